@@ -1,0 +1,2 @@
+DROP TABLE feature_flag_calls;
+DROP TABLE feature_flags;

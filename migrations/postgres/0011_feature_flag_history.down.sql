@@ -1,0 +1,2 @@
+DROP TABLE flag_activity;
+DROP TABLE feature_flag_versions;

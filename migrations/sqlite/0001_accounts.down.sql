@@ -1,0 +1,9 @@
+DROP TABLE accounts_version;
+DROP TABLE role_members;
+DROP TABLE roles;
+DROP TABLE personal_keys;
+DROP TABLE project_keys;
+DROP TABLE organization_members;
+DROP TABLE users;
+DROP TABLE projects;
+DROP TABLE organizations;

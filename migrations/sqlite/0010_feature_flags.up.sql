@@ -1,0 +1,32 @@
+CREATE TABLE feature_flags (
+    id                    INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id            BIGINT  NOT NULL,
+    key                   TEXT    NOT NULL,
+    name                  TEXT    NOT NULL,
+    filters               TEXT    NOT NULL,
+    active                BOOLEAN NOT NULL,
+    deleted               BOOLEAN NOT NULL,
+    created_by            BIGINT  NOT NULL,
+    created_at            BIGINT  NOT NULL,
+    updated_by            BIGINT  NOT NULL,
+    updated_at            BIGINT  NOT NULL,
+    version               BIGINT  NOT NULL,
+    experience_continuity BOOLEAN NOT NULL,
+    rollback_conditions   TEXT,
+    performed_rollback    BOOLEAN,
+    tags                  TEXT    NOT NULL,
+    usage_dashboard       BIGINT  NOT NULL,
+    analytics_dashboards  TEXT    NOT NULL,
+    enriched_analytics    BOOLEAN NOT NULL,
+    search                TEXT    NOT NULL,
+    multivariate          BOOLEAN NOT NULL,
+    fully_rolled_out      BOOLEAN NOT NULL,
+    UNIQUE (project_id, key)
+);
+
+CREATE INDEX feature_flags_newest ON feature_flags (project_id, deleted, created_at, id);
+
+CREATE TABLE feature_flag_calls (
+    flag_id        BIGINT PRIMARY KEY,
+    last_called_at BIGINT NOT NULL
+);
