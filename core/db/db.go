@@ -1,0 +1,108 @@
+// Package db opens the relational store of the house: an embedded SQLite file
+// by default, a PostgreSQL server when the URL names one, the same code above
+// both. Rooms with stores ask for a handle with Read or Write and write their
+// SQL once; Tx carries one transaction through every store that works with the
+// context it hands out, so that what belongs together is written together.
+//
+// On SQLite there is one connection for writing and a small pool for reading
+// (WAL: readers never wait for the writer). A committed transaction is on disk
+// (synchronous=FULL): the ingestion worker moves its journal cursor in the same
+// transaction as what it wrote, and the journal forgets records on the strength
+// of that cursor, so a commit that a power cut could undo would lose events.
+//
+// On PostgreSQL everything goes through one pgx pool. Hot paths use the pool
+// itself (Pool, PgxConn: COPY, UNNEST, prepared reads); bun sends its finished
+// SQL text in one round trip without preparing it.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/uptrace/bun"
+)
+
+// Config says where the store is.
+type Config struct {
+	// URL is empty for the SQLite file guidon.db in the data directory,
+	// "sqlite:PATH" for a SQLite file elsewhere, or
+	// "postgres://user:password@host:port/database?…" for a server. The pool
+	// parameters of pgx (pool_max_conns and so on) may be given in its query.
+	URL string `koanf:"url"`
+}
+
+// DefaultConfig is the embedded SQLite file.
+func DefaultConfig() Config { return Config{} }
+
+// Validate reports a URL that names no store. The error never contains the
+// URL, which may hold a password.
+func (c Config) Validate() error {
+	_, err := parseURL(c.URL, "")
+	return err
+}
+
+// DB is an open store. All methods may be called from any number of goroutines.
+type DB struct {
+	read  *bun.DB
+	write *bun.DB
+	pool  *pgxpool.Pool // nil on SQLite
+	name  string        // what it is, for people; holds no secret
+}
+
+// Open connects to the store and checks that it answers; it changes no schema.
+// A SQLite file and its directory are created when they are missing, readable
+// by their owner only. dataDir is where the file is when cfg.URL is empty.
+func Open(ctx context.Context, cfg Config, dataDir string) (*DB, error) {
+	t, err := parseURL(cfg.URL, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	var d *DB
+	if t.postgres != "" {
+		d, err = openPostgres(ctx, t.postgres)
+	} else {
+		d, err = openSQLite(ctx, t.file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Postgres reports whether the store is PostgreSQL; it is SQLite otherwise.
+func (d *DB) Postgres() bool { return d.pool != nil }
+
+// String names the store for a log line, without any secret.
+func (d *DB) String() string { return d.name }
+
+// Ping asks the store for a trivial answer.
+func (d *DB) Ping(ctx context.Context) error {
+	var one int
+	if err := d.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
+		return fmt.Errorf("ask %s for an answer: %w", d.name, err)
+	}
+	return nil
+}
+
+// ReadDB is the pool behind Read, for prepared statements on hot reads. On
+// SQLite its connections refuse to write. It knows nothing of a transaction.
+func (d *DB) ReadDB() *sql.DB { return d.read.DB }
+
+// Close waits for running queries and releases the store; on SQLite it moves
+// the write-ahead log into the file. Closing twice does nothing.
+func (d *DB) Close() error {
+	err := d.read.Close()
+	if d.write != d.read {
+		err = errors.Join(err, d.write.Close())
+	}
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("close %s: %w", d.name, err)
+	}
+	return nil
+}

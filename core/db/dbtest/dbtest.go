@@ -1,0 +1,127 @@
+// Package dbtest gives every test a fresh database of both dialects.
+//
+// SQLite is a copy of a migrated file. PostgreSQL is a database cloned from a
+// migrated template in a temporary cluster, which the first test of a process
+// that needs it starts from the installed binaries and which stops, and leaves
+// nothing behind, when the process ends in whatever way. When the environment
+// variable GUIDON_TEST_POSTGRES holds the URL of a server whose role may create
+// databases, that server is used instead. A machine with neither fails the
+// test: a store that was tested on one dialect is not tested.
+//
+// The temporary cluster does not sync to disk; what it takes to write there
+// says little about a real server.
+package dbtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// Run calls fn twice, in the subtests "sqlite" and "postgres", each with a
+// fresh database at the newest schema. The two run in parallel with each other
+// only if fn says t.Parallel.
+func Run(t *testing.T, fn func(t *testing.T, d *db.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { fn(t, Postgres(t)) })
+}
+
+// RunURL is Run for tests that open the store themselves: fn gets the URL of a
+// fresh database without any schema.
+func RunURL(t *testing.T, fn func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { fn(t, SQLiteURL(t)) })
+	t.Run("postgres", func(t *testing.T) { fn(t, PostgresURL(t)) })
+}
+
+// SQLite returns a fresh, migrated SQLite database that closes with tb.
+func SQLite(tb testing.TB) *db.DB {
+	tb.Helper()
+	file, err := migratedFile()
+	if err != nil {
+		tb.Fatalf("make a migrated SQLite file: %v", err)
+	}
+	path := filepath.Join(tb.TempDir(), "guidon.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		tb.Fatalf("copy the migrated SQLite file: %v", err)
+	}
+	return open(tb, "sqlite:"+path)
+}
+
+// SQLiteURL returns the URL of a SQLite file that does not exist yet.
+func SQLiteURL(tb testing.TB) string {
+	tb.Helper()
+	return "sqlite:" + filepath.Join(tb.TempDir(), "guidon.db")
+}
+
+// Postgres returns a fresh, migrated PostgreSQL database that closes, and is
+// dropped, with tb.
+func Postgres(tb testing.TB) *db.DB {
+	tb.Helper()
+	s := running(tb)
+	template, err := s.migrated()
+	if err != nil {
+		tb.Fatalf("make a migrated Postgres database: %v", err)
+	}
+	d := open(tb, s.create(tb, template))
+	if template == "" {
+		if err := d.Migrate(tb.Context()); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return d
+}
+
+// PostgresURL returns the URL of a fresh, empty PostgreSQL database that is
+// dropped with tb.
+func PostgresURL(tb testing.TB) string {
+	tb.Helper()
+	return running(tb).create(tb, "")
+}
+
+func open(tb testing.TB, url string) *db.DB {
+	tb.Helper()
+	d, err := db.Open(tb.Context(), db.Config{URL: url}, "")
+	if err != nil {
+		tb.Fatalf("open the test database: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Errorf("close the test database: %v", err)
+		}
+	})
+	return d
+}
+
+// migratedFile is the content of a migrated SQLite database.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "guidon-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "template.db")
+	if err := migrate("sqlite:" + path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// migrate brings the database at url to the newest schema and closes it.
+func migrate(url string) error {
+	ctx := context.Background()
+	d, err := db.Open(ctx, db.Config{URL: url}, "")
+	if err != nil {
+		return err
+	}
+	if err := d.Migrate(ctx); err != nil {
+		_ = d.Close()
+		return err
+	}
+	return d.Close()
+}

@@ -1,0 +1,104 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// env names a server to use in place of a temporary cluster.
+const env = "GUIDON_TEST_POSTGRES"
+
+// server is a place where databases can be made.
+type server struct {
+	url      url.URL // of its maintenance database
+	private  bool    // started by this process, gone with it
+	migrated func() (template string, err error)
+}
+
+// theServer is started by the first test that needs it.
+var theServer = sync.OnceValues(func() (*server, error) {
+	given := os.Getenv(env)
+	if given == "" {
+		return startCluster()
+	}
+	u, err := url.Parse(given)
+	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
+		return nil, fmt.Errorf("%s must be a URL as in postgres://user:password@host:port/database", env)
+	}
+	// Somebody else's server: leave no template behind, migrate each database.
+	return &server{url: *u, migrated: func() (string, error) { return "", nil }}, nil
+})
+
+func running(tb testing.TB) *server {
+	tb.Helper()
+	s, err := theServer()
+	if err != nil {
+		tb.Fatalf("no Postgres to test on: %v", err)
+	}
+	return s
+}
+
+// newPrivateServer is a server of our own that clones its databases from one
+// migrated template.
+func newPrivateServer(u url.URL) *server {
+	s := &server{url: u, private: true}
+	s.migrated = sync.OnceValues(func() (string, error) {
+		const name = "guidon_template"
+		if err := s.exec("CREATE DATABASE " + name); err != nil {
+			return "", err
+		}
+		return name, migrate(s.database(name))
+	})
+	return s
+}
+
+// create makes a database, empty or cloned from template, that is dropped with
+// tb, and returns its URL.
+func (s *server) create(tb testing.TB, template string) string {
+	tb.Helper()
+	name := "guidon_test_" + strings.ToLower(rand.Text())
+	query := "CREATE DATABASE " + name
+	if template != "" {
+		query += " TEMPLATE " + template
+	}
+	if err := s.exec(query); err != nil {
+		tb.Fatalf("create a test database: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			tb.Errorf("drop a test database: %v", err)
+		}
+	})
+	return s.database(name)
+}
+
+// database is the URL of a database on the server.
+func (s *server) database(name string) string {
+	u := s.url
+	u.Path = "/" + name
+	return u.String()
+}
+
+// exec runs one statement in the maintenance database.
+func (s *server) exec(query string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.url.String())
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, query)
+	if closed := conn.Close(ctx); err == nil {
+		err = closed
+	}
+	return err
+}

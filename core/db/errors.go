@@ -1,0 +1,38 @@
+package db
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Duplicate reports whether err says that a row broke a unique constraint or a
+// primary key.
+func Duplicate(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23505"
+	}
+	code := sqliteCode(err)
+	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY ||
+		code == sqlite3.SQLITE_CONSTRAINT_ROWID
+}
+
+// BrokenReference reports whether err says that a foreign key points nowhere,
+// or that a row is still pointed at.
+func BrokenReference(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "23503"
+	}
+	return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+}
+
+// Retryable reports whether err is the store's way of asking for the same
+// transaction once more: a deadlock or a serialization failure on PostgreSQL,
+// a lock held too long by another process on SQLite.
+func Retryable(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "40001" || e.Code == "40P01"
+	}
+	return isBusy(err)
+}

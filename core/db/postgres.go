@@ -1,0 +1,126 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+)
+
+// connectTimeout bounds one attempt to reach the server, unless the URL says
+// otherwise by connect_timeout.
+const connectTimeout = 10 * time.Second
+
+var errPostgresURL = errors.New("database.url is not a valid Postgres URL: expected " +
+	"postgres://user:password@host:port/database with special characters percent-encoded " +
+	"(the value is not shown, it may hold a password)")
+
+// checkPostgresURL drops the parser's own words: they quote parts of the URL.
+func checkPostgresURL(raw string) error {
+	if _, err := pgxpool.ParseConfig(raw); err != nil {
+		return errPostgresURL
+	}
+	return nil
+}
+
+func openPostgres(ctx context.Context, raw string) (*DB, error) {
+	cfg, err := poolConfig(raw)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("Postgres database %s on %s", cfg.ConnConfig.Database, cfg.ConnConfig.Host)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach %s: %w", name, err)
+	}
+	handle := sql.OpenDB(unprepared{stdlib.GetPoolConnector(pool)})
+	handle.SetMaxIdleConns(0) // idle connections wait in the pool, for everybody
+	b := bun.NewDB(handle, pgdialect.New())
+	return &DB{read: b, write: b, pool: pool, name: name}, nil
+}
+
+func poolConfig(raw string) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(raw)
+	if err != nil {
+		return nil, errPostgresURL
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errPostgresURL
+	}
+	if !u.Query().Has("pool_max_conns") {
+		cfg.MaxConns = int32(max(10, 4*runtime.GOMAXPROCS(0)))
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "guidon"
+	}
+	return cfg, nil
+}
+
+// unprepared makes connections on which a query without arguments is sent in
+// one round trip. bun writes its arguments into the SQL text, so preparing it
+// would cost a second trip and fill the statement cache with texts that never
+// come back. Queries with arguments keep pgx's cached statements.
+type unprepared struct{ driver.Connector }
+
+func (c unprepared) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	std, ok := conn.(*stdlib.Conn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("unexpected Postgres connection %T", conn), conn.Close())
+	}
+	return &pgConn{std}, nil
+}
+
+type pgConn struct{ *stdlib.Conn }
+
+var oneTrip = []driver.NamedValue{{Ordinal: 1, Value: pgx.QueryExecModeExec}}
+
+// QueryContext implements driver.QueryerContext. (pgx never prepares an Exec
+// without arguments by itself.)
+func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if len(args) == 0 {
+		args = oneTrip
+	}
+	return c.Conn.QueryContext(ctx, query, args)
+}
+
+// Pool is the connection pool of a PostgreSQL store, for hot paths that want
+// pgx itself; nil on SQLite. It knows nothing of a transaction in a context.
+func (d *DB) Pool() *pgxpool.Pool { return d.pool }
+
+// ErrNotPostgres is returned by PgxConn on SQLite.
+var ErrNotPostgres = errors.New("the store is not Postgres")
+
+// PgxConn calls fn with a pgx connection: the one that carries the transaction
+// of ctx when there is one, so that COPY is part of it, else one from the pool.
+// fn must neither end a transaction it did not begin nor keep the connection.
+func (d *DB) PgxConn(ctx context.Context, fn func(*pgx.Conn) error) error {
+	if d.pool == nil {
+		return ErrNotPostgres
+	}
+	if t := d.txOf(ctx); t != nil {
+		return t.conn.Raw(func(c any) error { return fn(c.(*pgConn).Conn.Conn()) })
+	}
+	return d.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return fn(c.Conn()) })
+}

@@ -1,0 +1,134 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// busyWait is how long a connection waits for another process's write lock
+// before it gives up.
+const busyWait = 5 * time.Second
+
+// Pages are read by pread rather than mapped: a mapped page that the disk can
+// no longer deliver kills the process with SIGBUS, a failed read is an error.
+func writePragmas() []string {
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds()),
+		"journal_mode(WAL)",
+		"synchronous(FULL)",
+		"foreign_keys(1)",
+		"cache_size(-16384)",           // 16 MiB, filled as used
+		"journal_size_limit(67108864)", // a large transaction gives its log back
+		"temp_store(MEMORY)",
+	}
+}
+
+func readPragmas() []string {
+	return []string{
+		fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds()),
+		"cache_size(-8192)",
+		"temp_store(MEMORY)",
+		"query_only(1)",
+	}
+}
+
+func openSQLite(ctx context.Context, path string) (*DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find SQLite file %s: %w", path, err)
+	}
+	if err := createFile(abs); err != nil {
+		return nil, fmt.Errorf("create SQLite file %s: %w", abs, err)
+	}
+	write, err := openPool(ctx, dsn(abs, "immediate", writePragmas()), 1)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite file %s: %w", abs, err)
+	}
+	read, err := openPool(ctx, dsn(abs, "deferred", readPragmas()), max(4, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite file %s for reading: %w", abs, err), write.Close())
+	}
+	return &DB{
+		read:  bun.NewDB(read, sqlitedialect.New()),
+		write: bun.NewDB(write, sqlitedialect.New()),
+		name:  "SQLite file " + abs,
+	}, nil
+}
+
+// createFile makes the file before SQLite does, so that it, and the log files
+// that copy its mode, belong to their owner alone.
+func createFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// dsn is a file: URI, in which no character of the path can be mistaken for a
+// parameter.
+func dsn(path, txlock string, pragmas []string) string {
+	q := url.Values{"_pragma": pragmas, "_txlock": {txlock}, "_dqs": {"0"}}
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
+}
+
+// openPool opens a pool of at most size connections that stay open.
+func openPool(ctx context.Context, dsn string, size int) (*sql.DB, error) {
+	pool, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	// Two processes that create one file at the same moment can meet while one
+	// of them turns the log on, which SQLite reports without waiting.
+	if err := whileBusy(ctx, busyWait, func() error { return pool.PingContext(ctx) }); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return pool, nil
+}
+
+// whileBusy repeats try as long as it fails because another process holds the
+// lock, for at most limit.
+func whileBusy(ctx context.Context, limit time.Duration, try func() error) error {
+	deadline := time.Now().Add(limit)
+	for {
+		err := try()
+		if err == nil || !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	code := sqliteCode(err) & 0xff
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+// sqliteCode is the extended result code of a SQLite error, 0 for others.
+func sqliteCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()
+	}
+	return 0
+}
