@@ -1,0 +1,155 @@
+package match
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Spec is a filter as it is written: a property, an operator and the JSON
+// text of the value to compare with (nil when there is none).
+type Spec struct {
+	Key      string
+	Operator string
+	Value    []byte
+}
+
+// Options is what compiling depends on besides the filter.
+type Options struct {
+	Location *time.Location // for dates without an offset; nil is UTC
+	Registry Registry       // operators of plugins; nil knows none
+}
+
+// Matcher is a compiled filter as callers use it that read one property at a
+// time.
+type Matcher interface {
+	// Property is the name of the property to hand to Match.
+	Property() string
+	// Match tells whether the value passes. It keeps nothing of v.
+	Match(v *Value, env *Env) Result
+}
+
+// Filter is a compiled filter. It is immutable and safe for parallel use.
+type Filter struct {
+	key      string
+	operator string
+	expected []byte
+	missing  Result
+	test     test    // nil for operators that are not built in
+	program  Program // only for those
+	problem  error
+}
+
+var _ Matcher = (*Filter)(nil)
+
+// Compile prepares a filter. It fails, with an Invalid fault of code
+// invalid_operator, only when nobody knows the operator. A filter value that
+// its operator cannot use is no failure here: such a filter passes nothing
+// (or what is left of its meaning), and Problem says what is wrong.
+func Compile(s Spec, opts Options) (*Filter, error) {
+	name, builtIn := Canonical(s.Operator)
+	f := &Filter{key: s.Key, operator: name, expected: s.Value}
+	if !builtIn {
+		return f, f.compileExternal(opts.Registry)
+	}
+	row := table[name]
+	f.missing = row.missing
+	o := operand{operator: name, location: opts.Location}
+	if o.location == nil {
+		o.location = time.UTC
+	}
+	if s.Value != nil {
+		v, err := fastjson.ParseBytes(s.Value)
+		if err != nil {
+			return nil, fault.Field("value", "invalid_input", "The value of a filter must be valid JSON").Because(err)
+		}
+		o.json = v
+		o.value, _ = FromJSON(v, nil)
+	}
+	f.compileBuiltIn(row, o)
+	return f, nil
+}
+
+func (f *Filter) compileBuiltIn(row row, o operand) {
+	needsValue := f.operator != "is_set" && f.operator != "is_not_set"
+	if needsValue && o.json == nil {
+		f.test, f.missing, f.problem = never, False, o.problem("invalid_value", "there must be one")
+		return
+	}
+	f.test, f.problem = row.compile(o)
+	if f.test == nil {
+		f.test, f.missing = never, False
+	}
+}
+
+func (f *Filter) compileExternal(known Registry) error {
+	if strings.Contains(f.operator, "/") && known != nil {
+		if op, ok := known.Operator(f.operator); ok {
+			f.missing = op.Missing
+			f.program, f.problem = op.Compile(f.expected)
+			if f.problem != nil {
+				f.missing = Unknown
+			}
+			return nil
+		}
+	}
+	return fault.Fieldf("operator", "invalid_operator", "Unknown operator: %s", shorten([]byte(f.operator)))
+}
+
+// CompileFilter decodes and compiles one filter object with the names key,
+// operator and value, for writers: besides an unknown operator it refuses a
+// value that the operator cannot use. Errors are Invalid faults whose text
+// can be shown.
+func CompileFilter(raw []byte, opts Options) (*Filter, error) {
+	var in struct {
+		Key      string          `json:"key"`
+		Operator string          `json:"operator"`
+		Value    json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, fault.Field("", "invalid_input", "A filter must be an object with key, operator and value").Because(err)
+	}
+	if in.Key == "" {
+		return nil, fault.Field("key", "required", "A filter must name a property")
+	}
+	f, err := Compile(Spec{Key: in.Key, Operator: in.Operator, Value: in.Value}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Problem()
+}
+
+// Property is the name of the property the filter reads.
+func (f *Filter) Property() string { return f.key }
+
+// Operator is the operator's own name.
+func (f *Filter) Operator() string { return f.operator }
+
+// Expected is the JSON text of the value to compare with, or nil.
+func (f *Filter) Expected() []byte { return f.expected }
+
+// External reports whether a plugin answers for this filter.
+func (f *Filter) External() bool { return f.test == nil }
+
+// Problem is what is wrong with the filter's value, or nil. It is an Invalid
+// fault for built-in operators.
+func (f *Filter) Problem() error { return f.problem }
+
+// Match tells whether v passes. It never blocks; only values that are lists
+// or objects, and dates in rare forms, cost an allocation.
+func (f *Filter) Match(v *Value, env *Env) Result {
+	if v.kind == Missing {
+		return f.missing
+	}
+	if f.test != nil {
+		return Of(f.test(v, env.Now))
+	}
+	if env.External == nil || f.problem != nil {
+		return Unknown
+	}
+	return env.External.Match(f.program, v)
+}

@@ -1,0 +1,85 @@
+package match
+
+import (
+	"math"
+	"strconv"
+)
+
+// leading is the number a value starts with: a JSON number itself, of a text
+// the longest beginning that reads as a decimal number ("10", "1.5e3", and 3
+// of "3 apples", as clients read it). What is not finite is no number.
+func (v *Value) leading() (float64, bool) {
+	if v.numeric == notTried {
+		v.numeric = notNumber
+		switch v.kind {
+		case Number, String:
+			if n, ok := leadingNumber(v.text); ok {
+				v.numeric, v.num = isNumber, n
+			}
+		}
+	}
+	return v.num, v.numeric == isNumber && !math.IsInf(v.num, 0)
+}
+
+func leadingNumber(s string) (float64, bool) {
+	s = trimSpace(s)
+	n, err := strconv.ParseFloat(s[:numberLength(s)], 64)
+	return n, err == nil
+}
+
+// numberLength is how many bytes of s are a decimal number: sign, digits with
+// an optional point, exponent. Zero when it does not start with one.
+func numberLength(s string) int {
+	i := 0
+	if i < len(s) && (s[i] == '+' || s[i] == '-') {
+		i++
+	}
+	whole := digits(s, i)
+	end := i + whole
+	fraction := 0
+	if end < len(s) && s[end] == '.' {
+		fraction = digits(s, end+1)
+		if whole+fraction > 0 {
+			end += 1 + fraction
+		}
+	}
+	if whole+fraction == 0 {
+		return 0
+	}
+	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
+		e := end + 1
+		if e < len(s) && (s[e] == '+' || s[e] == '-') {
+			e++
+		}
+		if n := digits(s, e); n > 0 {
+			end = e + n
+		}
+	}
+	return end
+}
+
+func digits(s string, from int) int {
+	n := 0
+	for from+n < len(s) && '0' <= s[from+n] && s[from+n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// whole is the value as a number when all of it is one.
+func (v *Value) whole() (float64, bool) {
+	if v.kind != Number && (v.kind != String || v.text == "" || numberLength(v.text) != len(v.text)) {
+		return 0, false
+	}
+	return v.leading()
+}
+
+func trimSpace(s string) string {
+	for len(s) > 0 && (s[0] == ' ' || '\t' <= s[0] && s[0] <= '\r') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || '\t' <= s[len(s)-1] && s[len(s)-1] <= '\r') {
+		s = s[:len(s)-1]
+	}
+	return s
+}

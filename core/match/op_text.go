@@ -1,0 +1,64 @@
+package match
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// compileText is for operators that look for a text in the value's text, the
+// case of ASCII letters not counting. found gets a lower-case needle.
+func compileText(found func(s, needle string) bool) func(operand) (test, error) {
+	return func(o operand) (test, error) {
+		needle := lowerASCII(loose(&o.value))
+		return func(v *Value, _ time.Time) bool { return found(loose(v), needle) }, o.scalar()
+	}
+}
+
+// compileAny passes when one of several texts is found.
+func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
+	return func(o operand) (test, error) {
+		var needles []string
+		for _, item := range o.items() {
+			needles = append(needles, lowerASCII(loose(&item)))
+		}
+		var err error
+		if o.value.kind != Array {
+			err = o.problem("invalid_value", "it must be a list")
+		}
+		return func(v *Value, _ time.Time) bool {
+			s := loose(v)
+			for _, needle := range needles {
+				if found(s, needle) {
+					return true
+				}
+			}
+			return false
+		}, err
+	}
+}
+
+// compileRegex searches the value's text for a pattern in RE2 syntax, with
+// case. A pattern that cannot be read passes nothing, negated or not.
+func compileRegex(want bool) func(operand) (test, error) {
+	return func(o operand) (test, error) {
+		re, err := regexp.Compile(loose(&o.value))
+		if err != nil {
+			return nil, o.badPattern(err)
+		}
+		return func(v *Value, _ time.Time) bool { return re.MatchString(loose(v)) == want }, o.scalar()
+	}
+}
+
+func (o operand) badPattern(err error) error {
+	hint := ""
+	for _, mark := range []string{"(?=", "(?!", "(?<=", "(?<!", "invalid escape sequence"} {
+		if strings.Contains(err.Error(), mark) {
+			hint = "; look-ahead, look-behind and back-references are not available (RE2 syntax)"
+		}
+	}
+	return fault.Fieldf("value", "invalid_input", "invalid regex pattern: %s%s",
+		strings.TrimPrefix(err.Error(), "error parsing regexp: "), hint)
+}

@@ -1,0 +1,99 @@
+package match
+
+import (
+	"strings"
+
+	"github.com/valyala/fastjson"
+)
+
+// exactText is the text that equality compares: a string as it is, everything
+// else as compact JSON, so the number 1 equals "1" and 1.0 does not.
+func exactText(v *Value) string {
+	if v.kind == Array || v.kind == Object {
+		return canonical(v.text)
+	}
+	return v.text
+}
+
+// loose is the text that contains, starts, ends, patterns and versions look
+// at: as exactText for plain values, but a whole number never has a fraction
+// and a list is its elements' texts joined by commas.
+func loose(v *Value) string {
+	switch v.kind {
+	case Number:
+		return strings.TrimSuffix(v.text, ".0")
+	case Array, Object:
+		if p, err := fastjson.Parse(v.text); err == nil {
+			return string(appendLoose(nil, p))
+		}
+	}
+	return v.text
+}
+
+func appendLoose(dst []byte, v *fastjson.Value) []byte {
+	switch v.Type() {
+	case fastjson.TypeArray:
+		for i, item := range v.GetArray() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if item.Type() != fastjson.TypeNull {
+				dst = appendLoose(dst, item)
+			}
+		}
+		return dst
+	case fastjson.TypeObject:
+		return append(dst, "[object Object]"...)
+	}
+	one, _ := FromJSON(v, nil)
+	return append(dst, loose(&one)...)
+}
+
+// lowerASCII lower-cases A to Z and nothing else.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+func lowByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}
+
+// hasPrefix reports whether s starts with prefix, which is lower-case, when
+// the case of ASCII letters does not count.
+func hasPrefix(s, prefix string) bool {
+	if len(s) < len(prefix) {
+		return false
+	}
+	for i := 0; i < len(prefix); i++ {
+		if lowByte(s[i]) != prefix[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func hasSuffix(s, suffix string) bool {
+	return len(s) >= len(suffix) && hasPrefix(s[len(s)-len(suffix):], suffix)
+}
+
+// contains is the same for a lower-case needle anywhere in s.
+func contains(s, needle string) bool {
+	if needle == "" {
+		return true
+	}
+	first := needle[0]
+	for i := 0; i+len(needle) <= len(s); i++ {
+		if lowByte(s[i]) == first && hasPrefix(s[i+1:], needle[1:]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package match
+
+import (
+	"strconv"
+	"unsafe"
+
+	"github.com/valyala/fastjson"
+)
+
+// Kind is the JSON type of a value.
+type Kind uint8
+
+// The kinds of values. The zero Value is Missing: the property is not there
+// at all, which is not the same as null.
+const (
+	Missing Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// Value is one property value: a view of JSON text. It keeps what was worked
+// out about it, so one goroutine at a time may use it.
+type Value struct {
+	kind    Kind
+	numeric numeric
+	num     float64
+	text    string // the characters of a string, the JSON text of anything else
+}
+
+// numeric says what is known about a value as a number.
+type numeric uint8
+
+const (
+	notTried numeric = iota
+	isNumber
+	notNumber
+)
+
+// Text is the value of a JSON string.
+func Text(s string) Value { return Value{kind: String, text: s} }
+
+// FromJSON views a parsed JSON value; nil is the missing one. What has to be
+// written down (the text of a number, of a list or of an object) is appended
+// to arena, which is returned. The value is valid until v's parser parses
+// something else or the arena is overwritten.
+func FromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
+	if v == nil {
+		return Value{}, arena
+	}
+	switch v.Type() {
+	case fastjson.TypeNull:
+		return Value{kind: Null, text: "null"}, arena
+	case fastjson.TypeTrue:
+		return Value{kind: Bool, text: "true"}, arena
+	case fastjson.TypeFalse:
+		return Value{kind: Bool, text: "false"}, arena
+	case fastjson.TypeString:
+		return Value{kind: String, text: view(v.GetStringBytes())}, arena
+	case fastjson.TypeNumber:
+		return numberFromJSON(v, arena)
+	}
+	start := len(arena)
+	arena = AppendJSON(arena, v)
+	kind := Array
+	if v.Type() == fastjson.TypeObject {
+		kind = Object
+	}
+	return Value{kind: kind, text: view(arena[start:])}, arena
+}
+
+func numberFromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
+	start := len(arena)
+	arena = v.MarshalTo(arena)
+	token := view(arena[start:])
+	if plainDigits(token) {
+		return Value{kind: Number, text: token}, arena
+	}
+	n, err := strconv.ParseFloat(token, 64)
+	if err != nil || n != n {
+		return Value{kind: Null, text: "null"}, arena[:start]
+	}
+	arena = appendNumber(arena[:start], n, token)
+	return Value{kind: Number, numeric: isNumber, num: n, text: view(arena[start:])}, arena
+}
+
+// Parse reads one JSON text, for tests and for filters. It fails on anything
+// that is not JSON.
+func Parse(raw []byte) (Value, error) {
+	p, err := fastjson.ParseBytes(raw)
+	if err != nil {
+		return Value{}, err
+	}
+	v, _ := FromJSON(p, nil)
+	return v, nil
+}
+
+// Kind returns the JSON type of the value.
+func (v *Value) Kind() Kind { return v.kind }
+
+// AppendTo appends the JSON text of the value; a missing one appends null.
+func (v *Value) AppendTo(dst []byte) []byte {
+	switch v.kind {
+	case Missing:
+		return append(dst, "null"...)
+	case String:
+		return AppendString(dst, v.text)
+	}
+	return append(dst, v.text...)
+}
+
+// Identifier is the value as the name of something: a string as it is, a
+// number as its text, anything else nothing.
+func (v *Value) Identifier() string {
+	if v.kind == String || v.kind == Number {
+		return loose(v)
+	}
+	return ""
+}
+
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
