@@ -85,6 +85,10 @@ func (d *DB) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return d.apply(ctx, steps)
+}
+
+func (d *DB) apply(ctx context.Context, steps []migrations.Step) error {
 	return d.migrating(ctx, func(conn *sql.Conn) error {
 		for {
 			more, err := d.inStep(ctx, conn, func(tx *sql.Tx) (bool, error) { return d.applyNext(ctx, tx, steps) })

@@ -25,12 +25,10 @@ var errPostgresURL = errors.New("database.url is not a valid Postgres URL: expec
 	"postgres://user:password@host:port/database with special characters percent-encoded " +
 	"(the value is not shown, it may hold a password)")
 
-// checkPostgresURL drops the parser's own words: they quote parts of the URL.
+// checkPostgresURL reports a URL that poolConfig refuses.
 func checkPostgresURL(raw string) error {
-	if _, err := pgxpool.ParseConfig(raw); err != nil {
-		return errPostgresURL
-	}
-	return nil
+	_, err := poolConfig(raw)
+	return err
 }
 
 func openPostgres(ctx context.Context, raw string) (*DB, error) {
@@ -53,6 +51,7 @@ func openPostgres(ctx context.Context, raw string) (*DB, error) {
 	return &DB{read: b, write: b, pool: pool, name: name}, nil
 }
 
+// poolConfig drops the parsers' own words: they quote parts of the URL.
 func poolConfig(raw string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(raw)
 	if err != nil {

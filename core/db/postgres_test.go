@@ -1,0 +1,104 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+)
+
+// copyNotes copies two rows in by COPY.
+func copyNotes(ctx context.Context, d *db.DB) error {
+	return d.PgxConn(ctx, func(c *pgx.Conn) error {
+		n, err := c.CopyFrom(ctx, pgx.Identifier{"notes"}, []string{"id"}, pgx.CopyFromRows([][]any{{11}, {12}}))
+		if err == nil && n != 2 {
+			return errors.New("copied other than two rows")
+		}
+		return err
+	})
+}
+
+func TestCopyIsPartOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Postgres(t)
+	if _, err := d.Write(t.Context()).ExecContext(t.Context(), "CREATE TABLE notes (id INTEGER PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("no")
+	err := d.Tx(t.Context(), func(ctx context.Context) error {
+		if err := errors.Join(note(ctx, d, 1), copyNotes(ctx, d), note(ctx, d, 2)); err != nil {
+			return err
+		}
+		if n := notes(ctx, t, d); n != 4 {
+			t.Errorf("%d notes inside", n)
+		}
+		return no
+	})
+	if !errors.Is(err, no) || notes(t.Context(), t, d) != 0 {
+		t.Fatalf("%v: %d notes survive a rolled back COPY", err, notes(t.Context(), t, d))
+	}
+	if err := d.Tx(t.Context(), func(ctx context.Context) error { return copyNotes(ctx, d) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := notes(t.Context(), t, d); n != 2 {
+		t.Fatalf("%d notes after a committed COPY", n)
+	}
+}
+
+func TestCopyWithoutATransaction(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Postgres(t)
+	if _, err := d.Write(t.Context()).ExecContext(t.Context(), "CREATE TABLE notes (id INTEGER PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyNotes(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if n := notes(t.Context(), t, d); n != 2 {
+		t.Fatalf("%d notes", n)
+	}
+}
+
+func TestPgxConnOnSQLite(t *testing.T) {
+	t.Parallel()
+	if err := copyNotes(t.Context(), dbtest.SQLite(t)); !errors.Is(err, db.ErrNotPostgres) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestDeadlockIsRetryable(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Postgres(t)
+	ctx := t.Context()
+	if _, err := d.Write(ctx).ExecContext(ctx, "CREATE TABLE notes (id INTEGER PRIMARY KEY); INSERT INTO notes VALUES (1), (2)"); err != nil {
+		t.Fatal(err)
+	}
+	lock := func(ctx context.Context, id int) error {
+		_, err := d.Write(ctx).ExecContext(ctx, "UPDATE notes SET id = id WHERE id = ?", id)
+		return err
+	}
+	held, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		failed <- d.Tx(ctx, func(ctx context.Context) error {
+			if err := lock(ctx, 2); err != nil {
+				return err
+			}
+			close(held)
+			return lock(ctx, 1)
+		})
+	}()
+	err := d.Tx(ctx, func(ctx context.Context) error {
+		if err := lock(ctx, 1); err != nil {
+			return err
+		}
+		<-held
+		return lock(ctx, 2)
+	})
+	if err = errors.Join(err, <-failed); !db.Retryable(err) {
+		t.Fatalf("got %v, want a deadlock", err)
+	}
+}
