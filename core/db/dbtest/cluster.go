@@ -24,10 +24,6 @@ kill -QUIT $server
 wait $server
 cd / && rm -rf "$0"`
 
-// lifeline is the end of the pipe that keeps the cluster alive. It must stay
-// reachable, or the collector would close it.
-var lifeline *os.File
-
 // startCluster starts a server that listens on a socket in a folder of its own
 // and ends with this process.
 func startCluster() (*server, error) {
@@ -44,25 +40,27 @@ func startCluster() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := launch(who, bin, dir); err != nil {
+	lifeline, err := launch(who, bin, dir)
+	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	return newPrivateServer(url.URL{
+	return newPrivateServer(lifeline, url.URL{
 		Scheme:   "postgres",
 		Path:     "/postgres",
 		RawQuery: url.Values{"host": {dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode(),
 	}), nil
 }
 
-func launch(who account, bin, dir string) error {
+// launch returns the end of the pipe that keeps the server alive.
+func launch(who account, bin, dir string) (*os.File, error) {
 	fresh, err := initialised(who, bin)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data := filepath.Join(dir, "data")
 	if out, err := who.command(dir, "cp", "-a", fresh, data).CombinedOutput(); err != nil {
-		return fmt.Errorf("copy the initial cluster: %w: %s", err, out)
+		return nil, fmt.Errorf("copy the initial cluster: %w: %s", err, out)
 	}
 	args := []string{"-c", guard, dir, filepath.Join(bin, "postgres"), "-D", data}
 	for _, setting := range []string{
@@ -72,9 +70,9 @@ func launch(who account, bin, dir string) error {
 	} {
 		args = append(args, "-c", setting)
 	}
-	end, held, err := os.Pipe()
+	end, lifeline, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cmd := who.command(dir, "sh", args...)
 	cmd.Stdin = end
@@ -82,15 +80,14 @@ func launch(who account, bin, dir string) error {
 	err = cmd.Start()
 	_ = end.Close()
 	if err != nil {
-		return errors.Join(fmt.Errorf("start postgres: %w", err), held.Close())
+		return nil, errors.Join(fmt.Errorf("start postgres: %w", err), lifeline.Close())
 	}
 	if err := ready(dir); err != nil {
-		_ = held.Close()
+		_ = lifeline.Close()
 		_ = cmd.Wait()
-		return err
+		return nil, err
 	}
-	lifeline = held
-	return nil
+	return lifeline, nil
 }
 
 // ready waits until the server says so in its pid file, or says why not in its

@@ -19,8 +19,8 @@ const env = "GUIDON_TEST_POSTGRES"
 
 // server is a place where databases can be made.
 type server struct {
-	url      url.URL // of its maintenance database
-	private  bool    // started by this process, gone with it
+	url      url.URL  // of its maintenance database
+	lifeline *os.File // of a server of our own: it stops when this is closed, or collected
 	migrated func() (template string, err error)
 }
 
@@ -49,8 +49,8 @@ func running(tb testing.TB) *server {
 
 // newPrivateServer is a server of our own that clones its databases from one
 // migrated template.
-func newPrivateServer(u url.URL) *server {
-	s := &server{url: u, private: true}
+func newPrivateServer(lifeline *os.File, u url.URL) *server {
+	s := &server{url: u, lifeline: lifeline}
 	s.migrated = sync.OnceValues(func() (string, error) {
 		const name = "guidon_template"
 		if err := s.exec("CREATE DATABASE " + name); err != nil {
