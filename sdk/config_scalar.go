@@ -1,0 +1,144 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// scalar decodes a string, a boolean or a number. A referenced value is text
+// whatever the field is, so it is parsed.
+func (d *configDecoder) scalar(at string, v any, dst reflect.Value, f field) {
+	switch kind := dst.Kind(); {
+	case kind == reflect.String:
+		text, ok := textOf(v)
+		if !ok {
+			d.wrong(at, "a string", v)
+			return
+		}
+		dst.SetString(text)
+		d.choice(at, v, text, f)
+	case kind == reflect.Bool:
+		d.boolean(at, v, dst)
+	case dst.CanInt(), dst.CanUint(), dst.CanFloat():
+		d.number(at, v, dst, f)
+	case kind == reflect.Interface && dst.NumMethod() == 0:
+		if text, secret := v.(secretText); secret {
+			v = string(text)
+		}
+		dst.Set(reflect.ValueOf(v))
+	default:
+		d.problem(at, "the plugin declares a field of a kind that cannot be configured", dst.Type().String())
+	}
+}
+
+func (d *configDecoder) boolean(at string, v any, dst reflect.Value) {
+	switch t := v.(type) {
+	case bool:
+		dst.SetBool(t)
+		return
+	case secretText:
+		if value, err := strconv.ParseBool(string(t)); err == nil {
+			dst.SetBool(value)
+			return
+		}
+	}
+	d.wrong(at, "true or false", v)
+}
+
+func (d *configDecoder) number(at string, v any, dst reflect.Value, f field) {
+	text := ""
+	switch t := v.(type) {
+	case json.Number:
+		text = t.String()
+	case secretText:
+		text = string(t)
+	default:
+		d.wrong(at, numberName(dst), v)
+		return
+	}
+	var err error
+	var value float64
+	switch bits := dst.Type().Bits(); {
+	case dst.CanInt():
+		var n int64
+		n, err = strconv.ParseInt(text, 10, bits)
+		dst.SetInt(n)
+		value = float64(n)
+	case dst.CanUint():
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, bits)
+		dst.SetUint(n)
+		value = float64(n)
+	default:
+		value, err = strconv.ParseFloat(text, bits)
+		dst.SetFloat(value)
+	}
+	if err != nil {
+		d.wrong(at, numberName(dst), v)
+		return
+	}
+	d.bounds(at, value, f)
+}
+
+func numberName(dst reflect.Value) string {
+	switch {
+	case dst.CanInt():
+		return "a whole number"
+	case dst.CanUint():
+		return "a whole number that is not negative"
+	default:
+		return "a number"
+	}
+}
+
+// bounds applies the min and max tags; for a duration they are durations.
+func (d *configDecoder) bounds(at string, value float64, f field) {
+	if f.min != nil && value < f.min.value {
+		d.problem(at, "must be at least "+f.min.text, "")
+	}
+	if f.max != nil && value > f.max.value {
+		d.problem(at, "must be at most "+f.max.text, "")
+	}
+}
+
+// choice applies the enum tag.
+func (d *configDecoder) choice(at string, v any, text string, f field) {
+	if len(f.enum) == 0 || slices.Contains(f.enum, text) {
+		return
+	}
+	detail := "got " + strconv.Quote(text)
+	if _, secret := v.(secretText); secret {
+		detail = ""
+	}
+	d.problem(at, "must be one of "+strings.Join(f.enum, ", "), detail)
+}
+
+// bound is a min or max tag.
+type bound struct {
+	text  string
+	value float64
+}
+
+// parseBound reads a min or max tag for a field of type t.
+func parseBound(text string, t reflect.Type) (*bound, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if t == durationType {
+		value, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("read bound: %w", err)
+		}
+		return &bound{text: text, value: float64(value)}, nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read bound: %w", err)
+	}
+	return &bound{text: text, value: value}, nil
+}
