@@ -1,0 +1,30 @@
+package auth
+
+import "slices"
+
+// Principal is who stands behind a personal key: a user in one organization.
+// It is shared between requests and must not be changed.
+type Principal struct {
+	User             User
+	OrganizationID   string
+	OrgLevel         int      // LevelMember, LevelAdmin or LevelOwner
+	Scopes           []string // what the key may do; checked by Can
+	ProjectIDs       []int64  // the only projects the key may touch; empty: all of the organization
+	CurrentProjectID int64    // what the user last chose to work in, 0 when nothing
+	KeyID            int64
+}
+
+// Can reports whether the key has scope, an object and an action as in
+// "feature_flag:read". A key that may write may read, "feature_flag:*" is
+// both, "*" is everything.
+func (p *Principal) Can(scope string) bool {
+	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return covers(held, scope) })
+}
+
+// Admin reports whether the user manages the organization.
+func (p *Principal) Admin() bool { return p != nil && p.OrgLevel >= LevelAdmin }
+
+// mayTouch reports whether the key is not kept away from the project.
+func (p *Principal) mayTouch(projectID int64) bool {
+	return len(p.ProjectIDs) == 0 || slices.Contains(p.ProjectIDs, projectID)
+}

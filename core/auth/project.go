@@ -1,0 +1,109 @@
+package auth
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Project is where events, people, flags and actions belong. It is a value:
+// copies share nothing that changes.
+type Project struct {
+	ID             int64
+	OrganizationID string
+	Name           string
+	Timezone       string // a name of the IANA database, never empty
+	AnonymizeIPs   bool   // the address a client came from is not kept
+	Settings       string // a JSON object of further settings, never empty
+	CreatedAt      time.Time
+}
+
+// Location is the time zone of the project. It is read anew by each call; keep
+// the result where it is needed often.
+func (p Project) Location() *time.Location {
+	loc, err := time.LoadLocation(p.Timezone)
+	if err != nil {
+		return time.UTC // checked when it was set; the database of zones changed since
+	}
+	return loc
+}
+
+// NewProject is what a project is made of. An empty time zone is UTC.
+type NewProject struct {
+	OrganizationID string
+	Name           string
+	Timezone       string
+	AnonymizeIPs   bool
+}
+
+// ProjectChange says what to change; nil leaves a field as it is.
+type ProjectChange struct {
+	Name         *string
+	Timezone     *string
+	AnonymizeIPs *bool
+	Settings     *string
+}
+
+const maxName = 200
+
+// checkName returns name without surrounding space, or what is wrong with it.
+func checkName(attr, name string) (string, error) {
+	name = strings.TrimSpace(name)
+	switch {
+	case name == "":
+		return "", fault.Field(attr, "blank", "This field may not be blank.")
+	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
+		return "", fault.Field(attr, "invalid_input", "This field must be text.")
+	case utf8.RuneCountInString(name) > maxName:
+		return "", fault.Fieldf(attr, "max_length", "Ensure this field has no more than %d characters.", maxName)
+	}
+	return name, nil
+}
+
+func checkTimezone(name string) error {
+	// LoadLocation reads these two as UTC and as the zone of this machine.
+	if name == "" || name == "Local" {
+		return fault.Fieldf("timezone", "invalid_choice", "%q is not a valid choice.", name)
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return fault.Fieldf("timezone", "invalid_choice", "%q is not a valid choice.", name)
+	}
+	return nil
+}
+
+func checkSettings(text string) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+		return fault.Field("settings", "invalid_input", "This field must be a JSON object.")
+	}
+	return nil
+}
+
+// apply makes the change to p, or says which field is wrong.
+func (c ProjectChange) apply(p *Project) error {
+	var err error
+	if c.Name != nil {
+		if p.Name, err = checkName("name", *c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Timezone != nil {
+		if err := checkTimezone(*c.Timezone); err != nil {
+			return err
+		}
+		p.Timezone = *c.Timezone
+	}
+	if c.AnonymizeIPs != nil {
+		p.AnonymizeIPs = *c.AnonymizeIPs
+	}
+	if c.Settings != nil {
+		if err := checkSettings(*c.Settings); err != nil {
+			return err
+		}
+		p.Settings = *c.Settings
+	}
+	return nil
+}

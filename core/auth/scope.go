@@ -1,0 +1,56 @@
+package auth
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// scopeObjects are what a scope can be about, in the order of the alphabet.
+var scopeObjects = []string{
+	"action", "activity_log", "cohort", "dashboard", "event", "feature_flag", "group",
+	"insight", "organization", "person", "plugin", "project", "query", "role", "user",
+}
+
+// ScopeObjects lists what a scope can be about: each of them may be followed
+// by :read, :write or :*.
+func ScopeObjects() []string { return slices.Clone(scopeObjects) }
+
+// checkScopes returns the scopes sorted and each once, or says which is wrong.
+func checkScopes(scopes []string) ([]string, error) {
+	if len(scopes) == 0 {
+		return nil, fault.Field("scopes", "required", `At least one scope is needed; "*" is everything.`)
+	}
+	out := slices.Clone(scopes)
+	slices.Sort(out)
+	for _, s := range out {
+		if !validScope(s) {
+			return nil, fault.Fieldf("scopes", "invalid_input", "Invalid scope: %s. A scope is * or one of %s with :read, :write or :*.",
+				s, strings.Join(scopeObjects, ", "))
+		}
+	}
+	return slices.Compact(out), nil
+}
+
+func validScope(scope string) bool {
+	if scope == "*" {
+		return true
+	}
+	object, action, _ := strings.Cut(scope, ":")
+	return slices.Contains(scopeObjects, object) && (action == "read" || action == "write" || action == "*")
+}
+
+// covers reports whether a held scope is enough for a wanted one. It allocates
+// nothing.
+func covers(held, wanted string) bool {
+	if held == "*" || held == wanted {
+		return true
+	}
+	object, action, _ := strings.Cut(held, ":")
+	about, what, _ := strings.Cut(wanted, ":")
+	if object != about {
+		return false
+	}
+	return action == "*" || (action == "write" && what == "read")
+}
