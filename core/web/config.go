@@ -1,0 +1,155 @@
+package web
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Which requests get a line in the log. Failures of the server (5xx) always
+// have one, whatever is chosen.
+const (
+	LogAll     = "all"     // every request
+	LogManage  = "manage"  // management requests, and public ones that failed
+	LogRefused = "refused" // requests that were answered with 4xx or 5xx
+	LogBroken  = "broken"  // requests that were answered with 5xx
+)
+
+// maxJSONDepth is what the JSON reader of the public paths can walk at most.
+const maxJSONDepth = 300
+
+// Config is what an operator can choose about the gate.
+type Config struct {
+	// Address is where to listen, host:port; port 0 takes a free one.
+	Address string `koanf:"address"`
+	// SiteURL is the address that people use, for links in answers. Empty:
+	// links are made from the request (and from the X-Forwarded headers of
+	// trusted proxies).
+	SiteURL string `koanf:"site_url"`
+	// BodyBytes is the largest request body as it comes over the wire.
+	BodyBytes int `koanf:"body_bytes"`
+	// InflatedBytes is the largest body after decompression.
+	InflatedBytes int `koanf:"inflated_bytes"`
+	// JSONDepth is how deep a JSON body may nest, at most 300.
+	JSONDepth int `koanf:"json_depth"`
+	// MaxConnections is how many connections are served at once.
+	MaxConnections int `koanf:"max_connections"`
+	// HeaderBytes is the largest request line with all headers.
+	HeaderBytes int `koanf:"header_bytes"`
+	// ReadTimeout is how long a client may take to send a whole request.
+	ReadTimeout time.Duration `koanf:"read_timeout"`
+	// WriteTimeout is how long a client may take to read an answer.
+	WriteTimeout time.Duration `koanf:"write_timeout"`
+	// IdleTimeout is how long a connection may wait between two requests.
+	IdleTimeout time.Duration `koanf:"idle_timeout"`
+	// RequestTimeout is how long a management request may work; its context
+	// ends then.
+	RequestTimeout time.Duration `koanf:"request_timeout"`
+	// StopDelay is how long the server keeps serving, already not ready, after
+	// it was told to stop, so that load balancers notice first.
+	StopDelay time.Duration `koanf:"stop_delay"`
+	// TrustedProxies are the senders whose X-Forwarded headers are believed:
+	// addresses, networks (10.0.0.0/8), or the words loopback and private.
+	// A client that is itself inside a trusted network can claim any address.
+	TrustedProxies []string `koanf:"trusted_proxies"`
+	// ManageOrigins are the browser origins (https://app.example.com) that may
+	// call the management paths. Empty: none but the server's own.
+	ManageOrigins []string `koanf:"manage_origins"`
+	// PublicRate limits public requests per project.
+	PublicRate Rate `koanf:"public_rate"`
+	// ManageRate limits management requests per personal key.
+	ManageRate Rate `koanf:"manage_rate"`
+	// Metrics switches GET /metrics on.
+	Metrics bool `koanf:"metrics"`
+	// AccessLog is which requests are logged: all, manage, refused or broken.
+	AccessLog string `koanf:"access_log"`
+	// AccessSample logs one of so many successful public requests; 0 and 1
+	// mean every one.
+	AccessSample int `koanf:"access_sample"`
+}
+
+// Rate is a limit with room for bursts. The zero Rate does not limit.
+type Rate struct {
+	// PerSecond is how many requests a second are let in, for ever; 0 is off.
+	PerSecond float64 `koanf:"per_second"`
+	// Burst is how many may come at once; 0 means one second's worth.
+	Burst int `koanf:"burst"`
+}
+
+// DefaultConfig listens on 127.0.0.1:8000 and limits sizes but not rates.
+func DefaultConfig() Config {
+	return Config{
+		Address:        "127.0.0.1:8000",
+		BodyBytes:      20 << 20,
+		InflatedBytes:  25 << 20,
+		JSONDepth:      128,
+		MaxConnections: 65536,
+		HeaderBytes:    16 << 10,
+		ReadTimeout:    30 * time.Second,
+		WriteTimeout:   30 * time.Second,
+		IdleTimeout:    75 * time.Second,
+		RequestTimeout: 30 * time.Second,
+		TrustedProxies: []string{"loopback", "private"},
+		Metrics:        true,
+		AccessLog:      LogAll,
+		AccessSample:   1,
+	}
+}
+
+// Validate says what is wrong with c, naming the key, or returns nil.
+func (c Config) Validate() error {
+	switch {
+	case c.Address == "":
+		return fmt.Errorf("address is empty: give host:port")
+	case c.BodyBytes < 1:
+		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
+	case c.InflatedBytes < 1:
+		return fmt.Errorf("inflated_bytes must be at least 1, got %d", c.InflatedBytes)
+	case c.JSONDepth < 1 || c.JSONDepth > maxJSONDepth:
+		return fmt.Errorf("json_depth must be between 1 and %d, got %d", maxJSONDepth, c.JSONDepth)
+	case c.MaxConnections < 1:
+		return fmt.Errorf("max_connections must be at least 1, got %d", c.MaxConnections)
+	case c.HeaderBytes < 1024:
+		return fmt.Errorf("header_bytes must be at least 1024, got %d", c.HeaderBytes)
+	case c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.RequestTimeout <= 0:
+		return fmt.Errorf("read_timeout, write_timeout, idle_timeout and request_timeout must be longer than 0")
+	case c.StopDelay < 0:
+		return fmt.Errorf("stop_delay must not be negative, got %s", c.StopDelay)
+	case c.AccessSample < 0:
+		return fmt.Errorf("access_sample must not be negative, got %d", c.AccessSample)
+	}
+	return c.validateNames()
+}
+
+func (c Config) validateNames() error {
+	switch c.AccessLog {
+	case LogAll, LogManage, LogRefused, LogBroken:
+	default:
+		return fmt.Errorf("access_log must be all, manage, refused or broken, got %q", c.AccessLog)
+	}
+	if c.SiteURL != "" {
+		if u, err := url.Parse(c.SiteURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("site_url must look like https://flags.example.com, got %q", c.SiteURL)
+		}
+	}
+	for _, o := range c.ManageOrigins {
+		if u, err := url.Parse(o); err != nil || u.Host == "" || u.Path != "" || u.Scheme == "" {
+			return fmt.Errorf("manage_origins: %q must look like https://app.example.com, without a path", o)
+		}
+	}
+	if err := c.PublicRate.validate("public_rate"); err != nil {
+		return err
+	}
+	if err := c.ManageRate.validate("manage_rate"); err != nil {
+		return err
+	}
+	_, err := parseProxies(c.TrustedProxies)
+	return err
+}
+
+func (r Rate) validate(name string) error {
+	if r.PerSecond < 0 || r.Burst < 0 {
+		return fmt.Errorf("%s: per_second and burst must not be negative", name)
+	}
+	return nil
+}

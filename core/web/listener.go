@@ -1,0 +1,105 @@
+package web
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lingering is how long a connection that was refused in mid-request is read
+// and thrown away, so that the client gets to see why: closing a connection
+// with unread bytes in it destroys the answer on its way.
+const (
+	lingering      = 2 * time.Second
+	lingeringBytes = 64 << 20
+)
+
+// listener knows its open connections, so that a stop can be bounded.
+type listener struct {
+	net.Listener
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+}
+
+func newListener(ln net.Listener) *listener {
+	return &listener{Listener: ln, conns: map[*conn]struct{}{}}
+}
+
+// Accept waits for the next connection.
+func (l *listener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc, from: l}
+	l.mu.Lock()
+	l.conns[c] = struct{}{}
+	l.mu.Unlock()
+	return c, nil
+}
+
+// closeSilent closes the connections on which nothing was ever sent: there is
+// no request to wait for.
+func (l *listener) closeSilent() {
+	for _, c := range l.open() {
+		if !c.spoke.Load() {
+			_ = c.Conn.Close()
+		}
+	}
+}
+
+// closeAll closes every connection, whatever it is doing.
+func (l *listener) closeAll() {
+	for _, c := range l.open() {
+		_ = c.Conn.Close()
+	}
+}
+
+func (l *listener) open() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		out = append(out, c)
+	}
+	return out
+}
+
+// conn is a connection that can end politely.
+type conn struct {
+	net.Conn
+	from   *listener
+	spoke  atomic.Bool
+	linger atomic.Bool
+}
+
+// Read reads from the client.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.spoke.Load() {
+		c.spoke.Store(true)
+	}
+	return n, err
+}
+
+// Close ends the connection, after what the client is still sending when the
+// request was refused before its end.
+func (c *conn) Close() error {
+	c.from.mu.Lock()
+	delete(c.from.conns, c)
+	c.from.mu.Unlock()
+	if c.linger.Load() {
+		c.drain()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) drain() {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.Conn, lingeringBytes)
+}

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// checked is the last step of Body: it makes sure that b is JSON, and mends
+// what only looks broken.
+func (u *unwrapper) checked(b []byte) ([]byte, error) {
+	r := textReader{b: b, depth: u.limits.Depth, mend: true}
+	if !r.check() {
+		return nil, malformed("JSON: " + r.problem())
+	}
+	if !r.dirty {
+		return b, nil
+	}
+	out := u.visit.block(len(b) + len(b)/8)
+	out.b = mend(out.b, b)
+	return out.b, nil
+}
+
+// mend appends the JSON text b, which textReader has accepted, to dst in a
+// form that every reader and every store can take:
+//
+//   - NaN and Infinity become null
+//   - raw control characters in a text become escapes
+//   - CESU-8, in which old browsers send what lies beyond the first 65,536
+//     characters, becomes UTF-8; other bytes that are no UTF-8 become U+FFFD
+//   - half a surrogate pair becomes the six visible characters of its escape
+//   - NUL becomes U+FFFD
+func mend(dst, b []byte) []byte {
+	inText := false
+	for i := 0; i < len(b); {
+		c := b[i]
+		switch {
+		case c == '"':
+			inText = !inText
+			dst = append(dst, c)
+			i++
+		case !inText && (c == 'N' || c == 'I'):
+			dst = append(dst, "null"...)
+			i += len("NaN")
+			if c == 'I' {
+				i += len("Infinity") - len("NaN")
+			}
+		case !inText && c == '-' && b[i+1] == 'I':
+			i++
+		case c == '\\':
+			n := 0
+			dst, n = mendEscape(dst, b[i:])
+			i += n
+		case c == 0:
+			dst = append(dst, `\ufffd`...)
+			i++
+		case c < ' ' && inText:
+			dst = appendEscape(dst, rune(c))
+			i++
+		case c >= utf8.RuneSelf:
+			n := 0
+			dst, n = mendWide(dst, b[i:])
+			i += n
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst
+}
+
+// mendEscape appends the escape that b starts with, and says how long it was.
+func mendEscape(dst, b []byte) ([]byte, int) {
+	if b[1] != 'u' {
+		return append(dst, b[:2]...), 2
+	}
+	switch u := hex4(b[2:]); {
+	case u == 0:
+		return append(dst, `\ufffd`...), 6
+	case isHigh(u) && isLow(escapedUnit(b[6:])):
+		return append(dst, b[:12]...), 12
+	case isHigh(u) || isLow(u):
+		dst = append(dst, '\\')
+	}
+	return append(dst, b[:6]...), 6
+}
+
+// mendWide appends the character beyond ASCII that b starts with.
+func mendWide(dst, b []byte) ([]byte, int) {
+	if r, n := utf8.DecodeRune(b); r != utf8.RuneError || n > 1 {
+		return append(dst, b[:n]...), n
+	}
+	u := surrogate(b)
+	switch {
+	case u < 0:
+		return append(dst, "\ufffd"...), 1
+	case isHigh(u):
+		if low := surrogate(b[3:]); isLow(low) {
+			return utf8.AppendRune(dst, utf16.DecodeRune(u, low)), 6
+		}
+	}
+	return appendEscape(append(dst, '\\'), u), 3
+}
+
+// surrogate returns the half pair that the three bytes at the start of b
+// stand for, or -1.
+func surrogate(b []byte) rune {
+	if len(b) < 3 || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2] < 0x80 || b[2] > 0xbf {
+		return -1
+	}
+	return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f)
+}
+
+func appendEscape(dst []byte, u rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(dst, '\\', 'u', digits[u>>12&15], digits[u>>8&15], digits[u>>4&15], digits[u&15])
+}

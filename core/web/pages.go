@@ -1,0 +1,113 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+)
+
+// checkPatience is how long one readiness check may take.
+const checkPatience = 2 * time.Second
+
+// check is something that has to work before the server is ready.
+type check struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// About is what the server says of itself.
+type About struct {
+	Version string // shown at /
+	OpenAPI []byte // served at /openapi.yaml; empty: there is no such page
+}
+
+// pages registers what the gate itself serves.
+func (g *Gate) pages(about About, gatherer prometheus.Gatherer) {
+	g.page("/_liveness", func(c *fiber.Ctx) error { return c.SendString("alive") })
+	g.page("/_readiness", g.readiness)
+	g.page("/", func(c *fiber.Ctx) error {
+		return JSON(c, map[string]string{"name": "guidon", "version": about.Version})
+	})
+	if len(about.OpenAPI) > 0 {
+		g.page("/openapi.yaml", func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentType, "application/yaml")
+			return c.Send(about.OpenAPI)
+		})
+	}
+	if g.cfg.Metrics && gatherer != nil {
+		g.page("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{})))
+	}
+}
+
+// page registers a page for operators: GET and HEAD, no key, no other origin.
+func (g *Gate) page(path string, h fiber.Handler) {
+	g.add(&route{method: fiber.MethodGet, pattern: path, run: h})
+}
+
+// readiness answers 200 when every check passes, else 503 with the names of
+// those that did not and, where it is meant to be read, why.
+func (g *Gate) readiness(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(c.UserContext(), checkPatience)
+	defer cancel()
+	missing := g.missing(ctx)
+	if g.turn.stopping() {
+		missing["server"] = "stopping"
+	}
+	if len(missing) == 0 {
+		return JSON(c, map[string]string{"status": "ready"})
+	}
+	c.Set(fiber.HeaderRetryAfter, "1")
+	c.Status(fiber.StatusServiceUnavailable)
+	return JSON(c, map[string]any{"status": "not ready", "not_ready": missing})
+}
+
+// missing runs all checks at once and returns what fails, by name.
+func (g *Gate) missing(ctx context.Context) map[string]string {
+	var (
+		wg  sync.WaitGroup
+		mu  sync.Mutex
+		out = map[string]string{}
+	)
+	for _, k := range g.checks {
+		wg.Go(func() {
+			err := g.ask(ctx, k)
+			if err == nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[k.name] = "not available"
+			if f := fault.From(err); f != nil && f.Detail != "" {
+				out[k.name] = f.Detail
+			} else if errors.Is(err, context.DeadlineExceeded) {
+				out[k.name] = "no answer in time"
+			}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// ask runs one check, and does not wait for one that ignores its deadline.
+func (g *Gate) ask(ctx context.Context, k check) error {
+	answer := make(chan error, 1)
+	go func() { answer <- k.run(ctx) }()
+	select {
+	case err := <-answer:
+		if err != nil {
+			g.log.Warn("readiness check failed", zap.String("check", k.name), zap.Error(err))
+		}
+		return err
+	case <-ctx.Done():
+		g.log.Warn("readiness check gave no answer in time", zap.String("check", k.name))
+		return ctx.Err()
+	}
+}
