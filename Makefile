@@ -1,0 +1,74 @@
+# Guidon. `make` lists what can be done; everything it needs beyond Go and make
+# is fetched through the Go proxy, apt or npm by the target that needs it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO            ?= go
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS       := -s -w -X main.version=$(VERSION)
+GOLANGCI      := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME      ?= 10s
+BENCH         ?= .
+BENCHTIME     ?= 1s
+
+export CGO_ENABLED ?= 0
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/guidon
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/guidon ./cmd/guidon
+
+.PHONY: run
+run: build ## Serve on 127.0.0.1:8000 with everything under ./data
+	./bin/guidon serve --config guidon.example.yaml
+
+.PHONY: test
+test: postgres ## Run every test on both databases (installs Postgres through apt when it can)
+	$(GO) test -timeout 10m ./...
+
+.PHONY: race
+race: postgres compiler ## Run the tests under the race detector
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...
+
+.PHONY: lint
+lint: ## Check format, vet, lint
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; if [ -n "$$unformatted" ]; then echo "gofmt these: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GOLANGCI) run
+
+.PHONY: fuzz
+fuzz: ## Fuzz every decoder for FUZZTIME (default 10s) each
+	./.ci/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=regexp BENCHTIME=1s)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
+
+.PHONY: e2e
+e2e: build ## Judge the server with unmodified client libraries from npm and the Go proxy
+	./e2e/run
+
+.PHONY: crash
+crash: build ## Kill the server under load, ROUNDS times (default 20), and look for lost events
+	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKill -count=1 -timeout 60m -v ./app
+
+.PHONY: generate
+generate: ## Regenerate generated code
+	$(GO) generate ./...
+
+.PHONY: generated
+generated: generate ## Fail when generated code is not up to date
+	@git diff --exit-code -- sdk/pb || { echo "generated code is stale: run make generate and commit"; exit 1; }
+
+.PHONY: postgres
+postgres:
+	@./.ci/need-postgres
+
+.PHONY: compiler
+compiler:
+	@command -v gcc >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gcc libc6-dev; }

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+)
+
+// envPrefix starts the name of every setting given by the environment:
+// http.address is GUIDON_HTTP_ADDRESS.
+const envPrefix = "GUIDON_"
+
+// foreign are the GUIDON_ names that are not settings of the server: the file
+// to read, what the host hands its plugins, and the knobs of the tests.
+var foreign = []string{"GUIDON_CONFIG", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
+
+// Load reads the configuration: the defaults, then the YAML file at path when
+// path is not empty, then the GUIDON_* names of environ (as from os.Environ).
+// A key that is not known is refused with the nearest one that is, and every
+// room's Validate has passed when Load returns without an error.
+func Load(path string, environ []string) (Config, error) {
+	cfg := DefaultConfig()
+	k := koanf.New(".")
+	if path != "" {
+		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+			return Config{}, fmt.Errorf("read config %s: %w", path, err)
+		}
+		if err := checkKeys(path, "", k.Raw(), reflect.TypeOf(cfg)); err != nil {
+			return Config{}, err
+		}
+	}
+	env, err := fromEnviron(environ, leaves("", reflect.TypeOf(cfg)))
+	if err != nil {
+		return Config{}, err
+	}
+	if err := k.Load(confmap.Provider(env, "."), nil); err != nil {
+		return Config{}, fmt.Errorf("read the environment: %w", err)
+	}
+	if err := k.UnmarshalWithConf("", &cfg, decoding(&cfg)); err != nil {
+		return Config{}, fmt.Errorf("read config %s: %w", path, err)
+	}
+	return cfg, cfg.Validate()
+}
+
+func decoding(into *Config) koanf.UnmarshalConf {
+	return koanf.UnmarshalConf{Tag: "koanf", DecoderConfig: &mapstructure.DecoderConfig{
+		Result:           into,
+		TagName:          "koanf",
+		WeaklyTypedInput: true,
+		ZeroFields:       true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.StringToSliceHookFunc(","),
+		),
+	}}
+}
+
+// fromEnviron picks the settings out of environ. known maps are not settable
+// this way: a list of plugins belongs in the file.
+func fromEnviron(environ, known []string) (map[string]any, error) {
+	byName := make(map[string]string, len(known))
+	for _, key := range known {
+		byName[envPrefix+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))] = key
+	}
+	out := map[string]any{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, envPrefix) || slices.ContainsFunc(foreign, func(f string) bool { return strings.HasPrefix(name, f) }) {
+			continue
+		}
+		key, ok := byName[name]
+		if !ok {
+			return nil, fmt.Errorf("environment: %s is not a setting; did you mean %s?", name, nearest(name, keysOf(byName)))
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// checkKeys walks what the file says beside the type that will hold it and
+// refuses the first key the type does not have.
+func checkKeys(source, at string, value any, t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return checkKeys(source, at, value, t.Elem())
+	case reflect.Slice:
+		items, _ := value.([]any)
+		for i, item := range items {
+			if err := checkKeys(source, fmt.Sprintf("%s[%d]", at, i), item, t.Elem()); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		fields := fieldsOf(t)
+		given, _ := value.(map[string]any)
+		names := keysOf(given)
+		for _, name := range names {
+			ft, ok := fields[name]
+			if !ok {
+				return fmt.Errorf("%s: unknown key %q; did you mean %q?", source, join(at, name), join(at, nearest(name, keysOf(fields))))
+			}
+			if err := checkKeys(source, join(at, name), given[name], ft); err != nil {
+				return err
+			}
+		}
+	default:
+	}
+	return nil
+}
+
+// leaves lists the dotted keys of every single-valued setting below t.
+func leaves(at string, t reflect.Type) []string {
+	var out []string
+	fields := fieldsOf(t)
+	for _, name := range keysOf(fields) {
+		ft := fields[name]
+		switch ft.Kind() {
+		case reflect.Struct:
+			out = append(out, leaves(join(at, name), ft)...)
+		case reflect.Map:
+		case reflect.Slice:
+			if ft.Elem().Kind() == reflect.String {
+				out = append(out, join(at, name))
+			}
+		default:
+			out = append(out, join(at, name))
+		}
+	}
+	return out
+}
+
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("koanf"), ",")
+		switch {
+		case options == "squash":
+			for n, ft := range fieldsOf(f.Type) {
+				out[n] = ft
+			}
+		case name != "" && name != "-":
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+func keysOf[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func nearest(name string, known []string) string {
+	best, distance := "", int(^uint(0)>>1)
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(name, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// FindConfig returns the file to read when none was named: $GUIDON_CONFIG, or
+// guidon.yaml in the working directory when there is one, or nothing.
+func FindConfig(environ []string) string {
+	for _, pair := range environ {
+		if path, ok := strings.CutPrefix(pair, "GUIDON_CONFIG="); ok && path != "" {
+			return path
+		}
+	}
+	if _, err := os.Stat("guidon.yaml"); err == nil {
+		return "guidon.yaml"
+	}
+	return ""
+}

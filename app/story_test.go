@@ -1,0 +1,329 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+)
+
+// A story is one .txtar file of testdata: requests, the answers they must get,
+// and the rows they must leave behind, in order. The name of a section says
+// what it is; what follows the first word is for the reader.
+//
+//	-- request: a newcomer captures an event --
+//	POST /capture/
+//
+//	{"api_key": "$PROJECT_KEY", "event": "paid", "distinct_id": "u1"}
+//	-- answer --
+//	200
+//	{"status": 1}
+//	-- rows --
+//	SELECT event, distinct_id FROM events
+//	paid|u1
+//
+// An answer names what must be there: keys it does not mention may be, unless
+// the section is called "exactly". <any> stands for every value, <string>,
+// <number>, <time> and <uuid> for values of that kind, and <as NAME> keeps the
+// value for later use as $NAME. Headers are lines between status and body. An
+// answer "eventually" is asked for again until it comes or five seconds pass.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &story{server: serve(t), vars: map[string]string{}}
+			s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
+			for _, part := range archive.Files {
+				s.tell(t, part)
+			}
+		})
+	}
+}
+
+type story struct {
+	server *server
+	vars   map[string]string
+	ask    func(t *testing.T) (*http.Response, []byte)
+	asked  string
+}
+
+func (s *story) tell(t *testing.T, part txtar.File) {
+	t.Helper()
+	text := s.expand(string(part.Data))
+	kind, _, _ := strings.Cut(part.Name, ":")
+	switch kind {
+	case "request":
+		s.asked = part.Name
+		s.ask = s.request(t, text)
+	case "answer", "exactly":
+		if problem := s.hold(t, text, kind == "exactly"); problem != "" {
+			t.Fatalf("%s: %s", s.asked, problem)
+		}
+	case "eventually":
+		s.until(t, func() string { return s.hold(t, text, false) })
+	case "rows":
+		s.until(t, func() string { return s.rows(t, text) })
+	default:
+		t.Fatalf("a section must be request, answer, exactly, eventually or rows, not %q", part.Name)
+	}
+}
+
+var variable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]*`)
+
+func (s *story) expand(text string) string {
+	return variable.ReplaceAllStringFunc(text, func(name string) string {
+		if value, ok := s.vars[name[1:]]; ok {
+			return value
+		}
+		return name
+	})
+}
+
+// request reads "METHOD path", header lines, an empty line, and a body. A
+// management path is asked with the personal key unless the story sends its
+// own Authorization header (an empty one sends none).
+func (s *story) request(t *testing.T, text string) func(*testing.T) (*http.Response, []byte) {
+	t.Helper()
+	head, body, _ := strings.Cut(text, "\n\n")
+	lines := strings.Split(strings.TrimSpace(head), "\n")
+	method, path, _ := strings.Cut(lines[0], " ")
+	header := http.Header{"Content-Type": {"application/json"}}
+	if strings.HasPrefix(path, "/api/") {
+		header.Set("Authorization", "Bearer "+s.vars["PERSONAL_KEY"])
+	}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ":")
+		if value = strings.TrimSpace(value); value == "" {
+			header.Del(name)
+		} else {
+			header.Set(name, value)
+		}
+	}
+	return func(t *testing.T) (*http.Response, []byte) {
+		t.Helper()
+		req, err := http.NewRequest(method, s.server.URL+path, strings.NewReader(strings.TrimRight(body, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = header.Clone()
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, answer
+	}
+}
+
+func (s *story) hold(t *testing.T, text string, exactly bool) string {
+	t.Helper()
+	res, answer := s.ask(t)
+	in := bufio.NewReader(strings.NewReader(text))
+	status, _ := in.ReadString('\n')
+	if got := fmt.Sprint(res.StatusCode); got != strings.TrimSpace(status) {
+		return fmt.Sprintf("status %s, want %s: %s", got, strings.TrimSpace(status), answer)
+	}
+	rest, _ := io.ReadAll(in)
+	for headerLine.Match(rest) {
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		name, value, _ := strings.Cut(string(line), ": ")
+		if got := res.Header.Get(name); got != value && !kindOf(value, got) {
+			return fmt.Sprintf("header %s is %q, want %q", name, got, value)
+		}
+		rest = after
+	}
+	rest = bytes.TrimSpace(rest)
+	if len(rest) == 0 {
+		if len(answer) != 0 && exactly {
+			return fmt.Sprintf("the body is %s, want none", answer)
+		}
+		return ""
+	}
+	want, err := decode(rest)
+	if err != nil {
+		if string(rest) == strings.TrimSpace(string(answer)) {
+			return ""
+		}
+		return fmt.Sprintf("the body is %s, want %s", answer, rest)
+	}
+	got, err := decode(answer)
+	if err != nil {
+		return fmt.Sprintf("the body is not JSON: %s", answer)
+	}
+	if problem := s.compare("", want, got, exactly); problem != "" {
+		return problem + "\nin " + string(answer)
+	}
+	return ""
+}
+
+var headerLine = regexp.MustCompile(`^[A-Z][A-Za-z-]+: `)
+
+func decode(raw []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+func (s *story) compare(at string, want, got any, exactly bool) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s is %v, want an object", at, got)
+		}
+		for _, key := range sortedKeys(w) {
+			if _, there := g[key]; !there && w[key] != "<absent>" {
+				return fmt.Sprintf("%s.%s is missing", at, key)
+			}
+			if w[key] == "<absent>" {
+				if _, there := g[key]; there {
+					return fmt.Sprintf("%s.%s is there and should not be", at, key)
+				}
+				continue
+			}
+			if problem := s.compare(at+"."+key, w[key], g[key], exactly); problem != "" {
+				return problem
+			}
+		}
+		for _, key := range sortedKeys(g) {
+			if _, named := w[key]; exactly && !named {
+				return fmt.Sprintf("%s.%s is there and should not be", at, key)
+			}
+		}
+		return ""
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return fmt.Sprintf("%s is %v, want %d items", at, got, len(w))
+		}
+		for i := range w {
+			if problem := s.compare(fmt.Sprintf("%s[%d]", at, i), w[i], g[i], exactly); problem != "" {
+				return problem
+			}
+		}
+		return ""
+	case string:
+		if name, ok := strings.CutPrefix(w, "<as "); ok {
+			s.vars[strings.TrimSuffix(name, ">")] = fmt.Sprint(got)
+			return ""
+		}
+		if kindOf(w, got) {
+			return ""
+		}
+	}
+	if !reflect.DeepEqual(want, got) {
+		return fmt.Sprintf("%s is %v, want %v", at, got, want)
+	}
+	return ""
+}
+
+var uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+func kindOf(want string, got any) bool {
+	text, isText := got.(string)
+	switch want {
+	case "<any>":
+		return true
+	case "<string>":
+		return isText
+	case "<number>":
+		_, ok := got.(json.Number)
+		return ok
+	case "<uuid>":
+		return isText && uuidText.MatchString(text)
+	case "<time>":
+		_, err := time.Parse(time.RFC3339Nano, text)
+		return isText && err == nil
+	}
+	return false
+}
+
+// rows runs the first line as SQL and holds what it returns against the rest.
+func (s *story) rows(t *testing.T, text string) string {
+	t.Helper()
+	query, want, _ := strings.Cut(text, "\n")
+	rows, err := s.server.DB.Read(context.Background()).QueryContext(context.Background(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, _ := rows.Columns()
+	var got strings.Builder
+	for rows.Next() {
+		cells := make([]any, len(columns))
+		for i := range cells {
+			cells[i] = new(any)
+		}
+		if err := rows.Scan(cells...); err != nil {
+			t.Fatal(err)
+		}
+		for i, cell := range cells {
+			if i > 0 {
+				got.WriteByte('|')
+			}
+			if raw, ok := (*cell.(*any)).([]byte); ok {
+				fmt.Fprintf(&got, "%s", raw)
+			} else {
+				fmt.Fprintf(&got, "%v", *cell.(*any))
+			}
+		}
+		got.WriteByte('\n')
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.TrimSpace(got.String()) != strings.TrimSpace(want) {
+		return fmt.Sprintf("%s returned\n%swant\n%s", query, got.String(), want)
+	}
+	return ""
+}
+
+func (s *story) until(t *testing.T, try func() string) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		problem := try()
+		if problem == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %s", s.asked, problem)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,230 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// bin is the binary under test, built once: the same one that is shipped.
+var bin string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "guidon-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = filepath.Join(dir, "guidon")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// server is one directory and the processes that serve it one after another.
+type server struct {
+	dir, address, url, project, personal, lines string
+
+	cmd *exec.Cmd
+	log *os.File
+}
+
+var keyText = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{dir: dir, address: l.Addr().String(), lines: filepath.Join(dir, "events.ndjson")}
+	l.Close()
+	s.url = "http://" + s.address
+	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n"
+	if err := os.WriteFile(s.config(), []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			said, _ := os.ReadFile(s.log.Name())
+			t.Logf("the server said, last:\n%s", said[max(0, len(said)-8000):])
+		}
+		s.log.Close()
+	})
+	return s
+}
+
+func (s *server) config() string { return filepath.Join(s.dir, "guidon.yaml") }
+func (s *server) data() string   { return filepath.Join(s.dir, "data") }
+
+// guidon runs one verb against the server's directory and returns what it said.
+func (s *server) guidon(args ...string) (string, error) {
+	cmd := exec.Command(bin, args...)
+	cmd.Dir = s.dir
+	cmd.Env = s.env()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (s *server) env() []string {
+	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config())
+}
+
+// start runs `guidon serve` and returns when it is ready, with how long that took.
+func (s *server) start(t *testing.T) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	s.cmd = exec.Command(bin, "serve")
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env(), s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := begin.Add(30 * time.Second)
+	for !s.answers("/_readiness") {
+		if time.Now().After(deadline) {
+			t.Fatal("the server is not ready after 30 s")
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	took := time.Since(begin)
+	if s.project == "" {
+		said, err := os.ReadFile(s.log.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keyText.FindAllString(string(said), -1) {
+			if strings.HasPrefix(key, "phc_") {
+				s.project = key
+			} else {
+				s.personal = key
+			}
+		}
+		if s.project == "" || s.personal == "" {
+			t.Fatalf("the first run printed no keys: %s", said)
+		}
+	}
+	return took
+}
+
+// kill ends the process as a power cut would. It waits for the process only.
+func (s *server) kill() {
+	if s.cmd != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// stop asks the process to end and returns its error, nil for exit code 0.
+func (s *server) stop(t *testing.T) error {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.cmd.Wait() }()
+	select {
+	case err := <-done:
+		s.cmd = nil
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatal("the server does not stop")
+		return nil
+	}
+}
+
+func (s *server) answers(path string) bool {
+	res, err := http.Get(s.url + path)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode == http.StatusOK
+}
+
+func (s *server) post(path, body string) (int, error) {
+	res, err := http.Post(s.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return res.StatusCode, err
+}
+
+// get asks a management path and decodes the answer.
+func (s *server) get(t *testing.T, path string, out any) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.url+strings.TrimPrefix(path, s.url), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.personal)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %d %v: %s", path, res.StatusCode, err, body)
+	}
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(out); err != nil {
+		t.Fatalf("GET %s: %v: %s", path, err, body)
+	}
+}
+
+// until polls try until it returns nothing to complain of.
+func until(t *testing.T, limit time.Duration, try func() string) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		problem := try()
+		if problem == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s still: %s", limit, problem)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// alive lists the processes that run the binary under test.
+func alive(t *testing.T) []string {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, dir := range dirs {
+		if exe, err := os.Readlink(dir + "/exe"); err == nil && strings.TrimSuffix(exe, " (deleted)") == bin {
+			line, _ := os.ReadFile(dir + "/cmdline")
+			out = append(out, filepath.Base(dir)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return out
+}

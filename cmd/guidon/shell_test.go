@@ -1,0 +1,59 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// pasteable picks the curl commands out of what was printed: a line that
+// begins with curl and those it is continued on.
+func pasteable(said string) []string {
+	var out []string
+	open := false
+	for line := range strings.SplitSeq(said, "\n") {
+		text := strings.TrimSpace(line)
+		switch {
+		case open:
+			out[len(out)-1] += "\n" + text
+		case strings.HasPrefix(text, "curl "):
+			out = append(out, text)
+		default:
+			continue
+		}
+		open = strings.HasSuffix(text, "\\")
+	}
+	return out
+}
+
+func shell(dir, command string) (string, error) {
+	cmd := exec.Command("bash", "-c", command)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func drain(from <-chan int, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = <-from
+	}
+	return out
+}
+
+func containsDir(lines []string, dir string) bool {
+	for _, line := range lines {
+		if strings.Contains(line, dir) {
+			return true
+		}
+	}
+	return false
+}

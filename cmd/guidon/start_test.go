@@ -1,0 +1,219 @@
+package main_test
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What is printed at the first run works as it is pasted into a shell.
+func TestFirstRunPrintsLinesThatWorkWhenPasted(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	said, err := os.ReadFile(s.log.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, command := range pasteable(string(said)) {
+		ran++
+		out, err := shell(s.dir, command)
+		if err != nil || strings.Contains(out, `"type"`) {
+			t.Errorf("%s\nanswered %s (%v)", command, out, err)
+		}
+	}
+	if ran != 3 {
+		t.Fatalf("the first run printed %d curl lines, want 3:\n%s", ran, said)
+	}
+	if code, err := s.post("/decide?v=3", `{"api_key":"`+s.project+`","distinct_id":"ada"}`); code != http.StatusOK || err != nil {
+		t.Errorf("decide: %d %v", code, err)
+	}
+}
+
+func TestSecondRunKeepsEverythingAndPrintsNoKeys(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"kept","distinct_id":"u"}`); code != http.StatusOK || err != nil {
+		t.Fatalf("capture: %d %v", code, err)
+	}
+	if err := s.stop(t); err != nil {
+		t.Fatalf("stop: %v", err)
+	}
+	if left := alive(t); containsDir(left, s.dir) {
+		t.Errorf("processes outlive a graceful stop: %q", left)
+	}
+	before, _ := os.ReadFile(s.log.Name())
+	s.start(t)
+	after, _ := os.ReadFile(s.log.Name())
+	if strings.Contains(string(after[len(before):]), s.personal) {
+		t.Error("the second run printed the personal key again")
+	}
+	until(t, 5*time.Second, func() string {
+		var page struct {
+			Results []struct{ Event string }
+		}
+		s.get(t, "/api/projects/1/events/?event=kept", &page)
+		if len(page.Results) != 1 {
+			return "the event of the first run is not there"
+		}
+		return ""
+	})
+}
+
+func TestStopLetsRequestsFinish(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	done := make(chan int, 64)
+	for range 64 {
+		go func() {
+			code, _ := s.post("/capture/", `{"api_key":"`+s.project+`","event":"late","distinct_id":"u"}`)
+			done <- code
+		}()
+	}
+	first := <-done
+	if err := s.stop(t); err != nil {
+		t.Fatalf("stop: %v", err)
+	}
+	acked := 0
+	for _, code := range append(drain(done, 63), first) {
+		if code == http.StatusOK {
+			acked++
+		}
+	}
+	s.start(t)
+	until(t, 5*time.Second, func() string {
+		var page struct {
+			Results []struct{ Event string }
+		}
+		s.get(t, "/api/projects/1/events/?event=late&limit=100", &page)
+		if len(page.Results) < acked {
+			return "an acknowledged event is missing after a graceful stop"
+		}
+		return ""
+	})
+}
+
+func TestServeRefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	t.Run("an unknown key names the nearest known one", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		write(t, s.config(), "http:\n  adress: 127.0.0.1:1\n")
+		out, err := s.guidon("serve")
+		if err == nil || !strings.Contains(out, "http.adress") || !strings.Contains(out, "http.address") {
+			t.Errorf("said %q (%v)", out, err)
+		}
+	})
+	t.Run("an unknown name in the environment", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		out, err := shell(s.dir, "GUIDON_HTTP_ADRESS=x "+bin+" serve")
+		if err == nil || !strings.Contains(out, "GUIDON_HTTP_ADDRESS") {
+			t.Errorf("said %q (%v)", out, err)
+		}
+	})
+	t.Run("a port that is taken", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		s.start(t)
+		other := newServer(t)
+		other.address = s.address
+		out, err := other.guidon("serve")
+		if err == nil || !strings.Contains(out, s.address) {
+			t.Errorf("said %q (%v)", out, err)
+		}
+	})
+	t.Run("a directory that another server holds", func(t *testing.T) {
+		t.Parallel()
+		s := newServer(t)
+		s.start(t)
+		s2 := *s
+		s2.address = "127.0.0.1:0"
+		out, err := s2.guidon("serve")
+		if err == nil || !strings.Contains(out, "journal") {
+			t.Errorf("said %q (%v)", out, err)
+		}
+	})
+}
+
+func TestABadPluginDoesNotStopTheServer(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	write(t, s.config(), `plugins:
+  instances:
+    - name: missing
+      kind: sink
+      use: no-such-plugin
+    - name: misconfigured
+      kind: sink
+      use: file
+      config: {paht: x}
+    - name: lines
+      kind: sink
+      use: file
+      config: {path: `+s.lines+`}
+`)
+	s.start(t)
+	until(t, 10*time.Second, func() string {
+		var page struct {
+			Results []struct{ Name, State string }
+		}
+		s.get(t, "/api/plugins", &page)
+		states := map[string]string{}
+		for _, p := range page.Results {
+			states[p.Name] = p.State
+		}
+		if states["lines"] != "ready" || states["missing"] == "ready" || states["misconfigured"] != "misconfigured" {
+			return "states: " + strings.TrimSpace(states["lines"]+" "+states["missing"]+" "+states["misconfigured"])
+		}
+		return ""
+	})
+}
+
+func TestAKilledSinkIsRestartedAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	acked := map[string]bool{}
+	for round := range 3 {
+		for n := range 50 {
+			ids, path, body := request(s.project, round, n)
+			if code, err := s.post(path, body); err != nil || code != http.StatusOK {
+				t.Fatalf("%d %v", code, err)
+			}
+			for _, id := range ids {
+				acked[id] = true
+			}
+			if n == 25 {
+				killPlugin(t, s)
+			}
+		}
+	}
+	until(t, 20*time.Second, func() string { return missing(acked, inSink(t, s), "the file sink") })
+}
+
+func killPlugin(t *testing.T, s *server) {
+	t.Helper()
+	until(t, 10*time.Second, func() string {
+		var page struct {
+			Results []struct {
+				State string
+				PID   int
+			}
+		}
+		s.get(t, "/api/plugins", &page)
+		if len(page.Results) != 1 || page.Results[0].PID == 0 {
+			return "no running plugin"
+		}
+		if err := syscall.Kill(page.Results[0].PID, syscall.SIGKILL); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}

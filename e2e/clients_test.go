@@ -1,0 +1,219 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+)
+
+// flag is one flag of the corpus that clients judge. newest marks a rule that
+// older clients are documented to evaluate otherwise when they do it locally.
+type flag struct {
+	key     string
+	newest  bool
+	filters string
+}
+
+var corpus = []flag{
+	{"everyone", false, `{"groups":[{"properties":[],"rollout_percentage":100}]}`},
+	{"nobody", false, `{"groups":[{"properties":[],"rollout_percentage":0}]}`},
+	{"simple-flag", false, `{"groups":[{"properties":[],"rollout_percentage":45}]}`},
+	{"fraction", true, `{"groups":[{"properties":[],"rollout_percentage":33.3}]}`},
+	{"multivariate-flag", false, `{"groups":[{"properties":[],"rollout_percentage":55}],"multivariate":{"variants":[
+		{"key":"first","rollout_percentage":50},{"key":"second","rollout_percentage":20},{"key":"third","rollout_percentage":20},
+		{"key":"fourth","rollout_percentage":5},{"key":"fifth","rollout_percentage":5}]},
+		"payloads":{"first":"{\"cta\":\"Buy\"}","second":"42"}}`},
+	{"pro", false, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro","team"]}],"rollout_percentage":100}],"payloads":{"true":"{\"a\":1}"}}`},
+	{"not-free", false, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"is_not","value":["free"]}],"rollout_percentage":100}]}`},
+	{"mail", false, `{"groups":[{"properties":[{"key":"email","type":"person","operator":"icontains","value":"@example"}],"rollout_percentage":100}]}`},
+	{"no-mail", false, `{"groups":[{"properties":[{"key":"email","type":"person","operator":"not_icontains","value":"@example"}],"rollout_percentage":100}]}`},
+	{"pattern", false, `{"groups":[{"properties":[{"key":"email","type":"person","operator":"regex","value":"^user[0-4]+@"}],"rollout_percentage":100}]}`},
+	{"anti-pattern", false, `{"groups":[{"properties":[{"key":"email","type":"person","operator":"not_regex","value":"^user[0-4]+@"}],"rollout_percentage":100}]}`},
+	{"grown-up", false, `{"groups":[{"properties":[{"key":"age","type":"person","operator":"gte","value":18}],"rollout_percentage":100}]}`},
+	{"young", false, `{"groups":[{"properties":[{"key":"age","type":"person","operator":"lt","value":18}],"rollout_percentage":100}]}`},
+	{"set", false, `{"groups":[{"properties":[{"key":"country","type":"person","operator":"is_set","value":"is_set"}],"rollout_percentage":100}]}`},
+	{"recent", true, `{"groups":[{"properties":[{"key":"joined","type":"person","operator":"is_date_after","value":"2024-06-01"}],"rollout_percentage":100}]}`},
+	{"both", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"pro"},{"key":"age","type":"person","operator":"gt","value":30}],"rollout_percentage":60}]}`},
+	{"either", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"pro"}],"rollout_percentage":20},{"properties":[],"rollout_percentage":30}]}`},
+	{"override", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"team"}],"rollout_percentage":100,"variant":"b"},{"properties":[],"rollout_percentage":80}],
+		"multivariate":{"variants":[{"key":"a","rollout_percentage":50},{"key":"b","rollout_percentage":50}]}}`},
+	{"version", true, `{"groups":[{"properties":[{"key":"version","type":"person","operator":"semver_gte","value":"1.10.0"}],"rollout_percentage":100}]}`},
+	{"case", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["PRO"]}],"rollout_percentage":100}]}`},
+}
+
+type person struct {
+	ID         string         `json:"id"`
+	Properties map[string]any `json:"properties"`
+}
+
+func people() []person {
+	out := make([]person, 200)
+	plans := []string{"free", "pro", "team"}
+	for i := range out {
+		out[i] = person{ID: fmt.Sprintf("distinct_id_%d", i), Properties: map[string]any{
+			"plan": plans[i%3], "age": i % 60, "country": "nl", "email": fmt.Sprintf("user%d@%s", i, []string{"example.test", "other.test"}[i%2]),
+			"joined": fmt.Sprintf("2024-%02d-15", i%12+1), "version": fmt.Sprintf("1.%d.0", i%20),
+		}}
+	}
+	return out
+}
+
+type seen struct {
+	Remote   map[string]map[string]any `json:"remote"`
+	Local    map[string]map[string]any `json:"local"`
+	Payloads map[string]map[string]any `json:"payloads"`
+	Flag     any                       `json:"flag"`
+	Failures []string                  `json:"failures"`
+}
+
+func TestClientsJustWork(t *testing.T) {
+	s := start(t)
+	for _, f := range corpus {
+		s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", map[string]any{"key": f.key, "filters": json.RawMessage(f.filters)}, nil, http.StatusCreated)
+	}
+	s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", map[string]any{"key": "switched-off", "active": false}, nil, http.StatusCreated)
+	node, work := filepath.Join(work(t), "node"), work(t)
+	clients := []struct {
+		name   string
+		newest bool
+		cmd    *exec.Cmd
+	}{
+		{"posthog-node 3.6", false, exec.Command("node", "judge.mjs", "posthog-node-3.6")},
+		{"posthog-node newest", true, exec.Command("node", "judge.mjs", "posthog-node-newest")},
+		{"posthog-go 1.2.24", false, exec.Command(filepath.Join(work, "go-v1.2.24", "judge"))},
+		{"posthog-go 1.22.0", false, exec.Command(filepath.Join(work, "go-v1.22.0", "judge"))},
+		{"posthog-go newest of the proxy", false, exec.Command(filepath.Join(work, "go-latest", "judge"))},
+	}
+	var reference map[string]map[string]any
+	for i, c := range clients {
+		t.Run(c.name, func(t *testing.T) {
+			run := fmt.Sprintf("run%d", i)
+			if strings.HasPrefix(c.name, "posthog-node") {
+				c.cmd.Dir = node
+			}
+			got := judge(t, s, c.cmd, run)
+			if len(got.Failures) > 0 {
+				t.Errorf("the client reported failures: %q", got.Failures)
+			}
+			if got.Flag != true {
+				t.Errorf("probe flag: got %v, want true", got.Flag)
+			}
+			agree(t, got, c.newest)
+			if reference == nil {
+				reference = got.Remote
+			}
+			if !reflect.DeepEqual(reference, got.Remote) {
+				t.Error("this client was given other remote values than the first one")
+			}
+			arrived(t, s, run)
+		})
+	}
+}
+
+func judge(t *testing.T, s *server, cmd *exec.Cmd, run string) seen {
+	t.Helper()
+	task, err := json.Marshal(map[string]any{"url": s.url, "project_key": s.project, "personal_key": s.personal, "ids": people(), "run": run, "probe": "pro"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(task), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	var got seen
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, stdout.Bytes(), stderr.Bytes())
+	}
+	return got
+}
+
+// agree holds the client's own evaluation against what the server answered.
+func agree(t *testing.T, got seen, newest bool) {
+	t.Helper()
+	compared := 0
+	for id, remote := range got.Remote {
+		if len(remote) != len(corpus) {
+			t.Fatalf("%s was answered %d flags, want %d: an inactive one must not appear, an off one must", id, len(remote), len(corpus))
+		}
+		for _, f := range corpus {
+			if f.newest && !newest {
+				continue
+			}
+			local, ok := got.Local[id][f.key]
+			if !ok {
+				t.Errorf("%s for %s: the client could not evaluate it locally", f.key, id)
+				continue
+			}
+			if compared++; local != remote[f.key] {
+				t.Errorf("%s for %s: local %v, remote %v", f.key, id, local, remote[f.key])
+			}
+		}
+	}
+	if compared < 200*10 {
+		t.Errorf("compared only %d values", compared)
+	}
+}
+
+// arrived waits until every event of the run is in the event store and in the
+// file sink: once each, and in order for each user.
+func arrived(t *testing.T, s *server, run string) {
+	t.Helper()
+	places := map[string]func(*testing.T, string) []event{"event store": s.stored, "file sink": s.delivered}
+	for place, list := range places {
+		eventually(t, 20*time.Second, "the events are in the "+place, func() error {
+			seen := map[float64]bool{}
+			last := map[string]float64{}
+			for _, e := range list(t, "ordered") {
+				if !strings.HasPrefix(e.DistinctID, run+"-") {
+					continue
+				}
+				n, _ := e.Properties["n"].(float64)
+				if e.Properties["note"] != `naïve 💻 "quoted"` {
+					t.Fatalf("%s: the text was changed on its way: %q", place, e.Properties["note"])
+				}
+				if place == "file sink" && n < last[e.DistinctID] {
+					t.Fatalf("%s: events of %s are out of order", place, e.DistinctID)
+				}
+				last[e.DistinctID] = n
+				if seen[n] && place == "event store" {
+					t.Fatalf("%s: event %v is there twice", place, n)
+				}
+				seen[n] = true
+			}
+			if len(seen) != 25 {
+				return fmt.Errorf("%d of 25 events", len(seen))
+			}
+			return nil
+		})
+	}
+	eventually(t, 10*time.Second, "the identified person's stored properties decide a flag", func() error {
+		var answer struct {
+			FeatureFlags map[string]any `json:"featureFlags"`
+		}
+		s.do(t, http.MethodPost, "/decide/?v=3", map[string]any{"api_key": s.project, "distinct_id": run + "-stored"}, &answer, http.StatusOK)
+		if answer.FeatureFlags["pro"] != true || answer.FeatureFlags["grown-up"] != true {
+			return fmt.Errorf("flags: %v", sorted(answer.FeatureFlags))
+		}
+		return nil
+	})
+}
+
+func sorted(m map[string]any) []string {
+	out := make([]string, 0, len(m))
+	for k, v := range m {
+		out = append(out, fmt.Sprintf("%s=%v", k, v))
+	}
+	sort.Strings(out)
+	return out
+}

@@ -1,0 +1,214 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// server is the real binary on a directory of its own.
+type server struct {
+	url, project, personal, lines string
+}
+
+var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
+
+// start runs bin/guidon with one file sink, as the README tells a newcomer to.
+func start(t *testing.T) *server {
+	t.Helper()
+	dir := t.TempDir()
+	s := &server{lines: filepath.Join(dir, "events.ndjson")}
+	config := filepath.Join(dir, "guidon.yaml")
+	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n"
+	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	s.url = "http://" + address
+	out, err := os.Create(filepath.Join(dir, "stdout"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary(t), "serve", "--config", config)
+	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			log, _ := os.ReadFile(out.Name())
+			t.Logf("server said:\n%s", tail(log, 6000))
+		}
+	})
+	eventually(t, 20*time.Second, "the server is ready", func() error {
+		return s.status(http.MethodGet, "/_readiness", nil, http.StatusOK)
+	})
+	said, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys.FindAllString(string(said), -1) {
+		if strings.HasPrefix(key, "phc_") {
+			s.project = key
+		} else {
+			s.personal = key
+		}
+	}
+	if s.project == "" || s.personal == "" {
+		t.Fatalf("the first run printed no keys:\n%s", said)
+	}
+	return s
+}
+
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("GUIDON_E2E_BINARY")
+	if path == "" {
+		t.Fatal("GUIDON_E2E_BINARY is not set: run make e2e")
+	}
+	return path
+}
+
+func work(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("GUIDON_E2E_WORK")
+	if path == "" {
+		t.Fatal("GUIDON_E2E_WORK is not set: run make e2e")
+	}
+	return path
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// do sends one management request and decodes the answer into out.
+func (s *server) do(t *testing.T, method, path string, body, out any, want int) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(method, s.url+path, bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.personal)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, _ := io.ReadAll(res.Body)
+	if res.StatusCode != want {
+		t.Fatalf("%s %s: got %d, want %d: %s", method, path, res.StatusCode, want, answer)
+	}
+	if out != nil {
+		if err := json.Unmarshal(answer, out); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, path, err, answer)
+		}
+	}
+}
+
+func (s *server) status(method, path string, body io.Reader, want int) error {
+	req, err := http.NewRequest(method, s.url+path, body)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != want {
+		answer, _ := io.ReadAll(res.Body)
+		return fmt.Errorf("%s %s: got %d, want %d: %s", method, path, res.StatusCode, want, answer)
+	}
+	return nil
+}
+
+// event is what both the event store and the file sink say of one event.
+type event struct {
+	UUID       string         `json:"uuid"`
+	Event      string         `json:"event"`
+	DistinctID string         `json:"distinct_id"`
+	Properties map[string]any `json:"properties"`
+}
+
+// stored lists the events of one name, oldest first.
+func (s *server) stored(t *testing.T, name string) []event {
+	t.Helper()
+	var page struct {
+		Results []event `json:"results"`
+	}
+	s.do(t, http.MethodGet, "/api/projects/1/events/?limit=1000&event="+name, nil, &page, http.StatusOK)
+	for i, j := 0, len(page.Results)-1; i < j; i, j = i+1, j-1 {
+		page.Results[i], page.Results[j] = page.Results[j], page.Results[i]
+	}
+	return page.Results
+}
+
+// delivered lists the events of one name that the file sink has written.
+func (s *server) delivered(t *testing.T, name string) []event {
+	t.Helper()
+	f, err := os.Open(s.lines)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var out []event
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("the file sink wrote a line that is not JSON: %v: %s", err, lines.Bytes())
+		}
+		if e.Event == name {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// eventually polls until try succeeds and fails the test when it never does.
+func eventually(t *testing.T, limit time.Duration, what string, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s and still not true that %s: %v", limit, what, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
