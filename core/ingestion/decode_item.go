@@ -1,0 +1,309 @@
+package ingestion
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// item is one element of a request while it is being read: the raw text of the
+// fields we know, nil for those that are missing or null.
+type item struct {
+	index      uint32
+	members    int
+	name       []byte
+	distinctID []byte
+	dollarID   []byte
+	timestamp  []byte
+	offset     []byte
+	uuid       []byte
+	set        []byte
+	setOnce    []byte
+	unset      []byte
+	sessionID  []byte
+	windowID   []byte
+	options    []byte
+
+	dropped bool
+	verdict Notice
+	changes []Notice
+}
+
+func (it *item) reset(index uint32) {
+	*it = item{index: index, changes: it.changes[:0]}
+}
+
+func (it *item) kept() bool { return !it.dropped }
+
+func (it *item) drop(kind string) *Notice {
+	it.dropped = true
+	it.verdict = Notice{Kind: kind, Dropped: true}
+	return &it.verdict
+}
+
+func (it *item) change(kind string) *Notice {
+	it.changes = append(it.changes, Notice{Kind: kind})
+	return &it.changes[len(it.changes)-1]
+}
+
+func (n *Notice) detail(name string, value any) *Notice {
+	if n.Detail == nil {
+		n.Detail = make(map[string]any, 4)
+	}
+	n.Detail[name] = value
+	return n
+}
+
+// read reads the object at the cursor. Of a name that comes twice the last
+// value counts.
+func (it *item) read(s *scanner, p *properties) {
+	p.reset()
+	s.open()
+	var buf [32]byte
+	name, ok := s.member(true)
+	for ; ok; name, ok = s.member(false) {
+		it.members++
+		field := name.plainName(buf[:])
+		if string(field) == "properties" {
+			p.read(s)
+			continue
+		}
+		v := s.value()
+		if isNull(v) {
+			v = nil
+		}
+		switch string(field) {
+		case "event":
+			it.name = v
+		case "distinct_id":
+			it.distinctID = v
+		case "$distinct_id":
+			it.dollarID = v
+		case "timestamp":
+			it.timestamp = v
+		case "offset":
+			it.offset = v
+		case "uuid":
+			it.uuid = v
+		case "$set":
+			it.set = v
+		case "$set_once":
+			it.setOnce = v
+		case "$unset":
+			it.unset = v
+		case "session_id":
+			it.sessionID = v
+		case "window_id":
+			it.windowID = v
+		case "options":
+			it.options = v
+		}
+	}
+	if it.members == 0 && !s.bad {
+		it.drop(KindEmptyEvent)
+	}
+}
+
+// name returns the event name, or nothing.
+func (d *Decoder) name(rec *Record, ev *item) string {
+	if ev.name == nil || string(ev.name) == `""` {
+		return rec.DefaultName
+	}
+	if known, ok := d.names[string(ev.name)]; ok {
+		return known
+	}
+	name := plainText(ev.name)
+	if cut := firstChars(name, maxChars); len(cut) < len(name) {
+		ev.change(KindNameTooLong).detail("length", utf8.RuneCountInString(name))
+		return cut
+	}
+	if len(ev.name) <= 64 {
+		if len(d.names) > 1000 {
+			clear(d.names)
+		}
+		d.names[string(ev.name)] = name
+	}
+	return name
+}
+
+// distinctID returns who did it, or nothing. What stands beside the properties
+// goes before what stands in them.
+func (d *Decoder) distinctID(ev *item, p *properties) string {
+	for _, raw := range [...][]byte{ev.distinctID, ev.dollarID, p.val[propDistinctID], p.val[propDollarDistinctID]} {
+		if raw == nil {
+			continue
+		}
+		id := plainText(raw)
+		if blank(id) {
+			continue
+		}
+		if cut := firstChars(id, maxChars); len(cut) < len(id) {
+			ev.change(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
+			return cut
+		}
+		return id
+	}
+	return ""
+}
+
+// plainText returns the text of a JSON value: of a string what it reads as, of
+// a number or a word its digits or letters, of a container its compact JSON
+// with sorted names, of NaN and the infinities nothing.
+func plainText(raw []byte) string {
+	switch raw[0] {
+	case '"':
+		t := text{raw: raw[1 : len(raw)-1]}
+		if bytes.IndexByte(t.raw, '\\') < 0 && utf8.Valid(t.raw) {
+			return string(t.raw)
+		}
+		return string(t.append(make([]byte, 0, len(t.raw))))
+	case '{', '[':
+		return sortedJSON(raw)
+	case 'n', 'N', 'I':
+		return ""
+	case '-':
+		if raw[1] == 'I' {
+			return ""
+		}
+	}
+	return string(raw)
+}
+
+func sortedJSON(raw []byte) string {
+	dec := json.NewDecoder(bytes.NewReader(appendClean(nil, raw)))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return string(appendClean(nil, raw))
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return string(appendClean(nil, raw))
+	}
+	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
+}
+
+// firstChars returns the first n characters of s.
+func firstChars(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+func blank(s string) bool {
+	for _, r := range s {
+		switch r {
+		case ' ', '\t', '\n', '\r', '\v', '\f', 0x85, 0xa0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// number returns the number a value is or, as text, holds; 0 for others.
+func number(raw []byte) float64 {
+	if raw == nil {
+		return 0
+	}
+	f, err := strconv.ParseFloat(plainText(raw), 64)
+	if err != nil {
+		return 0
+	}
+	return f
+}
+
+// timeText returns the text of a time, and whether there is one that is
+// neither text nor a number.
+func timeText(raw []byte) (s string, bad bool) {
+	switch {
+	case raw == nil:
+		return "", false
+	case raw[0] == '"' || raw[0] == '-' || raw[0]-'0' < 10:
+		return plainText(raw), false
+	}
+	return string(raw[:min(len(raw), 200)]), true
+}
+
+// eventUUID returns the event's uuid: the client's, or one that the request
+// and the event's place in it decide. An empty one and the nil uuid are none:
+// clients send them for every event.
+func (it *item) eventUUID(rec *Record) string {
+	if it.uuid == nil || string(it.uuid) == `""` {
+		return madeUUID(rec, it.index)
+	}
+	sent := plainText(it.uuid)
+	if canonicalUUID(sent) {
+		if sent == "00000000-0000-0000-0000-000000000000" {
+			return madeUUID(rec, it.index)
+		}
+		return sent
+	}
+	id, err := uuid.Parse(sent)
+	if it.uuid[0] != '"' || err != nil {
+		it.change(KindInvalidUUID).detail("uuid", firstChars(sent, maxChars))
+		return madeUUID(rec, it.index)
+	}
+	if id == uuid.Nil {
+		return madeUUID(rec, it.index)
+	}
+	return id.String()
+}
+
+// canonicalUUID reports whether s is a uuid as we write them.
+func canonicalUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if c-'0' > 9 && c-'a' > 5 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// madeUUID returns a version 7 uuid: the time of arrival, the event's place in
+// its request, and bits of the random request id. Decoding a record again
+// gives the same uuids, and they sort as they were sent.
+func madeUUID(rec *Record, index uint32) string {
+	var id uuid.UUID
+	ms := uint64(rec.ReceivedAt.UnixMilli())
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	place := min(index, 0xfff)
+	id[6], id[7] = 0x70|byte(place>>8), byte(place)
+	mix := uint64(index) * 0x9e3779b97f4a7c15
+	for i := range 8 {
+		mix ^= uint64(rec.RequestID[i])<<(8*i) ^ uint64(rec.RequestID[i+8])<<(8*((i+3)&7))
+	}
+	mix = (mix ^ mix>>30) * 0xbf58476d1ce4e5b9
+	mix = (mix ^ mix>>27) * 0x94d049bb133111eb
+	mix ^= mix >> 31
+	for i := range 8 {
+		id[8+i] = byte(mix >> (8 * i))
+	}
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}

@@ -1,0 +1,130 @@
+package ingestion
+
+import "hash/maphash"
+
+// The properties that decide what becomes of an event.
+const (
+	propIP = iota
+	propDistinctID
+	propDollarDistinctID
+	propSet
+	propSetOnce
+	propUnset
+	propSentAt
+	propIgnoreSentAt
+	propPersonSwitch
+	propCaptureInternal
+	propElementsChain
+	propGroupKey
+	propGroupSet
+	propClientMessage
+	propCount
+	propOther = propCount
+)
+
+func knownProperty(name []byte) int {
+	switch string(name) {
+	case "$ip":
+		return propIP
+	case "distinct_id":
+		return propDistinctID
+	case "$distinct_id":
+		return propDollarDistinctID
+	case "$set":
+		return propSet
+	case "$set_once":
+		return propSetOnce
+	case "$unset":
+		return propUnset
+	case "$sent_at":
+		return propSentAt
+	case "$ignore_sent_at":
+		return propIgnoreSentAt
+	case "$process_person_profile":
+		return propPersonSwitch
+	case "capture_internal":
+		return propCaptureInternal
+	case "$elements_chain":
+		return propElementsChain
+	case "$group_key":
+		return propGroupKey
+	case "$group_set":
+		return propGroupSet
+	case "$$client_ingestion_warning_message":
+		return propClientMessage
+	}
+	return propOther
+}
+
+// properties is an event's properties object while it is being read.
+type properties struct {
+	raw    []byte            // as sent; nil when missing or null
+	val    [propCount][]byte // the last value of each known name, null included
+	count  int
+	dirty  bool // see scanner
+	twice  bool // some name may come more than once
+	wrong  bool // there is a value, and it is not an object
+	filter [16]uint64
+	seed   maphash.Seed
+}
+
+func (p *properties) reset() {
+	seed := p.seed
+	if seed == (maphash.Seed{}) {
+		seed = maphash.MakeSeed()
+	}
+	*p = properties{seed: seed}
+}
+
+// read reads the value at the cursor.
+func (p *properties) read(s *scanner) {
+	p.reset()
+	switch s.peek() {
+	case '{':
+	case 'n':
+		s.skip()
+		return
+	default:
+		p.wrong = true
+		s.skip()
+		return
+	}
+	before := s.dirty
+	s.dirty = false
+	start := s.pos
+	var buf [48]byte
+	s.open()
+	name, ok := s.member(true)
+	for ; ok; name, ok = s.member(false) {
+		p.count++
+		key := name.plainName(buf[:])
+		p.note(key)
+		v := s.value()
+		if id := knownProperty(key); id != propOther {
+			p.val[id] = v
+		}
+	}
+	if s.bad {
+		return
+	}
+	p.raw = s.data[start:s.pos]
+	p.dirty = s.dirty
+	s.dirty = s.dirty || before
+}
+
+// note remembers a name in a small filter, and that one may have come twice
+// when the filter knows it already. False alarms cost a look, nothing else.
+func (p *properties) note(key []byte) {
+	h := maphash.Bytes(p.seed, key)
+	word, bit := h&15, uint64(1)<<(h>>4&63)
+	if p.filter[word]&bit != 0 {
+		p.twice = true
+	}
+	p.filter[word] |= bit
+}
+
+// isObject reports whether a value is a JSON object.
+func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// isNull reports whether a value is missing or null, as NaN is.
+func isNull(raw []byte) bool { return raw == nil || raw[0] == 'n' || raw[0] == 'N' }

@@ -1,0 +1,184 @@
+package ingestion
+
+import (
+	"sync"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Envelope is what the accept path has to know of a body before it can be
+// acknowledged. Its slices share memory with the body.
+type Envelope struct {
+	// Token is the project key found in the body, without white space around
+	// it; empty when there is none.
+	Token string
+	// ProjectID is the project_id of the body, as text; for personal keys.
+	ProjectID string
+	// SentAt is the client's clock, as the body has it.
+	SentAt string
+	// Historical is the batch's historical_migration.
+	Historical bool
+	// Items is the JSON of the events: an array, or a single object.
+	Items []byte
+	// Count is how many there are.
+	Count int
+}
+
+// envelopeReader holds the scratch memory of ReadEnvelope.
+type envelopeReader struct {
+	scan    scanner
+	inner   scanner
+	top     tokens // beside the events, or of a single event
+	found   []byte // the key the events carry
+	project []byte
+	sentAt  []byte
+	batch   []byte
+	count   int    // of the batch
+	past    []byte // historical_migration
+	props   []byte
+}
+
+var envelopeReaders = sync.Pool{New: func() any { return new(envelopeReader) }}
+
+// ReadEnvelope checks that the body is one of the known shapes (an array of
+// events, an object with a batch, a single event), every byte of it valid
+// JSON, and finds the project key. The events themselves are not looked at:
+// one that breaks a rule is dropped later, alone.
+//
+// It fails with fault Malformed invalid_payload, and with Unauthenticated when
+// the key is not a text or the events carry different ones.
+func ReadEnvelope(body []byte) (Envelope, error) {
+	r := envelopeReaders.Get().(*envelopeReader)
+	defer envelopeReaders.Put(r)
+	env, err := r.read(body)
+	r.forget()
+	return env, err
+}
+
+// forget lets go of the body.
+func (r *envelopeReader) forget() {
+	r.scan.data, r.inner.data, r.top, r.found = nil, nil, tokens{}, nil
+	r.project, r.sentAt, r.batch, r.past, r.props = nil, nil, nil, nil, nil
+}
+
+var (
+	errSyntax = fault.New(fault.Malformed, "invalid_payload", "Malformed request data: the body is not valid JSON.")
+	errShape  = fault.New(fault.Malformed, "invalid_payload", "Malformed request data: expected an event, an array of events or an object with a batch.")
+	errBatch  = fault.New(fault.Malformed, "invalid_payload", "Invalid payload: batch must be an array of events.")
+)
+
+func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
+	s := &r.scan
+	s.reset(body)
+	switch s.peek() {
+	case '[':
+		start := s.pos
+		env.Count = r.countItems(s)
+		env.Items = body[start:s.pos]
+		if s.end() {
+			err = r.readItems(env.Items)
+		}
+	case '{':
+		start := s.pos
+		r.readTop(s)
+		env.Items, env.Count = body[start:s.pos], 1
+		if s.end() {
+			err = r.shape(&env)
+		}
+	default:
+		s.skip()
+		if s.end() {
+			err = errShape
+		}
+	}
+	switch {
+	case !s.end():
+		return Envelope{}, errSyntax
+	case err != nil:
+		return Envelope{}, err
+	}
+	env.Token, err = r.token()
+	env.ProjectID = shortText(r.project)
+	env.SentAt = shortText(r.sentAt)
+	env.Historical = string(r.past) == "true"
+	return env, err
+}
+
+// countItems moves over the array at the cursor.
+func (r *envelopeReader) countItems(s *scanner) (n int) {
+	s.open()
+	for first := true; s.element(first); first = false {
+		s.skip()
+		n++
+	}
+	return n
+}
+
+// readTop reads the members of a single event or of a batch's envelope.
+func (r *envelopeReader) readTop(s *scanner) {
+	var buf [32]byte
+	s.open()
+	name, ok := s.member(true)
+	for ; ok; name, ok = s.member(false) {
+		field := name.plainName(buf[:])
+		if string(field) == "batch" && s.peek() == '[' {
+			start := s.pos
+			r.count = r.countItems(s)
+			r.batch = s.data[start:s.pos]
+			continue
+		}
+		v := s.value()
+		switch string(field) {
+		case "batch":
+			r.batch = v
+		case "sent_at":
+			r.sentAt = v
+		case "historical_migration":
+			r.past = v
+		case "project_id":
+			r.project = v
+		case "properties":
+			r.props = v
+		default:
+			r.top.note(field, v)
+		}
+	}
+}
+
+// shape tells a batch from a single event: whatever is not empty in the sense
+// of the languages the clients are written in makes it a batch.
+func (r *envelopeReader) shape(env *Envelope) error {
+	switch string(r.batch) {
+	case "", "null", "false", "0", `""`:
+		var inside tokens
+		inside.inProperties(&r.inner, r.props)
+		r.found = inside.value()
+		return nil
+	}
+	if r.batch[0] != '[' {
+		return errBatch
+	}
+	env.Items, env.Count = r.batch, r.count
+	if r.top.value() != nil {
+		return nil
+	}
+	return r.readItems(r.batch)
+}
+
+// readItems looks for the key in the events of an array; all that carry one
+// must carry the same.
+func (r *envelopeReader) readItems(items []byte) error {
+	s := &r.inner
+	s.reset(items)
+	s.open()
+	for first := true; s.element(first); first = false {
+		if s.peek() != '{' {
+			s.skip()
+			continue
+		}
+		if err := r.readItem(s, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package ingestion
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// recordVersion is the first byte of a journal record. A reader that meets
+// another one says so and sets the record aside; it never guesses.
+const recordVersion = 1
+
+const (
+	flagHistorical = 1 << iota
+	flagAnonymise
+	flagVerbatim
+)
+
+// recordHead is the length of the fixed part: version, flags, received at,
+// project, request id.
+const recordHead = 1 + 1 + 8 + 8 + 16
+
+// Record is one accepted request as the journal keeps it: what the server knew
+// when it answered, then the items of the body, untouched.
+type Record struct {
+	// ReceivedAt is when the request arrived, to the microsecond.
+	ReceivedAt time.Time
+	// ProjectID is the project of the key the request came with.
+	ProjectID int64
+	// RequestID is random. Events without a uuid derive theirs from it.
+	RequestID [16]byte
+	// Historical is the client's historical_migration: an import, not traffic.
+	Historical bool
+	// Anonymise means the project keeps no addresses: ClientIP is empty then,
+	// and an address the client put into an event is removed.
+	Anonymise bool
+	// Verbatim marks items of the 2026 protocol, whose rules are stricter and
+	// whose items carry options.
+	Verbatim bool
+	// ClientIP is where the request came from; at most 255 bytes.
+	ClientIP string
+	// SentAt is the client's clock when it sent the request, as the client
+	// wrote it; empty when it did not say. At most 255 bytes.
+	SentAt string
+	// DefaultName names events that have no name; at most 255 bytes. Only the
+	// oldest of paths has one.
+	DefaultName string
+	// Items is valid JSON: an array of events, or one event.
+	Items []byte
+}
+
+// ErrRecord is wrapped by every error of ParseRecord.
+var ErrRecord = errors.New("not a journal record of this version")
+
+// Append appends the record's bytes to dst.
+func (r *Record) Append(dst []byte) []byte {
+	var flags byte
+	if r.Historical {
+		flags |= flagHistorical
+	}
+	if r.Anonymise {
+		flags |= flagAnonymise
+	}
+	if r.Verbatim {
+		flags |= flagVerbatim
+	}
+	dst = append(dst, recordVersion, flags)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ReceivedAt.UnixMicro()))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ProjectID))
+	dst = append(dst, r.RequestID[:]...)
+	for _, s := range [...]string{r.ClientIP, r.SentAt, r.DefaultName} {
+		s = s[:min(len(s), 255)]
+		dst = append(dst, byte(len(s)))
+		dst = append(dst, s...)
+	}
+	return append(dst, r.Items...)
+}
+
+// Size is the number of bytes Append adds.
+func (r *Record) Size() int {
+	return recordHead + 3 + len(r.ClientIP) + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
+}
+
+// ParseRecord reads what Append wrote. Items shares memory with data.
+func ParseRecord(data []byte) (Record, error) {
+	if len(data) < recordHead || data[0] != recordVersion {
+		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
+	}
+	r := Record{
+		Historical: data[1]&flagHistorical != 0,
+		Anonymise:  data[1]&flagAnonymise != 0,
+		Verbatim:   data[1]&flagVerbatim != 0,
+		ReceivedAt: time.UnixMicro(int64(binary.BigEndian.Uint64(data[2:]))).UTC(),
+		ProjectID:  int64(binary.BigEndian.Uint64(data[10:])),
+	}
+	copy(r.RequestID[:], data[18:])
+	rest := data[recordHead:]
+	for _, s := range [...]*string{&r.ClientIP, &r.SentAt, &r.DefaultName} {
+		if len(rest) == 0 || len(rest) < 1+int(rest[0]) {
+			return Record{}, fmt.Errorf("%w: it ends inside its head", ErrRecord)
+		}
+		n := 1 + int(rest[0])
+		*s, rest = string(rest[1:n]), rest[n:]
+	}
+	r.Items = rest
+	return r, nil
+}

@@ -1,0 +1,61 @@
+package ingestion_test
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/ingestion"
+)
+
+func TestRecordReadsBack(t *testing.T) {
+	want := ingestion.Record{
+		ReceivedAt: arrival.Add(123456 * time.Microsecond), ProjectID: 42, RequestID: [16]byte{9, 8, 7},
+		Historical: true, Anonymise: true, Verbatim: true,
+		ClientIP: "2001:db8::1", SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Items: []byte(`[{}]`),
+	}
+	data := want.Append([]byte("x"))
+	if len(data)-1 != want.Size() {
+		t.Errorf("%d bytes, Size says %d", len(data)-1, want.Size())
+	}
+	got, err := ingestion.ParseRecord(data[1:])
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestRecordRefuses(t *testing.T) {
+	whole := (&ingestion.Record{ReceivedAt: arrival, ClientIP: "::1", Items: []byte("{}")}).Append(nil)
+	cases := map[string][]byte{
+		"nothing":           nil,
+		"another version":   append([]byte{9}, whole[1:]...),
+		"a head cut short":  whole[:20],
+		"a field cut short": whole[:36],
+	}
+	for name, data := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := ingestion.ParseRecord(data); !errors.Is(err, ingestion.ErrRecord) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func FuzzParseRecord(f *testing.F) {
+	f.Add((&ingestion.Record{ReceivedAt: arrival, ClientIP: "::1", SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
+	f.Add([]byte{1, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rec, err := ingestion.ParseRecord(data)
+		if err != nil {
+			return
+		}
+		again := rec.Append(nil)
+		again[1] |= data[1] &^ 7 // bits without a meaning yet
+		if !bytes.Equal(again, data) {
+			t.Errorf("reads %x, writes %x", data, again)
+		}
+	})
+}
