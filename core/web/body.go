@@ -123,6 +123,7 @@ func (p *Payload) pickMultipart(c *fiber.Ctx, v *visit, body []byte) []byte {
 	if err != nil {
 		return body
 	}
+	v.form.Reset()
 	for name, values := range m.Value {
 		for _, s := range values {
 			v.form.Add(name, s)

@@ -31,7 +31,7 @@ var looks = [...]look{
 	fault.Unauthenticated:  {401, "authentication_error", "invalid_api_key", "Project API key invalid. You find the right one in the settings of your project."},
 	fault.Forbidden:        {403, "authentication_error", "permission_denied", "You do not have permission to perform this action."},
 	fault.NotFound:         {404, "invalid_request", "not_found", "Not found."},
-	fault.MethodNotAllowed: {405, "invalid_request", "method_not_allowed", "Method not allowed."},
+	fault.MethodNotAllowed: {405, "invalid_request", "method_not_allowed", ""},
 	fault.NotAcceptable:    {406, "invalid_request", "not_acceptable", "Could not satisfy the request Accept header."},
 	fault.Conflict:         {409, "server_error", "conflict", "Somebody else changed this first."},
 	fault.TooLarge:         {413, "client_error", "request_too_large", "Request too large."},
@@ -143,6 +143,9 @@ func (a answer) write(c *fiber.Ctx, public bool) {
 			a.detail = fmt.Sprintf("Request was throttled. Expected available in %d seconds.", seconds)
 		}
 	}
+	if a.status == fiber.StatusMethodNotAllowed && a.detail == "" {
+		a.detail = `Method "` + c.Method() + `" not allowed.`
+	}
 	if a.status == fiber.StatusUnauthorized {
 		h.Set(fiber.HeaderWWWAuthenticate, "Bearer")
 	}
@@ -161,9 +164,6 @@ func (a answer) write(c *fiber.Ctx, public bool) {
 // fail answers with err and remembers why for the log.
 func (r *route) fail(c *fiber.Ctx, v *visit, err error) {
 	a := answerTo(err, r.public)
-	if a.status == fiber.StatusMethodNotAllowed && a.detail == looks[fault.MethodNotAllowed].detail {
-		a.detail = `Method "` + c.Method() + `" not allowed.`
-	}
 	v.cause, v.code = err, a.code
 	a.write(c, r.public)
 }

@@ -30,6 +30,7 @@ type Gate struct {
 	nonePublic *route // the same for public ones
 	sampled    sampler
 	faults     []error
+	faces      map[string]bool // of fixed paths: is it public?
 	origins    map[string]bool
 	turn       turn
 }
@@ -84,6 +85,7 @@ func (g *Gate) add(r *route) {
 	}
 	r.prepare()
 	g.routes = append(g.routes, r)
+	g.faces[r.pattern] = r.public
 }
 
 // install hands every route to app, fixed segments before parameters.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -65,7 +66,10 @@ type inflater func(w io.Writer, packed []byte) error
 // inflaterOf returns what undoes a content encoding that only headers name,
 // or nil. gzip is not among them: it is recognised by its first bytes.
 func inflaterOf(encoding string) inflater {
-	switch encoding {
+	if len(encoding) > len("deflate") {
+		return nil
+	}
+	switch strings.ToLower(encoding) {
 	case "deflate":
 		return unzlib
 	case "br":

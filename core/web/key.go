@@ -224,7 +224,7 @@ func (g *Gate) projectByPerson(c *fiber.Ctx, key, projectID string) (auth.Projec
 	if projectID != "" && !isNumber(projectID) {
 		return auth.Project{}, invalid
 	}
-	who, err := g.auth.PrincipalByKey(c.UserContext(), key)
+	who, err := g.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
 		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "Invalid Personal API key.").Because(err)
@@ -233,7 +233,7 @@ func (g *Gate) projectByPerson(c *fiber.Ctx, key, projectID string) (auth.Projec
 	case projectID == "":
 		return auth.Project{}, invalid
 	}
-	p, err := g.auth.ProjectFor(c.UserContext(), who, projectID)
+	p, err := g.auth.ProjectFor(c.UserContext(), who, strings.Clone(projectID))
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) {
 		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "No project found for this personal API key.").Because(errors.Join(ErrHiddenProject, err))
 	}

@@ -21,10 +21,11 @@ func (g *Gate) missed(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// faceOf returns a stand-in route for a path that has none of its own:
-// everything under /api/ shows the management face.
+// faceOf returns the stand-in route that shows the face of a path: that of
+// the routes it has, else everything under /api/ shows the management face.
 func (g *Gate) faceOf(path string) *route {
-	if strings.HasPrefix(path, "/api/") {
+	public, known := g.faces[trimSlash(path)]
+	if (known && !public) || (!known && strings.HasPrefix(path, "/api/")) {
 		return g.none
 	}
 	return g.nonePublic
@@ -38,6 +39,7 @@ func (g *Gate) outermost(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			fiber.MethodHead, fiber.MethodOptions, fiber.MethodTrace, fiber.MethodConnect:
 			next(ctx)
 		default:
+			ctx.Response.Header.Set(fiber.HeaderAllow, "GET, HEAD, "+manageMethods[len("GET, "):])
 			g.refuse(ctx, fiber.StatusMethodNotAllowed)
 		}
 	}
@@ -56,8 +58,12 @@ func (g *Gate) broken(ctx *fasthttp.RequestCtx, err error) {
 	case isNet && netErr.Timeout():
 		status = fiber.StatusRequestTimeout
 	}
-	if c, ok := ctx.Conn().(*conn); ok && status != fiber.StatusRequestTimeout {
-		c.linger.Store(true)
+	if c, ok := ctx.Conn().(*conn); ok {
+		if !c.spoke.Load() {
+			ctx.SetStatusCode(status) // nobody has asked anything: no line, no body
+			return
+		}
+		c.linger.Store(status != fiber.StatusRequestTimeout)
 	}
 	g.refuse(ctx, status)
 }

@@ -44,7 +44,7 @@ func (g *Gate) principal(c *fiber.Ctx) (*auth.Principal, error) {
 	if place == "" {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 	}
-	who, err := g.auth.PrincipalByKey(c.UserContext(), key)
+	who, err := g.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
 	if fault.Is(err, fault.Unauthenticated) || (err == nil && who == nil) {
 		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "Personal API key found in request %s is invalid.", place).Because(err)
 	}

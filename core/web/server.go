@@ -23,9 +23,10 @@ type Server struct {
 	log  *zap.Logger
 	reg  prometheus.Registerer
 
-	built sync.Once
-	fault error
-	about About
+	built   sync.Once
+	handler fasthttp.RequestHandler
+	fault   error
+	about   About
 
 	ln     *listener
 	served chan error
@@ -48,7 +49,7 @@ func New(cfg Config, who Auth, log *zap.Logger, reg prometheus.Registerer) (*Ser
 	g := &Gate{
 		cfg: cfg, auth: who, log: log, proxies: trusted, base: base,
 		public: newThrottle(cfg.PublicRate), manage: newThrottle(cfg.ManageRate),
-		meter: newMeter(reg), origins: map[string]bool{},
+		meter: newMeter(reg), origins: map[string]bool{}, faces: map[string]bool{},
 	}
 	for _, o := range cfg.ManageOrigins {
 		g.origins[o] = true
@@ -101,8 +102,9 @@ func (s *Server) Handler() (fasthttp.RequestHandler, error) {
 		gatherer, _ := s.reg.(prometheus.Gatherer)
 		s.gate.pages(s.about, gatherer)
 		s.fault = s.gate.install(s.app)
+		s.handler = s.gate.outermost(s.app.Handler())
 	})
-	return s.gate.outermost(s.app.Handler()), s.fault
+	return s.handler, s.fault
 }
 
 // Start listens and returns; requests are served from then on. It fails when

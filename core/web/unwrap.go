@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -44,7 +45,7 @@ func (u *unwrapper) unwrap(b []byte, header string) ([]byte, error) {
 		if b, err = u.inflate(b, f); err != nil {
 			return nil, err
 		}
-		u.payload.Compression = header
+		u.payload.Compression = strings.ToLower(header)
 	}
 	for range maxLayers {
 		next, more, err := u.layer(b)

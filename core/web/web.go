@@ -33,7 +33,8 @@ type Routes interface {
 // it returns should carry a fault kind.
 type Auth interface {
 	// ProjectByKey returns the project of a project key, or Unauthenticated.
-	// It is on the way of every public request.
+	// It is on the way of every public request, and the key is overwritten
+	// after the call: copy it to keep it.
 	ProjectByKey(ctx context.Context, key string) (auth.Project, error)
 	// PrincipalByKey returns who holds a personal key, or Unauthenticated.
 	PrincipalByKey(ctx context.Context, key string) (*auth.Principal, error)

@@ -1,0 +1,101 @@
+// Package webtest serves rooms in tests the way they are served in life: by a
+// real server on a free port of the loopback address, behind the real gate,
+// with keys that the test has made up.
+package webtest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+// Keys is a web.Auth that knows nothing but what is in it.
+type Keys struct {
+	Projects map[string]auth.Project    // by project key
+	People   map[string]*auth.Principal // by personal key
+}
+
+var _ web.Auth = Keys{}
+
+// OneOfEach is a project 1 with the key phc_test, and a principal with every
+// scope and the key phx_test.
+func OneOfEach() Keys {
+	return Keys{
+		Projects: map[string]auth.Project{"phc_test": {ID: 1, Name: "Default project", Timezone: "UTC"}},
+		People:   map[string]*auth.Principal{"phx_test": {KeyID: 1, Scopes: []string{"*"}, User: auth.User{ID: 1}}},
+	}
+}
+
+// ProjectByKey returns the project of a key, or Unauthenticated.
+func (k Keys) ProjectByKey(_ context.Context, key string) (auth.Project, error) {
+	if p, ok := k.Projects[key]; ok {
+		return p, nil
+	}
+	return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key", "Project API key invalid.")
+}
+
+// PrincipalByKey returns who holds a key, or Unauthenticated.
+func (k Keys) PrincipalByKey(_ context.Context, key string) (*auth.Principal, error) {
+	if p, ok := k.People[key]; ok {
+		return p, nil
+	}
+	return nil, fault.New(fault.Unauthenticated, "authentication_failed", "Personal API key invalid.")
+}
+
+// ProjectFor returns the project with that number; @current is the one with
+// the lowest. A principal with ProjectIDs sees only those.
+func (k Keys) ProjectFor(_ context.Context, p *auth.Principal, name string) (auth.Project, error) {
+	var best auth.Project
+	for _, q := range k.Projects {
+		asked := name == "@current" || name == strconv.FormatInt(q.ID, 10)
+		visible := len(p.ProjectIDs) == 0 || slices.Contains(p.ProjectIDs, q.ID)
+		if asked && visible && (best.ID == 0 || q.ID < best.ID) {
+			best = q
+		}
+	}
+	if best.ID == 0 {
+		return best, fault.New(fault.NotFound, "not_found", "No such project.")
+	}
+	return best, nil
+}
+
+// Config is the default config on a free port.
+func Config() web.Config {
+	cfg := web.DefaultConfig()
+	cfg.Address = "127.0.0.1:0"
+	return cfg
+}
+
+// Serve serves rooms until the test ends, and returns the base URL of the
+// server, without a slash at the end.
+func Serve(tb testing.TB, who web.Auth, rooms ...web.Routes) string {
+	tb.Helper()
+	return "http://" + Start(tb, Config(), who, zap.NewNop(), nil, rooms...).Address()
+}
+
+// Start is Serve with everything to choose.
+func Start(tb testing.TB, cfg web.Config, who web.Auth, log *zap.Logger, reg prometheus.Registerer, rooms ...web.Routes) *web.Server {
+	tb.Helper()
+	s, err := web.New(cfg, who, log, reg)
+	if err != nil {
+		tb.Fatalf("new server: %v", err)
+	}
+	s.Mount(rooms...)
+	if err := s.Start(context.Background()); err != nil {
+		tb.Fatalf("start server: %v", err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		_ = s.Stop(ctx)
+	})
+	return s
+}
