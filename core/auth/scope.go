@@ -52,5 +52,5 @@ func covers(held, wanted string) bool {
 	if object != about {
 		return false
 	}
-	return action == "*" || (action == "write" && what == "read")
+	return (action == "*" && what != "") || (action == "write" && what == "read")
 }

@@ -1,0 +1,69 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+)
+
+// Credentials is what the first start made. The keys are secrets to show once.
+type Credentials struct {
+	Organization Organization
+	Project      Project
+	User         User
+	ProjectKey   string
+	PersonalKey  string
+}
+
+// Bootstrap fills an empty database: an organization, project 1, a user who
+// owns the organization, a project key, and a personal key that may do
+// everything. It returns nil when there is an organization already. Of
+// processes that bootstrap at the same time one does it.
+func (s *Service) Bootstrap(ctx context.Context) (*Credentials, error) {
+	existing, err := s.store.organizations(ctx)
+	if err != nil || len(existing) > 0 {
+		return nil, err
+	}
+	var c *Credentials
+	err = s.change(ctx, func(ctx context.Context) error {
+		// Once more: change has the accounts for itself until it commits.
+		if existing, err := s.store.organizations(ctx); err != nil || len(existing) > 0 {
+			return err
+		}
+		c, err = s.populate(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the first project: %w", err)
+	}
+	return c, nil
+}
+
+func (s *Service) populate(ctx context.Context) (*Credentials, error) {
+	var c Credentials
+	var err error
+	if c.Organization, err = s.CreateOrganization(ctx, "My organization"); err != nil {
+		return nil, err
+	}
+	if err := s.store.restartProjects(ctx); err != nil {
+		return nil, err
+	}
+	var key ProjectKey
+	if c.Project, key, err = s.CreateProject(ctx, NewProject{OrganizationID: c.Organization.ID, Name: "My project"}); err != nil {
+		return nil, err
+	}
+	c.User, err = s.CreateUser(ctx, NewUser{
+		Email: "admin@localhost", FirstName: "Admin", OrganizationID: c.Organization.ID, Level: LevelOwner,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.UpdateUser(ctx, c.User.ID, UserChange{CurrentProjectID: &c.Project.ID}); err != nil {
+		return nil, err
+	}
+	_, c.PersonalKey, err = s.CreatePersonalKey(ctx, NewPersonalKey{UserID: c.User.ID, Label: "First key", Scopes: []string{"*"}})
+	if err != nil {
+		return nil, err
+	}
+	c.ProjectKey = key.Key
+	return &c, nil
+}

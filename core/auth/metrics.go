@@ -1,0 +1,35 @@
+package auth
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	unknownKeys prometheus.Counter
+	failures    prometheus.Counter
+	keys        prometheus.Gauge
+}
+
+// newMetrics registers nothing when reg is nil.
+func newMetrics(reg prometheus.Registerer) (metrics, error) {
+	m := metrics{
+		unknownKeys: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "guidon_auth_unknown_project_keys_total",
+			Help: "Requests with a project key that nobody has.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "guidon_auth_refresh_failures_total",
+			Help: "Times projects and keys could not be compared with the database.",
+		}),
+		keys: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "guidon_auth_project_keys",
+			Help: "Project keys in memory.",
+		}),
+	}
+	if reg == nil {
+		return m, nil
+	}
+	return m, errors.Join(reg.Register(m.unknownKeys), reg.Register(m.failures), reg.Register(m.keys))
+}

@@ -1,0 +1,70 @@
+package auth
+
+import (
+	"context"
+	"slices"
+)
+
+// CreatePersonalKey makes a key of a user and returns it with the secret,
+// which nobody can read again.
+func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (PersonalKey, string, error) {
+	label, err := checkName("label", in.Label)
+	if err != nil {
+		return PersonalKey{}, "", err
+	}
+	scopes, err := checkScopes(in.Scopes)
+	if err != nil {
+		return PersonalKey{}, "", err
+	}
+	secret := freshKey(PersonalPrefix)
+	k := PersonalKey{
+		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: mask(secret),
+		Scopes: scopes, ProjectIDs: slices.Compact(slices.Sorted(slices.Values(in.ProjectIDs))), CreatedAt: now(),
+	}
+	err = s.change(ctx, func(ctx context.Context) error {
+		if err := s.place(ctx, &k); err != nil {
+			return err
+		}
+		return s.store.addPersonalKey(ctx, &k, digestOf(secret))
+	})
+	if err != nil {
+		return PersonalKey{}, "", err
+	}
+	return k, secret, nil
+}
+
+// place checks that the key's user, organization and projects belong together,
+// and sets the organization when it is empty.
+func (s *Service) place(ctx context.Context, k *PersonalKey) error {
+	_, where, err := s.store.user(ctx, k.UserID)
+	if err != nil {
+		return missing(err, "user", "There is no such user.")
+	}
+	if k.OrganizationID == "" {
+		k.OrganizationID = where.organizationID
+	}
+	if _, err := s.store.member(ctx, k.OrganizationID, k.UserID); err != nil {
+		return missing(err, "organization_id", "The user is not a member of this organization.")
+	}
+	const attr, detail = "project_ids", "There is no such project in the organization."
+	for _, id := range k.ProjectIDs {
+		p, err := s.store.project(ctx, id)
+		if err != nil {
+			return missing(err, attr, detail)
+		}
+		if p.OrganizationID != k.OrganizationID {
+			return missing(errNoProject, attr, detail)
+		}
+	}
+	return nil
+}
+
+// PersonalKeys lists the keys of a user by id, revoked ones too.
+func (s *Service) PersonalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
+	return s.store.personalKeys(ctx, userID)
+}
+
+// RevokePersonalKey makes a key of a user unknown from now on.
+func (s *Service) RevokePersonalKey(ctx context.Context, userID, id int64) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.store.revokePersonalKey(ctx, userID, id) })
+}

@@ -1,0 +1,131 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+type personalKeyRow struct {
+	bun.BaseModel  `bun:"table:personal_keys,alias:k"`
+	ID             int64 `bun:",pk,autoincrement"`
+	UserID         int64
+	OrganizationID string
+	Label          string
+	Hash           string
+	Mask           string
+	Scopes         string
+	ProjectIDs     string `bun:"project_ids"`
+	CreatedAt      int64
+	LastUsedAt     int64 `bun:",nullzero"`
+	RevokedAt      int64 `bun:",nullzero"`
+}
+
+func (s *store) addPersonalKey(ctx context.Context, k *PersonalKey, d digest) error {
+	row := &personalKeyRow{
+		UserID: k.UserID, OrganizationID: k.OrganizationID, Label: k.Label, Hash: d.String(), Mask: k.Mask,
+		Scopes: list(k.Scopes), ProjectIDs: list(k.ProjectIDs), CreatedAt: k.CreatedAt.UnixMicro(),
+	}
+	_, err := s.insert(ctx, row).Exec(ctx)
+	k.ID = row.ID
+	return found(err, "add personal key")
+}
+
+func (s *store) personalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
+	var rows []personalKeyRow
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("k.user_id = ?", userID).Order("k.id").Scan(ctx)
+	if err != nil {
+		return nil, found(err, "list personal keys")
+	}
+	out := make([]PersonalKey, len(rows))
+	for i, r := range rows {
+		out[i] = PersonalKey{
+			ID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Label: r.Label, Mask: r.Mask,
+			CreatedAt: at(r.CreatedAt), LastUsedAt: at(r.LastUsedAt), RevokedAt: at(r.RevokedAt),
+		}
+		if err := unlist(r.Scopes, r.ProjectIDs, &out[i].Scopes, &out[i].ProjectIDs); err != nil {
+			return nil, fmt.Errorf("read personal key %d: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+func (s *store) revokePersonalKey(ctx context.Context, userID, id int64) error {
+	r, err := s.db.Write(ctx).NewRaw(
+		"UPDATE personal_keys SET revoked_at = ? WHERE id = ? AND user_id = ? AND revoked_at IS NULL",
+		now().UnixMicro(), id, userID).Exec(ctx)
+	return touched(r, err, "revoke personal key")
+}
+
+// principal finds who holds a good key.
+func (s *store) principal(ctx context.Context, d digest) (*Principal, error) {
+	var row struct {
+		userColumns
+		KeyID            int64
+		OrganizationID   string
+		Level            int
+		Scopes           string
+		ProjectIDs       string `bun:"project_ids"`
+		CurrentProjectID int64
+	}
+	err := s.db.Read(ctx).NewRaw(`
+		SELECT u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified,
+			coalesce(u.current_project_id, 0) AS current_project_id,
+			k.id AS key_id, k.organization_id, k.scopes, k.project_ids, m.level
+		FROM personal_keys k
+		JOIN users u ON u.id = k.user_id AND u.revoked_at IS NULL
+		JOIN organization_members m ON m.user_id = k.user_id AND m.organization_id = k.organization_id
+		WHERE k.hash = ? AND k.revoked_at IS NULL`, d.String()).Scan(ctx, &row)
+	if err != nil {
+		return nil, found(err, "find personal key")
+	}
+	p := &Principal{
+		User: row.user(), OrganizationID: row.OrganizationID, OrgLevel: row.Level,
+		CurrentProjectID: row.CurrentProjectID, KeyID: row.KeyID,
+	}
+	if err := unlist(row.Scopes, row.ProjectIDs, &p.Scopes, &p.ProjectIDs); err != nil {
+		return nil, fmt.Errorf("read personal key %d: %w", row.KeyID, err)
+	}
+	return p, nil
+}
+
+// markUsed moves the last use of keys forward. It moves no version: nothing
+// that memory holds depends on it.
+func (s *store) markUsed(ctx context.Context, last map[int64]time.Time) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		// In the order of the ids, so that two nodes never wait for each other.
+		for _, id := range slices.Sorted(maps.Keys(last)) {
+			when := last[id].UnixMicro()
+			_, err := s.db.Write(ctx).NewRaw(`UPDATE personal_keys SET last_used_at = ?
+				WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, when, id, when).Exec(ctx)
+			if err != nil {
+				return fmt.Errorf("mark personal key %d as used: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// list is the JSON array of values, [] for none.
+func list[T string | int64](values []T) string {
+	if len(values) == 0 {
+		return "[]"
+	}
+	text, _ := json.Marshal(values) // texts and numbers always can be
+	return string(text)
+}
+
+func unlist(scopes, projectIDs string, toScopes *[]string, toIDs *[]int64) error {
+	if err := json.Unmarshal([]byte(scopes), toScopes); err != nil {
+		return fmt.Errorf("read scopes: %w", err)
+	}
+	if err := json.Unmarshal([]byte(projectIDs), toIDs); err != nil {
+		return fmt.Errorf("read project ids: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package auth
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+type organizationRow struct {
+	bun.BaseModel           `bun:"table:organizations,alias:o"`
+	ID                      string `bun:",pk"`
+	Name                    string
+	FeatureFlagsAccessLevel int
+	CreatedAt               int64
+	UpdatedAt               int64
+}
+
+func (r organizationRow) organization() Organization {
+	return Organization{
+		ID: r.ID, Name: r.Name, FlagsAccessLevel: r.FeatureFlagsAccessLevel,
+		CreatedAt: at(r.CreatedAt), UpdatedAt: at(r.UpdatedAt),
+	}
+}
+
+func organizationRowOf(o Organization) *organizationRow {
+	return &organizationRow{
+		ID: o.ID, Name: o.Name, FeatureFlagsAccessLevel: o.FlagsAccessLevel,
+		CreatedAt: o.CreatedAt.UnixMicro(), UpdatedAt: o.UpdatedAt.UnixMicro(),
+	}
+}
+
+func (s *store) addOrganization(ctx context.Context, o Organization) error {
+	_, err := s.insert(ctx, organizationRowOf(o)).Exec(ctx)
+	return found(err, "add organization")
+}
+
+func (s *store) organizations(ctx context.Context) ([]Organization, error) {
+	var rows []organizationRow
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Order("o.created_at", "o.id").Scan(ctx); err != nil {
+		return nil, found(err, "list organizations")
+	}
+	out := make([]Organization, len(rows))
+	for i, r := range rows {
+		out[i] = r.organization()
+	}
+	return out, nil
+}
+
+func (s *store) organization(ctx context.Context, id string) (Organization, error) {
+	var row organizationRow
+	err := s.db.Read(ctx).NewSelect().Model(&row).Where("o.id = ?", id).Scan(ctx)
+	return row.organization(), found(err, "read organization")
+}
+
+func (s *store) saveOrganization(ctx context.Context, o Organization) error {
+	r, err := s.db.Write(ctx).NewUpdate().Model(organizationRowOf(o)).
+		Column("name", "feature_flags_access_level", "updated_at").WherePK().Exec(ctx)
+	return touched(r, err, "save organization")
+}
+
+type memberRow struct {
+	bun.BaseModel  `bun:"table:organization_members,alias:m"`
+	OrganizationID string `bun:",pk"`
+	UserID         int64  `bun:",pk"`
+	Level          int
+	JoinedAt       int64
+	UpdatedAt      int64
+}
+
+func (s *store) addMember(ctx context.Context, organizationID string, userID int64, level int) error {
+	when := now().UnixMicro()
+	_, err := s.insert(ctx, &memberRow{
+		OrganizationID: organizationID, UserID: userID, Level: level, JoinedAt: when, UpdatedAt: when,
+	}).Exec(ctx)
+	return taken(err, "add member", fault.Field("user", "unique", "This user is already a member of the organization."))
+}
+
+const membersQuery = `
+	SELECT u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified, m.level, m.joined_at, m.updated_at
+	FROM organization_members m JOIN users u ON u.id = m.user_id AND u.revoked_at IS NULL
+	WHERE m.organization_id = ?`
+
+type memberUserRow struct {
+	userColumns
+	Level     int
+	JoinedAt  int64
+	UpdatedAt int64
+}
+
+func (r memberUserRow) member() Member {
+	return Member{User: r.user(), Level: r.Level, JoinedAt: at(r.JoinedAt), UpdatedAt: at(r.UpdatedAt)}
+}
+
+func (s *store) members(ctx context.Context, organizationID string) ([]Member, error) {
+	var rows []memberUserRow
+	if err := s.db.Read(ctx).NewRaw(membersQuery+" ORDER BY u.id", organizationID).Scan(ctx, &rows); err != nil {
+		return nil, found(err, "list members")
+	}
+	out := make([]Member, len(rows))
+	for i, r := range rows {
+		out[i] = r.member()
+	}
+	return out, nil
+}
+
+func (s *store) member(ctx context.Context, organizationID string, userID int64) (Member, error) {
+	var row memberUserRow
+	err := s.db.Read(ctx).NewRaw(membersQuery+" AND m.user_id = ?", organizationID, userID).Scan(ctx, &row)
+	return row.member(), found(err, "read member")
+}
+
+func (s *store) saveLevel(ctx context.Context, organizationID string, userID int64, level int) error {
+	r, err := s.db.Write(ctx).NewRaw(
+		"UPDATE organization_members SET level = ?, updated_at = ? WHERE organization_id = ? AND user_id = ?",
+		level, now().UnixMicro(), organizationID, userID).Exec(ctx)
+	return touched(r, err, "save level")
+}
+
+// removeMember takes the user out of the organization and of its roles, and
+// revokes the keys they had in it.
+func (s *store) removeMember(ctx context.Context, organizationID string, userID int64) error {
+	r, err := s.db.Write(ctx).NewRaw(
+		"DELETE FROM organization_members WHERE organization_id = ? AND user_id = ?", organizationID, userID).Exec(ctx)
+	if err := touched(r, err, "remove member"); err != nil {
+		return err
+	}
+	_, err = s.db.Write(ctx).NewRaw(`DELETE FROM role_members WHERE user_id = ?
+		AND role_id IN (SELECT id FROM roles WHERE organization_id = ?)`, userID, organizationID).Exec(ctx)
+	if err != nil {
+		return found(err, "remove member from roles")
+	}
+	_, err = s.db.Write(ctx).NewRaw(`UPDATE personal_keys SET revoked_at = ?
+		WHERE user_id = ? AND organization_id = ? AND revoked_at IS NULL`,
+		now().UnixMicro(), userID, organizationID).Exec(ctx)
+	return found(err, "revoke the keys of a member")
+}
+
+// ownerless lists the organizations that would have no owner without the user.
+func (s *store) ownerless(ctx context.Context, userID int64) ([]string, error) {
+	var ids []string
+	err := s.db.Read(ctx).NewRaw(`
+		SELECT mine.organization_id FROM organization_members mine
+		WHERE mine.user_id = ? AND mine.level = ? AND NOT EXISTS (
+			SELECT 1 FROM organization_members m JOIN users u ON u.id = m.user_id AND u.revoked_at IS NULL
+			WHERE m.organization_id = mine.organization_id AND m.level = mine.level AND m.user_id <> mine.user_id)`,
+		userID, LevelOwner).Scan(ctx, &ids)
+	return ids, found(err, "look for other owners")
+}
