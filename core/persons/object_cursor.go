@@ -1,0 +1,162 @@
+package persons
+
+// cursor walks the members of a JSON object without building anything: key
+// and val are parts of the text (a key with escapes is a copy). It trusts the
+// text to be valid JSON and only promises not to read past its end: on text
+// that is not, it stops with bad set.
+type cursor struct {
+	key, val string
+	bad      bool
+
+	s     string
+	i     int
+	first bool
+}
+
+// openObject puts a cursor before the first member of the object in s.
+func openObject(s string) (cursor, bool) {
+	c := cursor{s: s, first: true}
+	if c.peek() != '{' {
+		return c, false
+	}
+	c.i++
+	return c, true
+}
+
+// openArray puts a cursor before the first element of the array in s; element
+// moves it.
+func openArray(s string) (cursor, bool) {
+	c := cursor{s: s, first: true}
+	if c.peek() != '[' {
+		return c, false
+	}
+	c.i++
+	return c, true
+}
+
+// next moves to the next member; false at the end of the object.
+func (c *cursor) next() bool {
+	if !c.separator('}') {
+		return false
+	}
+	raw := c.value()
+	key, ok := unquote(raw)
+	if !ok || c.peek() != ':' {
+		return c.fail()
+	}
+	c.i++
+	c.key, c.val = key, c.value()
+	return !c.bad
+}
+
+// element moves to the next element of an array; false at its end.
+func (c *cursor) element() bool {
+	if !c.separator(']') {
+		return false
+	}
+	c.val = c.value()
+	return !c.bad
+}
+
+func (c *cursor) fail() bool {
+	c.bad, c.i = true, len(c.s)
+	return false
+}
+
+// separator steps over the comma before an item, or over the closing byte and
+// reports false.
+func (c *cursor) separator(closing byte) bool {
+	b := c.peek()
+	switch {
+	case b == closing:
+		c.i++
+		return false
+	case c.first && b != 0:
+		c.first = false
+		return true
+	case b == ',':
+		c.i++
+		return true
+	}
+	return c.fail()
+}
+
+// peek skips white space and returns the byte there, or 0 at the end.
+func (c *cursor) peek() byte {
+	for c.i < len(c.s) {
+		switch b := c.s[c.i]; b {
+		case ' ', '\t', '\n', '\r':
+			c.i++
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+// value steps over one value and returns its text.
+func (c *cursor) value() string {
+	b := c.peek()
+	start := c.i
+	switch b {
+	case 0, ',', ':', '}', ']':
+		c.fail()
+	case '"':
+		c.str()
+	case '{', '[':
+		c.nested()
+	default:
+		for c.i < len(c.s) && !ends(c.s[c.i]) {
+			c.i++
+		}
+	}
+	if c.bad {
+		return ""
+	}
+	return c.s[start:c.i]
+}
+
+// ends tells whether b ends a number or a word.
+func ends(b byte) bool {
+	switch b {
+	case ',', '}', ']', ' ', '\t', '\n', '\r':
+		return true
+	}
+	return false
+}
+
+// str steps over the string that starts at the cursor.
+func (c *cursor) str() {
+	for i := c.i + 1; i < len(c.s); i++ {
+		switch c.s[i] {
+		case '\\':
+			i++
+		case '"':
+			c.i = i + 1
+			return
+		}
+	}
+	c.fail()
+}
+
+// nested steps over the object or array that starts at the cursor.
+func (c *cursor) nested() {
+	depth := 0
+	for c.i < len(c.s) {
+		switch c.s[c.i] {
+		case '"':
+			c.str()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+			if depth == 0 {
+				c.i++
+				return
+			}
+		}
+		c.i++
+	}
+	c.fail()
+}

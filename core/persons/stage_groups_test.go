@@ -1,0 +1,123 @@
+package persons_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// groups is every group of project 1 as "type:key properties", one a line.
+func groups(t testing.TB, s *persons.Service) string {
+	t.Helper()
+	types, err := s.GroupTypes(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(types))
+	for name, slot := range types {
+		names[slot] = name
+	}
+	var lines []string
+	for slot, name := range names {
+		err := s.WalkGroups(t.Context(), 1, slot, func(page []persons.Group) error {
+			for _, g := range page {
+				lines = append(lines, fmt.Sprintf("%s:%s %s", name, g.Key, g.Properties))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestGroups(t *testing.T) {
+	long := strings.Repeat("k", 400)
+	cases := []struct {
+		name   string
+		events []string
+		groups string
+		last   string // properties of the last event
+	}{
+		{
+			name:   "$groupidentify makes a group",
+			events: []string{`$groupidentify u {"$group_type":"company","$group_key":"acme","$group_set":{"seats":5}}`},
+			groups: `company:acme {"seats":5}`,
+		},
+		{
+			name: "and merges into it, shallow",
+			events: []string{
+				`$groupidentify u {"$group_type":"company","$group_key":"acme","$group_set":{"seats":5,"o":{"a":1}}}`,
+				`$groupidentify u {"$group_type":"company","$group_key":"acme","$group_set":{"o":{"b":1.50}}}`,
+			},
+			groups: `company:acme {"seats":5,"o":{"b":1.50}}`,
+		},
+		{
+			name:   "an event that names a group carries it by its slot, and makes no group",
+			events: []string{`x u {"a":1,"$groups":{"company":"acme","team":7}}`},
+			last:   `{"a":1,"$groups":{"company":"acme","team":7},"$group_0":"acme","$group_1":"7"}`,
+		},
+		{
+			name:   "the sixth type has no slot, and the event stays as it is",
+			events: []string{`x u {"$groups":{"a":"1","b":"1","c":"1","d":"1","e":"1"}}`, `x u {"$groups":{"f":"1"}}`},
+			last:   `{"$groups":{"f":"1"}}`,
+		},
+		{
+			name:   "a group of a type without a slot is not kept",
+			events: []string{`x u {"$groups":{"a":"1","b":"1","c":"1","d":"1","e":"1"}}`, `$groupidentify u {"$group_type":"f","$group_key":"1"}`},
+		},
+		{
+			name:   "a key may be a number",
+			events: []string{`$groupidentify u {"$group_type":"company","$group_key":42}`},
+			groups: `company:42 {}`,
+		},
+		{
+			name:   "a missing or null set is an empty one",
+			events: []string{`$groupidentify u {"$group_type":"company","$group_key":"x","$group_set":null}`},
+			groups: `company:x {}`,
+		},
+		{
+			name:   "without a key nothing happens",
+			events: []string{`$groupidentify u {"$group_type":"company"}`, `$groupidentify u {"$group_type":"company","$group_key":""}`},
+		},
+		{
+			name:   "a key has at most 400 characters",
+			events: []string{`$groupidentify u {"$group_type":"company","$group_key":"` + long + `"}`, `$groupidentify u {"$group_type":"company","$group_key":"` + long + `k"}`},
+			groups: `company:` + long + ` {}`,
+		},
+		{
+			name:   "without person processing groups are left alone",
+			events: []string{`x u {"$process_person_profile":false,"$groups":{"company":"acme"}}`},
+			last:   `{"$process_person_profile":false,"$groups":{"company":"acme"}}`,
+		},
+		{
+			name:   "null and empty keys are no membership",
+			events: []string{`x u {"$groups":{"company":null,"team":""}}`},
+			last:   `{"$groups":{"company":null,"team":""}}`,
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dbtest.Run(t, func(t *testing.T, d *db.DB) {
+				t.Parallel()
+				s := service(t, d)
+				for range 2 {
+					batch := evs(c.events...)
+					process(t, s, batch)
+					process(t, s, batch)
+					if got := groups(t, s); got != c.groups {
+						t.Fatalf("got  %s\nwant %s", got, c.groups)
+					}
+					if got := string(batch[len(batch)-1].Properties); c.last != "" && got != c.last {
+						t.Fatalf("the event has %s\nwant %s", got, c.last)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package persons
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// groupTypeRow is a row of group_types.
+type groupTypeRow struct {
+	Name         string  `bun:"name"`
+	Slot         int     `bun:"slot"`
+	NameSingular *string `bun:"name_singular"`
+	NamePlural   *string `bun:"name_plural"`
+	CreatedAt    int64   `bun:"created_at"`
+}
+
+func (s *store) groupTypes(ctx context.Context, projectID int64) ([]GroupType, error) {
+	var rows []groupTypeRow
+	err := s.db.Read(ctx).NewSelect().Table("group_types").
+		Column("name", "slot", "name_singular", "name_plural", "created_at").
+		Where("project_id = ?", projectID).Order("slot").Scan(ctx, &rows)
+	out := make([]GroupType, len(rows))
+	for i, r := range rows {
+		out[i] = GroupType{Name: r.Name, Index: r.Slot, Singular: r.NameSingular, Plural: r.NamePlural,
+			CreatedAt: time.UnixMicro(r.CreatedAt).UTC()}
+	}
+	return out, err
+}
+
+type groupRow struct {
+	Slot       int    `bun:"slot"`
+	Key        string `bun:"group_key"`
+	CreatedAt  int64  `bun:"created_at"`
+	Properties string `bun:"properties"`
+}
+
+func (s *store) selectGroups(ctx context.Context, projectID int64, slot int) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().Table("project_groups").Column("slot", "group_key", "created_at", "properties").
+		Where("project_id = ?", projectID).Where("slot = ?", slot)
+}
+
+func groupsOf(ctx context.Context, q *bun.SelectQuery) ([]Group, error) {
+	var rows []groupRow
+	err := q.Scan(ctx, &rows)
+	out := make([]Group, len(rows))
+	for i, r := range rows {
+		out[i] = Group{TypeIndex: r.Slot, Key: r.Key, Properties: []byte(r.Properties),
+			CreatedAt: time.UnixMicro(r.CreatedAt).UTC()}
+	}
+	return out, err
+}
+
+// groupsAfter returns the next groups of a type after a key, ascending.
+func (s *store) groupsAfter(ctx context.Context, projectID int64, slot int, after string, limit int) ([]Group, error) {
+	return groupsOf(ctx, s.selectGroups(ctx, projectID, slot).Where("group_key > ?", after).
+		Order("group_key").Limit(int64(limit)))
+}

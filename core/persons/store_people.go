@@ -1,0 +1,91 @@
+package persons
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// personRow is a row of persons.
+type personRow struct {
+	ID           int64  `bun:"id"`
+	UUID         string `bun:"uuid"`
+	CreatedAt    int64  `bun:"created_at"`
+	IsIdentified bool   `bun:"is_identified"`
+	Version      int64  `bun:"version"`
+	Properties   string `bun:"properties"`
+}
+
+const personColumns = "p.id, p.uuid, p.created_at, p.is_identified, p.version, p.properties"
+
+func (s *store) selectPersons(ctx context.Context, projectID int64) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().TableExpr("persons AS p").ColumnExpr(personColumns).
+		Where("p.project_id = ?", projectID)
+}
+
+// people runs a query for persons and adds their distinct ids.
+func (s *store) people(ctx context.Context, q *bun.SelectQuery) ([]Person, error) {
+	var rows []personRow
+	if err := q.Scan(ctx, &rows); err != nil {
+		return nil, err
+	}
+	out := make([]Person, len(rows))
+	place := make(map[int64]int, len(rows))
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		out[i] = Person{
+			ID: r.ID, UUID: r.UUID, DistinctIDs: []string{}, Properties: []byte(r.Properties),
+			CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), IsIdentified: r.IsIdentified, Version: r.Version,
+		}
+		place[r.ID], ids[i] = i, r.ID
+	}
+	if len(rows) == 0 {
+		return out, nil
+	}
+	var links []struct {
+		DistinctID string `bun:"distinct_id"`
+		PersonID   int64  `bun:"person_id"`
+	}
+	err := s.db.Read(ctx).NewSelect().Table("person_distinct_ids").Column("distinct_id", "person_id").
+		Where("person_id IN (?)", bun.In(ids)).Order("added_at", "distinct_id").Scan(ctx, &links)
+	for _, l := range links {
+		p := &out[place[l.PersonID]]
+		p.DistinctIDs = append(p.DistinctIDs, l.DistinctID)
+	}
+	return out, err
+}
+
+// walk returns the next persons after an id, ascending.
+func (s *store) walk(ctx context.Context, projectID, after int64, limit int) ([]Person, error) {
+	return s.people(ctx, s.selectPersons(ctx, projectID).Where("p.id > ?", after).Order("p.id").Limit(int64(limit)))
+}
+
+func (s *store) byDistinctID(ctx context.Context, projectID int64, distinctID string) ([]Person, error) {
+	return s.people(ctx, s.selectPersons(ctx, projectID).
+		Join("JOIN person_distinct_ids AS d ON d.person_id = p.id").
+		Where("d.project_id = ?", projectID).Where("d.distinct_id = ?", distinctID))
+}
+
+// resolve asks in chunks: SQLite takes only so many parameters.
+func (s *store) resolve(ctx context.Context, projectID int64, distinctIDs []string) (map[string]Ref, error) {
+	out := make(map[string]Ref, len(distinctIDs))
+	for chunk := range slices.Chunk(distinctIDs, 1000) {
+		var rows []struct {
+			DistinctID string `bun:"distinct_id"`
+			ID         int64  `bun:"id"`
+			UUID       string `bun:"uuid"`
+		}
+		err := s.db.Read(ctx).NewSelect().TableExpr("person_distinct_ids AS d").
+			Join("JOIN persons AS p ON p.id = d.person_id").ColumnExpr("d.distinct_id, p.id, p.uuid").
+			Where("d.project_id = ?", projectID).Where("d.distinct_id IN (?)", bun.In(chunk)).Scan(ctx, &rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			out[r.DistinctID] = Ref{ID: r.ID, UUID: r.UUID}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,126 @@
+package persons
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// stagePostgres is the stage's store on PostgreSQL, where other nodes work on
+// the same tables. A batch is thought through on a plain read. Before it
+// writes, it locks the persons it is about to touch, in the order of their
+// ids, and looks whether they are still as they were read; new rows that
+// somebody else has added first show as a conflict. In either case the attempt
+// is undone and the next one locks before it reads.
+//
+// Whoever takes a distinct id away from a person must raise the version of
+// that person, as merging (which removes it) and splitting do.
+type stagePostgres struct{ db *db.DB }
+
+func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
+	if err := s.exec(ctx, "SAVEPOINT persons"); err != nil {
+		return false, err
+	}
+	done, err := fn(ctx)
+	if err != nil {
+		return false, err // the transaction is lost, and its savepoints with it
+	}
+	if !done {
+		return false, s.exec(ctx, "ROLLBACK TO SAVEPOINT persons; RELEASE SAVEPOINT persons")
+	}
+	return true, s.exec(ctx, "RELEASE SAVEPOINT persons")
+}
+
+func (s *stagePostgres) exec(ctx context.Context, query string) error {
+	_, err := s.db.Write(ctx).ExecContext(ctx, query)
+	return err
+}
+
+const (
+	pgLock = `SELECT p.id FROM persons p WHERE p.id IN (
+		SELECT d.person_id FROM person_distinct_ids d WHERE d.project_id = $1 AND d.distinct_id = ANY($2))
+		ORDER BY p.id FOR UPDATE`
+	pgLoad = `SELECT d.distinct_id, p.id, p.uuid, p.created_at, p.is_identified, p.version, p.properties
+		FROM person_distinct_ids d JOIN persons p ON p.id = d.person_id
+		WHERE d.project_id = $1 AND d.distinct_id = ANY($2)`
+	pgLoners = `SELECT distinct_id FROM lone_distinct_ids WHERE project_id = $1 AND distinct_id = ANY($2)`
+	pgTypes  = `SELECT name, slot FROM group_types WHERE project_id = $1`
+	pgGroups = `SELECT g.slot, g.group_key, g.created_at, g.version, g.properties
+		FROM unnest($2::text[], $3::text[]) AS w (name, key)
+		JOIN group_types t ON t.project_id = $1 AND t.name = w.name
+		JOIN project_groups g ON g.project_id = $1 AND g.slot = t.slot AND g.group_key = w.key`
+)
+
+// load asks everything in one round trip.
+func (s *stagePostgres) load(ctx context.Context, b *book, w *wanted) error {
+	q := &pgx.Batch{}
+	if b.attempt > 0 {
+		q.Queue(pgLock, b.project, w.ids)
+	}
+	q.Queue(pgLoad, b.project, w.ids).Query(scanAll(b.scanPerson))
+	if len(w.merged) > 0 {
+		q.Queue(pgLoners, b.project, w.merged).Query(scanAll(b.scanLoner))
+	}
+	if w.types {
+		q.Queue(pgTypes, b.project).Query(scanAll(b.groups.scanType))
+	}
+	if len(w.groups) > 0 {
+		names, keys := make([]string, len(w.groups)), make([]string, len(w.groups))
+		for i, g := range w.groups {
+			names[i], keys[i] = g.name, g.key
+		}
+		q.Queue(pgGroups, b.project, names, keys).Query(scanAll(b.groups.scanGroup))
+	}
+	return s.db.PgxConn(ctx, func(conn *pgx.Conn) error {
+		if err := conn.SendBatch(ctx, q).Close(); err != nil {
+			return fmt.Errorf("load persons: %w", err)
+		}
+		return nil
+	})
+}
+
+func scanAll(fn func(scanner) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := fn(rows.Scan); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+func (s *stagePostgres) save(ctx context.Context, b *book, moved func(context.Context) error) (bool, error) {
+	c := b.changes()
+	w := &pgWriter{ctx: ctx, project: b.project}
+	err := s.db.PgxConn(ctx, func(conn *pgx.Conn) error {
+		w.conn = conn
+		w.lock(c)
+		w.lockGroups(c.groups)
+		w.create(c.created)
+		w.link(c.links)
+		w.groupTypes(b.groups.newTypes)
+		w.groups(c.groups)
+		w.loners(b.loners)
+		w.move(c.gone)
+		return w.err
+	})
+	if err != nil || w.late {
+		return false, err
+	}
+	if len(b.merges) > 0 {
+		if err := moved(ctx); err != nil {
+			return false, err
+		}
+	}
+	err = s.db.PgxConn(ctx, func(conn *pgx.Conn) error {
+		w.conn = conn
+		w.remove(c.gone)
+		w.update(c.updated)
+		return w.err
+	})
+	return err == nil, err
+}

@@ -1,0 +1,226 @@
+package persons
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pgWriter runs one statement a kind of change. After the first error, or once
+// late is set, the others do nothing.
+type pgWriter struct {
+	ctx     context.Context
+	conn    *pgx.Conn
+	project int64
+	err     error
+	late    bool // another node was here first
+}
+
+func (w *pgWriter) idle(n int) bool { return n == 0 || w.err != nil || w.late }
+
+// exec runs a statement that has to affect n rows; fewer means late.
+func (w *pgWriter) exec(what string, n int, query string, args ...any) {
+	tag, err := w.conn.Exec(w.ctx, query, args...)
+	switch {
+	case err != nil:
+		w.err = fmt.Errorf("%s: %w", what, err)
+	case tag.RowsAffected() < int64(n):
+		w.late = true
+	}
+}
+
+// lock keeps the persons that are about to change or to get distinct ids as
+// they are, if they still are as they were loaded.
+func (w *pgWriter) lock(c *changes) {
+	versions := map[int64]int64{}
+	touch := func(p *person) {
+		if p.id != 0 {
+			versions[p.id] = p.version
+		}
+	}
+	for _, p := range c.updated {
+		touch(p)
+	}
+	for _, m := range c.gone {
+		touch(m.from)
+		touch(m.into)
+	}
+	for _, l := range c.links {
+		touch(l.to)
+	}
+	if w.idle(len(versions)) {
+		return
+	}
+	ids, want := make([]int64, 0, len(versions)), make([]int64, 0, len(versions))
+	for id, version := range versions {
+		ids, want = append(ids, id), append(want, version)
+	}
+	w.exec("lock persons", len(ids), `WITH locked AS (
+			SELECT p.id, p.version FROM persons p WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE)
+		SELECT 1 FROM locked JOIN unnest($1::bigint[], $2::bigint[]) AS w (id, version) USING (id, version)`, ids, want)
+}
+
+func (w *pgWriter) lockGroups(gs []*group) {
+	var slots []int32
+	var versions []int64
+	var keys []string
+	for _, g := range gs {
+		if g.stored != "" {
+			slots, keys, versions = append(slots, int32(g.index)), append(keys, g.key), append(versions, g.version)
+		}
+	}
+	if w.idle(len(keys)) {
+		return
+	}
+	w.exec("lock groups", len(keys), `WITH locked AS (
+			SELECT g.slot, g.group_key, g.version FROM project_groups g
+			WHERE g.project_id = $1 AND (g.slot, g.group_key) IN (SELECT * FROM unnest($2::int[], $3::text[]))
+			ORDER BY g.slot, g.group_key FOR UPDATE)
+		SELECT 1 FROM locked JOIN unnest($2::int[], $3::text[], $4::bigint[]) AS w (slot, group_key, version)
+			USING (slot, group_key, version)`, w.project, slots, keys, versions)
+}
+
+func (w *pgWriter) create(ps []*person) {
+	if w.idle(len(ps)) {
+		return
+	}
+	byUUID := make(map[string]*person, len(ps))
+	uuids, props := make([]string, len(ps)), make([]string, len(ps))
+	created, identified := make([]int64, len(ps)), make([]bool, len(ps))
+	for i, p := range ps {
+		byUUID[p.uuid] = p
+		uuids[i], props[i], created[i], identified[i] = p.uuid, p.next.properties, p.next.createdAt, p.next.identified
+	}
+	rows, err := w.conn.Query(w.ctx, `
+		INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, properties)
+		SELECT $1, n.uuid, n.created_at, $2, n.is_identified, n.properties
+		FROM unnest($3::text[], $4::bigint[], $5::bool[], $6::text[]) AS n (uuid, created_at, is_identified, properties)
+		ON CONFLICT (project_id, uuid) DO NOTHING RETURNING uuid, id`,
+		w.project, time.Now().UnixMicro(), uuids, created, identified, props)
+	if err != nil {
+		w.err = fmt.Errorf("create persons: %w", err)
+		return
+	}
+	var uuid string
+	var id int64
+	tag, err := pgx.ForEachRow(rows, []any{&uuid, &id}, func() error {
+		byUUID[uuid].id = id
+		return nil
+	})
+	if err != nil {
+		w.err = fmt.Errorf("create persons: %w", err)
+		return
+	}
+	w.late = tag.RowsAffected() < int64(len(ps))
+}
+
+func (w *pgWriter) link(ls []link) {
+	if w.idle(len(ls)) {
+		return
+	}
+	now := time.Now().UnixMicro()
+	ids, persons, at := make([]string, len(ls)), make([]int64, len(ls)), make([]int64, len(ls))
+	for i, l := range ls {
+		ids[i], persons[i], at[i] = l.distinctID, l.to.id, now+int64(l.place)
+	}
+	w.exec("add distinct ids", len(ls), `INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at)
+		SELECT $1, n.id, n.person, n.at FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS n (id, person, at)
+		ON CONFLICT (project_id, distinct_id) DO NOTHING`, w.project, ids, persons, at)
+}
+
+func (w *pgWriter) groupTypes(ts []GroupType) {
+	for _, t := range ts {
+		if w.idle(1) {
+			return
+		}
+		w.exec("add group types", 1, `INSERT INTO group_types (project_id, name, slot, created_at)
+			VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, w.project, t.Name, t.Index, micros(t.CreatedAt))
+	}
+}
+
+// groups writes the groups that are there, which are locked, and adds the
+// others.
+func (w *pgWriter) groups(gs []*group) {
+	var old, fresh groupRows
+	for _, g := range gs {
+		if g.stored != "" {
+			old.add(g)
+		} else {
+			fresh.add(g)
+		}
+	}
+	if !w.idle(len(old.keys)) {
+		w.exec("write groups", len(old.keys), `UPDATE project_groups g SET properties = n.properties, version = g.version + 1
+			FROM unnest($2::int[], $3::text[], $4::text[]) AS n (slot, group_key, properties)
+			WHERE g.project_id = $1 AND g.slot = n.slot AND g.group_key = n.group_key`,
+			w.project, old.slots, old.keys, old.props)
+	}
+	if !w.idle(len(fresh.keys)) {
+		w.exec("add groups", len(fresh.keys), `INSERT INTO project_groups (project_id, slot, group_key, properties, created_at)
+			SELECT $1, n.slot, n.group_key, n.properties, n.created_at
+			FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (slot, group_key, properties, created_at)
+			ON CONFLICT (project_id, slot, group_key) DO NOTHING`,
+			w.project, fresh.slots, fresh.keys, fresh.props, fresh.created)
+	}
+}
+
+// groupRows is groups column by column.
+type groupRows struct {
+	slots       []int32
+	keys, props []string
+	created     []int64
+}
+
+func (r *groupRows) add(g *group) {
+	r.slots, r.keys = append(r.slots, int32(g.index)), append(r.keys, g.key)
+	r.props, r.created = append(r.props, g.next), append(r.created, g.createdAt)
+}
+
+func (w *pgWriter) loners(ids []string) {
+	if w.idle(len(ids)) {
+		return
+	}
+	w.exec("remember distinct ids without a person", 0, `INSERT INTO lone_distinct_ids (project_id, distinct_id)
+		SELECT $1, n.id FROM unnest($2::text[]) AS n (id) ON CONFLICT DO NOTHING`, w.project, ids)
+}
+
+func (w *pgWriter) move(ms []merge) {
+	if w.idle(len(ms)) {
+		return
+	}
+	from, into := mergeIDs(ms)
+	w.exec("move distinct ids", 0, `UPDATE person_distinct_ids d SET person_id = m.into_id
+		FROM unnest($1::bigint[], $2::bigint[]) AS m (from_id, into_id) WHERE d.person_id = m.from_id`, from, into)
+}
+
+func (w *pgWriter) remove(ms []merge) {
+	if w.idle(len(ms)) {
+		return
+	}
+	from, _ := mergeIDs(ms)
+	w.exec("remove merged persons", len(from), `DELETE FROM persons WHERE id = ANY($1)`, from)
+}
+
+func mergeIDs(ms []merge) (from, into []int64) {
+	for _, m := range ms {
+		from, into = append(from, m.from.id), append(into, m.into.id)
+	}
+	return from, into
+}
+
+func (w *pgWriter) update(ps []*person) {
+	if w.idle(len(ps)) {
+		return
+	}
+	ids, created := make([]int64, len(ps)), make([]int64, len(ps))
+	props, identified := make([]string, len(ps)), make([]bool, len(ps))
+	for i, p := range ps {
+		ids[i], created[i], props[i], identified[i] = p.id, p.next.createdAt, p.next.properties, p.next.identified
+	}
+	w.exec("update persons", len(ps), `UPDATE persons p SET properties = n.properties, created_at = n.created_at,
+			is_identified = n.is_identified, updated_at = $5, version = p.version + 1
+		FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bool[]) AS n (id, properties, created_at, is_identified)
+		WHERE p.id = n.id`, ids, props, created, identified, time.Now().UnixMicro())
+}

@@ -1,0 +1,84 @@
+package persons
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+const (
+	readPerson = `SELECT p.id, p.properties FROM person_distinct_ids d JOIN persons p ON p.id = d.person_id
+		WHERE d.project_id = $1 AND d.distinct_id = $2`
+	readGroup = `SELECT 0, properties FROM project_groups WHERE project_id = $1 AND slot = $2 AND group_key = $3`
+)
+
+// hot is a read that happens for every request: prepared once on SQLite, left
+// to the statement cache of the pool on Postgres, read inside the transaction
+// of the context when there is one.
+type hot struct {
+	query string
+	mu    sync.Mutex
+	stmt  *sql.Stmt
+}
+
+func (h *hot) properties(ctx context.Context, d *db.DB, args ...any) (cached, error) {
+	var c cached
+	var properties string
+	err := h.row(ctx, d, args...).Scan(&c.person, &properties)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows):
+		return cached{}, nil
+	case err != nil:
+		return cached{}, err
+	}
+	c.properties, c.found = []byte(properties), true
+	return c, nil
+}
+
+// oneRow is a row of either driver.
+type oneRow interface{ Scan(dest ...any) error }
+
+type failed struct{ err error }
+
+func (f failed) Scan(...any) error { return f.err }
+
+func (h *hot) row(ctx context.Context, d *db.DB, args ...any) oneRow {
+	if tx := txOf(ctx, d); tx != nil {
+		return tx.QueryRowContext(ctx, h.query, args...)
+	}
+	if pool := d.Pool(); pool != nil {
+		return pool.QueryRow(ctx, h.query, args...)
+	}
+	stmt, err := h.prepared(ctx, d)
+	if err != nil {
+		return failed{err}
+	}
+	return stmt.QueryRowContext(ctx, args...)
+}
+
+func (h *hot) prepared(ctx context.Context, d *db.DB) (*sql.Stmt, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stmt != nil {
+		return h.stmt, nil
+	}
+	stmt, err := d.ReadDB().PrepareContext(ctx, h.query)
+	if err != nil {
+		return nil, err
+	}
+	h.stmt = stmt
+	return stmt, nil
+}
+
+func (s *store) properties(ctx context.Context, projectID int64, distinctID string) (cached, error) {
+	return s.person.properties(ctx, s.db, projectID, distinctID)
+}
+
+func (s *store) groupProperties(ctx context.Context, projectID int64, slot int, key string) (cached, error) {
+	return s.group.properties(ctx, s.db, projectID, slot, key)
+}
