@@ -62,9 +62,9 @@ type External interface {
 	Match(p Program, v *Value) Result
 }
 
-// Program is a compiled filter value of an operator that is not built in:
+// Program names a compiled filter value of an operator that is not built in:
 // whatever the Registry handed out.
-type Program any
+type Program string
 
 // Registry knows the operators that are not built in. Their ids contain a
 // slash, built-in ones never do.

@@ -22,7 +22,7 @@ func compileExact(o operand) (test, error) {
 	}
 	switch {
 	case len(texts) == 0:
-		return func(v *Value, _ time.Time) bool { return truthy(v) }, nil
+		return func(v *Value, _ time.Time) bool { return v.Truthy() }, nil
 	case len(texts) == 1:
 		want := texts[0]
 		return func(v *Value, _ time.Time) bool { return equalLower(exactText(v), want) }, nil
@@ -49,14 +49,16 @@ func equalsAny(s string, texts []string) bool {
 	return false
 }
 
-func truthy(v *Value) bool {
+// Truthy reports whether the value is true, the text true in any case, or a
+// list of nothing else.
+func (v *Value) Truthy() bool {
 	if v.kind == Array {
 		p, err := fastjson.Parse(v.text)
 		if err != nil {
 			return false
 		}
 		for _, item := range p.GetArray() {
-			if one, _ := FromJSON(item, nil); !truthy(&one) {
+			if one, _ := FromJSON(item, nil); !one.Truthy() {
 				return false
 			}
 		}

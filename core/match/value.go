@@ -121,4 +121,7 @@ func (v *Value) Identifier() string {
 	return ""
 }
 
+// Same reports whether both are the same JSON value.
+func (v *Value) Same(w *Value) bool { return v.kind == w.kind && v.text == w.text }
+
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

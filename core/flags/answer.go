@@ -1,0 +1,55 @@
+package flags
+
+import (
+	"strings"
+
+	"github.com/valyala/fastjson"
+)
+
+// value is what clients get for an outcome: true, false or a variant key.
+func (f *flag) value(o *outcome) any {
+	if name := f.named(o); name != "" {
+		return name
+	}
+	return o.on
+}
+
+// quotedVariant is the variant of an outcome as JSON, or nothing.
+func (f *flag) quotedVariant(o *outcome) string {
+	switch {
+	case o.held:
+		return f.holdout.result.quoted
+	case o.on && o.variant != noVariant:
+		return f.variants[o.variant].quoted
+	}
+	return ""
+}
+
+// quotedPayload is the payload of an outcome as a JSON string, or nothing.
+func (f *flag) quotedPayload(o *outcome) string {
+	switch {
+	case !o.on:
+		return ""
+	case o.held:
+		return f.holdout.result.payload
+	case o.variant != noVariant:
+		return f.variants[o.variant].payload
+	}
+	return f.onPayload
+}
+
+// payload is the payload of an outcome, or nil.
+func (f *flag) payload(o *outcome) *string {
+	quoted := f.quotedPayload(o)
+	if quoted == "" {
+		return nil
+	}
+	v, err := fastjson.Parse(quoted)
+	if err != nil {
+		return nil
+	}
+	text := string(v.GetStringBytes())
+	return &text
+}
+
+func clone(s string) string { return strings.Clone(s) }

@@ -1,0 +1,157 @@
+package flags
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// CompileOptions is what a compilation depends on besides the stored facts.
+type CompileOptions struct {
+	// Location is the project's time zone: dates without an offset are read
+	// in it. Nil is UTC.
+	Location *time.Location
+	// Operators knows the operators of plugins; nil knows none.
+	Operators match.Registry
+}
+
+// Compile prepares a project's flags for evaluation. It never fails: a flag
+// that cannot be understood is kept with the reason why, is left out of every
+// answer, and does not touch the others. The result is immutable and safe for
+// parallel use.
+func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[string]int, opts CompileOptions) *Set {
+	live := make([]Definition, 0, len(defs))
+	for _, d := range defs {
+		if !d.Deleted {
+			live = append(live, d)
+		}
+	}
+	slices.SortStableFunc(live, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	c := &compiler{
+		opts: match.Options{Location: opts.Location, Registry: opts.Operators},
+		byID: make(map[int64]int32, len(live)),
+		set: &Set{
+			flags:      make([]flag, len(live)),
+			byKey:      make(map[string]int32, len(live)),
+			groupTypes: make(map[string]int32, len(groupTypes)),
+		},
+	}
+	c.groups(groupTypes)
+	for i, d := range live {
+		c.byID[d.ID] = int32(i)
+		c.set.byKey[d.Key] = int32(i)
+	}
+	c.cohorts(cohorts)
+	for i := range live {
+		c.flag(&c.set.flags[i], &live[i])
+	}
+	c.breakCycles()
+	return c.set
+}
+
+// Set is the compiled flags of one project at one moment.
+type Set struct {
+	flags      []flag // by id
+	byKey      map[string]int32
+	active     []int32
+	continuous []string // keys of active flags that follow people across login
+
+	people     schema
+	groups     []groupKind
+	groupTypes map[string]int32 // name to place in groups
+	cohorts    []cohort
+}
+
+// schema gives every property that some filter reads a place of its own, so
+// that a request looks its names up once and filters never.
+type schema struct{ slots map[string]int32 }
+
+func (s *schema) slot(key string) int32 {
+	if at, ok := s.slots[key]; ok {
+		return at
+	}
+	if s.slots == nil {
+		s.slots = map[string]int32{}
+	}
+	at := int32(len(s.slots))
+	s.slots[key] = at
+	return at
+}
+
+// groupKind is one type of group of the project.
+type groupKind struct {
+	name   string
+	index  int
+	schema schema
+}
+
+// Len is how many flags the set holds, active or not.
+func (s *Set) Len() int { return len(s.flags) }
+
+// Keys returns the keys of the active flags.
+func (s *Set) Keys() []string {
+	keys := make([]string, len(s.active))
+	for i, at := range s.active {
+		keys[i] = s.flags[at].key
+	}
+	return keys
+}
+
+// Broken returns, by flag key, why active flags can never be computed as they
+// stand.
+func (s *Set) Broken() map[string]error {
+	out := map[string]error{}
+	for _, at := range s.active {
+		if f := &s.flags[at]; f.broken != nil {
+			out[f.key] = f.broken
+		}
+	}
+	return out
+}
+
+// compiler is the state of one compilation.
+type compiler struct {
+	set       *Set
+	opts      match.Options
+	byID      map[int64]int32
+	cohortsBy map[int64]int32
+}
+
+func (c *compiler) groups(types map[string]int) {
+	for name, index := range types {
+		c.set.groups = append(c.set.groups, groupKind{name: name, index: index})
+	}
+	slices.SortFunc(c.set.groups, func(a, b groupKind) int { return cmp.Compare(a.index, b.index) })
+	for i, g := range c.set.groups {
+		c.set.groupTypes[g.name] = int32(i)
+	}
+}
+
+// subject finds what an aggregation index buckets: persons for nil, else the
+// place of the group type, or unknownGroup.
+func (c *compiler) subject(index *int) int32 {
+	if index == nil {
+		return person
+	}
+	for i, g := range c.set.groups {
+		if g.index == *index {
+			return int32(i)
+		}
+	}
+	return unknownGroup
+}
+
+// Subjects that are not the place of a group type.
+const (
+	person       int32 = -1
+	unknownGroup int32 = -2
+)
+
+func (c *compiler) schemaOf(subject int32) *schema {
+	if subject >= 0 {
+		return &c.set.groups[subject].schema
+	}
+	return &c.set.people
+}

@@ -1,0 +1,178 @@
+package flags
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// filterKind is where a filter's answer comes from.
+type filterKind uint8
+
+const (
+	byProperty filterKind = iota
+	byCohort
+	byFlag
+	byNothing // it cannot be answered; cause says why
+)
+
+// filter is one compiled property filter of a condition set or a cohort.
+type filter struct {
+	test   *match.Filter // of a property
+	expect expectation   // of a flag
+	slot   int32         // of a property
+	spare  int32         // another slot to read when slot is empty, or -1
+	target int32         // place of a cohort or of a flag
+	kind   filterKind
+	cause  Cause
+	negate bool
+	place  int32 // where it stands as written
+	source *Property
+}
+
+// expectation is the value that a flag must have.
+type expectation struct {
+	on      bool   // true: anything but off; false: off
+	variant string // this very variant
+	never   bool   // nothing sensible was asked for
+}
+
+// filters compiles the properties of a set. Those that a plugin answers come
+// last: they are asked only when nothing else has decided.
+func (c *compiler) filters(in []Property, subject int32) []filter {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]filter, len(in))
+	for i := range in {
+		out[i] = c.filter(&in[i], subject)
+		out[i].place = int32(i)
+	}
+	slices.SortStableFunc(out, func(a, b filter) int { return external(&a) - external(&b) })
+	return out
+}
+
+func external(f *filter) int {
+	if f.kind == byProperty && f.test.External() {
+		return 1
+	}
+	return 0
+}
+
+func (c *compiler) filter(p *Property, subject int32) filter {
+	f := filter{source: p, spare: -1}
+	switch p.Type {
+	case "cohort":
+		c.cohortFilter(&f, p)
+	case "flag":
+		c.flagFilter(&f, p)
+	case "", "person", "group":
+		c.propertyFilter(&f, p, subject)
+	default:
+		f.kind, f.cause = byNothing, CauseDefinition
+	}
+	return f
+}
+
+func (c *compiler) propertyFilter(f *filter, p *Property, subject int32) {
+	test, err := match.Compile(match.Spec{Key: p.Key, Operator: p.Operator, Value: p.Value}, c.opts)
+	if err != nil {
+		f.kind, f.cause = byNothing, CauseOperator
+		return
+	}
+	f.test = test
+	if subject == unknownGroup {
+		return
+	}
+	s := c.schemaOf(subject)
+	f.slot = s.slot(p.Key)
+	if later := laterName(p.Key); subject == person && later != "" {
+		f.spare = s.slot(later)
+	}
+}
+
+// laterName is the property that stands in for a missing $initial_ one: the
+// current value of the same thing.
+func laterName(key string) string {
+	rest, ok := strings.CutPrefix(key, "$initial_")
+	switch {
+	case !ok || rest == "":
+		return ""
+	case strings.HasPrefix(rest, "utm_"):
+		return rest
+	}
+	return "$" + rest
+}
+
+func (c *compiler) cohortFilter(f *filter, p *Property) {
+	f.kind = byCohort
+	switch p.Operator {
+	case "", "exact", "in":
+	case "not_in":
+		f.negate = true
+	default:
+		f.kind, f.cause = byNothing, CauseOperator
+		return
+	}
+	id, err := strconv.ParseInt(textOf(p.Value), 10, 64)
+	at, known := c.cohortsBy[id]
+	if err != nil || !known {
+		f.kind, f.cause = byNothing, CauseCohort
+		return
+	}
+	f.target = at
+}
+
+func (c *compiler) flagFilter(f *filter, p *Property) {
+	f.kind = byFlag
+	at, ok := c.flagNamed(p.Key)
+	if !ok {
+		f.kind, f.cause = byNothing, CauseDependency
+		return
+	}
+	f.target = at
+	f.expect = expectationOf(p)
+}
+
+// flagNamed finds a flag by what a dependency says: its id, or its key.
+func (c *compiler) flagNamed(name string) (int32, bool) {
+	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
+		if at, ok := c.byID[id]; ok {
+			return at, true
+		}
+	}
+	at, ok := c.set.byKey[name]
+	return at, ok
+}
+
+func expectationOf(p *Property) expectation {
+	v, err := fastjson.ParseBytes(p.Value)
+	if err != nil || (p.Operator != "" && p.Operator != "exact" && p.Operator != "flag_evaluates_to") {
+		return expectation{never: true}
+	}
+	switch v.Type() {
+	case fastjson.TypeTrue:
+		return expectation{on: true}
+	case fastjson.TypeFalse:
+		return expectation{}
+	case fastjson.TypeString:
+		if name := string(v.GetStringBytes()); name != "" {
+			return expectation{variant: name}
+		}
+	}
+	return expectation{never: true}
+}
+
+// textOf is the text of a small JSON value: a string's characters, anything
+// else as written.
+func textOf(raw []byte) string {
+	v, err := fastjson.ParseBytes(raw)
+	if err != nil {
+		return ""
+	}
+	return looseText(v)
+}

@@ -1,0 +1,170 @@
+package flags
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// flag is one compiled flag. Everything an answer prints about it is ready as
+// JSON text.
+type flag struct {
+	id         int64
+	version    int64
+	key        string
+	prefix     string // key and dot: what its buckets are hashed from
+	broken     error  // it cannot be understood at all
+	conditions []condition
+	variants   []variant
+	enrolment  *enrolment
+	holdout    *holdout
+	subject    int32 // what the flag as a whole buckets
+	active     bool
+	continuous bool
+	earlyExit  bool
+
+	quotedKey   string // "key":
+	onPayload   string // for the value true: a JSON string, or nothing
+	detailsHead string // "key":{"key":"key","enabled":
+	detailsTail string // ,"metadata":{"id":1,"version":1,"description":null,"payload":
+}
+
+type condition struct {
+	filters  []filter
+	rollout  share
+	subject  int32
+	override int32 // place of a variant, or noVariant
+}
+
+// share is a rollout percentage, ready to compare with a bucket.
+type share struct {
+	percent  *float64 // as written; nil for everyone
+	limit    float64  // a bucket up to here is in
+	everyone bool
+	nobody   bool
+}
+
+func shareOf(percent *float64) share {
+	if percent == nil || *percent >= 100 {
+		return share{percent: percent, limit: 1, everyone: true}
+	}
+	return share{percent: percent, limit: *percent / 100, nobody: *percent <= 0}
+}
+
+type variant struct {
+	from, to float64 // buckets from..to, to not included
+	key      string
+	quoted   string // the key as JSON
+	payload  string // a JSON string, or nothing
+}
+
+// noVariant is the place of no variant: the value true.
+const noVariant int32 = -1
+
+type holdout struct {
+	share  share
+	result variant
+}
+
+// enrolment is the gate for people who have opted in or out by themselves.
+type enrolment struct {
+	slot      int32  // the property that says so; -1 when nobody can be asked
+	property  string // its name
+	condition condition
+	plain     bool // feature_enrollment: the property's value alone decides
+}
+
+func (c *compiler) flag(f *flag, d *Definition) {
+	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
+	f.active, f.continuous = d.Active, d.EnsureExperienceContinuity
+	quoted := string(match.AppendString(nil, d.Key))
+	f.quotedKey = quoted + ":"
+	f.detailsHead = quoted + `:{"key":` + quoted + `,"enabled":`
+	f.detailsTail = `,"metadata":{"id":` + strconv.FormatInt(d.ID, 10) + `,"version":` + strconv.FormatInt(d.Version, 10) +
+		`,"description":null,"has_experiment":false,"payload":`
+	if f.active {
+		c.set.active = append(c.set.active, c.byID[d.ID])
+		if f.continuous {
+			c.set.continuous = append(c.set.continuous, d.Key)
+		}
+	}
+	raw := d.Filters
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	filters, err := ParseFilters(raw)
+	if err != nil {
+		f.broken = err
+		return
+	}
+	c.values(f, &filters)
+	f.earlyExit = filters.EarlyExit
+	f.subject = c.subject(filters.Aggregation)
+	f.enrolment = c.enrolment(f, &filters)
+	f.conditions = make([]condition, len(filters.Groups))
+	for i := range filters.Groups {
+		c.condition(f, &f.conditions[i], &filters.Groups[i])
+	}
+}
+
+// values prepares what the flag can answer: variants, payloads, holdout.
+func (c *compiler) values(f *flag, in *Filters) {
+	payload := func(name string) string {
+		if text, ok := in.Payloads[name]; ok {
+			return string(match.AppendString(nil, text))
+		}
+		return ""
+	}
+	f.onPayload = payload("true")
+	total := 0.0
+	for _, v := range in.Variants {
+		from := total
+		total += v.Rollout / 100
+		f.variants = append(f.variants, variant{
+			from: from, to: total, key: v.Key, quoted: string(match.AppendString(nil, v.Key)), payload: payload(v.Key),
+		})
+	}
+	if in.Holdout != nil {
+		name := holdoutPrefix + in.Holdout.ID
+		f.holdout = &holdout{
+			share:  shareOf(&in.Holdout.Exclusion),
+			result: variant{key: name, quoted: string(match.AppendString(nil, name)), payload: payload(name)},
+		}
+	}
+}
+
+func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
+	out.rollout = shareOf(in.Rollout)
+	out.subject = f.subject
+	if in.AggregationSet {
+		out.subject = c.subject(in.Aggregation)
+	}
+	out.override = noVariant
+	if in.Variant != "" {
+		out.override = int32(slices.IndexFunc(f.variants, func(v variant) bool { return v.key == in.Variant }))
+	}
+	out.filters = c.filters(in.Properties, out.subject)
+}
+
+// enrolment prepares the gate that comes before the condition sets. It reads
+// person properties whatever the flag buckets.
+func (c *compiler) enrolment(f *flag, in *Filters) *enrolment {
+	if in.Enrollment {
+		name := "$feature_enrollment/" + f.key
+		return &enrolment{plain: true, property: name, slot: c.set.people.slot(name)}
+	}
+	if len(in.SuperGroups) == 0 {
+		return nil
+	}
+	first := in.SuperGroups[0]
+	e := &enrolment{slot: -1, condition: condition{
+		rollout: shareOf(first.Rollout), subject: person, override: noVariant, filters: c.filters(first.Properties, person),
+	}}
+	if len(first.Properties) > 0 {
+		e.property = first.Properties[0].Key
+		e.slot = c.set.people.slot(e.property)
+	}
+	return e
+}

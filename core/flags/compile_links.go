@@ -1,0 +1,113 @@
+package flags
+
+// breakCycles finds flags that depend on each other in a circle and makes
+// the filters that close it impossible to answer, so that evaluation always
+// ends. Cohorts count: a flag may depend on another one through them.
+func (c *compiler) breakCycles() {
+	w := &walker{set: c.set, state: make([]mark, len(c.set.flags)+len(c.set.cohorts))}
+	for i := range c.set.flags {
+		w.visit(i)
+	}
+	for i := range c.set.cohorts {
+		w.visit(len(c.set.flags) + i)
+	}
+	w.cut()
+}
+
+// mark is what Tarjan's walk remembers of a node. Nodes are flags, then
+// cohorts.
+type mark struct {
+	order, low int32
+	component  int32 // 0 until known
+	open       bool
+}
+
+type walker struct {
+	set        *Set
+	state      []mark
+	stack      []int
+	next       int32
+	components int32
+}
+
+// visit walks everything a node depends on and numbers the strongly connected
+// components.
+func (w *walker) visit(node int) {
+	m := &w.state[node]
+	if m.order != 0 {
+		return
+	}
+	w.next++
+	m.order, m.low, m.open = w.next, w.next, true
+	w.stack = append(w.stack, node)
+	w.eachLink(node, func(_ *filter, to int) {
+		w.visit(to)
+		if w.state[to].open {
+			m.low = min(m.low, w.state[to].low)
+		}
+	})
+	if m.low != m.order {
+		return
+	}
+	w.components++
+	for {
+		top := w.stack[len(w.stack)-1]
+		w.stack = w.stack[:len(w.stack)-1]
+		w.state[top].open, w.state[top].component = false, w.components
+		if top == node {
+			return
+		}
+	}
+}
+
+// cut disables every link inside a component: it is part of a circle.
+func (w *walker) cut() {
+	for node := range w.state {
+		w.eachLink(node, func(f *filter, to int) {
+			if w.state[to].component == w.state[node].component {
+				f.cause = CauseCycle
+			}
+		})
+	}
+	for node := range w.state {
+		w.eachLink(node, func(f *filter, _ int) {
+			if f.cause == CauseCycle {
+				f.kind = byNothing
+			}
+		})
+	}
+}
+
+// eachLink calls fn for every filter of a node that asks a flag or a cohort.
+func (w *walker) eachLink(node int, fn func(f *filter, to int)) {
+	each := func(filters []filter) {
+		for i := range filters {
+			switch f := &filters[i]; f.kind {
+			case byFlag:
+				fn(f, int(f.target))
+			case byCohort:
+				fn(f, len(w.set.flags)+int(f.target))
+			}
+		}
+	}
+	if node < len(w.set.flags) {
+		f := &w.set.flags[node]
+		if f.enrolment != nil {
+			each(f.enrolment.condition.filters)
+		}
+		for i := range f.conditions {
+			each(f.conditions[i].filters)
+		}
+		return
+	}
+	if c := &w.set.cohorts[node-len(w.set.flags)]; c.root != nil {
+		eachBranch(c.root, each)
+	}
+}
+
+func eachBranch(b *branch, fn func([]filter)) {
+	fn(b.filters)
+	for i := range b.branches {
+		eachBranch(&b.branches[i], fn)
+	}
+}

@@ -1,0 +1,77 @@
+package flags
+
+import "strconv"
+
+// Reason says why a flag has the value it has.
+type Reason uint8
+
+// The reasons, in the order in which the better one is told when several
+// condition sets did not match.
+const (
+	ReasonDisabled Reason = iota
+	ReasonNoGroupType
+	ReasonNoConditionMatch
+	ReasonOutOfRollout
+	ReasonConditionMatch
+	ReasonHoldout
+	ReasonEnrolment
+)
+
+var reasonCodes = [...]string{
+	ReasonDisabled:         "flag_disabled",
+	ReasonNoGroupType:      "no_group_type",
+	ReasonNoConditionMatch: "no_condition_match",
+	ReasonOutOfRollout:     "out_of_rollout_bound",
+	ReasonConditionMatch:   "condition_match",
+	ReasonHoldout:          "holdout_condition_value",
+	ReasonEnrolment:        "super_condition_value",
+}
+
+var reasonTexts = [...]string{
+	ReasonDisabled:         "Feature flag is disabled",
+	ReasonNoGroupType:      "No group type",
+	ReasonNoConditionMatch: "No matching condition set",
+	ReasonOutOfRollout:     "Out of rollout bound",
+	ReasonConditionMatch:   "Matched condition set ",
+	ReasonHoldout:          "Holdout condition value",
+	ReasonEnrolment:        "Super condition value",
+}
+
+// Code is the reason as clients know it.
+func (r Reason) Code() string { return reasonCodes[r] }
+
+// Describe is the reason as one sentence for people; condition is the index
+// of the condition set it is about.
+func (r Reason) Describe(condition int) string {
+	if r == ReasonConditionMatch {
+		return reasonTexts[r] + strconv.Itoa(condition+1)
+	}
+	return reasonTexts[r]
+}
+
+// Cause says why a flag could not be computed.
+type Cause uint8
+
+// The causes.
+const (
+	CauseNone        Cause = iota
+	CauseDefinition        // the stored filters cannot be understood
+	CauseOperator          // an operator nobody knows, or a plugin gave no answer
+	CauseCohort            // a cohort is missing or cannot be evaluated
+	CauseDependency        // a flag it depends on is missing or could not be computed
+	CauseCycle             // flags depend on each other in a circle
+	CauseUnavailable       // stored data could not be read
+)
+
+var causeCodes = [...]string{
+	CauseNone:        "",
+	CauseDefinition:  "invalid_definition",
+	CauseOperator:    "operator_unavailable",
+	CauseCohort:      "cohort_unavailable",
+	CauseDependency:  "missing_dependency",
+	CauseCycle:       "dependency_cycle",
+	CauseUnavailable: "stored_data_unavailable",
+}
+
+// Code is the cause as a stable word.
+func (c Cause) Code() string { return causeCodes[c] }

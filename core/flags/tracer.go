@@ -1,0 +1,256 @@
+package flags
+
+import (
+	"encoding/json"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// tracer writes explanations while flags are computed. A nil tracer writes
+// nothing; that is how answers are made. Nothing it writes refers to the run.
+type tracer struct {
+	all     map[string]*Explanation // by flag key, as of the last pass
+	now     *Explanation
+	set     *ExplainedSet
+	filters *[]ExplainedFilter // where the next filter goes
+}
+
+func newTracer() *tracer { return &tracer{all: map[string]*Explanation{}} }
+
+// flag evaluates f and writes down how it went.
+func (t *tracer) flag(r *run, f *flag) outcome {
+	outer := *t
+	e := &Explanation{
+		ID: f.id, Key: f.key, Version: f.version, Subject: r.called(f.subject),
+		Gates: []Gate{}, Conditions: []ExplainedSet{}, DependsOn: []*Explanation{},
+	}
+	t.all[f.key], t.now, t.set, t.filters = e, e, nil, nil
+	t.gate(Gate{Name: "active", Result: passed(f.active)})
+	o := r.evaluate(f)
+	e.Identifier = r.identified(f)
+	t.finish(r, f, &o)
+	t.now, t.set, t.filters = outer.now, outer.set, outer.filters
+	return o
+}
+
+func passed(yes bool) string {
+	if yes {
+		return "passed"
+	}
+	return "decided"
+}
+
+func (t *tracer) gate(g Gate) { t.now.Gates = append(t.now.Gates, g) }
+
+// finish writes what came out of a flag.
+func (t *tracer) finish(r *run, f *flag, o *outcome) {
+	e := t.now
+	if f.active && f.broken != nil {
+		t.gate(Gate{Name: "definition", Result: "failed", Detail: f.broken.Error()})
+	}
+	if f.active && f.broken == nil && (o.stage != settled || o.reason < ReasonHoldout) {
+		result := "decided"
+		if o.stage != settled {
+			result = "failed"
+		}
+		t.gate(Gate{Name: "conditions", Result: result})
+	}
+	for i := len(e.Conditions); i < len(f.conditions); i++ {
+		e.Conditions = append(e.Conditions, r.explainedSet(i, &f.conditions[i], "not_reached"))
+	}
+	if o.stage != settled {
+		e.Failure = o.cause.Code()
+		return
+	}
+	e.Computed = true
+	e.Value, e.Payload = f.value(o), f.payload(o)
+	e.Reason = &ExplainedReason{Code: o.reason.Code(), Description: o.reason.Describe(int(o.condition))}
+	if o.condition >= 0 {
+		at := int(o.condition)
+		e.Reason.Condition = &at
+	}
+	if o.on && o.variant != noVariant && e.Variant == nil {
+		e.Variant = f.explainedVariant(nil)
+		e.Variant.Override = true
+	}
+	if e.Variant != nil {
+		e.Variant.pick(f.named(o))
+	}
+}
+
+// called is the name of a kind of subject.
+func (r *run) called(at int32) string {
+	switch {
+	case at >= 0:
+		return r.set.groups[at].name
+	case at == unknownGroup:
+		return "unknown group type"
+	}
+	return "person"
+}
+
+func (r *run) identified(f *flag) ExplainedIdentifier {
+	id, res := r.identifier(f, f.subject)
+	from := "distinct_id"
+	switch {
+	case res != match.True:
+		from = "none"
+	case f.subject >= 0:
+		from = "group_key"
+	case f.continuous && r.hashKey[f.key] != "":
+		from = "hash_key_override"
+	case f.continuous && r.anonymous != "":
+		from = "anon_distinct_id"
+	}
+	return ExplainedIdentifier{Value: clone(id), Source: from}
+}
+
+func (r *run) explainedSet(i int, c *condition, result string) ExplainedSet {
+	return ExplainedSet{Index: i, Subject: r.called(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
+}
+
+func (t *tracer) condition(r *run, i int, c *condition) {
+	if t == nil {
+		return
+	}
+	t.now.Conditions = append(t.now.Conditions, r.explainedSet(i, c, ""))
+	t.set = &t.now.Conditions[i]
+	t.filters = &t.set.Filters
+}
+
+func (t *tracer) verdict(reason Reason, res match.Result) {
+	if t == nil {
+		return
+	}
+	t.set.Result = told(res)
+	if res != match.Unknown {
+		t.set.Reason = reason.Code()
+	}
+	t.filters = nil
+}
+
+func told(res match.Result) string {
+	if res == waiting {
+		return "waiting"
+	}
+	return res.String()
+}
+
+// filter answers f and writes down what it saw.
+func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
+	into := t.filters
+	var within []ExplainedFilter
+	t.filters = &within
+	res := r.answer(f, at)
+	t.filters = into
+	if into == nil {
+		return res
+	}
+	p := f.source
+	x := ExplainedFilter{
+		Key: p.Key, Type: p.Type, Operator: p.Operator, Expected: p.Value, Negated: p.Negation, Result: told(res), Within: within,
+	}
+	switch f.kind {
+	case byProperty:
+		x.Operator, x.Plugin = f.test.Operator(), f.test.External()
+		x.Seen, x.Source = r.seen(f, at)
+	case byCohort:
+		x.Source = "cohort"
+	case byFlag:
+		x.Source, x.Key = "flag", r.set.flags[f.target].key
+		x.Seen, _ = json.Marshal(t.all[x.Key].Value)
+	}
+	if res == match.Unknown {
+		x.Why = r.cause.Code()
+	}
+	*into = append(*into, x)
+	return res
+}
+
+// seen is the value a property filter looked at, and where it came from.
+func (r *run) seen(f *filter, at int32) (json.RawMessage, string) {
+	s := r.subject(at)
+	v, there := r.value(s, f.slot, f.spare)
+	switch there {
+	case match.False:
+		return nil, "missing"
+	case match.True:
+		from := s.slots[f.slot].from
+		if s.slots[f.slot].turn != r.turn {
+			from = s.slots[f.spare].from
+		}
+		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity"}[from]
+	}
+	return nil, "unreadable"
+}
+
+// dependsOn attaches the explanation of another flag that was asked.
+func (t *tracer) dependsOn(f *flag) {
+	if t == nil {
+		return
+	}
+	e := t.all[f.key]
+	for _, known := range t.now.DependsOn {
+		if known == e {
+			return
+		}
+	}
+	t.now.DependsOn = append(t.now.DependsOn, e)
+}
+
+func (t *tracer) rollout(id string, hash float64, s share) {
+	if t == nil || t.set == nil {
+		return
+	}
+	t.set.Identifier, t.set.Hash, t.set.Threshold = clone(id), &hash, &s.limit
+}
+
+func (t *tracer) variant(f *flag, hash float64) {
+	if t != nil {
+		t.now.Variant = f.explainedVariant(&hash)
+	}
+}
+
+func (f *flag) explainedVariant(hash *float64) *ExplainedVariant {
+	out := &ExplainedVariant{Hash: hash, Intervals: []ExplainedInterval{}}
+	for _, v := range f.variants {
+		out.Intervals = append(out.Intervals, ExplainedInterval{Key: v.key, From: v.from, To: v.to})
+	}
+	return out
+}
+
+func (v *ExplainedVariant) pick(key string) {
+	v.Key = key
+	for i := range v.Intervals {
+		v.Intervals[i].Picked = v.Intervals[i].Key == key
+	}
+}
+
+func (t *tracer) enrolment(e *enrolment, said *match.Value, res match.Result) {
+	if t == nil {
+		return
+	}
+	g := Gate{Name: "enrolment", Result: "decided", Property: e.property, Detail: "the person has opted " + map[bool]string{true: "in", false: "out"}[res == match.True]}
+	switch {
+	case res == match.Unknown || res == waiting:
+		g.Result, g.Detail = "failed", "the property cannot be read"
+	case e.slot < 0:
+		g.Detail = "everyone within the rollout is enrolled"
+	case said == nil:
+		g.Result, g.Detail = "passed", "the person has neither opted in nor out"
+	default:
+		g.Seen = said.AppendTo(nil)
+	}
+	t.gate(g)
+}
+
+func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
+	if t == nil {
+		return
+	}
+	g := Gate{Name: "holdout", Result: passed(!held), Identifier: clone(id), Threshold: &h.share.limit}
+	if !h.share.everyone {
+		g.Hash = &hash
+	}
+	t.gate(g)
+}
