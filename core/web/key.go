@@ -12,8 +12,6 @@ import (
 
 const (
 	current         = "@current"
-	personalPrefix  = "phx_"
-	maxKeyLength    = 64
 	codeInvalidKey  = "invalid_api_key"
 	codeInvalidUser = "invalid_personal_api_key"
 )
@@ -138,25 +136,8 @@ func text(v *fastjson.Value) (string, error) {
 	return unsafeString(v.GetStringBytes()), nil
 }
 
-func badKey(reason string) error {
-	return fault.New(fault.Unauthenticated, codeInvalidKey, "Provided API key is not valid: "+reason)
-}
-
-// shapeOf trims a key and says what, if anything, shows at first sight that
-// it cannot be one.
-func shapeOf(key string) (trimmed, reason string) {
-	key = strings.TrimSpace(key)
-	switch {
-	case key == "":
-		return key, "empty"
-	case len(key) > maxKeyLength:
-		return key, "too_long"
-	case strings.IndexByte(key, 0) >= 0:
-		return key, "null_byte"
-	case strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 }) >= 0:
-		return key, "not_ascii"
-	}
-	return key, ""
+func badKey(shape auth.Shape) error {
+	return fault.New(fault.Unauthenticated, codeInvalidKey, "Provided API key is not valid: "+string(shape))
 }
 
 // ProjectID finds the project_id that goes with a personal key on a public
@@ -204,19 +185,28 @@ func (g *Gate) Admit(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Proje
 // or may not see the project (then ErrHiddenProject is in the chain); and
 // with Throttled.
 func (g *Gate) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
-	key, reason := shapeOf(token)
-	if reason != "" {
-		return auth.Project{}, badKey(reason)
-	}
-	p, err := g.auth.ProjectByKey(c.UserContext(), key)
-	if fault.Is(err, fault.Unauthenticated) && (projectID != "" || strings.HasPrefix(key, personalPrefix)) {
-		p, err = g.projectByPerson(c, key, projectID)
-	}
+	p, err := g.projectOf(c, token, projectID)
 	if err != nil {
 		return auth.Project{}, err
 	}
 	visitOf(c).project = p.ID
 	return p, g.public.take(p.ID)
+}
+
+func (g *Gate) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
+	key, shape := auth.CheckKey(token)
+	switch shape {
+	case "":
+	case auth.ShapePersonal:
+		return g.projectByPerson(c, key, projectID)
+	default:
+		return auth.Project{}, badKey(shape)
+	}
+	p, err := g.auth.ProjectByKey(c.UserContext(), key)
+	if projectID != "" && fault.Is(err, fault.Unauthenticated) {
+		return g.projectByPerson(c, key, projectID)
+	}
+	return p, err
 }
 
 func (g *Gate) projectByPerson(c *fiber.Ctx, key, projectID string) (auth.Project, error) {

@@ -47,7 +47,7 @@ func mend(dst, b []byte) []byte {
 		case !inText && c == '-' && b[i+1] == 'I':
 			i++
 		case c == '\\':
-			n := 0
+			var n int
 			dst, n = mendEscape(dst, b[i:])
 			i += n
 		case c == 0:
@@ -57,7 +57,7 @@ func mend(dst, b []byte) []byte {
 			dst = appendEscape(dst, rune(c))
 			i++
 		case c >= utf8.RuneSelf:
-			n := 0
+			var n int
 			dst, n = mendWide(dst, b[i:])
 			i += n
 		default:

@@ -94,9 +94,9 @@ func (g *Gate) projectNamed(c *fiber.Ctx, who *auth.Principal, name string) (aut
 }
 
 func (g *Gate) projectByToken(c *fiber.Ctx, who *auth.Principal, token string) (auth.Project, error) {
-	key, reason := shapeOf(token)
-	if reason != "" {
-		return auth.Project{}, badKey(reason)
+	key, shape := auth.CheckKey(token)
+	if shape != "" {
+		return auth.Project{}, badKey(shape)
 	}
 	p, err := g.auth.ProjectByKey(c.UserContext(), key)
 	if err != nil {

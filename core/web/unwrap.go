@@ -92,10 +92,10 @@ func (u *unwrapper) base64(b []byte) []byte {
 	out := u.visit.block(len(b))
 	var ok bool
 	out.b, ok = decodeBase64(out.b[:0], b)
-	if !ok || len(out.b) == 0 || !(startsJSON(out.b) || isGzip(out.b) || looksBase64(out.b)) {
-		return nil
+	if ok && (startsJSON(out.b) || isGzip(out.b) || looksBase64(out.b)) {
+		return out.b
 	}
-	return out.b
+	return nil
 }
 
 func malformed(why string) error { return fault.New(fault.Malformed, "", why) }
