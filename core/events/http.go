@@ -1,0 +1,115 @@
+package events
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// HTTP lets a project read its events.
+type HTTP struct{ events *Service }
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the routes of s.
+func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
+
+// Routes implements web.Routes.
+func (h *HTTP) Routes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events", "event:read", h.list)
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid", "event:read", h.get)
+}
+
+// page is a page of events. There is no count: counting a whole history to
+// show its first hundred lines helps nobody.
+type page struct {
+	Next    *string     `json:"next"`
+	Results []sdk.Event `json:"results"`
+}
+
+func (h *HTTP) list(c *web.Call) error {
+	f := Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
+	var err error
+	if f.After, err = timeParam(c, "after"); err != nil {
+		return err
+	}
+	if f.Before, err = timeParam(c, "before"); err != nil {
+		return err
+	}
+	if f.Cursor, err = cursorParam(c); err != nil {
+		return err
+	}
+	p := c.Page()
+	results, next, err := h.events.List(c.UserContext(), c.Project.ID, f, p.Limit)
+	if err != nil {
+		return err
+	}
+	out := page{Results: results}
+	if next != (Cursor{}) {
+		link := nextLink(c, next)
+		out.Next = &link
+	}
+	return web.JSON(c.Ctx, out)
+}
+
+func (h *HTTP) get(c *web.Call) error {
+	ev, err := h.events.Get(c.UserContext(), c.Project.ID, c.Params("uuid"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, ev)
+}
+
+// timeParam reads a time of the query: RFC 3339, or a date, which begins at
+// midnight in UTC.
+func timeParam(c *web.Call, name string) (time.Time, error) {
+	raw := c.Query(name)
+	if raw == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		// A plus sign that was not escaped has become a space.
+		for _, text := range []string{raw, strings.Replace(raw, " ", "+", 1)} {
+			if t, err := time.Parse(layout, text); err == nil {
+				return t, nil
+			}
+		}
+	}
+	return time.Time{}, fault.Fieldf(name, "invalid_input", "Not a time: %s. Write 2026-03-01 or 2026-03-01T12:00:00Z.", raw)
+}
+
+func cursorParam(c *web.Call) (Cursor, error) {
+	raw := c.Query("cursor")
+	if raw == "" {
+		return Cursor{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(raw)
+	if err != nil || len(b) != 16 {
+		return Cursor{}, fault.Field("cursor", "invalid_input", "Not a cursor. Follow the next link of the page before.")
+	}
+	return Cursor{Timestamp: int64(binary.BigEndian.Uint64(b)), Row: int64(binary.BigEndian.Uint64(b[8:]))}, nil
+}
+
+// String is the text form of a cursor in a link.
+func (c Cursor) String() string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.Timestamp))
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.Row)))
+}
+
+// nextLink is the address of the request with another cursor.
+func nextLink(c *web.Call, next Cursor) string {
+	q := url.Values{}
+	for name, value := range c.Request().URI().QueryArgs().All() {
+		q.Add(string(name), string(value))
+	}
+	q.Set("cursor", next.String())
+	return c.BaseURL() + c.Path() + "?" + q.Encode()
+}

@@ -1,0 +1,145 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// asking gives a question its time.
+func (s *Service) asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.cfg.QueryTimeout)
+}
+
+// List returns at most limit events, newest first by their timestamp, and the
+// cursor of the next page; the zero Cursor when there is none. PersonID is the
+// person the event belongs to now.
+func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	rows, err := s.list(ctx, projectID, f, limit+1)
+	if err != nil {
+		return nil, Cursor{}, fmt.Errorf("list events: %w", err)
+	}
+	var next Cursor
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = Cursor{Timestamp: rows[limit-1].Timestamp, Row: rows[limit-1].ID}
+	}
+	out := make([]sdk.Event, len(rows))
+	for i := range rows {
+		out[i] = rows[i].event()
+	}
+	return out, next, nil
+}
+
+// Get returns the event with a uuid, or NotFound.
+func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Event, error) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return sdk.Event{}, fault.New(fault.NotFound, "not_found", "Not found.")
+	}
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	rows, err := s.byUUID(ctx, projectID, u)
+	switch {
+	case err != nil:
+		return sdk.Event{}, fmt.Errorf("read event %s: %w", id, err)
+	case len(rows) == 0:
+		return sdk.Event{}, fault.New(fault.NotFound, "not_found", "Not found.")
+	}
+	return rows[0].event(), nil
+}
+
+// Tail returns at most limit events stored after the given row, oldest first.
+// A projectID of 0 means all projects. After Last it is how to follow what
+// arrives. On Postgres with several nodes, an event whose transaction commits
+// after that of a later row may be missed.
+func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) ([]Stored, error) {
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	rows, err := s.after(ctx, projectID, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest events: %w", err)
+	}
+	out := make([]Stored, len(rows))
+	for i := range rows {
+		out[i] = Stored{Row: rows[i].ID, Event: rows[i].event()}
+	}
+	return out, nil
+}
+
+// Last returns the row of the event stored last, 0 when there is none.
+func (s *Service) Last(ctx context.Context) (int64, error) {
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	row, err := s.last(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("find the newest event: %w", err)
+	}
+	return row, nil
+}
+
+// Count returns how many events pass the filter; its cursor is ignored.
+func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, error) {
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	f.Cursor = Cursor{}
+	n, err := s.countRows(ctx, projectID, f)
+	if err != nil {
+		return 0, fmt.Errorf("count events: %w", err)
+	}
+	return n, nil
+}
+
+// Erase deletes the events of distinct ids for good and returns how many there
+// were. It joins the transaction in ctx.
+func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
+	n, err := s.erase(ctx, projectID, distinctIDs)
+	if err != nil {
+		return n, fmt.Errorf("erase events: %w", err)
+	}
+	return n, nil
+}
+
+// FlagCalls is how often, and by how many people, a flag was asked for in one
+// interval with one answer.
+type FlagCalls struct {
+	Start    time.Time // of the interval
+	Response string    // variant, "true", "false", or whatever the client sent
+	Calls    int64
+	People   int64
+}
+
+// FlagCalls counts the stored $feature_flag_called events of a flag from one
+// time up to another, for each interval and response that has any, ascending.
+// The intervals begin at from. People are persons as they are now.
+func (s *Service) FlagCalls(ctx context.Context, projectID int64, key string, from, to time.Time, interval time.Duration) ([]FlagCalls, error) {
+	if interval < time.Second {
+		return nil, fault.Field("interval", "invalid_input", "An interval has at least one second.")
+	}
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	calls, err := s.flagCalls(ctx, projectID, key, from, to, interval)
+	if err != nil {
+		return nil, fmt.Errorf("count the calls of flag %q: %w", key, err)
+	}
+	return calls, nil
+}
+
+// FlagLastCalled returns when a flag was last asked for; the zero time when
+// it never was.
+func (s *Service) FlagLastCalled(ctx context.Context, projectID int64, key string) (time.Time, error) {
+	ctx, cancel := s.asking(ctx)
+	defer cancel()
+	at, err := s.flagLastCalled(ctx, projectID, key)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the last call of flag %q: %w", key, err)
+	}
+	return at, nil
+}

@@ -1,0 +1,102 @@
+package events
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// writerPostgres copies the rows to a temporary table and from there into the
+// events that are not there yet: COPY is the fastest way in, and knows nothing
+// of conflicts. The temporary table stays with its connection and empties
+// itself at the end of each transaction.
+type writerPostgres struct{ db *db.DB }
+
+const (
+	pgPrepare = `CREATE TEMPORARY TABLE IF NOT EXISTS arriving_events (
+			place INT, project_id BIGINT, uuid UUID, event TEXT, distinct_id TEXT, person_uuid UUID, timestamp BIGINT,
+			received_at BIGINT, current_url TEXT, host TEXT, pathname TEXT, flag_key TEXT, flag_response TEXT,
+			elements_chain TEXT, properties TEXT) ON COMMIT DELETE ROWS;
+		DELETE FROM arriving_events`
+	pgInsert = `
+		INSERT INTO events (project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
+			current_url, host, pathname, flag_key, flag_response, elements_chain, properties)
+		SELECT project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
+			current_url, host, pathname, flag_key, flag_response, elements_chain, properties
+		FROM arriving_events ORDER BY place
+		ON CONFLICT (project_id, uuid) DO NOTHING RETURNING project_id, uuid`
+)
+
+var arriving = []string{"place", "project_id", "uuid", "event", "distinct_id", "person_uuid", "timestamp",
+	"received_at", "current_url", "host", "pathname", "flag_key", "flag_response", "elements_chain", "properties"}
+
+func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error) {
+	if txOf(ctx, w.db) == nil {
+		return nil, errOutside
+	}
+	places := make(map[identity]int, len(list))
+	for i := range list {
+		id := identity{list[i].ev.ProjectID, list[i].uuid}
+		if _, repeat := places[id]; !repeat {
+			places[id] = i
+		}
+	}
+	fresh := make([]bool, len(list))
+	err := w.db.PgxConn(ctx, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, pgPrepare); err != nil {
+			return fmt.Errorf("prepare the temporary table: %w", err)
+		}
+		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"arriving_events"}, arriving, &copier{list: list, next: -1}); err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
+		rows, err := conn.Query(ctx, pgInsert)
+		if err != nil {
+			return err
+		}
+		var id identity
+		_, err = pgx.ForEachRow(rows, []any{&id.project, &id.uuid}, func() error {
+			fresh[places[id]] = true
+			return nil
+		})
+		return err
+	})
+	return fresh, err
+}
+
+// identity is what makes an event the same event.
+type identity struct {
+	project int64
+	uuid    uuid.UUID
+}
+
+// copier hands rows to COPY.
+type copier struct {
+	list []row
+	next int
+	vals [15]any
+}
+
+func (c *copier) Next() bool {
+	c.next++
+	return c.next < len(c.list)
+}
+
+func (c *copier) Err() error { return nil }
+
+func (c *copier) Values() ([]any, error) {
+	r := &c.list[c.next]
+	c.vals = [15]any{
+		int32(c.next), r.ev.ProjectID, pgtype.UUID{Bytes: r.uuid, Valid: true}, storable(r.ev.Name), storable(r.ev.DistinctID),
+		pgtype.UUID{Bytes: r.person, Valid: r.hasPerson}, r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(),
+		pgText(r.hot.currentURL), pgText(r.hot.host), pgText(r.hot.pathname), pgText(r.hot.flagKey),
+		pgText(r.hot.flagResponse), pgText(storable(r.ev.ElementsChain)), storable(r.properties),
+	}
+	return c.vals[:], nil
+}
+
+func pgText(s string) pgtype.Text { return pgtype.Text{String: s, Valid: s != ""} }

@@ -1,0 +1,133 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// eventRow is an event as it is read, with the person it belongs to now.
+type eventRow struct {
+	ID            int64      `bun:"id"`
+	ProjectID     int64      `bun:"project_id"`
+	UUID          uuid.UUID  `bun:"uuid"`
+	Event         string     `bun:"event"`
+	DistinctID    string     `bun:"distinct_id"`
+	PersonUUID    *uuid.UUID `bun:"person_uuid"`
+	Owner         *string    `bun:"owner"`
+	Timestamp     int64      `bun:"timestamp"`
+	ReceivedAt    int64      `bun:"received_at"`
+	ElementsChain *string    `bun:"elements_chain"`
+	Properties    string     `bun:"properties"`
+}
+
+func (r *eventRow) event() sdk.Event {
+	e := sdk.Event{
+		UUID: r.UUID.String(), ProjectID: r.ProjectID, Name: r.Event, DistinctID: r.DistinctID,
+		Timestamp: time.UnixMicro(r.Timestamp).UTC(), ReceivedAt: time.UnixMicro(r.ReceivedAt).UTC(),
+		Properties: []byte(r.Properties),
+	}
+	if r.ElementsChain != nil {
+		e.ElementsChain = *r.ElementsChain
+	}
+	switch {
+	case r.Owner != nil:
+		e.PersonID = *r.Owner
+	case r.PersonUUID != nil:
+		e.PersonID = r.PersonUUID.String()
+	}
+	return e
+}
+
+const eventColumns = `e.id, e.project_id, e.uuid, e.event, e.distinct_id, e.person_uuid, p.uuid AS owner,
+	e.timestamp, e.received_at, e.elements_chain, e.properties`
+
+// owners joins the persons events belong to now.
+const owners = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id
+	LEFT JOIN persons AS p ON p.id = d.person_id`
+
+func (s *Service) selectEvents(ctx context.Context) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr(eventColumns).Join(owners)
+}
+
+func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
+	q = q.Where("e.project_id = ?", projectID)
+	if f.Event != "" {
+		q = q.Where("e.event = ?", f.Event)
+	}
+	if f.DistinctID != "" {
+		q = q.Where("e.distinct_id = ?", f.DistinctID)
+	}
+	if !f.After.IsZero() {
+		q = q.Where("e.timestamp > ?", f.After.UnixMicro())
+	}
+	if !f.Before.IsZero() {
+		q = q.Where("e.timestamp < ?", f.Before.UnixMicro())
+	}
+	if f.Cursor != (Cursor{}) {
+		q = q.Where("(e.timestamp, e.id) < (?, ?)", f.Cursor.Timestamp, f.Cursor.Row)
+	}
+	return q
+}
+
+func (s *Service) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
+	var out []eventRow
+	err := f.where(s.selectEvents(ctx), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
+		Limit(int64(limit)).Scan(ctx, &out)
+	return out, err
+}
+
+func (s *Service) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
+	var out []eventRow
+	err := s.selectEvents(ctx).Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.key(id)).Scan(ctx, &out)
+	return out, err
+}
+
+// key is a uuid as the dialect compares it.
+func (s *Service) key(id uuid.UUID) any {
+	if s.db.Postgres() {
+		return id.String()
+	}
+	return id[:]
+}
+
+func (s *Service) after(ctx context.Context, projectID, after int64, limit int) ([]eventRow, error) {
+	q := s.selectEvents(ctx).Where("e.id > ?", after).OrderExpr("e.id").Limit(int64(limit))
+	if projectID != 0 {
+		q = q.Where("e.project_id = ?", projectID)
+	}
+	var out []eventRow
+	return out, q.Scan(ctx, &out)
+}
+
+func (s *Service) last(ctx context.Context) (row int64, err error) {
+	err = s.db.Read(ctx).NewRaw("SELECT coalesce(max(id), 0) FROM events").Scan(ctx, &row)
+	return row, err
+}
+
+func (s *Service) countRows(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
+	q := s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr("count(*)")
+	err = f.where(q, projectID).Scan(ctx, &n)
+	return n, err
+}
+
+func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
+	for chunk := range slices.Chunk(distinctIDs, 500) {
+		res, err := s.db.Write(ctx).NewDelete().Table("events").
+			Where("project_id = ?", projectID).Where("distinct_id IN (?)", bun.In(chunk)).Exec(ctx)
+		if err != nil {
+			return total, err
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
