@@ -1,0 +1,165 @@
+package journal
+
+import (
+	"database/sql"
+	"errors"
+)
+
+// job is work for the writer that is not an append. check looks at the group's
+// view of things and may refuse, which fails only this job; apply runs SQL in
+// the group's transaction, where a failure fails the whole group.
+type job struct {
+	check func(g *group) error
+	apply func(g *group, l *link) error
+}
+
+// group is everything one transaction carries: the state as it will be when it
+// is committed, and who waits for that.
+type group struct {
+	appends []*request
+	jobs    []*request
+	blocks  []block
+
+	extent  extent
+	readers readers            // as committed
+	changed map[string]*cursor // over readers; nil is removed
+	free    int64              // bytes that hold nothing, -1 when not asked
+	moved   int64              // bytes that jobs wrote, about
+
+	records [][]byte // scratch of pack
+}
+
+func (g *group) reset(e extent, r readers) {
+	clear(g.appends)
+	clear(g.jobs)
+	clear(g.blocks)
+	clear(g.records)
+	g.appends, g.jobs, g.blocks, g.records = g.appends[:0], g.jobs[:0], g.blocks[:0], g.records[:0]
+	g.extent, g.readers, g.free, g.moved = e, r, -1, 0
+	clear(g.changed)
+}
+
+// reader is the cursor of that name as this group will leave it.
+func (g *group) reader(name string) (cursor, bool) {
+	if c, ok := g.changed[name]; ok {
+		if c == nil {
+			return cursor{}, false
+		}
+		return *c, true
+	}
+	c, ok := g.readers[name]
+	return c, ok
+}
+
+func (g *group) set(name string, c cursor) {
+	if g.changed == nil {
+		g.changed = map[string]*cursor{}
+	}
+	g.changed[name] = &c
+}
+
+func (g *group) remove(name string) {
+	if g.changed == nil {
+		g.changed = map[string]*cursor{}
+	}
+	g.changed[name] = nil
+}
+
+// each calls f with every cursor as this group will leave it.
+func (g *group) each(f func(name string, c cursor)) {
+	for name, c := range g.readers {
+		if _, ok := g.changed[name]; !ok {
+			f(name, c)
+		}
+	}
+	for name, c := range g.changed {
+		if c != nil {
+			f(name, *c)
+		}
+	}
+}
+
+// pack lays the waiting appends into blocks, numbered from the end of what is
+// kept, all stamped with the time at.
+func (g *group) pack(at int64) {
+	seq, pos, payload := g.extent.last+1, g.extent.endPos, 0
+	flush := func() {
+		if len(g.records) == 0 {
+			return
+		}
+		g.blocks = append(g.blocks, newBlock(seq, at, pos, g.records))
+		seq += uint64(len(g.records))
+		pos += int64(payload)
+		payload = 0
+		g.records = g.records[:0]
+	}
+	for _, r := range g.appends {
+		if !blockFits(len(g.records), payload, len(r.data)) {
+			flush()
+		}
+		g.records = append(g.records, r.data)
+		payload += len(r.data)
+	}
+	flush()
+}
+
+// write runs the group's SQL inside a transaction that is already open.
+func (g *group) write(l *link) error {
+	for _, r := range g.jobs {
+		if r.job.apply == nil {
+			continue
+		}
+		if err := r.job.apply(g, l); err != nil {
+			return err
+		}
+	}
+	for name, c := range g.changed {
+		if c == nil {
+			if err := exec(l.dropReader, name); err != nil {
+				return err
+			}
+			continue
+		}
+		p := c.position
+		if err := exec(l.setReader, name, int64(p.Seq), int64(p.Index), int64(p.Count), c.dropped); err != nil {
+			return err
+		}
+	}
+	for _, b := range g.blocks {
+		if err := l.insertBlock(b); err != nil {
+			return err
+		}
+		g.extent = g.extent.add(b)
+	}
+	return nil
+}
+
+// trimTo removes every block that lies wholly at or before cut, and counts
+// what a reader loses by it. It returns the number of records removed.
+func (g *group) trimTo(cut uint64, l *link) (int64, error) {
+	before := g.extent.first
+	if err := exec(l.remove, int64(cut)); err != nil {
+		return 0, err
+	}
+	var seq int64
+	e := g.extent
+	err := l.oldest.QueryRowContext(always).Scan(&seq, &e.firstAt, &e.firstPos)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		e.first, e.firstAt, e.firstPos = e.last+1, 0, e.endPos
+		err = exec(l.head, int64(e.first), e.endPos)
+	case err == nil:
+		e.first = uint64(seq)
+	}
+	if err != nil {
+		return 0, err
+	}
+	g.extent = e
+	g.each(func(name string, c cursor) {
+		if done := max(c.position.Seq, before-1); done < e.first-1 {
+			c.dropped += int64(e.first - 1 - done)
+			g.set(name, c)
+		}
+	})
+	return int64(e.first - before), nil
+}

@@ -1,0 +1,82 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// link is the one connection that writes, with its statements prepared. Only
+// the writer goroutine uses it. After any failure it is thrown away and made
+// anew, so that no half-finished state survives.
+type link struct {
+	conn   *sql.Conn
+	packer packer
+
+	begin, commit, rollback *sql.Stmt
+	insert                  *sql.Stmt
+	remove, oldest, head    *sql.Stmt
+	setReader, dropReader   *sql.Stmt
+	probe, vacuum, free     *sql.Stmt
+}
+
+// The statements run to their end whatever happens to the caller: an interrupt
+// in the middle of a group would fail everyone in it.
+var always = context.Background()
+
+func openLink(db *sql.DB) (*link, error) {
+	conn, err := db.Conn(always)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{conn: conn}
+	for _, p := range []struct {
+		to  **sql.Stmt
+		sql string
+	}{
+		{&l.begin, "BEGIN IMMEDIATE"},
+		{&l.commit, "COMMIT"},
+		{&l.rollback, "ROLLBACK"},
+		{&l.insert, "INSERT INTO blocks (seq, n, at, pos, form, crc, data) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&l.remove, "DELETE FROM blocks WHERE seq <= ?1 AND seq + n - 1 <= ?1"},
+		{&l.oldest, "SELECT seq, at, pos FROM blocks ORDER BY seq LIMIT 1"},
+		{&l.head, "UPDATE head SET next_seq = ?, next_pos = ?"},
+		{&l.setReader, "REPLACE INTO readers (name, seq, idx, count, dropped) VALUES (?, ?, ?, ?, ?)"},
+		{&l.dropReader, "DELETE FROM readers WHERE name = ?"},
+		{&l.probe, "UPDATE head SET probed = ?"},
+		{&l.vacuum, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages)},
+		{&l.free, "PRAGMA freelist_count"},
+	} {
+		if *p.to, err = conn.PrepareContext(always, p.sql); err != nil {
+			l.close()
+			return nil, fmt.Errorf("prepare %q: %w", p.sql, err)
+		}
+	}
+	return l, nil
+}
+
+func exec(s *sql.Stmt, args ...any) error {
+	_, err := s.ExecContext(always, args...)
+	return err
+}
+
+func (l *link) insertBlock(b block) error {
+	form, data := l.packer.pack(b.data)
+	return exec(l.insert, int64(b.seq), b.n, b.at, b.pos, form, int64(checksum(data)), data)
+}
+
+// freePages is the number of pages in the file that hold nothing.
+func (l *link) freePages() (n int64, err error) {
+	err = l.free.QueryRowContext(always).Scan(&n)
+	return n, err
+}
+
+func (l *link) close() {
+	for _, s := range []*sql.Stmt{l.begin, l.commit, l.rollback, l.insert, l.remove, l.oldest, l.head,
+		l.setReader, l.dropReader, l.probe, l.vacuum, l.free} {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+	_ = l.conn.Close()
+}

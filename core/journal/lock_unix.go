@@ -1,0 +1,53 @@
+//go:build unix
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockFile takes the exclusive lock that keeps a second process (or a second
+// journal of this one) away. The kernel drops it when the process dies.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer func() { _ = f.Close() }()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("it is already open%s; one journal belongs to one process", holder(f))
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid()) // for a person who wonders
+	}
+	return f, nil
+}
+
+// holder is " by process N" when the lock's owner wrote its number.
+func holder(f *os.File) string {
+	text := make([]byte, 32)
+	n, _ := f.ReadAt(text, 0)
+	if pid := strings.TrimSpace(string(text[:n])); pid != "" {
+		return " by process " + pid
+	}
+	return ""
+}
+
+// diskSpace is what an ordinary user may still write to the disk of path, and
+// how large that disk is.
+func diskSpace(path string) (free, size int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	block := int64(st.Bsize) //nolint:unconvert // its type differs between systems
+	return int64(st.Bavail) * block, int64(st.Blocks) * block, nil
+}

@@ -1,0 +1,176 @@
+package journal
+
+import (
+	"database/sql"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+const (
+	fileName      = "journal.db"
+	readConns     = 8
+	writeCacheKiB = 8 << 10
+	readCacheKiB  = 256
+)
+
+// Open opens the journal in cfg.Dir, or in the directory "journal" of dataDir,
+// and makes it when there is none. It fails with the path in the message when
+// another process has it open, or when the file is not a journal this version
+// can read. A nil reg means no metrics.
+func Open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer) (Journal, error) {
+	j, err := open(cfg, dataDir, log, reg, hooks{})
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer, h hooks) (*store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	dir := cfg.Dir
+	if dir == "" {
+		dir = filepath.Join(dataDir, "journal")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	j := &store{
+		cfg: cfg, path: filepath.Join(dir, fileName), log: log.Named("journal"), hooks: h,
+		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: newClock(h.Clock), tail: tail{limit: cfg.TailBytes},
+		written: make(chan struct{}), closing: make(chan struct{}), gone: make(chan struct{}),
+	}
+	j.wal = newWAL(j.log)
+	if err := j.openFiles(dir); err != nil {
+		j.letGo()
+		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
+	}
+	if j.metrics, err = newMetrics(j, reg); err != nil {
+		j.letGo()
+		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
+	}
+	j.start()
+	return j, nil
+}
+
+func (j *store) openFiles(dir string) (err error) {
+	if err := makeDir(dir); err != nil {
+		return err
+	}
+	if j.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
+		return err
+	}
+	if err := prepareFile(always, j.path); err != nil {
+		return err
+	}
+	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	j.wal.file = j.file
+	if err := j.openPools(); err != nil {
+		return err
+	}
+	if err := j.load(); err != nil {
+		return err
+	}
+	j.health = health{cfg: j.cfg, path: j.path, file: j.file, space: j.hooks.Space, ledger: &j.ledger, log: j.log}
+	if j.health.space == nil {
+		j.health.space = diskSpace
+	}
+	return nil
+}
+
+// makeDir makes the directory and sees to it that a power cut does not take it
+// away again.
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		f, err := os.Open(d)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		_ = f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *store) openPools() (err error) {
+	if j.writes, err = sql.Open("sqlite", dsn(j.path, writeCacheKiB)); err != nil {
+		return err
+	}
+	j.writes.SetMaxIdleConns(0) // a connection that is given back is thrown away
+	if j.reads, err = sql.Open("sqlite", dsn(j.path, readCacheKiB, "query_only(1)")); err != nil {
+		return err
+	}
+	j.reads.SetMaxOpenConns(readConns)
+	j.reads.SetMaxIdleConns(readConns)
+	if j.blocksFrom, err = j.reads.PrepareContext(always, blocksFromSQL); err != nil {
+		return err
+	}
+	j.oldest, err = j.reads.PrepareContext(always, oldestSQL)
+	return err
+}
+
+// load reads what the file says into the ledger.
+func (j *store) load() error {
+	var next, pos int64
+	err := j.reads.QueryRowContext(always, "SELECT id, next_seq, next_pos FROM head").Scan(&j.id, &next, &pos)
+	if err != nil {
+		return err
+	}
+	e := extent{first: uint64(next), last: uint64(next) - 1, firstPos: pos, endPos: pos}
+	first := true
+	take := func(b block) bool {
+		if first {
+			e = extent{first: b.seq, last: b.seq - 1}
+			first = false
+		}
+		e = e.add(b)
+		return false
+	}
+	for _, from := range []int64{1, math.MaxInt64} { // the oldest block, the newest
+		if err := j.blocksAt(always, from, take); err != nil {
+			return err
+		}
+	}
+	var free int64
+	if err := j.reads.QueryRowContext(always, "PRAGMA freelist_count").Scan(&free); err != nil {
+		return err
+	}
+	j.ledger.extent, j.ledger.free = e, free*pageBytes
+	j.ledger.readers, err = j.loadReaders()
+	return err
+}
+
+func (j *store) loadReaders() (readers, error) {
+	rows, err := j.reads.QueryContext(always, "SELECT name, seq, idx, count, dropped FROM readers")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	out := readers{}
+	for rows.Next() {
+		var name string
+		var seq, count int64
+		var c cursor
+		if err := rows.Scan(&name, &seq, &c.position.Index, &count, &c.dropped); err != nil {
+			return nil, err
+		}
+		c.position.Seq, c.position.Count = uint64(seq), uint64(count)
+		out[name] = c
+	}
+	return out, rows.Err()
+}

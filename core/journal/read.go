@@ -1,0 +1,106 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// blocksFromSQL finds the block that holds record ?1, or the first one after
+// it, and all that follow.
+const blocksFromSQL = `
+	SELECT seq, n, at, pos, form, crc, data FROM blocks
+	WHERE seq >= coalesce((SELECT max(seq) FROM blocks WHERE seq <= ?1), 0)
+	ORDER BY seq`
+
+// Read returns the records after a number; see Journal.
+func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := j.enter(); err != nil {
+		return nil, err
+	}
+	defer j.life.RUnlock()
+	span := j.ledger.span()
+	if after >= span.last || span.empty() {
+		return nil, nil
+	}
+	after = max(after, span.first-1) // memory may still have what was trimmed
+	p := picker{after: after, maxRecords: maxRecords, maxBytes: maxBytes}
+	if !j.tail.pick(&p) {
+		if err := j.blocksAt(ctx, int64(after+1), p.take); err != nil {
+			return nil, errUnreadable.Because(fmt.Errorf("read the journal after record %d: %w", after, err))
+		}
+	}
+	return p.records(), nil
+}
+
+// enter keeps the files open until j.life.RUnlock.
+func (j *store) enter() error {
+	j.life.RLock()
+	if j.closed {
+		j.life.RUnlock()
+		return errClosing
+	}
+	return nil
+}
+
+// blocksAt hands take the blocks of the file from the one with record seq on,
+// until take wants no more.
+func (j *store) blocksAt(ctx context.Context, seq int64, take func(block) bool) error {
+	rows, err := j.blocksFrom.QueryContext(always, seq)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b, err := scanBlock(rows)
+		if err != nil {
+			return err
+		}
+		if !take(b) {
+			return nil
+		}
+	}
+	return rows.Err()
+}
+
+func scanBlock(rows *sql.Rows) (block, error) {
+	var seq, crc int64
+	var form int
+	var stored sql.RawBytes
+	var b block
+	err := rows.Scan(&seq, &b.n, &b.at, &b.pos, &form, &crc, &stored)
+	if err != nil {
+		return block{}, err
+	}
+	b.seq = uint64(seq)
+	if b.data, err = unpack(form, uint32(crc), stored); err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return block{}, fmt.Errorf("block %d of %d records: %w", seq, b.n, err)
+	}
+	return b, nil
+}
+
+// Wait returns when there may be a record after a number; see Journal.
+func (j *store) Wait(ctx context.Context, after uint64) error {
+	for {
+		rung := j.bell.next()
+		if span := j.ledger.span(); span.last > after && !span.empty() {
+			return nil
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.closing:
+			return errClosing
+		}
+	}
+}

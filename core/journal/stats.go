@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Stats describes the journal; see Journal.
+func (j *store) Stats(ctx context.Context) (Stats, error) {
+	if err := j.enter(); err != nil {
+		return Stats{}, err
+	}
+	defer j.life.RUnlock()
+	span, cursors := j.ledger.now()
+	s := Stats{
+		ID: j.id, First: span.first, Last: span.last, Records: span.records(), Bytes: span.bytes(),
+		Broken: j.health.refusal(),
+	}
+	if !span.empty() {
+		s.OldestAt = time.UnixMicro(span.firstAt)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		n, err := fileSize(j.path + suffix)
+		if err != nil && s.Broken == nil {
+			s.Broken = errUnavailable.Because(err)
+		}
+		s.FileBytes += n
+	}
+	for name, c := range cursors {
+		r, err := j.readerStats(ctx, name, c, span)
+		if err != nil {
+			return s, err
+		}
+		s.Readers = append(s.Readers, r)
+	}
+	slices.SortFunc(s.Readers, func(a, b ReaderStats) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// readerStats measures what lies between a cursor and the end of span.
+func (j *store) readerStats(ctx context.Context, name string, c cursor, span extent) (ReaderStats, error) {
+	r := ReaderStats{Name: name, Position: c.position, Dropped: c.dropped}
+	after := max(c.position.Seq, span.first-1)
+	if after >= span.last {
+		return r, nil
+	}
+	r.Lag = int64(span.last - after)
+	one := picker{after: after, maxRecords: 1}
+	if !j.tail.pick(&one) {
+		if err := j.blocksAt(ctx, int64(after+1), one.take); err != nil {
+			return r, errUnreadable.Because(err)
+		}
+	}
+	if len(one.picked) == 0 {
+		return r, nil // trimmed since
+	}
+	k := one.picked[0]
+	r.OldestAt = k.block.time()
+	r.Bytes = span.endPos - k.block.pos - int64(k.block.end(k.from-1))
+	return r, nil
+}
+
+// fileSize is 0 for a file that is not there.
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

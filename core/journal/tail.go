@@ -1,0 +1,84 @@
+package journal
+
+import "sync"
+
+// tail holds the newest blocks in memory, for readers that keep up.
+type tail struct {
+	limit int
+
+	mu     sync.RWMutex
+	blocks []block // ascending and without a gap
+	bytes  int
+}
+
+// add appends b and lets the oldest go.
+func (t *tail) add(b block) {
+	if t.limit == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.blocks = append(t.blocks, b)
+	t.bytes += len(b.data)
+	n := 0
+	for ; t.bytes > t.limit; n++ {
+		t.bytes -= len(t.blocks[n].data)
+		t.blocks[n] = block{}
+	}
+	t.blocks = t.blocks[n:]
+}
+
+// pick lets p take from the blocks after p.after. It reports false, and p took
+// nothing, when an older block than the tail has is needed.
+func (t *tail) pick(p *picker) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if len(t.blocks) == 0 || p.after+1 < t.blocks[0].seq {
+		return false
+	}
+	for _, b := range t.blocks[t.find(p.after+1):] {
+		if !p.take(b) {
+			break
+		}
+	}
+	return true
+}
+
+// find is the index of the first block that does not end before seq.
+func (t *tail) find(seq uint64) int {
+	lo, hi := 0, len(t.blocks)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if t.blocks[mid].last() < seq {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// bell wakes everyone who waits for the next group.
+type bell struct {
+	mu sync.Mutex
+	ch chan struct{} // nil when nobody waits
+}
+
+// next is closed when the bell rings next.
+func (b *bell) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+		b.ch = nil
+	}
+}

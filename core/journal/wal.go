@@ -1,0 +1,119 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+)
+
+const (
+	// walBytes is how large the write-ahead log grows before it begins anew.
+	// It also bounds what an open after a crash has to replay.
+	walBytes = 16 << 20
+	// copyBytes is how much of it is copied to the main file at a time.
+	copyBytes = 2 << 20
+)
+
+// wal keeps the write-ahead log small without making appends wait. Folding it
+// into the main file is done in two parts: a goroutine copies and syncs, piece
+// by piece, while the writer goes on; when the log is long enough the writer,
+// between two groups, copies the little that was added since and starts the
+// log again from its beginning. Left to the goroutine alone the log would
+// never be copied completely under load, and grow without end; left to the
+// writer alone every append would now and then wait for megabytes to be
+// synced (docs/decisions/0003 has the numbers).
+type wal struct {
+	log  *zap.Logger
+	file *os.File // the main file
+
+	grown int64 // bytes in the log; the writer's
+	fresh int64 // of those, added since the last copy began; the writer's
+
+	copying atomic.Bool
+	kick    chan struct{} // holds one
+}
+
+func newWAL(log *zap.Logger) *wal { return &wal{log: log, kick: make(chan struct{}, 1)} }
+
+// wrote counts what a group added: its data in whole pages and a few pages of
+// structure.
+func (w *wal) wrote(size int64) {
+	n := size + 4*pageBytes
+	w.grown += n
+	w.fresh += n
+}
+
+// afterGroup does the writer's part.
+func (w *wal) afterGroup(by *writer) {
+	if w.fresh < copyBytes && w.grown < walBytes || w.copying.Load() {
+		return
+	}
+	if w.grown >= walBytes && w.fresh < copyBytes && by.link != nil {
+		w.grown, w.fresh = 0, 0
+		w.restart(by.link)
+		return
+	}
+	w.fresh = 0
+	w.copying.Store(true)
+	w.kick <- struct{}{}
+}
+
+// restart copies what is left and lets the log begin anew. Readers in the
+// middle of a query are waited for, briefly; when one stays longer the log
+// goes on growing and the next time tries again.
+func (w *wal) restart(l *link) {
+	_, err := l.conn.ExecContext(always, "PRAGMA busy_timeout = 20")
+	if err == nil {
+		err = w.fold(l.conn, "RESTART")
+	}
+	if err == nil {
+		_, err = l.conn.ExecContext(always, "PRAGMA busy_timeout = 1000")
+	}
+	if err != nil {
+		w.log.Warn("the write-ahead log could not be restarted", zap.Error(err))
+	}
+}
+
+// fold runs one checkpoint.
+func (w *wal) fold(conn *sql.Conn, mode string) error {
+	var busy, frames, copied int64
+	err := conn.QueryRowContext(always, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied)
+	if err == nil && frames*pageBytes > 8*walBytes {
+		w.log.Warn("the write-ahead log grows because a reader stays in it",
+			zap.Int64("bytes", frames*pageBytes), zap.Int64("frames_copied", copied))
+	}
+	return err
+}
+
+// run copies in the background until ctx ends.
+func (w *wal) run(ctx context.Context, db *sql.DB) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.kick:
+		}
+		if err := w.copy(db); err != nil {
+			w.log.Error("the write-ahead log could not be folded into the journal", zap.Error(err))
+		}
+		w.copying.Store(false)
+	}
+}
+
+// copy moves what the log has so far to the main file. SQLite leaves it
+// unsynced as long as the log is not copied to its end; the sync here takes
+// that off the writer, who would have to do it all at once.
+func (w *wal) copy(db *sql.DB) error {
+	conn, err := db.Conn(always)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := w.fold(conn, "PASSIVE"); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
