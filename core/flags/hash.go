@@ -25,3 +25,16 @@ func bucket(buf []byte, prefix, identifier, salt string) (float64, []byte) {
 // holdoutPrefix makes the bucket of a holdout depend on the identifier alone:
 // the same people are held out of every flag.
 const holdoutPrefix = "holdout-"
+
+// Bucket is where an identifier falls for a flag, from 0 to 1; the salt is
+// empty for the rollout and "variant" for the choice of the variant.
+func Bucket(key, identifier, salt string) float64 {
+	hash, _ := bucket(nil, key+".", identifier, salt)
+	return hash
+}
+
+// HoldoutBucket is where an identifier falls for all holdouts.
+func HoldoutBucket(identifier string) float64 {
+	hash, _ := bucket(nil, holdoutPrefix, identifier, "")
+	return hash
+}

@@ -1,0 +1,51 @@
+package flags
+
+import (
+	"fmt"
+	"time"
+)
+
+// DecideConfig is how flags are decided for clients.
+type DecideConfig struct {
+	// LookupTimeout is how long a request waits for stored properties before
+	// it leaves out the flags that need them.
+	LookupTimeout time.Duration `koanf:"lookup_timeout"`
+	// LookupPause is how long nobody asks a store that has just failed.
+	LookupPause time.Duration `koanf:"lookup_pause"`
+	// PluginTimeout is how long a request waits for operators of plugins.
+	PluginTimeout time.Duration `koanf:"plugin_timeout"`
+	// PollInterval is how often changes by other processes are looked for.
+	PollInterval time.Duration `koanf:"poll_interval"`
+	// EnableCollectEverything tells browsers to capture clicks and page views
+	// by themselves.
+	EnableCollectEverything bool `koanf:"enable_collect_everything"`
+}
+
+// DefaultDecideConfig waits 300 ms for stores and 10 ms for plugins.
+func DefaultDecideConfig() DecideConfig {
+	return DecideConfig{
+		LookupTimeout:           300 * time.Millisecond,
+		LookupPause:             time.Second,
+		PluginTimeout:           10 * time.Millisecond,
+		PollInterval:            500 * time.Millisecond,
+		EnableCollectEverything: true,
+	}
+}
+
+// Validate says what is wrong with c, naming the key, or returns nil.
+func (c DecideConfig) Validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"lookup_timeout", c.LookupTimeout}, {"plugin_timeout", c.PluginTimeout}, {"poll_interval", c.PollInterval},
+	} {
+		if d.value <= 0 {
+			return fmt.Errorf("%s must be longer than 0, got %s", d.name, d.value)
+		}
+	}
+	if c.LookupPause < 0 {
+		return fmt.Errorf("lookup_pause must not be negative, got %s", c.LookupPause)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package flags
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// decideMeter counts what is decided. A nil one counts nothing.
+type decideMeter struct {
+	evaluated prometheus.Counter
+	failed    [len(causeCodes)]prometheus.Counter
+	lookups   map[string][len(lookNames)]prometheus.Counter
+	took      [len(lookNames)]prometheus.Observer
+}
+
+func newDecideMeter(reg prometheus.Registerer) *decideMeter {
+	if reg == nil {
+		return nil
+	}
+	f := promauto.With(reg)
+	m := &decideMeter{
+		evaluated: f.NewCounter(prometheus.CounterOpts{
+			Name: "guidon_flags_evaluated_total", Help: "Flags decided for clients, those left out included.",
+		}),
+		lookups: map[string][len(lookNames)]prometheus.Counter{},
+	}
+	failed := f.NewCounterVec(prometheus.CounterOpts{
+		Name: "guidon_flags_left_out_total", Help: "Flags left out of answers because they could not be computed, by cause.",
+	}, []string{"cause"})
+	for c := CauseDefinition; int(c) < len(causeCodes); c++ {
+		m.failed[c] = failed.WithLabelValues(c.Code())
+	}
+	lookups := f.NewCounterVec(prometheus.CounterOpts{
+		Name: "guidon_flags_lookups_total", Help: "Lookups of stored data that flags needed, by kind and outcome.",
+	}, []string{"data", "outcome"})
+	took := f.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "guidon_flags_lookup_duration_seconds", Help: "Duration of lookups that flags needed.",
+		Buckets: []float64{25e-6, 100e-6, 500e-6, 2e-3, 10e-3, 50e-3, 300e-3},
+	}, []string{"data"})
+	for _, outcome := range []string{"ok", "failed", "paused"} {
+		var row [len(lookNames)]prometheus.Counter
+		for kind, name := range lookNames {
+			row[kind] = lookups.WithLabelValues(name, outcome)
+			m.took[kind] = took.WithLabelValues(name)
+		}
+		m.lookups[outcome] = row
+	}
+	return m
+}
+
+func (m *decideMeter) decided(r *run) {
+	if m == nil {
+		return
+	}
+	asked := r.asked()
+	m.evaluated.Add(float64(len(asked)))
+	for _, at := range asked {
+		if o := &r.outcomes[at]; o.stage != settled {
+			m.failed[o.failure()].Inc()
+		}
+	}
+}
+
+func (m *decideMeter) looked(kind int, outcome string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.lookups[outcome][kind].Inc()
+	if took > 0 {
+		m.took[kind].Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,102 @@
+package flags_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags"
+)
+
+type vectors struct {
+	Vectors []struct {
+		Key, Identifier, Salt string
+		Hash                  float64
+	}
+	Holdout []struct {
+		Identifier, Salt string
+		Hash             float64
+	} `json:"holdout_vectors"`
+	Rollout struct {
+		Key      string  `json:"flag_key"`
+		Rollout  float64 `json:"rollout_percentage"`
+		Expected []bool
+	} `json:"rollout_consistency"`
+	Multivariate struct {
+		Key      string  `json:"flag_key"`
+		Rollout  float64 `json:"rollout_percentage"`
+		Variants json.RawMessage
+		Expected []any
+	} `json:"multivariate_consistency"`
+}
+
+func readVectors(t *testing.T) vectors {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/hash.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v vectors
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestBucketsAreTheOnesEveryClientComputes(t *testing.T) {
+	t.Parallel()
+	v := readVectors(t)
+	if len(v.Vectors) != 202 || len(v.Holdout) != 5 {
+		t.Fatalf("read %d vectors and %d of holdouts", len(v.Vectors), len(v.Holdout))
+	}
+	for _, c := range v.Vectors {
+		if got := flags.Bucket(c.Key, c.Identifier, c.Salt); got != c.Hash {
+			t.Errorf("%q %q %q: got %v, want %v", c.Key, c.Identifier, c.Salt, got, c.Hash)
+		}
+	}
+	for _, c := range v.Holdout {
+		if got := flags.HoldoutBucket(c.Identifier); got != c.Hash {
+			t.Errorf("holdout of %q: got %v, want %v", c.Identifier, got, c.Hash)
+		}
+	}
+}
+
+func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
+	t.Parallel()
+	v := readVectors(t)
+	one := func(filters string) *flags.Set { return compile(def(1, v.Rollout.Key, filters)) }
+	set := one(fmt.Sprintf(`{"groups":[{"properties":[],"rollout_percentage":%v}]}`, v.Rollout.Rollout))
+	for i, want := range v.Rollout.Expected {
+		if got := valueFor(set, fmt.Sprintf("distinct_id_%d", i)); got != want {
+			t.Errorf("%s for %d: got %v, want %v", v.Rollout.Key, i, got, want)
+		}
+	}
+	m := v.Multivariate
+	set = compile(def(1, m.Key, fmt.Sprintf(
+		`{"groups":[{"properties":[],"rollout_percentage":%v}],"multivariate":{"variants":%s}}`, m.Rollout, m.Variants)))
+	for i, want := range m.Expected {
+		if got := valueFor(set, fmt.Sprintf("distinct_id_%d", i)); got != want {
+			t.Errorf("%s for %d: got %v, want %v", m.Key, i, got, want)
+		}
+	}
+	if len(v.Rollout.Expected) != 1000 || len(m.Expected) != 1000 {
+		t.Fatalf("the lists have %d and %d entries", len(v.Rollout.Expected), len(m.Expected))
+	}
+}
+
+// now is the present of all tests here.
+var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
+
+func def(id int64, key, filters string) flags.Definition {
+	return flags.Definition{ID: id, ProjectID: 1, Key: key, Filters: json.RawMessage(filters), Active: true, Version: 1}
+}
+
+func compile(defs ...flags.Definition) *flags.Set {
+	return flags.Compile(defs, nil, map[string]int{"company": 0, "project": 1}, flags.CompileOptions{})
+}
+
+func valueFor(s *flags.Set, distinctID string) any {
+	return s.Evaluate(&flags.Question{DistinctID: distinctID}, nil, now)[0].Value()
+}

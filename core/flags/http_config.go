@@ -1,0 +1,63 @@
+package flags
+
+import (
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// prepareConfig writes down what every answer says about the server. Clients
+// read from it how they may send events and which of their features have
+// somebody to talk to.
+func (h *DecideHTTP) prepareConfig(cfg DecideConfig) {
+	h.head = []byte(`"config":{"enable_collect_everything":` + strconv.FormatBool(cfg.EnableCollectEverything) +
+		`},"editorParams":{},"toolbarParams":{},"isAuthenticated":false,"supportedCompression":["gzip","gzip-js","lz64"],`)
+	h.tail = []byte(`"sessionRecording":false,"siteApps":[],"capturePerformance":false,"autocapture_opt_out":false,` +
+		`"autocaptureExceptions":false,"surveys":false,"heatmaps":false,`)
+	h.remote = []byte(`"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},"elementsChainAsString":true,` +
+		`"defaultIdentifiedOnly":true,`)
+}
+
+// config answers the remote config of a browser client.
+func (h *DecideHTTP) config(c *fiber.Ctx) error {
+	body, err := h.remoteConfig(c)
+	if err != nil {
+		return err
+	}
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBodyRaw(body)
+	return nil
+}
+
+// configScript answers the same as a script that browser clients load.
+func (h *DecideHTTP) configScript(c *fiber.Ctx) error {
+	body, err := h.remoteConfig(c)
+	if err != nil {
+		return err
+	}
+	const registry = "window._POSTHOG_REMOTE_CONFIG"
+	out := []byte("(function(){" + registry + "=" + registry + "||{};" + registry + "[")
+	out = match.AppendString(out, web.Param(c, "token"))
+	out = append(append(append(out, "]={config:"...), body...), ",siteApps:[]}})();"...)
+	c.Response().Header.SetContentType("application/javascript")
+	c.Response().SetBodyRaw(out)
+	return nil
+}
+
+func (h *DecideHTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
+	token := web.Param(c, "token")
+	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
+	if err != nil {
+		return nil, err
+	}
+	c.Set(fiber.HeaderCacheControl, "no-cache")
+	out := match.AppendString([]byte(`{"token":`), token)
+	out = append(out, `,"hasFeatureFlags":`...)
+	out = strconv.AppendBool(out, len(h.decider.snapshots.Set(project.ID).active) > 0)
+	out = append(append(append(append(out, ','), h.head...), h.remote...), h.tail...)
+	out[len(out)-1] = '}'
+	return out, nil
+}
