@@ -1,2 +1,3 @@
+DROP TABLE flag_stamps;
 DROP TABLE feature_flag_calls;
 DROP TABLE feature_flags;

@@ -1,3 +1,7 @@
+-- Flags. filters, tags and analytics_dashboards are JSON texts, kept as text so
+-- that unknown names and the digits of numbers come back as sent. The key of a
+-- deleted flag is retired (<key>:deleted:<id>) when somebody uses it again.
+-- search, multivariate and fully_rolled_out are derived from the row, for lists.
 CREATE TABLE feature_flags (
     id                    INTEGER PRIMARY KEY AUTOINCREMENT,
     project_id            BIGINT  NOT NULL,
@@ -26,7 +30,15 @@ CREATE TABLE feature_flags (
 
 CREATE INDEX feature_flags_newest ON feature_flags (project_id, deleted, created_at, id);
 
+-- When clients last reported that they asked for a flag.
 CREATE TABLE feature_flag_calls (
     flag_id        BIGINT PRIMARY KEY,
     last_called_at BIGINT NOT NULL
+);
+
+-- One number a project, another one after each write to what its flags are
+-- decided from. Its row is also the lock that orders these writes.
+CREATE TABLE flag_stamps (
+    project_id BIGINT PRIMARY KEY,
+    stamp      BIGINT NOT NULL
 );

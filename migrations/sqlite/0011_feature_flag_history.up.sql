@@ -1,3 +1,4 @@
+-- Every state a flag was ever in, to go back to.
 CREATE TABLE feature_flag_versions (
     flag_id    BIGINT NOT NULL,
     version    BIGINT NOT NULL,
@@ -7,6 +8,7 @@ CREATE TABLE feature_flag_versions (
     PRIMARY KEY (flag_id, version)
 );
 
+-- Who changed what and when; the name and address stay when the user goes.
 CREATE TABLE flag_activity (
     id         TEXT   PRIMARY KEY,
     project_id BIGINT NOT NULL,

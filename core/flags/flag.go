@@ -1,0 +1,216 @@
+package flags
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+)
+
+// Flag is one feature flag of a project as it is kept. Filters is the text
+// the caller sent, after the write rules; Filters that came without a list of
+// condition sets mean one set, see Normalised.
+type Flag struct {
+	ID                   int64
+	ProjectID            int64
+	Key                  string
+	Name                 string
+	Filters              json.RawMessage
+	Active               bool
+	Deleted              bool
+	CreatedBy            int64 // a user id; 0 when unknown
+	CreatedAt            time.Time
+	UpdatedBy            int64
+	UpdatedAt            time.Time
+	Version              int64
+	ExperienceContinuity bool
+	RollbackConditions   json.RawMessage // null, an object or a list
+	PerformedRollback    *bool
+	Tags                 []string
+	UsageDashboard       int64 // a dashboard id; 0 when there is none
+	AnalyticsDashboards  []int64
+	EnrichedAnalytics    bool
+	LastCalled           time.Time // zero when never seen
+}
+
+// Status is the state of a flag in one word.
+type Status string
+
+// The states of a flag. A stale flag is on and can be taken out of the code
+// that asks for it.
+const (
+	StatusActive   Status = "ACTIVE"
+	StatusInactive Status = "INACTIVE"
+	StatusStale    Status = "STALE"
+	StatusDeleted  Status = "DELETED"
+)
+
+// staleAfter is how long a flag goes uncalled before it is called stale.
+const staleAfter = 30 * 24 * time.Hour
+
+// Status tells the state of the flag at the given time and why it is so, in
+// one sentence for people.
+func (f *Flag) Status(now time.Time) (Status, string) {
+	switch {
+	case f.Deleted:
+		return StatusDeleted, "Flag has been deleted"
+	case !f.Active:
+		return StatusInactive, "Flag is switched off"
+	case !f.LastCalled.IsZero() && now.Sub(f.LastCalled) > staleAfter:
+		return StatusStale, "Flag has not been called since " + f.LastCalled.UTC().Format(time.DateOnly)
+	case f.LastCalled.IsZero() && now.Sub(f.CreatedAt) > staleAfter && FullyRolledOut(f.Filters):
+		return StatusStale, "Flag is rolled out to everyone, is older than 30 days and was never called"
+	}
+	return StatusActive, "Flag is in use"
+}
+
+// view is the JSON form of a flag: the names of the contract in its order,
+// then what we add. A flag inside a role access carries the same form.
+type view struct {
+	ID                   int64           `json:"id"`
+	Name                 string          `json:"name"`
+	Key                  string          `json:"key"`
+	Filters              json.RawMessage `json:"filters"`
+	Deleted              bool            `json:"deleted"`
+	Active               bool            `json:"active"`
+	CreatedBy            *auth.User      `json:"created_by"`
+	CreatedAt            stamp           `json:"created_at"`
+	IsSimpleFlag         bool            `json:"is_simple_flag"`
+	RolloutPercentage    *int64          `json:"rollout_percentage"`
+	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
+	ExperimentSet        []int64         `json:"experiment_set"`
+	Features             struct{}        `json:"features"`
+	RollbackConditions   json.RawMessage `json:"rollback_conditions"`
+	PerformedRollback    *bool           `json:"performed_rollback"`
+	CanEdit              bool            `json:"can_edit"`
+	Tags                 []string        `json:"tags"`
+	UsageDashboard       *int64          `json:"usage_dashboard"`
+	AnalyticsDashboards  []int64         `json:"analytics_dashboards"`
+	EnrichedAnalytics    bool            `json:"has_enriched_analytics"`
+	Version              int64           `json:"version"`
+	UpdatedAt            stamp           `json:"updated_at"`
+	Status               Status          `json:"status"`
+}
+
+// show builds the JSON form of f; filters are normalised and name their
+// cohorts, who is the creator or nil.
+func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now time.Time) view {
+	status, _ := f.Status(now)
+	v := view{
+		ID: f.ID, Name: f.Name, Key: f.Key, Filters: filters, Deleted: f.Deleted, Active: f.Active,
+		CreatedBy: who, CreatedAt: stamp(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
+		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
+		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
+		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: stamp(f.UpdatedAt), Status: status,
+	}
+	v.IsSimpleFlag, v.RolloutPercentage = simple(filters)
+	if v.RollbackConditions == nil {
+		v.RollbackConditions = json.RawMessage("null")
+	}
+	if v.Tags == nil {
+		v.Tags = []string{}
+	}
+	if v.AnalyticsDashboards == nil {
+		v.AnalyticsDashboards = []int64{}
+	}
+	if f.UsageDashboard != 0 {
+		v.UsageDashboard = &f.UsageDashboard
+	}
+	return v
+}
+
+// outline is what the rules here read of filters; the evaluator has its own.
+type outline struct {
+	Groups []struct {
+		Properties  []json.RawMessage `json:"properties"`
+		Rollout     *float64          `json:"rollout_percentage"`
+		Variant     *string           `json:"variant"`
+		Aggregation *int64            `json:"aggregation_group_type_index"`
+	} `json:"groups"`
+	Aggregation  *int64 `json:"aggregation_group_type_index"`
+	Multivariate *struct {
+		Variants []struct {
+			Key     string  `json:"key"`
+			Rollout float64 `json:"rollout_percentage"`
+		} `json:"variants"`
+	} `json:"multivariate"`
+}
+
+// simple tells whether normalised filters are one condition set for persons
+// without properties, and then its rollout in whole percent (the contract has
+// an integer there; filters keep the fraction).
+func simple(filters json.RawMessage) (bool, *int64) {
+	var o outline
+	if json.Unmarshal(filters, &o) != nil || len(o.Groups) != 1 || len(o.Groups[0].Properties) > 0 || o.Aggregation != nil {
+		return false, nil
+	}
+	if o.Groups[0].Rollout == nil {
+		return true, nil
+	}
+	whole := int64(math.Round(*o.Groups[0].Rollout))
+	return true, &whole
+}
+
+// FullyRolledOut reports whether some condition set of the filters lets
+// everybody in and, for a flag with variants, gives everybody the same one.
+func FullyRolledOut(filters json.RawMessage) bool {
+	normal, err := Normalised(filters)
+	if err != nil {
+		return false
+	}
+	var o outline
+	if json.Unmarshal(normal, &o) != nil {
+		return false
+	}
+	single := o.Multivariate == nil || len(o.Multivariate.Variants) == 0
+	if o.Multivariate != nil {
+		for _, v := range o.Multivariate.Variants {
+			single = single || v.Rollout == 100
+		}
+	}
+	for _, g := range o.Groups {
+		everyone := len(g.Properties) == 0 && (g.Rollout == nil || *g.Rollout == 100)
+		if everyone && (single || g.Variant != nil && *g.Variant != "") {
+			return true
+		}
+	}
+	return false
+}
+
+// Normalised is the form of stored filters that callers see: filters without
+// the name "groups" are one condition set made of the top-level properties,
+// for everyone. Everything else stays as it is.
+func Normalised(filters json.RawMessage) (json.RawMessage, error) {
+	d, err := parseDocument(filters)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := d.get("groups"); ok {
+		return filters, nil
+	}
+	properties, ok := d.given("properties")
+	if !ok {
+		properties = json.RawMessage("[]")
+	}
+	set := &document{values: map[string]json.RawMessage{}}
+	set.set("properties", properties)
+	set.set("rollout_percentage", json.RawMessage("null"))
+	d.remove("properties")
+	d.set("groups", joinList([]json.RawMessage{set.raw()}))
+	return d.raw(), nil
+}
+
+// stamp is a time as every answer prints it: UTC, microseconds, Z.
+type stamp time.Time
+
+const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+// MarshalJSON prints the time, or null for the zero time.
+func (s stamp) MarshalJSON() ([]byte, error) {
+	t := time.Time(s)
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.UTC().Format(stampLayout) + `"`), nil
+}

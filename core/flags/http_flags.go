@@ -1,0 +1,186 @@
+package flags
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves the management of flags, role access, cohorts and dashboards,
+// and the documents for local evaluation.
+type HTTP struct {
+	service *Service
+	local   *localDocuments
+}
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the routes over service. The documents for local evaluation
+// are made from source and kept for as long as snapshots does not change.
+func NewHTTP(service *Service, snapshots *Snapshots, source Source) *HTTP {
+	return &HTTP{service: service, local: newLocalDocuments(snapshots, source)}
+}
+
+// Scopes of personal keys.
+const (
+	scopeRead  = "feature_flag:read"
+	scopeWrite = "feature_flag:write"
+)
+
+const flagsPath = "/api/projects/:project_id/feature_flags"
+
+// Routes registers every management path of this room.
+func (h *HTTP) Routes(g *web.Gate) {
+	g.Manage("GET", flagsPath, scopeRead, h.list)
+	g.Manage("POST", flagsPath, scopeWrite, h.create)
+	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
+	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
+	g.Manage("PATCH", flagsPath+"/:id", scopeWrite, h.update(false))
+	g.Manage("PUT", flagsPath+"/:id", scopeWrite, h.update(true))
+	g.Manage("DELETE", flagsPath+"/:id", scopeWrite, (*web.Call).Refuse)
+	g.Manage("GET", flagsPath+"/:id/activity", scopeRead, h.activity)
+	g.Manage("POST", flagsPath+"/:id/rollback", scopeWrite, h.rollback)
+	h.localRoutes(g)
+	h.accessRoutes(g)
+}
+
+func (h *HTTP) list(c *web.Call) error {
+	page := c.Page()
+	q := listQuery(c)
+	q.Limit, q.Offset = page.Limit, page.Offset
+	flags, total, err := h.service.List(c.UserContext(), c.Project, q)
+	if err != nil {
+		return err
+	}
+	views, err := h.service.show(c.UserContext(), c.Who, flags...)
+	if err != nil {
+		return err
+	}
+	return c.List(page, total, views)
+}
+
+// listQuery reads the filters of a list. What cannot be read does not filter.
+func listQuery(c *web.Call) Query {
+	q := Query{
+		Search: strings.Clone(c.Query("search")), Type: strings.Clone(c.Query("type")), Order: strings.Clone(c.Query("order")),
+		Tags: texts(c.Query("tags")), ExcludedKeys: texts(c.Query("excluded_properties")),
+	}
+	switch active := c.Query("active"); {
+	case active == "STALE":
+		q.Stale = true
+	case strings.EqualFold(active, "true"), strings.EqualFold(active, "false"):
+		on := strings.EqualFold(active, "true")
+		q.Active = &on
+	}
+	q.CreatedBy, _ = strconv.ParseInt(c.Query("created_by_id"), 10, 64)
+	for i, tag := range q.Tags {
+		q.Tags[i] = strings.ToLower(strings.TrimSpace(tag))
+	}
+	return q
+}
+
+// texts reads a JSON list of texts out of a query parameter.
+func texts(parameter string) []string {
+	var list []string
+	if json.Unmarshal([]byte(parameter), &list) != nil {
+		return nil
+	}
+	return list
+}
+
+func (h *HTTP) create(c *web.Call) error {
+	in, err := h.input(c, true)
+	if err != nil {
+		return err
+	}
+	f, err := h.service.Create(c.UserContext(), c.Who, c.Project, in)
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return h.answer(c, f)
+}
+
+func (h *HTTP) input(c *web.Call, full bool) (Input, error) {
+	body, err := c.Fields()
+	if err != nil {
+		return Input{}, err
+	}
+	return ReadInput(body, full)
+}
+
+func (h *HTTP) retrieve(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	f, err := h.service.Get(c.UserContext(), c.Project, id)
+	if err != nil {
+		return err
+	}
+	return h.answer(c, f)
+}
+
+func (h *HTTP) update(full bool) func(c *web.Call) error {
+	return func(c *web.Call) error {
+		id, err := idOf(c, "id")
+		if err != nil {
+			return err
+		}
+		f, err := h.service.Editable(c.UserContext(), c.Who, c.Project, id)
+		if err != nil {
+			return err
+		}
+		in, err := h.input(c, full)
+		if err != nil {
+			return err
+		}
+		if f, err = h.service.Update(c.UserContext(), c.Who, c.Project, id, in); err != nil {
+			return err
+		}
+		return h.answer(c, f)
+	}
+}
+
+func (h *HTTP) rollback(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	version := body.Int("version", web.Required, web.Min(1))
+	if err := body.Err(); err != nil {
+		return err
+	}
+	f, err := h.service.Rollback(c.UserContext(), c.Who, c.Project, id, version.Value)
+	if err != nil {
+		return err
+	}
+	return h.answer(c, f)
+}
+
+// answer shows one flag.
+func (h *HTTP) answer(c *web.Call, f *Flag) error {
+	views, err := h.service.show(c.UserContext(), c.Who, f)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, views[0])
+}
+
+// idOf reads a number out of the path; what is none names nothing.
+func idOf(c *web.Call, name string) (int64, error) {
+	id, err := strconv.ParseInt(c.Params(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, fault.New(fault.NotFound, "not_found", "Not found.")
+	}
+	return id, nil
+}

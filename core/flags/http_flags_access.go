@@ -1,0 +1,173 @@
+package flags
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+const accessPath = flagsPath + "/:parent_lookup_feature_flag_id/role_access"
+
+func (h *HTTP) accessRoutes(g *web.Gate) {
+	g.Manage("GET", accessPath, scopeRead, h.listAccess)
+	g.Manage("POST", accessPath, scopeWrite, h.giveAccess)
+	g.Manage("GET", accessPath+"/:id", scopeRead, h.retrieveAccess)
+	g.Manage("DELETE", accessPath+"/:id", scopeWrite, h.takeAccess)
+}
+
+// accessView is the JSON form of a role access.
+type accessView struct {
+	ID          int64     `json:"id"`
+	FeatureFlag view      `json:"feature_flag"`
+	Role        *roleView `json:"role"`
+	AddedAt     stamp     `json:"added_at"`
+	UpdatedAt   stamp     `json:"updated_at"`
+}
+
+// roleView is a role as the contract shows it: what belongs to it is in texts
+// that hold JSON lists.
+type roleView struct {
+	ID              string     `json:"id"`
+	Name            string     `json:"name"`
+	Level           int        `json:"feature_flags_access_level"`
+	CreatedAt       stamp      `json:"created_at"`
+	CreatedBy       *auth.User `json:"created_by"`
+	Members         string     `json:"members"`
+	AssociatedFlags string     `json:"associated_flags"`
+}
+
+func (h *HTTP) listAccess(c *web.Call) error {
+	flagID, err := parentOf(c)
+	if err != nil {
+		return err
+	}
+	f, list, err := h.service.RoleAccesses(c.UserContext(), c.Who, c.Project, flagID)
+	if err != nil {
+		return err
+	}
+	page, total := c.Page(), len(list)
+	list = list[min(page.Offset, total):min(page.Offset+page.Limit, total)]
+	views, err := h.showAccess(c, f, list...)
+	if err != nil {
+		return err
+	}
+	return c.List(page, total, views)
+}
+
+func (h *HTTP) giveAccess(c *web.Call) error {
+	flagID, err := parentOf(c)
+	if err != nil {
+		return err
+	}
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	role := body.UUID("role_id", web.Required)
+	if err := body.Err(); err != nil {
+		return err
+	}
+	f, a, err := h.service.GiveAccess(c.UserContext(), c.Who, c.Project, flagID, role.Value)
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return h.answerAccess(c, f, a)
+}
+
+func (h *HTTP) retrieveAccess(c *web.Call) error {
+	flagID, err := parentOf(c)
+	if err != nil {
+		return err
+	}
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	f, a, err := h.service.RoleAccess(c.UserContext(), c.Who, c.Project, flagID, id)
+	if err != nil {
+		return err
+	}
+	return h.answerAccess(c, f, a)
+}
+
+func (h *HTTP) takeAccess(c *web.Call) error {
+	flagID, err := parentOf(c)
+	if err != nil {
+		return err
+	}
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	if err := h.service.TakeAccess(c.UserContext(), c.Who, c.Project, flagID, id); err != nil {
+		return err
+	}
+	return web.Empty(c.Ctx, fiber.StatusNoContent)
+}
+
+func parentOf(c *web.Call) (int64, error) {
+	id, err := idOf(c, "parent_lookup_feature_flag_id")
+	if err != nil {
+		return 0, errNoParent
+	}
+	return id, nil
+}
+
+func (h *HTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
+	views, err := h.showAccess(c, f, a)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, views[0])
+}
+
+func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessView, error) {
+	flag, err := h.service.show(c.UserContext(), c.Who, f)
+	if err != nil {
+		return nil, err
+	}
+	roles, given, err := h.service.rolesOf(c.UserContext(), c.Project, list)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]accessView, 0, len(list))
+	for _, a := range list {
+		v := accessView{ID: a.ID, FeatureFlag: flag[0], AddedAt: stamp(a.AddedAt), UpdatedAt: stamp(a.UpdatedAt)}
+		if r, ok := roles[a.RoleID]; ok {
+			v.Role = showRole(r, given[a.RoleID])
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+func showRole(r auth.Role, given []flagName) *roleView {
+	type member struct {
+		ID        string    `json:"id"`
+		RoleID    string    `json:"role_id"`
+		User      auth.User `json:"user"`
+		JoinedAt  stamp     `json:"joined_at"`
+		UpdatedAt stamp     `json:"updated_at"`
+	}
+	members := make([]member, 0, len(r.Members))
+	for _, m := range r.Members {
+		members = append(members, member{m.ID, m.RoleID, m.User, stamp(m.JoinedAt), stamp(m.UpdatedAt)})
+	}
+	if given == nil {
+		given = []flagName{}
+	}
+	return &roleView{
+		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy,
+		Members: string(encode(members)), AssociatedFlags: string(encode(given)),
+	}
+}
+
+var (
+	_ json.Marshaler = stamp(time.Time{})
+	_ json.Marshaler = Entry{}
+)

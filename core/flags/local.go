@@ -1,0 +1,211 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// LocalEvaluation is the document from which client libraries decide flags by
+// themselves: every flag that is not deleted, on or off, the group types, and
+// with sendCohorts the property trees of the cohorts these flags use. Without
+// it a flag that asks for one simple cohort is rewritten to ask for the
+// properties of that cohort. It is pure.
+func LocalEvaluation(stored Stored, sendCohorts bool) []byte {
+	l := &localizer{stored: stored, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]CohortDefinition{}}
+	for _, d := range stored.Flags {
+		if !d.Deleted {
+			l.keys[d.ID] = d.Key
+			l.needs[d.ID] = dependencies(d.Filters)
+		}
+	}
+	for _, c := range stored.Cohorts {
+		if !c.Deleted {
+			l.cohorts[c.ID] = c
+		}
+	}
+	return encode(localView{
+		Flags:            l.flags(sendCohorts),
+		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
+		Cohorts:          l.trees(sendCohorts),
+	})
+}
+
+type localView struct {
+	Flags            []localFlag                `json:"flags"`
+	GroupTypeMapping map[string]string          `json:"group_type_mapping"`
+	Cohorts          map[string]json.RawMessage `json:"cohorts"`
+}
+
+// localFlag is what a client needs to know of a flag.
+type localFlag struct {
+	ID                   int64           `json:"id"`
+	TeamID               int64           `json:"team_id"`
+	Name                 string          `json:"name"`
+	Key                  string          `json:"key"`
+	Filters              json.RawMessage `json:"filters"`
+	Deleted              bool            `json:"deleted"`
+	Active               bool            `json:"active"`
+	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
+	Version              int64           `json:"version"`
+}
+
+func groupTypeMapping(types map[string]int) map[string]string {
+	out := make(map[string]string, len(types))
+	for name, index := range types {
+		out[strconv.Itoa(index)] = name
+	}
+	return out
+}
+
+// localizer turns stored flags into what clients read.
+type localizer struct {
+	stored  Stored
+	keys    map[int64]string
+	needs   map[int64][]int64
+	cohorts map[int64]CohortDefinition
+}
+
+func (l *localizer) flags(sendCohorts bool) []localFlag {
+	out := make([]localFlag, 0, len(l.stored.Flags))
+	for _, d := range l.stored.Flags {
+		if d.Deleted {
+			continue
+		}
+		out = append(out, localFlag{
+			ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d.Filters, sendCohorts),
+			Active: d.Active, ExperienceContinuity: d.EnsureExperienceContinuity, Version: d.Version,
+		})
+	}
+	return out
+}
+
+// filters is what a client reads of stored filters: with their condition
+// sets, payloads as texts, whole percentages as integers, and other flags by
+// their keys. Filters that cannot be read are sent as they are.
+func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
+	normal, err := Normalised(filters)
+	if err != nil {
+		return filters
+	}
+	d, err := parseDocument(normal)
+	if err != nil {
+		return filters
+	}
+	wholePercentages(d)
+	textPayloads(d)
+	if !sendCohorts {
+		l.inlineCohort(d)
+	}
+	if !bytes.Contains(filters, []byte(`"flag"`)) {
+		return d.raw()
+	}
+	return rewriteProperties(d.raw(), setLists, l.dependency)
+}
+
+// wholePercentages writes percentages like 45.0 as 45: older clients read
+// integers only.
+func wholePercentages(d *document) {
+	for _, name := range setLists {
+		eachObject(d, name, wholePercentage)
+	}
+	raw, _ := d.get("multivariate")
+	if m, err := parseDocument(raw); err == nil {
+		eachObject(m, "variants", wholePercentage)
+		d.set("multivariate", m.raw())
+	}
+}
+
+func wholePercentage(o *document) {
+	raw, ok := o.given("rollout_percentage")
+	if !ok || kindOf(raw) != "number" || !bytes.ContainsAny(raw, ".eE") {
+		return
+	}
+	if p, err := strconv.ParseFloat(string(raw), 64); err == nil && p == math.Trunc(p) {
+		o.set("rollout_percentage", strconv.AppendInt(nil, int64(p), 10))
+	}
+}
+
+// eachObject lets fn change every object of a list in d.
+func eachObject(d *document, name string, fn func(o *document)) {
+	raw, _ := d.get(name)
+	list, err := parseList(raw)
+	if err != nil {
+		return
+	}
+	for i, raw := range list {
+		if o, err := parseDocument(raw); err == nil {
+			fn(o)
+			list[i] = o.raw()
+		}
+	}
+	d.set(name, joinList(list))
+}
+
+// textPayloads makes payloads JSON texts that were stored as anything else.
+func textPayloads(d *document) {
+	raw, _ := d.get("payloads")
+	p, err := parseDocument(raw)
+	if err != nil {
+		return
+	}
+	for _, name := range slices.Clone(p.names) {
+		raw, _ := p.get(name)
+		switch kindOf(raw) {
+		case "string":
+		case "null":
+			p.remove(name)
+		default:
+			p.set(name, quote(string(raw)))
+		}
+	}
+	d.set("payloads", p.raw())
+}
+
+// dependency names another flag by its key and lists the flags to decide
+// first, that one last. The list is empty for a circle or a missing flag:
+// clients then ask the server.
+func (l *localizer) dependency(p *document) {
+	if raw, _ := p.get("type"); string(raw) != `"flag"` {
+		return
+	}
+	raw, _ := p.get("key")
+	id, ok := integer(raw)
+	if !ok {
+		return
+	}
+	chain, ok := l.chain(id, nil, map[int64]bool{})
+	names := []string{}
+	for _, id := range chain {
+		names = append(names, l.keys[id])
+	}
+	if !ok {
+		names = []string{}
+	}
+	if key, known := l.keys[id]; known {
+		p.set("key", quote(key))
+	}
+	p.set("dependency_chain", encode(names))
+}
+
+// chain lists what has to be decided before and with a flag, in order; false
+// when something is missing or leads back.
+func (l *localizer) chain(id int64, chain []int64, open map[int64]bool) ([]int64, bool) {
+	if _, known := l.keys[id]; !known || open[id] {
+		return chain, false
+	}
+	if slices.Contains(chain, id) {
+		return chain, true
+	}
+	open[id] = true
+	for _, next := range l.needs[id] {
+		var ok bool
+		if chain, ok = l.chain(next, chain, open); !ok {
+			return chain, false
+		}
+	}
+	delete(open, id)
+	return append(chain, id), true
+}

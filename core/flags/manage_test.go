@@ -1,0 +1,276 @@
+package flags_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/webtest"
+)
+
+// house is the management of flags behind a real gate, over a real database.
+type house struct {
+	t         *testing.T
+	url       string
+	key       string
+	now       atomic.Pointer[time.Time]
+	store     *flags.Store
+	snapshots *flags.Snapshots
+	service   *flags.Service
+	people    *people
+	db        *db.DB
+}
+
+// people is who there is: users 1 (Ada, owner) and 2 (Bob, member), and roles.
+type people struct {
+	levels map[int64]auth.Levels
+	roles  map[string]auth.Role
+}
+
+var ada = auth.User{ID: 1, UUID: "018b0c1e-1111-7aaa-8bbb-0123456789ab", DistinctID: "ada-1", FirstName: "Ada", Email: "ada@corp.test", IsEmailVerified: true}
+var bob = auth.User{ID: 2, UUID: "018b0c1e-2222-7aaa-8bbb-0123456789ab", DistinctID: "bob-2", FirstName: "Bob", Email: "bob@corp.test"}
+
+func (p *people) UsersByID(_ context.Context, ids []int64) (map[int64]auth.User, error) {
+	out := map[int64]auth.User{}
+	for _, u := range []auth.User{ada, bob} {
+		if slices.Contains(ids, u.ID) {
+			out[u.ID] = u
+		}
+	}
+	return out, nil
+}
+
+func (p *people) Levels(_ context.Context, who *auth.Principal) (auth.Levels, error) {
+	return p.levels[who.User.ID], nil
+}
+
+func (p *people) RolesByID(_ context.Context, _ string, ids []string) (map[string]auth.Role, error) {
+	out := map[string]auth.Role{}
+	for _, id := range ids {
+		if r, ok := p.roles[id]; ok {
+			out[id] = r
+		}
+	}
+	return out, nil
+}
+
+// around is the group types and the projects.
+type around struct{}
+
+func (around) GroupTypes(context.Context, int64) (map[string]int, error) {
+	return map[string]int{"company": 0, "project": 1}, nil
+}
+
+func (around) Project(_ context.Context, id int64) (auth.Project, error) {
+	return auth.Project{ID: id, Timezone: "UTC"}, nil
+}
+
+// keys are Ada with everything, Bob with everything, and a reader.
+func keys() webtest.Keys {
+	k := webtest.Keys{
+		Projects: map[string]auth.Project{
+			"phc_one": {ID: 1, OrganizationID: "018b0c1e-0000-7aaa-8bbb-000000000001", Name: "One", Timezone: "UTC"},
+			"phc_two": {ID: 2, OrganizationID: "018b0c1e-0000-7aaa-8bbb-000000000001", Name: "Two", Timezone: "UTC"},
+		},
+		People: map[string]*auth.Principal{},
+	}
+	k.People["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
+	k.People["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
+	k.People["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
+	return k
+}
+
+func newHouse(t *testing.T, d *db.DB) *house {
+	t.Helper()
+	h := &house{t: t, key: "phx_ada", db: d, people: &people{
+		levels: map[int64]auth.Levels{1: {Default: auth.CanEdit, Admin: true}, 2: {Default: auth.CanEdit}},
+		roles:  map[string]auth.Role{},
+	}}
+	h.store = flags.NewStore(d)
+	source := flags.NewDefinitions(h.store, around{}, around{})
+	var err error
+	if h.snapshots, err = flags.NewSnapshots(flags.DefaultDecideConfig(), source, nil, zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
+	h.service, err = flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
+		Memory: h.snapshots, Users: h.people, Roles: h.people, Now: h.clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := webtest.Config()
+	h.url = "http://" + webtest.Start(t, cfg, keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, h.snapshots, source))).Address()
+	return h
+}
+
+func (h *house) clock() time.Time {
+	if t := h.now.Load(); t != nil {
+		return *t
+	}
+	return time.Now()
+}
+
+func (h *house) at(t time.Time) { h.now.Store(&t) }
+
+// onBoth runs a story on both dialects.
+func onBoth(t *testing.T, story func(t *testing.T, h *house)) {
+	t.Helper()
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		story(t, newHouse(t, d))
+	})
+}
+
+// onOne runs a story on SQLite alone: for rules that ask the store nothing new.
+func onOne(t *testing.T) *house {
+	t.Helper()
+	return newHouse(t, dbtest.SQLite(t))
+}
+
+// answer is what came back.
+type answer struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+const base = "/api/projects/1/feature_flags/"
+
+func (h *house) do(method, path string, body string, header ...string) answer {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewBufferString(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if h.key != "" {
+		req.Header.Set("Authorization", "Bearer "+h.key)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return answer{h.t, res.StatusCode, res.Header, raw}
+}
+
+// as is the same house for somebody else.
+func (h *house) as(key string) *house { return &house{t: h.t, url: h.url, key: key} }
+
+// in is the same house for a subtest.
+func (h *house) in(t *testing.T) *house { return &house{t: t, url: h.url, key: h.key} }
+
+func (a answer) want(status int) answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// fails wants an error with a code and a field, "" for none.
+func (a answer) fails(status int, code, attr string) answer {
+	a.t.Helper()
+	a.want(status)
+	var e struct {
+		Code, Detail string
+		Attr         *string
+	}
+	a.into(&e)
+	got := ""
+	if e.Attr != nil {
+		got = *e.Attr
+	}
+	if e.Code != code || got != attr {
+		a.t.Fatalf("error %s at %q, want %s at %q: %s", e.Code, got, code, attr, a.body)
+	}
+	if e.Detail == "" {
+		a.t.Fatalf("no detail: %s", a.body)
+	}
+	return a
+}
+
+func (a answer) into(v any) {
+	a.t.Helper()
+	if err := json.Unmarshal(a.body, v); err != nil {
+		a.t.Fatalf("answer %q: %v", a.body, err)
+	}
+}
+
+// flag is the answer read as a flag.
+type flag struct {
+	ID                   int64           `json:"id"`
+	Name                 string          `json:"name"`
+	Key                  string          `json:"key"`
+	Filters              json.RawMessage `json:"filters"`
+	Active               bool            `json:"active"`
+	Deleted              bool            `json:"deleted"`
+	CreatedBy            *auth.User      `json:"created_by"`
+	CreatedAt            string          `json:"created_at"`
+	UpdatedAt            string          `json:"updated_at"`
+	IsSimple             bool            `json:"is_simple_flag"`
+	Rollout              *int64          `json:"rollout_percentage"`
+	Tags                 []string        `json:"tags"`
+	Version              int64           `json:"version"`
+	Status               string          `json:"status"`
+	CanEdit              bool            `json:"can_edit"`
+	UsageDashboard       *int64          `json:"usage_dashboard"`
+	AnalyticsDashboards  []int64         `json:"analytics_dashboards"`
+	PerformedRollback    *bool           `json:"performed_rollback"`
+	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
+}
+
+func (a answer) flag(status int) flag {
+	a.t.Helper()
+	a.want(status)
+	var f flag
+	a.into(&f)
+	return f
+}
+
+func (h *house) create(body string) flag {
+	h.t.Helper()
+	return h.do("POST", base, body).flag(http.StatusCreated)
+}
+
+func (h *house) patch(id int64, body string) answer {
+	h.t.Helper()
+	return h.do("PATCH", path(id), body)
+}
+
+func path(id int64) string { return base + itoa(id) + "/" }
+
+func itoa(n int64) string {
+	raw, _ := json.Marshal(n)
+	return string(raw)
+}
+
+// page is a list envelope.
+type page[T any] struct {
+	Count    int     `json:"count"`
+	Next     *string `json:"next"`
+	Previous *string `json:"previous"`
+	Results  []T     `json:"results"`
+}

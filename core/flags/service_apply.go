@@ -1,0 +1,195 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// apply puts the fields of in into f under the write rules.
+func (s *Service) apply(ctx context.Context, f *Flag, in Input) error {
+	if in.Name != nil {
+		f.Name = *in.Name
+	}
+	if err := s.applyKey(ctx, f, in); err != nil {
+		return err
+	}
+	if err := s.applyFilters(ctx, f, in.Filters); err != nil {
+		return err
+	}
+	if in.Deleted != nil {
+		f.Deleted = *in.Deleted
+	}
+	if in.CreatedAt != nil {
+		f.CreatedAt = *in.CreatedAt
+	}
+	if in.ExperienceContinuity != nil {
+		f.ExperienceContinuity = *in.ExperienceContinuity
+	}
+	if in.RollbackConditions != nil {
+		f.RollbackConditions = in.RollbackConditions
+	}
+	if in.PerformedRollback != nil {
+		f.PerformedRollback = *in.PerformedRollback
+	}
+	if in.Active != nil {
+		f.Active = *in.Active
+		if f.Active {
+			f.PerformedRollback = new(bool)
+		}
+	}
+	if in.Tags != nil {
+		f.Tags = *in.Tags
+	}
+	if in.EnrichedAnalytics != nil {
+		f.EnrichedAnalytics = *in.EnrichedAnalytics
+	}
+	return s.applyDashboards(ctx, f, in.AnalyticsDashboards)
+}
+
+// applyKey gives f its key: the one asked for, or for a restored flag the one
+// it had before it was retired.
+func (s *Service) applyKey(ctx context.Context, f *Flag, in Input) error {
+	key := f.Key
+	if in.Deleted != nil && !*in.Deleted && f.Deleted {
+		key = strings.TrimSuffix(f.Key, retired(f))
+	}
+	if in.Key != nil && *in.Key != f.Key {
+		key = *in.Key
+		if !keyPattern.MatchString(key) {
+			return fault.Field("key", "invalid_key", "Only letters, numbers, hyphens (-) & underscores (_) are allowed.")
+		}
+	}
+	if key == f.Key {
+		return nil
+	}
+	holder, err := s.store.flagByKey(ctx, f.ProjectID, key)
+	switch {
+	case fault.Is(err, fault.NotFound):
+	case err != nil:
+		return err
+	case !holder.Deleted:
+		return fault.Field("key", "unique", "There is already a feature flag with this key.")
+	default:
+		if err := s.retire(ctx, holder); err != nil {
+			return err
+		}
+	}
+	f.Filters = renameEnrollment(f.Filters, key)
+	f.Key = key
+	return nil
+}
+
+// retired is what the key of a deleted flag ends with once another flag has
+// taken the key.
+func retired(f *Flag) string { return ":deleted:" + strconv.FormatInt(f.ID, 10) }
+
+// retire makes the key of a deleted flag free. It is no version of the flag:
+// nothing was decided about it.
+func (s *Service) retire(ctx context.Context, f *Flag) error {
+	f.Key += retired(f)
+	return s.store.update(ctx, f)
+}
+
+// applyFilters puts new filters in place of the old, as a whole. Filters that
+// name no condition sets leave those of an existing flag as they are.
+func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
+	if filters == nil {
+		return nil
+	}
+	count, named := conditionSets(filters)
+	switch {
+	case f.ID != 0 && !named:
+		return nil
+	case f.ID == 0 && named && count == 0:
+		return bad(codeInvalid, "Feature flag filters must contain at least one condition set.")
+	}
+	return s.setFilters(ctx, f, filters)
+}
+
+// conditionSets counts the condition sets and tells whether the filters have
+// the list at all.
+func conditionSets(filters json.RawMessage) (count int, named bool) {
+	d, err := parseDocument(filters)
+	if err != nil {
+		return -1, true // CheckFilters says what is wrong
+	}
+	raw, named := d.get("groups")
+	list, err := parseList(raw)
+	if err != nil {
+		return -1, named
+	}
+	return len(list), named
+}
+
+// setFilters stores filters in f when they keep the write rules.
+func (s *Service) setFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
+	refs, err := s.references(ctx, f, filters)
+	if err != nil {
+		return err
+	}
+	checked, err := CheckFilters(filters, refs, s.cfg.Limits())
+	if err != nil {
+		return err
+	}
+	f.Filters = checked
+	return nil
+}
+
+// references looks up what filters point at.
+func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessage) (References, error) {
+	refs := References{Self: f.ID, Operators: s.deps.Operators}
+	var err error
+	if len(dependencies(filters)) > 0 {
+		if refs.Flags, err = s.store.graph(ctx, f.ProjectID); err != nil {
+			return refs, err
+		}
+		self := refs.Flags[f.ID]
+		self.Key = f.Key
+		refs.Flags[f.ID] = self
+	}
+	if len(cohortsUsed(filters)) > 0 {
+		refs.Cohorts, err = s.store.cohortRefs(ctx, f.ProjectID)
+	}
+	return refs, err
+}
+
+// renameEnrollment makes the early-access conditions of a flag ask for its new
+// key.
+func renameEnrollment(filters json.RawMessage, to string) json.RawMessage {
+	const prefix = "$feature_enrollment/"
+	d, err := parseDocument(filters)
+	if err != nil {
+		return filters
+	}
+	if _, ok := d.given("super_groups"); !ok {
+		return filters
+	}
+	return rewriteProperties(filters, []string{"super_groups"}, func(p *document) {
+		raw, _ := p.get("key")
+		if name, ok := text(raw); ok && strings.HasPrefix(name, prefix) {
+			p.set("key", quote(prefix+to))
+		}
+	})
+}
+
+// applyDashboards links dashboards, which must be the project's.
+func (s *Service) applyDashboards(ctx context.Context, f *Flag, ids *[]int64) error {
+	if ids == nil {
+		return nil
+	}
+	known, err := s.store.dashboardIDs(ctx, f.ProjectID, *ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range *ids {
+		if !known[id] {
+			return fault.Fieldf("analytics_dashboards", "does_not_exist", "Invalid pk \"%d\" - object does not exist.", id)
+		}
+	}
+	f.AnalyticsDashboards = *ids
+	return nil
+}

@@ -1,0 +1,49 @@
+package flags
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Rollback gives a flag the state it had at a version, as a new version. What
+// the flag points at is checked as if it were written today, and dashboards
+// that are gone stay gone. It fails with NotFound, Forbidden, or Invalid on
+// the field "version" when the flag never had that version.
+func (s *Service) Rollback(ctx context.Context, who *auth.Principal, project auth.Project, id, version int64) (*Flag, error) {
+	why := &Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
+	return s.edit(ctx, who, project, id, why, func(ctx context.Context, f *Flag) error {
+		past, ok, err := s.store.version(ctx, id, version)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Fieldf("version", "does_not_exist", "Feature flag %d has no version %d.", id, version)
+		}
+		return s.restore(ctx, f, past)
+	})
+}
+
+// restore puts a past state into f.
+func (s *Service) restore(ctx context.Context, f *Flag, past state) error {
+	if err := s.applyKey(ctx, f, Input{Key: &past.Key, Deleted: &past.Deleted}); err != nil {
+		return err
+	}
+	if !same(f.Filters, past.Filters) {
+		if err := s.setFilters(ctx, f, past.Filters); err != nil {
+			return err
+		}
+	}
+	known, err := s.store.dashboardIDs(ctx, f.ProjectID, past.AnalyticsDashboards)
+	if err != nil {
+		return err
+	}
+	f.AnalyticsDashboards = slices.DeleteFunc(slices.Clone(past.AnalyticsDashboards), func(id int64) bool { return !known[id] })
+	f.Name, f.Deleted, f.Active, f.Tags = past.Name, past.Deleted, past.Active, past.Tags
+	f.ExperienceContinuity, f.EnrichedAnalytics = past.ExperienceContinuity, past.EnrichedAnalytics
+	f.RollbackConditions, f.PerformedRollback = past.RollbackConditions, past.PerformedRollback
+	return nil
+}

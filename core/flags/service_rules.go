@@ -1,0 +1,138 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// conflict finds out whether somebody else was faster. A caller that says
+// which version they read and is behind is refused, unless they also send the
+// flag as they read it and nobody else touched what they change.
+func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
+	if in.Version == nil || *in.Version == f.Version {
+		return nil
+	}
+	if original, err := parseDocument(in.Original); err == nil {
+		clash, err := s.clashes(ctx, f, in, original)
+		if err != nil || !clash {
+			return err
+		}
+	}
+	editor := "somebody else"
+	if users, err := s.deps.Users.UsersByID(ctx, []int64{f.UpdatedBy}); err == nil {
+		if u, ok := users[f.UpdatedBy]; ok {
+			editor = u.Email
+		}
+	}
+	return fault.Newf(fault.Conflict, "conflict",
+		"The feature flag was changed by %s since you read it: it is at version %d, you sent version %d. Read it again and repeat your change.",
+		editor, f.Version, *in.Version)
+}
+
+// clashes reports whether a field that in changes was changed by others too.
+func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *document) (bool, error) {
+	names, err := s.cohortNames(ctx, []*Flag{f})
+	if err != nil {
+		return false, err
+	}
+	now := f.state()
+	now.Filters = shownFilters(f.Filters, names)
+	current, err := parseDocument(encode(now))
+	if err != nil {
+		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
+	}
+	wanted, err := parseDocument(encode(in.sent()))
+	if err != nil {
+		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
+	}
+	for _, field := range wanted.names {
+		want, _ := wanted.get(field)
+		was, known := original.get(field)
+		is, _ := current.get(field)
+		if !(known && same(want, was)) && !same(is, was) && !same(is, want) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sent is the fields of in that were sent, by their JSON names.
+func (in Input) sent() map[string]any {
+	out := map[string]any{}
+	put := func(name string, sent bool, value any) {
+		if sent {
+			out[name] = value
+		}
+	}
+	put("name", in.Name != nil, in.Name)
+	put("key", in.Key != nil, in.Key)
+	put("filters", in.Filters != nil, in.Filters)
+	put("deleted", in.Deleted != nil, in.Deleted)
+	put("active", in.Active != nil, in.Active)
+	put("ensure_experience_continuity", in.ExperienceContinuity != nil, in.ExperienceContinuity)
+	put("rollback_conditions", in.RollbackConditions != nil, in.RollbackConditions)
+	put("tags", in.Tags != nil, in.Tags)
+	put("analytics_dashboards", in.AnalyticsDashboards != nil, in.AnalyticsDashboards)
+	put("has_enriched_analytics", in.EnrichedAnalytics != nil, in.EnrichedAnalytics)
+	return out
+}
+
+// dependents refuses to take a flag away from the flags that depend on it,
+// and to switch on one whose own dependencies are off.
+func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
+	was, is := before.Active && !before.Deleted, after.Active && !after.Deleted
+	gone := !before.Deleted && after.Deleted
+	if !gone && was == is {
+		return nil
+	}
+	graph, err := s.store.graph(ctx, after.ProjectID)
+	if err != nil {
+		return err
+	}
+	if is {
+		return missingDependency(graph, after.Filters)
+	}
+	var names []string
+	for id, other := range graph {
+		if id != after.ID && other.Active && slices.Contains(other.DependsOn, after.ID) {
+			names = append(names, other.Key)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	verb := "disabled"
+	if gone {
+		verb = "deleted"
+	}
+	return fault.Newf(fault.Invalid, codeInvalid,
+		"This feature flag cannot be %s because other active flags depend on it: %s.", verb, firstFew(names))
+}
+
+func missingDependency(graph map[int64]FlagRef, filters json.RawMessage) error {
+	for _, id := range dependencies(filters) {
+		ref, ok := graph[id]
+		if !ok {
+			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)
+		}
+		if !ref.Active {
+			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %q, which is disabled.", ref.Key)
+		}
+	}
+	return nil
+}
+
+// firstFew names up to five of the names and counts the rest.
+func firstFew(names []string) string {
+	const most = 5
+	slices.Sort(names)
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

@@ -1,0 +1,177 @@
+package flags
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Store keeps flags, cohorts, dashboards and their history in the relational
+// store. It follows no rules of its own: Service does.
+type Store struct{ db *db.DB }
+
+// NewStore returns the store of flags in d.
+func NewStore(d *db.DB) *Store { return &Store{db: d} }
+
+// write runs fn in one transaction that holds the project's flags alone: the
+// row of its stamp is locked until the end, and moves on by one.
+func (s *Store) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.Touch(ctx, projectID); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
+// Touch says that something the project's flags are decided from has changed:
+// every process reads the project anew. It joins the transaction in ctx.
+func (s *Store) Touch(ctx context.Context, projectID int64) error {
+	_, err := s.db.Write(ctx).NewRaw(
+		`INSERT INTO flag_stamps (project_id, stamp) VALUES (?, 1)
+		 ON CONFLICT (project_id) DO UPDATE SET stamp = flag_stamps.stamp + 1`, projectID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("move stamp of project %d: %w", projectID, err)
+	}
+	return nil
+}
+
+// flagRow is a row of feature_flags, with what is joined to it.
+type flagRow struct {
+	bun.BaseModel `bun:"table:feature_flags,alias:f"`
+
+	ID                   int64 `bun:"id,pk,autoincrement"`
+	ProjectID            int64
+	Key                  string
+	Name                 string
+	Filters              string
+	Active               bool
+	Deleted              bool
+	CreatedBy            int64
+	CreatedAt            int64
+	UpdatedBy            int64
+	UpdatedAt            int64
+	Version              int64
+	ExperienceContinuity bool
+	RollbackConditions   sql.NullString
+	PerformedRollback    sql.NullBool
+	Tags                 string
+	UsageDashboard       int64
+	AnalyticsDashboards  string
+	EnrichedAnalytics    bool
+	Search               string
+	Multivariate         bool
+	FullyRolledOut       bool
+
+	LastCalledAt sql.NullInt64 `bun:"last_called_at,scanonly"`
+}
+
+func rowOf(f *Flag) *flagRow {
+	var o outline
+	_ = json.Unmarshal(f.Filters, &o) // unreadable filters have no variants
+	r := &flagRow{
+		ID: f.ID, ProjectID: f.ProjectID, Key: f.Key, Name: f.Name, Filters: string(f.Filters),
+		Active: f.Active, Deleted: f.Deleted, CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt.UnixMicro(),
+		UpdatedBy: f.UpdatedBy, UpdatedAt: f.UpdatedAt.UnixMicro(), Version: f.Version,
+		ExperienceContinuity: f.ExperienceContinuity, Tags: string(encode(f.Tags)), UsageDashboard: f.UsageDashboard,
+		AnalyticsDashboards: string(encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
+		Search:         strings.ToLower(f.Key + "\n" + f.Name),
+		Multivariate:   o.Multivariate != nil && len(o.Multivariate.Variants) > 0,
+		FullyRolledOut: FullyRolledOut(f.Filters),
+	}
+	if len(f.RollbackConditions) > 0 && !isNull(f.RollbackConditions) {
+		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
+	}
+	if f.PerformedRollback != nil {
+		r.PerformedRollback = sql.NullBool{Bool: *f.PerformedRollback, Valid: true}
+	}
+	return r
+}
+
+func (r *flagRow) flag() (*Flag, error) {
+	f := &Flag{
+		ID: r.ID, ProjectID: r.ProjectID, Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters),
+		Active: r.Active, Deleted: r.Deleted, CreatedBy: r.CreatedBy, CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
+		UpdatedBy: r.UpdatedBy, UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC(), Version: r.Version,
+		ExperienceContinuity: r.ExperienceContinuity, UsageDashboard: r.UsageDashboard, EnrichedAnalytics: r.EnrichedAnalytics,
+	}
+	if r.RollbackConditions.Valid {
+		f.RollbackConditions = json.RawMessage(r.RollbackConditions.String)
+	}
+	if r.PerformedRollback.Valid {
+		f.PerformedRollback = &r.PerformedRollback.Bool
+	}
+	if r.LastCalledAt.Valid {
+		f.LastCalled = time.UnixMicro(r.LastCalledAt.Int64).UTC()
+	}
+	if err := json.Unmarshal([]byte(r.Tags), &f.Tags); err != nil {
+		return nil, fmt.Errorf("read tags of flag %d: %w", r.ID, err)
+	}
+	if err := json.Unmarshal([]byte(r.AnalyticsDashboards), &f.AnalyticsDashboards); err != nil {
+		return nil, fmt.Errorf("read dashboards of flag %d: %w", r.ID, err)
+	}
+	return f, nil
+}
+
+// flags starts a query for flags together with when they were last called.
+func (s *Store) flags(ctx context.Context, dest any) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().Model(dest).
+		ColumnExpr("f.*").ColumnExpr("c.last_called_at").
+		Join("LEFT JOIN feature_flag_calls AS c ON c.flag_id = f.id")
+}
+
+// errNotFound is the answer for what is not there, or not the project's.
+var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
+
+// flag reads one flag of the project, deleted or not.
+func (s *Store) flag(ctx context.Context, projectID, id int64) (*Flag, error) {
+	return s.one(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("f.project_id = ?", projectID).Where("f.id = ?", id)
+	})
+}
+
+// flagByKey reads the flag that has the key now, deleted or not.
+func (s *Store) flagByKey(ctx context.Context, projectID int64, key string) (*Flag, error) {
+	return s.one(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("f.project_id = ?", projectID).Where("f.key = ?", key)
+	})
+}
+
+func (s *Store) one(ctx context.Context, where func(*bun.SelectQuery) *bun.SelectQuery) (*Flag, error) {
+	var row flagRow
+	err := where(s.flags(ctx, &row)).Limit(1).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read flag: %w", err)
+	}
+	return row.flag()
+}
+
+// insert stores a new flag and gives it its id.
+func (s *Store) insert(ctx context.Context, f *Flag) error {
+	row := rowOf(f)
+	if _, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx); err != nil {
+		return fmt.Errorf("store flag %q: %w", f.Key, err)
+	}
+	f.ID = row.ID
+	return nil
+}
+
+// update stores a flag over its former row.
+func (s *Store) update(ctx context.Context, f *Flag) error {
+	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(f)).WherePK().Exec(ctx); err != nil {
+		return fmt.Errorf("store flag %d: %w", f.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package flags
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// Query selects and orders the flags of a list. The zero Query is every flag
+// that is not deleted, newest first.
+type Query struct {
+	Active       *bool
+	Stale        bool // only stale ones; Active is not looked at then
+	CreatedBy    int64
+	Search       string // part of key or name, without case
+	Type         string // boolean, multivariant, experiment or remote_config
+	Tags         []string
+	ExcludedKeys []string
+	Order        string // a field, with a leading minus for descending
+	Limit        int    // 0 is all
+	Offset       int
+}
+
+// orders are the fields a list can be ordered by.
+var orders = map[string]string{
+	"id": "f.id", "key": "f.key", "name": "f.name", "created_at": "f.created_at", "updated_at": "f.updated_at",
+	"active": "f.active", "created_by": "f.created_by", "version": "f.version", "last_called_at": "c.last_called_at",
+}
+
+// list reads the flags of q and how many there are without limit and offset.
+func (s *Store) list(ctx context.Context, projectID int64, q Query, now time.Time) ([]*Flag, int, error) {
+	var rows []flagRow
+	query := s.filtered(s.flags(ctx, &rows), projectID, q, now)
+	total, err := query.Clone().Count(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count flags: %w", err)
+	}
+	query = ordered(query, q.Order)
+	if q.Limit > 0 {
+		query = query.Limit(int64(q.Limit)).Offset(int64(q.Offset))
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, 0, fmt.Errorf("list flags: %w", err)
+	}
+	list := make([]*Flag, 0, len(rows))
+	for i := range rows {
+		f, err := rows[i].flag()
+		if err != nil {
+			return nil, 0, err
+		}
+		list = append(list, f)
+	}
+	return list, int(total), nil
+}
+
+func (s *Store) filtered(query *bun.SelectQuery, projectID int64, q Query, now time.Time) *bun.SelectQuery {
+	query = query.Where("f.project_id = ?", projectID).Where("f.deleted = ?", false)
+	if q.Stale {
+		old := now.Add(-staleAfter).UnixMicro()
+		query = query.Where("f.active = ?", true).
+			Where("(c.last_called_at < ? OR (c.last_called_at IS NULL AND f.created_at < ? AND f.fully_rolled_out = ?))", old, old, true)
+	} else if q.Active != nil {
+		query = query.Where("f.active = ?", *q.Active)
+	}
+	if q.CreatedBy != 0 {
+		query = query.Where("f.created_by = ?", q.CreatedBy)
+	}
+	if q.Search != "" {
+		query = query.Where(`f.search LIKE ? ESCAPE '\'`, "%"+likeText(strings.ToLower(q.Search))+"%")
+	}
+	switch q.Type {
+	case "boolean":
+		query = query.Where("f.multivariate = ?", false)
+	case "multivariant":
+		query = query.Where("f.multivariate = ?", true)
+	case "experiment", "remote_config": // there are none here
+		query = query.Where("1 = 0")
+	}
+	if len(q.Tags) > 0 {
+		query = query.Where("EXISTS (SELECT 1 FROM "+s.elements("f.tags")+" WHERE t.value IN (?))", bun.List(q.Tags))
+	}
+	if len(q.ExcludedKeys) > 0 {
+		query = query.Where("f.key NOT IN (?)", bun.List(q.ExcludedKeys))
+	}
+	return query
+}
+
+// elements is the SQL that makes rows t.value of the texts in a JSON array.
+func (s *Store) elements(column string) string {
+	if s.db.Postgres() {
+		return "jsonb_array_elements_text(" + column + "::jsonb) AS t(value)"
+	}
+	return "json_each(" + column + ") AS t"
+}
+
+func ordered(query *bun.SelectQuery, by string) *bun.SelectQuery {
+	name, descending := strings.CutPrefix(by, "-")
+	column, ok := orders[name]
+	if !ok {
+		column, descending = orders["created_at"], true
+	}
+	direction := " ASC"
+	if descending {
+		direction = " DESC"
+	}
+	return query.OrderExpr(column + direction).OrderExpr("f.id" + direction)
+}
+
+// likeText makes s a literal inside a LIKE pattern whose escape is a backslash.
+func likeText(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
+}

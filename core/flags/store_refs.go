@@ -1,0 +1,98 @@
+package flags
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/uptrace/bun"
+)
+
+// graph reads the flags of a project that are not deleted, and which flags
+// each of them depends on.
+func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, error) {
+	var rows []struct {
+		ID      int64
+		Key     string
+		Active  bool
+		Filters string
+	}
+	err := s.db.Read(ctx).NewSelect().Table("feature_flags").
+		Column("id", "key", "active").
+		ColumnExpr(`CASE WHEN filters LIKE '%flag_evaluates_to%' THEN filters ELSE '{}' END AS filters`).
+		Where("project_id = ? AND deleted = ?", projectID, false).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read dependencies of project %d: %w", projectID, err)
+	}
+	graph := make(map[int64]FlagRef, len(rows))
+	for _, r := range rows {
+		ref := FlagRef{Key: r.Key, Active: r.Active}
+		if r.Filters != "{}" {
+			ref.DependsOn = dependencies([]byte(r.Filters))
+		}
+		graph[r.ID] = ref
+	}
+	return graph, nil
+}
+
+// cohortRefs reads what the rules ask of the project's cohorts that are not
+// deleted.
+func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, error) {
+	var rows []struct {
+		ID      int64
+		Name    string
+		Filters string
+	}
+	err := s.db.Read(ctx).NewSelect().Table("cohorts").Column("id", "name", "filters").
+		Where("project_id = ? AND deleted = ?", projectID, false).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
+	}
+	trees := make(map[int64]cohortTree, len(rows))
+	for _, r := range rows {
+		trees[r.ID] = readCohortTree([]byte(r.Filters))
+	}
+	refs := make(map[int64]CohortRef, len(rows))
+	for _, r := range rows {
+		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: behavioural(r.ID, trees, map[int64]bool{})}
+	}
+	return refs, nil
+}
+
+// behavioural reports whether a cohort, or one it is made of, selects people
+// by what they did.
+func behavioural(id int64, trees map[int64]cohortTree, seen map[int64]bool) bool {
+	if seen[id] {
+		return false
+	}
+	seen[id] = true
+	if trees[id].behavioural {
+		return true
+	}
+	for _, next := range trees[id].cohorts {
+		if behavioural(next, trees, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// cohortNames reads the names of cohorts, deleted ones left out.
+func (s *Store) cohortNames(ctx context.Context, projectID int64, ids []int64) (map[int64]string, error) {
+	names := map[int64]string{}
+	if len(ids) == 0 {
+		return names, nil
+	}
+	var rows []struct {
+		ID   int64
+		Name string
+	}
+	err := s.db.Read(ctx).NewSelect().Table("cohorts").Column("id", "name").
+		Where("project_id = ? AND deleted = ? AND id IN (?)", projectID, false, bun.List(ids)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read names of cohorts: %w", err)
+	}
+	for _, r := range rows {
+		names[r.ID] = r.Name
+	}
+	return names, nil
+}

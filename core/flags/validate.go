@@ -1,0 +1,154 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Limits bound what one flag may hold.
+type Limits struct {
+	// FiltersBytes is the largest filters text accepted.
+	FiltersBytes int
+	// ListValues is the most values one condition may list.
+	ListValues int
+}
+
+// References is what filters may point at: looked up before the rules run, so
+// that the rules themselves ask nobody.
+type References struct {
+	Self    int64               // the flag that is written; 0 for a new one
+	Flags   map[int64]FlagRef   // the flags of the project that are not deleted
+	Cohorts map[int64]CohortRef // the cohorts of the project that are not deleted
+	// Operators knows the operators of plugins; nil knows none.
+	Operators match.Registry
+}
+
+// FlagRef is what the rules ask of another flag.
+type FlagRef struct {
+	Key       string
+	Active    bool
+	DependsOn []int64
+}
+
+// CohortRef is what the rules ask of a cohort. Behavioural cohorts select by
+// what people did, nested ones included; a flag cannot use them.
+type CohortRef struct {
+	Name        string
+	Behavioural bool
+}
+
+// Error codes of the filters rules.
+const (
+	codeInvalid    = "invalid_input"
+	codeOperator   = "invalid_operator"
+	codeNotForFlag = "unsupported_operator"
+	codeValue      = "invalid_value"
+	codeNoCohort   = "cohort_does_not_exist"
+	codeBehaviour  = "behavioral_cohort_found"
+)
+
+func bad(code, format string, args ...any) error {
+	return fault.Fieldf("filters", code, format, args...)
+}
+
+// CheckFilters holds filters against the write rules and returns the text to
+// store: as sent, but each payload a JSON string, the operators min and max
+// under their real names, and no cohort names (answers add those afresh). The
+// error is the first broken rule, an Invalid fault on the field "filters".
+// It is pure and may run in parallel.
+func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
+	d, err := parseDocument(filters)
+	if err != nil {
+		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", kindOf(filters))
+	}
+	if len(filters) > limits.FiltersBytes {
+		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
+	}
+	c := &checker{refs: refs, limits: limits}
+	if err := c.document(d); err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, d.raw()); err != nil {
+		return nil, bad(codeInvalid, "filters cannot be read: %v", err)
+	}
+	return bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError))), nil
+}
+
+// checker walks one filters document. It rewrites the document on the way.
+type checker struct {
+	refs     References
+	limits   Limits
+	variants map[string]bool
+}
+
+func (c *checker) document(d *document) error {
+	index, err := groupIndex(d, "")
+	if err != nil {
+		return err
+	}
+	if err := c.multivariate(d); err != nil {
+		return err
+	}
+	if err := c.groups(d, index); err != nil {
+		return err
+	}
+	for _, name := range []string{"super_groups", "holdout_groups"} {
+		if err := c.looseGroups(d, name); err != nil {
+			return err
+		}
+	}
+	return c.payloads(d)
+}
+
+// groupIndex reads aggregation_group_type_index: nil for a person.
+func groupIndex(d *document, path string) (*int64, error) {
+	raw, ok := d.given("aggregation_group_type_index")
+	if !ok {
+		return nil, nil
+	}
+	var i int64
+	if json.Unmarshal(raw, &i) != nil {
+		return nil, bad(codeInvalid, "%saggregation_group_type_index must be an integer or null", path)
+	}
+	if i < 0 || i >= maxGroupTypes {
+		return nil, bad(codeInvalid, "%saggregation_group_type_index must be between 0 and %d, got %d", path, maxGroupTypes-1, i)
+	}
+	return &i, nil
+}
+
+// maxGroupTypes is how many group types a project can have.
+const maxGroupTypes = 5
+
+// kindOf names the JSON kind of a text the way a caller would.
+func kindOf(raw []byte) string {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '[':
+		return "list"
+	case raw[0] == '"':
+		return "string"
+	case raw[0] == 't' || raw[0] == 'f':
+		return "boolean"
+	case raw[0] == 'n':
+		return "null"
+	case raw[0] == '{':
+		return "object"
+	}
+	return "number"
+}
+
+// shown is a value in an error message, never longer than a line.
+func shown(raw json.RawMessage) string {
+	const most = 80
+	if len(raw) > most {
+		return fmt.Sprintf("%s…", bytes.ToValidUTF8(raw[:most], nil))
+	}
+	return string(raw)
+}

@@ -1,0 +1,99 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// dependency checks a filter on another flag: it names a flag of the project
+// that is on, is not the flag itself and does not lead back to it.
+func (c *checker) dependency(p *document, at string) error {
+	raw, _ := p.get("operator")
+	if op, _ := text(raw); op != "flag_evaluates_to" {
+		return bad(codeInvalid, "%s.operator: a flag dependency must use flag_evaluates_to, got %s", at, shown(raw))
+	}
+	raw, _ = p.get("key")
+	id, ok := integer(raw)
+	if !ok {
+		return bad(codeInvalid, "%s.key: a flag dependency names the other flag by its id, got %s", at, shown(raw))
+	}
+	if value, ok := p.given("value"); !ok || kindOf(value) != "boolean" && kindOf(value) != "string" {
+		return bad(codeValue, "%s.value: a flag evaluates to true, false or the key of a variant", at)
+	}
+	if id == c.refs.Self && id != 0 {
+		return bad(codeInvalid, "%s.key: a flag cannot depend on itself", at)
+	}
+	ref, ok := c.refs.Flags[id]
+	if !ok {
+		return bad(codeInvalid, "%s.key: flag with id %d does not exist", at, id)
+	}
+	if path := c.pathToSelf(id, map[int64]bool{}); path != nil {
+		way := strings.Join(append([]string{c.refs.Flags[c.refs.Self].Key}, path...), " → ")
+		return bad(codeInvalid, "%s.key: flags would depend on each other: %s", at, way)
+	}
+	if !ref.Active {
+		return bad(codeInvalid, "%s.key: flag %q is disabled and cannot be depended on", at, ref.Key)
+	}
+	return nil
+}
+
+// pathToSelf follows the dependencies of a flag. It returns the keys on the
+// way from the flag that is written back to it, or nil when no way leads back.
+func (c *checker) pathToSelf(id int64, seen map[int64]bool) []string {
+	self := c.refs.Flags[c.refs.Self].Key
+	if c.refs.Self == 0 || seen[id] {
+		return nil
+	}
+	seen[id] = true
+	for _, next := range c.refs.Flags[id].DependsOn {
+		if next == c.refs.Self {
+			return []string{c.refs.Flags[id].Key, self}
+		}
+		if path := c.pathToSelf(next, seen); path != nil {
+			return append([]string{c.refs.Flags[id].Key}, path...)
+		}
+	}
+	return nil
+}
+
+// dependencies lists the flags that stored filters depend on.
+func dependencies(filters json.RawMessage) []int64 {
+	var ids []int64
+	if !bytes.Contains(filters, []byte(`"flag"`)) {
+		return nil
+	}
+	eachProperty(filters, func(p *document) {
+		if raw, _ := p.get("type"); string(raw) == `"flag"` {
+			key, _ := p.get("key")
+			if id, ok := integer(key); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	})
+	return ids
+}
+
+// cohortsUsed lists the cohorts that filters test membership of.
+func cohortsUsed(filters json.RawMessage) []int64 {
+	var ids []int64
+	if !bytes.Contains(filters, []byte(`"cohort"`)) {
+		return nil
+	}
+	eachProperty(filters, func(p *document) {
+		if raw, _ := p.get("type"); string(raw) == `"cohort"` {
+			value, _ := p.get("value")
+			if id, ok := integer(value); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	})
+	return ids
+}
+
+// eachProperty calls fn for every filter of every condition set that can be
+// read; what cannot be read is passed over.
+func eachProperty(filters json.RawMessage, fn func(p *document)) {
+	rewriteProperties(filters, setLists, fn)
+}

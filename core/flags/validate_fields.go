@@ -1,0 +1,149 @@
+package flags
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Input is what a caller wrote about a flag. A nil field was not sent.
+type Input struct {
+	Name                 *string
+	Key                  *string
+	Filters              json.RawMessage // a JSON object
+	Deleted              *bool
+	Active               *bool
+	CreatedAt            *time.Time
+	ExperienceContinuity *bool
+	RollbackConditions   json.RawMessage // null, an object or a list
+	PerformedRollback    **bool
+	Tags                 *[]string
+	AnalyticsDashboards  *[]int64
+	EnrichedAnalytics    *bool
+
+	// Version is the version the caller has read, Original the flag as they
+	// read it: together they find out whether somebody else was faster.
+	Version  *int64
+	Original json.RawMessage
+	// UsageDashboard false asks for a flag without its usage dashboard.
+	UsageDashboard *bool
+}
+
+// Longest texts a flag may hold, in characters.
+const (
+	maxKey = 400
+	maxTag = 255
+)
+
+var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// ReadInput reads the writable fields of a flag in the order of the contract.
+// The first that cannot be read is the error, an Invalid fault that names it.
+// Names it does not know, read-only ones among them, are passed over: clients
+// send back the flag they were given. With full the required fields must be
+// there.
+func ReadInput(body *web.Fields, full bool) (Input, error) {
+	key := []web.Rule{web.Max(maxKey)}
+	if full {
+		key = append(key, web.Required)
+	}
+	in := Input{
+		Name:               value(body.String("name", web.Blank)),
+		Key:                value(body.String("key", key...)),
+		Filters:            body.Object("filters").Value,
+		Deleted:            value(body.Bool("deleted")),
+		Active:             value(body.Bool("active")),
+		CreatedAt:          value(body.Time("created_at")),
+		RollbackConditions: rollbackConditions(body),
+	}
+	// Older servers stored null here, and clients send it back: it is no.
+	in.ExperienceContinuity = orFalse(body.Bool("ensure_experience_continuity", web.Nullable))
+	if o := body.Bool("performed_rollback", web.Nullable); o.Set {
+		in.PerformedRollback = new(*bool)
+		*in.PerformedRollback = value(o)
+	}
+	in.Tags = tags(body)
+	in.AnalyticsDashboards = dashboards(body)
+	in.EnrichedAnalytics = orFalse(body.Bool("has_enriched_analytics", web.Nullable))
+	in.Version = value(body.Int("version", web.Nullable))
+	in.Original = body.Any("original_flag", web.Nullable).Value
+	in.UsageDashboard = value(body.Bool("_should_create_usage_dashboard"))
+	return in, body.Err()
+}
+
+// value is what a field holds, nil when it was not sent or is null.
+func value[T any](o web.Opt[T]) *T {
+	if !o.Set || o.Null {
+		return nil
+	}
+	return &o.Value
+}
+
+func orFalse(o web.Opt[bool]) *bool {
+	if !o.Set {
+		return nil
+	}
+	return &o.Value
+}
+
+// rollbackConditions are kept as sent: nothing here acts on them.
+func rollbackConditions(body *web.Fields) json.RawMessage {
+	o := body.Any("rollback_conditions", web.Nullable)
+	switch {
+	case !o.Set:
+		return nil
+	case o.Null:
+		return json.RawMessage("null")
+	case !startsWith(o.Value, '{') && !startsWith(o.Value, '['):
+		body.Fail("rollback_conditions", codeInvalid, "Must be an object, a list or null.")
+	}
+	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
+}
+
+// tags are labels: trimmed, in lower case, each once.
+func tags(body *web.Fields) *[]string {
+	o := body.Strings("tags")
+	if !o.Set || o.Null {
+		return nil
+	}
+	out := []string{}
+	seen := map[string]bool{}
+	for i, tag := range o.Value {
+		tag = strings.ToLower(tag)
+		if utf8.RuneCountInString(tag) > maxTag {
+			body.Fail("tags__"+strconv.Itoa(i), "max_length", "Ensure this field has no more than "+strconv.Itoa(maxTag)+" characters.")
+		}
+		if tag != "" && !seen[tag] {
+			seen[tag] = true
+			out = append(out, tag)
+		}
+	}
+	return &out
+}
+
+// dashboards are ids, each once.
+func dashboards(body *web.Fields) *[]int64 {
+	o := body.List("analytics_dashboards")
+	if !o.Set || o.Null {
+		return nil
+	}
+	out := []int64{}
+	seen := map[int64]bool{}
+	for _, raw := range o.Value {
+		id, ok := integer(raw)
+		if !ok {
+			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+kindOf(raw)+".")
+		}
+		if !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return &out
+}

@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"encoding/json"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// notForFlags are operators that exist elsewhere and not in conditions.
+var notForFlags = map[string]bool{"is_cleaned_path_exact": true, "flag_evaluates_to": true}
+
+// operator checks that somebody knows the operator of a filter and that the
+// operator can use the value; the evaluator's own reading of it decides.
+func (c *checker) operator(p *document, at string) error {
+	raw, ok := p.given("operator")
+	name, isText := text(raw)
+	if ok && !isText {
+		return bad(codeOperator, "%s.operator must be a text, got %s", at, shown(raw))
+	}
+	if notForFlags[name] {
+		return bad(codeNotForFlag, "%s.operator: %s is not supported in feature flag filters", at, name)
+	}
+	if name == "in" || name == "not_in" {
+		return bad(codeOperator, "%s.operator: %s is for cohorts only", at, name)
+	}
+	value, _ := p.get("value")
+	if err := c.listLength(p, value); err != nil {
+		return err
+	}
+	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
+	if err != nil {
+		return bad(codeOperator, "%s.operator: %s", at, sentence(err))
+	}
+	if problem := filter.Problem(); problem != nil {
+		return bad(codeOf(problem), "%s.value: %s", at, sentence(problem))
+	}
+	if real, _ := match.Canonical(name); ok && real != name {
+		p.set("operator", quote(real))
+	}
+	return nil
+}
+
+// listLength bounds how many values one filter lists.
+func (c *checker) listLength(p *document, value json.RawMessage) error {
+	if !startsWith(value, '[') {
+		return nil
+	}
+	list, err := parseList(value)
+	if err == nil && len(list) > c.limits.ListValues {
+		key, _ := p.get("key")
+		name, _ := text(key)
+		return bad(codeInvalid, "Property group expressions of type %s cannot contain more than %d values.", name, c.limits.ListValues)
+	}
+	return nil
+}
+
+// sentence is what an error says to a caller.
+func sentence(err error) string {
+	if f := fault.From(err); f != nil {
+		return f.Detail
+	}
+	return err.Error()
+}
+
+func codeOf(err error) string {
+	if f := fault.From(err); f != nil && f.Code != "" {
+		return f.Code
+	}
+	return codeValue
+}

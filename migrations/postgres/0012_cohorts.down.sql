@@ -1,0 +1,2 @@
+DROP TABLE cohort_members;
+DROP TABLE cohorts;

@@ -1,0 +1,2 @@
+DROP TABLE dashboard_tiles;
+DROP TABLE dashboards;

@@ -1,0 +1,1 @@
+DROP TABLE feature_flag_role_access;
