@@ -1,0 +1,299 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+func TestAProcessThatDiesIsStartedAgainAndNothingIsClaimed(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		die  func(t *testing.T, r *run)
+		id   string
+		says string
+	}{
+		{"killed in the middle of a batch", func(t *testing.T, r *run) { kill(t, r.Status()[0].PID, syscall.SIGKILL) }, "hang-1", "signal: killed"},
+		{"crashed by its own goroutine", nil, "die-1", "panic: no luck in a goroutine"},
+		{"gone without a word", nil, "exit-1", "exited with code 0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			trace := filepath.Join(t.TempDir(), "trace")
+			r := start(t, config(instance("p", "probe", map[string]any{"trace": trace})))
+			s := r.sink(t)
+			write(t, s, batch("ok-0", 0, 5))
+			if tt.die != nil {
+				go func() {
+					waitFor(trace, "write "+tt.id)
+					tt.die(t, r)
+				}()
+			}
+			_, err := s.Write(t.Context(), batch(tt.id, 5, 5))
+			var e *sdk.Error
+			if !errors.As(err, &e) || e.Class != sdk.ClassTransient || e.Code != "plugin_unavailable" {
+				t.Fatalf("error %v", err)
+			}
+			if err := s.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			write(t, s, batch("ok-1", 5, 5))
+			st := r.Status()[0]
+			if st.Restarts != 1 || !strings.Contains(st.LastError, tt.says) {
+				t.Errorf("restarts %d, error %q", st.Restarts, st.LastError)
+			}
+			if text, _ := os.ReadFile(trace); !strings.Contains(string(text), "open p 5\n") {
+				t.Errorf("the new process was not told where to go on: %s", text)
+			}
+		})
+	}
+}
+
+func waitFor(path, text string) {
+	for range 2000 {
+		if got, _ := os.ReadFile(path); strings.Contains(string(got), text) {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func TestAStoppedProcessIsNoticedAndReplaced(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(instance("p", "probe", nil)))
+	s := r.sink(t)
+	pid := r.Status()[0].PID
+	kill(t, pid, syscall.SIGSTOP)
+	eventually(t, 10*time.Second, func() string {
+		if st := r.Status()[0]; st.State != host.StateReady || st.PID == pid {
+			return fmt.Sprintf("%s, pid %d", st.State, st.PID)
+		}
+		return ""
+	})
+	if alive(pid) {
+		t.Error("the stopped process is still there")
+	}
+	write(t, s, batch("ok", 0, 1))
+	if st := r.Status()[0]; !strings.Contains(st.LastError, "no health report") {
+		t.Errorf("error %q", st.LastError)
+	}
+}
+
+func TestACallThatHangsEndsAtItsDeadlineAndOthersGoOn(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "probe", nil)
+	c.Timeouts.Call = 100 * time.Millisecond
+	r := start(t, config(c))
+	s := r.sink(t)
+	begin := time.Now()
+	_, err := s.Write(t.Context(), batch("hang-1", 0, 1))
+	var e *sdk.Error
+	if !errors.As(err, &e) || e.Code != "deadline_exceeded" || e.Class != sdk.ClassTransient {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(begin); d > time.Second {
+		t.Errorf("took %s", d)
+	}
+	write(t, s, batch("ok", 1, 1))
+	if st := r.Status()[0]; st.Restarts != 0 {
+		t.Errorf("a process that is well was restarted: %+v", st)
+	}
+}
+
+func TestAProcessThatWillNotEndIsKilled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]host.InstanceConfig{
+		"close hangs":  instance("p", "stubborn", nil),
+		"write hangs":  instance("p", "probe", nil),
+		"it is frozen": instance("p", "probe", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, config(c))
+			s := r.sink(t)
+			pid := r.Status()[0].PID
+			switch name {
+			case "write hangs":
+				go func() { _, _ = s.Write(context.WithoutCancel(t.Context()), batch("hang-1", 0, 1)) }()
+			case "it is frozen":
+				kill(t, pid, syscall.SIGSTOP)
+			}
+			begin := time.Now()
+			if err := r.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if d := time.Since(begin); d > 5*time.Second || alive(pid) {
+				t.Errorf("took %s, alive %t", d, alive(pid))
+			}
+		})
+	}
+}
+
+func TestStopInAHurryKills(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "stubborn", nil)
+	c.Timeouts.Flush, c.Timeouts.Stop = time.Minute, time.Minute
+	r := start(t, config(c))
+	r.sink(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if err := r.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begin); d > 2*time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+func TestStopWhileStarting(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "silent", nil)
+	c.Timeouts.Start = time.Minute
+	r := start(t, config(c))
+	r.becomes(t, host.StateStarting)
+	begin := time.Now()
+	if err := r.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begin); d > 2*time.Second {
+		t.Errorf("took %s", d)
+	}
+}
+
+func TestWhatAPluginLeftBehindIsKilledAndHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	r := start(t, config(instance("p", "forker", map[string]any{"trace": trace})))
+	r.sink(t)
+	var children []int
+	text, _ := os.ReadFile(trace)
+	for line := range strings.Lines(string(text)) {
+		if pid, ok := strings.CutPrefix(strings.TrimSpace(line), "child "); ok {
+			n, _ := strconv.Atoi(pid)
+			children = append(children, n)
+		}
+	}
+	if len(children) != 2 {
+		t.Fatalf("children: %s", text)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(children[1], syscall.SIGKILL) })
+	begin := time.Now()
+	kill(t, r.Status()[0].PID, syscall.SIGKILL)
+	eventually(t, 5*time.Second, func() string {
+		if r.Status()[0].Restarts != 1 || r.Status()[0].State != host.StateReady {
+			return "not restarted"
+		}
+		return ""
+	})
+	if d := time.Since(begin); d > 2*time.Second {
+		t.Errorf("the restart took %s", d)
+	}
+	if alive(children[0]) {
+		t.Error("the child in the group is alive")
+	}
+}
+
+func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
+	t.Parallel()
+	cfg := config(instance("p", "crash", nil))
+	cfg.Restart.QuarantineExits = 3
+	r := start(t, cfg)
+	st := r.becomes(t, host.StateQuarantined)
+	if len(st.Exit.Stderr) == 0 && st.Exit.Code != 3 && !strings.Contains(st.LastError, "code 3") {
+		t.Errorf("status %+v", st)
+	}
+	before := len(r.logs.FilterMessage("plugin will be started again").All())
+	if before != 2 {
+		t.Errorf("%d restarts before the quarantine", before)
+	}
+	if !r.Release("p") || r.Release("q") {
+		t.Error("release")
+	}
+	eventually(t, 5*time.Second, func() string {
+		if len(r.logs.FilterMessage("plugin will be started again").All()) < before+2 {
+			return "not tried again"
+		}
+		return ""
+	})
+	r.becomes(t, host.StateQuarantined)
+}
+
+func TestRestartNeverMeansNever(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "probe", nil)
+	c.Restart = host.RestartNever
+	r := start(t, config(c))
+	r.sink(t)
+	kill(t, r.Status()[0].PID, syscall.SIGKILL)
+	if st := r.becomes(t, host.StateStopped); st.Restarts != 0 || st.Reason != "signal" {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestNoPluginOutlivesAKilledHost(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"probe", "stubborn"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(self, "host", name)
+			cmd.Dir = t.TempDir()
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			pid, aerr := strconv.Atoi(strings.TrimSpace(line))
+			if err != nil || aerr != nil || !alive(pid) {
+				t.Fatalf("%q %v %v", line, err, aerr)
+			}
+			kill(t, cmd.Process.Pid, syscall.SIGKILL)
+			_ = cmd.Wait()
+			eventually(t, 2*time.Second, func() string {
+				if alive(pid) {
+					return "the plugin is still there"
+				}
+				return ""
+			})
+		})
+	}
+}
+
+// hostToBeKilled is a host in a process of its own, with one instance.
+func hostToBeKilled(name string) {
+	h, err := host.New(config(instance("p", name, nil)), host.Deps{DataDir: ".", Bundled: bundled, Log: zap.NewNop()})
+	if err != nil {
+		panic(err)
+	}
+	if err := h.Start(context.Background()); err != nil {
+		panic(err)
+	}
+	if err := h.Sinks()[0].Ready(context.Background()); err != nil {
+		panic(err)
+	}
+	fmt.Println(h.Status()[0].PID)
+	time.Sleep(time.Minute)
+}

@@ -1,0 +1,242 @@
+package host_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/plugins/sink/file"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// The test binary is also its own plugins, and a host to be killed:
+// TestMain tells by the arguments, as the server's executable does.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "plugin" {
+		switch os.Args[3] {
+		case "file":
+			sdk.Serve(file.Plugin())
+		default:
+			sdk.Serve(probePlugin(os.Args[3]))
+		}
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == "host" {
+		hostToBeKilled(os.Args[2])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// scripts are plugins that are too broken to be written with the SDK.
+var scripts = map[string]string{
+	"crash":   `echo "cannot find my own head" >&2; exit 3`,
+	"exit0":   `exit 0`,
+	"noise":   `echo "Hello, I am a plugin!"; sleep 60`,
+	"silent":  `exec sleep 60`,
+	"future":  `echo "1|99|unix|/nonexistent|grpc|"; sleep 60`,
+	"liar":    `echo "1|1|unix|/nonexistent|grpc|"; sleep 60`,
+	"torrent": `head -c 10000000 /dev/zero | tr '\0' x >&2; echo >&2; echo after the flood >&2; exit 1`,
+}
+
+func bundled(name string) []string {
+	if script, ok := scripts[name]; ok {
+		return []string{"/bin/sh", "-c", script}
+	}
+	if name == "unknown" || name == "probes" {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return []string{self, "plugin", "exec", name}
+}
+
+// config is a config whose waits are short.
+func config(instances ...host.InstanceConfig) host.Config {
+	cfg := host.DefaultConfig()
+	cfg.HealthInterval = 100 * time.Millisecond
+	cfg.Restart.Initial, cfg.Restart.Max = 10*time.Millisecond, 50*time.Millisecond
+	cfg.Instances = instances
+	return cfg
+}
+
+func instance(name, use string, settings map[string]any) host.InstanceConfig {
+	return host.InstanceConfig{
+		Name: name, Use: use, Kind: host.KindSink, Config: settings,
+		Timeouts: host.TimeoutConfig{
+			Start: 5 * time.Second, Call: 2 * time.Second, Drain: time.Second, Flush: time.Second,
+			Stop: 300 * time.Millisecond, Health: 300 * time.Millisecond,
+		},
+	}
+}
+
+// run is a running host and what it logged.
+type run struct {
+	*host.Host
+	logs *observer.ObservedLogs
+	dir  string
+}
+
+func start(t testing.TB, cfg host.Config) *run {
+	t.Helper()
+	core, logs := observer.New(zapcore.DebugLevel)
+	r := &run{logs: logs, dir: t.TempDir()}
+	h, err := host.New(cfg, host.Deps{
+		DataDir: r.dir, Version: "1.2.3", Bundled: bundled, BundledNames: []string{"file", "probe"},
+		Log: zap.New(core), Metrics: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = h
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// sink returns the only sink once it is ready.
+func (r *run) sink(t testing.TB) *host.SinkInstance {
+	t.Helper()
+	s := r.Sinks()[0]
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Ready(ctx); err != nil {
+		t.Fatalf("not ready: %v: %+v", err, r.Status())
+	}
+	return s
+}
+
+// eventually polls until check returns "".
+func eventually(t testing.TB, limit time.Duration, check func() string) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		problem := check()
+		if problem == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: %s", limit, problem)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// becomes waits for the only instance to be in a state.
+func (r *run) becomes(t testing.TB, state host.State) host.InstanceStatus {
+	t.Helper()
+	var st host.InstanceStatus
+	eventually(t, 10*time.Second, func() string {
+		if st = r.Status()[0]; st.State == state {
+			return ""
+		}
+		return fmt.Sprintf("is %s (%s, %s), want %s", st.State, st.Reason, st.LastError, state)
+	})
+	return st
+}
+
+// batch makes a batch of n events after the given sequence number. The probe
+// does what the first word of the id says.
+func batch(id string, after uint64, n int) *sdk.Batch {
+	b := &sdk.Batch{ID: id, Attempt: 1, FirstSeq: after + 1, LastSeq: after + uint64(n), Records: make([]sdk.Record, n)}
+	for i := range b.Records {
+		rec := &b.Records[i]
+		binary.BigEndian.PutUint64(rec.UUID[8:], after+uint64(i)+1)
+		e := sdk.Event{UUID: fmt.Sprint(i), ProjectID: 1, Name: "e", DistinctID: "d", Properties: []byte(`{}`)}
+		rec.JSON, rec.ProjectID, rec.ReceivedAt = e.AppendJSON(nil), 1, time.Now()
+	}
+	return b
+}
+
+func write(t testing.TB, s *host.SinkInstance, b *sdk.Batch) sdk.WriteResult {
+	t.Helper()
+	r, err := s.Write(t.Context(), b)
+	if err != nil {
+		t.Fatalf("write %s: %v", b.ID, err)
+	}
+	return r
+}
+
+func TestEventsReachTheFileOfABundledSink(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "deep", "events.ndjson")
+	r := start(t, config(instance("lines", "file", map[string]any{"path": path})))
+	s := r.sink(t)
+	if p := s.Properties(); p.MaxInFlight != 1 || p.Ordering != sdk.OrderTotal || p.Durability != sdk.DurabilityLocalDisk {
+		t.Errorf("properties %+v", p)
+	}
+	for n := range uint64(3) {
+		if got := write(t, s, batch("b", 10*n, 10)); got.Outcome != sdk.Committed || got.CommittedThrough != 10*n+10 {
+			t.Errorf("result %+v", got)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), "\n") != 30 {
+		t.Errorf("%d lines, %v", strings.Count(string(text), "\n"), err)
+	}
+	st := r.Status()[0]
+	if st.State != host.StateReady || st.PID == 0 || st.Version != "1.0.0" || st.CommittedThrough != 30 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestAStoppedHostLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(instance("p", "probe", nil)))
+	s := r.sink(t)
+	pid := r.Status()[0].PID
+	if err := r.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if alive(pid) {
+		t.Error("the process is still there")
+	}
+	st := r.Status()[0]
+	if st.State != host.StateStopped || st.Exit == nil || st.Exit.Code != 0 || !st.Exit.Expected {
+		t.Errorf("status %+v, exit %+v", st, st.Exit)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(r.dir, "run")); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if _, err := s.Write(t.Context(), batch("b", 0, 1)); err == nil {
+		t.Error("a write to a stopped sink succeeded")
+	}
+}
+
+func alive(pid int) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", fmt.Sprint(pid)).Output()
+	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+}
+
+func kill(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if pid <= 0 {
+		t.Fatalf("pid %d", pid)
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}

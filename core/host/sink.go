@@ -1,0 +1,234 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+)
+
+// SinkInstance is a configured sink as the rest of the server sees it: it is
+// there before the process is and stays while processes come and go. Its
+// methods may be called from many goroutines.
+type SinkInstance struct {
+	name string
+	sup  *supervisor
+	gate *gate
+
+	mu         sync.Mutex
+	properties sdk.SinkProperties
+	committed  uint64
+}
+
+// lateCalls is how many calls in a row may end at their deadline before the
+// supervisor looks at the process.
+const lateCalls = 3
+
+func newSinkInstance(name string, sup *supervisor) *SinkInstance {
+	return &SinkInstance{name: name, sup: sup, gate: sup.gate, properties: sdk.SinkProperties{MaxInFlight: 1}}
+}
+
+// Name is the instance's name in the config.
+func (i *SinkInstance) Name() string { return i.name }
+
+// Properties is how the sink wants to be fed: what it said when it was last
+// opened, within what the host allows, and the weakest choice before that. They
+// are final once Ready has returned, until the next time it blocks.
+func (i *SinkInstance) Properties() sdk.SinkProperties {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.properties
+}
+
+// Ready blocks until the sink can be written to, or ctx ends.
+func (i *SinkInstance) Ready(ctx context.Context) error { return i.gate.wait(ctx) }
+
+// Resume tells the instance what is known to be safe from an earlier run. It is
+// passed on at the next Open; it never goes backwards.
+func (i *SinkInstance) Resume(committedThrough uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.committed = max(i.committed, committedThrough)
+}
+
+// resumeAt is what the plugin is told to be safe.
+func (i *SinkInstance) resumeAt() uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.committed
+}
+
+func (i *SinkInstance) opened(p sdk.SinkProperties) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.properties = p
+}
+
+// Write hands a batch to the plugin. When it returns an error, which is always
+// a *sdk.Error, what became of the batch is unknown: send the same batch, with
+// the same ID, again, after Ready. Otherwise the result holds the plugin's
+// answer: Committed, Staged, Partial with failures that are within the batch,
+// or Rejected with a reason. A batch too large for the plugin is Rejected as
+// permanent, so that its halves can be tried.
+func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+	s := i.gate.current()
+	if s == nil {
+		return sdk.WriteResult{}, unknown("plugin_unavailable", "the plugin is not running")
+	}
+	raise(&s.highest, b.LastSeq)
+	staged := s.staged.Load()
+	var result sdk.WriteResult
+	var broken *breach
+	err := s.call(ctx, "write_batch", s.timeouts.Call, func(ctx context.Context) (string, error) {
+		out, err := s.sink.WriteBatch(ctx, batchToProto(i.name, s.generation, b))
+		if err != nil {
+			return "", err
+		}
+		result, err = resultFromProto(out, b, s.highest.Load(), staged, s.scrub)
+		if errors.As(err, &broken) {
+			return "contract_breach", nil
+		}
+		return result.Outcome.String(), nil
+	})
+	switch {
+	case err != nil:
+		return i.failed(ctx, s, err)
+	case broken != nil:
+		return sdk.WriteResult{}, i.breach(broken)
+	}
+	s.late.Store(0)
+	i.learn(s, b, result)
+	return result, nil
+}
+
+// Flush asks the plugin to make everything up to upTo safe. The error is as
+// that of Write, or the plugin's own.
+func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
+	s := i.gate.current()
+	if s == nil {
+		return sdk.FlushResult{}, unknown("plugin_unavailable", "the plugin is not running")
+	}
+	staged := s.staged.Load()
+	var out *sinkv1.FlushResponse
+	err := s.call(ctx, "flush", s.timeouts.Flush, func(ctx context.Context) (_ string, err error) {
+		out, err = s.sink.Flush(ctx, &sinkv1.FlushRequest{
+			InstanceId: i.name, Reason: sinkv1.FlushRequest_Reason(reason), UpToSeq: upTo,
+		})
+		return accepted(out.GetFlushed()), err
+	})
+	if err != nil {
+		_, err = i.failed(ctx, s, err)
+		return sdk.FlushResult{}, err
+	}
+	s.late.Store(0)
+	if refused := errorFromProto(out.GetError(), s.scrub); refused != nil {
+		i.heed(s, refused)
+		return sdk.FlushResult{}, refused
+	}
+	result, broken := flushFromProto(out, max(s.highest.Load(), upTo), staged, s.scrub)
+	if broken != nil {
+		return sdk.FlushResult{}, i.breach(broken)
+	}
+	raise(&s.staged, result.CommittedThrough)
+	i.Resume(result.CommittedThrough)
+	return result, nil
+}
+
+// flushFromProto reads an answer to a flush. One that says neither that it
+// flushed nor how far it got, as an empty one does, is no success.
+func flushFromProto(out *sinkv1.FlushResponse, highest, staged uint64, scrub *scrubber) (sdk.FlushResult, *breach) {
+	r := sdk.FlushResult{CommittedThrough: out.GetCommittedThrough()}
+	switch {
+	case r.CommittedThrough > highest:
+		return r, &breach{"watermark_ahead", fmt.Sprintf("flushed through %d, sent through %d", r.CommittedThrough, highest)}
+	case r.CommittedThrough < staged:
+		return r, &breach{"watermark_backwards", fmt.Sprintf("flushed through %d after %d", r.CommittedThrough, staged)}
+	}
+	for _, f := range out.GetFailures() {
+		err := errorFromProto(f.GetError(), scrub)
+		if err == nil {
+			err = &sdk.Error{Class: sdk.ClassTransient, Code: "unspecified", Message: "failed without a reason"}
+		}
+		r.Failures = append(r.Failures, sdk.FlushFailure{Seq: f.GetSeq(), Err: err})
+	}
+	return r, nil
+}
+
+// learn keeps what an answer says about the watermark and about the session.
+func (i *SinkInstance) learn(s *session, b *sdk.Batch, r sdk.WriteResult) {
+	switch r.Outcome {
+	case sdk.Rejected:
+		i.heed(s, r.Err)
+	case sdk.Staged:
+		raise(&s.staged, r.CommittedThrough)
+		i.Resume(r.CommittedThrough)
+	case sdk.Committed:
+		i.mu.Lock()
+		// Batches may be answered out of order: only the next one moves it.
+		if b.FirstSeq <= i.committed+1 {
+			i.committed = max(i.committed, b.LastSeq)
+		}
+		i.mu.Unlock()
+	}
+}
+
+// heed acts on errors that concern the instance rather than the batch.
+func (i *SinkInstance) heed(s *session, err *sdk.Error) {
+	switch err.Class {
+	case sdk.ClassNotConnected:
+		i.sup.reopen(s, err)
+	case sdk.ClassConfig:
+		i.sup.misconfigured(s, err)
+	}
+}
+
+// failed turns a failed call into what the caller must know and tells the
+// supervisor when the process is suspect.
+func (i *SinkInstance) failed(ctx context.Context, s *session, err error) (sdk.WriteResult, error) {
+	message := status.Convert(err).Message()
+	switch status.Code(err) {
+	case codes.Unavailable:
+		i.sup.suspect(s, "call failed: "+message)
+		return sdk.WriteResult{}, unknown("plugin_unavailable", message)
+	case codes.DeadlineExceeded:
+		if s.late.Add(1) >= lateCalls {
+			i.sup.suspect(s, "calls do not return")
+		}
+		return sdk.WriteResult{}, unknown("deadline_exceeded", "the plugin did not answer in time")
+	case codes.Canceled:
+		if ctx.Err() == nil {
+			i.sup.suspect(s, "call was cancelled by the plugin")
+		}
+		return sdk.WriteResult{}, unknown("cancelled", message)
+	case codes.ResourceExhausted:
+		return rejected(sdk.ClassPermanent, "message_too_large", message), nil
+	case codes.Unimplemented:
+		return rejected(sdk.ClassUnsupported, "unimplemented", message), nil
+	case codes.InvalidArgument:
+		i.sup.log.Error("a plugin refused a message of ours", zap.String("error", message))
+	}
+	return rejected(sdk.ClassInternal, "internal", s.scrub.clean(message)), nil
+}
+
+// breach counts an answer that is not believed; the outcome is unknown.
+func (i *SinkInstance) breach(b *breach) error {
+	i.sup.host.metrics.breaches.WithLabelValues(i.name, b.kind).Inc()
+	i.sup.breached(b)
+	return unknown("contract_breach", b.Error())
+}
+
+// unknown is the error of a call whose outcome nobody knows.
+func unknown(code, message string) error {
+	return sdk.Errorf(sdk.ClassTransient, code, "%s", message).From(sdk.SourcePlugin)
+}
+
+func rejected(class sdk.Class, code, message string) sdk.WriteResult {
+	return sdk.WriteResult{Outcome: sdk.Rejected, Err: &sdk.Error{Class: class, Code: code, Message: message, Source: sdk.SourcePlugin}}
+}

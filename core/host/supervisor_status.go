@@ -1,0 +1,142 @@
+package host
+
+import (
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+)
+
+// Status returns the instance's state of the moment.
+func (s *supervisor) Status() InstanceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot()
+}
+
+// snapshot copies the status. The lock is held.
+func (s *supervisor) snapshot() InstanceStatus {
+	out := s.status
+	if s.sink != nil {
+		out.CommittedThrough = s.sink.resumeAt()
+	}
+	return out
+}
+
+// enter puts the instance into a state, keeps err as the last error, and tells
+// everybody.
+func (s *supervisor) enter(state State, reason string, err error) {
+	s.update(func(st *InstanceStatus) {
+		if st.State != state {
+			st.State, st.Since = state, time.Now().UTC()
+		}
+		st.Reason, st.NextStart = reason, nil
+		if err != nil {
+			s.failedWith(st, err)
+		}
+	})
+	fields := []zap.Field{zap.String("state", string(state))}
+	if reason != "" {
+		fields = append(fields, zap.String("reason", reason))
+	}
+	switch {
+	case err != nil:
+		s.log.Warn("plugin "+string(state), append(fields, zap.String("error", oneLine(err)))...)
+	case state == StateReady, state == StateStopped:
+		s.log.Info("plugin "+string(state), fields...)
+	default:
+		s.log.Debug("plugin "+string(state), fields...)
+	}
+}
+
+// failedWith keeps an error, and the diagnostics it carries.
+func (s *supervisor) failedWith(st *InstanceStatus, err error) {
+	now := time.Now().UTC()
+	st.LastError, st.LastErrorAt = oneLine(err), &now
+	if f, ok := err.(*failure); ok {
+		st.Diagnostics = f.diagnostics
+		if f.exit != nil {
+			st.Exit = f.exit
+		}
+	}
+}
+
+// delayed is the state between an exit and the next start.
+func (s *supervisor) delayed(why *failure, delay time.Duration) {
+	s.update(func(st *InstanceStatus) {
+		next := time.Now().UTC().Add(delay)
+		st.State, st.Since, st.Reason, st.NextStart = StateBackoff, time.Now().UTC(), why.reason, &next
+		s.failedWith(st, why)
+	})
+}
+
+// counted notes that there was a process, and whether it was not the first.
+func (s *supervisor) counted() {
+	if s.processes++; s.processes == 1 {
+		return
+	}
+	s.update(func(st *InstanceStatus) { st.Restarts = s.processes - 1 })
+	s.host.metrics.restarts.WithLabelValues(s.name, s.because).Inc()
+}
+
+// running notes the process.
+func (s *supervisor) running(p *process) {
+	s.update(func(st *InstanceStatus) { st.PID = p.cmd.Process.Pid })
+}
+
+// exited notes how the process ended.
+func (s *supervisor) exited(p *process) {
+	s.update(func(st *InstanceStatus) {
+		exit := p.exit
+		st.PID, st.Exit = 0, &exit
+	})
+}
+
+// introduced notes what the plugin says it is.
+func (s *supervisor) introduced(info *pluginv1.InfoResponse) {
+	s.update(func(st *InstanceStatus) {
+		st.Plugin, st.Version, st.SDK = clip(info.GetName(), 100), clip(info.GetVersion(), 100), clip(info.GetSdk(), 100)
+	})
+}
+
+// diagnosed notes what the plugin has to say about a config it took.
+func (s *supervisor) diagnosed(items []Diagnostic) {
+	s.update(func(st *InstanceStatus) { st.Diagnostics = items })
+}
+
+// breached notes an answer that is not believed.
+func (s *supervisor) breached(b *breach) {
+	s.update(func(st *InstanceStatus) { s.failedWith(st, b) })
+	s.log.Error("plugin broke the contract", zap.String("breach", b.kind), zap.String("error", b.detail))
+}
+
+// update changes the status and tells those who listen.
+func (s *supervisor) update(change func(*InstanceStatus)) {
+	s.mu.Lock()
+	before := s.status.State
+	change(&s.status)
+	now := s.snapshot()
+	s.mu.Unlock()
+	if now.State == before {
+		return
+	}
+	s.host.metrics.enter(s.name, now.State)
+	s.host.mu.Lock()
+	listeners := s.host.onChange
+	s.host.mu.Unlock()
+	for _, fn := range listeners {
+		fn(now)
+	}
+}
+
+// raise makes v at least n.
+func raise(v *atomic.Uint64, n uint64) {
+	for {
+		old := v.Load()
+		if n <= old || v.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

@@ -1,0 +1,29 @@
+// Package plugins lists the plugins that come with the server. Each is a folder
+// that knows nothing but the SDK, and runs as a process of the server's own
+// executable: `guidon plugin exec <name>`. There is no second kind of plugin.
+package plugins
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/guidonhq/guidon/plugins/sink/file"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// bundled are the plugins by name; a name is the one its Plugin says.
+var bundled = map[string]func() sdk.Plugin{
+	"file": file.Plugin,
+}
+
+// Names returns the names of the bundled plugins, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(bundled)) }
+
+// Find returns the bundled plugin of that name, to be given to sdk.Serve.
+func Find(name string) (sdk.Plugin, bool) {
+	plugin, ok := bundled[name]
+	if !ok {
+		return sdk.Plugin{}, false
+	}
+	return plugin(), true
+}

@@ -1,0 +1,127 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stamp is the part of a rotated file's name that says when. It sorts by time.
+const stamp = "20060102T150405.000000000Z"
+
+// wholeLines returns the length of f up to and including its last line feed.
+func wholeLines(f io.ReaderAt, size int64) (int64, error) {
+	block := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		start := max(0, end-int64(len(block)))
+		part := block[:end-start]
+		if _, err := f.ReadAt(part, start); err != nil && !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("look for the last line: %w", err)
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return start + int64(at) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}
+
+// birth is when the file was begun: the time of its first event would be
+// better, but only the file system's is cheap. For an empty file it is now.
+func birth(f *os.File, info fs.FileInfo, now time.Time) time.Time {
+	if info.Size() == 0 {
+		return now
+	}
+	line := make([]byte, 64<<10)
+	n, _ := f.ReadAt(line, 0)
+	if at, ok := receivedAt(line[:n]); ok {
+		return at
+	}
+	return info.ModTime()
+}
+
+// receivedAt finds the time of receipt in the start of a line of ours.
+func receivedAt(line []byte) (time.Time, bool) {
+	_, rest, found := bytes.Cut(line, []byte(`"received_at":"`))
+	if !found {
+		return time.Time{}, false
+	}
+	text, _, found := bytes.Cut(rest, []byte(`"`))
+	if !found {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	return at, err == nil
+}
+
+// rotate renames the file to one with the time in its name.
+func (s *Sink) rotate() error {
+	dir, base := filepath.Split(s.cfg.Path)
+	ext := filepath.Ext(base)
+	stem := strings.TrimSuffix(base, ext)
+	to := filepath.Join(dir, stem+"-"+s.now().UTC().Format(stamp)+ext)
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("rotate: %s is there already", to)
+	}
+	if err := os.Rename(s.cfg.Path, to); err != nil {
+		return fmt.Errorf("rotate: %w", err)
+	}
+	return nil
+}
+
+// prune removes the oldest rotated files above the limit.
+func (s *Sink) prune() error {
+	if s.cfg.MaxFiles == 0 {
+		return nil
+	}
+	dir, base := filepath.Split(s.cfg.Path)
+	ext := filepath.Ext(base)
+	stem := strings.TrimSuffix(base, ext)
+	entries, err := os.ReadDir(filepath.Clean(dir + "."))
+	if err != nil {
+		return fmt.Errorf("list rotated files: %w", err)
+	}
+	var rotated []string
+	for _, e := range entries {
+		when, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), ext), stem+"-")
+		if _, err := time.Parse(stamp, when); ours && err == nil && strings.HasSuffix(e.Name(), ext) {
+			rotated = append(rotated, e.Name())
+		}
+	}
+	slices.Sort(rotated)
+	for len(rotated) > s.cfg.MaxFiles {
+		if err := os.Remove(filepath.Join(dir, rotated[0])); err != nil {
+			return fmt.Errorf("remove an old file: %w", err)
+		}
+		rotated = rotated[1:]
+	}
+	return nil
+}
+
+// lock takes the file for this process; the system gives it back at our end,
+// however that comes.
+func lock(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// syncDir makes a new name in the directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// isNotDir recognises a path that leads through a file, or names a directory.
+func isNotDir(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EROFS)
+}
