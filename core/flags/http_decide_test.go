@@ -1,0 +1,491 @@
+package flags_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/web/webtest"
+)
+
+// shelf is a Source that holds what a test puts there.
+type shelf struct {
+	stored flags.Stored
+	stamp  atomic.Int64
+	err    atomic.Pointer[error]
+}
+
+func (s *shelf) Definitions(context.Context, int64) (flags.Stored, error) {
+	if err := s.err.Load(); err != nil {
+		return flags.Stored{}, *err
+	}
+	return s.stored, nil
+}
+
+func (s *shelf) Stamps(context.Context) (map[int64]int64, error) {
+	if err := s.err.Load(); err != nil {
+		return nil, *err
+	}
+	return map[int64]int64{1: s.stamp.Load()}, nil
+}
+
+// town is what is stored about people, and how often it was asked.
+type town struct {
+	people, groups  map[string]string
+	lists           []int64
+	kept            map[string]string
+	err             error
+	asked, askedFor atomic.Int64
+	anonymous       atomic.Pointer[string]
+}
+
+func (w *town) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
+	w.asked.Add(1)
+	p, ok := w.people[distinctID]
+	return []byte(p), ok, w.err
+}
+
+func (w *town) GroupProperties(_ context.Context, _ int64, groupType, key string) ([]byte, bool, error) {
+	w.askedFor.Add(1)
+	p, ok := w.groups[groupType+":"+key]
+	return []byte(p), ok, w.err
+}
+
+func (w *town) StaticCohorts(context.Context, int64, string) ([]int64, error) { return w.lists, w.err }
+
+func (w *town) HashKeys(_ context.Context, _ int64, _, anonymous string, _ []string) (map[string]string, error) {
+	w.anonymous.Store(&anonymous)
+	return w.kept, w.err
+}
+
+func decider(tb testing.TB, s *shelf, l flags.Lookups) (*flags.Decider, *flags.Snapshots) {
+	tb.Helper()
+	cfg := flags.DefaultDecideConfig()
+	snapshots, err := flags.NewSnapshots(cfg, s, nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := snapshots.Poll(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	d, err := flags.NewDecider(cfg, snapshots, l, nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d, snapshots
+}
+
+func around(w *town) flags.Lookups { return flags.Lookups{People: w, Memberships: w, HashKeys: w} }
+
+func serve(tb testing.TB, s *shelf, l flags.Lookups) string {
+	tb.Helper()
+	d, _ := decider(tb, s, l)
+	return webtest.Serve(tb, webtest.OneOfEach(), flags.NewDecideHTTP(d, nil))
+}
+
+// shop is a project with one flag of each kind.
+func shop() *shelf {
+	inactive := def(8, "inactive", `{}`)
+	inactive.Active = false
+	return &shelf{stored: flags.Stored{
+		GroupTypes: map[string]int{"company": 0},
+		Flags: []flags.Definition{
+			def(1, "on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"a\":1}"}}`),
+			def(2, "off", `{"groups":[`+nobody+`]}`),
+			def(3, "blue", `{"groups":[{"properties":[],"variant":"blue"}],`+variants+`,"payloads":{"blue":"7"}}`),
+			def(4, "mail", `{"groups":[{"properties":[{"key":"email","type":"person","operator":"icontains","value":"@corp.test"}]}]}`),
+			def(5, "company", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","type":"group","value":"pro"}]}]}`),
+			inactive,
+		},
+	}}
+}
+
+func post(t testing.TB, url, contentType, body string, header ...string) (int, map[string]any, http.Header) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", contentType)
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	return send(t, req)
+}
+
+func send(t testing.TB, req *http.Request) (int, map[string]any, http.Header) {
+	t.Helper()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{}
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &out); err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+	}
+	return res.StatusCode, out, res.Header
+}
+
+func gz(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func TestDecideSpeaksEveryVersion(t *testing.T) {
+	t.Parallel()
+	base := serve(t, shop(), flags.Lookups{})
+	const ask = `{"api_key":"phc_test","distinct_id":"u","person_properties":{"email":"A@CORP.test"}}`
+	keys := []any{"on", "blue", "mail"}
+	onlyOn := map[string]any{"on": true, "blue": "blue", "mail": true}
+	all := map[string]any{"on": true, "off": false, "blue": "blue", "mail": true, "company": false}
+	for _, c := range []struct {
+		path  string
+		flags any
+	}{
+		{"/decide", keys}, {"/decide/?v=1", keys}, {"/decide?v=0", keys}, {"/decide?v=-3", keys}, {"/decide?v=2", onlyOn},
+		{"/decide?v=abc", onlyOn}, {"/decide?v=1.19.0", onlyOn}, {"/decide?v=3", all}, {"/decide/?v=1&v=3", all}, {"/flags/?v=1", all},
+		{"/flags?config=true", all}, {"/flags?v=x", all},
+	} {
+		status, got, _ := post(t, base+c.path, "application/json", ask)
+		if status != 200 || !reflect.DeepEqual(got["featureFlags"], c.flags) {
+			t.Errorf("%s: got %d %v", c.path, status, got["featureFlags"])
+		}
+		if got["errorComputingFlags"] != false || got["errorsWhileComputingFlags"] != false {
+			t.Errorf("%s: both error booleans must be there", c.path)
+		}
+	}
+	_, got, _ := post(t, base+"/decide/?v=3", "application/json", ask)
+	if !reflect.DeepEqual(got["featureFlagPayloads"], map[string]any{"on": `{"a":1}`, "blue": "7"}) {
+		t.Errorf("payloads: %v", got["featureFlagPayloads"])
+	}
+	for _, name := range []string{"config", "editorParams", "toolbarParams", "isAuthenticated", "supportedCompression", "sessionRecording", "siteApps", "requestId"} {
+		if _, ok := got[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, path := range []string{"/decide?v=4", "/decide?v=9", "/flags", "/flags/?v=2"} {
+		_, got, _ := post(t, base+path, "application/json", ask)
+		details, _ := got["flags"].(map[string]any)
+		if len(details) != 5 {
+			t.Fatalf("%s: %v", path, got)
+		}
+		want := map[string]any{
+			"key": "blue", "enabled": true, "variant": "blue",
+			"reason":   map[string]any{"code": "condition_match", "condition_index": 0.0, "description": "Matched condition set 1"},
+			"metadata": map[string]any{"id": 3.0, "version": 1.0, "description": nil, "payload": "7", "has_experiment": false},
+		}
+		if !reflect.DeepEqual(details["blue"], want) {
+			t.Errorf("%s: got %v", path, details["blue"])
+		}
+	}
+}
+
+func TestDecideRequests(t *testing.T) {
+	t.Parallel()
+	w := &town{people: map[string]string{"u": `{"email":"u@corp.test"}`, "23": `{"email":"n@corp.test"}`}, groups: map[string]string{"company:7": `{"plan":"pro"}`}}
+	base := serve(t, shop(), around(w))
+	body := `{"token":"phc_test","distinct_id":"u"}`
+	form := "data=" + url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(body)))
+	long := strings.Repeat("é", 300)
+	w.people[strings.Repeat("é", 200)] = `{"email":"long@corp.test"}`
+	for _, c := range []struct {
+		name, query, contentType, body string
+		header                         []string
+		status                         int
+		want                           map[string]any // of featureFlags, or of the error
+	}{
+		{name: "stored properties", body: body, want: map[string]any{"mail": true, "on": true, "company": false}},
+		{name: "override", body: `{"token":"phc_test","distinct_id":"u","person_properties":{"email":"u@other.test"}}`, want: map[string]any{"mail": false}},
+		{name: "override of somebody never seen", body: `{"token":"phc_test","distinct_id":"new","person_properties":{"email":"u@corp.test"}}`, want: map[string]any{"mail": true}},
+		{name: "a numeric distinct id is its text", body: `{"token":"phc_test","distinct_id":23}`, want: map[string]any{"mail": true}},
+		{name: "a long distinct id is cut to 200 characters", body: `{"token":"phc_test","distinct_id":"` + long + `"}`, want: map[string]any{"mail": true}},
+		{name: "$distinct_id", body: `{"$token":"phc_test","$distinct_id":"u"}`, want: map[string]any{"mail": true}},
+		{name: "a numeric group key and stored group properties", body: `{"token":"phc_test","distinct_id":"u","groups":{"company":7}}`, want: map[string]any{"company": true}},
+		{name: "group override", body: `{"token":"phc_test","distinct_id":"u","groups":{"company":"x"},"group_properties":{"company":{"plan":"pro"}}}`, want: map[string]any{"company": true}},
+		{name: "nulls are nothing", body: `{"token":"phc_test","distinct_id":"u","groups":null,"person_properties":null,"group_properties":null,"flag_keys_to_evaluate":null}`, want: map[string]any{"mail": true}},
+		{name: "only some flags", body: `{"token":"phc_test","distinct_id":"u","flag_keys_to_evaluate":["on","inactive","nope","on"]}`, want: map[string]any{"on": true, "mail": nil, "inactive": nil}},
+		{name: "no flags asked for", body: `{"token":"phc_test","distinct_id":"u","flag_keys_to_evaluate":[]}`, want: map[string]any{"on": nil}},
+		{name: "disabled, without distinct id", body: `{"token":"phc_test","disable_flags":true}`, want: map[string]any{"on": nil}},
+		{name: "form with base64", contentType: "application/x-www-form-urlencoded", body: form, want: map[string]any{"mail": true}},
+		{name: "gzip by header", contentType: "application/json", body: gz(body), header: []string{"Content-Encoding", "gzip"}, want: map[string]any{"mail": true}},
+		{name: "gzip by query", query: "&compression=gzip-js", contentType: "text/plain", body: gz(body), want: map[string]any{"mail": true}},
+		{name: "gzip by magic", contentType: "text/plain", body: gz(body), want: map[string]any{"mail": true}},
+		{name: "an array stands for its first element", body: "[" + body + "]", want: map[string]any{"mail": true}},
+		{name: "a personal key with a project", body: `{"token":"phx_test","project_id":1,"distinct_id":"u"}`, want: map[string]any{"mail": true}},
+		{name: "key in the query, nothing else", query: "&token=phc_test", status: 400, want: map[string]any{"code": "missing_distinct_id"}},
+		{name: "no distinct id", body: `{"token":"phc_test"}`, status: 400, want: map[string]any{"type": "validation_error", "code": "missing_distinct_id", "detail": "Decide requires a distinct_id."}},
+		{name: "null distinct id", body: `{"token":"phc_test","distinct_id":null}`, status: 400, want: map[string]any{"code": "missing_distinct_id"}},
+		{name: "empty distinct id", body: `{"token":"phc_test","distinct_id":""}`, status: 400, want: map[string]any{"code": "missing_distinct_id"}},
+		{name: "unknown key", body: `{"token":"phc_other","distinct_id":"u"}`, status: 401, want: map[string]any{"type": "authentication_error", "code": "invalid_api_key"}},
+		{name: "no key", body: `{"distinct_id":"u"}`, status: 401, want: map[string]any{"code": "invalid_api_key"}},
+		{name: "no body at all", status: 401, want: map[string]any{"code": "invalid_api_key"}},
+		{name: "a personal key without a project", body: `{"token":"phx_test","distinct_id":"u"}`, status: 400, want: map[string]any{"code": "invalid_project", "attr": "project_id"}},
+		{name: "an invalid personal key", body: `{"token":"phx_other","project_id":1,"distinct_id":"u"}`, status: 401, want: map[string]any{"code": "invalid_personal_api_key"}},
+		{name: "not JSON", body: `{`, status: 400, want: map[string]any{"type": "validation_error", "code": "malformed_data"}},
+		{name: "no object", body: `"undefined"`, status: 400, want: map[string]any{"code": "malformed_data"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.contentType == "" {
+				c.contentType = "application/json"
+			}
+			if c.status == 0 {
+				c.status = 200
+			}
+			for _, path := range []string{"/decide/?v=3", "/flags?v=1"} {
+				status, got, _ := post(t, base+path+c.query, c.contentType, c.body, c.header...)
+				part := got
+				if status == 200 {
+					part, _ = got["featureFlags"].(map[string]any)
+				}
+				if status != c.status {
+					t.Fatalf("%s: got %d %v", path, status, got)
+				}
+				for name, want := range c.want {
+					if part[name] != want {
+						t.Errorf("%s: %s: got %v, want %v", path, name, part[name], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestDecideAsksTheStoreOnlyWhenAFilterNeedsIt(t *testing.T) {
+	t.Parallel()
+	w := &town{people: map[string]string{"u": `{"email":"u@corp.test"}`}}
+	d, _ := decider(t, shop(), around(w))
+	ctx := context.Background()
+	for _, c := range []struct {
+		name          string
+		q             flags.Question
+		person, group int64
+	}{
+		{"a condition reads a stored property: once", flags.Question{DistinctID: "u"}, 1, 0},
+		{"every property is in the request: never", flags.Question{DistinctID: "u", PersonProperties: json.RawMessage(`{"email":null}`)}, 0, 0},
+		{"the flags asked for read none: never", flags.Question{DistinctID: "u", FlagKeys: []string{"on", "blue"}}, 0, 0},
+		{"the group once, too", flags.Question{DistinctID: "u", Groups: map[string]string{"company": "a"}}, 1, 1},
+	} {
+		w.asked.Store(0)
+		w.askedFor.Store(0)
+		d.Decide(ctx, 1, &c.q)
+		if w.asked.Load() != c.person || w.askedFor.Load() != c.group {
+			t.Errorf("%s: asked %d times for the person, %d for the group", c.name, w.asked.Load(), w.askedFor.Load())
+		}
+	}
+}
+
+func TestAStoreThatFailsLeavesOutOnlyWhatNeedsIt(t *testing.T) {
+	t.Parallel()
+	w := &town{err: errors.New("the disk is gone")}
+	base := serve(t, shop(), around(w))
+	for range 2 {
+		status, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
+		want := map[string]any{"on": true, "off": false, "blue": "blue", "company": false}
+		if status != 200 || !reflect.DeepEqual(got["featureFlags"], want) || got["errorComputingFlags"] != true || got["errorsWhileComputingFlags"] != true {
+			t.Errorf("got %d %v", status, got)
+		}
+	}
+	if w.asked.Load() != 1 {
+		t.Errorf("a store that has just failed was asked %d times", w.asked.Load())
+	}
+	_, got, _ := post(t, base+"/flags?v=2", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
+	if details := got["flags"].(map[string]any); details["mail"] != nil || len(details) != 4 {
+		t.Errorf("got %v", details)
+	}
+}
+
+func TestWhatIsNotAQuestion(t *testing.T) {
+	t.Parallel()
+	base := serve(t, shop(), flags.Lookups{})
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/decide?v=3", 200}, {"GET", "/decide", 200}, {"GET", "/flags", 200}, {"HEAD", "/flags", 200},
+		{"OPTIONS", "/decide/", 200}, {"OPTIONS", "/flags/?v=2", 204}, {"PUT", "/flags", 405}, {"DELETE", "/decide", 405},
+		{"GET", "/array/phc_other/config", 401}, {"GET", "/array/phc_other/config.js", 401},
+	} {
+		req, _ := http.NewRequest(c.method, base+c.path, nil)
+		req.Header.Set("Origin", "https://app.test")
+		status, got, header := send(t, req)
+		if status != c.status || header.Get("Access-Control-Allow-Origin") != "https://app.test" {
+			t.Errorf("%s %s: got %d %v %v", c.method, c.path, status, got, header)
+		}
+		if c.method == "GET" && c.status == 200 && (got["config"] == nil || got["flags"] == nil && got["featureFlags"] == nil) {
+			t.Errorf("%s %s: got %v", c.method, c.path, got)
+		}
+	}
+	req, _ := http.NewRequest("GET", base+"/array/phc_test/config", nil)
+	if _, got, _ := send(t, req); got["hasFeatureFlags"] != true || got["token"] != "phc_test" {
+		t.Errorf("config: %v", got)
+	}
+	res, err := http.Get(base + "/array/phc_test/config.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	script, _ := io.ReadAll(res.Body)
+	if !strings.HasPrefix(string(script), `(function(){window._POSTHOG_REMOTE_CONFIG=window._POSTHOG_REMOTE_CONFIG||{};window._POSTHOG_REMOTE_CONFIG["phc_test"]={config:{"token":"phc_test",`) ||
+		!strings.HasSuffix(string(script), `,siteApps:[]}})();`) {
+		t.Errorf("script: %s", script)
+	}
+}
+
+type exhausted struct{}
+
+func (exhausted) FlagsExhausted(int64) bool { return true }
+
+func TestOverQuotaThereAreNoFlags(t *testing.T) {
+	t.Parallel()
+	d, _ := decider(t, shop(), flags.Lookups{})
+	base := webtest.Serve(t, webtest.OneOfEach(), flags.NewDecideHTTP(d, exhausted{}))
+	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
+	if !reflect.DeepEqual(got["quotaLimited"], []any{"feature_flags"}) || len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != false {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestTheRequestIDIsTheCallers(t *testing.T) {
+	t.Parallel()
+	base := serve(t, shop(), flags.Lookups{})
+	const id = "7b0f6a2e-0000-4000-8000-000000000000"
+	ask := `{"token":"phc_test","distinct_id":"u"}`
+	if _, got, _ := post(t, base+"/flags?v=2", "application/json", ask, "X-Request-Id", id); got["requestId"] != id {
+		t.Errorf("got %v", got["requestId"])
+	}
+	_, got, header := post(t, base+"/flags?v=2", "application/json", ask)
+	if made := got["requestId"].(string); len(made) != 36 || strings.ReplaceAll(made, "-", "") != header.Get("X-Request-Id") {
+		t.Errorf("got %v, the log has %s", got["requestId"], header.Get("X-Request-Id"))
+	}
+}
+
+func TestContinuityKeepsTheIdBeforeLogin(t *testing.T) {
+	t.Parallel()
+	d := def(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
+	d.EnsureExperienceContinuity = true
+	w := &town{kept: map[string]string{"simple-flag": "distinct_id_1"}}
+	base := serve(t, &shelf{stored: flags.Stored{Flags: []flags.Definition{d}}}, around(w))
+	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"distinct_id_0","$anon_distinct_id":"a"}`)
+	if got["featureFlags"].(map[string]any)["simple-flag"] != true || *w.anonymous.Load() != "a" {
+		t.Errorf("got %v, kept %q", got, *w.anonymous.Load())
+	}
+	w.err = errors.New("gone")
+	_, got, _ = post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"distinct_id_0"}`)
+	if len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != true {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestRecordedRequestsOfRealClients(t *testing.T) {
+	t.Parallel()
+	keys := webtest.OneOfEach()
+	keys.Projects["phc_fake_project_key_for_tests_only"] = keys.Projects["phc_test"]
+	inactive := def(7, "rec-inactive", `{"groups":[`+everyone+`]}`)
+	inactive.Active = false
+	s := &shelf{stored: flags.Stored{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []flags.Definition{
+		def(1, "rec-on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"color\":\"blue\",\"n\":7}"}}`),
+		def(2, "rec-off", `{"groups":[`+nobody+`]}`),
+		def(3, "rec-half", `{"groups":[{"properties":[],"rollout_percentage":50}]}`),
+		def(4, "rec-multi", `{"groups":[`+everyone+`],"multivariate":{"variants":[{"key":"control","rollout_percentage":34},{"key":"red","rollout_percentage":33},{"key":"green","rollout_percentage":33}]},
+			"payloads":{"control":"\"c\"","red":"{\"hex\":\"#f00\"}","green":"[1,2,3]"}}`),
+		def(5, "rec-mail", `{"groups":[{"properties":[{"key":"email","value":"@example.test","operator":"icontains","type":"person"}],"rollout_percentage":100}]}`),
+		def(6, "rec-org", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":["enterprise"],"operator":"exact","type":"group","group_type_index":0}],"rollout_percentage":100}]}`),
+		inactive,
+	}}}
+	w := &town{people: map[string]string{"u-1": `{"email":"u1@example.test"}`, "browser-user-1": `{"email":"b1@example.test"}`}}
+	d, _ := decider(t, s, around(w))
+	base := webtest.Serve(t, keys, flags.NewDecideHTTP(d, nil))
+	file, err := os.Open("testdata/wire.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	n := 0
+	for ; lines.Scan(); n++ {
+		var r struct {
+			Client, Method, Path, Query, Answer string
+			Headers                             map[string]string
+			Body                                []byte `json:"body_b64"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		req, _ := http.NewRequest(r.Method, base+r.Path+"?"+r.Query, bytes.NewReader(r.Body))
+		for name, value := range r.Headers {
+			req.Header.Set(name, value)
+		}
+		if r.Method != "POST" {
+			if res, err := http.DefaultClient.Do(req); err != nil || res.StatusCode >= 300 || res.Body.Close() != nil {
+				t.Errorf("%s %s %s: %v %v", r.Client, r.Method, r.Path, res, err)
+			}
+			continue
+		}
+		status, got, _ := send(t, req)
+		var recorded map[string]any
+		if err := json.Unmarshal([]byte(r.Answer), &recorded); err != nil {
+			t.Fatal(err)
+		}
+		if status != 200 || got["errorsWhileComputingFlags"] != false {
+			t.Errorf("%s %s line %d: %d %v", r.Client, r.Path, n+1, status, got)
+		}
+		want := valuesIn(recorded) // of all flags, whichever were asked for
+		for key, value := range valuesIn(got) {
+			if value != want[key] {
+				t.Errorf("%s %s line %d: %s: got %s, want %s", r.Client, r.Path, n+1, key, value, want[key])
+			}
+		}
+	}
+	if n < 60 {
+		t.Errorf("only %d requests", n)
+	}
+}
+
+// valuesIn reads the values and payloads out of an answer of any shape.
+func valuesIn(answer map[string]any) map[string]string {
+	out := map[string]string{}
+	if values, ok := answer["featureFlags"].(map[string]any); ok {
+		payloads, _ := answer["featureFlagPayloads"].(map[string]any)
+		for key, value := range values {
+			out[key] = fmt.Sprint(value, payloads[key])
+		}
+	}
+	if details, ok := answer["flags"].(map[string]any); ok {
+		for key, d := range details {
+			d := d.(map[string]any)
+			value := d["enabled"]
+			if d["variant"] != nil {
+				value = d["variant"]
+			}
+			out[key] = fmt.Sprint(value, d["metadata"].(map[string]any)["payload"])
+		}
+	}
+	delete(out, "rec-inactive")
+	return out
+}

@@ -1,0 +1,275 @@
+package flags_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// pages is a Source whose content may change while it is read.
+type pages struct {
+	mu    sync.Mutex
+	flags map[int64]string // filters of the flag f by project
+	stamp int64
+	loads int
+	err   error
+}
+
+func (p *pages) put(project int64, filters string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stamp++
+	p.flags[project] = filters
+}
+
+func (p *pages) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+}
+
+func (p *pages) Definitions(_ context.Context, project int64) (flags.Stored, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loads++
+	return flags.Stored{Flags: []flags.Definition{def(1, "f", p.flags[project])}, Stamp: p.stamp}, p.err
+}
+
+func (p *pages) Stamps(context.Context) (map[int64]int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[int64]int64{}
+	for id := range p.flags {
+		out[id] = p.stamp
+	}
+	return out, p.err
+}
+
+func snapshots(t *testing.T, source flags.Source, every time.Duration) *flags.Snapshots {
+	t.Helper()
+	cfg := flags.DefaultDecideConfig()
+	cfg.PollInterval = every
+	s, err := flags.NewSnapshots(cfg, source, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func isOn(s *flags.Snapshots, project int64) bool {
+	for _, d := range s.Set(project).Evaluate(&flags.Question{DistinctID: "u"}, nil, now) {
+		return d.On
+	}
+	return false
+}
+
+func TestALocalWriteIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	p := &pages{flags: map[int64]string{}}
+	s := snapshots(t, p, time.Hour)
+	if isOn(s, 1) {
+		t.Error("a project nobody knows has no flags")
+	}
+	for i := range 4 {
+		p.put(1, []string{`{}`, `{"groups":[]}`}[i%2])
+		if err := s.Refresh(context.Background(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if isOn(s, 1) != (i%2 == 0) {
+			t.Errorf("write %d is not seen", i)
+		}
+	}
+}
+
+func TestAWriteOfAnotherProcessIsSeenByPolling(t *testing.T) {
+	t.Parallel()
+	p := &pages{flags: map[int64]string{1: `{"groups":[]}`}}
+	s := snapshots(t, p, 5*time.Millisecond)
+	ctx := context.Background()
+	if err := s.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	p.put(1, `{}`)
+	p.put(2, `{}`)
+	for deadline := time.Now().Add(3 * time.Second); !isOn(s, 1) || !isOn(s, 2); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the change was not seen")
+		}
+	}
+}
+
+func TestOnlyChangedProjectsAreLoadedAgain(t *testing.T) {
+	t.Parallel()
+	p := &pages{flags: map[int64]string{1: `{}`}}
+	p.stamp = 1
+	s := snapshots(t, p, time.Hour)
+	for range 3 {
+		if err := s.Poll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Refresh(context.Background(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Poll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if p.loads != 2 {
+		t.Errorf("loaded %d times, want once for the start and once for the write", p.loads)
+	}
+}
+
+func TestTheLastKnownGoodStaysWhenTheStoreFails(t *testing.T) {
+	t.Parallel()
+	p := &pages{flags: map[int64]string{1: `{}`}}
+	s := snapshots(t, p, time.Hour)
+	if err := s.Poll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	p.fail(errors.New("gone"))
+	if s.Poll(context.Background()) == nil || s.Refresh(context.Background(), 1) == nil {
+		t.Error("the failure is told")
+	}
+	if !isOn(s, 1) {
+		t.Error("the flag was lost")
+	}
+	if snapshots(t, p, time.Hour).Start(context.Background()) == nil {
+		t.Error("a start that cannot read anything fails")
+	}
+}
+
+func TestDecidingWhileFlagsChange(t *testing.T) {
+	t.Parallel()
+	p := &pages{flags: map[int64]string{1: `{}`}}
+	s := snapshots(t, p, time.Millisecond)
+	ctx := context.Background()
+	if err := s.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	d, err := flags.NewDecider(flags.DefaultDecideConfig(), s, around(&town{people: map[string]string{"u": `{"a":1}`}}), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 300 {
+				if got := d.Decide(ctx, 1, &flags.Question{DistinctID: "u"}); len(got) != 1 || got[0].Failed != flags.CauseNone {
+					t.Errorf("got %v", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		p.put(1, fmt.Sprintf(`{"groups":[{"properties":[{"key":"p%d","operator":"is_not_set"},{"key":"a","value":1}],"rollout_percentage":%d}]}`, i, i%100))
+		if err := s.Refresh(ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	if err := s.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// network is a Registry with one operator, answered by a Matchers that counts.
+type network struct {
+	calls, pairs int
+	silent       bool
+}
+
+func (n *network) Operator(id string) (match.ExternalOperator, bool) {
+	return match.ExternalOperator{
+		Missing: match.False,
+		Compile: func(value []byte) (match.Program, error) {
+			if string(value) == `"bad"` {
+				return "", errors.New("not a network")
+			}
+			return match.Program(value), nil
+		},
+	}, id == "cidr/contains"
+}
+
+func (n *network) MatchPairs(_ context.Context, pairs []flags.Pair, results []match.Result) {
+	n.calls++
+	n.pairs += len(pairs)
+	for i, p := range pairs {
+		if !n.silent {
+			v := string(p.Value.AppendTo(nil))
+			results[i] = match.Of(strings.HasPrefix(v, strings.TrimSuffix(string(p.Program), `"`)))
+		}
+	}
+}
+
+func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
+	t.Parallel()
+	within := func(network string) string {
+		return `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"` + network + `"},{"key":"plan","value":"pro"}]}]}`
+	}
+	s := &shelf{stored: flags.Stored{Flags: []flags.Definition{
+		def(1, "ten", within("10.")), def(2, "ten-again", within("10.")), def(3, "other", within("192.")), def(4, "bad", within("bad")),
+		def(5, "depends", depends("1", "true")), def(6, "plain", `{}`),
+		def(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),
+	}}}
+	ask := func(n *network, lookups flags.Lookups, properties string) map[string]any {
+		cfg := flags.DefaultDecideConfig()
+		snapshots, err := flags.NewSnapshots(cfg, s, n, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := snapshots.Poll(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		reg := prometheus.NewRegistry()
+		d, err := flags.NewDecider(cfg, snapshots, lookups, nil, reg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]any{}
+		q := person(properties)
+		q.DistinctID = "u"
+		for _, d := range d.Decide(context.Background(), 1, &q) {
+			if out[d.Key] = d.Value(); d.Failed != flags.CauseNone {
+				out[d.Key] = d.Failed.Code()
+			}
+		}
+		if n, err := reg.Gather(); err != nil || len(n) == 0 {
+			t.Errorf("metrics: %v %v", n, err)
+		}
+		return out
+	}
+	const out = "operator_unavailable"
+	n := &network{}
+	want(t, ask(n, flags.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
+		"ten": true, "ten-again": true, "other": false, "bad": out, "depends": true, "plain": true, "decided-without": false,
+	})
+	if n.calls != 1 || n.pairs != 2 {
+		t.Errorf("%d calls with %d pairs, want one with the two different pairs that matter", n.calls, n.pairs)
+	}
+	n = &network{silent: true}
+	want(t, ask(n, flags.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
+		"ten": out, "ten-again": out, "other": out, "bad": out, "depends": "missing_dependency", "plain": true, "decided-without": false,
+	})
+	if n.calls != 1 {
+		t.Errorf("a silent plugin was asked %d times", n.calls)
+	}
+	n = &network{}
+	want(t, ask(n, flags.Lookups{}, `{"plan":"pro"}`), map[string]any{
+		"ten": false, "ten-again": false, "other": false, "bad": out, "depends": false, "plain": true, "decided-without": false,
+	})
+}
