@@ -3,6 +3,7 @@ package journal
 import (
 	"database/sql"
 	"errors"
+	"maps"
 )
 
 // job is work for the writer that is not an append. check looks at the group's
@@ -65,18 +66,17 @@ func (g *group) remove(name string) {
 	g.changed[name] = nil
 }
 
-// each calls f with every cursor as this group will leave it.
-func (g *group) each(f func(name string, c cursor)) {
-	for name, c := range g.readers {
-		if _, ok := g.changed[name]; !ok {
-			f(name, c)
-		}
-	}
+// all are the cursors as this group will leave them.
+func (g *group) all() readers {
+	all := maps.Clone(g.readers)
 	for name, c := range g.changed {
-		if c != nil {
-			f(name, *c)
+		if c == nil {
+			delete(all, name)
+		} else {
+			all[name] = *c
 		}
 	}
+	return all
 }
 
 // pack lays the waiting appends into blocks, numbered from the end of what is
@@ -155,11 +155,11 @@ func (g *group) trimTo(cut uint64, l *link) (int64, error) {
 		return 0, err
 	}
 	g.extent = e
-	g.each(func(name string, c cursor) {
+	for name, c := range g.all() {
 		if done := max(c.position.Seq, before-1); done < e.first-1 {
 			c.dropped += int64(e.first - 1 - done)
 			g.set(name, c)
 		}
-	})
+	}
 	return int64(e.first - before), nil
 }

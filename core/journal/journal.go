@@ -96,7 +96,8 @@ type Journal interface {
 	// Read returns records with Seq > after in ascending order, at most
 	// maxRecords of them and about maxBytes of data, but always one when there
 	// is one, however large. It never waits: no record yet is an empty answer.
-	// The records belong to the caller.
+	// The records belong to the caller. An error with a *DamagedError in its
+	// chain names records that the disk has lost.
 	Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error)
 
 	// Wait returns nil when there may be a record with Seq > after, or an

@@ -37,7 +37,7 @@ func openLink(db *sql.DB) (*link, error) {
 		{&l.begin, "BEGIN IMMEDIATE"},
 		{&l.commit, "COMMIT"},
 		{&l.rollback, "ROLLBACK"},
-		{&l.insert, "INSERT INTO blocks (seq, n, at, pos, form, crc, data) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&l.insert, "INSERT INTO blocks (seq, n, at, pos, size, form, crc, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&l.remove, "DELETE FROM blocks WHERE seq <= ?1 AND seq + n - 1 <= ?1"},
 		{&l.oldest, "SELECT seq, at, pos FROM blocks ORDER BY seq LIMIT 1"},
 		{&l.head, "UPDATE head SET next_seq = ?, next_pos = ?"},
@@ -62,7 +62,7 @@ func exec(s *sql.Stmt, args ...any) error {
 
 func (l *link) insertBlock(b block) error {
 	form, data := l.packer.pack(b.data)
-	return exec(l.insert, int64(b.seq), b.n, b.at, b.pos, form, int64(checksum(data)), data)
+	return exec(l.insert, int64(b.seq), b.n, b.at, b.pos, b.payload(), form, int64(checksum(data)), data)
 }
 
 // freePages is the number of pages in the file that hold nothing.

@@ -2,8 +2,8 @@ package journal
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -124,6 +124,12 @@ func (j *store) openPools() (err error) {
 	return err
 }
 
+// extentSQL describes the oldest and the newest block.
+const extentSQL = `
+	SELECT o.seq, o.at, o.pos, n.seq + n.n - 1, n.at, n.pos + n.size
+	FROM blocks o, blocks n
+	WHERE o.seq = (SELECT min(seq) FROM blocks) AND n.seq = (SELECT max(seq) FROM blocks)`
+
 // load reads what the file says into the ledger.
 func (j *store) load() error {
 	var next, pos int64
@@ -132,19 +138,13 @@ func (j *store) load() error {
 		return err
 	}
 	e := extent{first: uint64(next), last: uint64(next) - 1, firstPos: pos, endPos: pos}
-	first := true
-	take := func(b block) bool {
-		if first {
-			e = extent{first: b.seq, last: b.seq - 1}
-			first = false
-		}
-		e = e.add(b)
-		return false
-	}
-	for _, from := range []int64{1, math.MaxInt64} { // the oldest block, the newest
-		if err := j.blocksAt(always, from, take); err != nil {
-			return err
-		}
+	var seq, last int64
+	err = j.reads.QueryRowContext(always, extentSQL).Scan(&seq, &e.firstAt, &e.firstPos, &last, &e.lastAt, &e.endPos)
+	switch {
+	case err == nil:
+		e.first, e.last = uint64(seq), uint64(last)
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
 	}
 	var free int64
 	if err := j.reads.QueryRowContext(always, "PRAGMA freelist_count").Scan(&free); err != nil {

@@ -13,6 +13,23 @@ const blocksFromSQL = `
 	WHERE seq >= coalesce((SELECT max(seq) FROM blocks WHERE seq <= ?1), 0)
 	ORDER BY seq`
 
+// DamagedError is in the chain of a Read's error when the next records are on
+// disk but no longer what was written: the disk has lost them. A reader may
+// report it and go on after Last.
+type DamagedError struct {
+	First, Last uint64
+
+	at, pos int64
+	cause   error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("records %d to %d are damaged: %v", e.First, e.Last, e.cause)
+}
+
+// Unwrap returns what is wrong with the data.
+func (e *DamagedError) Unwrap() error { return e.cause }
+
 // Read returns the records after a number; see Journal.
 func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error) {
 	if err := ctx.Err(); err != nil {
@@ -29,11 +46,20 @@ func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int
 	after = max(after, span.first-1) // memory may still have what was trimmed
 	p := picker{after: after, maxRecords: maxRecords, maxBytes: maxBytes}
 	if !j.tail.pick(&p) {
-		if err := j.blocksAt(ctx, int64(after+1), p.take); err != nil {
-			return nil, errUnreadable.Because(fmt.Errorf("read the journal after record %d: %w", after, err))
+		if err := j.blocksAt(ctx, int64(after+1), p.take); err != nil && p.count == 0 {
+			return nil, readFault(ctx, fmt.Errorf("read the journal after record %d: %w", after, err))
 		}
 	}
 	return p.records(), nil
+}
+
+// readFault is what a reader is told: that its context has ended, or that it
+// may come back later.
+func readFault(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errUnreadable.Because(err)
 }
 
 // enter keeps the files open until j.life.RUnlock.
@@ -83,7 +109,7 @@ func scanBlock(rows *sql.Rows) (block, error) {
 		err = b.check()
 	}
 	if err != nil {
-		return block{}, fmt.Errorf("block %d of %d records: %w", seq, b.n, err)
+		return block{}, &DamagedError{First: b.seq, Last: b.last(), at: b.at, pos: b.pos, cause: err}
 	}
 	return b, nil
 }

@@ -37,6 +37,7 @@ var schema = []string{
 		n    INTEGER NOT NULL,     -- records in this block
 		at   INTEGER NOT NULL,     -- Unix microseconds
 		pos  INTEGER NOT NULL,     -- bytes of record data before this block, ever
+		size INTEGER NOT NULL,     -- bytes of record data in this block
 		form INTEGER NOT NULL,     -- of data: 0 plain, 1 compressed with S2
 		crc  INTEGER NOT NULL,     -- CRC-32C of data as it is here
 		data BLOB    NOT NULL      -- n × uint32 end of record, then the records

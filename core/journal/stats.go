@@ -52,8 +52,13 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 	r.Lag = int64(span.last - after)
 	one := picker{after: after, maxRecords: 1}
 	if !j.tail.pick(&one) {
-		if err := j.blocksAt(ctx, int64(after+1), one.take); err != nil {
-			return r, errUnreadable.Because(err)
+		err := j.blocksAt(ctx, int64(after+1), one.take)
+		if d, ok := errors.AsType[*DamagedError](err); ok {
+			r.OldestAt, r.Bytes = time.UnixMicro(d.at), span.endPos-d.pos
+			return r, nil
+		}
+		if err != nil {
+			return r, readFault(ctx, err)
 		}
 	}
 	if len(one.picked) == 0 {

@@ -79,7 +79,7 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	}
 	err = j.submit(ctx, job{apply: func(g *group, l *link) error {
 		if !j.cfg.DropUnread {
-			cut = min(cut, g.done())
+			cut = min(cut, g.all().done())
 		}
 		if removed, err = g.trimTo(cut, l); err != nil {
 			return err
@@ -89,14 +89,6 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 		return err
 	}}, false)
 	return removed, more && removed > 0 && err == nil, err
-}
-
-// done is the newest record that every reader, as this group leaves them, has
-// done.
-func (g *group) done() uint64 {
-	all := readers{}
-	g.each(func(name string, c cursor) { all[name] = c })
-	return all.done()
 }
 
 func (j *store) oldestBlocks(ctx context.Context) ([]outline, error) {

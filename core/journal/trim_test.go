@@ -1,0 +1,213 @@
+package journal_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/journal"
+)
+
+// watch is a clock that a test sets: the wall clock and the one that only runs.
+type watch struct{ wall, run time.Duration }
+
+func (w *watch) hook() (int64, time.Duration) {
+	return (time.Duration(1_800_000_000)*time.Second + w.wall).Microseconds(), w.run
+}
+
+// pass lets both clocks run.
+func (w *watch) pass(d time.Duration) { w.wall += d; w.run += d }
+
+// jump sets the wall clock.
+func (w *watch) jump(d time.Duration) { w.wall += d }
+
+func fill(t testing.TB, j journal.Journal, n, size int) (last uint64) {
+	t.Helper()
+	for i := range n {
+		data := make([]byte, size)
+		copy(data, fmt.Sprint(i))
+		var err error
+		last, err = j.Append(context.Background(), data)
+		must(t, err)
+	}
+	return last
+}
+
+func stats(t testing.TB, j journal.Journal) journal.Stats {
+	t.Helper()
+	s, err := j.Stats(context.Background())
+	must(t, err)
+	return s
+}
+
+func trim(t testing.TB, j journal.Journal) int64 {
+	t.Helper()
+	n, err := j.Trim(context.Background())
+	must(t, err)
+	return n
+}
+
+func TestRetentionBySizeKeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.MaxBytes = 10_000
+	j := open(t, cfg, t.TempDir(), journal.Hooks{})
+	fill(t, j, 2000, 100)
+	if n := trim(t, j); n != 1900 {
+		t.Errorf("removed %d of 2000 records of 100 bytes, want 1900", n)
+	}
+	if s := stats(t, j); s.Bytes != 10_000 || s.First != 1901 || s.Last != 2000 {
+		t.Errorf("kept %d bytes from %d to %d", s.Bytes, s.First, s.Last)
+	}
+}
+
+func TestRetentionByAge(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		do   func(w *watch, j journal.Journal)
+		want int64
+	}{
+		{"nothing is old enough", func(w *watch, _ journal.Journal) { w.pass(59 * time.Minute) }, 0},
+		{"everything is too old", func(w *watch, _ journal.Journal) { w.pass(61 * time.Minute) }, 3},
+		{"a leap of the clock is not believed at once", func(w *watch, j journal.Journal) {
+			w.jump(24 * time.Hour)
+			w.pass(10 * time.Minute)
+		}, 0},
+		{"a leap that stays is a correction", func(w *watch, j journal.Journal) {
+			w.jump(24 * time.Hour)
+			trim(t, j)
+			w.pass(61 * time.Minute)
+		}, 3},
+		{"a leap that was undone never happened", func(w *watch, j journal.Journal) {
+			w.jump(24 * time.Hour)
+			trim(t, j)
+			w.jump(-24 * time.Hour)
+			w.pass(50 * time.Minute)
+		}, 0},
+		{"a clock that was set back keeps records longer", func(w *watch, j journal.Journal) {
+			w.jump(-24 * time.Hour)
+			trim(t, j)
+			w.pass(50 * time.Minute)
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := testConfig()
+			cfg.MaxAge = time.Hour
+			w := &watch{run: time.Second}
+			j := open(t, cfg, t.TempDir(), journal.Hooks{Clock: w.hook})
+			fill(t, j, 3, 10)
+			c.do(w, j)
+			if n := trim(t, j); n != c.want {
+				t.Errorf("removed %d records, want %d", n, c.want)
+			}
+		})
+	}
+}
+
+func TestTimeStandsStillWhenTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	w, dir := &watch{}, t.TempDir()
+	j := open(t, testConfig(), dir, journal.Hooks{Clock: w.hook})
+	fill(t, j, 1, 1)
+	w.jump(-time.Hour)
+	fill(t, j, 1, 1)
+	must(t, j.Close(context.Background()))
+	j = open(t, testConfig(), dir, journal.Hooks{Clock: w.hook})
+	fill(t, j, 1, 1)
+	w.jump(2 * time.Hour)
+	fill(t, j, 1, 1)
+	var at []time.Time
+	each(t, j, func(r journal.Record) { at = append(at, r.At) })
+	if !at[1].Equal(at[0]) || !at[2].Equal(at[0]) || at[3].Sub(at[0]) != time.Hour {
+		t.Errorf("records are stamped %v", at)
+	}
+}
+
+func TestDroppedRecordsAreCounted(t *testing.T) {
+	t.Parallel()
+	cfg, dir := testConfig(), t.TempDir()
+	cfg.MaxBytes, cfg.DropUnread = 1000, true
+	j := open(t, cfg, dir, journal.Hooks{})
+	ctx := context.Background()
+	for _, reader := range []string{"ahead", "behind"} {
+		_, err := j.Register(ctx, reader, journal.Begin)
+		must(t, err)
+	}
+	fill(t, j, 20, 100)
+	must(t, j.Commit(ctx, "ahead", journal.Position{Seq: 8, Count: 8}))
+	trim(t, j)
+	fill(t, j, 5, 100)
+	trim(t, j)
+	must(t, j.Close(ctx))
+	j = open(t, cfg, dir, journal.Hooks{})
+	s := stats(t, j)
+	if s.First != 16 || s.Readers[0].Dropped != 7 || s.Readers[1].Dropped != 15 {
+		t.Errorf("first %d; ahead lost %d, want 7; behind lost %d, want 15", s.First, s.Readers[0].Dropped, s.Readers[1].Dropped)
+	}
+	if lag := s.Readers[1].Lag; lag != 10 {
+		t.Errorf("behind lags %d records, want the 10 that are kept", lag)
+	}
+	p, err := j.Register(ctx, "behind", journal.Begin)
+	must(t, err)
+	records, err := j.Read(ctx, p.Seq, 100, 1<<20)
+	must(t, err)
+	if len(records) != 10 || records[0].Seq != 16 {
+		t.Errorf("read %d records, want the 10 from number 16 on", len(records))
+	}
+	must(t, j.Commit(ctx, "behind", journal.Position{Seq: 3, Count: 3})) // was read before it was dropped
+}
+
+// A reader that waits for records which were all dropped must not spin.
+func TestWaitIsNotWokenByWhatWasDropped(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.MaxBytes, cfg.DropUnread = 1, true
+	j := open(t, cfg, t.TempDir(), journal.Hooks{})
+	last := fill(t, j, 5, 100)
+	trim(t, j)
+	short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := j.Wait(short, last-3); err == nil {
+		t.Error("wait returned although no record is kept")
+	}
+}
+
+// A backlog makes the file large. When it is gone the disk gets the space
+// back, while appends go on.
+func TestFileShrinksAfterABacklog(t *testing.T) {
+	cfg, dir := testConfig(), t.TempDir()
+	cfg.MaxBytes = 4 << 20
+	j := open(t, cfg, dir, journal.Hooks{})
+	ctx := context.Background()
+	data := make([]byte, 1<<20)
+	_, _ = rand.Read(data)
+	for range 100 {
+		_, err := j.Append(ctx, data)
+		must(t, err)
+	}
+	trim(t, j)
+	size := func() int64 {
+		info, err := os.Stat(file(dir))
+		must(t, err)
+		return info.Size()
+	}
+	if size() < 80<<20 {
+		t.Fatalf("the file has %d bytes: this test needs a larger backlog", size())
+	}
+	eventually(t, "the file is small again", func() bool {
+		must(t, journal.Shrink(j))
+		_, err := j.Append(ctx, data)
+		must(t, err)
+		return size() < 64<<20
+	})
+	each(t, j, func(r journal.Record) {
+		if string(r.Data) != string(data) {
+			t.Fatalf("record %d has changed", r.Seq)
+		}
+	})
+}
