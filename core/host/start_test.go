@@ -3,6 +3,7 @@ package host_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,10 +51,13 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 			c.SHA256 = strings.Repeat("0", 64)
 			tt.change(&c)
 			r := start(t, config(c, instance("good", "probe", nil)))
-			st := r.becomes(t, tt.state)
-			if st.Reason != tt.reason || !strings.Contains(st.LastError, tt.says) {
-				t.Errorf("reason %q, error %q", st.Reason, st.LastError)
-			}
+			eventually(t, 10*time.Second, func() string {
+				st := r.Status()[0]
+				if st.State == tt.state && st.Reason == tt.reason && strings.Contains(st.LastError, tt.says) {
+					return ""
+				}
+				return fmt.Sprintf("state %s, reason %q, error %q", st.State, st.Reason, st.LastError)
+			})
 			if err := r.Sinks()[1].Ready(t.Context()); err != nil {
 				t.Error(err)
 			}
