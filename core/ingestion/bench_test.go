@@ -3,6 +3,7 @@ package ingestion_test
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/ingestion"
@@ -55,7 +56,7 @@ func BenchmarkDecode(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, ClientIP: "192.0.2.7", SentAt: env.SentAt, Items: env.Items}
+			rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, ClientIP: netip.MustParseAddr("192.0.2.7"), SentAt: env.SentAt, Items: env.Items}
 			dec := ingestion.NewDecoder(ingestion.DefaultLimits())
 			var out ingestion.Decoded
 			b.ReportAllocs()

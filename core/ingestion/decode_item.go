@@ -156,7 +156,7 @@ func plainText(raw []byte) string {
 	switch raw[0] {
 	case '"':
 		t := text{raw: raw[1 : len(raw)-1]}
-		if bytes.IndexByte(t.raw, '\\') < 0 && utf8.Valid(t.raw) {
+		if bytes.IndexByte(t.raw, '\\') < 0 && bytes.IndexByte(t.raw, 0) < 0 && utf8.Valid(t.raw) {
 			return string(t.raw)
 		}
 		return string(t.append(make([]byte, 0, len(t.raw))))

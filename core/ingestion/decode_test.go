@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,8 @@ func TestDecodeEvent(t *testing.T) {
 		{"half a surrogate pair becomes the text of its escape",
 			`{"event":"a","distinct_id":"u\ud83d","properties":{"a":"\ud83dx","b":"\ud83d\udcbb"}}`, "a", `u\ud83d`, `{"a":"\\ud83dx","b":"\ud83d\udcbb"}`, ""},
 		{"bytes that are not UTF-8 become U+FFFD", "{\"event\":\"a\",\"distinct_id\":\"u\xff\",\"properties\":{\"a\":\"\xffé\"}}", "a", "u\ufffd", "{\"a\":\"\ufffdé\"}", ""},
+		{"CESU-8 of old browsers becomes UTF-8", "{\"event\":\"a\",\"distinct_id\":\"\xed\xa0\xbd\xed\xb2\xbb\",\"properties\":{\"a\":\"\xed\xa0\xbd\xed\xb2\xbb\xed\xb2\xbb\"}}", "a", "💻", `{"a":"💻\\udcbb"}`, ""},
+		{"bare control characters are escaped", "{\"event\":\"a\",\"distinct_id\":\"u\x00\",\"properties\":{\"a\":\"\n\x00\"}}", "a", "u\ufffd", "{\"a\":\"\\u000a\ufffd\"}", ""},
 		{"an emoji stays", `{"event":"💻","distinct_id":"💻","properties":{"💻":"💻"}}`, "💻", "💻", `{"💻":"💻"}`, ""},
 		{"NaN and the infinities are read as null",
 			`{"event":"a","distinct_id":"u","properties":{"a":NaN,"b":[-Infinity,Infinity],"c":"NaN"}}`, "a", "u", `{"a":null,"b":[null,null],"c":"NaN"}`, ""},
@@ -173,7 +176,7 @@ func TestDecodeBatch(t *testing.T) {
 	})
 	t.Run("memory of the decoder is not shared between events", func(t *testing.T) {
 		rec := record(`[{"event":"a","distinct_id":"u","properties":{"n":1}},{"event":"b","distinct_id":"v","properties":{"n":2}}]`)
-		rec.ClientIP = "10.0.0.1"
+		rec.ClientIP = netip.MustParseAddr("10.0.0.1")
 		got := decode(rec)
 		first := string(got.Events[0].Properties)
 		_ = append(got.Events[0].Properties, "garbage"...)
@@ -198,7 +201,7 @@ func TestDecodeAddress(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			rec := record(`{"event":"a","distinct_id":"u","properties":` + c.props + `}`)
-			rec.ClientIP, rec.Anonymise = "192.0.2.7", c.anonymise
+			rec.ClientIP, rec.Anonymise = netip.MustParseAddr("192.0.2.7"), c.anonymise
 			if got := string(decode(rec).Events[0].Properties); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -255,7 +258,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("{\"event\":5,\"distinct_id\":{\"b\":[1]},\"properties\":{\n\"a\":\"\xff\",\"a\":2}}"), "", "x", byte(7))
 	f.Add([]byte(`[1,null,{"uuid":"x","$unset":["a"],"event":"$groupidentify","properties":{"distinct_id":-Infinity}}]`), "\xff", "", byte(2))
 	f.Fuzz(func(t *testing.T, items []byte, ip, sentAt string, flags byte) {
-		rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, ClientIP: ip, SentAt: sentAt, Items: items,
+		addr, _ := netip.ParseAddr(ip)
+		rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, ClientIP: addr.WithZone(""), SentAt: sentAt, Items: items,
 			Historical: flags&1 != 0, Anonymise: flags&2 != 0, Verbatim: flags&4 != 0}
 		parsed, err := ingestion.ParseRecord(rec.Append(nil))
 		if err != nil {

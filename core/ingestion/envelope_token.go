@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	errNotString   = fault.New(fault.Unauthenticated, "not_string", "Provided API key is not valid: not_string")
+	errNotString   = fault.New(fault.Unauthenticated, "invalid_api_key", "Provided API key is not valid: not_string")
 	errMixedTokens = fault.New(fault.Unauthenticated, "invalid_api_key", "Project API key invalid. All events of a request must carry the same key.")
 )
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -38,8 +39,9 @@ type Record struct {
 	// Verbatim marks items of the 2026 protocol, whose rules are stricter and
 	// whose items carry options.
 	Verbatim bool
-	// ClientIP is where the request came from; at most 255 bytes.
-	ClientIP string
+	// ClientIP is where the request came from, without a zone; the zero Addr
+	// when it is not known or not kept.
+	ClientIP netip.Addr
 	// SentAt is the client's clock when it sent the request, as the client
 	// wrote it; empty when it did not say. At most 255 bytes.
 	SentAt string
@@ -69,7 +71,9 @@ func (r *Record) Append(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ReceivedAt.UnixMicro()))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ProjectID))
 	dst = append(dst, r.RequestID[:]...)
-	for _, s := range [...]string{r.ClientIP, r.SentAt, r.DefaultName} {
+	ip := r.ClientIP.AsSlice()
+	dst = append(append(dst, byte(len(ip))), ip...)
+	for _, s := range [...]string{r.SentAt, r.DefaultName} {
 		s = s[:min(len(s), 255)]
 		dst = append(dst, byte(len(s)))
 		dst = append(dst, s...)
@@ -79,7 +83,7 @@ func (r *Record) Append(dst []byte) []byte {
 
 // Size is the number of bytes Append adds.
 func (r *Record) Size() int {
-	return recordHead + 3 + len(r.ClientIP) + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
+	return recordHead + 3 + r.ClientIP.BitLen()/8 + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
 }
 
 // ParseRecord reads what Append wrote. Items shares memory with data.
@@ -95,14 +99,26 @@ func ParseRecord(data []byte) (Record, error) {
 		ProjectID:  int64(binary.BigEndian.Uint64(data[10:])),
 	}
 	copy(r.RequestID[:], data[18:])
+	var ip, sentAt, name []byte
+	ok := true
 	rest := data[recordHead:]
-	for _, s := range [...]*string{&r.ClientIP, &r.SentAt, &r.DefaultName} {
-		if len(rest) == 0 || len(rest) < 1+int(rest[0]) {
+	for _, field := range [...]*[]byte{&ip, &sentAt, &name} {
+		if *field, rest, ok = cutField(rest); !ok {
 			return Record{}, fmt.Errorf("%w: it ends inside its head", ErrRecord)
 		}
-		n := 1 + int(rest[0])
-		*s, rest = string(rest[1:n]), rest[n:]
 	}
-	r.Items = rest
+	if r.ClientIP, ok = netip.AddrFromSlice(ip); !ok && len(ip) > 0 {
+		return Record{}, fmt.Errorf("%w: %d bytes are no address", ErrRecord, len(ip))
+	}
+	r.SentAt, r.DefaultName, r.Items = string(sentAt), string(name), rest
 	return r, nil
+}
+
+// cutField takes a field that starts with its length off data.
+func cutField(data []byte) (field, rest []byte, ok bool) {
+	if len(data) == 0 || len(data) < 1+int(data[0]) {
+		return nil, nil, false
+	}
+	n := 1 + int(data[0])
+	return data[1:n], data[n:], true
 }

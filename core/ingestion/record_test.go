@@ -3,6 +3,7 @@ package ingestion_test
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func TestRecordReadsBack(t *testing.T) {
 	want := ingestion.Record{
 		ReceivedAt: arrival.Add(123456 * time.Microsecond), ProjectID: 42, RequestID: [16]byte{9, 8, 7},
 		Historical: true, Anonymise: true, Verbatim: true,
-		ClientIP: "2001:db8::1", SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Items: []byte(`[{}]`),
+		ClientIP: netip.MustParseAddr("2001:db8::1"), SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Items: []byte(`[{}]`),
 	}
 	data := want.Append([]byte("x"))
 	if len(data)-1 != want.Size() {
@@ -28,12 +29,13 @@ func TestRecordReadsBack(t *testing.T) {
 }
 
 func TestRecordRefuses(t *testing.T) {
-	whole := (&ingestion.Record{ReceivedAt: arrival, ClientIP: "::1", Items: []byte("{}")}).Append(nil)
+	whole := (&ingestion.Record{ReceivedAt: arrival, ClientIP: netip.IPv6Loopback(), Items: []byte("{}")}).Append(nil)
 	cases := map[string][]byte{
-		"nothing":           nil,
-		"another version":   append([]byte{9}, whole[1:]...),
-		"a head cut short":  whole[:20],
-		"a field cut short": whole[:36],
+		"nothing":                  nil,
+		"another version":          append([]byte{9}, whole[1:]...),
+		"a head cut short":         whole[:20],
+		"a field cut short":        whole[:36],
+		"an address of five bytes": append(append(bytes.Clone(whole[:34]), 5, 1, 2, 3, 4, 5), whole[34:]...),
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestRecordRefuses(t *testing.T) {
 }
 
 func FuzzParseRecord(f *testing.F) {
-	f.Add((&ingestion.Record{ReceivedAt: arrival, ClientIP: "::1", SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
+	f.Add((&ingestion.Record{ReceivedAt: arrival, ClientIP: netip.IPv6Loopback(), SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
 	f.Add([]byte{1, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rec, err := ingestion.ParseRecord(data)

@@ -3,7 +3,6 @@ package ingestion
 import (
 	"bytes"
 	"encoding/json"
-	"net/netip"
 )
 
 // member is one name and value of an object, as they stand in the source.
@@ -17,9 +16,9 @@ type member struct {
 // record, unless the event brings its own: the client's address and its clock.
 func (d *Decoder) preface(rec *Record) {
 	d.address, d.clock = d.address[:0], d.clock[:0]
-	if ip, err := netip.ParseAddr(rec.ClientIP); err == nil && !rec.Anonymise {
+	if rec.ClientIP.IsValid() && !rec.Anonymise {
 		d.address = append(d.address, `"$ip":"`...)
-		d.address = append(ip.WithZone("").AppendTo(d.address), `",`...)
+		d.address = append(rec.ClientIP.AppendTo(d.address), `",`...)
 	}
 	if at, ok := parseTime(rec.SentAt); ok && at.Year() >= 0 && at.Year() <= 9999 {
 		d.clock = append(d.clock, `"$sent_at":"`...)

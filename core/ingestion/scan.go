@@ -13,7 +13,7 @@ const maxNesting = 1024
 // callers keep offsets into the text. It takes two liberties, and remembers
 // them in dirty: NaN, Infinity and -Infinity count as values, and strings
 // may hold what other readers cannot store (an escaped NUL, half a surrogate
-// pair, bytes that are not UTF-8). Line breaks between values make text dirty
+// pair, bytes that are not UTF-8, bare control characters). Line breaks between values make text dirty
 // too, for an event has to fit on a line. Dirty text has to pass through
 // appendClean before anybody else sees it.
 //
@@ -296,8 +296,8 @@ func (s *scanner) strSlow(start, i int) (t text) {
 			}
 			i += n
 		default: // a bare control character
-			s.fail()
-			return text{}
+			s.dirty = true
+			i++
 		}
 	}
 	s.fail()

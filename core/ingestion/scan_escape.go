@@ -1,6 +1,9 @@
 package ingestion
 
-import "unicode/utf8"
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
 
 // escape measures the escape sequence that data starts with: its length, 0
 // when it is none, and whether other readers can store what it stands for. A
@@ -76,31 +79,60 @@ func (t text) plainName(buf []byte) []byte {
 	return t.append(buf[:0])
 }
 
-// append appends what the string reads as, in clean UTF-8: an escaped NUL and
-// bytes that are not UTF-8 become U+FFFD, and half a surrogate pair becomes
-// the six characters of its escape.
+// append appends what the string reads as, in clean UTF-8: NUL and bytes that
+// are not UTF-8 become U+FFFD, the two halves in which old browsers send
+// characters beyond the first 65,536 (CESU-8) become that character, and half
+// a surrogate pair becomes the six characters of its escape.
 func (t text) append(dst []byte) []byte {
 	for i := 0; i < len(t.raw); {
+		n := 1
 		switch c := t.raw[i]; {
 		case c == '\\':
-			n, clean := escape(t.raw[i:])
+			var clean bool
+			n, clean = escape(t.raw[i:])
 			dst = appendUnescaped(dst, t.raw[i:i+n], clean)
-			i += n
+		case c == 0:
+			dst = utf8.AppendRune(dst, utf8.RuneError)
 		case c < utf8.RuneSelf:
 			dst = append(dst, c)
-			i++
 		default:
-			n := rune8(t.raw[i:])
-			if n == 0 {
-				dst = utf8.AppendRune(dst, utf8.RuneError)
-				n = 1
-			} else {
-				dst = append(dst, t.raw[i:i+n]...)
-			}
-			i += n
+			dst, n = appendWide(dst, t.raw[i:], "")
 		}
+		i += n
 	}
 	return dst
+}
+
+// appendWide appends the character beyond ASCII that data starts with, mended
+// when it is not UTF-8, and says how many bytes it took. before goes in front
+// of the escape that stands for half a surrogate pair.
+func appendWide(dst, data []byte, before string) ([]byte, int) {
+	if n := rune8(data); n > 0 {
+		return append(dst, data[:n]...), n
+	}
+	half := cesu(data)
+	switch {
+	case half == 0:
+		return utf8.AppendRune(dst, utf8.RuneError), 1
+	case half < 0xdc00 && cesu(data[3:]) >= 0xdc00:
+		return utf8.AppendRune(dst, utf16.DecodeRune(half, cesu(data[3:]))), 6
+	}
+	return appendUnit(append(dst, before...), half), 3
+}
+
+// cesu returns the half of a surrogate pair that the first three bytes of data
+// encode, or 0.
+func cesu(data []byte) rune {
+	if len(data) < 3 || data[0] != 0xed || data[1]&0xe0 != 0xa0 || data[2]&0xc0 != 0x80 {
+		return 0
+	}
+	return 0xd000 | rune(data[1]&0x3f)<<6 | rune(data[2]&0x3f)
+}
+
+// appendUnit appends the escape of a unit of UTF-16.
+func appendUnit(dst []byte, u rune) []byte {
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
 }
 
 func appendUnescaped(dst, seq []byte, clean bool) []byte {
@@ -124,7 +156,7 @@ func appendUnescaped(dst, seq []byte, clean bool) []byte {
 			return append(dst, seq...)
 		case len(seq) == 12:
 			low, _ := unit(seq[6:])
-			r = (r-0xd800)<<10 + (low - 0xdc00) + 0x10000
+			r = utf16.DecodeRune(r, low)
 		}
 		return utf8.AppendRune(dst, r)
 	default: // a quote, a backslash or a slash stands for itself
@@ -149,12 +181,11 @@ func appendClean(dst, raw []byte) []byte {
 			n, clean = escape(raw[i:])
 			dst = appendCleanEscape(dst, raw[i:i+n], clean)
 		case inside && c >= utf8.RuneSelf:
-			if n = rune8(raw[i:]); n == 0 {
-				dst = utf8.AppendRune(dst, utf8.RuneError)
-				n = 1
-			} else {
-				dst = append(dst, raw[i:i+n]...)
-			}
+			dst, n = appendWide(dst, raw[i:], `\`)
+		case inside && c == 0:
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		case inside && c < ' ':
+			dst = appendUnit(dst, rune(c))
 		case !inside && c == 'N':
 			dst, n = append(dst, "null"...), len("NaN")
 		case !inside && c == 'I':

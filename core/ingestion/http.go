@@ -1,0 +1,49 @@
+package ingestion
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Appender is the journal as the accept path needs it: Append returns when the
+// data is on disk, or fails with Unavailable.
+type Appender interface {
+	Append(ctx context.Context, data []byte) (seq uint64, err error)
+}
+
+// HTTP serves the paths on which events come in.
+type HTTP struct {
+	journal Appender
+	metrics *Metrics
+	log     *zap.Logger
+	gate    *web.Gate
+}
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the room's routes.
+func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
+	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion")}
+}
+
+// capturePaths are the names under which clients of all ages send events. They
+// are one and the same, but that an event sent to /engage/ needs no name.
+var capturePaths = [...]string{"/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"}
+
+// Routes registers the paths.
+func (h *HTTP) Routes(g *web.Gate) {
+	h.gate = g
+	for _, path := range capturePaths {
+		name := ""
+		if path == "/engage" {
+			name = "$identify"
+		}
+		handler := func(c *fiber.Ctx) error { return h.capture(c, name) }
+		g.Public(fiber.MethodPost, path, handler)
+		g.Public(fiber.MethodGet, path, handler)
+	}
+}

@@ -1,0 +1,127 @@
+package ingestion
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// keptBuffer is the largest buffer that goes back to the pool.
+const keptBuffer = 1 << 20
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+var accepted = []byte(`{"status":1}`)
+
+// capture takes the events of one request in. When it answers with success the
+// request is on disk; whatever goes wrong before that is an answer a client
+// either repeats (503) or has to be corrected for (4xx).
+func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
+	arrived := time.Now()
+	err := h.accept(c, arrived, defaultName)
+	if err != nil {
+		h.metrics.refused.WithLabelValues(codeOf(err)).Inc()
+		return err
+	}
+	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
+		return web.Empty(c, fiber.StatusNoContent)
+	}
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBodyRaw(accepted)
+	return nil
+}
+
+func codeOf(err error) string {
+	if f := fault.From(err); f != nil && f.Code != "" {
+		return f.Code
+	}
+	return "error"
+}
+
+// accept finds out whose events these are and appends them to the journal.
+func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) error {
+	limits := h.gate.Limits()
+	limits.Unchecked = true // ReadEnvelope checks, and Decode mends
+	p, err := web.Body(c, limits)
+	if err != nil {
+		return err
+	}
+	env, err := ReadEnvelope(p.JSON)
+	if err != nil {
+		return err
+	}
+	project, err := h.project(c, p, &env)
+	if err != nil || env.Count == 0 {
+		return err
+	}
+	rec := Record{
+		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
+		Anonymise: project.AnonymizeIPs, SentAt: env.SentAt, DefaultName: defaultName, Items: env.Items,
+	}
+	if !project.AnonymizeIPs {
+		rec.ClientIP = h.gate.IP(c).WithZone("")
+	}
+	if rec.SentAt == "" {
+		rec.SentAt = sentBeside(p)
+	}
+	return h.append(c, &rec, env.Count)
+}
+
+// sentBeside returns the client's clock as the query or the form has it, in
+// milliseconds since 1970. What lies before 2021 is not a clock: browsers put
+// all sorts of numbers there to get around caches.
+func sentBeside(p *web.Payload) string {
+	for _, s := range [...]string{p.Query("_"), p.Query("sent_at"), p.Form("_"), p.Form("sent_at")} {
+		if ms, err := strconv.ParseInt(s, 10, 64); err == nil && ms >= 1609459200000 && ms < 1e14 {
+			return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return ""
+}
+
+// project resolves the key in the body or beside it.
+func (h *HTTP) project(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Project, error) {
+	token := env.Token
+	if token == "" {
+		token = web.TokenBeside(c, p)
+	}
+	if token == "" {
+		return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key",
+			"API key not provided. Send the key of your project as api_key.")
+	}
+	id := web.ProjectID(p, nil)
+	if id == "" {
+		id = env.ProjectID
+	}
+	return h.gate.ProjectOf(c, token, id)
+}
+
+// append writes the record into the journal and waits until it is on disk.
+func (h *HTTP) append(c *fiber.Ctx, rec *Record, events int) error {
+	buf := buffers.Get().(*[]byte)
+	*buf = rec.Append((*buf)[:0])
+	_, err := h.journal.Append(c.UserContext(), *buf)
+	if cap(*buf) <= keptBuffer {
+		buffers.Put(buf)
+	}
+	if err != nil {
+		return err
+	}
+	h.metrics.accepted.Add(float64(events))
+	return nil
+}
+
+func newRequestID() (id [16]byte) {
+	hi, lo := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		id[i], id[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
+	}
+	return id
+}
