@@ -194,3 +194,6 @@ func FindConfig(environ []string) string {
 	}
 	return ""
 }
+
+// Keys lists every single-valued setting by its dotted name.
+func Keys() []string { return leaves("", reflect.TypeFor[Config]()) }

@@ -38,6 +38,8 @@ var mayImport = map[string][]string{
 	"sdk":            {"sdk/pb/..."},
 	"sdk/plugintest": {"sdk", "sdk/pb/..."},
 
+	"core/accounts":            {"core/web", "core/auth", "core/fault"},
+	"core/web/webtest":         {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest": {"core/journal", "core/fault"},
 	"plugins":                  {"plugins/...", "sdk"},
 }

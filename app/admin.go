@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// Admin is the accounts of a database that is opened for one verb of the
+// command line, beside a server or without one. A server that runs on the same
+// database notices what changed within a few seconds.
+type Admin struct {
+	*auth.Service
+	db *db.DB
+}
+
+// OpenAdmin opens the database named by cfg and brings it to the newest schema.
+func OpenAdmin(ctx context.Context, cfg Config) (*Admin, error) {
+	d, err := openDB(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := auth.New(cfg.Auth, d, zap.NewNop(), nil)
+	if err != nil {
+		_ = d.Close()
+		return nil, err
+	}
+	return &Admin{Service: s, db: d}, nil
+}
+
+// Close closes the database.
+func (a *Admin) Close() error { return a.db.Close() }
+
+// DefaultOrganization returns the only organization, or an error that asks for
+// a choice.
+func (a *Admin) DefaultOrganization(ctx context.Context) (string, error) {
+	all, err := a.Organizations(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(all) != 1 {
+		return "", fmt.Errorf("there are %d organizations: say which with --organization", len(all))
+	}
+	return all[0].ID, nil
+}
+
+// Migrate brings the database named by cfg to the newest schema and says so.
+func Migrate(ctx context.Context, cfg Config, out io.Writer) error {
+	d, err := openDB(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	current, known, err := d.Version(ctx)
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s is at schema %d, the newest this binary knows is %d\n", d, current, known)
+	}
+	return closing(d, err)
+}
+
+func openDB(ctx context.Context, cfg Config) (*db.DB, error) {
+	d, err := db.Open(ctx, cfg.Database, cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Migrate(ctx); err != nil {
+		return nil, closing(d, err)
+	}
+	return d, nil
+}
+
+func closing(c io.Closer, err error) error {
+	if closed := c.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// greet prints what a first run made, once, with lines that work as pasted.
+func greet(out io.Writer, url string, c *auth.Credentials) {
+	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(greeting)
+	_, _ = io.WriteString(out, text)
+}
+
+const greeting = `
+Guidon has set up an organization, project 1 and an administrator.
+These keys are shown only now; keep them.
+
+  project key   {project}   (public: for clients that capture and decide)
+  personal key  {personal}   (secret: for the management API)
+
+Capture an event, make a flag, ask who it is on for:
+
+  curl -X POST {url}/capture/ -H 'Content-Type: application/json' \
+    -d '{"api_key": "{project}", "event": "signed up", "distinct_id": "ada"}'
+
+  curl -X POST {url}/api/projects/1/feature_flags/ -H 'Authorization: Bearer {personal}' -H 'Content-Type: application/json' \
+    -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'
+
+  curl -X POST '{url}/decide?v=3' -H 'Content-Type: application/json' \
+    -d '{"api_key": "{project}", "distinct_id": "ada"}'
+
+`
+
+// NewProject makes a project with a key and returns its id and that key.
+func (a *Admin) NewProject(ctx context.Context, organization, name, timezone string) (int64, string, error) {
+	p, key, err := a.CreateProject(ctx, auth.NewProject{OrganizationID: organization, Name: name, Timezone: timezone})
+	return p.ID, key.Key, err
+}
+
+// NewUser makes a user and returns the id. level is member, admin or owner.
+func (a *Admin) NewUser(ctx context.Context, organization, email, name, level string) (int64, error) {
+	levels := map[string]int{"member": auth.LevelMember, "admin": auth.LevelAdmin, "owner": auth.LevelOwner}
+	u, err := a.CreateUser(ctx, auth.NewUser{Email: email, FirstName: name, OrganizationID: organization, Level: levels[level]})
+	return u.ID, err
+}
+
+// NewProjectKey makes a project key, or takes the given one, and returns it.
+func (a *Admin) NewProjectKey(ctx context.Context, project int64, label, key string) (string, error) {
+	k, err := a.CreateProjectKey(ctx, auth.NewProjectKey{ProjectID: project, Label: label, Key: key})
+	return k.Key, err
+}
+
+// NewPersonalKey makes a personal key and returns its secret, shown only now.
+func (a *Admin) NewPersonalKey(ctx context.Context, user int64, label string, scopes []string) (string, error) {
+	_, secret, err := a.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: user, Label: label, Scopes: scopes})
+	return secret, err
+}

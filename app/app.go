@@ -1,0 +1,167 @@
+// Package app puts the house together: one config for all rooms (config.go),
+// the list of rooms (app.go), and who answers whose question (ports.go). It
+// holds no behaviour of its own beyond starting in the right order, serving
+// until it is told to stop, and stopping in the reverse order: requests finish,
+// the worker finishes its batch, plugins drain, the journal and the database
+// close.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/dig"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// startTimeout and stopTimeout bound the two ends of the server's life.
+const (
+	startTimeout = time.Minute
+	stopTimeout  = 30 * time.Second
+)
+
+// Options is what the process knows and the config does not.
+type Options struct {
+	// Version is shown to people and told to plugins.
+	Version string
+	// Log receives everything the server has to say; nil makes one from the
+	// config.
+	Log *zap.Logger
+	// Out is where the keys of a first run are printed; nil prints nothing.
+	Out io.Writer
+	// Bundled returns the command line that runs a bundled plugin, or nil.
+	Bundled func(name string) []string
+	// BundledNames lists the names Bundled knows.
+	BundledNames []string
+}
+
+// Server is a running server.
+type Server struct {
+	// URL is where it listens, without a slash at the end.
+	URL string
+	// First is what a first run made; nil when the database held a project.
+	First *auth.Credentials
+	// DB is the open database.
+	DB *db.DB
+
+	app *fx.App
+	log *zap.Logger
+}
+
+// Start starts every room and returns when the server listens. What it started
+// is stopped again when it fails.
+func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
+	if opts.Log == nil {
+		opts.Log = NewLog(cfg.Log)
+	}
+	s := &Server{log: opts.Log}
+	var web *web.Server
+	s.app = fx.New(
+		rooms(cfg, opts), ports,
+		fx.Populate(&web, &s.DB),
+		fx.Invoke(func(lc fx.Lifecycle, a *auth.Service) {
+			lc.Append(fx.StartHook(func(ctx context.Context) (err error) { s.First, err = a.Bootstrap(ctx); return err }))
+		}),
+		fx.Invoke(serve),
+	)
+	if err := s.app.Err(); err != nil {
+		return nil, plain(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := s.app.Start(ctx); err != nil {
+		return nil, plain(err)
+	}
+	s.URL = "http://" + web.Address()
+	if s.First != nil && opts.Out != nil {
+		greet(opts.Out, s.URL, s.First)
+	}
+	return s, nil
+}
+
+// Stop stops every room, the last one started first, within half a minute.
+func (s *Server) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return plain(s.app.Stop(ctx))
+}
+
+// Serve starts the server and serves until ctx ends; then it stops.
+func Serve(ctx context.Context, cfg Config, opts Options) error {
+	begin := time.Now()
+	s, err := Start(ctx, cfg, opts)
+	if err != nil {
+		return err
+	}
+	s.log.Info("serving", zap.String("url", s.URL), zap.String("version", opts.Version), zap.Stringer("database", s.DB),
+		zap.Duration("started_in", time.Since(begin).Round(time.Millisecond)))
+	<-ctx.Done()
+	s.log.Info("stopping")
+	if err := s.Stop(); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+// rooms is the whole house.
+func rooms(cfg Config, opts Options) fx.Option {
+	return fx.Options(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Flags, cfg.Plugins,
+			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
+		fx.Provide(registry),
+		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
+			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Log: log, Metrics: reg}
+		}),
+		fx.Supply(web.About{Version: opts.Version}),
+		db.Module, auth.Module, journal.Module, web.Module,
+		persons.Module, events.Module, flags.Module, host.Module, fx.Provide(ingestion.NewHTTP, ingestion.NewMetrics),
+	)
+}
+
+func registry() prometheus.Registerer {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// routes is every room that serves paths.
+type routes struct {
+	fx.In
+
+	Rooms []web.Routes `group:"routes"`
+}
+
+// serve comes last: when the server listens, everybody behind it is there.
+func serve(lc fx.Lifecycle, s *web.Server, about web.About, r routes) {
+	s.Mount(r.Rooms...)
+	s.About(about)
+	lc.Append(fx.StartStopHook(s.Start, s.Stop))
+}
+
+// plain takes the wiring's own words out of an error: people need to know
+// what is wrong, not which constructor was told.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return dig.RootCause(err)
+}

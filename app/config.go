@@ -1,0 +1,74 @@
+package app
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Config is every setting of the server: each room's own, under one name.
+// A YAML file gives them, then GUIDON_* in the environment: see Load.
+type Config struct {
+	// DataDir holds everything embedded: the database, the journal, the
+	// sockets of plugins.
+	DataDir  string         `koanf:"data_dir"`
+	Log      LogConfig      `koanf:"log"`
+	HTTP     web.Config     `koanf:"http"`
+	Database db.Config      `koanf:"database"`
+	Auth     auth.Config    `koanf:"auth"`
+	Journal  journal.Config `koanf:"journal"`
+	Persons  persons.Config `koanf:"persons"`
+	Events   events.Config  `koanf:"events"`
+	Flags    flags.Config   `koanf:"flags"`
+	Plugins  host.Config    `koanf:"plugins"`
+}
+
+// DefaultYAML is the whole default config with a comment on every setting. It
+// loads as exactly DefaultConfig.
+//
+//go:embed default.yaml
+var DefaultYAML string
+
+// DefaultConfig is a server that needs nothing: everything embedded, under
+// ./data, no plugin.
+func DefaultConfig() Config {
+	return Config{
+		DataDir:  "./data",
+		Log:      LogConfig{Level: "info", Format: "auto"},
+		HTTP:     web.DefaultConfig(),
+		Database: db.DefaultConfig(),
+		Auth:     auth.DefaultConfig(),
+		Journal:  journal.DefaultConfig(),
+		Persons:  persons.DefaultConfig(),
+		Events:   events.DefaultConfig(),
+		Flags:    flags.DefaultConfig(),
+		Plugins:  host.DefaultConfig(),
+	}
+}
+
+// Validate says what is wrong, with the setting's name, or returns nil.
+func (c Config) Validate() error {
+	if c.DataDir == "" {
+		return fmt.Errorf("data_dir is empty: name the directory to keep everything in")
+	}
+	for _, room := range []struct {
+		name   string
+		config interface{ Validate() error }
+	}{
+		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal},
+		{"persons", c.Persons}, {"events", c.Events}, {"flags", c.Flags}, {"plugins", c.Plugins},
+	} {
+		if err := room.config.Validate(); err != nil {
+			return fmt.Errorf("config %s: %w", room.name, err)
+		}
+	}
+	return nil
+}

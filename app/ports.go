@@ -1,0 +1,46 @@
+package app
+
+import (
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// ports says who answers whose question. A room that needs something of
+// another declares a small interface; here, and only here, the two meet.
+var ports = fx.Provide(
+	// The gate asks accounts who is there.
+	func(a *auth.Service) web.Auth { return a },
+
+	// Flags ask: whose key and role is that, what is known of a person, which
+	// operators do plugins bring.
+	func(p *persons.Service) flags.GroupTypes { return p },
+	func(a *auth.Service) flags.Projects { return a },
+	func() match.Registry { return nil },
+	func() flags.Quota { return nil },
+	func(p *persons.Service) flags.Lookups { return flags.Lookups{People: p} },
+	func(r flags.Refresher, a *auth.Service, log *zap.Logger) flags.Dependencies {
+		return flags.Dependencies{Memory: r, Users: a, Roles: a, Log: log}
+	},
+
+	// Capture appends to the journal.
+	func(j journal.Journal) ingestion.Appender { return j },
+
+	// What is served.
+	route(func(h *flags.DecideHTTP) web.Routes { return h }),
+	route(func(h *flags.HTTP) web.Routes { return h }),
+	route(func(h *ingestion.HTTP) web.Routes { return h }),
+	route(func(h *events.HTTP) web.Routes { return h }),
+	route(func(h *host.Host) web.Routes { return &pluginsHTTP{host: h} }),
+)
+
+func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }

@@ -1,0 +1,58 @@
+package app_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// TestMain lets the test binary be its own bundled plugins, as guidon is.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == "plugin" && os.Args[2] == "exec" {
+		if plugin, ok := plugins.Find(os.Args[3]); ok {
+			sdk.Serve(plugin)
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// server is a whole Guidon in the process of the test, on a directory of its
+// own, with one file sink.
+type server struct {
+	*app.Server
+	ProjectKey, PersonalKey, Lines string
+}
+
+func serve(t *testing.T, change ...func(*app.Config)) *server {
+	t.Helper()
+	dir := t.TempDir()
+	s := &server{Lines: filepath.Join(dir, "events.ndjson")}
+	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+s.Lines+"}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.DataDir = filepath.Join(dir, "data")
+	cfg.HTTP.Address = "127.0.0.1:0"
+	for _, c := range change {
+		c(&cfg)
+	}
+	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(),
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
+	return s
+}
