@@ -58,7 +58,7 @@ func Migrate(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	current, known, err := d.Version(ctx)
 	if err == nil {
-		_, err = fmt.Fprintf(out, "%s is at schema %d, the newest this binary knows is %d\n", d, current, known)
+		_, err = fmt.Fprintf(out, "%s is at schema %d; the newest this binary knows is %d\n", d, current, known)
 	}
 	return closing(d, err)
 }

@@ -28,8 +28,8 @@ var ports = fx.Provide(
 	func() match.Registry { return nil },
 	func() flags.Quota { return nil },
 	func(p *persons.Service) flags.Lookups { return flags.Lookups{People: p} },
-	func(r flags.Refresher, a *auth.Service, log *zap.Logger) flags.Dependencies {
-		return flags.Dependencies{Memory: r, Users: a, Roles: a, Log: log}
+	func(r flags.Refresher, s flags.Source, a *auth.Service, log *zap.Logger) flags.Dependencies {
+		return flags.Dependencies{Memory: r, Source: s, Users: a, Roles: a, Log: log}
 	},
 
 	// Capture appends to the journal.
