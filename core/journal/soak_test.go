@@ -3,6 +3,7 @@ package journal_test
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"flag"
 	"slices"
 	"sync"
@@ -100,5 +101,44 @@ func followSlowly(ctx context.Context, t *testing.T, j journal.Journal, name str
 		}
 		_ = j.Wait(ctx, p.Seq)
 		time.Sleep(pause)
+	}
+}
+
+// Somebody looks into the file with a shell and goes for lunch: the write-ahead
+// log grows meanwhile, and is short again when they are back.
+func TestALongReadDoesNotStopTheJournal(t *testing.T) {
+	t.Parallel()
+	ctx, dir := context.Background(), t.TempDir()
+	cfg := testConfig()
+	cfg.MaxBytes = 1 << 20
+	j := open(t, cfg, dir, journal.Hooks{})
+	data := make([]byte, 1<<20)
+	_, _ = rand.Read(data)
+	add := func(megabytes int) {
+		for range megabytes {
+			_, err := j.Append(ctx, data)
+			must(t, err)
+			trim(t, j)
+		}
+	}
+	add(1)
+	db, err := sql.Open("sqlite", file(dir))
+	must(t, err)
+	defer func() { _ = db.Close() }()
+	tx, err := db.BeginTx(ctx, nil)
+	must(t, err)
+	var n int
+	must(t, tx.QueryRowContext(ctx, "SELECT count(*) FROM blocks").Scan(&n))
+	add(2 * journal.WALBytes >> 20)
+	grown := stats(t, j).FileBytes
+	must(t, tx.Rollback())
+	eventually(t, "the log begins anew", func() bool {
+		add(2)
+		before := stats(t, j).FileBytes
+		add(journal.WALBytes >> 20)
+		return stats(t, j).FileBytes == before
+	})
+	if grown < 2*journal.WALBytes {
+		t.Errorf("the log had only %d bytes: this test did not hold it", grown)
 	}
 }

@@ -33,6 +33,8 @@ type wal struct {
 	fresh int64 // of those, added since the last copy began; the writer's
 
 	copying atomic.Bool
+	behind  atomic.Int64 // bytes that the last copy had to leave
+	warned  atomic.Bool
 	kick    chan struct{} // holds one
 }
 
@@ -46,28 +48,28 @@ func (w *wal) wrote(size int64) {
 	w.fresh += n
 }
 
-// afterGroup does the writer's part.
+// afterGroup does the writer's part. A reader in the middle of a query keeps
+// the copy from going past what it looks at; as long as one does so for long,
+// the log grows and there is no use in trying to restart it.
 func (w *wal) afterGroup(by *writer) {
-	if w.fresh < copyBytes && w.grown < walBytes || w.copying.Load() {
-		return
-	}
-	if w.grown >= walBytes && w.fresh < copyBytes && by.link != nil {
-		w.grown, w.fresh = 0, 0
+	switch {
+	case w.copying.Load():
+	case w.fresh >= copyBytes:
+		w.fresh = 0
+		w.copying.Store(true)
+		w.kick <- struct{}{}
+	case w.grown >= walBytes && w.behind.Load() <= copyBytes && by.link != nil:
 		w.restart(by.link)
-		return
 	}
-	w.fresh = 0
-	w.copying.Store(true)
-	w.kick <- struct{}{}
 }
 
-// restart copies what is left and lets the log begin anew. Readers in the
-// middle of a query are waited for, briefly; when one stays longer the log
-// goes on growing and the next time tries again.
+// restart copies what is left and lets the log begin anew. A reader is waited
+// for, briefly.
 func (w *wal) restart(l *link) {
+	w.grown, w.fresh = 0, 0
 	_, err := l.conn.ExecContext(always, "PRAGMA busy_timeout = 20")
 	if err == nil {
-		err = w.fold(l.conn, "RESTART")
+		_, _, err = fold(l.conn, "RESTART")
 	}
 	if err == nil {
 		_, err = l.conn.ExecContext(always, "PRAGMA busy_timeout = 1000")
@@ -77,15 +79,12 @@ func (w *wal) restart(l *link) {
 	}
 }
 
-// fold runs one checkpoint.
-func (w *wal) fold(conn *sql.Conn, mode string) error {
-	var busy, frames, copied int64
-	err := conn.QueryRowContext(always, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &copied)
-	if err == nil && frames*pageBytes > 8*walBytes {
-		w.log.Warn("the write-ahead log grows because a reader stays in it",
-			zap.Int64("bytes", frames*pageBytes), zap.Int64("frames_copied", copied))
-	}
-	return err
+// fold runs one checkpoint. It returns how long the log is, and how much of it
+// is in the main file.
+func fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
+	var busy int64
+	err = conn.QueryRowContext(always, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
+	return length * pageBytes, copied * pageBytes, err
 }
 
 // run copies in the background until ctx ends.
@@ -112,8 +111,13 @@ func (w *wal) copy(db *sql.DB) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := w.fold(conn, "PASSIVE"); err != nil {
+	length, copied, err := fold(conn, "PASSIVE")
+	if err != nil {
 		return err
+	}
+	w.behind.Store(length - copied)
+	if stuck := length-copied > 4*walBytes; w.warned.Swap(stuck) != stuck && stuck {
+		w.log.Warn("the write-ahead log grows because a reader stays in it", zap.Int64("bytes", length))
 	}
 	return w.file.Sync()
 }

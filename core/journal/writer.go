@@ -1,5 +1,7 @@
 package journal
 
+import "runtime"
+
 // spaceEvery is how much is written between two looks at the free space.
 const spaceEvery = 1 << 20
 
@@ -20,6 +22,9 @@ func (w *writer) run() {
 		w.requests = w.j.queue.take(w.requests[:0], w.j.cfg.MaxGroupRecords, w.j.cfg.MaxGroupBytes)
 		w.serve()
 		w.j.wal.afterGroup(w)
+		if len(w.requests) > 1 {
+			runtime.Gosched() // those just answered may come back at once: let them share the next fsync
+		}
 	}
 	if w.link != nil {
 		w.link.close()
