@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -20,6 +21,25 @@ import (
 // secretText is a string that came from a reference. It may fill a field of
 // any scalar type, and it is never quoted in a diagnostic.
 type secretText string
+
+// DecodeConfig fills the struct that config points to from JSON exactly as Serve
+// does it for a server, for tests of a plugin. It is strict: an unknown key, a
+// value of another type, one out of bounds and a missing required field are
+// errors, joined, each a ConfigError with the pointer of its place. Fields that
+// the text does not name keep their value.
+func DecodeConfig(text []byte, config any) error {
+	var problems []error
+	for _, d := range decodeConfig(&pluginv1.Config{ConfigJson: text}, config) {
+		message := d.GetSummary()
+		if d.GetDetail() != "" {
+			message += " (" + d.GetDetail() + ")"
+		}
+		problems = append(problems, &Error{
+			Class: ClassConfig, Code: "config", Pointer: d.GetPointer(), Source: SourcePlugin, Message: d.GetPointer() + ": " + message,
+		})
+	}
+	return errors.Join(problems...)
+}
 
 // decodeConfig fills the struct that into points to with an operator's config.
 // It is strict: a key the struct does not have, a value of another type and a
