@@ -104,7 +104,7 @@ func plainDigits(token string) bool {
 // appendNumber appends the text of a number that was written with a fraction
 // or an exponent: the shortest digits that read back the same, and ".0" after
 // a whole one. Only exponents are printed where a browser prints them.
-func appendNumber(dst []byte, n float64, token string) []byte {
+func appendNumber(dst []byte, n float64, integer bool) []byte {
 	size := math.Abs(n)
 	switch {
 	case n == 0:
@@ -114,7 +114,7 @@ func appendNumber(dst []byte, n float64, token string) []byte {
 	default:
 		dst = strconv.AppendFloat(dst, n, 'f', -1, 64)
 	}
-	if n == math.Trunc(n) && token != "-0" {
+	if n == math.Trunc(n) && !integer {
 		dst = append(dst, ".0"...)
 	}
 	return dst

@@ -83,7 +83,8 @@ func numberFromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 	if err != nil || n != n {
 		return Value{kind: Null, text: "null"}, arena[:start]
 	}
-	arena = appendNumber(arena[:start], n, token)
+	integer := token == "-0" // the only one that is not plain
+	arena = appendNumber(arena[:start], n, integer)
 	return Value{kind: Number, numeric: isNumber, num: n, text: view(arena[start:])}, arena
 }
 
