@@ -40,6 +40,9 @@ func passed(yes bool) string {
 	return "decided"
 }
 
+// number is a pointer to a copy, made only where a trace is written.
+func number(n float64) *float64 { return &n }
+
 func (t *tracer) gate(g Gate) { t.now.Gates = append(t.now.Gates, g) }
 
 // finish writes what came out of a flag.
@@ -202,12 +205,12 @@ func (t *tracer) rollout(id string, hash float64, s share) {
 	if t == nil || t.set == nil {
 		return
 	}
-	t.set.Identifier, t.set.Hash, t.set.Threshold = clone(id), &hash, &s.limit
+	t.set.Identifier, t.set.Hash, t.set.Threshold = clone(id), number(hash), number(s.limit)
 }
 
 func (t *tracer) variant(f *flag, hash float64) {
 	if t != nil {
-		t.now.Variant = f.explainedVariant(&hash)
+		t.now.Variant = f.explainedVariant(number(hash))
 	}
 }
 
@@ -248,9 +251,9 @@ func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
 	if t == nil {
 		return
 	}
-	g := Gate{Name: "holdout", Result: passed(!held), Identifier: clone(id), Threshold: &h.share.limit}
+	g := Gate{Name: "holdout", Result: passed(!held), Identifier: clone(id), Threshold: number(h.share.limit)}
 	if !h.share.everyone {
-		g.Hash = &hash
+		g.Hash = number(hash)
 	}
 	t.gate(g)
 }

@@ -1,0 +1,48 @@
+package flags_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/flags"
+)
+
+// FuzzFilters stores any text as the filters of a flag and of a cohort and
+// asks for the flag in all ways: nothing panics, the explanation agrees with
+// the answer, and the flag beside it is not touched.
+func FuzzFilters(f *testing.F) {
+	for _, filters := range []string{
+		`{}`, `[]`, `{"groups":[` + everyone + `,` + pro + `],` + variants + `}`, depends("2", "true"), inCohort("1", "not_in"),
+		`{"groups":[{"properties":[{"key":"a","operator":"regex","value":"(a+)+$"},{"key":"b","operator":"is_date_before","value":"-1m"}],"rollout_percentage":33.3}]}`,
+		`{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"$group_key","operator":"between","value":["1",2]}],"aggregation_group_type_index":null}]}`,
+		`{"type":"OR","values":[{"type":"AND","values":[{"key":"id","type":"cohort","value":1,"negation":true}]}]}`,
+		`{"super_groups":[{"properties":[{"key":"x"}]}],"feature_enrollment":true,"holdout":{"id":1,"exclusion_percentage":1e400},"early_exit":true,"payloads":{"true":"\u0000"}}`,
+		`{"groups":[{"rollout_percentage":-0.0,"variant":"\ud800"}]}`, `{"groups":[{"properties":[{"key":"a","operator":"semver_caret","value":"99999999999999999999.1"}]}]}`,
+	} {
+		f.Add(filters, `{"a":"x","b":[1,{"c":null}],"plan":"pro"}`, "u")
+	}
+	f.Fuzz(func(t *testing.T, filters, properties, id string) {
+		parsed, err := flags.ParseFilters([]byte(filters))
+		if err != nil && len(parsed.Groups) > 0 {
+			t.Error("an error comes with nothing else")
+		}
+		set := flags.Compile([]flags.Definition{def(1, "f", filters), def(2, "g", depends("1", "true")), def(3, "h", inCohort("1", "in")), def(4, "plain", `{}`)},
+			[]flags.CohortDefinition{{ID: 1, Filters: json.RawMessage(filters)}}, map[string]int{"company": 0}, flags.CompileOptions{})
+		q := &flags.Question{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
+		known := &flags.Facts{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
+		decided := set.Evaluate(q, known, now)
+		explained := set.Explain(q, known, now)
+		for i, d := range decided {
+			e := explained[i]
+			if e.Computed != (d.Failed == flags.CauseNone) || e.Computed && e.Value != d.Value() {
+				t.Errorf("%s: decided %+v, explained %+v", d.Key, d, e)
+			}
+		}
+		if _, err := json.Marshal(explained); err != nil {
+			t.Errorf("explanation: %v", err)
+		}
+		if last := decided[3]; !last.On || last.Failed != flags.CauseNone {
+			t.Errorf("the flag beside it: %+v", last)
+		}
+	})
+}
