@@ -15,15 +15,17 @@ import (
 // and the documents for local evaluation.
 type HTTP struct {
 	service *Service
+	decider *Decider
 	local   *localDocuments
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes over service. The documents for local evaluation
-// are made from source and kept for as long as snapshots does not change.
-func NewHTTP(service *Service, snapshots *Snapshots, source Source) *HTTP {
-	return &HTTP{service: service, local: newLocalDocuments(snapshots, source)}
+// NewHTTP returns the routes over service; decider answers what flags come to
+// for somebody. The documents for local evaluation are made from the source of
+// the service and kept for as long as the decider's snapshots stay the same.
+func NewHTTP(service *Service, decider *Decider) *HTTP {
+	return &HTTP{service: service, decider: decider, local: newLocalDocuments(decider.snapshots, service.deps.Source)}
 }
 
 // Scopes of personal keys.
@@ -47,6 +49,9 @@ func (h *HTTP) Routes(g *web.Gate) {
 	g.Manage("POST", flagsPath+"/:id/rollback", scopeWrite, h.rollback)
 	h.localRoutes(g)
 	h.accessRoutes(g)
+	h.decidedRoutes(g)
+	h.dashboardRoutes(g)
+	h.cohortRoutes(g)
 }
 
 func (h *HTTP) list(c *web.Call) error {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ type house struct {
 	snapshots *flags.Snapshots
 	service   *flags.Service
 	people    *people
+	crowd     crowd
+	calls     calls
 	db        *db.DB
 }
 
@@ -67,14 +70,14 @@ func (p *people) RolesByID(_ context.Context, _ string, ids []string) (map[strin
 	return out, nil
 }
 
-// around is the group types and the projects.
-type around struct{}
+// place is the group types and the projects.
+type place struct{}
 
-func (around) GroupTypes(context.Context, int64) (map[string]int, error) {
+func (place) GroupTypes(context.Context, int64) (map[string]int, error) {
 	return map[string]int{"company": 0, "project": 1}, nil
 }
 
-func (around) Project(_ context.Context, id int64) (auth.Project, error) {
+func (place) Project(_ context.Context, id int64) (auth.Project, error) {
 	return auth.Project{ID: id, Timezone: "UTC"}, nil
 }
 
@@ -100,19 +103,22 @@ func newHouse(t *testing.T, d *db.DB) *house {
 		roles:  map[string]auth.Role{},
 	}}
 	h.store = flags.NewStore(d)
-	source := flags.NewDefinitions(h.store, around{}, around{})
+	source := flags.NewDefinitions(h.store, place{}, place{})
 	var err error
 	if h.snapshots, err = flags.NewSnapshots(flags.DefaultDecideConfig(), source, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	h.service, err = flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
-		Memory: h.snapshots, Users: h.people, Roles: h.people, Now: h.clock,
+		Memory: h.snapshots, Users: h.people, Roles: h.people, Source: source, Population: &h.crowd, Usage: &h.calls, Now: h.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := webtest.Config()
-	h.url = "http://" + webtest.Start(t, cfg, keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, h.snapshots, source))).Address()
+	decider, err := flags.NewDecider(flags.DefaultDecideConfig(), h.snapshots, flags.Lookups{Memberships: h.store, HashKeys: h.store}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider))).Address()
 	return h
 }
 
@@ -273,4 +279,73 @@ type page[T any] struct {
 	Next     *string `json:"next"`
 	Previous *string `json:"previous"`
 	Results  []T     `json:"results"`
+}
+
+const cohorts = "/api/projects/1/cohorts/"
+
+// cohort is the answer read as a cohort.
+type cohort struct {
+	ID       int64           `json:"id"`
+	Name     string          `json:"name"`
+	Filters  json.RawMessage `json:"filters"`
+	Count    *int64          `json:"count"`
+	IsStatic bool            `json:"is_static"`
+	Deleted  bool            `json:"deleted"`
+	Version  int64           `json:"version"`
+}
+
+func (h *house) cohort(body string) cohort {
+	h.t.Helper()
+	var c cohort
+	h.do("POST", cohorts, body).want(http.StatusCreated).into(&c)
+	return c
+}
+
+// crowd is everybody who is stored.
+type crowd struct {
+	persons []flags.Subject
+	groups  map[int][]flags.Subject
+	slow    time.Duration // for each page of two
+}
+
+func (c *crowd) walk(list []flags.Subject, fn func(page []flags.Subject) error) error {
+	for page := range slices.Chunk(list, 2) {
+		time.Sleep(c.slow)
+		if err := fn(page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *crowd) Persons(_ context.Context, _ int64, fn func(page []flags.Subject) error) error {
+	return c.walk(c.persons, fn)
+}
+
+func (c *crowd) Groups(_ context.Context, _ int64, index int, fn func(page []flags.Subject) error) error {
+	return c.walk(c.groups[index], fn)
+}
+
+func (c *crowd) Count(_ context.Context, _ int64, index *int) (int64, error) {
+	if index != nil {
+		return int64(len(c.groups[*index])), nil
+	}
+	return int64(len(c.persons)), nil
+}
+
+// calls are stored events; it remembers what was asked.
+type calls struct {
+	mu    sync.Mutex
+	asked []flags.UsageQuery
+	say   func(q flags.UsageQuery) []flags.Count
+}
+
+func (c *calls) Counts(_ context.Context, q flags.UsageQuery) ([]flags.Count, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, q)
+	if c.say == nil {
+		return nil, nil
+	}
+	return c.say(q), nil
 }

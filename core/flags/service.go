@@ -38,12 +38,17 @@ type Service struct {
 
 // Dependencies is whom the service asks.
 type Dependencies struct {
-	Memory    Refresher
-	Users     Users
-	Roles     Roles
-	Operators match.Registry   // nil: no plugin has operators
-	Now       func() time.Time // nil: time.Now
-	Log       *zap.Logger      // nil: silent
+	Memory Refresher
+	Users  Users
+	Roles  Roles
+	Source Source
+	// The rest may be nil: then there is nobody to count, there are no events
+	// and no operators of plugins, it is now, and the log is silent.
+	Population Population
+	Usage      Usage
+	Operators  match.Registry
+	Now        func() time.Time
+	Log        *zap.Logger
 }
 
 // NewService returns the service over store.
@@ -51,12 +56,12 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if deps.Memory == nil || deps.Users == nil || deps.Roles == nil {
-		return nil, fmt.Errorf("flags: service needs memory, users and roles")
+	if deps.Memory == nil || deps.Users == nil || deps.Roles == nil || deps.Source == nil {
+		return nil, fmt.Errorf("flags: service needs memory, users, roles and a source")
 	}
-	s := &Service{store: store, deps: deps, cfg: cfg, log: deps.Log, now: deps.Now}
-	if s.log == nil {
-		s.log = zap.NewNop()
+	s := &Service{store: store, deps: deps, cfg: cfg, log: zap.NewNop(), now: deps.Now}
+	if deps.Log != nil {
+		s.log = deps.Log.Named("flags")
 	}
 	if s.now == nil {
 		s.now = time.Now

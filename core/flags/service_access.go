@@ -67,7 +67,9 @@ func (s *Service) CanEdit(ctx context.Context, who *auth.Principal, list ...*Fla
 	return may, nil
 }
 
-func created(who *auth.Principal, f *Flag) bool { return f.CreatedBy != 0 && f.CreatedBy == who.User.ID }
+func created(who *auth.Principal, f *Flag) bool {
+	return f.CreatedBy != 0 && f.CreatedBy == who.User.ID
+}
 
 // errNoParent is the answer for role access of a flag that is not there.
 var errNoParent = fault.New(fault.NotFound, "not_found", "Feature flag not found.")

@@ -90,8 +90,12 @@ func retired(f *Flag) string { return ":deleted:" + strconv.FormatInt(f.ID, 10) 
 // retire makes the key of a deleted flag free. It is no version of the flag:
 // nothing was decided about it.
 func (s *Service) retire(ctx context.Context, f *Flag) error {
+	key := f.Key
 	f.Key += retired(f)
-	return s.store.update(ctx, f)
+	if err := s.store.update(ctx, f); err != nil {
+		return err
+	}
+	return s.store.renameHashKeys(ctx, f.ProjectID, key, f.Key)
 }
 
 // applyFilters puts new filters in place of the old, as a whole. Filters that
@@ -152,7 +156,7 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 		refs.Flags[f.ID] = self
 	}
 	if len(cohortsUsed(filters)) > 0 {
-		refs.Cohorts, err = s.store.cohortRefs(ctx, f.ProjectID)
+		refs.Cohorts, _, err = s.store.cohortRefs(ctx, f.ProjectID)
 	}
 	return refs, err
 }

@@ -2,37 +2,14 @@ package flags
 
 import (
 	"context"
-	"time"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 )
-
-// Usage counts the stored events that clients report about flags.
-type Usage interface {
-	// Series counts the events of q, one Series for each value of the
-	// breakdown, the largest first. It keeps to the deadline of ctx.
-	Series(ctx context.Context, q SeriesQuery) ([]Series, error)
-}
-
-// SeriesQuery says which events are counted, and how.
-type SeriesQuery struct {
-	ProjectID int64
-	Event     string
-	Property  string // only events whose property has the text Value
-	Value     string
-	Breakdown string         // property whose texts make the series; empty makes one
-	Unique    bool           // count people instead of events
-	From, To  time.Time      // the beginning of the first day, and the end
-	Location  *time.Location // whose days
-}
-
-// Series is the counts for one value of the breakdown.
-type Series struct {
-	Value string
-	Days  map[string]int64 // by day, as 2006-01-02; days without events are left out
-	Count int64            // over the whole time; of people, each once
-}
 
 // attachUsageDashboard gives a flag a new usage dashboard.
 func (s *Service) attachUsageDashboard(ctx context.Context, who *auth.Principal, f *Flag) error {
@@ -127,4 +104,65 @@ func (s *Service) UpdateDashboard(ctx context.Context, project auth.Project, id 
 		return s.store.unlinkDashboard(ctx, project.ID, id)
 	})
 	return d, err
+}
+
+// tiles computes what the tiles of a dashboard show. A tile whose events
+// cannot be counted now says so; the others are there.
+func (s *Service) tiles(ctx context.Context, project auth.Project, d *Dashboard) ([]tileView, error) {
+	views := make([]tileView, 0, len(d.Tiles))
+	key := ""
+	if d.FlagID != 0 {
+		f, err := s.store.flag(ctx, project.ID, d.FlagID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			key = liveKey(f)
+		}
+	}
+	sp := lastDays(s.now(), project.Location(), daysOf(d.DateFrom))
+	for _, t := range d.Tiles {
+		v := tileView{
+			ID: t.ID, Name: t.Name, Description: t.Description, Days: sp.days, Result: []seriesView{},
+			Query: queryView{TileQuery: t.Query, Value: key, DateFrom: d.DateFrom, Interval: "day"},
+		}
+		if err := s.fillTile(ctx, project, &v, sp); err != nil {
+			s.log.Warn("a tile cannot be computed", zap.Int64("dashboard_id", d.ID), zap.Int64("tile_id", t.ID), zap.Error(err))
+			v.Error = "The events of this tile cannot be counted now."
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+func (s *Service) fillTile(ctx context.Context, project auth.Project, v *tileView, sp span) error {
+	if s.deps.Usage == nil {
+		return nil
+	}
+	q := v.Query
+	lines, err := s.lines(ctx, UsageQuery{ProjectID: project.ID, Event: q.Event, Property: q.Property, Value: q.Value, Breakdown: q.Breakdown}, sp)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		series := seriesView{Label: l.value, Breakdown: l.value, Data: l.events, Count: l.total.Events}
+		if q.Math == mathUnique {
+			series.Data, series.Count = l.people, l.total.People
+		}
+		if q.Breakdown == "" {
+			series.Label = q.Event
+		}
+		v.Result = append(v.Result, series)
+	}
+	return nil
+}
+
+// daysOf reads how far back a dashboard looks; 30 days when it does not say.
+func daysOf(dateFrom string) int {
+	const usual, most = 30, 366
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(dateFrom, "-"), "d"))
+	if err != nil || n < 1 {
+		return usual
+	}
+	return min(n, most)
 }

@@ -108,6 +108,9 @@ func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag
 		if err := s.store.renameUsageDashboards(ctx, f, before.Key); err != nil {
 			return err
 		}
+		if err := s.store.renameHashKeys(ctx, f.ProjectID, before.Key, f.Key); err != nil {
+			return err
+		}
 	}
 	if len(changes) == 0 {
 		return nil

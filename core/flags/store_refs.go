@@ -3,6 +3,7 @@ package flags
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/uptrace/bun"
 )
@@ -35,8 +36,8 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 }
 
 // cohortRefs reads what the rules ask of the project's cohorts that are not
-// deleted.
-func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, error) {
+// deleted, and what these are made of.
+func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]cohortTree, error) {
 	var rows []struct {
 		ID      int64
 		Name    string
@@ -45,7 +46,7 @@ func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]Coho
 	err := s.db.Read(ctx).NewSelect().Table("cohorts").Column("id", "name", "filters").
 		Where("project_id = ? AND deleted = ?", projectID, false).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
+		return nil, nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
 	}
 	trees := make(map[int64]cohortTree, len(rows))
 	for _, r := range rows {
@@ -55,7 +56,7 @@ func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]Coho
 	for _, r := range rows {
 		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: behavioural(r.ID, trees, map[int64]bool{})}
 	}
-	return refs, nil
+	return refs, trees, nil
 }
 
 // behavioural reports whether a cohort, or one it is made of, selects people
@@ -93,6 +94,37 @@ func (s *Store) cohortNames(ctx context.Context, projectID int64, ids []int64) (
 	}
 	for _, r := range rows {
 		names[r.ID] = r.Name
+	}
+	return names, nil
+}
+
+// usersOfCohort names the flags and cohorts that are made with a cohort.
+func (s *Store) usersOfCohort(ctx context.Context, projectID, id int64) ([]string, error) {
+	var flags, cohorts []struct {
+		ID      int64
+		Name    string
+		Filters string
+	}
+	err := s.db.Read(ctx).NewSelect().Table("feature_flags").ColumnExpr("id, key AS name, filters").
+		Where("project_id = ? AND deleted = ? AND filters LIKE ?", projectID, false, `%"cohort"%`).Scan(ctx, &flags)
+	if err != nil {
+		return nil, fmt.Errorf("read flags of cohort %d: %w", id, err)
+	}
+	err = s.db.Read(ctx).NewSelect().Table("cohorts").Column("id", "name", "filters").
+		Where("project_id = ? AND deleted = ? AND id <> ? AND filters LIKE ?", projectID, false, id, `%"cohort"%`).Scan(ctx, &cohorts)
+	if err != nil {
+		return nil, fmt.Errorf("read cohorts of cohort %d: %w", id, err)
+	}
+	var names []string
+	for _, f := range flags {
+		if slices.Contains(cohortsUsed([]byte(f.Filters)), id) {
+			names = append(names, "flag "+f.Name)
+		}
+	}
+	for _, c := range cohorts {
+		if nestsCohort([]byte(c.Filters), id) {
+			names = append(names, "cohort "+c.Name)
+		}
 	}
 	return names, nil
 }

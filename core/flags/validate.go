@@ -77,7 +77,11 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 	if err := json.Compact(&compact, d.raw()); err != nil {
 		return nil, bad(codeInvalid, "filters cannot be read: %v", err)
 	}
-	return bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError))), nil
+	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
+	if _, err := ParseFilters(text); err != nil {
+		return nil, err
+	}
+	return text, nil
 }
 
 // checker walks one filters document. It rewrites the document on the way.

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
@@ -27,6 +28,9 @@ func (c *checker) operator(p *document, at string) error {
 	value, _ := p.get("value")
 	if err := c.listLength(p, value); err != nil {
 		return err
+	}
+	if kind := kindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
+		return bad(codeValue, "%s.value: %s compares with a version such as 1.2.3, got %s", at, name, shown(value))
 	}
 	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
 	if err != nil {

@@ -1,0 +1,211 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Population is everybody a project has stored.
+type Population interface {
+	// Persons calls fn for every person, in pages that must not be kept, until
+	// fn returns an error, which it returns.
+	Persons(ctx context.Context, projectID int64, fn func(page []Subject) error) error
+	// Groups is Persons for the groups of one type.
+	Groups(ctx context.Context, projectID int64, index int, fn func(page []Subject) error) error
+	// Count returns how many persons there are, or how many groups of a type.
+	Count(ctx context.Context, projectID int64, index *int) (int64, error)
+}
+
+// Subject is a stored person or group.
+type Subject struct {
+	ID          int64    // of a person
+	DistinctIDs []string // of a person
+	Key         string   // of a group
+	Properties  []byte   // a JSON object
+}
+
+// Audience is how many of the stored persons or groups a condition set is for.
+type Audience struct {
+	Affected int64
+	Total    int64
+	// Estimated is true when there was no time to look at everybody: Affected
+	// is then projected from those that were seen.
+	Estimated bool
+	// Unknown counts those for whom nobody could tell.
+	Unknown int64
+}
+
+// BlastRadius counts for how many stored persons, or groups of a type, a
+// condition set's properties hold, with the evaluator that decides flags:
+// cohorts and dependencies count. It takes about the configured time at most.
+// It fails with Invalid for properties that break the write rules.
+func (s *Service) BlastRadius(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (Audience, error) {
+	refs, err := s.references(ctx, &Flag{ProjectID: project.ID}, wrapCondition(properties, groupIndex))
+	if err != nil {
+		return Audience{}, err
+	}
+	checked, err := CheckFilters(wrapCondition(properties, groupIndex), refs, s.cfg.Limits())
+	if f := fault.From(err); f != nil {
+		return Audience{}, f.At("")
+	}
+	if err != nil {
+		return Audience{}, err
+	}
+	return s.audienceOf(ctx, project, checked, len(properties) <= len("[]"), groupIndex)
+}
+
+// audience is BlastRadius for properties that are known to be right.
+func (s *Service) audience(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (Audience, error) {
+	return s.audienceOf(ctx, project, wrapCondition(properties, groupIndex), false, groupIndex)
+}
+
+// wrapCondition makes filters of one condition set for everybody with the
+// properties.
+func wrapCondition(properties json.RawMessage, groupIndex *int) json.RawMessage {
+	d := &document{values: map[string]json.RawMessage{}}
+	set := &document{values: map[string]json.RawMessage{}}
+	set.set("properties", properties)
+	d.set("groups", joinList([]json.RawMessage{set.raw()}))
+	if groupIndex != nil {
+		d.set("aggregation_group_type_index", encode(*groupIndex))
+	}
+	return d.raw()
+}
+
+var errNoTime = errors.New("the time to count is over")
+
+func (s *Service) audienceOf(ctx context.Context, project auth.Project, filters json.RawMessage, everybody bool, groupIndex *int) (Audience, error) {
+	if s.deps.Population == nil {
+		return Audience{}, fault.New(fault.Unavailable, "", "Stored people cannot be counted here.")
+	}
+	if everybody {
+		n, err := s.deps.Population.Count(ctx, project.ID, groupIndex)
+		return Audience{Affected: n, Total: n}, err
+	}
+	c, err := s.newCensus(ctx, project, filters, groupIndex)
+	if err != nil {
+		return Audience{}, err
+	}
+	if groupIndex != nil {
+		err = s.deps.Population.Groups(ctx, project.ID, *groupIndex, c.groups)
+	} else {
+		err = s.deps.Population.Persons(ctx, project.ID, func(page []Subject) error { return c.persons(ctx, page) })
+	}
+	switch {
+	case err == nil:
+		return Audience{Affected: c.affected, Total: c.seen, Unknown: c.unknown}, nil
+	case !errors.Is(err, errNoTime):
+		return Audience{}, err
+	}
+	total, err := s.deps.Population.Count(ctx, project.ID, groupIndex)
+	if err != nil {
+		return Audience{}, err
+	}
+	share := float64(c.affected) / float64(max(c.seen, 1))
+	return Audience{Affected: int64(math.Round(share * float64(max(total, c.seen)))), Total: max(total, c.seen), Estimated: true, Unknown: c.unknown}, nil
+}
+
+// census asks one flag about everybody.
+type census struct {
+	store     *Store
+	projectID int64
+	set       *Set
+	key       string
+	groupType string
+	lists     bool // there are static cohorts
+	hashKeys  bool // there are flags with experience continuity
+	now       time.Time
+	until     time.Time
+
+	seen, affected, unknown int64
+}
+
+// censusKey is the key of the flag a census asks, which no stored flag has.
+const censusKey = ":census"
+
+func (s *Service) newCensus(ctx context.Context, project auth.Project, filters json.RawMessage, groupIndex *int) (*census, error) {
+	stored, err := s.deps.Source.Definitions(ctx, project.ID)
+	if err != nil {
+		return nil, err
+	}
+	probe := Definition{ID: math.MaxInt64, ProjectID: project.ID, Key: censusKey, Filters: filters, Active: true}
+	c := &census{store: s.store, projectID: project.ID, key: censusKey, now: s.now(), until: time.Now().Add(s.cfg.CountBudget)}
+	for _, f := range stored.Flags {
+		c.hashKeys = c.hashKeys || f.Active && f.EnsureExperienceContinuity
+	}
+	c.lists = slices.ContainsFunc(stored.Cohorts, func(d CohortDefinition) bool { return d.Static })
+	c.hashKeys = c.hashKeys && len(dependencies(filters)) > 0
+	if groupIndex != nil {
+		for name, index := range stored.GroupTypes {
+			if index == *groupIndex {
+				c.groupType = name
+			}
+		}
+	}
+	c.set = Compile(append(stored.Flags, probe), stored.Cohorts, stored.GroupTypes, CompileOptions{Location: stored.Location, Operators: s.deps.Operators})
+	return c, nil
+}
+
+func (c *census) persons(ctx context.Context, page []Subject) error {
+	var lists map[string][]int64
+	var hashKeys map[int64]map[string]string
+	var err error
+	if c.lists {
+		if lists, err = c.store.listsOf(ctx, c.projectID, page); err != nil {
+			return err
+		}
+	}
+	if c.hashKeys {
+		if hashKeys, err = c.store.hashKeysOf(ctx, c.projectID, page); err != nil {
+			return err
+		}
+	}
+	for i := range page {
+		p := &page[i]
+		q := Question{FlagKeys: []string{c.key}}
+		known := Facts{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}
+		if len(p.DistinctIDs) > 0 {
+			q.DistinctID = p.DistinctIDs[0]
+		}
+		for _, id := range p.DistinctIDs {
+			known.StaticCohorts = append(known.StaticCohorts, lists[id]...)
+		}
+		c.count(&q, &known)
+	}
+	return c.more()
+}
+
+func (c *census) groups(page []Subject) error {
+	for i := range page {
+		g := &page[i]
+		q := Question{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}}
+		c.count(&q, &Facts{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}})
+	}
+	return c.more()
+}
+
+func (c *census) count(q *Question, known *Facts) {
+	c.seen++
+	for _, d := range c.set.Evaluate(q, known, c.now) {
+		switch {
+		case d.Failed != CauseNone:
+			c.unknown++
+		case d.On:
+			c.affected++
+		}
+	}
+}
+
+func (c *census) more() error {
+	if time.Now().After(c.until) {
+		return errNoTime
+	}
+	return nil
+}

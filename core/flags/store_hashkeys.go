@@ -1,0 +1,130 @@
+package flags
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/uptrace/bun"
+)
+
+// hashKeyRow is a row of feature_flag_hash_keys.
+type hashKeyRow struct {
+	bun.BaseModel `bun:"table:feature_flag_hash_keys,alias:h"`
+
+	ProjectID int64
+	PersonID  int64  `bun:",pk"`
+	FlagKey   string `bun:",pk"`
+	HashKey   string
+}
+
+var _ HashKeys = (*Store)(nil)
+
+// HashKeys returns the identifiers kept for the persons behind two ids, by
+// flag key; where both have one, that of distinctID. When anonymousID is not
+// empty it is first kept, for both persons, for those of the keys that neither
+// has one for. That it could not be kept is no error.
+func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error) {
+	ids := []string{distinctID}
+	if anonymousID != "" && anonymousID != distinctID {
+		ids = append(ids, anonymousID)
+	}
+	var rows []struct {
+		DistinctID string
+		PersonID   int64
+		FlagKey    *string
+		HashKey    *string
+	}
+	err := s.db.Read(ctx).NewRaw(
+		`SELECT d.distinct_id, d.person_id, h.flag_key, h.hash_key FROM person_distinct_ids AS d
+		 LEFT JOIN feature_flag_hash_keys AS h ON h.person_id = d.person_id
+		 WHERE d.project_id = ? AND d.distinct_id IN (?)`, projectID, bun.List(ids)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read kept identifiers: %w", err)
+	}
+	kept := map[string]string{}
+	var persons []int64
+	for _, r := range rows {
+		if !slices.Contains(persons, r.PersonID) {
+			persons = append(persons, r.PersonID)
+		}
+		if r.FlagKey == nil {
+			continue
+		}
+		if _, known := kept[*r.FlagKey]; !known || r.DistinctID == distinctID {
+			kept[*r.FlagKey] = *r.HashKey
+		}
+	}
+	if anonymousID != "" {
+		s.keepHashKeys(ctx, projectID, persons, anonymousID, flagKeys, kept)
+	}
+	return kept, nil
+}
+
+// keepHashKeys keeps an identifier for the flags that have none yet.
+func (s *Store) keepHashKeys(ctx context.Context, projectID int64, persons []int64, hashKey string, flagKeys []string, kept map[string]string) {
+	var rows []hashKeyRow
+	for _, flag := range flagKeys {
+		if _, known := kept[flag]; known {
+			continue
+		}
+		for _, person := range persons {
+			rows = append(rows, hashKeyRow{ProjectID: projectID, PersonID: person, FlagKey: flag, HashKey: hashKey})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	if _, err := s.db.Write(ctx).NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+		return
+	}
+	for _, r := range rows {
+		kept[r.FlagKey] = hashKey
+	}
+}
+
+// MergePersons moves what is kept about the person from to the person into,
+// whose own goes first. It joins the transaction of the merge.
+func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) error {
+	_, err := s.db.Write(ctx).NewRaw(
+		`INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key)
+		 SELECT project_id, ?, flag_key, hash_key FROM feature_flag_hash_keys WHERE project_id = ? AND person_id = ?
+		 ON CONFLICT DO NOTHING`, into, projectID, from).Exec(ctx)
+	if err == nil {
+		_, err = s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("person_id = ?", from).Exec(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("move kept identifiers of person %d: %w", from, err)
+	}
+	return nil
+}
+
+// renameHashKeys lets what is kept for a flag follow its key.
+func (s *Store) renameHashKeys(ctx context.Context, projectID int64, from, to string) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*hashKeyRow)(nil)).Set("flag_key = ?", to).
+		Where("project_id = ? AND flag_key = ?", projectID, from).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("move kept identifiers of flag %q: %w", from, err)
+	}
+	return nil
+}
+
+// hashKeysOf reads what is kept for each person of a page.
+func (s *Store) hashKeysOf(ctx context.Context, projectID int64, page []Subject) (map[int64]map[string]string, error) {
+	ids := make([]int64, len(page))
+	for i := range page {
+		ids[i] = page[i].ID
+	}
+	var rows []hashKeyRow
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id IN (?)", projectID, bun.List(ids)).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read kept identifiers: %w", err)
+	}
+	out := map[int64]map[string]string{}
+	for _, r := range rows {
+		if out[r.PersonID] == nil {
+			out[r.PersonID] = map[string]string{}
+		}
+		out[r.PersonID][r.FlagKey] = r.HashKey
+	}
+	return out, nil
+}

@@ -1,0 +1,1 @@
+DROP TABLE feature_flag_hash_keys;
