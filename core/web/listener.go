@@ -1,10 +1,12 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -19,17 +21,23 @@ const (
 // listener knows its open connections, so that a stop can be bounded.
 type listener struct {
 	net.Listener
-	mu    sync.Mutex
-	conns map[*conn]struct{}
+	mu     sync.Mutex
+	conns  map[*conn]struct{}
+	closed sync.Once
 }
 
 func newListener(ln net.Listener) *listener {
 	return &listener{Listener: ln, conns: map[*conn]struct{}{}}
 }
 
-// Accept waits for the next connection.
+// Accept waits for the next connection. When the system has no more room for
+// one it tries again after a while, instead of giving up for ever.
 func (l *listener) Accept() (net.Conn, error) {
 	nc, err := l.Listener.Accept()
+	for pause := 5 * time.Millisecond; passing(err); pause = min(2*pause, time.Second) {
+		time.Sleep(pause)
+		nc, err = l.Listener.Accept()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +46,24 @@ func (l *listener) Accept() (net.Conn, error) {
 	l.conns[c] = struct{}{}
 	l.mu.Unlock()
 	return c, nil
+}
+
+// passing reports whether err is a shortage of the system that can end.
+func passing(err error) bool {
+	for _, e := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// Close takes no more connections; those that are open stay. Closing again
+// does nothing.
+func (l *listener) Close() error {
+	var err error
+	l.closed.Do(func() { err = l.Listener.Close() })
+	return err
 }
 
 // closeSilent closes the connections on which nothing was ever sent: there is

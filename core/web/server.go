@@ -28,9 +28,11 @@ type Server struct {
 	fault   error
 	about   About
 
-	ln     *listener
-	served chan error
-	giveUp context.CancelFunc
+	ln      *listener
+	served  chan error
+	giveUp  context.CancelFunc
+	ended   sync.Once
+	stopErr error
 }
 
 // New returns a server that serves nothing yet and touches nothing. reg may
@@ -135,12 +137,20 @@ func (s *Server) Address() string { return s.gate.turn.address() }
 // Stop takes no more connections, waits for the requests in hand, and
 // returns. When ctx ends first it cancels the contexts of the requests that
 // are left, closes their connections, and returns an error that says so.
+//
+// Stopping again, or what was never started, does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.ln == nil {
 		return nil
 	}
+	s.ended.Do(func() { s.stopErr = s.stop(ctx) })
+	return s.stopErr
+}
+
+func (s *Server) stop(ctx context.Context) error {
 	s.gate.turn.stop()
 	wait(ctx, s.gate.cfg.StopDelay)
+	_ = s.ln.Close()
 	s.ln.closeSilent()
 	err := s.app.Server().ShutdownWithContext(ctx)
 	s.giveUp()
