@@ -52,7 +52,26 @@ const owners = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_i
 	LEFT JOIN persons AS p ON p.id = d.person_id`
 
 func (s *Service) selectEvents(ctx context.Context) *bun.SelectQuery {
-	return s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr(eventColumns).Join(owners)
+	return s.selectFrom(ctx, "events AS e")
+}
+
+func (s *Service) selectFrom(ctx context.Context, table string) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().TableExpr(table).ColumnExpr(eventColumns).Join(owners)
+}
+
+// indexed is the table with the index that suits the filter. SQLite, which
+// keeps no statistics here, would rather read a whole history in the order of
+// the list than sort a few events of a rare name.
+func (s *Service) indexed(f *Filter) string {
+	switch {
+	case s.db.Postgres():
+		return "events AS e"
+	case f.DistinctID != "":
+		return "events AS e INDEXED BY events_by_distinct_id"
+	case f.Event != "":
+		return "events AS e INDEXED BY events_by_name"
+	}
+	return "events AS e INDEXED BY events_newest"
 }
 
 func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
@@ -77,7 +96,7 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 
 func (s *Service) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
 	var out []eventRow
-	err := f.where(s.selectEvents(ctx), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
+	err := f.where(s.selectFrom(ctx, s.indexed(&f)), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
 		Limit(int64(limit)).Scan(ctx, &out)
 	return out, err
 }

@@ -38,7 +38,7 @@ func (p *person) final() *person {
 
 func (p *person) properties() *object {
 	if !p.parsed {
-		p.props, _ = parseObject(p.loaded.properties)
+		p.props = parseStored(p.loaded.properties)
 		p.parsed = true
 	}
 	return &p.props

@@ -17,7 +17,7 @@ type object struct {
 }
 
 // indexFrom is the number of members from which a map beats comparing.
-const indexFrom = 24
+const indexFrom = 64
 
 // parseObject reads a JSON object. Text that is none gives an empty object and
 // false: what is stored and what ingestion hands over is valid JSON, so false
@@ -32,6 +32,19 @@ func parseObject(raw string) (object, bool) {
 		o.set(c.key, c.val)
 	}
 	return o, !c.bad
+}
+
+// parseStored reads what text has written, in which no name stands twice.
+func parseStored(raw string) object {
+	o := object{members: make([]member, 0, 40)}
+	c, _ := openObject(raw)
+	for c.next() {
+		o.members = append(o.members, member{c.key, c.val})
+	}
+	if len(o.members) >= indexFrom {
+		o.reindex()
+	}
+	return o
 }
 
 func (o *object) find(key string) int {

@@ -20,8 +20,18 @@ import (
 // that person, as merging (which removes it) and splitting do.
 type stagePostgres struct{ db *db.DB }
 
+// The stage looks up many rows by their keys in tables that grow from nothing.
+// Left alone, Postgres may plan that as a scan while they are small, or before
+// it has statistics, and keep the plan when they are large. So no scans, and
+// queries written such that each key is looked up by itself.
+const (
+	pgBegin = `SAVEPOINT persons; SET LOCAL enable_seqscan = off`
+	pgUndo  = `ROLLBACK TO SAVEPOINT persons; RELEASE SAVEPOINT persons`
+	pgEnd   = `RELEASE SAVEPOINT persons; SET LOCAL enable_seqscan TO DEFAULT`
+)
+
 func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
-	if err := s.exec(ctx, "SAVEPOINT persons"); err != nil {
+	if err := s.exec(ctx, pgBegin); err != nil {
 		return false, err
 	}
 	done, err := fn(ctx)
@@ -29,9 +39,9 @@ func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (b
 		return false, err // the transaction is lost, and its savepoints with it
 	}
 	if !done {
-		return false, s.exec(ctx, "ROLLBACK TO SAVEPOINT persons; RELEASE SAVEPOINT persons")
+		return false, s.exec(ctx, pgUndo)
 	}
-	return true, s.exec(ctx, "RELEASE SAVEPOINT persons")
+	return true, s.exec(ctx, pgEnd)
 }
 
 func (s *stagePostgres) exec(ctx context.Context, query string) error {
@@ -40,18 +50,22 @@ func (s *stagePostgres) exec(ctx context.Context, query string) error {
 }
 
 const (
-	pgLock = `SELECT p.id FROM persons p WHERE p.id IN (
-		SELECT d.person_id FROM person_distinct_ids d WHERE d.project_id = $1 AND d.distinct_id = ANY($2))
-		ORDER BY p.id FOR UPDATE`
-	pgLoad = `SELECT d.distinct_id, p.id, p.uuid, p.created_at, p.is_identified, p.version, p.properties
-		FROM person_distinct_ids d JOIN persons p ON p.id = d.person_id
-		WHERE d.project_id = $1 AND d.distinct_id = ANY($2)`
-	pgLoners = `SELECT distinct_id FROM lone_distinct_ids WHERE project_id = $1 AND distinct_id = ANY($2)`
+	pgLock = `SELECT l.id FROM (
+			SELECT DISTINCT d.person_id FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
+				SELECT d.person_id FROM person_distinct_ids d WHERE d.project_id = $1 AND d.distinct_id = w.id LIMIT 1) d
+			ORDER BY d.person_id) k
+		CROSS JOIN LATERAL (SELECT p.id FROM persons p WHERE p.id = k.person_id LIMIT 1 FOR UPDATE) l`
+	pgLoad = `SELECT w.id, p.* FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
+			SELECT p.id, p.uuid, p.created_at, p.is_identified, p.version, p.properties
+			FROM person_distinct_ids d JOIN persons p ON p.id = d.person_id
+			WHERE d.project_id = $1 AND d.distinct_id = w.id LIMIT 1) p`
+	pgLoners = `SELECT l.distinct_id FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
+			SELECT l.distinct_id FROM lone_distinct_ids l WHERE l.project_id = $1 AND l.distinct_id = w.id LIMIT 1) l`
 	pgTypes  = `SELECT name, slot FROM group_types WHERE project_id = $1`
-	pgGroups = `SELECT g.slot, g.group_key, g.created_at, g.version, g.properties
-		FROM unnest($2::text[], $3::text[]) AS w (name, key)
-		JOIN group_types t ON t.project_id = $1 AND t.name = w.name
-		JOIN project_groups g ON g.project_id = $1 AND g.slot = t.slot AND g.group_key = w.key`
+	pgGroups = `SELECT g.* FROM unnest($2::text[], $3::text[]) AS w (name, key) CROSS JOIN LATERAL (
+			SELECT g.slot, g.group_key, g.created_at, g.version, g.properties
+			FROM group_types t JOIN project_groups g ON g.project_id = $1 AND g.slot = t.slot
+			WHERE t.project_id = $1 AND t.name = w.name AND g.group_key = w.key LIMIT 1) g`
 )
 
 // load asks everything in one round trip.

@@ -3,6 +3,8 @@ package persons
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,13 +55,12 @@ func (w *pgWriter) lock(c *changes) {
 	if w.idle(len(versions)) {
 		return
 	}
-	ids, want := make([]int64, 0, len(versions)), make([]int64, 0, len(versions))
-	for id, version := range versions {
-		ids, want = append(ids, id), append(want, version)
+	ids, want := slices.Sorted(maps.Keys(versions)), make([]int64, len(versions))
+	for i, id := range ids {
+		want[i] = versions[id]
 	}
-	w.exec("lock persons", len(ids), `WITH locked AS (
-			SELECT p.id, p.version FROM persons p WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE)
-		SELECT 1 FROM locked JOIN unnest($1::bigint[], $2::bigint[]) AS w (id, version) USING (id, version)`, ids, want)
+	w.exec("lock persons", len(ids), `SELECT 1 FROM unnest($1::bigint[], $2::bigint[]) AS w (id, version)
+		CROSS JOIN LATERAL (SELECT FROM persons p WHERE p.id = w.id AND p.version = w.version LIMIT 1 FOR UPDATE) p`, ids, want)
 }
 
 func (w *pgWriter) lockGroups(gs []*group) {
@@ -74,12 +75,10 @@ func (w *pgWriter) lockGroups(gs []*group) {
 	if w.idle(len(keys)) {
 		return
 	}
-	w.exec("lock groups", len(keys), `WITH locked AS (
-			SELECT g.slot, g.group_key, g.version FROM project_groups g
-			WHERE g.project_id = $1 AND (g.slot, g.group_key) IN (SELECT * FROM unnest($2::int[], $3::text[]))
-			ORDER BY g.slot, g.group_key FOR UPDATE)
-		SELECT 1 FROM locked JOIN unnest($2::int[], $3::text[], $4::bigint[]) AS w (slot, group_key, version)
-			USING (slot, group_key, version)`, w.project, slots, keys, versions)
+	w.exec("lock groups", len(keys), `
+		SELECT 1 FROM unnest($2::int[], $3::text[], $4::bigint[]) AS w (slot, group_key, version)
+		CROSS JOIN LATERAL (SELECT FROM project_groups g WHERE g.project_id = $1 AND g.slot = w.slot
+			AND g.group_key = w.group_key AND g.version = w.version LIMIT 1 FOR UPDATE) g`, w.project, slots, keys, versions)
 }
 
 func (w *pgWriter) create(ps []*person) {
@@ -151,19 +150,18 @@ func (w *pgWriter) groups(gs []*group) {
 			fresh.add(g)
 		}
 	}
-	if !w.idle(len(old.keys)) {
-		w.exec("write groups", len(old.keys), `UPDATE project_groups g SET properties = n.properties, version = g.version + 1
-			FROM unnest($2::int[], $3::text[], $4::text[]) AS n (slot, group_key, properties)
-			WHERE g.project_id = $1 AND g.slot = n.slot AND g.group_key = n.group_key`,
-			w.project, old.slots, old.keys, old.props)
+	w.putGroups(&old, `DO UPDATE SET properties = excluded.properties, version = project_groups.version + 1`)
+	w.putGroups(&fresh, `DO NOTHING`)
+}
+
+func (w *pgWriter) putGroups(r *groupRows, conflict string) {
+	if w.idle(len(r.keys)) {
+		return
 	}
-	if !w.idle(len(fresh.keys)) {
-		w.exec("add groups", len(fresh.keys), `INSERT INTO project_groups (project_id, slot, group_key, properties, created_at)
-			SELECT $1, n.slot, n.group_key, n.properties, n.created_at
-			FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (slot, group_key, properties, created_at)
-			ON CONFLICT (project_id, slot, group_key) DO NOTHING`,
-			w.project, fresh.slots, fresh.keys, fresh.props, fresh.created)
-	}
+	w.exec("write groups", len(r.keys), `INSERT INTO project_groups (project_id, slot, group_key, properties, created_at)
+		SELECT $1, n.slot, n.group_key, n.properties, n.created_at
+		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (slot, group_key, properties, created_at)
+		ON CONFLICT (project_id, slot, group_key) `+conflict, w.project, r.slots, r.keys, r.props, r.created)
 }
 
 // groupRows is groups column by column.
@@ -190,37 +188,44 @@ func (w *pgWriter) move(ms []merge) {
 	if w.idle(len(ms)) {
 		return
 	}
-	from, into := mergeIDs(ms)
-	w.exec("move distinct ids", 0, `UPDATE person_distinct_ids d SET person_id = m.into_id
-		FROM unnest($1::bigint[], $2::bigint[]) AS m (from_id, into_id) WHERE d.person_id = m.from_id`, from, into)
+	q := &pgx.Batch{}
+	for _, m := range ms {
+		q.Queue(`UPDATE person_distinct_ids SET person_id = $1 WHERE person_id = $2`, m.into.id, m.from.id)
+	}
+	if err := w.conn.SendBatch(w.ctx, q).Close(); err != nil {
+		w.err = fmt.Errorf("move distinct ids: %w", err)
+	}
 }
 
 func (w *pgWriter) remove(ms []merge) {
 	if w.idle(len(ms)) {
 		return
 	}
-	from, _ := mergeIDs(ms)
-	w.exec("remove merged persons", len(from), `DELETE FROM persons WHERE id = ANY($1)`, from)
-}
-
-func mergeIDs(ms []merge) (from, into []int64) {
-	for _, m := range ms {
-		from, into = append(from, m.from.id), append(into, m.into.id)
+	ids := make([]int64, len(ms))
+	for i, m := range ms {
+		ids[i] = m.from.id
 	}
-	return from, into
+	w.exec("remove merged persons", len(ids), `DELETE FROM persons WHERE id = ANY($1)`, ids)
 }
 
+// update writes rows that are there, and locked: the insert never happens, its
+// conflict finds each row by its id.
 func (w *pgWriter) update(ps []*person) {
 	if w.idle(len(ps)) {
 		return
 	}
 	ids, created := make([]int64, len(ps)), make([]int64, len(ps))
-	props, identified := make([]string, len(ps)), make([]bool, len(ps))
+	uuids, props, identified := make([]string, len(ps)), make([]string, len(ps)), make([]bool, len(ps))
 	for i, p := range ps {
-		ids[i], created[i], props[i], identified[i] = p.id, p.next.createdAt, p.next.properties, p.next.identified
+		ids[i], uuids[i] = p.id, p.uuid
+		created[i], props[i], identified[i] = p.next.createdAt, p.next.properties, p.next.identified
 	}
-	w.exec("update persons", len(ps), `UPDATE persons p SET properties = n.properties, created_at = n.created_at,
-			is_identified = n.is_identified, updated_at = $5, version = p.version + 1
-		FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bool[]) AS n (id, properties, created_at, is_identified)
-		WHERE p.id = n.id`, ids, props, created, identified, time.Now().UnixMicro())
+	w.exec("update persons", len(ps), `
+		INSERT INTO persons (id, project_id, uuid, created_at, updated_at, is_identified, properties)
+		SELECT n.id, $1, n.uuid, n.created_at, $2, n.is_identified, n.properties
+		FROM unnest($3::bigint[], $4::text[], $5::bigint[], $6::bool[], $7::text[])
+			AS n (id, uuid, created_at, is_identified, properties)
+		ON CONFLICT (id) DO UPDATE SET properties = excluded.properties, created_at = excluded.created_at,
+			is_identified = excluded.is_identified, updated_at = excluded.updated_at, version = persons.version + 1`,
+		w.project, time.Now().UnixMicro(), ids, uuids, created, identified, props)
 }

@@ -51,7 +51,7 @@ func (g *groupBook) scanGroup(scan scanner) error {
 	if err := scan(&gr.index, &gr.key, &gr.createdAt, &gr.version, &gr.stored); err != nil {
 		return err
 	}
-	gr.props, _ = parseObject(gr.stored)
+	gr.props = parseStored(gr.stored)
 	if g.groups == nil {
 		g.groups = map[groupID]*group{}
 	}
