@@ -1,0 +1,97 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every command in the documents is run as it stands there, in order, beside a
+// running server on the same directory.
+func TestCommandsInTheDocumentsRun(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	path := "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")
+	ran := 0
+	for _, command := range shellLines(t, "../../docs/operators.md") {
+		if !strings.HasPrefix(command, "guidon ") || strings.Contains(command, "serve") || strings.Contains(command, ">") {
+			continue
+		}
+		ran++
+		cmd := exec.Command("bash", "-c", command)
+		cmd.Dir, cmd.Env = s.dir, append(s.env(), path)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if ran < 5 {
+		t.Errorf("found only %d commands", ran)
+	}
+}
+
+// The program in the authors' guide is built outside the tree against this
+// checkout and serves as a third-party plugin with a pinned checksum.
+func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "main.go"), fenced(t, "../../docs/plugins/authors.md", "go"))
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "go.sum"), string(sum))
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(mod), "module github.com/guidonhq/guidon\n", "module example.com/lines\n", 1)
+	write(t, filepath.Join(dir, "go.mod"), text+"\nrequire github.com/guidonhq/guidon v0.0.0\n\nreplace github.com/guidonhq/guidon => "+root+"\n")
+	if out, err := shell(dir, "CGO_ENABLED=0 go build -o lines ."); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	checksum, err := shell(dir, "sha256sum lines | cut -d' ' -f1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.config(), "plugins:\n  instances:\n    - name: acme\n      kind: sink\n      use: "+filepath.Join(dir, "lines")+
+		"\n      sha256: "+strings.TrimSpace(checksum)+"\n      config: {path: "+s.lines+"}\n")
+	s.start(t)
+	ids, where, body := request(s.project, 0, 0)
+	if code, err := s.post(where, body); err != nil || code != 200 {
+		t.Fatalf("%d %v", code, err)
+	}
+	acked := map[string]bool{}
+	for _, id := range ids {
+		acked[id] = true
+	}
+	until(t, 20e9, func() string { return missing(acked, inSink(t, s), "the file") })
+}
+
+// shellLines returns the lines of the ```sh blocks of a document.
+func shellLines(t *testing.T, path string) []string {
+	t.Helper()
+	return strings.Split(fenced(t, path, "sh"), "\n")
+}
+
+func fenced(t *testing.T, path, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for i, part := range strings.Split(string(text), "```") {
+		if body, ok := strings.CutPrefix(part, language+"\n"); ok && i%2 == 1 {
+			out.WriteString(body)
+		}
+	}
+	return out.String()
+}
