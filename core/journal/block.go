@@ -56,12 +56,6 @@ func (b block) check() error {
 	return nil
 }
 
-// record is record i; it shares the block's memory.
-func (b block) record(i int) []byte {
-	payload := b.data[4*b.n:]
-	return payload[b.end(i-1):b.end(i):b.end(i)]
-}
-
 // newBlock packs records into a block.
 func newBlock(seq uint64, at, pos int64, records [][]byte) block {
 	size := 4 * len(records)

@@ -22,8 +22,8 @@ type Config struct {
 	// DropUnread lets retention remove records that a reader still needs.
 	DropUnread bool `koanf:"drop_unread"`
 
-	// LimitBytes refuses appends while the kept records, read or not, are more
-	// than this; 0 leaves it to the free space.
+	// LimitBytes refuses appends while the kept records, read or not, are about
+	// this much; 0 leaves it to the free space.
 	LimitBytes int64 `koanf:"limit_bytes"`
 
 	// Appends are refused while the disk has less free space than the smaller
@@ -57,7 +57,7 @@ func DefaultConfig() Config {
 		MaxAge:          24 * time.Hour,
 		MinFreeBytes:    1 << 30,
 		MinFreePercent:  5,
-		MaxRecordBytes:  64 << 20,
+		MaxRecordBytes:  32 << 20,
 		MaxGroupBytes:   4 << 20,
 		MaxGroupRecords: 4096,
 		MaxQueueBytes:   64 << 20,

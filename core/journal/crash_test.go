@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func crashBody(name string) []byte {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name)
-	random := rand.New(rand.NewPCG(h.Sum64(), 1)) //nolint:gosec // must be the same each time
+	random := rand.New(rand.NewPCG(h.Sum64(), 1))
 	body := append([]byte(name), '\n')
 	for n := random.IntN(8000); n > 0; n-- {
 		body = append(body, "abcdefgh"[random.IntN(8)])
@@ -131,7 +131,7 @@ func (l *crashLog) listen(t *testing.T, out io.Reader, first func()) {
 // round starts a child, lets it work for a while and kills it.
 func (l *crashLog) round(t *testing.T, dir string) {
 	t.Helper()
-	child := exec.Command(os.Args[0]) //nolint:gosec // this test itself
+	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), crashDir+"="+dir)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()

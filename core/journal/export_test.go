@@ -2,8 +2,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -12,17 +10,12 @@ import (
 // WALBytes is where the write-ahead log begins anew.
 const WALBytes = walBytes
 
-// Hooks are what tests may stand in for; see hooks.
-type Hooks struct {
-	Clock        func() (wall int64, run time.Duration)
-	Space        func(path string) (free, size int64, err error)
-	Link         func(*sql.Conn)
-	BeforeCommit func(appends int) error
-}
+// Hooks are what tests may stand in for.
+type Hooks = hooks
 
 // OpenHooked is Open with the world replaced where h says so.
 func OpenHooked(cfg Config, dir string, log *zap.Logger, reg prometheus.Registerer, h Hooks) (Journal, error) {
-	j, err := open(cfg, dir, log, reg, hooks{Clock: h.Clock, Space: h.Space, Link: h.Link, BeforeCommit: h.BeforeCommit})
+	j, err := open(cfg, dir, log, reg, h)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,11 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// SQLite's primary result code for "no space left".
-const sqliteFull = 13
+// SQLite's primary result codes for "the disk fails" and "no space left".
+const (
+	sqliteIOError = 10
+	sqliteFull    = 13
+)
 
 // The refusals. Each says when it is worth coming back.
 var (

@@ -49,7 +49,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 			if err := unix.Statfs(dir, &st); err != nil {
 				t.Fatal(err)
 			}
-			free := int64(st.Bavail) * st.Bsize //nolint:unconvert // its type differs between systems
+			free := int64(st.Bavail) * st.Bsize
 			if err := os.WriteFile(filler, make([]byte, free-2<<20), 0o600); err != nil {
 				t.Fatal(err)
 			}

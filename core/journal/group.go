@@ -8,8 +8,10 @@ import (
 
 // job is work for the writer that is not an append. check looks at the group's
 // view of things and may refuse, which fails only this job; apply runs SQL in
-// the group's transaction, where a failure fails the whole group.
+// the group's transaction, where a failure fails the whole group; unless the
+// job is alone, which keeps its failure from everybody else.
 type job struct {
+	alone bool
 	check func(g *group) error
 	apply func(g *group, l *link) error
 }

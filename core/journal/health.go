@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type health struct {
 	ledger *ledger
 	log    *zap.Logger
 	state  atomic.Pointer[refusal]
+	sick   atomic.Pointer[fault.Error] // only a restart heals it
 }
 
 // spaceFunc is what may still be written to the disk of path, and how large
@@ -61,6 +63,12 @@ func (h *health) broke(f *fault.Error, size int) {
 		r.need = 2 * int64(size)
 	}
 	h.refuse(r)
+}
+
+// fallSick refuses appends until the process is started anew.
+func (h *health) fallSick(err error) {
+	h.sick.Store(errUnavailable.Because(fmt.Errorf("the disk fails; restart the server when it is well: %w", err)))
+	h.look()
 }
 
 func (h *health) refuse(r *refusal) {
@@ -101,6 +109,9 @@ func (h *health) look() (probe *refusal) {
 
 // obstacle is a reason to refuse that can be seen without writing.
 func (h *health) obstacle() *fault.Error {
+	if f := h.sick.Load(); f != nil {
+		return f
+	}
 	if !h.inPlace() {
 		return errUnavailable.Because(errReplaced)
 	}
@@ -110,11 +121,8 @@ func (h *health) obstacle() *fault.Error {
 	if h.cfg.MinFreeBytes == 0 || h.cfg.MinFreePercent == 0 {
 		return nil
 	}
-	free, size, err := h.space(h.path)
-	if err != nil {
-		return nil // no guard on a system that cannot tell
-	}
-	if !enough(free, h.ledger.reusable(), h.least(size)) {
+	// A system that cannot tell has no guard.
+	if free, size, err := h.space(h.path); err == nil && !enough(free, h.ledger.reusable(), h.least(size)) {
 		return errFull.Because(errLowSpace)
 	}
 	return nil

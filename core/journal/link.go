@@ -16,6 +16,7 @@ type link struct {
 	begin, commit, rollback *sql.Stmt
 	insert                  *sql.Stmt
 	remove, oldest, head    *sql.Stmt
+	forget                  *sql.Stmt
 	setReader, dropReader   *sql.Stmt
 	probe, vacuum, free     *sql.Stmt
 }
@@ -39,6 +40,7 @@ func openLink(db *sql.DB) (*link, error) {
 		{&l.rollback, "ROLLBACK"},
 		{&l.insert, "INSERT INTO blocks (seq, n, at, pos, size, form, crc, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&l.remove, "DELETE FROM blocks WHERE seq <= ?1 AND seq + n - 1 <= ?1"},
+		{&l.forget, "DELETE FROM blocks WHERE seq > ?"},
 		{&l.oldest, "SELECT seq, at, pos FROM blocks ORDER BY seq LIMIT 1"},
 		{&l.head, "UPDATE head SET next_seq = ?, next_pos = ?"},
 		{&l.setReader, "REPLACE INTO readers (name, seq, idx, count, dropped) VALUES (?, ?, ?, ?, ?)"},
@@ -47,6 +49,7 @@ func openLink(db *sql.DB) (*link, error) {
 		{&l.vacuum, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumPages)},
 		{&l.free, "PRAGMA freelist_count"},
 	} {
+		//nolint:sqlclosecheck // close does it
 		if *p.to, err = conn.PrepareContext(always, p.sql); err != nil {
 			l.close()
 			return nil, fmt.Errorf("prepare %q: %w", p.sql, err)
@@ -72,7 +75,7 @@ func (l *link) freePages() (n int64, err error) {
 }
 
 func (l *link) close() {
-	for _, s := range []*sql.Stmt{l.begin, l.commit, l.rollback, l.insert, l.remove, l.oldest, l.head,
+	for _, s := range []*sql.Stmt{l.begin, l.commit, l.rollback, l.insert, l.remove, l.forget, l.oldest, l.head,
 		l.setReader, l.dropReader, l.probe, l.vacuum, l.free} {
 		if s != nil {
 			_ = s.Close()

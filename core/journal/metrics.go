@@ -83,10 +83,10 @@ func (m *metrics) appended(begun time.Time) {
 	}
 }
 
-func (m *metrics) group(appends, size int) {
+func (m *metrics) group(appends, bytes int) {
 	if m != nil {
 		m.records.Observe(float64(appends))
-		m.written.Add(float64(size))
+		m.written.Add(float64(bytes))
 	}
 }
 

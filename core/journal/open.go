@@ -49,11 +49,11 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	}
 	j.wal = newWAL(j.log)
 	if err := j.openFiles(dir); err != nil {
-		j.letGo()
+		_ = j.letGo()
 		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
 	}
 	if j.metrics, err = newMetrics(j, reg); err != nil {
-		j.letGo()
+		_ = j.letGo()
 		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
 	}
 	j.start()
@@ -73,7 +73,10 @@ func (j *store) openFiles(dir string) (err error) {
 	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	j.wal.file = j.file
+	j.wal.sync, j.wal.sick = j.file.Sync, j.health.fallSick
+	if j.hooks.Sync != nil {
+		j.wal.sync = j.hooks.Sync
+	}
 	if err := j.openPools(); err != nil {
 		return err
 	}

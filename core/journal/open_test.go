@@ -183,6 +183,24 @@ func TestBrokenDiskRefusesAndResumes(t *testing.T) {
 	}
 }
 
+func TestFailedSyncRefusesUntilRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := open(t, testConfig(), dir, journal.Hooks{Sync: func() error { return errors.New("input/output error") }})
+	known := acked{}
+	eventually(t, "appends are refused", func() bool {
+		data := noise(0)
+		seq, err := j.Append(context.Background(), data)
+		if err == nil {
+			known[seq] = data
+		}
+		return code(err) == "journal_unavailable"
+	})
+	known.check(t, j)
+	must(t, j.Close(context.Background()))
+	known.check(t, open(t, testConfig(), dir, journal.Hooks{}))
+}
+
 func TestRemovedFileRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,6 +20,10 @@ const (
 // page that is written anyway.
 const packLeast = 4 << 10
 
+// packKeep is how much memory a packer holds on to: one huge record must not
+// cost its size for ever.
+const packKeep = 1 << 20
+
 // unpackMost is more than any block holds.
 const unpackMost = 1 << 30
 
@@ -42,7 +46,9 @@ func (p *packer) pack(data []byte) (form int, stored []byte) {
 		return plain, data
 	}
 	stored = s2.Encode(p.scratch, data)
-	p.scratch = stored[:0]
+	if cap(stored) <= packKeep {
+		p.scratch = stored[:0]
+	}
 	if len(stored) > len(data)/8*7 {
 		return plain, data
 	}

@@ -59,6 +59,7 @@ type hooks struct {
 	Space        spaceFunc
 	Link         func(*sql.Conn) // a fresh connection for writing
 	BeforeCommit func(appends int) error
+	Sync         func() error // of the main file
 }
 
 func (j *store) start() {
@@ -134,6 +135,12 @@ func (j *store) shut() {
 	j.life.Lock()
 	defer j.life.Unlock()
 	j.closed = true
+	if j.wal.lost.Load() {
+		// Closing would fold the log and remove it. Left as it is, the next
+		// process finds it and copies all of it anew.
+		j.closeErr = j.lock.Close()
+		return
+	}
 	if _, err := j.writes.ExecContext(always, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		j.log.Warn("the write-ahead log stays; the next start reads it", zap.Error(err))
 	}

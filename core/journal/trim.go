@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -77,7 +78,7 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	if cut == 0 {
 		return 0, false, nil
 	}
-	err = j.submit(ctx, job{apply: func(g *group, l *link) error {
+	err = j.submit(ctx, job{alone: true, apply: func(g *group, l *link) error {
 		if !j.cfg.DropUnread {
 			cut = min(cut, g.all().done())
 		}
@@ -124,11 +125,12 @@ func (j *store) tend(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if _, err := j.Trim(ctx); err != nil && ctx.Err() == nil {
-			j.log.Warn("retention could not be applied", zap.Error(err))
+		_, err := j.Trim(ctx)
+		if err == nil {
+			err = j.shrink(ctx)
 		}
-		if err := j.shrink(ctx); err != nil && ctx.Err() == nil {
-			j.log.Warn("space could not be given back to the disk", zap.Error(err))
+		if err != nil && !errors.Is(err, errClosing) && !errors.Is(err, context.Canceled) {
+			j.log.Warn("retention could not be applied", zap.Error(err))
 		}
 	}
 }
@@ -144,7 +146,7 @@ func (j *store) shrink(ctx context.Context) error {
 	begun, step := time.Now(), time.Duration(0)
 	for last := false; !last; {
 		last = j.ledger.reusable() < vacuumLeast/2 || time.Since(begun) > vacuumBudget || step > vacuumSlow
-		err := j.submit(ctx, job{apply: func(g *group, l *link) error {
+		err := j.submit(ctx, job{alone: true, apply: func(g *group, l *link) error {
 			stepped := time.Now()
 			if err := exec(l.vacuum); err != nil {
 				return err

@@ -3,10 +3,11 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"os"
+	"errors"
 	"sync/atomic"
 
 	"go.uber.org/zap"
+	"modernc.org/sqlite"
 )
 
 const (
@@ -27,7 +28,8 @@ const (
 // synced (docs/decisions/0003 has the numbers).
 type wal struct {
 	log  *zap.Logger
-	file *os.File // the main file
+	sync func() error // syncs the main file
+	sick func(error)  // is told that the main file cannot be trusted any more
 
 	grown int64 // bytes in the log; the writer's
 	fresh int64 // of those, added since the last copy began; the writer's
@@ -35,15 +37,19 @@ type wal struct {
 	copying atomic.Bool
 	behind  atomic.Int64 // bytes that the last copy had to leave
 	warned  atomic.Bool
+	lost    atomic.Bool   // the main file failed to sync
 	kick    chan struct{} // holds one
 }
 
 func newWAL(log *zap.Logger) *wal { return &wal{log: log, kick: make(chan struct{}, 1)} }
 
-// wrote counts what a group added: its data in whole pages and a few pages of
-// structure.
-func (w *wal) wrote(size int64) {
-	n := size + 4*pageBytes
+// wrote counts what a group added: its data, what its jobs moved, and the
+// pages of structure that go with either.
+func (w *wal) wrote(data, moved int64) {
+	n := data + moved + pageBytes
+	if data > 0 {
+		n += 3 * pageBytes
+	}
 	w.grown += n
 	w.fresh += n
 }
@@ -53,7 +59,7 @@ func (w *wal) wrote(size int64) {
 // the log grows and there is no use in trying to restart it.
 func (w *wal) afterGroup(by *writer) {
 	switch {
-	case w.copying.Load():
+	case w.copying.Load() || w.lost.Load():
 	case w.fresh >= copyBytes:
 		w.fresh = 0
 		w.copying.Store(true)
@@ -75,7 +81,19 @@ func (w *wal) restart(l *link) {
 		_, err = l.conn.ExecContext(always, "PRAGMA busy_timeout = 1000")
 	}
 	if err != nil {
-		w.log.Warn("the write-ahead log could not be restarted", zap.Error(err))
+		w.failed(err)
+	}
+}
+
+// failed tells what went wrong. A log that cannot be folded because the disk
+// is full or a file is locked is tried again; but after a failed sync nobody
+// knows what of the main file is on disk, and the log is all there is: it must
+// not be overwritten.
+func (w *wal) failed(err error) {
+	w.log.Error("the write-ahead log could not be folded into the journal", zap.Error(err))
+	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff == sqliteIOError {
+		w.lost.Store(true)
+		w.sick(err)
 	}
 }
 
@@ -96,7 +114,7 @@ func (w *wal) run(ctx context.Context, db *sql.DB) {
 		case <-w.kick:
 		}
 		if err := w.copy(db); err != nil {
-			w.log.Error("the write-ahead log could not be folded into the journal", zap.Error(err))
+			w.failed(err)
 		}
 		w.copying.Store(false)
 	}
@@ -119,5 +137,5 @@ func (w *wal) copy(db *sql.DB) error {
 	if stuck := length-copied > 4*walBytes; w.warned.Swap(stuck) != stuck && stuck {
 		w.log.Warn("the write-ahead log grows because a reader stays in it", zap.Int64("bytes", length))
 	}
-	return w.file.Sync()
+	return w.sync()
 }

@@ -13,7 +13,8 @@ type writer struct {
 	link     *link
 	group    group
 	requests []*request
-	unlooked int // bytes written since the last look at the free space
+	alone    []*request // of those, the jobs that get a transaction of their own
+	unlooked int        // bytes written since the last look at the free space
 }
 
 // run works until the queue is closed and empty.
@@ -31,10 +32,11 @@ func (w *writer) run() {
 	}
 }
 
-// serve sees the requests of one group through.
+// serve sees the requests of one round through.
 func (w *writer) serve() {
 	g := &w.group
 	g.reset(w.j.ledger.now())
+	w.alone = w.alone[:0]
 	refusal := w.j.health.refusal()
 	for _, r := range w.requests {
 		switch {
@@ -42,10 +44,24 @@ func (w *writer) serve() {
 			r.answer(0, refusal)
 		case r.job == nil:
 			g.appends = append(g.appends, r)
+		case r.job.alone:
+			w.alone = append(w.alone, r)
 		default:
 			w.admit(r)
 		}
 	}
+	w.finish()
+	for i, r := range w.alone {
+		g.reset(w.j.ledger.now())
+		w.admit(r)
+		w.finish()
+		w.alone[i] = nil
+	}
+}
+
+// finish commits the group and answers everyone in it.
+func (w *writer) finish() {
+	g := &w.group
 	if len(g.appends)+len(g.jobs) == 0 {
 		return
 	}
@@ -86,6 +102,11 @@ func (w *writer) commit() error {
 		if w.j.hooks.Link != nil {
 			w.j.hooks.Link(l.conn)
 		}
+		// What a failed commit may have left behind all the same was refused.
+		if err := exec(l.forget, int64(w.group.extent.last)); err != nil {
+			l.close()
+			return err
+		}
 		w.link = l
 	}
 	err := exec(w.link.begin)
@@ -106,15 +127,18 @@ func (w *writer) commit() error {
 	return err
 }
 
-// fail tells everyone in the group that nothing was stored.
+// fail tells everyone in the group that nothing was stored. Only appends that
+// failed make the journal refuse more of them.
 func (w *writer) fail(err error) {
 	g := &w.group
-	size := 0
-	for _, b := range g.blocks {
-		size += len(b.data)
-	}
 	refusal := writeFault(err)
-	w.j.health.broke(refusal, size)
+	if len(g.appends) > 0 {
+		size := 0
+		for _, b := range g.blocks {
+			size += len(b.data)
+		}
+		w.j.health.broke(refusal, size)
+	}
 	for _, r := range g.appends {
 		r.answer(0, refusal)
 	}
@@ -131,17 +155,18 @@ func (w *writer) publish() {
 	if g.free >= 0 {
 		w.j.ledger.setReusable(g.free)
 	}
-	size := 0
+	size, payload := 0, 0
 	for _, b := range g.blocks {
 		w.j.tail.add(b)
 		size += len(b.data)
+		payload += b.payload()
 	}
-	w.j.wal.wrote(int64(size) + g.moved)
+	w.j.wal.wrote(int64(size), g.moved)
 	if size == 0 {
 		return
 	}
 	w.j.bell.ring()
-	w.j.metrics.group(len(g.appends), size)
+	w.j.metrics.group(len(g.appends), payload)
 	if w.unlooked += size; w.unlooked >= spaceEvery {
 		w.unlooked = 0
 		w.look()
