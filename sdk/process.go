@@ -47,7 +47,10 @@ func takeBackOutput() {
 
 // watch ends the process when the host is gone or when the system asks.
 func (s *server) watch() {
-	go s.watchSignals()
+	signal.Ignore(os.Interrupt)
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	go s.watchSignals(term)
 	go s.watchParent()
 	if os.Getenv(WatchKey) == "stdin" {
 		go s.watchStdin()
@@ -56,10 +59,8 @@ func (s *server) watch() {
 
 // watchSignals answers SIGTERM. A service manager sends it to the host and to
 // its plugins at once, so the host is given time to drain and stop us properly.
-func (s *server) watchSignals() {
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGTERM)
-	<-ch
+func (s *server) watchSignals(term <-chan os.Signal) {
+	<-term
 	select {
 	case <-s.drained:
 	case <-time.After(termGrace):

@@ -121,7 +121,15 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// isNotDir recognises a path that leads through a file, or names a directory.
-func isNotDir(err error) bool {
-	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EROFS)
+// badPath recognises what only another path can help: one that leads through a
+// file, names a directory, is no path at all, or lies where nothing is written.
+func badPath(err error) bool {
+	for _, no := range []error{
+		fs.ErrPermission, syscall.ENOTDIR, syscall.EISDIR, syscall.EINVAL, syscall.ENAMETOOLONG, syscall.EROFS,
+	} {
+		if errors.Is(err, no) {
+			return true
+		}
+	}
+	return false
 }

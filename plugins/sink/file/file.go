@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -210,7 +209,7 @@ func (s *Sink) Close(context.Context) error {
 
 // pathError blames the config for what only the operator can change.
 func pathError(err error) error {
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) || isNotDir(err) {
+	if badPath(err) {
 		return sdk.ConfigError("/path", err)
 	}
 	return sdk.Transient(err)
