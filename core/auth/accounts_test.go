@@ -334,3 +334,96 @@ func TestConfig(t *testing.T) {
 		t.Error("a service without refresh")
 	}
 }
+
+func TestAKeyManagesOnlyWhatItCovers(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		held     []string
+		kept     []int64
+		scopes   []string
+		projects []int64
+		covered  bool
+	}{
+		"everything covers everything":            {held: []string{"*"}, scopes: []string{"*"}, covered: true},
+		"everything covers a scope":               {held: []string{"*"}, scopes: []string{"user:write"}, projects: []int64{1}, covered: true},
+		"writing covers reading":                  {held: []string{"user:write"}, scopes: []string{"user:read"}, covered: true},
+		"writing is all there is":                 {held: []string{"user:write"}, scopes: []string{"user:*"}, covered: true},
+		"reading does not cover writing":          {held: []string{"user:read"}, scopes: []string{"user:write"}},
+		"a scope does not cover everything":       {held: []string{"user:*"}, scopes: []string{"*"}},
+		"another object":                          {held: []string{"user:*"}, scopes: []string{"role:read"}},
+		"one scope too many":                      {held: []string{"user:*"}, scopes: []string{"user:read", "role:read"}},
+		"a kept key does not cover a free one":    {held: []string{"*"}, kept: []int64{1}, scopes: []string{"user:read"}},
+		"a kept key covers one that is kept more": {held: []string{"*"}, kept: []int64{1, 2}, scopes: []string{"*"}, projects: []int64{2}, covered: true},
+		"a kept key and another project":          {held: []string{"*"}, kept: []int64{1}, scopes: []string{"*"}, projects: []int64{1, 2}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &auth.Principal{Scopes: c.held, ProjectIDs: c.kept}
+			if got := p.Covers(c.scopes, c.projects); got != c.covered {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestPersonalKeysChange(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
+		ctx, me := t.Context(), c.User.ID
+		k, secret, err := s.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: me, Label: "ci", Scopes: []string{"user:write"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		weak := must(s.PrincipalByKey(ctx, secret))(t)
+		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Label: ptr("deploys"), Scopes: []string{"user:write", "flag:read"}})
+		wantFault(t, err, fault.Invalid, "invalid_input", "scopes")
+		changed, err := s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Label: ptr("deploys"), By: weak})
+		if err != nil || changed.Label != "deploys" || must(s.PersonalKey(ctx, me, k.ID))(t).Label != "deploys" {
+			t.Fatalf("got %+v, %v", changed, err)
+		}
+		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Scopes: []string{"*"}, By: weak})
+		wantFault(t, err, fault.Forbidden, "permission_denied")
+		_, err = s.UpdatePersonalKey(ctx, me, 1, auth.PersonalKeyChange{Label: ptr("mine now"), By: weak})
+		wantFault(t, err, fault.Forbidden, "permission_denied")
+		_, _, err = s.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: me, Label: "more", Scopes: []string{"*"}, By: weak})
+		wantFault(t, err, fault.Forbidden, "permission_denied")
+
+		if _, err := s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Scopes: []string{"role:read"}}); err != nil {
+			t.Fatal(err)
+		}
+		if who := must(s.PrincipalByKey(ctx, secret))(t); who.Can("user:read") || !who.Can("role:read") {
+			t.Errorf("the change is not known: %+v", who)
+		}
+		_, err = s.UpdatePersonalKey(ctx, me+1, k.ID, auth.PersonalKeyChange{Label: ptr("x")})
+		wantFault(t, err, fault.NotFound, "not_found")
+		if err := s.RevokePersonalKey(ctx, me, k.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Label: ptr("x")})
+		wantFault(t, err, fault.NotFound, "not_found")
+	})
+}
+
+func TestTheTokenOfAProjectIsItsOldestGoodKey(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
+		ctx := t.Context()
+		second, err := s.CreateProjectKey(ctx, auth.NewProjectKey{ProjectID: 1, Label: "second"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := must(s.Tokens(ctx, []int64{1, 9}))(t); len(got) != 1 || got[1] != c.ProjectKey {
+			t.Errorf("got %v", got)
+		}
+		if err := s.RevokeProjectKey(ctx, 1, must(s.ProjectKeys(ctx, 1))(t)[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := must(s.Tokens(ctx, []int64{1}))(t); got[1] != second.Key {
+			t.Errorf("got %v", got)
+		}
+		if got := must(s.Tokens(ctx, nil))(t); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+	})
+}

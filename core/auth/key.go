@@ -62,13 +62,24 @@ type PersonalKey struct {
 }
 
 // NewPersonalKey is what a personal key is made of. An empty OrganizationID is
-// the one the user works in; no ProjectIDs is every project of it.
+// the one the user works in; no ProjectIDs is every project of it. By is who
+// asks with a key of their own: the new one may do nothing that theirs may not.
 type NewPersonalKey struct {
 	UserID         int64
 	OrganizationID string
 	Label          string
 	Scopes         []string
 	ProjectIDs     []int64
+	By             *Principal
+}
+
+// PersonalKeyChange says what to change; nil leaves a field as it is. By is
+// who asks with a key of their own, which has to cover the changed key before
+// and after.
+type PersonalKeyChange struct {
+	Label  *string
+	Scopes []string
+	By     *Principal
 }
 
 // Shape is what CheckKey sees wrong with a project key; empty for nothing.

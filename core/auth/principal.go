@@ -1,6 +1,9 @@
 package auth
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Principal is who stands behind a personal key: a user in one organization.
 // It is shared between requests and must not be changed.
@@ -24,7 +27,27 @@ func (p *Principal) Can(scope string) bool {
 // Admin reports whether the user manages the organization.
 func (p *Principal) Admin() bool { return p != nil && p.OrgLevel >= LevelAdmin }
 
-// mayTouch reports whether the key is not kept away from the project.
-func (p *Principal) mayTouch(projectID int64) bool {
+// MayTouch reports whether the key is not kept away from the project. It says
+// nothing of whose project that is.
+func (p *Principal) MayTouch(projectID int64) bool {
 	return len(p.ProjectIDs) == 0 || slices.Contains(p.ProjectIDs, projectID)
+}
+
+// Covers reports whether the key may do all that a key of the same user with
+// these scopes, kept to these projects (none: every project), may do. A key
+// makes, changes and revokes no other keys than those it covers.
+func (p *Principal) Covers(scopes []string, projectIDs []int64) bool {
+	for _, s := range scopes {
+		// Who may write may read, so writing is all there is to do.
+		if object, all := strings.CutSuffix(s, ":*"); all {
+			s = object + ":write"
+		}
+		if !p.Can(s) {
+			return false
+		}
+	}
+	if len(projectIDs) == 0 {
+		return len(p.ProjectIDs) == 0
+	}
+	return !slices.ContainsFunc(projectIDs, func(id int64) bool { return !p.MayTouch(id) })
 }

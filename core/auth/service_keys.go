@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 	"slices"
+
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 // CreatePersonalKey makes a key of a user and returns it with the secret,
@@ -24,6 +26,9 @@ func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (Per
 	err = s.change(ctx, func(ctx context.Context) error {
 		if err := s.place(ctx, &k); err != nil {
 			return err
+		}
+		if !within(in.By, k) {
+			return errKeyTooStrong
 		}
 		return s.store.addPersonalKey(ctx, &k, digestOf(secret))
 	})
@@ -59,12 +64,66 @@ func (s *Service) place(ctx context.Context, k *PersonalKey) error {
 	return nil
 }
 
+// UpdatePersonalKey changes a key of a user and returns it as it is then; the
+// secret stays the same. A revoked key is NotFound. It fails with Forbidden
+// when c.By does not cover the key.
+func (s *Service) UpdatePersonalKey(ctx context.Context, userID, id int64, c PersonalKeyChange) (PersonalKey, error) {
+	var k PersonalKey
+	err := s.change(ctx, func(ctx context.Context) (err error) {
+		if k, err = s.store.personalKey(ctx, userID, id); err != nil {
+			return err
+		}
+		if !within(c.By, k) {
+			return errKeyTooStrong
+		}
+		if err := c.apply(&k); err != nil {
+			return err
+		}
+		if !within(c.By, k) {
+			return errKeyTooStrong
+		}
+		return s.store.savePersonalKey(ctx, k)
+	})
+	if err != nil {
+		return PersonalKey{}, err
+	}
+	return k, nil
+}
+
+func (c PersonalKeyChange) apply(k *PersonalKey) (err error) {
+	if c.Label != nil {
+		if k.Label, err = checkName("label", *c.Label); err != nil {
+			return err
+		}
+	}
+	if c.Scopes != nil {
+		k.Scopes, err = checkScopes(c.Scopes)
+	}
+	return err
+}
+
+// errKeyTooStrong is what a key hears that asks about one above it.
+var errKeyTooStrong = fault.New(fault.Forbidden, "permission_denied",
+	"An API key can only manage keys that may do nothing it may not do itself.")
+
+// within reports whether k is no more than the key of by; nobody has no bounds.
+func within(by *Principal, k PersonalKey) bool {
+	return by == nil || (by.OrganizationID == k.OrganizationID && by.Covers(k.Scopes, k.ProjectIDs))
+}
+
+// PersonalKey returns a key of a user that is not revoked, NotFound when there
+// is none with that id.
+func (s *Service) PersonalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
+	return s.store.personalKey(ctx, userID, id)
+}
+
 // PersonalKeys lists the keys of a user by id, revoked ones too.
 func (s *Service) PersonalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
 	return s.store.personalKeys(ctx, userID)
 }
 
-// RevokePersonalKey makes a key of a user unknown from now on.
+// RevokePersonalKey makes a key of a user unknown from now on. NotFound when
+// it is already, or the user has none with that id.
 func (s *Service) RevokePersonalKey(ctx context.Context, userID, id int64) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.store.revokePersonalKey(ctx, userID, id) })
 }

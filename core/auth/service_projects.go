@@ -106,6 +106,13 @@ func (s *Service) ProjectKeys(ctx context.Context, projectID int64) ([]ProjectKe
 	return s.store.projectKeys(ctx, projectID)
 }
 
+// Tokens returns, for each of the projects, its oldest key that is good: the
+// one to show people who ask for the key of the project. Projects without one
+// are absent.
+func (s *Service) Tokens(ctx context.Context, projectIDs []int64) (map[int64]string, error) {
+	return s.store.tokens(ctx, projectIDs)
+}
+
 // RevokeProjectKey makes a key of a project unknown from now on.
 func (s *Service) RevokeProjectKey(ctx context.Context, projectID, id int64) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.store.revokeProjectKey(ctx, projectID, id) })

@@ -44,15 +44,39 @@ func (s *store) personalKeys(ctx context.Context, userID int64) ([]PersonalKey, 
 	}
 	out := make([]PersonalKey, len(rows))
 	for i, r := range rows {
-		out[i] = PersonalKey{
-			ID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Label: r.Label, Mask: r.Mask,
-			CreatedAt: at(r.CreatedAt), LastUsedAt: at(r.LastUsedAt), RevokedAt: at(r.RevokedAt),
-		}
-		if err := unlist(r.Scopes, r.ProjectIDs, &out[i].Scopes, &out[i].ProjectIDs); err != nil {
-			return nil, fmt.Errorf("read personal key %d: %w", r.ID, err)
+		if out[i], err = r.key(); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+func (r personalKeyRow) key() (PersonalKey, error) {
+	k := PersonalKey{
+		ID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Label: r.Label, Mask: r.Mask,
+		CreatedAt: at(r.CreatedAt), LastUsedAt: at(r.LastUsedAt), RevokedAt: at(r.RevokedAt),
+	}
+	if err := unlist(r.Scopes, r.ProjectIDs, &k.Scopes, &k.ProjectIDs); err != nil {
+		return PersonalKey{}, fmt.Errorf("read personal key %d: %w", r.ID, err)
+	}
+	return k, nil
+}
+
+// personalKey reads a key that is not revoked.
+func (s *store) personalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
+	var row personalKeyRow
+	err := s.db.Read(ctx).NewSelect().Model(&row).
+		Where("k.id = ? AND k.user_id = ? AND k.revoked_at IS NULL", id, userID).Scan(ctx)
+	if err != nil {
+		return PersonalKey{}, found(err, "read personal key")
+	}
+	return row.key()
+}
+
+func (s *store) savePersonalKey(ctx context.Context, k PersonalKey) error {
+	r, err := s.db.Write(ctx).NewRaw("UPDATE personal_keys SET label = ?, scopes = ? WHERE id = ?",
+		k.Label, list(k.Scopes), k.ID).Exec(ctx)
+	return touched(r, err, "save personal key")
 }
 
 func (s *store) revokePersonalKey(ctx context.Context, userID, id int64) error {

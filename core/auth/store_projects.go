@@ -133,6 +133,28 @@ func (s *store) projectKeys(ctx context.Context, projectID int64) ([]ProjectKey,
 	return out, nil
 }
 
+// tokens finds the oldest good key of each project.
+func (s *store) tokens(ctx context.Context, projectIDs []int64) (map[int64]string, error) {
+	out := make(map[int64]string, len(projectIDs))
+	if len(projectIDs) == 0 {
+		return out, nil
+	}
+	var rows []struct {
+		ProjectID int64
+		Key       string
+	}
+	err := s.db.Read(ctx).NewRaw(`SELECT k.project_id, k.key FROM project_keys k WHERE k.id IN (
+			SELECT min(id) FROM project_keys WHERE revoked_at IS NULL AND project_id IN ? GROUP BY project_id)`,
+		bun.Tuple(projectIDs)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, found(err, "find the keys of projects")
+	}
+	for _, r := range rows {
+		out[r.ProjectID] = r.Key
+	}
+	return out, nil
+}
+
 func (s *store) revokeProjectKey(ctx context.Context, projectID, id int64) error {
 	r, err := s.db.Write(ctx).NewRaw(
 		"UPDATE project_keys SET revoked_at = ? WHERE id = ? AND project_id = ? AND revoked_at IS NULL",
