@@ -10,10 +10,10 @@ import (
 	"github.com/guidonhq/guidon/core/persons"
 )
 
-// groups is every group of project 1 as "type:key properties", one a line.
-func groups(t testing.TB, s *persons.Service) string {
+// groups is every group of a project as "type:key properties", one a line.
+func groups(t testing.TB, s *persons.Service, project int64) string {
 	t.Helper()
-	types, err := s.GroupTypes(t.Context(), 1)
+	types, err := s.GroupTypes(t.Context(), project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func groups(t testing.TB, s *persons.Service) string {
 	}
 	var lines []string
 	for slot, name := range names {
-		err := s.WalkGroups(t.Context(), 1, slot, func(page []persons.Group) error {
+		err := s.WalkGroups(t.Context(), project, slot, func(page []persons.Group) error {
 			for _, g := range page {
 				lines = append(lines, fmt.Sprintf("%s:%s %s", name, g.Key, g.Properties))
 			}
@@ -101,23 +101,21 @@ func TestGroups(t *testing.T) {
 			last:   `{"$groups":{"company":null,"team":""}}`,
 		},
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			dbtest.Run(t, func(t *testing.T, d *db.DB) {
-				t.Parallel()
-				s := service(t, d)
-				for range 2 {
-					batch := evs(c.events...)
-					process(t, s, batch)
-					process(t, s, batch)
-					if got := groups(t, s); got != c.groups {
-						t.Fatalf("got  %s\nwant %s", got, c.groups)
-					}
-					if got := string(batch[len(batch)-1].Properties); c.last != "" && got != c.last {
-						t.Fatalf("the event has %s\nwant %s", got, c.last)
-					}
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		for i, c := range cases {
+			for range 2 {
+				batch := in(int64(i+1), evs(c.events...))
+				process(t, s, batch)
+				process(t, s, batch)
+				if got := groups(t, s, int64(i+1)); got != c.groups {
+					t.Errorf("%s\ngot  %s\nwant %s", c.name, got, c.groups)
 				}
-			})
-		})
-	}
+				if got := string(batch[len(batch)-1].Properties); c.last != "" && got != c.last {
+					t.Errorf("%s: the event has %s\nwant %s", c.name, got, c.last)
+				}
+			}
+		}
+	})
 }

@@ -63,12 +63,17 @@ func process(t testing.TB, s *persons.Service, batch []*sdk.Event) []persons.War
 	return w
 }
 
-// people is everybody in project 1, one a line: distinct ids sorted, a star
-// when identified, properties without the uuid of the first event.
 func people(t testing.TB, s *persons.Service) string {
 	t.Helper()
+	return peopleOf(t, s, 1)
+}
+
+// peopleOf is everybody in a project, one a line: distinct ids sorted, a star
+// when identified, properties without the uuid of the first event.
+func peopleOf(t testing.TB, s *persons.Service, project int64) string {
+	t.Helper()
 	var lines []string
-	err := s.Walk(t.Context(), 1, func(page []persons.Person) error {
+	err := s.Walk(t.Context(), project, func(page []persons.Person) error {
 		for _, p := range page {
 			slices.Sort(p.DistinctIDs)
 			star := ""
@@ -333,43 +338,48 @@ var stageCases = []stageCase{
 }
 
 func TestStage(t *testing.T) {
-	for _, c := range stageCases {
-		t.Run(c.name, func(t *testing.T) {
-			dbtest.Run(t, func(t *testing.T, d *db.DB) {
-				t.Parallel()
-				s := service(t, d)
-				batch := evs(c.events...)
-				check := func(when string) {
-					t.Helper()
-					if got := people(t, s); got != c.people {
-						t.Fatalf("%s\ngot  %s\nwant %s", when, got, c.people)
-					}
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		for i, c := range stageCases {
+			project := int64(i + 1)
+			check := func(when string) {
+				t.Helper()
+				if got := peopleOf(t, s, project); got != c.people {
+					t.Errorf("%s: %s\ngot  %s\nwant %s", c.name, when, got, c.people)
 				}
-				if got := kinds(process(t, s, batch)); got != c.warnings {
-					t.Fatalf("warnings %q, want %q", got, c.warnings)
-				}
-				check("in one batch")
-				process(t, s, evs(c.events...))
-				check("the same batch again")
-			})
-		})
-	}
+			}
+			if got := kinds(process(t, s, in(project, evs(c.events...)))); got != c.warnings {
+				t.Errorf("%s: warnings %q, want %q", c.name, got, c.warnings)
+			}
+			check("in one batch")
+			process(t, s, in(project, evs(c.events...)))
+			check("the same batch again")
+		}
+	})
 }
 
 // What comes out must not depend on where one batch ends and the next begins.
 func TestStageOneEventAtATime(t *testing.T) {
-	for _, c := range stageCases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := service(t, dbtest.SQLite(t))
-			for _, e := range evs(c.events...) {
-				process(t, s, []*sdk.Event{e})
-			}
-			if got := people(t, s); got != c.people {
-				t.Fatalf("got  %s\nwant %s", got, c.people)
-			}
-		})
+	t.Parallel()
+	s := service(t, dbtest.SQLite(t))
+	for i, c := range stageCases {
+		project := int64(i + 1)
+		for _, e := range in(project, evs(c.events...)) {
+			process(t, s, []*sdk.Event{e})
+		}
+		if got := peopleOf(t, s, project); got != c.people {
+			t.Errorf("%s\ngot  %s\nwant %s", c.name, got, c.people)
+		}
 	}
+}
+
+// in gives the events to a project.
+func in(project int64, batch []*sdk.Event) []*sdk.Event {
+	for _, e := range batch {
+		e.ProjectID = project
+	}
+	return batch
 }
 
 func TestPersonIDs(t *testing.T) {
