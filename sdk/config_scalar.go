@@ -51,7 +51,7 @@ func (d *configDecoder) boolean(at string, v any, dst reflect.Value) {
 }
 
 func (d *configDecoder) number(at string, v any, dst reflect.Value, f field) {
-	text := ""
+	var text string
 	switch t := v.(type) {
 	case json.Number:
 		text = t.String()

@@ -185,6 +185,7 @@ func plain(v reflect.Value) any {
 		if v.IsNil() {
 			return nil
 		}
+	default: // cannot be nil
 	}
 	return v.Interface()
 }
@@ -227,6 +228,7 @@ func secretPointers(t reflect.Type, at string) []string {
 			out = append(out, secretPointers(f.typ, place)...)
 		}
 		return out
+	default:
+		return nil
 	}
-	return nil
 }

@@ -144,12 +144,16 @@ func propertiesFromProto(p *sinkv1.SinkProperties) sdk.SinkProperties {
 		out.Ordering = sdk.OrderPerKey
 	case sinkv1.SinkProperties_ORDERING_TOTAL:
 		out.Ordering, out.MaxInFlight = sdk.OrderTotal, 1
+	default:
+		out.Ordering = sdk.OrderNone
 	}
 	switch p.GetDedup() {
 	case sinkv1.SinkProperties_DEDUP_BY_BATCH_ID:
 		out.Dedup = sdk.DedupByBatchID
 	case sinkv1.SinkProperties_DEDUP_BY_EVENT_ID:
 		out.Dedup = sdk.DedupByEventID
+	default:
+		out.Dedup = sdk.DedupNone
 	}
 	if p.GetCommit() == sinkv1.SinkProperties_COMMIT_ON_FLUSH {
 		out.Commit = sdk.CommitOnFlush
@@ -159,6 +163,8 @@ func propertiesFromProto(p *sinkv1.SinkProperties) sdk.SinkProperties {
 		out.Durability = sdk.DurabilityLocalDisk
 	case sinkv1.SinkProperties_DURABILITY_REPLICATED:
 		out.Durability = sdk.DurabilityReplicated
+	default:
+		out.Durability = sdk.DurabilityMemory
 	}
 	return out
 }

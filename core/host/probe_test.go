@@ -24,7 +24,6 @@ type probe struct {
 		Labels map[string]string `json:"labels"`
 		Fork   bool              `json:"fork"`
 	}
-	opened int
 }
 
 func probePlugin(name string) sdk.Plugin {

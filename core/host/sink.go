@@ -176,6 +176,7 @@ func (i *SinkInstance) learn(s *session, b *sdk.Batch, r sdk.WriteResult) {
 			i.committed = max(i.committed, b.LastSeq)
 		}
 		i.mu.Unlock()
+	default: // Partial: what failed is not safe, and the rest implies nothing
 	}
 }
 
@@ -186,6 +187,7 @@ func (i *SinkInstance) heed(s *session, err *sdk.Error) {
 		i.sup.reopen(s, err)
 	case sdk.ClassConfig:
 		i.sup.misconfigured(s, err)
+	default: // the caller's to deal with
 	}
 }
 
@@ -213,6 +215,7 @@ func (i *SinkInstance) failed(ctx context.Context, s *session, err error) (sdk.W
 		return rejected(sdk.ClassUnsupported, "unimplemented", message), nil
 	case codes.InvalidArgument:
 		i.sup.log.Error("a plugin refused a message of ours", zap.String("error", message))
+	default: // a panic in the plugin, or a status that no call of ours gives
 	}
 	return rejected(sdk.ClassInternal, "internal", s.scrub.clean(message)), nil
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -55,7 +56,7 @@ func (s *supervisor) enter(state State, reason string, err error) {
 func (s *supervisor) failedWith(st *InstanceStatus, err error) {
 	now := time.Now().UTC()
 	st.LastError, st.LastErrorAt = oneLine(err), &now
-	if f, ok := err.(*failure); ok {
+	if f, ok := errors.AsType[*failure](err); ok {
 		st.Diagnostics = f.diagnostics
 		if f.exit != nil {
 			st.Exit = f.exit
