@@ -17,6 +17,8 @@ type writer interface {
 	// insert writes the rows that are not there yet, inside the transaction in
 	// ctx, and tells for each whether it did.
 	insert(ctx context.Context, list []row) ([]bool, error)
+	// known tells for each whether it is there, inside the transaction in ctx.
+	known(ctx context.Context, ids []identity) ([]bool, error)
 }
 
 func newWriter(d *db.DB) writer {
