@@ -1,0 +1,350 @@
+package ingestion_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+func openJournal(tb testing.TB, dir string) journal.Journal {
+	tb.Helper()
+	cfg := journal.DefaultConfig()
+	cfg.MinFreeBytes = 0
+	j, err := journal.Open(cfg, dir, zap.NewNop(), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = j.Close(context.Background()) })
+	return j
+}
+
+// accept appends a request with these events of user u: names, or whole items
+// when they start with a brace.
+func accept(tb testing.TB, j journal.Journal, names ...string) {
+	tb.Helper()
+	var items []string
+	for _, n := range names {
+		if !strings.HasPrefix(n, "{") {
+			n = `{"event":"` + n + `","distinct_id":"u"}`
+		}
+		items = append(items, n)
+	}
+	rec := record("[" + strings.Join(items, ",") + "]")
+	rec.RequestID = [16]byte{byte(counter.Add(1)), byte(counter.Load() >> 8)}
+	if _, err := j.Append(context.Background(), rec.Append(nil)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+var counter atomic.Int64
+
+// stage remembers what was committed, and fails as it is told.
+type stage struct {
+	db   *db.DB
+	fail func(batch []*sdk.Event) error
+
+	mu    sync.Mutex
+	names []string
+	calls int
+}
+
+func (s *stage) Name() string { return "test" }
+
+func (s *stage) Process(ctx context.Context, batch []*sdk.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.fail != nil {
+		if err := s.fail(batch); err != nil {
+			return err
+		}
+	}
+	var names []string
+	for _, e := range batch {
+		names = append(names, e.Name)
+		e.Name = "changed by a stage"
+	}
+	s.db.AfterCommit(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.names = append(s.names, names...)
+	})
+	return nil
+}
+
+func (s *stage) seen() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.names, " ")
+}
+
+func (s *stage) failing(f func(batch []*sdk.Event) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = f
+}
+
+func eventually(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func workerConfig() ingestion.Config {
+	cfg := ingestion.DefaultConfig()
+	cfg.Worker.RetryMin, cfg.Worker.RetryMax = time.Millisecond, 10*time.Millisecond
+	return cfg
+}
+
+func startWorker(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB, known ingestion.Known, stages ...ingestion.Stage) *ingestion.Worker {
+	tb.Helper()
+	w, err := ingestion.NewWorker(cfg, j, d, stages, known, ingestion.NewMetrics(nil), zap.NewNop())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := w.Start(context.Background()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { stopWorker(tb, w) })
+	return w
+}
+
+func stopWorker(tb testing.TB, w *ingestion.Worker) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	if err := w.Stop(ctx); err != nil {
+		tb.Error(err)
+	}
+}
+
+func letters(tb testing.TB, d *db.DB) string {
+	tb.Helper()
+	var rows []struct{ Event, Message string }
+	if err := d.Read(context.Background()).NewRaw("SELECT event, message FROM dead_letters ORDER BY id").Scan(context.Background(), &rows); err != nil {
+		tb.Fatal(err)
+	}
+	var out []string
+	for _, r := range rows {
+		out = append(out, r.Event)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWorkerProcessesInOrder(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		j := openJournal(t, t.TempDir())
+		accept(t, j, "a", "b")
+		accept(t, j, `{"event":"dropped"}`, "c", `{}`)
+		s := &stage{db: d}
+		cfg := workerConfig()
+		cfg.Worker.MaxEvents = 2 // a request may end in the middle of a batch
+		w := startWorker(t, cfg, j, d, nil, s)
+		accept(t, j, "d", "e", "f", "g", "h")
+		eventually(t, "all events", func() bool { return s.seen() == "a b c d e f g h" })
+		eventually(t, "the journal is told", func() bool {
+			p, err := j.Register(context.Background(), "worker", journal.Begin)
+			return err == nil && p == journal.Position{Seq: 3, Count: 8}
+		})
+		if at := w.Status().Position; at.Seq != 3 || at.Count != 8 {
+			t.Errorf("status %+v", at)
+		}
+		var kinds []string
+		if err := d.Read(t.Context()).NewRaw("SELECT type FROM ingestion_warnings ORDER BY type").Scan(t.Context(), &kinds); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(kinds, []string{ingestion.KindEmptyEvent, ingestion.KindInvalidDistinctID}) {
+			t.Errorf("warnings %v", kinds)
+		}
+	})
+}
+
+func TestWorkerTakesRepeatsOut(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	const once = `{"event":"a","distinct_id":"u","uuid":"0190a5a2-7b3c-7000-8000-0000000000ff"}`
+	accept(t, j, once, once, "b", `{"event":"c","distinct_id":"u","uuid":""}`, `{"event":"d","distinct_id":"u","uuid":""}`)
+	accept(t, j, once, "e")
+	s := &stage{db: d}
+	startWorker(t, workerConfig(), j, d, knows{"e": true}, s)
+	accept(t, j, "f")
+	eventually(t, "the last event", func() bool { return strings.HasSuffix(s.seen(), "f") })
+	if got := strings.Count(s.seen(), "a"); got != 1 || !strings.Contains(s.seen(), "b c d") || strings.Contains(s.seen(), "e") {
+		t.Errorf("processed %s", s.seen())
+	}
+}
+
+// knows knows events by their names, and those it was shown before.
+type knows map[string]bool
+
+func (k knows) Known(_ context.Context, batch []*sdk.Event) ([]bool, error) {
+	out := make([]bool, len(batch))
+	for i, e := range batch {
+		out[i] = k[e.Name] || k[e.UUID]
+		k[e.UUID] = true
+	}
+	return out, nil
+}
+
+func TestWorkerSetsPoisonAside(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	accept(t, j, "a", "b", "poison", "c")
+	accept(t, j, "panic", "d")
+	s := &stage{db: d}
+	s.fail = func(batch []*sdk.Event) error {
+		for _, e := range batch {
+			switch e.Name {
+			case "poison":
+				return errors.New("I cannot take this")
+			case "panic":
+				panic("no idea what this is")
+			}
+		}
+		return nil
+	}
+	startWorker(t, workerConfig(), j, d, nil, s)
+	eventually(t, "all good events", func() bool { return s.seen() == "a b c d" })
+	eventually(t, "the dead letters", func() bool { return letters(t, d) == "poison panic" })
+}
+
+func TestWorkerDoesNotSetEverythingAside(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	for i := range 10 {
+		accept(t, j, fmt.Sprint("e", i))
+	}
+	s := &stage{db: d, fail: func([]*sdk.Event) error { return errors.New("a fault of mine") }}
+	cfg := workerConfig()
+	cfg.Worker.MaxPoison = 3
+	w := startWorker(t, cfg, j, d, nil, s)
+	eventually(t, "the worker waits", func() bool { return letters(t, d) == "e0 e1 e2" && w.Status().Waiting != nil })
+	s.failing(nil)
+	eventually(t, "the others", func() bool { return s.seen() == "e3 e4 e5 e6 e7 e8 e9" })
+	if w.Status().Waiting != nil {
+		t.Errorf("still waiting: %v", w.Status().Waiting)
+	}
+}
+
+func TestWorkerWaitsForTheDatabase(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	breakIt := func(sql string) {
+		if _, err := d.Write(t.Context()).NewRaw(sql).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	breakIt("ALTER TABLE ingestion_cursors RENAME TO gone")
+	s := &stage{db: d}
+	w := startWorker(t, workerConfig(), j, d, nil, s)
+	accept(t, j, "a", "b")
+	eventually(t, "the worker waits", func() bool { return w.Status().Waiting != nil })
+	breakIt("ALTER TABLE gone RENAME TO ingestion_cursors")
+	eventually(t, "the events", func() bool { return s.seen() == "a b" })
+	breakIt("ALTER TABLE ingestion_cursors RENAME TO gone")
+	accept(t, j, "c")
+	eventually(t, "the worker waits again", func() bool { return w.Status().Waiting != nil })
+	accept(t, j, "d")
+	breakIt("ALTER TABLE gone RENAME TO ingestion_cursors")
+	eventually(t, "the events in order, none twice", func() bool { return s.seen() == "a b c d" })
+	if got := letters(t, d); got != "" {
+		t.Errorf("dead letters %s", got)
+	}
+}
+
+// deaf is a journal that does not hear how far a reader came, as after a crash
+// between the commit of the database and that of the journal.
+type deaf struct{ journal.Journal }
+
+func (deaf) Commit(context.Context, string, journal.Position) error { return nil }
+
+func TestWorkerCrashBetweenTheTwoCommits(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	accept(t, j, "a", "b")
+	s := &stage{db: d}
+	w := startWorker(t, workerConfig(), deaf{j}, d, nil, s)
+	eventually(t, "the events", func() bool { return s.seen() == "a b" })
+	stopWorker(t, w)
+	accept(t, j, "c")
+	startWorker(t, workerConfig(), j, d, nil, s)
+	eventually(t, "the next event", func() bool { return strings.HasSuffix(s.seen(), "c") })
+	if s.seen() != "a b c" {
+		t.Errorf("processed %s", s.seen())
+	}
+}
+
+func TestWorkerOfAnotherJournal(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	s := &stage{db: d}
+	first := openJournal(t, t.TempDir())
+	accept(t, first, "a")
+	accept(t, first, "b")
+	w := startWorker(t, workerConfig(), first, d, nil, s)
+	eventually(t, "the events", func() bool { return s.seen() == "a b" })
+	stopWorker(t, w)
+	second := openJournal(t, t.TempDir())
+	accept(t, second, "c")
+	startWorker(t, workerConfig(), second, d, nil, s)
+	eventually(t, "the new journal is read from its beginning", func() bool { return s.seen() == "a b c" })
+}
+
+func TestWorkerKeepsRecordsItCannotRead(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	accept(t, j, "a")
+	if _, err := j.Append(t.Context(), []byte("\x09something else")); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, j, "b")
+	s := &stage{db: d}
+	startWorker(t, workerConfig(), j, d, nil, s)
+	eventually(t, "the others", func() bool { return s.seen() == "a b" })
+	var payload string
+	if err := d.Read(t.Context()).NewRaw("SELECT payload FROM dead_letters").Scan(t.Context(), &payload); err != nil || !strings.Contains(payload, "CXNvbWV0aGluZyBlbHNl") {
+		t.Errorf("payload %s, %v", payload, err)
+	}
+}
+
+func TestWorkerStopFinishesTheBatch(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	inside, leave := make(chan struct{}), make(chan struct{})
+	s := &stage{db: d, fail: func([]*sdk.Event) error { close(inside); <-leave; return nil }}
+	w := startWorker(t, workerConfig(), j, d, nil, s)
+	accept(t, j, "a")
+	<-inside
+	stopped := make(chan struct{})
+	go func() { stopWorker(t, w); close(stopped) }()
+	close(leave)
+	<-stopped
+	if s.seen() != "a" {
+		t.Errorf("processed %q", s.seen())
+	}
+}

@@ -1,0 +1,3 @@
+DROP TABLE dead_letters;
+DROP TABLE ingestion_warnings;
+DROP TABLE ingestion_cursors;
