@@ -163,6 +163,7 @@ func expectationOf(p *Property) expectation {
 		if name := string(v.GetStringBytes()); name != "" {
 			return expectation{variant: name}
 		}
+	default:
 	}
 	return expectation{never: true}
 }

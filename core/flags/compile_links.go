@@ -87,6 +87,7 @@ func (w *walker) eachLink(node int, fn func(f *filter, to int)) {
 				fn(f, int(f.target))
 			case byCohort:
 				fn(f, len(w.set.flags)+int(f.target))
+			default:
 			}
 		}
 	}

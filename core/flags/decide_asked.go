@@ -103,8 +103,9 @@ func truthOf(v *fastjson.Value) bool {
 		return truth(textView(v.GetStringBytes()))
 	case fastjson.TypeNumber:
 		return v.GetFloat64() != 0
+	default:
+		return false
 	}
-	return false
 }
 
 // into lays the request into a run.
@@ -138,6 +139,7 @@ func (a *asked) group(name []byte, v *fastjson.Value) {
 		a.run.group(textView(name), textView(v.GetStringBytes()))
 	case fastjson.TypeNumber:
 		a.run.group(textView(name), textView(v.MarshalTo(nil)))
+	default: // no key at all
 	}
 }
 

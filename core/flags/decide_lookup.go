@@ -24,9 +24,9 @@ type pause struct{ until atomic.Int64 }
 // read reads everything the run wants and has not read yet, and reports
 // whether there was anything.
 func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
-	any := false
+	found := false
 	if r.person.wanted {
-		any = true
+		found = true
 		d.readSubject(ctx, lookPerson, r, person, func(ctx context.Context) ([]byte, bool, error) {
 			return d.lookups.People.Properties(ctx, projectID, r.person.id)
 		})
@@ -35,26 +35,26 @@ func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
 		if !r.groups[i].wanted {
 			continue
 		}
-		any = true
+		found = true
 		d.readSubject(ctx, lookGroup, r, int32(i), func(ctx context.Context) ([]byte, bool, error) {
 			return d.lookups.People.GroupProperties(ctx, projectID, r.set.groups[i].name, r.groups[i].id)
 		})
 	}
 	if r.listsWant {
-		any = true
+		found = true
 		d.readLists(ctx, projectID, r)
 	}
 	if r.hashWant {
-		any = true
+		found = true
 		d.readHashKeys(ctx, projectID, r)
 	}
 	if r.plugins.open() {
-		any = true
+		found = true
 		ctx, cancel := context.WithTimeout(ctx, d.cfg.PluginTimeout)
 		r.plugins.ask(ctx, d.lookups.Matchers)
 		cancel()
 	}
-	return any
+	return found
 }
 
 func (d *Decider) readSubject(ctx context.Context, kind int, r *run, at int32, get func(ctx context.Context) ([]byte, bool, error)) {

@@ -112,8 +112,9 @@ func (r *run) enrolment(yes match.Result) outcome {
 		return on(ReasonEnrolment, 0, noVariant)
 	case match.False:
 		return off(ReasonEnrolment, 0)
+	default:
+		return r.unanswered(yes)
 	}
-	return r.unanswered(yes)
 }
 
 // unanswered is the outcome while something is missing, or for good.

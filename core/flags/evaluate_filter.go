@@ -84,6 +84,7 @@ func (r *run) value(s *subject, slot, spare int32) (*match.Value, match.Result) 
 	case unreadable:
 		r.cause = CauseUnavailable
 		return &missing, match.Unknown
+	case read:
 	}
 	if spare != noSlot {
 		if at := &s.slots[spare]; at.turn == r.turn {
@@ -103,6 +104,7 @@ func (r *run) dependency(f *filter) match.Result {
 	case failed:
 		r.cause = CauseDependency
 		return match.Unknown
+	case settled:
 	}
 	return match.Of(f.expect.holds(&r.set.flags[f.target], o))
 }

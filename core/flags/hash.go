@@ -1,7 +1,7 @@
 package flags
 
 import (
-	"crypto/sha1" //nolint:gosec // the published bucketing formula, nothing to do with secrets
+	"crypto/sha1" // the published formula; nothing here is a secret
 	"encoding/binary"
 )
 
@@ -18,7 +18,7 @@ const variantSalt = "variant"
 // the key with its dot; buf is scratch space and comes back.
 func bucket(buf []byte, prefix, identifier, salt string) (float64, []byte) {
 	buf = append(append(append(buf[:0], prefix...), identifier...), salt...)
-	sum := sha1.Sum(buf) //nolint:gosec // see the import
+	sum := sha1.Sum(buf)
 	return float64(binary.BigEndian.Uint64(sum[:8])>>4) / bucketScale, buf
 }
 

@@ -88,14 +88,14 @@ func flagsShape(c *fiber.Ctx) (shape form, withConfig bool) {
 }
 
 func queryOf(c *fiber.Ctx) (v string, given bool, config string) {
-	c.Context().QueryArgs().VisitAll(func(name, value []byte) {
+	for name, value := range c.Context().QueryArgs().All() {
 		switch string(name) {
 		case "v":
 			v, given = strings.TrimSpace(textView(value)), true
 		case "config":
 			config = textView(value)
 		}
-	})
+	}
 	return v, given, config
 }
 

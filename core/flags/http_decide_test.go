@@ -340,7 +340,7 @@ func TestWhatIsNotAQuestion(t *testing.T) {
 			t.Errorf("%s %s: got %v", c.method, c.path, got)
 		}
 	}
-	req, _ := http.NewRequest("GET", base+"/array/phc_test/config", nil)
+	req, _ := http.NewRequest(http.MethodGet, base+"/array/phc_test/config", nil)
 	if _, got, _ := send(t, req); got["hasFeatureFlags"] != true || got["token"] != "phc_test" {
 		t.Errorf("config: %v", got)
 	}
@@ -441,7 +441,7 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 		for name, value := range r.Headers {
 			req.Header.Set(name, value)
 		}
-		if r.Method != "POST" {
+		if r.Method != http.MethodPost {
 			if res, err := http.DefaultClient.Do(req); err != nil || res.StatusCode >= 300 || res.Body.Close() != nil {
 				t.Errorf("%s %s %s: %v %v", r.Client, r.Method, r.Path, res, err)
 			}

@@ -132,7 +132,7 @@ func TestExplainRefuses(t *testing.T) {
 		{"no credentials", "/feature_flags/1/explain", `{"distinct_id":"u"}`, "", 401, "not_authenticated", nil},
 		{"another scope", "/feature_flags/1/explain", `{"distinct_id":"u"}`, "phx_actions", 403, "permission_denied", nil},
 	} {
-		req, _ := http.NewRequest("POST", base+"/api/projects/1"+c.path, strings.NewReader(c.body))
+		req, _ := http.NewRequest(http.MethodPost, base+"/api/projects/1"+c.path, strings.NewReader(c.body))
 		if c.key != "" {
 			req.Header.Set("Authorization", "Bearer "+c.key)
 		}

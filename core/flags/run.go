@@ -226,6 +226,7 @@ func (r *run) identifier(f *flag, at int32) (string, match.Result) {
 	case unreadable:
 		r.cause = CauseUnavailable
 		return "", match.Unknown
+	case read:
 	}
 	if key, ok := r.hashKey[f.key]; ok && key != "" {
 		return key, match.True
@@ -245,6 +246,7 @@ func (r *run) listed(id int64) match.Result {
 	case unreadable:
 		r.cause = CauseUnavailable
 		return match.Unknown
+	case read:
 	}
 	return match.Of(slices.Contains(r.inLists, id))
 }

@@ -162,6 +162,8 @@ func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
 	case byFlag:
 		x.Source, x.Key = "flag", r.set.flags[f.target].key
 		x.Seen, _ = json.Marshal(t.all[x.Key].Value)
+	case byNothing:
+		x.Source = "unreadable"
 	}
 	if res == match.Unknown {
 		x.Why = r.cause.Code()
@@ -183,8 +185,9 @@ func (r *run) seen(f *filter, at int32) (json.RawMessage, string) {
 			from = s.slots[f.spare].from
 		}
 		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity"}[from]
+	default:
+		return nil, "unreadable"
 	}
-	return nil, "unreadable"
 }
 
 // dependsOn attaches the explanation of another flag that was asked.

@@ -38,8 +38,9 @@ func AppendJSON(dst []byte, v *fastjson.Value) []byte {
 			dst = AppendJSON(dst, item)
 		})
 		return append(dst, '}')
+	default:
+		return v.MarshalTo(dst)
 	}
-	return v.MarshalTo(dst)
 }
 
 const hex = "0123456789abcdef"
@@ -149,9 +150,10 @@ func appendCanonical(dst []byte, v *fastjson.Value) []byte {
 		return append(dst, ']')
 	case fastjson.TypeObject:
 		return appendSorted(dst, v.GetObject())
+	default:
+		one, _ := FromJSON(v, nil)
+		return one.AppendTo(dst)
 	}
-	one, _ := FromJSON(v, nil)
-	return one.AppendTo(dst)
 }
 
 func appendSorted(dst []byte, o *fastjson.Object) []byte {

@@ -17,7 +17,7 @@ func appendLower(dst []byte, s string) []byte {
 			i++
 			continue
 		}
-		n := 0
+		var n int
 		dst, n = appendLowerRune(dst, s, i)
 		i += n
 	}

@@ -41,8 +41,9 @@ func (r Result) Not() Result {
 		return False
 	case False:
 		return True
+	default:
+		return Unknown
 	}
-	return Unknown
 }
 
 // String is the word for the result.

@@ -11,8 +11,7 @@ import (
 func (v *Value) leading() (float64, bool) {
 	if v.numeric == notTried {
 		v.numeric = notNumber
-		switch v.kind {
-		case Number, String:
+		if v.kind == Number || v.kind == String {
 			if n, ok := leadingNumber(v.text); ok {
 				v.numeric, v.num = isNumber, n
 			}

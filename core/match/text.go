@@ -26,6 +26,7 @@ func loose(v *Value) string {
 		if p, err := fastjson.Parse(v.text); err == nil {
 			return string(appendLoose(nil, p))
 		}
+	default:
 	}
 	return v.text
 }
@@ -44,9 +45,10 @@ func appendLoose(dst []byte, v *fastjson.Value) []byte {
 		return dst
 	case fastjson.TypeObject:
 		return append(dst, "[object Object]"...)
+	default:
+		one, _ := FromJSON(v, nil)
+		return append(dst, loose(&one)...)
 	}
-	one, _ := FromJSON(v, nil)
-	return append(dst, loose(&one)...)
 }
 
 // lowerASCII lower-cases A to Z and nothing else.

@@ -62,7 +62,12 @@ func FromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 		return Value{kind: String, text: view(v.GetStringBytes())}, arena
 	case fastjson.TypeNumber:
 		return numberFromJSON(v, arena)
+	default:
+		return containerFromJSON(v, arena)
 	}
+}
+
+func containerFromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 	start := len(arena)
 	arena = AppendJSON(arena, v)
 	kind := Array
@@ -109,8 +114,9 @@ func (v *Value) AppendTo(dst []byte) []byte {
 		return append(dst, "null"...)
 	case String:
 		return AppendString(dst, v.text)
+	default:
+		return append(dst, v.text...)
 	}
-	return append(dst, v.text...)
 }
 
 // Identifier is the value as the name of something: a string as it is, a
