@@ -1,0 +1,276 @@
+package flags_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags"
+)
+
+func human(id int64, properties string, distinctIDs ...string) flags.Subject {
+	return flags.Subject{ID: id, DistinctIDs: distinctIDs, Properties: []byte(properties)}
+}
+
+// threePeople are two on the plan pro and one on free.
+func threePeople() []flags.Subject {
+	return []flags.Subject{human(1, `{"plan":"pro"}`, "a", "a2"), human(2, `{"plan":"Pro"}`, "b"), human(3, `{"plan":"free"}`, "c")}
+}
+
+const prosFilters = `{"properties":{"type":"OR","values":[{"type":"AND","values":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}]}]}}`
+
+func TestCohortsAreMadeCountedAndChanged(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *house) {
+		h.crowd.persons = threePeople()
+		c := h.cohort(`{"name":" Pros ","description":null,"filters":` + prosFilters + `}`)
+		if c.Name != "Pros" || c.Count == nil || *c.Count != 2 || c.IsStatic || c.Version != 1 || string(c.Filters) != prosFilters {
+			t.Errorf("made: %+v %s", c, c.Filters)
+		}
+		nested := h.cohort(`{"name":"Not pros","filters":{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":1,"negation":true}]}}}`)
+		if nested.Count == nil || *nested.Count != 1 {
+			t.Errorf("nested: %+v", nested)
+		}
+		h.do("PATCH", cohorts+"1/", `{"filters":{"properties":{"type":"AND","values":[]}}}`).want(200).into(&c)
+		if *c.Count != 3 || c.Version != 2 {
+			t.Errorf("everybody: %+v", c)
+		}
+		var p page[cohort]
+		h.do("GET", cohorts+"?search=NOT&limit=1", "").want(200).into(&p)
+		if p.Count != 1 || p.Results[0].Name != "Not pros" {
+			t.Errorf("list: %+v", p)
+		}
+		f := h.create(`{"key":"f","filters":{"groups":[{"properties":[{"key":"id","type":"cohort","operator":"not_in","value":2}]}]}}`)
+		var e struct{ Detail string }
+		h.do("PATCH", cohorts+"2/", `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
+		if !strings.Contains(e.Detail, "flag f") {
+			t.Errorf("who uses it is not said: %s", e.Detail)
+		}
+		h.do("PATCH", cohorts+"1/", `{"deleted":true}`).fails(400, "invalid_input", "")
+		h.patch(f.ID, `{"deleted":true}`).want(200)
+		h.do("PATCH", cohorts+"2/", `{"deleted":true}`).want(200)
+		h.do("PATCH", cohorts+"1/", `{"deleted":true}`).want(200)
+		h.do("GET", cohorts, "").want(200).into(&p)
+		if p.Count != 0 {
+			t.Errorf("deleted cohorts are listed: %+v", p)
+		}
+		h.do("PATCH", cohorts+"1/", `{"deleted":false}`).want(200)
+		if refused := h.do("DELETE", cohorts+"1/", "").want(405); len(refused.body) != 0 {
+			t.Errorf("DELETE answers %q", refused.body)
+		}
+		h.do("GET", cohorts+"9/", "").fails(404, "not_found", "")
+		h.do("GET", "/api/projects/2/cohorts/1/", "").fails(404, "not_found", "")
+	})
+}
+
+func TestCohortRules(t *testing.T) {
+	t.Parallel()
+	h := onOne(t)
+	h.cohort(`{"name":"one","filters":` + prosFilters + `}`)
+	h.cohort(`{"name":"two","filters":{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":1}]}}}`)
+	tree := func(leaf string) string {
+		return `{"name":"x","filters":{"properties":{"type":"OR","values":[{"type":"AND","values":[` + leaf + `]}]}}}`
+	}
+	cases := []struct{ name, body, code, attr string }{
+		{"no name", `{"filters":` + prosFilters + `}`, "required", "name"},
+		{"no filters", `{"name":"x"}`, "required", "filters"},
+		{"filters are no object", `{"name":"x","filters":[]}`, "not_a_dict", "filters"},
+		{"no properties", `{"name":"x","filters":{"groups":[]}}`, "invalid_input", "filters"},
+		{"no AND and no OR", `{"name":"x","filters":{"properties":{"type":"XOR","values":[]}}}`, "invalid_input", "filters"},
+		{"values are no list", `{"name":"x","filters":{"properties":{"type":"AND","values":{}}}}`, "invalid_input", "filters"},
+		{"a filter is no object", tree(`3`), "invalid_input", "filters"},
+		{"behaviour", tree(`{"key":"$pageview","type":"behavioral","value":"performed_event"}`), "invalid_input", "filters"},
+		{"group property", tree(`{"key":"a","type":"group","value":"x"}`), "invalid_input", "filters"},
+		{"no key", tree(`{"type":"person","value":"x"}`), "invalid_input", "filters"},
+		{"unknown operator", tree(`{"key":"a","type":"person","operator":"like","value":"x"}`), "invalid_operator", "filters"},
+		{"broken regex", tree(`{"key":"a","type":"person","operator":"regex","value":"("}`), "invalid_input", "filters"},
+		{"negation is a text", tree(`{"key":"a","type":"person","value":"x","negation":"no"}`), "invalid_input", "filters"},
+		{"missing cohort", tree(`{"key":"id","type":"cohort","value":77}`), "cohort_does_not_exist", "filters"},
+		{"people of a dynamic cohort", `{"name":"x","filters":` + prosFilters + `,"distinct_ids":["a"]}`, "invalid_input", "distinct_ids"},
+		{"an empty distinct id", `{"name":"x","is_static":true,"distinct_ids":["a",""]}`, "blank", "distinct_ids__1"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { h.in(t).do("POST", cohorts, c.body).fails(400, c.code, c.attr) })
+	}
+	circle := `{"filters":{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":2}]}}}`
+	h.do("PATCH", cohorts+"1/", circle).fails(400, "invalid_input", "filters")
+	h.do("PATCH", cohorts+"1/", strings.Replace(circle, ":2}", ":1}", 1)).fails(400, "invalid_input", "filters")
+	h.do("PATCH", cohorts+"1/", `{"is_static":true}`).fails(400, "invalid_input", "is_static")
+	h.do("PUT", cohorts+"1/", `{"description":"x"}`).fails(400, "required", "name")
+}
+
+func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *house) {
+		h.crowd.persons = threePeople()
+		c := h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2","a2","nobody"]}`)
+		if c.Count == nil || *c.Count != 1 || !c.IsStatic {
+			t.Errorf("made: %+v", c)
+		}
+		h.do("PATCH", cohorts+"1/", `{"distinct_ids":["b","c"],"remove_distinct_ids":["a2"]}`).want(200).into(&c)
+		if *c.Count != 2 {
+			t.Errorf("changed: %+v", c)
+		}
+		if got, err := h.store.StaticCohorts(t.Context(), 1, "b"); err != nil || len(got) != 1 || got[0] != 1 {
+			t.Errorf("lists of b: %v, %v", got, err)
+		}
+		h.sql(`INSERT INTO persons (id, project_id, uuid, created_at, updated_at) VALUES (7, 1, 'u', 0, 0)`)
+		h.sql(`INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at) VALUES (1, 'b', 7, 0), (1, 'b-phone', 7, 0)`)
+		if got, err := h.store.StaticCohorts(t.Context(), 1, "b-phone"); err != nil || len(got) != 1 {
+			t.Errorf("lists of b's other id: %v, %v", got, err)
+		}
+		if got, err := h.store.StaticCohorts(t.Context(), 2, "b"); err != nil || len(got) != 0 {
+			t.Errorf("lists in another project: %v, %v", got, err)
+		}
+		if got := h.upload("1/", "name,distinct_id\nAda,a\nB,\"c\"\n\n"); got.Count == nil || *got.Count != 3 {
+			t.Errorf("after the upload: %+v", got)
+		}
+	})
+}
+
+// upload sends a CSV file to a cohort the way browsers do.
+func (h *house) upload(where, file string) cohort {
+	h.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("csv", "people.csv")
+	if err == nil {
+		_, err = part.Write([]byte(file))
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var c cohort
+	h.do("PATCH", cohorts+where, body.String(), "Content-Type", form.FormDataContentType()).want(200).into(&c)
+	return c
+}
+
+// sql runs a statement that other rooms would.
+func (h *house) sql(statement string) {
+	h.t.Helper()
+	if _, err := h.db.Write(h.t.Context()).ExecContext(h.t.Context(), statement); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestBlastRadiusIsWhatTheEvaluatorSays(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *house) {
+		h.crowd.persons = threePeople()
+		h.crowd.groups = map[int][]flags.Subject{0: {{Key: "acme", Properties: []byte(`{"size":10}`)}, {Key: "tiny", Properties: []byte(`{"size":1}`)}, {Key: "empty"}}}
+		h.cohort(`{"name":"pros","filters":` + prosFilters + `}`)
+		h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2"]}`)
+		h.create(`{"key":"dep","filters":{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"free"}]}]}}`)
+		h.create(`{"key":"kept","ensure_experience_continuity":true,"filters":{"groups":[{"properties":[],"rollout_percentage":50}]}}`)
+		if _, err := h.db.Write(t.Context()).ExecContext(t.Context(), `INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key) VALUES (1, 1, 'kept', 'x')`); err != nil {
+			t.Fatal(err)
+		}
+		cases := []struct{ name, body, want string }{
+			{"no properties are everybody", `{"condition":{"properties":[],"rollout_percentage":20}}`, `{"users_affected":3,"total_users":3}`},
+			{"null is no properties", `{"condition":null}`, `{"users_affected":3,"total_users":3}`},
+			{"a property", `{"condition":{"properties":[{"key":"plan","type":"person","operator":"exact","value":"PRO"}],"rollout_percentage":20}}`, `{"users_affected":2,"total_users":3}`},
+			{"the distinct id", `{"condition":{"properties":[{"key":"distinct_id","type":"person","value":"b"}]}}`, `{"users_affected":1,"total_users":3}`},
+			{"a cohort", `{"condition":{"properties":[{"key":"id","type":"cohort","operator":"in","value":1}]}}`, `{"users_affected":2,"total_users":3}`},
+			{"a static cohort", `{"condition":{"properties":[{"key":"id","type":"cohort","operator":"not_in","value":2}]}}`, `{"users_affected":2,"total_users":3}`},
+			{"a dependency", `{"condition":{"properties":[{"key":1,"type":"flag","operator":"flag_evaluates_to","value":true}]}}`, `{"users_affected":1,"total_users":3}`},
+			{"groups", `{"condition":{"properties":[{"key":"size","type":"group","group_type_index":0,"operator":"gt","value":5}]},"group_type_index":0}`, `{"users_affected":1,"total_users":3}`},
+		}
+		for _, c := range cases {
+			if got := string(h.do("POST", base+"user_blast_radius/", c.body).want(200).body); got != c.want {
+				t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			}
+		}
+		h.do("POST", base+"user_blast_radius/", `{"condition":{"properties":[{"key":2,"type":"flag","operator":"flag_evaluates_to","value":true}]}}`).want(200)
+		h.do("POST", base+"user_blast_radius/", `{}`).fails(400, "invalid_input", "")
+		h.do("POST", base+"user_blast_radius/", `{"condition":{"properties":[{"key":"a","type":"group","group_type_index":1,"value":"x"}]},"group_type_index":0}`).fails(400, "invalid_input", "")
+		h.do("POST", base+"user_blast_radius/", `{"condition":{"properties":[{"key":"a","type":"person","operator":"x","value":"x"}]}}`).fails(400, "invalid_operator", "")
+	})
+}
+
+func TestBlastRadiusSaysWhenItIsAnEstimate(t *testing.T) {
+	t.Parallel()
+	h := onOne(t)
+	for i := range 100 {
+		h.crowd.persons = append(h.crowd.persons, human(int64(i+1), fmt.Sprintf(`{"odd":%d}`, i%2), fmt.Sprintf("p%d", i)))
+	}
+	h.crowd.slow = 5 * time.Millisecond
+	cfg := flags.DefaultManageConfig()
+	cfg.CountBudget = 20 * time.Millisecond
+	service, err := flags.NewService(cfg, h.store, flags.Dependencies{
+		Memory: h.snapshots, Users: h.people, Roles: h.people, Source: flags.NewDefinitions(h.store, place{}, place{}), Population: &h.crowd,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := service.BlastRadius(context.Background(), auth.Project{ID: 1}, []byte(`[{"key":"odd","type":"person","value":1}]`), nil)
+	if err != nil || !a.Estimated || a.Total != 100 || a.Affected != 50 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *house) {
+		ctx := t.Context()
+		keys := []string{"one", "two"}
+		get := func(id, anonymous string) string {
+			t.Helper()
+			got, err := h.store.HashKeys(ctx, 1, id, anonymous, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(got)
+		}
+		if got := get("ada", "anon"); got != "map[]" {
+			t.Errorf("without a person something was kept: %s", got)
+		}
+		h.sql(`INSERT INTO persons (id, project_id, uuid, created_at, updated_at) VALUES (1, 1, 'u1', 0, 0), (2, 1, 'u2', 0, 0)`)
+		h.sql(`INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at) VALUES (1, 'ada', 1, 0), (1, 'bob', 2, 0), (1, 'anon', 2, 0)`)
+		if got := get("ada", ""); got != "map[]" {
+			t.Errorf("asking kept something: %s", got)
+		}
+		if got := get("ada", "anon"); got != "map[one:anon two:anon]" {
+			t.Errorf("kept: %s", got)
+		}
+		if got := get("ada", "later"); got != "map[one:anon two:anon]" {
+			t.Errorf("a second id replaced the first: %s", got)
+		}
+		if got := get("bob", ""); got != "map[one:anon two:anon]" {
+			t.Errorf("the person of the anonymous id has nothing: %s", got)
+		}
+		h.sql(`UPDATE feature_flag_hash_keys SET hash_key = 'bobs' WHERE person_id = 2 AND flag_key = 'one'`)
+		h.sql(`DELETE FROM feature_flag_hash_keys WHERE person_id = 1 AND flag_key = 'two'`)
+		if got := get("ada", "bob"); got != "map[one:anon two:anon]" {
+			t.Errorf("the identified person goes first: %s", got)
+		}
+		if err := h.store.MergePersons(ctx, 1, 2, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := get("ada", ""); got != "map[one:anon two:anon]" {
+			t.Errorf("after the merge: %s", got)
+		}
+		if got := get("bob", ""); got != "map[]" {
+			t.Errorf("the merged person kept: %s", got)
+		}
+		h.create(`{"key":"one","ensure_experience_continuity":true}`)
+		h.patch(1, `{"key":"uno"}`).want(200)
+		if got, _ := h.store.HashKeys(ctx, 1, "ada", "", nil); got["uno"] != "anon" || got["one"] != "" {
+			t.Errorf("after the rename: %v", got)
+		}
+	})
+}
+
+func TestCohortStatusCodes(t *testing.T) {
+	t.Parallel()
+	h := onOne(t)
+	if a := h.do("POST", cohorts, `{"name":"x","is_static":true}`); a.status != http.StatusCreated {
+		t.Errorf("status %d", a.status)
+	}
+	h.as("phx_read").do("GET", cohorts, "").want(200)
+	h.as("phx_read").do("POST", cohorts, `{"name":"x","is_static":true}`).fails(403, "permission_denied", "")
+}
