@@ -85,7 +85,7 @@ func DefaultConfig() Config {
 		JSONDepth:      128,
 		MaxConnections: 65536,
 		HeaderBytes:    16 << 10,
-		ReadTimeout:    30 * time.Second,
+		ReadTimeout:    time.Minute,
 		WriteTimeout:   30 * time.Second,
 		IdleTimeout:    75 * time.Second,
 		RequestTimeout: 30 * time.Second,
@@ -103,8 +103,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("address is empty: give host:port")
 	case c.BodyBytes < 1:
 		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
-	case c.InflatedBytes < 1:
-		return fmt.Errorf("inflated_bytes must be at least 1, got %d", c.InflatedBytes)
+	case c.InflatedBytes < 1 || c.InflatedBytes > 1<<30:
+		return fmt.Errorf("inflated_bytes must be between 1 and %d, got %d", 1<<30, c.InflatedBytes)
 	case c.JSONDepth < 1 || c.JSONDepth > maxJSONDepth:
 		return fmt.Errorf("json_depth must be between 1 and %d, got %d", maxJSONDepth, c.JSONDepth)
 	case c.MaxConnections < 1:

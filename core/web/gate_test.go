@@ -78,6 +78,8 @@ func TestRouting(t *testing.T) {
 		g.Manage("PATCH", "/api/projects/:project_id/flags/:id", "", managed("patched"))
 		g.Manage("GET", "/api/projects/:project_id/flags/mine", "", managed("mine"))
 		g.Manage("GET", "/flags/definitions", "", managed("definitions"))
+		g.Public("GET", "/array/:token/config.js", func(c *fiber.Ctx) error { return c.SendString(web.Param(c, "token")) })
+		g.Manage("GET", "/api/projects/:project_id/flags/:key/remote_config/", "", func(c *web.Call) error { return c.SendString("config of " + c.Params("key")) })
 	}))
 	for name, tc := range map[string]struct {
 		method, path string
@@ -90,6 +92,8 @@ func TestRouting(t *testing.T) {
 		"a fixed segment wins over a parameter":    {"GET", "/api/projects/1/flags/mine/", 200, "mine"},
 		"a parameter":                              {"GET", "/api/projects/1/flags/7", 200, "flag 7"},
 		"a parameter is unescaped":                 {"GET", "/api/projects/%40current/flags/a%20b%2Bc+d", 200, "flag a b+c+d"},
+		"a key with dots and dashes":               {"GET", "/api/projects/@current/flags/rec-on.v2/remote_config", 200, "config of rec-on.v2"},
+		"a parameter before a fixed end":           {"GET", "/array/phc_a-b.c/config.js", 200, "phc_a-b.c"},
 		"HEAD stands in for a management GET":      {"HEAD", "/api/projects/1/flags/7", 200, ""},
 		"HEAD does not capture":                    {"HEAD", "/capture", 405, ""},
 		"an unknown path has the public face":      {"GET", "/nowhere", 404, `{"type":"invalid_request","code":"not_found","detail":"Not found."}`},

@@ -14,8 +14,9 @@ import (
 // before it plus its first unit. Those stand side by side in what has been
 // written, so an entry is nothing but a place and a length there.
 
-// lzEntry is a text of the dictionary: where it stands in the output.
-type lzEntry struct{ at, n int }
+// lzEntry is a text of the dictionary: where it stands in the output. It is
+// small because a hostile body can make millions of them.
+type lzEntry struct{ at, n int32 }
 
 type lzDecoder struct {
 	src   []byte // base64 text, read from the front
@@ -64,7 +65,7 @@ func (d *lzDecoder) run(limit int) bool {
 // text writes the text of a code and returns where it stands; n is 0 at the
 // end of the data.
 func (d *lzDecoder) text(code int, prev lzEntry) (e lzEntry, ok bool) {
-	at := len(d.out)
+	at := int32(len(d.out))
 	switch {
 	case code == 0 || code == 1:
 		unit := d.bits(8 << code)

@@ -16,7 +16,9 @@ func (u *unwrapper) checked(b []byte) ([]byte, error) {
 		return b, nil
 	}
 	out := u.visit.block(len(b) + len(b)/8)
-	out.b = mend(out.b, b)
+	if out.b = mend(out.b, b, u.limits.InflatedBytes); len(out.b) > u.limits.InflatedBytes {
+		return nil, tooLarge()
+	}
 	return out.b, nil
 }
 
@@ -29,9 +31,11 @@ func (u *unwrapper) checked(b []byte) ([]byte, error) {
 //     characters, becomes UTF-8; other bytes that are no UTF-8 become U+FFFD
 //   - half a surrogate pair becomes the six visible characters of its escape
 //   - NUL becomes U+FFFD
-func mend(dst, b []byte) []byte {
+//
+// It ends early once dst has grown past limit.
+func mend(dst, b []byte, limit int) []byte {
 	inText := false
-	for i := 0; i < len(b); {
+	for i := 0; i < len(b) && len(dst) <= limit; {
 		c := b[i]
 		switch {
 		case c == '"':

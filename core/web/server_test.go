@@ -203,7 +203,7 @@ func TestAChunkedBodyOverTheLimit(t *testing.T) {
 	cfg := webtest.Config()
 	cfg.BodyBytes = 1000
 	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
-	r, err := http.NewRequestWithContext(context.Background(), "POST", "http://"+s.Address()+"/e", io.MultiReader(strings.NewReader(strings.Repeat("x", 2000))))
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.Address()+"/e", io.MultiReader(strings.NewReader(strings.Repeat("x", 2000))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestAChunkedBodyOverTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != 413 {
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d, want 413", resp.StatusCode)
 	}
 }
@@ -326,7 +326,10 @@ func TestAPanicIsOneBadAnswerAndNothingMore(t *testing.T) {
 	log, lines := watched()
 	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), log, nil, room(func(g *web.Gate) {
 		g.Public("POST", "/panic", func(*fiber.Ctx) error { panic("the secret is 42") })
-		g.Manage("GET", "/api/panic", "", func(*web.Call) error { var m map[string]int; m["x"] = 1; return nil })
+		g.Manage("GET", "/api/panic", "", func(*web.Call) error {
+			var none []int
+			return fmt.Errorf("unreachable: %d", none[3])
+		})
 	}))
 	base := "http://" + s.Address()
 	for _, path := range []string{"/panic", "/api/panic"} {

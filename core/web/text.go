@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -49,7 +50,7 @@ func (r *textReader) fail(why string) bool {
 func (r *textReader) problem() string { return fmt.Sprintf("%s (byte %d)", r.why, r.i) }
 
 func (r *textReader) space() {
-	for r.i < len(r.b) && (r.b[r.i] == ' ' || r.b[r.i] == '\n' || r.b[r.i] == '\r' || r.b[r.i] == '\t') {
+	for r.i < len(r.b) && r.b[r.i] <= ' ' && (r.b[r.i] == ' ' || r.b[r.i] == '\n' || r.b[r.i] == '\r' || r.b[r.i] == '\t') {
 		r.i++
 	}
 }
@@ -231,7 +232,8 @@ func (r *textReader) str() bool {
 }
 
 // plain steps over ASCII that means itself, eight bytes at a time: a byte of
-// the word is special when its highest bit is set in the end.
+// the word is special when its highest bit is set in the end, and the lowest
+// one that is set is never set by mistake.
 func (r *textReader) plain() {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	b, i := r.b, r.i
@@ -241,8 +243,9 @@ func (r *textReader) plain() {
 		special := (quote - ones) &^ quote
 		special |= (slash - ones) &^ slash
 		special |= (w - ones*' ') &^ w
-		if (special|w)&highs != 0 {
-			break
+		if special = (special | w) & highs; special != 0 {
+			r.i = i + bits.TrailingZeros64(special)>>3
+			return
 		}
 	}
 	for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {

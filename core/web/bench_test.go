@@ -1,0 +1,190 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/webtest"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fastjson"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// oneEvent is a capture request of usual size.
+var oneEvent = []byte(`{"api_key":"phc_test","event":"order paid","distinct_id":"018b0c1e-1111-7aaa-8bbb-0123456789ab","timestamp":"2026-11-21T02:46:01.593Z","properties":{"$lib":"posthog-node","$lib_version":"4.10.2","amount":129.9,"currency":"EUR","items":3,"coupon":null,"first_order":false,"$groups":{"organization":"acme"},"$set":{"email":"ada@corp.test","plan":"pro"},"url":"https://shop.example/checkout?step=3","title":"Checkout · Shop"}}`)
+
+func batchOf(n int) []byte {
+	return []byte(`{"api_key":"phc_test","batch":[` + strings.TrimSuffix(strings.Repeat(string(oneEvent)+",", n), ",") + `]}`)
+}
+
+func BenchmarkBody(b *testing.B) {
+	batch := batchOf(100)
+	emoji := bytes.ReplaceAll(oneEvent, []byte("Checkout"), []byte("日本語のタイトル 💻 Checkout"))
+	for _, bc := range []struct {
+		name string
+		sent
+		unchecked bool
+	}{
+		{name: "json/1", sent: sent{kind: jsonType, body: oneEvent}},
+		{name: "json/1/unchecked", sent: sent{kind: jsonType, body: oneEvent}, unchecked: true},
+		{name: "json/1/not-latin", sent: sent{kind: jsonType, body: emoji}},
+		{name: "json/100", sent: sent{kind: jsonType, body: batch}},
+		{name: "gzip/1", sent: sent{kind: plain, body: gz(oneEvent)}},
+		{name: "gzip/100", sent: sent{kind: jsonType, encoding: "gzip", body: gz(batch)}},
+		{name: "gzip/100/unchecked", sent: sent{kind: jsonType, encoding: "gzip", body: gz(batch)}, unchecked: true},
+		{name: "form-base64/1", sent: sent{kind: form, body: formOf(oneEvent)}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			c := request(bc.sent)
+			defer release(c)
+			l := limits
+			l.Unchecked = bc.unchecked
+			body := bytes.Clone(bc.body)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := web.Body(c, l); err != nil {
+					b.Fatal(err)
+				}
+				c.Context().Request.ResetUserValues() // as after every answer
+			}
+		})
+	}
+}
+
+// formOf is how browsers of 2023 send an event.
+func formOf(text []byte) []byte {
+	var out fasthttp.Args
+	out.SetBytesV("data", []byte(base64.StdEncoding.EncodeToString(text)))
+	return out.QueryString()
+}
+
+func BenchmarkLZString(b *testing.B) {
+	var vectors []struct{ Name, LZ string }
+	text, err := os.ReadFile("testdata/lzstring.json")
+	if err == nil {
+		err = json.Unmarshal(text, &vectors)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, v := range vectors {
+		if !strings.Contains(v.Name, "400 events") {
+			continue
+		}
+		c := request(sent{query: "compression=lz64", body: []byte(v.LZ)})
+		b.SetBytes(int64(len(v.LZ)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := web.Body(c, limits); err != nil {
+				b.Fatal(err)
+			}
+			c.Context().Request.ResetUserValues()
+		}
+	}
+}
+
+// BenchmarkGate is what the gate costs around a handler that does nothing:
+// the floor is Fiber answering the same fixed body.
+func BenchmarkGate(b *testing.B) {
+	floor := fiber.New(fiber.Config{DisableStartupMessage: true})
+	floor.Post("/capture", web.Done)
+	run(b, "floor", floor.Handler(), "")
+	for _, bc := range []struct {
+		name string
+		log  *zap.Logger
+	}{
+		{"public/no-log", zap.NewNop()},
+		{"public/json-log", jsonLog()},
+	} {
+		run(b, bc.name, handler(b, bc.log, func(g *web.Gate) { g.Public("POST", "/capture", web.Done) }), "")
+	}
+	run(b, "public/body-and-key", handler(b, zap.NewNop(), func(g *web.Gate) {
+		g.Public("POST", "/capture", func(c *fiber.Ctx) error {
+			if _, err := web.Body(c, g.Limits()); err != nil {
+				return err
+			}
+			if _, err := g.ProjectOf(c, "phc_test", ""); err != nil {
+				return err
+			}
+			return web.Done(c)
+		})
+	}), "")
+	run(b, "manage/json-log", handler(b, jsonLog(), func(g *web.Gate) {
+		g.Manage("POST", "/capture", "feature_flag:read", func(c *web.Call) error { return web.Done(c.Ctx) })
+	}), "Bearer phx_test")
+}
+
+func jsonLog() *zap.Logger {
+	enc := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	return zap.New(zapcore.NewCore(enc, &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(nowhere{})}, zap.InfoLevel))
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+
+func handler(b *testing.B, log *zap.Logger, r room) fasthttp.RequestHandler {
+	b.Helper()
+	s, err := web.New(webtest.Config(), webtest.OneOfEach(), log, prometheus.NewRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.Mount(r)
+	h, err := s.Handler()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+func run(b *testing.B, name string, h fasthttp.RequestHandler, authorization string) {
+	b.Run(name, func(b *testing.B) {
+		ctx := new(fasthttp.RequestCtx)
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx.Request.Header.SetMethod("POST")
+			ctx.Request.SetRequestURI("/capture/")
+			if authorization != "" {
+				ctx.Request.Header.Set("Authorization", authorization)
+			}
+			ctx.Request.SetBodyRaw(oneEvent)
+			h(ctx)
+			if ctx.Response.StatusCode() != fiber.StatusOK {
+				b.Fatalf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
+			}
+			ctx.Request.Reset()
+			ctx.Response.Reset()
+		}
+	})
+}
+
+func BenchmarkToken(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			body := batchOf(n)
+			c := request(sent{body: body})
+			defer release(c)
+			p, err := web.Body(c, limits)
+			if err != nil {
+				b.Fatal(err)
+			}
+			v := fastjson.MustParseBytes(p.JSON)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := web.Token(c, p, v); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
