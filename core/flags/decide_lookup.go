@@ -22,13 +22,14 @@ var lookNames = [...]string{lookPerson: "person", lookGroup: "group", lookLists:
 type pause struct{ until atomic.Int64 }
 
 // read reads everything the run wants and has not read yet, and reports
-// whether there was anything.
+// whether there was anything. Identifiers are handed out as copies, because
+// who is asked may keep them and the request's own memory is used again.
 func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
 	found := false
 	if r.person.wanted {
 		found = true
 		d.readSubject(ctx, lookPerson, r, person, func(ctx context.Context) ([]byte, bool, error) {
-			return d.lookups.People.Properties(ctx, projectID, r.person.id)
+			return d.lookups.People.Properties(ctx, projectID, clone(r.person.id))
 		})
 	}
 	for i := range r.groups {
@@ -37,7 +38,7 @@ func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
 		}
 		found = true
 		d.readSubject(ctx, lookGroup, r, int32(i), func(ctx context.Context) ([]byte, bool, error) {
-			return d.lookups.People.GroupProperties(ctx, projectID, r.set.groups[i].name, r.groups[i].id)
+			return d.lookups.People.GroupProperties(ctx, projectID, r.set.groups[i].name, clone(r.groups[i].id))
 		})
 	}
 	if r.listsWant {
@@ -80,7 +81,7 @@ func (d *Decider) readSubject(ctx context.Context, kind int, r *run, at int32, g
 func (d *Decider) readLists(ctx context.Context, projectID int64, r *run) {
 	r.listsWant = false
 	r.lists = d.look(ctx, lookLists, func(ctx context.Context) error {
-		ids, err := d.lookups.Memberships.StaticCohorts(ctx, projectID, r.person.id)
+		ids, err := d.lookups.Memberships.StaticCohorts(ctx, projectID, clone(r.person.id))
 		r.inLists = append(r.inLists[:0], ids...)
 		return err
 	})
@@ -93,7 +94,7 @@ func (d *Decider) readHashKeys(ctx context.Context, projectID int64, r *run) {
 		anonymous = "" // an explanation keeps nothing
 	}
 	r.hashKeys = d.look(ctx, lookHashKeys, func(ctx context.Context) (err error) {
-		r.hashKey, err = d.lookups.HashKeys.HashKeys(ctx, projectID, r.person.id, anonymous, r.set.continuous)
+		r.hashKey, err = d.lookups.HashKeys.HashKeys(ctx, projectID, clone(r.person.id), clone(anonymous), r.set.continuous)
 		return err
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -488,4 +489,32 @@ func valuesIn(answer map[string]any) map[string]string {
 	}
 	delete(out, "rec-inactive")
 	return out
+}
+
+// keeper is a town that keeps the ids it is asked for, as a cache does.
+type keeper struct {
+	town
+	mu  sync.Mutex
+	ids []string
+}
+
+func (k *keeper) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ids = append(k.ids, distinctID)
+	return nil, false, nil
+}
+
+func TestIdsMayBeKeptByWhoeverIsAsked(t *testing.T) {
+	t.Parallel()
+	k := &keeper{}
+	base := serve(t, shop(), flags.Lookups{People: k})
+	for i := range 20 {
+		post(t, base+"/decide?v=3", "application/json", fmt.Sprintf(`{"token":"phc_test","distinct_id":"somebody-%02d"}`, i))
+	}
+	for i, id := range k.ids {
+		if want := fmt.Sprintf("somebody-%02d", i); id != want {
+			t.Errorf("got %q, want %q", id, want)
+		}
+	}
 }

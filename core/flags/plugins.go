@@ -17,7 +17,7 @@ type Pair struct {
 type Matchers interface {
 	// MatchPairs writes one result a pair into results, which comes filled
 	// with Unknown. What is still unknown when the deadline of ctx is near
-	// stays so: it must return in time.
+	// stays so: it must return in time, and keep nothing of the pairs.
 	MatchPairs(ctx context.Context, pairs []Pair, results []match.Result)
 }
 
