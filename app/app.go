@@ -125,7 +125,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Flags, cfg.Plugins,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Flags, cfg.Ingestion, cfg.Plugins,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
 		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
@@ -133,7 +133,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.About{Version: opts.Version}),
 		db.Module, auth.Module, journal.Module, web.Module,
-		persons.Module, events.Module, flags.Module, host.Module, fx.Provide(ingestion.NewHTTP, ingestion.NewMetrics),
+		persons.Module, events.Module, flags.Module, host.Module, ingestion.Module,
 	)
 }
 

@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"sdk/plugintest": {"sdk", "sdk/pb/..."},
 
 	"core/accounts":            {"core/web", "core/auth", "core/fault"},
+	"core/flags/flagstest":     {"core/flags"},
 	"core/web/webtest":         {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest": {"core/journal", "core/fault"},
 	"plugins":                  {"plugins/...", "sdk"},

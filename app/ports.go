@@ -32,8 +32,11 @@ var ports = fx.Provide(
 		return flags.Dependencies{Memory: r, Source: s, Users: a, Roles: a, Log: log}
 	},
 
-	// Capture appends to the journal.
-	func(j journal.Journal) ingestion.Appender { return j },
+	// Capture appends to the journal, the worker and the sinks read it; the
+	// worker asks the event store what it has seen before.
+	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
+	func(e *events.Service) ingestion.Known { return e },
+	stages,
 
 	// What is served.
 	route(func(h *flags.DecideHTTP) web.Routes { return h }),
