@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -186,7 +187,7 @@ func TestFileShrinksAfterABacklog(t *testing.T) {
 	ctx := context.Background()
 	data := make([]byte, 1<<20)
 	_, _ = rand.Read(data)
-	for range 100 {
+	for range 140 {
 		_, err := j.Append(ctx, data)
 		must(t, err)
 	}
@@ -196,17 +197,18 @@ func TestFileShrinksAfterABacklog(t *testing.T) {
 		must(t, err)
 		return info.Size()
 	}
-	if size() < 80<<20 {
+	if size() < 120<<20 {
 		t.Fatalf("the file has %d bytes: this test needs a larger backlog", size())
 	}
 	eventually(t, "the file is small again", func() bool {
+		trim(t, j)
 		must(t, journal.Shrink(j))
-		_, err := j.Append(ctx, data)
+		_, err := j.Append(ctx, data[:1000])
 		must(t, err)
-		return size() < 64<<20
+		return size() < 80<<20 // what is kept, and free space that is not worth the work
 	})
 	each(t, j, func(r journal.Record) {
-		if string(r.Data) != string(data) {
+		if !bytes.HasPrefix(data, r.Data) {
 			t.Fatalf("record %d has changed", r.Seq)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long a test waits for something that must happen.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // Run checks the journal that open makes. Each test calls open with a
 // directory of its own, and some call it again with the same one after they
