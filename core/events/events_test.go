@@ -260,33 +260,48 @@ func TestTail(t *testing.T) {
 	})
 }
 
-func TestFlagCalls(t *testing.T) {
+func TestCounts(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
 		call := func(n int, who, flag, response string) *sdk.Event {
-			return ev(n, "$feature_flag_called", who, `{"$feature_flag":"`+flag+`","$feature_flag_response":`+response+`}`)
+			return ev(n, "$feature_flag_called", who, `{"$feature_flag":"`+flag+`","$feature_flag_response":`+response+`,"n":1}`)
 		}
-		store(t, s,
-			call(1, "u1", "new", `"test"`), call(2, "u1", "new", `"test"`), call(3, "u2", "new", `true`),
+		people := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil)
+		batch := []*sdk.Event{
+			call(1, "u1", "new", `"test"`), call(2, "also-u1", "new", `"test"`), call(3, "u2", "new", `true`),
 			call(61, "u1", "new", `"test"`), call(62, "u1", "old", `true`), call(-5, "u1", "new", `true`),
-			ev(4, "other", "u1", `{"$feature_flag":"new","$feature_flag_response":true}`))
-		got, err := s.FlagCalls(t.Context(), 1, "new", start, start.Add(3*time.Hour), time.Hour)
-		want := []events.FlagCalls{
-			{Start: start, Response: "test", Calls: 2, People: 1},
-			{Start: start, Response: "true", Calls: 1, People: 1},
-			{Start: start.Add(time.Hour), Response: "test", Calls: 1, People: 1},
+			ev(4, "other", "u1", `{"$feature_flag":"new","$feature_flag_response":true,"n":1.0}`),
+			ev(5, "$create_alias", "u1", `{"alias":"also-u1"}`), call(180, "u1", "new", `true`),
+			ev(6, "$feature_view", "lone", `{"feature_flag":"new","$process_person_profile":false}`),
 		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Fatalf("got %+v, %v", got, err)
+		if _, err := people.Process(t.Context(), batch); err != nil {
+			t.Fatal(err)
 		}
-		if at, err := s.FlagLastCalled(t.Context(), 1, "new"); err != nil || !at.Equal(start.Add(61*time.Minute)) {
-			t.Fatalf("last called %v, %v", at, err)
+		store(t, s, batch...)
+		hour := start.Add(time.Hour)
+		for _, c := range []struct {
+			name string
+			q    events.Question
+			want []events.Count
+		}{
+			{"calls of a flag by answer", events.Question{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new", Breakdown: "$feature_flag_response"},
+				[]events.Count{{start, "test", 2, 1}, {start, "true", 1, 1}, {hour, "test", 1, 1}}},
+			{"calls of a flag", events.Question{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new"},
+				[]events.Count{{start, "", 3, 2}, {hour, "", 1, 1}}},
+			{"the same by a property without a column", events.Question{Event: "$feature_flag_called", Property: "n", Value: "1", Breakdown: "$feature_flag"},
+				[]events.Count{{start, "new", 3, 2}, {hour, "new", 1, 1}, {hour, "old", 1, 1}}},
+			{"views of a flag", events.Question{Event: "$feature_view", Property: "feature_flag", Value: "new"},
+				[]events.Count{{start, "", 1, 1}}},
+			{"all events of a name", events.Question{Event: "other"}, []events.Count{{start, "", 1, 1}}},
+			{"a name nobody sent", events.Question{Event: "none"}, []events.Count{}},
+		} {
+			c.q.ProjectID, c.q.From, c.q.To, c.q.Interval = 1, start, start.Add(3*time.Hour), time.Hour
+			if got, err := s.Counts(t.Context(), c.q); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: got %+v, %v", c.name, got, err)
+			}
 		}
-		if at, err := s.FlagLastCalled(t.Context(), 1, "never"); err != nil || !at.IsZero() {
-			t.Fatalf("never called: %v, %v", at, err)
-		}
-		if _, err := s.FlagCalls(t.Context(), 1, "new", start, start, 0); !fault.Is(err, fault.Invalid) {
+		if _, err := s.Counts(t.Context(), events.Question{}); !fault.Is(err, fault.Invalid) {
 			t.Fatalf("an interval of nothing: %v", err)
 		}
 	})

@@ -25,8 +25,20 @@ const (
 	flagResponseMax = 200
 )
 
-// flagCalled is the event by which clients say that they asked for a flag.
-const flagCalled = "$feature_flag_called"
+// flagProperty is the property by which an event says which flag it is about;
+// "" for events that are about none.
+func flagProperty(event string) string {
+	switch event {
+	case "$feature_flag_called":
+		return "$feature_flag"
+	case "$feature_view", "$feature_interaction":
+		return "feature_flag"
+	}
+	return ""
+}
+
+// responseProperty is the property with the answer a flag gave.
+const responseProperty = "$feature_flag_response"
 
 // readHot takes the columns out of an event's properties. What is no JSON
 // object has none.
@@ -40,9 +52,9 @@ func readHot(p *fastjson.Parser, ev *sdk.Event) hot {
 		host:       text(v.Get("$host")),
 		pathname:   text(v.Get("$pathname")),
 	}
-	if ev.Name == flagCalled {
-		h.flagKey = cut(text(v.Get("$feature_flag")), flagKeyMax)
-		if r := v.Get("$feature_flag_response"); r != nil && h.flagKey != "" {
+	if name := flagProperty(ev.Name); name != "" {
+		h.flagKey = cut(text(v.Get(name)), flagKeyMax)
+		if r := v.Get(responseProperty); r != nil && h.flagKey != "" {
 			h.flagResponse = cut(scalar(r), flagResponseMax)
 		}
 	}

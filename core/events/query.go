@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -105,41 +104,4 @@ func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []stri
 		return n, fmt.Errorf("erase events: %w", err)
 	}
 	return n, nil
-}
-
-// FlagCalls is how often, and by how many people, a flag was asked for in one
-// interval with one answer.
-type FlagCalls struct {
-	Start    time.Time // of the interval
-	Response string    // variant, "true", "false", or whatever the client sent
-	Calls    int64
-	People   int64
-}
-
-// FlagCalls counts the stored $feature_flag_called events of a flag from one
-// time up to another, for each interval and response that has any, ascending.
-// The intervals begin at from. People are persons as they are now.
-func (s *Service) FlagCalls(ctx context.Context, projectID int64, key string, from, to time.Time, interval time.Duration) ([]FlagCalls, error) {
-	if interval < time.Second {
-		return nil, fault.Field("interval", "invalid_input", "An interval has at least one second.")
-	}
-	ctx, cancel := s.asking(ctx)
-	defer cancel()
-	calls, err := s.flagCalls(ctx, projectID, key, from, to, interval)
-	if err != nil {
-		return nil, fmt.Errorf("count the calls of flag %q: %w", key, err)
-	}
-	return calls, nil
-}
-
-// FlagLastCalled returns when a flag was last asked for; the zero time when
-// it never was.
-func (s *Service) FlagLastCalled(ctx context.Context, projectID int64, key string) (time.Time, error) {
-	ctx, cancel := s.asking(ctx)
-	defer cancel()
-	at, err := s.flagLastCalled(ctx, projectID, key)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("find the last call of flag %q: %w", key, err)
-	}
-	return at, nil
 }

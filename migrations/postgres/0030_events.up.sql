@@ -14,8 +14,8 @@ CREATE TABLE events (
     current_url    TEXT, -- $current_url, its first 1000 bytes: an index entry has a limit
     host           TEXT, -- $host
     pathname       TEXT, -- $pathname
-    flag_key       TEXT, -- $feature_flag of a $feature_flag_called
-    flag_response  TEXT, -- $feature_flag_response of the same, as text
+    flag_key       TEXT, -- the flag that the event is about
+    flag_response  TEXT, -- $feature_flag_response, as text
     elements_chain TEXT,
     properties     TEXT   NOT NULL
 );
@@ -23,5 +23,5 @@ CREATE UNIQUE INDEX events_uuid ON events (project_id, uuid);
 CREATE INDEX events_newest ON events (project_id, timestamp, id);
 CREATE INDEX events_by_name ON events (project_id, event, timestamp) INCLUDE (current_url, distinct_id);
 CREATE INDEX events_by_distinct_id ON events (project_id, distinct_id, timestamp);
-CREATE INDEX events_flag_calls ON events (project_id, flag_key, timestamp) INCLUDE (flag_response, distinct_id)
+CREATE INDEX events_by_flag ON events (project_id, flag_key, event, timestamp) INCLUDE (flag_response, distinct_id)
     WHERE flag_key IS NOT NULL;
