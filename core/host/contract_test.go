@@ -95,6 +95,31 @@ func TestTheWatermarkOfAStagingSinkOnlyGrows(t *testing.T) {
 	}
 }
 
+func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	r := start(t, config(instance("p", "stager", map[string]any{"trace": trace})))
+	s := r.sink(t)
+	if s.Properties().Commit != sdk.CommitOnFlush {
+		t.Fatalf("properties %+v", s.Properties())
+	}
+	write(t, s, batch("staged-1", 0, 9))
+	epoch := s.Epoch()
+	if err := r.Apply(t.Context(), config(instance("p", "stager", map[string]any{"trace": trace, "number": 1}))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 5*time.Second, func() string {
+		if s.Epoch() == epoch || r.Status()[0].State != host.StateReady {
+			return "not replaced"
+		}
+		return ""
+	})
+	text, _ := os.ReadFile(trace)
+	if !strings.Contains(string(text), "flush 9\nclose\nopen p 9\n") || s.CommittedThrough() != 9 {
+		t.Errorf("committed through %d, trace %s", s.CommittedThrough(), text)
+	}
+}
+
 func TestALostConnectionIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")

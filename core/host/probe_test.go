@@ -76,7 +76,11 @@ func (p *probe) Open(ctx context.Context, req sdk.OpenRequest) (sdk.SinkProperti
 			p.trace("child %d", cmd.Process.Pid)
 		}
 	}
-	return sdk.SinkProperties{MaxInFlight: 1000, Linger: -time.Second}, nil
+	props := sdk.SinkProperties{MaxInFlight: 1000, Linger: -time.Second}
+	if p.name == "stager" {
+		props.Commit = sdk.CommitOnFlush
+	}
+	return props, nil
 }
 
 func (p *probe) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {

@@ -35,6 +35,7 @@ type session struct {
 	late    atomic.Int32  // calls in a row that ended at their deadline
 	highest atomic.Uint64 // the highest sequence number sent
 	staged  atomic.Uint64 // the highest watermark of staged records heard of
+	staging atomic.Bool   // the sink makes records safe by Flush
 }
 
 // call runs fn with a deadline and records how long it took and how it ended.
@@ -133,6 +134,26 @@ func (s *session) end(ctx context.Context, answers bool) {
 	s.client.Kill()
 }
 
+// flush has a staging sink make safe what it holds, before it is closed. What
+// it does not confirm is sent again to the next process.
+func (s *session) flush(ctx context.Context) {
+	if !s.staging.Load() {
+		return
+	}
+	highest := s.highest.Load()
+	_ = s.call(ctx, "flush", s.timeouts.Flush, func(ctx context.Context) (string, error) {
+		out, err := s.sink.Flush(ctx, &sinkv1.FlushRequest{
+			InstanceId: s.instance, Reason: sinkv1.FlushRequest_REASON_SHUTDOWN, UpToSeq: highest,
+		})
+		if err == nil && out.GetError() == nil {
+			if r, broken := flushFromProto(out, highest, s.staged.Load(), s.scrub); broken == nil {
+				raise(&s.staged, r.CommittedThrough)
+			}
+		}
+		return accepted(out.GetFlushed()), err
+	})
+}
+
 // finish asks the plugin to finish, and gives up at the first silence.
 func (s *session) finish(ctx context.Context) {
 	var drained *pluginv1.DrainResponse
@@ -143,7 +164,8 @@ func (s *session) finish(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if drained.GetDrained() { // otherwise Close would wait for what hangs
+	if drained.GetDrained() { // otherwise these would wait for what hangs
+		s.flush(ctx)
 		err = s.call(ctx, "close", s.timeouts.Flush, func(ctx context.Context) (string, error) {
 			out, err := s.plugin.Close(ctx, &pluginv1.CloseRequest{InstanceId: s.instance})
 			return accepted(out.GetClosed()), err

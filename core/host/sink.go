@@ -25,6 +25,7 @@ type SinkInstance struct {
 	mu         sync.Mutex
 	properties sdk.SinkProperties
 	committed  uint64
+	epoch      uint64
 }
 
 // lateCalls is how many calls in a row may end at their deadline before the
@@ -58,6 +59,18 @@ func (i *SinkInstance) Resume(committedThrough uint64) {
 	i.committed = max(i.committed, committedThrough)
 }
 
+// CommittedThrough is the highest sequence number known to be safe.
+func (i *SinkInstance) CommittedThrough() uint64 { return i.resumeAt() }
+
+// Epoch counts how often the sink has been opened. When it has changed since a
+// batch was answered with Staged, what was staged and is above CommittedThrough
+// may be gone and must be sent again.
+func (i *SinkInstance) Epoch() uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.epoch
+}
+
 // resumeAt is what the plugin is told to be safe.
 func (i *SinkInstance) resumeAt() uint64 {
 	i.mu.Lock()
@@ -65,10 +78,13 @@ func (i *SinkInstance) resumeAt() uint64 {
 	return i.committed
 }
 
-func (i *SinkInstance) opened(p sdk.SinkProperties) {
+// opened notes an Open and reports whether the sink stages.
+func (i *SinkInstance) opened(p sdk.SinkProperties) (staging bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.properties = p
+	i.epoch++
+	return p.Commit == sdk.CommitOnFlush
 }
 
 // Write hands a batch to the plugin. When it returns an error, which is always
@@ -205,8 +221,9 @@ func (i *SinkInstance) failed(ctx context.Context, s *session, err error) (sdk.W
 		}
 		return sdk.WriteResult{}, unknown("deadline_exceeded", "the plugin did not answer in time")
 	case codes.Canceled:
-		if ctx.Err() == nil {
-			i.sup.suspect(s, "call was cancelled by the plugin")
+		if ctx.Err() == nil { // not by our caller: the connection is being closed
+			i.sup.suspect(s, "call was cancelled: "+message)
+			return sdk.WriteResult{}, unknown("plugin_unavailable", message)
 		}
 		return sdk.WriteResult{}, unknown("cancelled", message)
 	case codes.ResourceExhausted:

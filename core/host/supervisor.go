@@ -184,6 +184,7 @@ func (s *supervisor) live() (ready time.Duration, end error) {
 			s.enter(StateDraining, "", nil)
 		}
 		session.end(s.hard, answers)
+		s.sink.Resume(session.staged.Load())
 		s.exited(session.proc)
 	}()
 	if end = s.introduce(session, cfg, r); end != nil {

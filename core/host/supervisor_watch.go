@@ -54,7 +54,7 @@ func (s *supervisor) connect(session *session, opens int) error {
 		case err != nil:
 			return s.callFailed(session, "open", err)
 		case out.GetOpened() && out.GetProperties() != nil:
-			s.sink.opened(propertiesFromProto(out.GetProperties()))
+			session.staging.Store(s.sink.opened(propertiesFromProto(out.GetProperties())))
 			s.readmit(session)
 			return nil
 		}

@@ -1,0 +1,44 @@
+package host_test
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/guidonhq/guidon/core/host"
+)
+
+// Not parallel: it counts the goroutines of the whole test binary.
+func TestNoGoroutineOutlivesTheHost(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	files := descriptors(t)
+	r := start(t, config(instance("good", "probe", nil), instance("bad", "crash", nil), instance("misfit", "probe", map[string]any{"x": 1})))
+	s := r.sink(t)
+	write(t, s, batch("ok", 0, 1))
+	kill(t, r.Status()[0].PID, syscall.SIGKILL)
+	eventually(t, 5*time.Second, func() string {
+		if st := r.Status(); st[0].Restarts != 1 || st[0].State != host.StateReady || st[1].State != host.StateQuarantined {
+			return "not there yet"
+		}
+		return ""
+	})
+	if err := r.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
+	if now := descriptors(t); now > files {
+		t.Errorf("%d files are open, there were %d", now, files)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
