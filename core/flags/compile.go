@@ -65,8 +65,30 @@ type Set struct {
 }
 
 // schema gives every property that some filter reads a place of its own, so
-// that a request looks its names up once and filters never.
-type schema struct{ slots map[string]int32 }
+// that a request looks its names up once and filters never. Most properties
+// of a request are of no interest; seen turns nearly all of them away without
+// a look into the map.
+type schema struct {
+	slots map[string]int32
+	seen  [4]uint64 // one bit a name, by its look
+}
+
+// look is a cheap number from 0 to 255 for a name.
+func look(name string) uint8 {
+	if name == "" {
+		return 0
+	}
+	n := len(name)
+	return uint8(n)*31 + name[0] + name[n/2]*7 + name[n-1]*13
+}
+
+func (s *schema) find(name string) (int32, bool) {
+	if l := look(name); s.seen[l>>6]&(1<<(l&63)) == 0 {
+		return 0, false
+	}
+	at, ok := s.slots[name]
+	return at, ok
+}
 
 func (s *schema) slot(key string) int32 {
 	if at, ok := s.slots[key]; ok {
@@ -77,6 +99,8 @@ func (s *schema) slot(key string) int32 {
 	}
 	at := int32(len(s.slots))
 	s.slots[key] = at
+	l := look(key)
+	s.seen[l>>6] |= 1 << (l & 63)
 	return at
 }
 

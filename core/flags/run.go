@@ -157,7 +157,7 @@ func (r *run) release() {
 
 // know sets a property that follows from who the subject is.
 func (r *run) know(s *subject, in *schema, name, value string) {
-	if at, ok := in.slots[name]; ok {
+	if at, ok := in.find(name); ok {
 		s.slots[at] = slot{value: match.Text(value), turn: r.turn, from: fromIdentity}
 	}
 }
@@ -173,7 +173,7 @@ func (r *run) fill(s *subject, in *schema, from source, o *fastjson.Object) {
 }
 
 func (r *run) fillSlot(name []byte, v *fastjson.Value) {
-	at, ok := r.visitIn.slots[string(name)]
+	at, ok := r.visitIn.find(textView(name))
 	if !ok {
 		return
 	}
