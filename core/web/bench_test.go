@@ -5,9 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/guidonhq/guidon/core/web"
@@ -187,4 +191,48 @@ func BenchmarkToken(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkServer is BenchmarkGate over the loopback, with 64 connections.
+// cpu-µs/op is the CPU time of server and clients together.
+func BenchmarkServer(b *testing.B) {
+	floor := fiber.New(fiber.Config{DisableStartupMessage: true})
+	floor.Post("/capture", web.Done)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go func() { _ = floor.Listener(ln) }()
+	defer func() { _ = floor.Shutdown() }()
+	b.Run("floor", func(b *testing.B) { load(b, ln.Addr().String()) })
+	gate := webtest.Start(b, webtest.Config(), webtest.OneOfEach(), jsonLog(), prometheus.NewRegistry(), room(func(g *web.Gate) {
+		g.Public("POST", "/capture", web.Done)
+	}))
+	b.Run("gate", func(b *testing.B) { load(b, gate.Address()) })
+}
+
+func load(b *testing.B, address string) {
+	client := &fasthttp.HostClient{Addr: address, MaxConns: 64}
+	b.SetParallelism(max(1, 64/runtime.GOMAXPROCS(0)))
+	before := cpu()
+	b.RunParallel(func(pb *testing.PB) {
+		req, resp := new(fasthttp.Request), new(fasthttp.Response)
+		req.Header.SetMethod("POST")
+		req.SetRequestURI("http://" + address + "/capture/")
+		req.SetBodyRaw(oneEvent)
+		for pb.Next() {
+			if err := client.Do(req, resp); err != nil || resp.StatusCode() != fiber.StatusOK {
+				b.Errorf("%d %v", resp.StatusCode(), err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+}
+
+// cpu is the CPU time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

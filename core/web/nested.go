@@ -1,0 +1,139 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Any reads whatever is there, as JSON text. In a form it may be JSON in
+// text; a text that is no JSON is itself.
+func (f *Fields) Any(name string, rs ...Rule) Opt[json.RawMessage] {
+	raw, _, o := get[json.RawMessage](f, name, rs)
+	if raw != nil {
+		o.Value = f.inner(raw)
+	}
+	return o
+}
+
+// Object reads a JSON object, as text.
+func (f *Fields) Object(name string, rs ...Rule) Opt[json.RawMessage] {
+	raw, _, o := get[json.RawMessage](f, name, rs)
+	if raw == nil {
+		return o
+	}
+	if raw = f.inner(raw); raw[0] != '{' {
+		f.Fail(name, "not_a_dict", fmt.Sprintf("Expected a dictionary of items but got type %q.", typeName(raw)))
+		return o
+	}
+	o.Value = raw
+	return o
+}
+
+// List reads a list, each item as JSON text. A field that a form repeats is a
+// list of texts.
+func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
+	raw, r, o := get[[]json.RawMessage](f, name, rs)
+	if raw == nil {
+		return o
+	}
+	raw = f.inner(raw)
+	switch {
+	case raw[0] == '[':
+		o.Value = elements(raw)
+	case f.form:
+		for _, s := range f.lists[name] {
+			o.Value = append(o.Value, appendQuoted(nil, s))
+		}
+	default:
+		f.Fail(name, "not_a_list", fmt.Sprintf("Expected a list of items but got type %q.", typeName(raw)))
+		return o
+	}
+	if r.hasMax && int64(len(o.Value)) > r.max {
+		f.Fail(name, "max_length", fmt.Sprintf("Ensure this field has no more than %d elements.", r.max))
+	}
+	return o
+}
+
+// Strings reads a list of texts. An item that is none fails with its index in
+// the name.
+func (f *Fields) Strings(name string, rs ...Rule) Opt[[]string] {
+	list := f.List(name, rs...)
+	o := Opt[[]string]{Set: list.Set, Null: list.Null}
+	for i, raw := range list.Value {
+		item := f.nest(fmt.Sprintf("%s__%d", name, i))
+		item.raw[""] = raw
+		o.Value = append(o.Value, item.String("", Blank).Value)
+	}
+	return o
+}
+
+// Ints reads a list of whole numbers.
+func (f *Fields) Ints(name string, rs ...Rule) Opt[[]int64] {
+	list := f.List(name, rs...)
+	o := Opt[[]int64]{Set: list.Set, Null: list.Null}
+	for i, raw := range list.Value {
+		item := f.nest(fmt.Sprintf("%s__%d", name, i))
+		item.raw[""] = raw
+		o.Value = append(o.Value, item.Int("").Value)
+	}
+	return o
+}
+
+// Sub reads an object whose fields are read one by one: what is wrong in them
+// is named name__field. The Fields are empty when there is no such object.
+func (f *Fields) Sub(name string, rs ...Rule) Opt[*Fields] {
+	object := f.Object(name, rs...)
+	o := Opt[*Fields]{Set: object.Set, Null: object.Null, Value: f.nest(name + "__")}
+	if object.Value != nil {
+		o.Value.split(object.Value)
+	}
+	return o
+}
+
+// Items reads a list of objects whose fields are read one by one: what is
+// wrong in them is named name__index__field.
+func (f *Fields) Items(name string, rs ...Rule) Opt[[]*Fields] {
+	list := f.List(name, rs...)
+	o := Opt[[]*Fields]{Set: list.Set, Null: list.Null}
+	for i, raw := range list.Value {
+		item := f.nest(fmt.Sprintf("%s__%d__", name, i))
+		if raw = f.inner(raw); raw[0] == '{' {
+			item.split(raw)
+		} else {
+			f.Fail(fmt.Sprintf("%s__%d", name, i), "invalid_input", fmt.Sprintf("Invalid data. Expected a dictionary, but got %s.", typeName(raw)))
+		}
+		o.Value = append(o.Value, item)
+	}
+	return o
+}
+
+func (f *Fields) nest(path string) *Fields {
+	return &Fields{raw: map[string]json.RawMessage{}, form: f.form, path: f.path + path, err: f.err}
+}
+
+// inner is the JSON in a text, for forms, where everything is text.
+func (f *Fields) inner(raw []byte) []byte {
+	if !f.form || raw[0] != '"' {
+		return raw
+	}
+	in := bytes.TrimSpace([]byte(unquote(raw)))
+	if r := (textReader{b: in, depth: maxJSONDepth}); r.check() {
+		return in
+	}
+	return raw
+}
+
+// elements splits a list that is known to be right.
+func elements(list []byte) []json.RawMessage {
+	out := []json.RawMessage{}
+	r := textReader{b: list, depth: maxJSONDepth, mend: true, i: 1}
+	for r.space(); !r.is(']'); r.space() {
+		from := r.i
+		r.value()
+		out = append(out, list[from:r.i:r.i])
+		r.space()
+		r.is(',')
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// str reads a string that starts right here.
+func (r *textReader) str() bool {
+	r.i++
+	for {
+		r.plain()
+		if r.i >= len(r.b) {
+			return r.fail("a text has no end")
+		}
+		switch c := r.b[r.i]; {
+		case c == '"':
+			r.i++
+			return true
+		case c == '\\':
+			if !r.escape() {
+				return false
+			}
+		case c < ' ':
+			if r.dirty = true; !r.mend {
+				return r.fail("a control character in a text was expected to be escaped")
+			}
+			r.i++
+		default:
+			if !r.wide() {
+				return false
+			}
+		}
+	}
+}
+
+// plain steps over ASCII that means itself, eight bytes at a time: a byte of
+// the word is special when its highest bit is set in the end, and the lowest
+// one that is set is never set by mistake.
+func (r *textReader) plain() {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	b, i := r.b, r.i
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		special := (quote - ones) &^ quote
+		special |= (slash - ones) &^ slash
+		special |= (w - ones*' ') &^ w
+		if special = (special | w) & highs; special != 0 {
+			r.i = i + bits.TrailingZeros64(special)>>3
+			return
+		}
+	}
+	for i < len(b) && b[i] >= ' ' && b[i] < utf8.RuneSelf && b[i] != '"' && b[i] != '\\' {
+		i++
+	}
+	r.i = i
+}
+
+// wide steps over characters beyond ASCII.
+func (r *textReader) wide() bool {
+	for r.i < len(r.b) && r.b[r.i] >= utf8.RuneSelf {
+		c, n := utf8.DecodeRune(r.b[r.i:])
+		if c == utf8.RuneError && n == 1 {
+			if r.dirty = true; !r.mend {
+				return r.fail("it is not UTF-8")
+			}
+		}
+		r.i += n
+	}
+	return true
+}
+
+// escape steps over an escape, or over two when they make a pair.
+func (r *textReader) escape() bool {
+	if r.i+1 >= len(r.b) {
+		return r.fail("a text has no end")
+	}
+	switch r.b[r.i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		r.i += 2
+		return true
+	case 'u':
+	default:
+		return r.fail("an escape is unknown")
+	}
+	u := hex4(r.b[r.i+2:])
+	if u < 0 {
+		return r.fail("an escape is broken")
+	}
+	switch {
+	case isHigh(u) && isLow(escapedUnit(r.b[r.i+6:])):
+		r.i += 6
+	case u == 0 || isHigh(u) || isLow(u):
+		r.dirty = true
+	}
+	r.i += 6
+	return true
+}
+
+// escapedUnit returns the unit of an escape that b starts with, or -1.
+func escapedUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	return hex4(b[2:])
+}
+
+func hex4(b []byte) rune {
+	if len(b) < 4 {
+		return -1
+	}
+	var n rune
+	for _, c := range b[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			n = n<<4 | rune(c|0x20-'a'+10)
+		default:
+			return -1
+		}
+	}
+	return n
+}
+
+func isHigh(u rune) bool { return u >= 0xd800 && u < 0xdc00 }
+func isLow(u rune) bool  { return u >= 0xdc00 && u < 0xe000 }
