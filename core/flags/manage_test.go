@@ -24,7 +24,7 @@ import (
 
 // house is the management of flags behind a real gate, over a real database.
 type house struct {
-	t         *testing.T
+	t         testing.TB
 	url       string
 	key       string
 	now       atomic.Pointer[time.Time]
@@ -90,13 +90,15 @@ func keys() webtest.Keys {
 		},
 		People: map[string]*auth.Principal{},
 	}
+	k.Projects["phc_fake_project_key_for_tests_only"] = k.Projects["phc_one"]
+	k.People["phx_fake_personal_key_for_tests_only"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 4}
 	k.People["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
 	k.People["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
 	k.People["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
 	return k
 }
 
-func newHouse(t *testing.T, d *db.DB) *house {
+func newHouse(t testing.TB, d *db.DB) *house {
 	t.Helper()
 	h := &house{t: t, key: "phx_ada", db: d, people: &people{
 		levels: map[int64]auth.Levels{1: {Default: auth.CanEdit, Admin: true}, 2: {Default: auth.CanEdit}},
@@ -149,7 +151,7 @@ func onOne(t *testing.T) *house {
 
 // answer is what came back.
 type answer struct {
-	t      *testing.T
+	t      testing.TB
 	status int
 	header http.Header
 	body   []byte
@@ -186,7 +188,7 @@ func (h *house) do(method, path string, body string, header ...string) answer {
 func (h *house) as(key string) *house { return &house{t: h.t, url: h.url, key: key} }
 
 // in is the same house for a subtest.
-func (h *house) in(t *testing.T) *house { return &house{t: t, url: h.url, key: h.key} }
+func (h *house) in(t testing.TB) *house { return &house{t: t, url: h.url, key: h.key} }
 
 func (a answer) want(status int) answer {
 	a.t.Helper()
@@ -348,4 +350,13 @@ func (c *calls) Counts(_ context.Context, q flags.UsageQuery) ([]flags.Count, er
 		return nil, nil
 	}
 	return c.say(q), nil
+}
+
+// make creates a flag past the gate.
+func (h *house) make(who *auth.Principal, project auth.Project, key string) {
+	h.t.Helper()
+	rollout := json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)
+	if _, err := h.service.Create(h.t.Context(), who, project, flags.Input{Key: &key, Filters: rollout}); err != nil {
+		h.t.Fatal(err)
+	}
 }

@@ -3,8 +3,11 @@ package flags
 import (
 	"context"
 	"hash/crc32"
+	"sync"
+	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 // GroupTypes answers which kinds of groups a project has.
@@ -24,17 +27,29 @@ type Definitions struct {
 	store    *Store
 	groups   GroupTypes
 	projects Projects
+
+	mu   sync.Mutex
+	gone map[int64]time.Time // projects that are no more, and since when that is known
 }
 
 var _ Source = (*Definitions)(nil)
 
 // NewDefinitions returns the source of snapshots.
 func NewDefinitions(store *Store, groups GroupTypes, projects Projects) *Definitions {
-	return &Definitions{store: store, groups: groups, projects: projects}
+	return &Definitions{store: store, groups: groups, projects: projects, gone: map[int64]time.Time{}}
 }
 
-// Definitions reads everything a project's flags are decided from.
+// Definitions reads everything a project's flags are decided from. The stamp
+// is read first: what is committed meanwhile has a later one.
 func (d *Definitions) Definitions(ctx context.Context, projectID int64) (Stored, error) {
+	project, err := d.projects.Project(ctx, projectID)
+	if err != nil {
+		return Stored{}, err
+	}
+	stamp, err := d.store.stamp(ctx, projectID)
+	if err != nil {
+		return Stored{}, err
+	}
 	stored, err := d.store.definitions(ctx, projectID)
 	if err != nil {
 		return stored, err
@@ -42,11 +57,7 @@ func (d *Definitions) Definitions(ctx context.Context, projectID int64) (Stored,
 	if stored.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
 		return stored, err
 	}
-	project, err := d.projects.Project(ctx, projectID)
-	if err != nil {
-		return stored, err
-	}
-	stored.Location = project.Location()
+	stored.Location, stored.Stamp = project.Location(), stampOf(stamp, project)
 	return stored, nil
 }
 
@@ -59,9 +70,39 @@ func (d *Definitions) Stamps(ctx context.Context) (map[int64]int64, error) {
 		return nil, err
 	}
 	for id, n := range stamps {
-		if project, err := d.projects.Project(ctx, id); err == nil {
-			stamps[id] = n<<32 | int64(crc32.ChecksumIEEE([]byte(project.Timezone)))
+		project, err := d.project(ctx, id)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			delete(stamps, id) // it has no flags to decide any more
+		case err != nil:
+			return nil, err
+		default:
+			stamps[id] = stampOf(n, project)
 		}
 	}
 	return stamps, nil
+}
+
+// project is Projects.Project, which answers at once for a project that is
+// there and has to ask around for one that is gone: that is remembered.
+func (d *Definitions) project(ctx context.Context, id int64) (auth.Project, error) {
+	d.mu.Lock()
+	since, gone := d.gone[id]
+	d.mu.Unlock()
+	if gone && time.Since(since) < time.Minute {
+		return auth.Project{}, errNotFound
+	}
+	project, err := d.projects.Project(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		d.mu.Lock()
+		d.gone[id] = time.Now()
+		d.mu.Unlock()
+	}
+	return project, err
+}
+
+// stampOf makes the store's count one that tells time zones apart. It is never
+// 0 for a project that has a count.
+func stampOf(count int64, project auth.Project) int64 {
+	return count<<32 | int64(crc32.ChecksumIEEE([]byte(project.Timezone)))
 }

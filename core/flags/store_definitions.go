@@ -2,7 +2,9 @@ package flags
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -62,4 +64,14 @@ func (s *Store) stamps(ctx context.Context) (map[int64]int64, error) {
 		out[r.ProjectID] = r.Stamp
 	}
 	return out, nil
+}
+
+// stamp reads the number of one project, 0 when it never had flags.
+func (s *Store) stamp(ctx context.Context, projectID int64) (int64, error) {
+	var n int64
+	err := s.db.Read(ctx).NewSelect().Table("flag_stamps").Column("stamp").Where("project_id = ?", projectID).Scan(ctx, &n)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("read stamp of flags: %w", err)
+	}
+	return n, nil
 }
