@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/guidonhq/guidon/app"
 )
@@ -51,7 +50,9 @@ func TestLoad(t *testing.T) {
 		fault   string
 	}{
 		{"a part keeps the defaults of the rest", "http:\n  address: :9000\n", nil,
-			func(c app.Config) bool { return c.HTTP.Address == ":9000" && c.HTTP.ReadTimeout == 30*time.Second }, ""},
+			func(c app.Config) bool {
+				return c.HTTP.Address == ":9000" && c.HTTP.ReadTimeout == app.DefaultConfig().HTTP.ReadTimeout
+			}, ""},
 		{"the environment wins over the file", "http:\n  address: :9000\n", []string{"GUIDON_HTTP_ADDRESS=:9001", "GUIDON_DATA_DIR=/x"},
 			func(c app.Config) bool { return c.HTTP.Address == ":9001" && c.DataDir == "/x" }, ""},
 		{"a list in the environment is split at commas", "", []string{"GUIDON_HTTP_TRUSTED_PROXIES=loopback,10.0.0.0/8"},

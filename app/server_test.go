@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,24 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	os.Exit(m.Run())
+	dir := os.Getenv("GUIDON_TEST_DIR")
+	switch os.Getenv(serveEnv) {
+	case "floor":
+		serveFloor()
+	case "accept":
+		serveAccept(dir)
+	case "whole":
+		serveWhole(dir)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // server is a whole Guidon in the process of the test, on a directory of its

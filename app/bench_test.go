@@ -1,0 +1,267 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// The benchmarks of whole requests. Each server is a process of its own, this
+// test binary again, so that its CPU time can be read apart from that of the
+// load. The floor is Fiber answering a fixed body; compare with it inside one
+// run only, because the machine is shared.
+//
+//	go test ./app -run '^$' -bench Requests -benchtime 20000x
+
+// serveEnv names what the test binary serves instead of running tests.
+const serveEnv = "GUIDON_TEST_SERVE"
+
+// announced is what a serving process prints when it is ready.
+type announced struct{ Address, Project, Personal string }
+
+func announce(a announced) {
+	_ = json.NewEncoder(os.Stdout).Encode(a)
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent lets go
+}
+
+// serveFloor answers every request with a fixed body.
+func serveFloor() {
+	f := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 20 << 20})
+	f.Post("/*", func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.SendString(`{"status":1}`)
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	go func() { _ = f.Listener(l) }()
+	announce(announced{Address: l.Addr().String()})
+}
+
+// serveAccept is the accept path alone: gate, keys, journal, and nobody who
+// reads it.
+func serveAccept(dir string) {
+	ctx, log := context.Background(), zap.NewNop()
+	d, err := db.Open(ctx, db.Config{}, dir)
+	must(err)
+	must(d.Migrate(ctx))
+	keys, err := auth.New(auth.DefaultConfig(), d, log, nil)
+	must(err)
+	first, err := keys.Bootstrap(ctx)
+	must(err)
+	must(keys.Start(ctx))
+	j, err := journal.Open(journal.DefaultConfig(), dir, log, nil)
+	must(err)
+	cfg := web.DefaultConfig()
+	cfg.Address, cfg.AccessLog = "127.0.0.1:0", web.LogBroken
+	s, err := web.New(cfg, keys, log, nil)
+	must(err)
+	s.Mount(ingestion.NewHTTP(j, ingestion.NewMetrics(nil), log))
+	must(s.Start(ctx))
+	announce(announced{Address: s.Address(), Project: first.ProjectKey})
+}
+
+// serveWhole is the server as it is run, without a plugin and without access
+// lines for what went well.
+func serveWhole(dir string) {
+	cfg := app.DefaultConfig()
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogBroken
+	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop()})
+	must(err)
+	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+}
+
+func BenchmarkRequests(b *testing.B) {
+	const event = `"distinct_id":"user-%d","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/42?x=1","price":12.5,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all"},"timestamp":"2026-01-02T03:04:05.678Z"`
+	capture := func(a announced) []byte {
+		return fmt.Appendf(nil, `{"api_key":%q,"event":"paid",`+event+`}`, a.Project, 7)
+	}
+	batch := func(a announced) []byte {
+		items := make([]string, 100)
+		for i := range items {
+			items[i] = fmt.Sprintf(`{"event":"paid",`+event+`}`, i%10)
+		}
+		return fmt.Appendf(nil, `{"api_key":%q,"batch":[%s]}`, a.Project, strings.Join(items, ","))
+	}
+	decide := func(a announced) []byte {
+		return fmt.Appendf(nil, `{"api_key":%q,"distinct_id":"user-7","person_properties":{"plan":"pro","age":42,"email":"ada@example.com"}}`, a.Project)
+	}
+	b.Run("floor", func(b *testing.B) { load(b, "floor", "/", capture, 1) })
+	b.Run("capture/accept", func(b *testing.B) { load(b, "accept", "/capture/", capture, 1) })
+	b.Run("batch100/accept", func(b *testing.B) { load(b, "accept", "/batch/", batch, 100) })
+	b.Run("decide50", func(b *testing.B) { load(b, "whole", "/decide?v=3", decide, 1) })
+	b.Run("floor-again", func(b *testing.B) { load(b, "floor", "/", capture, 1) })
+}
+
+// load sends b.N requests over 64 connections to a fresh server and reports
+// the server's CPU time and the rate.
+func load(b *testing.B, what, path string, body func(announced) []byte, events int) {
+	b.Helper()
+	server, a := spawn(b, what)
+	if what == "whole" {
+		fifty(b, a)
+	}
+	payload, uri := body(a), "http://"+a.Address+path
+	client := &fasthttp.Client{MaxConnsPerHost: 64}
+	send(b, client, uri, payload, 2000)
+	before, begin := cpu(b, server.Pid), time.Now()
+	b.ResetTimer()
+	slowest := send(b, client, uri, payload, b.N)
+	took := time.Since(begin)
+	b.StopTimer()
+	used := cpu(b, server.Pid) - before
+	n := float64(b.N)
+	b.ReportMetric(float64(used.Nanoseconds())/n/1e3, "cpu-µs/req")
+	b.ReportMetric(n/took.Seconds(), "req/s")
+	b.ReportMetric(float64(slowest.Microseconds())/1e3, "p99-ms")
+	if events > 1 {
+		b.ReportMetric(float64(used.Nanoseconds())/n/1e3/float64(events), "cpu-µs/event")
+		b.ReportMetric(n*float64(events)/took.Seconds(), "events/s")
+	}
+}
+
+func send(b *testing.B, client *fasthttp.Client, uri string, payload []byte, n int) (p99 time.Duration) {
+	b.Helper()
+	var left atomic.Int64
+	left.Store(int64(n))
+	times := make([][]time.Duration, 64)
+	var wg sync.WaitGroup
+	for w := range times {
+		wg.Go(func() {
+			req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+			req.SetRequestURI(uri)
+			req.Header.SetMethod(http.MethodPost)
+			req.Header.SetContentType("application/json")
+			req.SetBodyRaw(payload)
+			for left.Add(-1) >= 0 {
+				begin := time.Now()
+				if err := client.Do(req, res); err != nil || res.StatusCode() != http.StatusOK {
+					b.Errorf("%v %d %s", err, res.StatusCode(), res.Body())
+					return
+				}
+				times[w] = append(times[w], time.Since(begin))
+			}
+		})
+	}
+	wg.Wait()
+	return quantile(times, 0.99)
+}
+
+func quantile(times [][]time.Duration, q float64) time.Duration {
+	var all []time.Duration
+	for _, t := range times {
+		all = append(all, t...)
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[min(len(all)-1, int(q*float64(len(all))))]
+}
+
+func spawn(b *testing.B, what string) (*os.Process, announced) {
+	b.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveEnv+"="+what, "GUIDON_TEST_DIR="+b.TempDir())
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		in.Close()
+		_ = cmd.Process.Signal(syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	var a announced
+	if err := json.Unmarshal(line, &a); err != nil {
+		b.Fatal(err)
+	}
+	return cmd.Process, a
+}
+
+// fifty makes fifty flags, half of them with a condition on a property.
+func fifty(b *testing.B, a announced) {
+	b.Helper()
+	for i := range 50 {
+		filters := fmt.Sprintf(`{"groups":[{"properties":[],"rollout_percentage":%d}]}`, i*2)
+		if i%2 == 0 {
+			filters = fmt.Sprintf(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro","team"]}],"rollout_percentage":%d},{"properties":[{"key":"email","type":"person","operator":"icontains","value":"@example"}],"rollout_percentage":10}]}`, i*2)
+		}
+		req, err := http.NewRequest(http.MethodPost, "http://"+a.Address+"/api/projects/1/feature_flags/",
+			bytes.NewReader(fmt.Appendf(nil, `{"key":"flag-%d","filters":%s}`, i, filters)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.Personal)
+		req.Header.Set("Content-Type", "application/json")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusCreated {
+			b.Fatalf("create flag: %d", res.StatusCode)
+		}
+	}
+}
+
+// cpu is the CPU time a process has used, to the nanosecond.
+func cpu(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	if runtime.GOOS != "linux" {
+		b.Fatal("CPU time is read from /proc")
+	}
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no schedstat for %d: %v", pid, err)
+	}
+	var total int64
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		n, _ := strconv.ParseInt(strings.Fields(string(raw))[0], 10, 64)
+		total += n
+	}
+	return time.Duration(total)
+}
