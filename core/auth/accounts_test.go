@@ -395,6 +395,16 @@ func TestPersonalKeysChange(t *testing.T) {
 		if who := must(s.PrincipalByKey(ctx, secret))(t); who.Can("user:read") || !who.Can("role:read") {
 			t.Errorf("the change is not known: %+v", who)
 		}
+		if _, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{ProjectIDs: []int64{1, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		if who := must(s.PrincipalByKey(ctx, secret))(t); who.MayTouch(2) || len(who.ProjectIDs) != 1 {
+			t.Errorf("the key is not kept to project 1: %+v", who)
+		}
+		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{ProjectIDs: []int64{}, By: must(s.PrincipalByKey(ctx, secret))(t)})
+		wantFault(t, err, fault.Forbidden, "permission_denied")
+		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{ProjectIDs: []int64{9}})
+		wantFault(t, err, fault.Invalid, "does_not_exist", "project_ids")
 		_, err = s.UpdatePersonalKey(ctx, me+1, k.ID, auth.PersonalKeyChange{Label: ptr("x")})
 		wantFault(t, err, fault.NotFound, "not_found")
 		if err := s.RevokePersonalKey(ctx, me, k.ID); err != nil {

@@ -77,9 +77,10 @@ type NewPersonalKey struct {
 // who asks with a key of their own, which has to cover the changed key before
 // and after.
 type PersonalKeyChange struct {
-	Label  *string
-	Scopes []string
-	By     *Principal
+	Label      *string
+	Scopes     []string
+	ProjectIDs []int64 // empty and not nil: every project
+	By         *Principal
 }
 
 // Shape is what CheckKey sees wrong with a project key; empty for nothing.

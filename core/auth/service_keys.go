@@ -21,7 +21,7 @@ func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (Per
 	secret := freshKey(PersonalPrefix)
 	k := PersonalKey{
 		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: mask(secret),
-		Scopes: scopes, ProjectIDs: slices.Compact(slices.Sorted(slices.Values(in.ProjectIDs))), CreatedAt: now(),
+		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(),
 	}
 	err = s.change(ctx, func(ctx context.Context) error {
 		if err := s.place(ctx, &k); err != nil {
@@ -37,6 +37,9 @@ func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (Per
 	}
 	return k, secret, nil
 }
+
+// distinct is ids in order and each once.
+func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
 // place checks that the key's user, organization and projects belong together,
 // and sets the organization when it is empty.
@@ -78,6 +81,12 @@ func (s *Service) UpdatePersonalKey(ctx context.Context, userID, id int64, c Per
 		}
 		if err := c.apply(&k); err != nil {
 			return err
+		}
+		if c.ProjectIDs != nil {
+			k.ProjectIDs = distinct(c.ProjectIDs)
+			if err := s.place(ctx, &k); err != nil {
+				return err
+			}
 		}
 		if !within(c.By, k) {
 			return errKeyTooStrong

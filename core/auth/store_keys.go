@@ -74,8 +74,8 @@ func (s *store) personalKey(ctx context.Context, userID, id int64) (PersonalKey,
 }
 
 func (s *store) savePersonalKey(ctx context.Context, k PersonalKey) error {
-	r, err := s.db.Write(ctx).NewRaw("UPDATE personal_keys SET label = ?, scopes = ? WHERE id = ?",
-		k.Label, list(k.Scopes), k.ID).Exec(ctx)
+	r, err := s.db.Write(ctx).NewRaw("UPDATE personal_keys SET label = ?, scopes = ?, project_ids = ? WHERE id = ?",
+		k.Label, list(k.Scopes), list(k.ProjectIDs), k.ID).Exec(ctx)
 	return touched(r, err, "save personal key")
 }
 

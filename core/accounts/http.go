@@ -1,0 +1,133 @@
+package accounts
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves accounts.
+type HTTP struct {
+	auth  *auth.Service
+	flags Flags
+}
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the routes over s. flags may be nil: roles then show no
+// flags.
+func NewHTTP(s *auth.Service, flags Flags) *HTTP { return &HTTP{auth: s, flags: flags} }
+
+const (
+	projectsPath      = "/api/projects"
+	projectPath       = projectsPath + "/:project_id"
+	organizationsPath = "/api/organizations"
+	organizationPath  = organizationsPath + "/:organization_id"
+	personalKeysPath  = "/api/personal_api_keys"
+)
+
+// Routes registers every path of this room.
+func (h *HTTP) Routes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, "/api/users/@me", "user:read", h.me)
+	g.Manage(fiber.MethodPatch, "/api/users/@me", "user:write", h.changeMe)
+	h.personalKeyRoutes(g)
+	h.projectRoutes(g)
+	h.organizationRoutes(g)
+	h.memberRoutes(g)
+	h.roleRoutes(g)
+	h.accessRoutes(g)
+}
+
+type handler = func(c *web.Call) error
+
+// ours lets only the organization of the key through, by its id or as
+// @current: there is no other for this key.
+func ours(next handler) handler {
+	return func(c *web.Call) error {
+		id := c.Params("organization_id")
+		if id != auth.Current && !strings.EqualFold(id, c.Who.OrganizationID) {
+			return errNotFound
+		}
+		return next(c)
+	}
+}
+
+// admins lets only admins and owners through.
+func admins(next handler) handler {
+	return func(c *web.Call) error {
+		if err := needAdmin(c.Who); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+// idOf reads a number of the path; what is none names nothing.
+func idOf(c *web.Call, name string) (int64, error) {
+	id, err := strconv.ParseInt(c.Params(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+// answer shows what was read or changed.
+func answer[T, V any](c *web.Call, show func(T) V, one T, err error) error {
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, show(one))
+}
+
+// created answers 201 with what was made.
+func created(c *web.Call, v any) error {
+	c.Status(fiber.StatusCreated)
+	return web.JSON(c.Ctx, v)
+}
+
+// gone answers 204 unless there is an error.
+func gone(c *web.Call, err error) error {
+	if err != nil {
+		return err
+	}
+	return web.Empty(c.Ctx, fiber.StatusNoContent)
+}
+
+// cut is the part of a whole list that is on the page.
+func cut[T any](p web.Page, all []T) []T {
+	return all[min(p.Offset, len(all)):min(p.Offset+p.Limit, len(all))]
+}
+
+// list answers with one page of a whole list.
+func list[T, V any](c *web.Call, show func(T) V, all []T, err error) error {
+	if err != nil {
+		return err
+	}
+	page := c.Page()
+	views := []V{}
+	for _, one := range cut(page, all) {
+		views = append(views, show(one))
+	}
+	return c.List(page, len(all), views)
+}
+
+// given is what a field holds, nil when it was not sent.
+func given[T any](o web.Opt[T]) *T {
+	if !o.Set {
+		return nil
+	}
+	return &o.Value
+}
+
+// number is given for a field of small numbers.
+func number(o web.Opt[int64]) *int {
+	if !o.Set {
+		return nil
+	}
+	n := int(o.Value)
+	return &n
+}

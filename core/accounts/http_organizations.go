@@ -1,0 +1,56 @@
+package accounts
+
+import (
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+func (h *HTTP) organizationRoutes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, organizationsPath, "organization:read", h.listOrganizations)
+	g.Manage(fiber.MethodGet, organizationPath, "organization:read", ours(h.readOrganization))
+	g.Manage(fiber.MethodPatch, organizationPath, "organization:write", ours(admins(h.changeOrganization)))
+}
+
+// organizationView is the JSON form of an organization to one of its members,
+// whose level in it is Level.
+type organizationView struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	CreatedAt stamp  `json:"created_at"`
+	UpdatedAt stamp  `json:"updated_at"`
+	Level     int    `json:"membership_level"`
+}
+
+func showOrganization(to *auth.Principal) func(auth.Organization) organizationView {
+	return func(o auth.Organization) organizationView {
+		return organizationView{
+			ID: o.ID, Name: o.Name, CreatedAt: stamp(o.CreatedAt), UpdatedAt: stamp(o.UpdatedAt), Level: to.OrgLevel,
+		}
+	}
+}
+
+// listOrganizations lists the one that the key works in: a key has one.
+func (h *HTTP) listOrganizations(c *web.Call) error {
+	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
+	return list(c, showOrganization(c.Who), []auth.Organization{o}, err)
+}
+
+func (h *HTTP) readOrganization(c *web.Call) error {
+	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
+	return answer(c, showOrganization(c.Who), o, err)
+}
+
+func (h *HTTP) changeOrganization(c *web.Call) error {
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	change := auth.OrganizationChange{Name: given(body.String("name"))}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Who.OrganizationID, change)
+	return answer(c, showOrganization(c.Who), o, err)
+}

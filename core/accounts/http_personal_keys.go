@@ -1,0 +1,134 @@
+package accounts
+
+import (
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+func (h *HTTP) personalKeyRoutes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, personalKeysPath, "user:read", h.listPersonalKeys)
+	g.Manage(fiber.MethodPost, personalKeysPath, "user:write", h.createPersonalKey)
+	// No scope: every key may know what it is.
+	g.Manage(fiber.MethodGet, personalKeysPath+"/"+auth.Current, "", h.readPersonalKey)
+	g.Manage(fiber.MethodGet, personalKeysPath+"/:id", "user:read", h.readPersonalKey)
+	g.Manage(fiber.MethodPatch, personalKeysPath+"/:id", "user:write", h.changePersonalKey)
+	g.Manage(fiber.MethodDelete, personalKeysPath+"/:id", "user:write", h.revokePersonalKey)
+}
+
+// personalKeyView is the JSON form of a personal key. Value is the secret in
+// the answer that makes the key, and null ever after.
+type personalKeyView struct {
+	ID             int64    `json:"id"`
+	Label          string   `json:"label"`
+	Value          *string  `json:"value"`
+	MaskValue      string   `json:"mask_value"`
+	OrganizationID string   `json:"organization_id"`
+	Scopes         []string `json:"scopes"`
+	ProjectIDs     []int64  `json:"project_ids"`
+	CreatedAt      stamp    `json:"created_at"`
+	LastUsedAt     stamp    `json:"last_used_at"`
+}
+
+func showPersonalKey(k auth.PersonalKey) personalKeyView {
+	v := personalKeyView{
+		ID: k.ID, Label: k.Label, MaskValue: k.Mask, OrganizationID: k.OrganizationID, Scopes: k.Scopes,
+		ProjectIDs: k.ProjectIDs, CreatedAt: stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt),
+	}
+	if v.ProjectIDs == nil {
+		v.ProjectIDs = []int64{}
+	}
+	return v
+}
+
+// listPersonalKeys lists the good keys that the user has in the organization
+// of the key.
+func (h *HTTP) listPersonalKeys(c *web.Call) error {
+	all, err := h.auth.PersonalKeys(c.UserContext(), c.Who.User.ID)
+	all = slices.DeleteFunc(all, func(k auth.PersonalKey) bool {
+		return !k.RevokedAt.IsZero() || k.OrganizationID != c.Who.OrganizationID
+	})
+	return list(c, showPersonalKey, all, err)
+}
+
+func (h *HTTP) createPersonalKey(c *web.Call) error {
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	in := auth.NewPersonalKey{
+		UserID: c.Who.User.ID, OrganizationID: c.Who.OrganizationID, By: c.Who,
+		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
+		// A key that is kept to some projects makes such keys, unless it is told.
+		ProjectIDs: body.Ints("project_ids").Or(c.Who.ProjectIDs),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	k, secret, err := h.auth.CreatePersonalKey(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	v := showPersonalKey(k)
+	v.Value = &secret
+	return created(c, v)
+}
+
+// personalKey finds the key that the path names, @current or a number.
+func (h *HTTP) personalKey(c *web.Call) (auth.PersonalKey, error) {
+	id := c.Who.KeyID
+	if c.Params("id", auth.Current) != auth.Current {
+		var err error
+		if id, err = idOf(c, "id"); err != nil {
+			return auth.PersonalKey{}, err
+		}
+	}
+	k, err := h.auth.PersonalKey(c.UserContext(), c.Who.User.ID, id)
+	if err == nil && k.OrganizationID != c.Who.OrganizationID {
+		err = errNotFound
+	}
+	return k, err
+}
+
+func (h *HTTP) readPersonalKey(c *web.Call) error {
+	k, err := h.personalKey(c)
+	return answer(c, showPersonalKey, k, err)
+}
+
+func (h *HTTP) changePersonalKey(c *web.Call) error {
+	k, err := h.personalKey(c)
+	if err != nil {
+		return err
+	}
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	change := auth.PersonalKeyChange{Label: given(body.String("label")), By: c.Who}
+	if scopes := body.Strings("scopes"); scopes.Set {
+		change.Scopes = append([]string{}, scopes.Value...)
+	}
+	if projects := body.Ints("project_ids"); projects.Set {
+		change.ProjectIDs = append([]int64{}, projects.Value...)
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	k, err = h.auth.UpdatePersonalKey(c.UserContext(), c.Who.User.ID, k.ID, change)
+	return answer(c, showPersonalKey, k, err)
+}
+
+func (h *HTTP) revokePersonalKey(c *web.Call) error {
+	k, err := h.personalKey(c)
+	if err != nil {
+		return err
+	}
+	if !c.Who.Covers(k.Scopes, k.ProjectIDs) {
+		return fault.New(fault.Forbidden, "permission_denied", "An API key can only revoke keys that may do nothing it may not do itself.")
+	}
+	return gone(c, h.auth.RevokePersonalKey(c.UserContext(), c.Who.User.ID, k.ID))
+}

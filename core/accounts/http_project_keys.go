@@ -1,0 +1,71 @@
+package accounts
+
+import (
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// projectKeyView is the JSON form of a key of a project. RevokedAt is null
+// while the key is good.
+type projectKeyView struct {
+	ID        int64      `json:"id"`
+	Key       string     `json:"key"`
+	Label     string     `json:"label"`
+	CreatedBy *auth.User `json:"created_by"`
+	CreatedAt stamp      `json:"created_at"`
+	RevokedAt stamp      `json:"revoked_at"`
+}
+
+// showProjectKey returns how to show keys that users made.
+func showProjectKey(users map[int64]auth.User) func(auth.ProjectKey) projectKeyView {
+	return func(k auth.ProjectKey) projectKeyView {
+		v := projectKeyView{ID: k.ID, Key: k.Key, Label: k.Label, CreatedAt: stamp(k.CreatedAt), RevokedAt: stamp(k.RevokedAt)}
+		if u, ok := users[k.CreatedBy]; ok {
+			v.CreatedBy = &u
+		}
+		return v
+	}
+}
+
+// listProjectKeys lists good and revoked keys, so that people see which one
+// an old client still carries.
+func (h *HTTP) listProjectKeys(c *web.Call) error {
+	all, err := h.auth.ProjectKeys(c.UserContext(), c.Project.ID)
+	if err != nil {
+		return err
+	}
+	var makers []int64
+	for _, k := range cut(c.Page(), all) {
+		makers = append(makers, k.CreatedBy)
+	}
+	users, err := h.auth.UsersByID(c.UserContext(), makers)
+	return list(c, showProjectKey(users), all, err)
+}
+
+func (h *HTTP) createProjectKey(c *web.Call) error {
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	in := auth.NewProjectKey{
+		ProjectID: c.Project.ID, CreatedBy: c.Who.User.ID,
+		Label: body.String("label", web.Required).Value,
+		Key:   body.String("key").Value,
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	k, err := h.auth.CreateProjectKey(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	return created(c, showProjectKey(map[int64]auth.User{c.Who.User.ID: c.Who.User})(k))
+}
+
+func (h *HTTP) revokeProjectKey(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	return gone(c, h.auth.RevokeProjectKey(c.UserContext(), c.Project.ID, id))
+}

@@ -1,0 +1,121 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+func (h *HTTP) projectRoutes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, projectsPath, "project:read", h.listProjects)
+	g.Manage(fiber.MethodPost, projectsPath, "project:write", admins(h.createProject))
+	g.Manage(fiber.MethodGet, projectPath, "project:read", h.readProject)
+	g.Manage(fiber.MethodPatch, projectPath, "project:write", admins(h.changeProject))
+	g.Manage(fiber.MethodDelete, projectPath, "project:write", admins(h.closeProject))
+	g.Manage(fiber.MethodGet, projectPath+"/keys", "project:read", h.listProjectKeys)
+	g.Manage(fiber.MethodPost, projectPath+"/keys", "project:write", admins(h.createProjectKey))
+	g.Manage(fiber.MethodDelete, projectPath+"/keys/:id", "project:write", admins(h.revokeProjectKey))
+}
+
+// projectView is the JSON form of a project. APIToken is its oldest good key.
+type projectView struct {
+	ID           int64   `json:"id"`
+	Organization string  `json:"organization"`
+	Name         string  `json:"name"`
+	APIToken     *string `json:"api_token"`
+	Timezone     string  `json:"timezone"`
+	AnonymizeIPs bool    `json:"anonymize_ips"`
+	CreatedAt    stamp   `json:"created_at"`
+}
+
+func showProject(p auth.Project, token string) projectView {
+	v := projectView{
+		ID: p.ID, Organization: p.OrganizationID, Name: p.Name,
+		Timezone: p.Timezone, AnonymizeIPs: p.AnonymizeIPs, CreatedAt: stamp(p.CreatedAt),
+	}
+	if token != "" {
+		v.APIToken = &token
+	}
+	return v
+}
+
+// showProjects returns how to show the given projects.
+func (h *HTTP) showProjects(ctx context.Context, projects ...auth.Project) (func(auth.Project) projectView, error) {
+	ids := make([]int64, len(projects))
+	for i, p := range projects {
+		ids[i] = p.ID
+	}
+	tokens, err := h.auth.Tokens(ctx, ids)
+	return func(p auth.Project) projectView { return showProject(p, tokens[p.ID]) }, err
+}
+
+func (h *HTTP) listProjects(c *web.Call) error {
+	all, err := h.auth.Projects(c.UserContext(), c.Who.OrganizationID)
+	if err != nil {
+		return err
+	}
+	all = visible(c.Who, all)
+	show, err := h.showProjects(c.UserContext(), cut(c.Page(), all)...)
+	return list(c, show, all, err)
+}
+
+func (h *HTTP) createProject(c *web.Call) error {
+	if len(c.Who.ProjectIDs) > 0 {
+		return fault.New(fault.Forbidden, "permission_denied", "An API key that is kept to some projects cannot make others.")
+	}
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	in := auth.NewProject{
+		OrganizationID: c.Who.OrganizationID,
+		Name:           body.String("name", web.Required).Value,
+		Timezone:       body.String("timezone").Value,
+		AnonymizeIPs:   body.Bool("anonymize_ips").Value,
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	p, key, err := h.auth.CreateProject(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	return created(c, showProject(p, key.Key))
+}
+
+func (h *HTTP) readProject(c *web.Call) error { return h.answerProject(c, c.Project) }
+
+func (h *HTTP) changeProject(c *web.Call) error {
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	change := auth.ProjectChange{
+		Name:         given(body.String("name")),
+		Timezone:     given(body.String("timezone")),
+		AnonymizeIPs: given(body.Bool("anonymize_ips")),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	p, err := h.auth.UpdateProject(c.UserContext(), c.Project.ID, change)
+	if err != nil {
+		return err
+	}
+	return h.answerProject(c, p)
+}
+
+func (h *HTTP) answerProject(c *web.Call, p auth.Project) error {
+	show, err := h.showProjects(c.UserContext(), p)
+	return answer(c, show, p, err)
+}
+
+// closeProject closes the project: its keys are refused from now on and it is
+// not shown any more. Nothing it holds is deleted.
+func (h *HTTP) closeProject(c *web.Call) error {
+	return gone(c, h.auth.RevokeProject(c.UserContext(), c.Project.ID))
+}

@@ -1,0 +1,67 @@
+package accounts
+
+import (
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// roleMemberView is the JSON form of a user's place in a role.
+type roleMemberView struct {
+	ID        string    `json:"id"`
+	RoleID    string    `json:"role_id"`
+	User      auth.User `json:"user"`
+	JoinedAt  stamp     `json:"joined_at"`
+	UpdatedAt stamp     `json:"updated_at"`
+}
+
+func showRoleMember(m auth.RoleMember) roleMemberView {
+	return roleMemberView{ID: m.ID, RoleID: m.RoleID, User: m.User, JoinedAt: stamp(m.JoinedAt), UpdatedAt: stamp(m.UpdatedAt)}
+}
+
+func (h *HTTP) listRoleMembers(c *web.Call) error {
+	r, err := h.auth.Role(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"))
+	return list(c, showRoleMember, r.Members, err)
+}
+
+// addRoleMember gives the role to a user, named by user_uuid, or by user, the
+// number.
+func (h *HTTP) addRoleMember(c *web.Call) error {
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	attr, user := userOf(body)
+	if err := body.Err(); err != nil {
+		return err
+	}
+	member, err := h.member(c.UserContext(), c.Who.OrganizationID, user)
+	if fault.Is(err, fault.NotFound) {
+		return fault.Field(attr, "does_not_exist", "The user is not a member of this organization.")
+	}
+	if err != nil {
+		return err
+	}
+	m, err := h.auth.AddRoleMember(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"), member.User.ID)
+	if f := fault.From(err); f != nil && f.Kind == fault.Invalid {
+		return f.At(attr)
+	}
+	if err != nil {
+		return err
+	}
+	return created(c, showRoleMember(m))
+}
+
+// userOf reads which user is meant, and which field said so.
+func userOf(body *web.Fields) (attr, user string) {
+	if body.Has("user") && !body.Has("user_uuid") {
+		return "user", strconv.FormatInt(body.Int("user").Value, 10)
+	}
+	return "user_uuid", body.UUID("user_uuid", web.Required).Value
+}
+
+func (h *HTTP) removeRoleMember(c *web.Call) error {
+	return gone(c, h.auth.RemoveRoleMember(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"), c.Params("id")))
+}

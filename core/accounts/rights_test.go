@@ -1,0 +1,151 @@
+package accounts_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// everybody is the order of the columns below. The stranger owns another
+// organization; scopeless and nobody have a key for something else, and none.
+var everybody = []string{"nobody", "stranger", "scopeless", "member", "admin", "owner"}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		method, path, body string
+		status             [6]int
+	}{
+		{"GET", "/api/users/@me/", "", [6]int{401, 200, 403, 200, 200, 200}},
+		{"PATCH", "/api/users/@me/", `{}`, [6]int{401, 200, 403, 200, 200, 200}},
+		{"GET", "/api/personal_api_keys/", "", [6]int{401, 200, 403, 200, 200, 200}},
+		{"GET", "/api/personal_api_keys/@current/", "", [6]int{401, 200, 200, 200, 200, 200}},
+		{"POST", "/api/personal_api_keys/", `{"label": "x", "scopes": ["user:read"]}`, [6]int{401, 201, 403, 201, 201, 201}},
+		{"PATCH", "/api/personal_api_keys/@current/", `{"label": "y"}`, [6]int{401, 200, 403, 200, 200, 200}},
+		{"GET", "/api/personal_api_keys/1/", "", [6]int{401, 404, 403, 404, 404, 200}},
+		{"DELETE", "/api/personal_api_keys/999/", "", [6]int{401, 404, 403, 404, 404, 404}},
+
+		{"GET", "/api/projects/", "", [6]int{401, 200, 403, 200, 200, 200}},
+		{"POST", "/api/projects/", `{"name": "New"}`, [6]int{401, 201, 403, 403, 201, 201}},
+		{"GET", "/api/projects/1/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"PATCH", "/api/projects/1/", `{"name": "Shop"}`, [6]int{401, 404, 403, 403, 200, 200}},
+		{"GET", "/api/projects/1/keys/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"POST", "/api/projects/1/keys/", `{"label": "x"}`, [6]int{401, 404, 403, 403, 201, 201}},
+		{"DELETE", "/api/projects/1/keys/999/", "", [6]int{401, 404, 403, 403, 404, 404}},
+		{"DELETE", "/api/projects/999/", "", [6]int{401, 404, 404, 404, 404, 404}},
+		{"DELETE", "/api/projects/2/", "", [6]int{401, 404, 403, 403, 204, 404}},
+
+		{"GET", "/api/organizations/", "", [6]int{401, 200, 403, 200, 200, 200}},
+		{"GET", "/api/organizations/{org}/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"PATCH", "/api/organizations/{org}/", `{"name": "Ours"}`, [6]int{401, 404, 403, 403, 200, 200}},
+		{"GET", "/api/organizations/{org}/members/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"GET", "/api/organizations/{org}/members/{member}/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"PATCH", "/api/organizations/{org}/members/{member}/", `{"level": 1}`, [6]int{401, 404, 403, 403, 200, 200}},
+		{"DELETE", "/api/organizations/{org}/members/{owner}/", "", [6]int{401, 404, 403, 403, 403, 409}},
+		{"GET", "/api/organizations/{org}/resource_access/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"GET", "/api/organizations/{org}/resource_access/feature_flags/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"PATCH", "/api/organizations/{org}/resource_access/feature_flags/", `{"access_level": 21}`, [6]int{401, 404, 403, 403, 200, 200}},
+		{"GET", "/api/organizations/{org}/roles/", "", [6]int{401, 404, 403, 200, 200, 200}},
+		{"POST", "/api/organizations/{org}/roles/", `{}`, [6]int{401, 404, 403, 403, 400, 400}},
+		{"GET", "/api/organizations/{org}/roles/none/", "", [6]int{401, 404, 403, 404, 404, 404}},
+		{"PATCH", "/api/organizations/{org}/roles/none/", `{}`, [6]int{401, 404, 403, 403, 404, 404}},
+		{"DELETE", "/api/organizations/{org}/roles/none/", "", [6]int{401, 404, 403, 403, 404, 404}},
+		{"GET", "/api/organizations/{org}/roles/none/role_memberships/", "", [6]int{401, 404, 403, 404, 404, 404}},
+		{"POST", "/api/organizations/{org}/roles/none/role_memberships/", `{}`, [6]int{401, 404, 403, 403, 400, 400}},
+		{"DELETE", "/api/organizations/{org}/roles/none/role_memberships/none/", "", [6]int{401, 404, 403, 403, 404, 404}},
+	}
+	run(t, func(t *testing.T, w *world) {
+		for _, c := range cases {
+			for i, who := range everybody {
+				path := c.path
+				if i%2 == 0 {
+					path = strings.TrimSuffix(path, "/") // one and the same
+				}
+				got := w.ask(t, who, c.method, path, c.body)
+				if got.status != c.status[i] {
+					t.Errorf("%s %s as %s: %d %s, want %d", c.method, path, who, got.status, got.text, c.status[i])
+				}
+				if got.status >= 400 && names(t, got.text) != "type code detail attr" {
+					t.Errorf("%s %s as %s: not an error of the management face: %s", c.method, path, who, got.text)
+				}
+			}
+		}
+	})
+}
+
+func TestReadingScopesDoNotWrite(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, w *world) {
+		for _, path := range []string{"/api/users/@me/", "/api/projects/1/", "/api/organizations/@current/", "/api/organizations/@current/roles/"} {
+			w.want(t, http.StatusOK, "reader", "GET", path, "")
+		}
+		for _, c := range [][2]string{
+			{"PATCH /api/users/@me/", "user:write"}, {"POST /api/personal_api_keys/", "user:write"},
+			{"POST /api/projects/", "project:write"}, {"POST /api/projects/1/keys/", "project:write"},
+			{"PATCH /api/organizations/@current/", "organization:write"}, {"DELETE /api/organizations/@current/members/1/", "organization:write"},
+			{"PATCH /api/organizations/@current/resource_access/feature_flags/", "organization:write"},
+			{"POST /api/organizations/@current/roles/", "role:write"},
+		} {
+			method, path, _ := strings.Cut(c[0], " ")
+			got := w.want(t, http.StatusForbidden, "reader", method, path, "")
+			if want := "API key missing required scope '" + c[1] + "'"; got.body["detail"] != want || got.body["code"] != "permission_denied" {
+				t.Errorf("%s: %s", c[0], got.text)
+			}
+		}
+	})
+}
+
+func TestAKeptKeyStaysInItsProjects(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, w *world) {
+		if got := w.want(t, http.StatusOK, "kept", "GET", "/api/projects/", ""); got.body["count"] != 1.0 || got.results()[0]["id"] != 1.0 {
+			t.Errorf("sees %s", got.text)
+		}
+		got := w.want(t, http.StatusForbidden, "kept", "GET", "/api/projects/2/", "")
+		if got.body["detail"] != "API key does not have access to the requested project: ID 2." {
+			t.Errorf("got %s", got.text)
+		}
+		w.want(t, http.StatusForbidden, "kept", "POST", "/api/projects/", `{"name": "Third"}`)
+		got = w.want(t, http.StatusBadRequest, "kept", "PATCH", "/api/users/@me/", `{"current_project": 2}`)
+		if got.body["code"] != "does_not_exist" || got.body["attr"] != "current_project" {
+			t.Errorf("got %s", got.text)
+		}
+		got = w.want(t, http.StatusCreated, "kept", "POST", "/api/personal_api_keys/", `{"label": "child", "scopes": ["feature_flag:read"]}`)
+		if ids, _ := got.body["project_ids"].([]any); len(ids) != 1 || ids[0] != 1.0 {
+			t.Errorf("a key that is kept makes keys that are: %s", got.text)
+		}
+		for _, projects := range []string{"[]", "[1, 2]", "[2]"} {
+			w.want(t, http.StatusForbidden, "kept", "POST", "/api/personal_api_keys/", `{"label": "x", "scopes": ["feature_flag:read"], "project_ids": `+projects+`}`)
+		}
+	})
+}
+
+func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, w *world) {
+		const members = "/api/organizations/@current/members/"
+		for _, c := range []struct{ who, method, user, body string }{
+			{"admin", "PATCH", "{member}", `{"level": 15}`},
+			{"admin", "PATCH", "{admin}", `{"level": 15}`},
+			{"admin", "PATCH", "{owner}", `{"level": 1}`},
+			{"admin", "DELETE", "{owner}", ""},
+			{"member", "PATCH", "{member}", `{"level": 8}`},
+			{"member", "DELETE", "{admin}", ""},
+		} {
+			w.want(t, http.StatusForbidden, c.who, c.method, members+c.user+"/", c.body)
+		}
+		if got := w.want(t, http.StatusConflict, "owner", "PATCH", members+"{owner}/", `{"level": 1}`); got.body["code"] != "last_owner" {
+			t.Errorf("got %s", got.text)
+		}
+		if got := w.want(t, http.StatusOK, "admin", "PATCH", members+"{member}/", `{"level": 8}`); got.body["level"] != 8.0 {
+			t.Errorf("got %s", got.text)
+		}
+		if got := w.want(t, http.StatusOK, "owner", "PATCH", members+"{admin}/", `{"level": 15}`); got.body["level"] != 15.0 {
+			t.Errorf("got %s", got.text)
+		}
+		w.want(t, http.StatusOK, "owner", "PATCH", members+"{owner}/", `{"level": 1}`)
+		w.want(t, http.StatusForbidden, "owner", "PATCH", members+"{admin}/", `{"level": 1}`)
+		w.want(t, http.StatusNoContent, "owner", "DELETE", members+"{owner}/", "") // everybody may leave
+		w.want(t, http.StatusUnauthorized, "owner", "GET", members, "")
+	})
+}
