@@ -137,15 +137,15 @@ func (h *HTTP) update(full bool) func(c *web.Call) error {
 		if err != nil {
 			return err
 		}
-		f, err := h.service.Editable(c.UserContext(), c.Who, c.Project, id)
-		if err != nil {
+		if err := h.service.MayEdit(c.UserContext(), c.Who, c.Project, id); err != nil {
 			return err
 		}
 		in, err := h.input(c, full)
 		if err != nil {
 			return err
 		}
-		if f, err = h.service.Update(c.UserContext(), c.Who, c.Project, id, in); err != nil {
+		f, err := h.service.Update(c.UserContext(), c.Who, c.Project, id, in)
+		if err != nil {
 			return err
 		}
 		return h.answer(c, f)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -365,7 +366,30 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	if res.StatusCode != 401 {
+	if res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("HEAD without a key: %d", res.StatusCode)
 	}
+}
+
+func TestWritersOfOneMomentTakeTurns(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *house) {
+		f := h.create(`{"key":"a"}`)
+		var mu sync.Mutex
+		made, patched := map[int]int{}, map[int]int{}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				c := h.do("POST", base, `{"key":"same"}`).status
+				p := h.patch(f.ID, `{"version":1,"name":"x`+itoa(time.Now().UnixNano())+`"}`).status
+				mu.Lock()
+				defer mu.Unlock()
+				made[c]++
+				patched[p]++
+			})
+		}
+		wg.Wait()
+		if made[201] != 1 || made[400] != 7 || patched[200] != 1 || patched[409] != 7 {
+			t.Errorf("made %v, patched %v", made, patched)
+		}
+	})
 }

@@ -111,18 +111,15 @@ func (s *Service) Activity(ctx context.Context, project auth.Project, id int64, 
 	return s.store.activity(ctx, project.ID, scopeFlag, item, limit, (page-1)*limit)
 }
 
-func invalid(attr, format string, args ...any) error {
-	return fault.Fieldf(attr, codeInvalid, format, args...)
-}
-
-// Editable is Get for somebody who is going to change the flag: Forbidden when
-// they may not.
-func (s *Service) Editable(ctx context.Context, who *auth.Principal, project auth.Project, id int64) (*Flag, error) {
+// MayEdit is nil when who may change the flag, NotFound when there is none and
+// Forbidden when they may not. Ask it before reading what they want: a caller
+// without the right learns nothing about the rules.
+func (s *Service) MayEdit(ctx context.Context, who *auth.Principal, project auth.Project, id int64) error {
 	f, err := s.store.flag(ctx, project.ID, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return f, s.mayEdit(ctx, who, f)
+	return s.mayEdit(ctx, who, f)
 }
 
 // RemoteConfig returns the payload of a flag that is not deleted, named by its

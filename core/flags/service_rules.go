@@ -54,7 +54,8 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 		want, _ := wanted.get(field)
 		was, known := original.get(field)
 		is, _ := current.get(field)
-		if !(known && same(want, was)) && !same(is, was) && !same(is, want) {
+		mine := !known || !same(want, was)
+		if mine && !same(is, was) && !same(is, want) {
 			return true, nil
 		}
 	}

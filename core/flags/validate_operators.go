@@ -39,8 +39,8 @@ func (c *checker) operator(p *document, at string) error {
 	if problem := filter.Problem(); problem != nil {
 		return bad(codeOf(problem), "%s.value: %s", at, sentence(problem))
 	}
-	if real, _ := match.Canonical(name); ok && real != name {
-		p.set("operator", quote(real))
+	if own, _ := match.Canonical(name); ok && own != name {
+		p.set("operator", quote(own))
 	}
 	return nil
 }
