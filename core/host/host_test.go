@@ -205,7 +205,9 @@ func TestEventsReachTheFileOfABundledSink(t *testing.T) {
 
 func TestAStoppedHostLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	r := start(t, config(instance("p", "probe", nil)))
+	c := instance("p", "probe", nil)
+	c.Timeouts.Stop = 5 * time.Second
+	r := start(t, config(c))
 	s := r.sink(t)
 	pid := r.Status()[0].PID
 	if err := r.Stop(t.Context()); err != nil {
