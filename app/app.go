@@ -105,6 +105,10 @@ func (s *Server) Stop() error {
 // Serve starts the server and serves until ctx ends; then it stops.
 func Serve(ctx context.Context, cfg Config, opts Options) error {
 	begin := time.Now()
+	if opts.Log == nil {
+		opts.Log = NewLog(cfg.Log)
+		defer func() { _ = opts.Log.Sync() }()
+	}
 	s, err := Start(ctx, cfg, opts)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -30,7 +31,11 @@ func (c LogConfig) Validate() error {
 	return fmt.Errorf("format must be json, console or auto, got %q", c.Format)
 }
 
-// NewLog returns the root logger. c has been validated.
+// flushEvery is how long a line may wait in memory: a write a line would cost
+// more than the line.
+const flushEvery = 100 * time.Millisecond
+
+// NewLog returns the root logger. c has been validated. Sync writes what waits.
 func NewLog(c LogConfig) *zap.Logger {
 	level, _ := zapcore.ParseLevel(c.Level)
 	keys := zap.NewProductionEncoderConfig()
@@ -42,7 +47,8 @@ func NewLog(c LogConfig) *zap.Logger {
 		keys.EncodeLevel = zapcore.CapitalLevelEncoder
 		encoder = zapcore.NewConsoleEncoder(keys)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
+	out := &zapcore.BufferedWriteSyncer{WS: os.Stderr, FlushInterval: flushEvery}
+	return zap.New(zapcore.NewCore(encoder, out, level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
 }
 
 func terminal(f *os.File) bool {

@@ -17,7 +17,9 @@ import (
 
 // ports says who answers whose question. A room that needs something of
 // another declares a small interface; here, and only here, the two meet.
-var ports = fx.Provide(
+var ports = fx.Options(answers, fx.Invoke(hooks))
+
+var answers = fx.Provide(
 	// The gate asks accounts who is there.
 	func(a *auth.Service) web.Auth { return a },
 
@@ -27,9 +29,11 @@ var ports = fx.Provide(
 	func(a *auth.Service) flags.Projects { return a },
 	func() match.Registry { return nil },
 	func() flags.Quota { return nil },
-	func(p *persons.Service) flags.Lookups { return flags.Lookups{People: p} },
-	func(r flags.Refresher, s flags.Source, a *auth.Service, log *zap.Logger) flags.Dependencies {
-		return flags.Dependencies{Memory: r, Source: s, Users: a, Roles: a, Log: log}
+	func(p *persons.Service, s *flags.Store) flags.Lookups {
+		return flags.Lookups{People: p, Memberships: s, HashKeys: s}
+	},
+	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, log *zap.Logger) flags.Dependencies {
+		return flags.Dependencies{Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Log: log}
 	},
 
 	// Capture appends to the journal, the worker and the sinks read it; the
@@ -43,7 +47,16 @@ var ports = fx.Provide(
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
+	route(func(h *persons.HTTP) web.Routes { return h }),
 	route(func(h *host.Host) web.Routes { return &pluginsHTTP{host: h} }),
 )
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
+
+// hooks tells rooms what happens to people: who keeps something under a person
+// moves or forgets it in the same transaction.
+func hooks(p *persons.Service, f *flags.Store, e *events.Service) {
+	p.OnMerge(f.MergePersons)
+	p.OnGroupTypes(f.Touch)
+	p.OnErase(e.Erase)
+}

@@ -4,15 +4,17 @@ import (
 	"context"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // stages is the order in which the worker sees an event through: who it is
-// comes first, because the store keeps the person with the event.
-func stages(p *persons.Service, e *events.Service) []ingestion.Stage {
-	return []ingestion.Stage{personStage{p}, eventStage{e}}
+// comes first, because the store keeps the person with the event; then what
+// flags learn from being asked for.
+func stages(p *persons.Service, e *events.Service, f *flags.CallStage) []ingestion.Stage {
+	return []ingestion.Stage{personStage{p}, eventStage{e}, f}
 }
 
 type personStage struct{ persons *persons.Service }

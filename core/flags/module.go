@@ -13,5 +13,6 @@ var Module = fx.Module("flags",
 		func(s *Snapshots) Refresher { return s },
 		NewDecider, NewDecideHTTP,
 		NewService, NewHTTP,
+		NewCallStage,
 	),
 )

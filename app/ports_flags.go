@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// population lets flags walk over stored people and groups.
+type population struct{ persons *persons.Service }
+
+func (p population) Persons(ctx context.Context, projectID int64, fn func([]flags.Subject) error) error {
+	var subjects []flags.Subject
+	return p.persons.Walk(ctx, projectID, func(page []persons.Person) error {
+		subjects = subjects[:0]
+		for i := range page {
+			subjects = append(subjects, flags.Subject{ID: page[i].ID, DistinctIDs: page[i].DistinctIDs, Properties: page[i].Properties})
+		}
+		return fn(subjects)
+	})
+}
+
+func (p population) Groups(ctx context.Context, projectID int64, index int, fn func([]flags.Subject) error) error {
+	var subjects []flags.Subject
+	return p.persons.WalkGroups(ctx, projectID, index, func(page []persons.Group) error {
+		subjects = subjects[:0]
+		for i := range page {
+			subjects = append(subjects, flags.Subject{Key: page[i].Key, Properties: page[i].Properties})
+		}
+		return fn(subjects)
+	})
+}
+
+func (p population) Count(ctx context.Context, projectID int64, index *int) (int64, error) {
+	count, err := 0, error(nil)
+	if index == nil {
+		count, err = p.persons.Count(ctx, projectID)
+	} else {
+		count, err = p.persons.CountGroups(ctx, projectID, *index)
+	}
+	return int64(count), err
+}
+
+// usage lets flags count stored events.
+type usage struct{ events *events.Service }
+
+func (u usage) Counts(ctx context.Context, q flags.UsageQuery) ([]flags.Count, error) {
+	found, err := u.events.Counts(ctx, events.Question(q))
+	counts := make([]flags.Count, len(found))
+	for i := range found {
+		counts[i] = flags.Count(found[i])
+	}
+	return counts, err
+}
