@@ -135,18 +135,27 @@ func (s *Service) countRows(ctx context.Context, projectID int64, f Filter) (n i
 	return n, err
 }
 
+// eraseChunk is how many events one statement deletes, so that the worker gets
+// its turn in between.
+const eraseChunk = 2000
+
 func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
-	for chunk := range slices.Chunk(distinctIDs, 500) {
-		res, err := s.db.Write(ctx).NewDelete().Table("events").
-			Where("project_id = ?", projectID).Where("distinct_id IN (?)", bun.In(chunk)).Exec(ctx)
-		if err != nil {
-			return total, err
+	for ids := range slices.Chunk(distinctIDs, 200) {
+		for {
+			res, err := s.db.Write(ctx).NewRaw(`DELETE FROM events WHERE id IN (
+				SELECT id FROM events WHERE project_id = ? AND distinct_id IN (?) LIMIT ?)`,
+				projectID, bun.List(ids), eraseChunk).Exec(ctx)
+			if err != nil {
+				return total, err
+			}
+			n, err := res.RowsAffected()
+			if err != nil {
+				return total, err
+			}
+			if total += n; n < eraseChunk {
+				break
+			}
 		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return total, err
-		}
-		total += n
 	}
 	return total, nil
 }

@@ -194,3 +194,18 @@ func (c *cache) drop(project int64, persons []int64, keys []cacheKey) {
 	}
 	delete(c.types, project)
 }
+
+// clear forgets the group types of a project and all its groups.
+func (c *cache) clear(project int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	for _, g := range []*generation{&c.young, &c.old} {
+		for key := range g.entries {
+			if key.project == project && key.slot != none {
+				delete(g.entries, key)
+			}
+		}
+	}
+	delete(c.types, project)
+}

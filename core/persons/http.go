@@ -1,7 +1,129 @@
 package persons
 
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web"
+)
+
 // HTTP serves people and groups to their project.
-type HTTP struct{ service *Service }
+type HTTP struct{ persons *Service }
+
+var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s.
 func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
+
+const personsPath = "/api/projects/:project_id/persons"
+
+// Routes implements web.Routes.
+func (h *HTTP) Routes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, personsPath, "person:read", h.list)
+	g.Manage(fiber.MethodGet, personsPath+"/:id", "person:read", h.get)
+	g.Manage(fiber.MethodDelete, personsPath+"/:id", "person:write", h.delete)
+	g.Manage(fiber.MethodPost, personsPath+"/:id/split", "person:write", h.split)
+	h.groupRoutes(g)
+}
+
+// personView is a person as the API shows it.
+type personView struct {
+	ID           int64           `json:"id"`
+	UUID         string          `json:"uuid"`
+	Name         string          `json:"name"`
+	DistinctIDs  []string        `json:"distinct_ids"`
+	Properties   json.RawMessage `json:"properties"`
+	CreatedAt    string          `json:"created_at"`
+	IsIdentified bool            `json:"is_identified"`
+}
+
+func viewPerson(p *Person) personView {
+	return personView{
+		ID: p.ID, UUID: p.UUID, Name: p.Name(), DistinctIDs: p.DistinctIDs, Properties: p.Properties,
+		CreatedAt: stamp(p.CreatedAt), IsIdentified: p.IsIdentified,
+	}
+}
+
+// stamp is a time as answers print it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+
+func (h *HTTP) list(c *web.Call) error {
+	q := Query{DistinctID: c.Query("distinct_id"), Search: c.Query("search")}
+	var err error
+	if q.Properties, err = filters(c.Query("properties"), c.Project.Location()); err != nil {
+		return err
+	}
+	page := c.Page()
+	found, total, err := h.persons.Find(c.UserContext(), c.Project.ID, q, page.Limit, page.Offset)
+	if err != nil {
+		return err
+	}
+	views := make([]personView, len(found))
+	for i := range found {
+		views[i] = viewPerson(&found[i])
+	}
+	return c.List(page, total, views)
+}
+
+// filters reads a JSON list of property filters.
+func filters(raw string, location *time.Location) ([]*match.Filter, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	list, err := fastjson.Parse(raw)
+	if err != nil || list.Type() != fastjson.TypeArray {
+		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
+	}
+	var out []*match.Filter
+	for _, item := range list.GetArray() {
+		if kind := string(item.GetStringBytes("type")); kind != "" && kind != "person" {
+			return nil, fault.Fieldf("properties", "invalid_input", "Only person properties can be asked for here, not %s.", kind)
+		}
+		f, err := match.CompileFilter(item.MarshalTo(nil), match.Options{Location: location})
+		if err != nil {
+			if e := fault.From(err); e != nil {
+				return nil, e.At("properties")
+			}
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (h *HTTP) get(c *web.Call) error {
+	p, err := h.persons.Get(c.UserContext(), c.Project.ID, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, viewPerson(&p))
+}
+
+// delete deletes a person, and with delete_events=true its events.
+func (h *HTTP) delete(c *web.Call) error {
+	if err := h.persons.Delete(c.UserContext(), c.Project.ID, c.Params("id"), c.QueryBool("delete_events")); err != nil {
+		return err
+	}
+	return web.Empty(c.Ctx, fiber.StatusNoContent)
+}
+
+func (h *HTTP) split(c *web.Call) error {
+	f, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	main := f.String("main_distinct_id", web.Nullable, web.Untrimmed).Or("")
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if err := h.persons.Split(c.UserContext(), c.Project.ID, c.Params("id"), main); err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return web.JSON(c.Ctx, map[string]bool{"success": true})
+}

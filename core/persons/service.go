@@ -53,15 +53,18 @@ type MergeHook func(ctx context.Context, projectID, from, into int64) error
 // Service is what can be done with persons and groups. Its methods may be
 // called from any number of goroutines.
 type Service struct {
-	cfg     Config
-	db      *db.DB
-	store   *store
-	stage   stageStore
-	cache   *cache
-	loners  lonerSet
-	hooks   []MergeHook
-	log     *zap.Logger
-	metrics metrics
+	cfg         Config
+	db          *db.DB
+	store       *store
+	stage       stageStore
+	cache       *cache
+	loners      lonerSet
+	hooks       []MergeHook
+	typeHooks   []func(ctx context.Context, projectID int64) error
+	deleteHooks []DeleteHook
+	eraseHooks  []EraseHook
+	log         *zap.Logger
+	metrics     metrics
 }
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.

@@ -2,6 +2,7 @@ package persons
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -56,4 +57,47 @@ func groupsOf(ctx context.Context, q *bun.SelectQuery) ([]Group, error) {
 func (s *store) groupsAfter(ctx context.Context, projectID int64, slot int, after string, limit int) ([]Group, error) {
 	return groupsOf(ctx, s.selectGroups(ctx, projectID, slot).Where("group_key > ?", after).
 		Order("group_key").Limit(int64(limit)))
+}
+
+func (s *store) renameGroupType(ctx context.Context, projectID int64, t *GroupType) error {
+	_, err := s.db.Write(ctx).NewUpdate().Table("group_types").Set("name = ?", t.Name).
+		Set("name_singular = ?", t.Singular).Set("name_plural = ?", t.Plural).
+		Where("project_id = ?", projectID).Where("slot = ?", t.Index).Exec(ctx)
+	return err
+}
+
+// deleteGroupType deletes the type; its groups go with it.
+func (s *store) deleteGroupType(ctx context.Context, projectID int64, slot int) error {
+	_, err := s.db.Write(ctx).NewDelete().Table("group_types").
+		Where("project_id = ?", projectID).Where("slot = ?", slot).Exec(ctx)
+	return err
+}
+
+// searching adds what is searched for in a key or a name.
+func searching(q *bun.SelectQuery, search string) *bun.SelectQuery {
+	if search == "" {
+		return q
+	}
+	like := contains(strings.ToLower(search))
+	return q.Where("(lower(group_key) LIKE ? ESCAPE '!' OR label LIKE ? ESCAPE '!')", like, like)
+}
+
+func (s *store) countGroups(ctx context.Context, projectID int64, slot int, search string) (n int, err error) {
+	q := s.db.Read(ctx).NewSelect().Table("project_groups").ColumnExpr("count(*)").
+		Where("project_id = ?", projectID).Where("slot = ?", slot)
+	return n, searching(q, search).Scan(ctx, &n)
+}
+
+func (s *store) findGroups(ctx context.Context, projectID int64, slot int, search string, limit, offset int) ([]Group, int, error) {
+	total, err := s.countGroups(ctx, projectID, slot, search)
+	if err != nil || offset >= total {
+		return []Group{}, total, err
+	}
+	page, err := groupsOf(ctx, searching(s.selectGroups(ctx, projectID, slot), search).
+		OrderExpr("created_at DESC, group_key").Limit(int64(limit)).Offset(int64(offset)))
+	return page, total, err
+}
+
+func (s *store) oneGroup(ctx context.Context, projectID int64, slot int, key string) ([]Group, error) {
+	return groupsOf(ctx, s.selectGroups(ctx, projectID, slot).Where("group_key = ?", key))
 }

@@ -27,34 +27,49 @@ func (s *store) selectPersons(ctx context.Context, projectID int64) *bun.SelectQ
 
 // people runs a query for persons and adds their distinct ids.
 func (s *store) people(ctx context.Context, q *bun.SelectQuery) ([]Person, error) {
+	out, err := s.plainPeople(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return out, s.addDistinctIDs(ctx, out)
+}
+
+// plainPeople runs a query for persons without distinct ids.
+func (s *store) plainPeople(ctx context.Context, q *bun.SelectQuery) ([]Person, error) {
 	var rows []personRow
 	if err := q.Scan(ctx, &rows); err != nil {
 		return nil, err
 	}
 	out := make([]Person, len(rows))
-	place := make(map[int64]int, len(rows))
-	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		out[i] = Person{
 			ID: r.ID, UUID: r.UUID, DistinctIDs: []string{}, Properties: []byte(r.Properties),
 			CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), IsIdentified: r.IsIdentified, Version: r.Version,
 		}
-		place[r.ID], ids[i] = i, r.ID
 	}
-	if len(rows) == 0 {
-		return out, nil
+	return out, nil
+}
+
+func (s *store) addDistinctIDs(ctx context.Context, people []Person) error {
+	if len(people) == 0 {
+		return nil
+	}
+	place := make(map[int64]int, len(people))
+	ids := make([]int64, len(people))
+	for i := range people {
+		place[people[i].ID], ids[i] = i, people[i].ID
 	}
 	var links []struct {
 		DistinctID string `bun:"distinct_id"`
 		PersonID   int64  `bun:"person_id"`
 	}
 	err := s.db.Read(ctx).NewSelect().Table("person_distinct_ids").Column("distinct_id", "person_id").
-		Where("person_id IN (?)", bun.In(ids)).Order("added_at", "distinct_id").Scan(ctx, &links)
+		Where("person_id IN (?)", bun.List(ids)).Order("added_at", "distinct_id").Scan(ctx, &links)
 	for _, l := range links {
-		p := &out[place[l.PersonID]]
+		p := &people[place[l.PersonID]]
 		p.DistinctIDs = append(p.DistinctIDs, l.DistinctID)
 	}
-	return out, err
+	return err
 }
 
 // walk returns the next persons after an id, ascending.
@@ -79,7 +94,7 @@ func (s *store) resolve(ctx context.Context, projectID int64, distinctIDs []stri
 		}
 		err := s.db.Read(ctx).NewSelect().TableExpr("person_distinct_ids AS d").
 			Join("JOIN persons AS p ON p.id = d.person_id").ColumnExpr("d.distinct_id, p.id, p.uuid").
-			Where("d.project_id = ?", projectID).Where("d.distinct_id IN (?)", bun.In(chunk)).Scan(ctx, &rows)
+			Where("d.project_id = ?", projectID).Where("d.distinct_id IN (?)", bun.List(chunk)).Scan(ctx, &rows)
 		if err != nil {
 			return nil, err
 		}

@@ -35,10 +35,10 @@ func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (b
 		return false, err
 	}
 	done, err := fn(ctx)
-	if err != nil {
-		return false, err // the transaction is lost, and its savepoints with it
-	}
-	if !done {
+	switch {
+	case err != nil && !db.BrokenReference(err):
+		return false, err
+	case err != nil || !done: // a person or a group type is gone, or anything changed
 		return false, s.exec(ctx, pgUndo)
 	}
 	return true, s.exec(ctx, pgEnd)

@@ -86,18 +86,20 @@ func (w *pgWriter) create(ps []*person) {
 		return
 	}
 	byUUID := make(map[string]*person, len(ps))
-	uuids, props := make([]string, len(ps)), make([]string, len(ps))
+	uuids, labels, props := make([]string, len(ps)), make([]*string, len(ps)), make([]string, len(ps))
 	created, identified := make([]int64, len(ps)), make([]bool, len(ps))
 	for i, p := range ps {
 		byUUID[p.uuid] = p
-		uuids[i], props[i], created[i], identified[i] = p.uuid, p.next.properties, p.next.createdAt, p.next.identified
+		uuids[i], labels[i], props[i] = p.uuid, p.label(), p.next.properties
+		created[i], identified[i] = p.next.createdAt, p.next.identified
 	}
 	rows, err := w.conn.Query(w.ctx, `
-		INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, properties)
-		SELECT $1, n.uuid, n.created_at, $2, n.is_identified, n.properties
-		FROM unnest($3::text[], $4::bigint[], $5::bool[], $6::text[]) AS n (uuid, created_at, is_identified, properties)
+		INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, label, properties)
+		SELECT $1, n.uuid, n.created_at, $2, n.is_identified, n.label, n.properties
+		FROM unnest($3::text[], $4::bigint[], $5::bool[], $6::text[], $7::text[])
+			AS n (uuid, created_at, is_identified, label, properties)
 		ON CONFLICT (project_id, uuid) DO NOTHING RETURNING uuid, id`,
-		w.project, time.Now().UnixMicro(), uuids, created, identified, props)
+		w.project, time.Now().UnixMicro(), uuids, created, identified, labels, props)
 	if err != nil {
 		w.err = fmt.Errorf("create persons: %w", err)
 		return
@@ -150,7 +152,8 @@ func (w *pgWriter) groups(gs []*group) {
 			fresh.add(g)
 		}
 	}
-	w.putGroups(&old, `DO UPDATE SET properties = excluded.properties, version = project_groups.version + 1`)
+	w.putGroups(&old, `DO UPDATE SET label = excluded.label, properties = excluded.properties,
+		version = project_groups.version + 1`)
 	w.putGroups(&fresh, `DO NOTHING`)
 }
 
@@ -158,22 +161,24 @@ func (w *pgWriter) putGroups(r *groupRows, conflict string) {
 	if w.idle(len(r.keys)) {
 		return
 	}
-	w.exec("write groups", len(r.keys), `INSERT INTO project_groups (project_id, slot, group_key, properties, created_at)
-		SELECT $1, n.slot, n.group_key, n.properties, n.created_at
-		FROM unnest($2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (slot, group_key, properties, created_at)
-		ON CONFLICT (project_id, slot, group_key) `+conflict, w.project, r.slots, r.keys, r.props, r.created)
+	w.exec("write groups", len(r.keys), `INSERT INTO project_groups (project_id, slot, group_key, label, properties, created_at)
+		SELECT $1, n.slot, n.group_key, n.label, n.properties, n.created_at
+		FROM unnest($2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[])
+			AS n (slot, group_key, label, properties, created_at)
+		ON CONFLICT (project_id, slot, group_key) `+conflict, w.project, r.slots, r.keys, r.labels, r.props, r.created)
 }
 
 // groupRows is groups column by column.
 type groupRows struct {
 	slots       []int32
 	keys, props []string
+	labels      []*string
 	created     []int64
 }
 
 func (r *groupRows) add(g *group) {
 	r.slots, r.keys = append(r.slots, int32(g.index)), append(r.keys, g.key)
-	r.props, r.created = append(r.props, g.next), append(r.created, g.createdAt)
+	r.labels, r.props, r.created = append(r.labels, g.label()), append(r.props, g.next), append(r.created, g.createdAt)
 }
 
 func (w *pgWriter) loners(ids []string) {
@@ -215,17 +220,18 @@ func (w *pgWriter) update(ps []*person) {
 		return
 	}
 	ids, created := make([]int64, len(ps)), make([]int64, len(ps))
-	uuids, props, identified := make([]string, len(ps)), make([]string, len(ps)), make([]bool, len(ps))
+	uuids, labels := make([]string, len(ps)), make([]*string, len(ps))
+	props, identified := make([]string, len(ps)), make([]bool, len(ps))
 	for i, p := range ps {
-		ids[i], uuids[i] = p.id, p.uuid
+		ids[i], uuids[i], labels[i] = p.id, p.uuid, p.label()
 		created[i], props[i], identified[i] = p.next.createdAt, p.next.properties, p.next.identified
 	}
 	w.exec("update persons", len(ps), `
-		INSERT INTO persons (id, project_id, uuid, created_at, updated_at, is_identified, properties)
-		SELECT n.id, $1, n.uuid, n.created_at, $2, n.is_identified, n.properties
-		FROM unnest($3::bigint[], $4::text[], $5::bigint[], $6::bool[], $7::text[])
-			AS n (id, uuid, created_at, is_identified, properties)
-		ON CONFLICT (id) DO UPDATE SET properties = excluded.properties, created_at = excluded.created_at,
-			is_identified = excluded.is_identified, updated_at = excluded.updated_at, version = persons.version + 1`,
-		w.project, time.Now().UnixMicro(), ids, uuids, created, identified, props)
+		INSERT INTO persons (id, project_id, uuid, created_at, updated_at, is_identified, label, properties)
+		SELECT n.id, $1, n.uuid, n.created_at, $2, n.is_identified, n.label, n.properties
+		FROM unnest($3::bigint[], $4::text[], $5::bigint[], $6::bool[], $7::text[], $8::text[])
+			AS n (id, uuid, created_at, is_identified, label, properties)
+		ON CONFLICT (id) DO UPDATE SET label = excluded.label, properties = excluded.properties,
+			created_at = excluded.created_at, is_identified = excluded.is_identified, updated_at = excluded.updated_at, version = persons.version + 1`,
+		w.project, time.Now().UnixMicro(), ids, uuids, created, identified, labels, props)
 }

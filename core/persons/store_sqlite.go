@@ -118,10 +118,10 @@ func (w *sqliteWriter) each(what, query string, n int, row func(i int, run func(
 }
 
 func (w *sqliteWriter) create(ps []*person) {
-	w.each("create persons", `INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, properties)
-		VALUES (?, ?, ?, ?, ?, ?)`, len(ps), func(i int, run func(...any) sql.Result) {
+	w.each("create persons", `INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, label, properties)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`, len(ps), func(i int, run func(...any) sql.Result) {
 		r := ps[i].next
-		res := run(w.project, ps[i].uuid, r.createdAt, w.now, r.identified, r.properties)
+		res := run(w.project, ps[i].uuid, r.createdAt, w.now, r.identified, ps[i].label(), r.properties)
 		if w.err == nil {
 			ps[i].id, w.err = res.LastInsertId()
 		}
@@ -146,10 +146,10 @@ func (w *sqliteWriter) remove(ms []merge) {
 }
 
 func (w *sqliteWriter) update(ps []*person) {
-	w.each("update persons", `UPDATE persons SET created_at = ?, is_identified = ?, properties = ?, updated_at = ?,
+	w.each("update persons", `UPDATE persons SET created_at = ?, is_identified = ?, label = ?, properties = ?, updated_at = ?,
 		version = version + 1 WHERE id = ?`, len(ps), func(i int, run func(...any) sql.Result) {
 		r := ps[i].next
-		run(r.createdAt, r.identified, r.properties, w.now, ps[i].id)
+		run(r.createdAt, r.identified, ps[i].label(), r.properties, w.now, ps[i].id)
 	})
 }
 
@@ -168,10 +168,10 @@ func (w *sqliteWriter) groupTypes(ts []GroupType) {
 }
 
 func (w *sqliteWriter) groups(gs []*group) {
-	w.each("write groups", `INSERT INTO project_groups (project_id, slot, group_key, created_at, properties)
-		VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_id, slot, group_key)
-		DO UPDATE SET properties = excluded.properties, version = project_groups.version + 1`,
+	w.each("write groups", `INSERT INTO project_groups (project_id, slot, group_key, created_at, label, properties)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (project_id, slot, group_key)
+		DO UPDATE SET label = excluded.label, properties = excluded.properties, version = project_groups.version + 1`,
 		len(gs), func(i int, run func(...any) sql.Result) {
-			run(w.project, gs[i].index, gs[i].key, gs[i].createdAt, gs[i].next)
+			run(w.project, gs[i].index, gs[i].key, gs[i].createdAt, gs[i].label(), gs[i].next)
 		})
 }

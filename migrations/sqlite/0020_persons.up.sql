@@ -9,10 +9,12 @@ CREATE TABLE persons (
     updated_at    INTEGER NOT NULL,
     is_identified BOOLEAN NOT NULL DEFAULT FALSE,
     version       INTEGER NOT NULL DEFAULT 0,
+    label         TEXT, -- e-mail addresses and names in lower case, for searching
     properties    TEXT    NOT NULL DEFAULT '{}',
     UNIQUE (project_id, uuid)
 );
 CREATE INDEX persons_newest ON persons (project_id, created_at);
+CREATE INDEX persons_by_label ON persons (project_id, label) WHERE label IS NOT NULL;
 
 -- Who a distinct id stands for, now. Events keep their distinct id and find
 -- their person here, so a merge moves rows of this table and nothing else.
@@ -44,12 +46,16 @@ CREATE TABLE group_types (
     UNIQUE (project_id, slot)
 );
 
+-- A group goes with its type.
 CREATE TABLE project_groups (
     project_id INTEGER NOT NULL,
     slot       INTEGER NOT NULL,
     group_key  TEXT    NOT NULL,
     created_at INTEGER NOT NULL,
     version    INTEGER NOT NULL DEFAULT 0,
+    label      TEXT, -- its name in lower case, for searching
     properties TEXT    NOT NULL DEFAULT '{}',
-    PRIMARY KEY (project_id, slot, group_key)
+    PRIMARY KEY (project_id, slot, group_key),
+    FOREIGN KEY (project_id, slot) REFERENCES group_types (project_id, slot) ON DELETE CASCADE
 );
+CREATE INDEX project_groups_newest ON project_groups (project_id, slot, created_at);

@@ -1,0 +1,74 @@
+package persons
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Query says which persons. Zero fields do not filter.
+type Query struct {
+	DistinctID string
+	Search     string          // part of a distinct id, an e-mail address or a name, in any case
+	Properties []*match.Filter // all of them have to pass
+}
+
+// Find returns a page of the persons that pass q, newest first, and how many
+// there are in all. Filters of properties look at everybody.
+func (s *Service) Find(ctx context.Context, projectID int64, q Query, limit, offset int) ([]Person, int, error) {
+	page, total, err := s.find(ctx, projectID, &q, limit, offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find persons: %w", err)
+	}
+	return page, total, nil
+}
+
+func (s *Service) find(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
+	if len(q.Properties) > 0 {
+		return s.sift(ctx, projectID, q, limit, offset)
+	}
+	total, err := s.store.countPersons(ctx, projectID, q)
+	if err != nil || offset >= total {
+		return []Person{}, total, err
+	}
+	page, err := s.store.findPersons(ctx, projectID, q, limit, offset)
+	return page, total, err
+}
+
+// Count returns how many persons a project has.
+func (s *Service) Count(ctx context.Context, projectID int64) (int, error) {
+	n, err := s.store.countPersons(ctx, projectID, &Query{})
+	if err != nil {
+		return 0, fmt.Errorf("count persons: %w", err)
+	}
+	return n, nil
+}
+
+var errNoPerson = fault.New(fault.NotFound, "not_found", "Not found.")
+
+// Get returns a person by its number or its uuid, or NotFound.
+func (s *Service) Get(ctx context.Context, projectID int64, ref string) (Person, error) {
+	found, err := s.get(ctx, projectID, ref)
+	switch {
+	case err != nil:
+		return Person{}, fmt.Errorf("read person %s: %w", ref, err)
+	case len(found) == 0:
+		return Person{}, errNoPerson
+	}
+	return found[0], nil
+}
+
+func (s *Service) get(ctx context.Context, projectID int64, ref string) ([]Person, error) {
+	if id, err := strconv.ParseInt(ref, 10, 64); err == nil {
+		return s.store.byID(ctx, projectID, id)
+	}
+	if id, err := uuid.Parse(ref); err == nil {
+		return s.store.byUUID(ctx, projectID, id.String())
+	}
+	return nil, nil
+}

@@ -1,0 +1,57 @@
+package persons
+
+import (
+	"context"
+	"strings"
+
+	"github.com/uptrace/bun"
+)
+
+// where adds what q says, but for its properties.
+func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
+	if q.DistinctID != "" {
+		sel = sel.Where("p.id IN (SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND distinct_id = ?)",
+			projectID, q.DistinctID)
+	}
+	if q.Search != "" {
+		like := contains(strings.ToLower(q.Search))
+		sel = sel.Where(`p.id IN (
+			SELECT id FROM persons WHERE project_id = ? AND label IS NOT NULL AND label LIKE ? ESCAPE '!'
+			UNION SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND lower(distinct_id) LIKE ? ESCAPE '!')`,
+			projectID, like, projectID, like)
+	}
+	return sel
+}
+
+// contains is a LIKE pattern for texts that hold s.
+func contains(s string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s) + "%"
+}
+
+func (s *store) countPersons(ctx context.Context, projectID int64, q *Query) (n int, err error) {
+	sel := s.db.Read(ctx).NewSelect().TableExpr("persons AS p").ColumnExpr("count(*)").Where("p.project_id = ?", projectID)
+	return n, q.where(sel, projectID).Scan(ctx, &n)
+}
+
+func (s *store) findPersons(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, error) {
+	return s.people(ctx, q.where(s.selectPersons(ctx, projectID), projectID).
+		OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)).Offset(int64(offset)))
+}
+
+// findAfter returns the persons after last in the order of findPersons, from
+// the first when last is nil, without their distinct ids.
+func (s *store) findAfter(ctx context.Context, projectID int64, q *Query, last *Person, limit int) ([]Person, error) {
+	sel := q.where(s.selectPersons(ctx, projectID), projectID)
+	if last != nil {
+		sel = sel.Where("(p.created_at, p.id) < (?, ?)", micros(last.CreatedAt), last.ID)
+	}
+	return s.plainPeople(ctx, sel.OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)))
+}
+
+func (s *store) byID(ctx context.Context, projectID, id int64) ([]Person, error) {
+	return s.people(ctx, s.selectPersons(ctx, projectID).Where("p.id = ?", id))
+}
+
+func (s *store) byUUID(ctx context.Context, projectID int64, id string) ([]Person, error) {
+	return s.people(ctx, s.selectPersons(ctx, projectID).Where("p.uuid = ?", id))
+}

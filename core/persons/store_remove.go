@@ -1,0 +1,83 @@
+package persons
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// lockPerson keeps other nodes away from a person until the transaction ends,
+// and returns its distinct ids in the order they were added. It fails with
+// NotFound when there is no such person any more.
+func (s *store) lockPerson(ctx context.Context, id int64) ([]string, error) {
+	query := "SELECT id FROM persons WHERE id = ?"
+	if s.db.Postgres() {
+		query += " FOR UPDATE"
+	}
+	if err := s.db.Write(ctx).NewRaw(query, id).Scan(ctx, &id); err != nil {
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, errNoPerson
+		}
+		return nil, err
+	}
+	var ids []string
+	err := s.db.Write(ctx).NewSelect().Table("person_distinct_ids").Column("distinct_id").
+		Where("person_id = ?", id).Order("added_at", "distinct_id").Scan(ctx, &ids)
+	return ids, err
+}
+
+func (s *store) deletePerson(ctx context.Context, id int64) error {
+	w := s.db.Write(ctx)
+	if _, err := w.NewDelete().Table("person_distinct_ids").Where("person_id = ?", id).Exec(ctx); err != nil {
+		return err
+	}
+	_, err := w.NewDelete().Table("persons").Where("id = ?", id).Exec(ctx)
+	return err
+}
+
+// splitPerson gives every distinct id but one a person of its own. The version
+// of the person grows, because ids are taken away from it.
+func (s *store) splitPerson(ctx context.Context, projectID int64, p *Person, ids []string, main string) error {
+	w := s.db.Write(ctx)
+	q := w.NewUpdate().Table("persons").Set("version = version + 1").Set("updated_at = ?", time.Now().UnixMicro()).
+		Where("id = ?", p.ID)
+	if main == "" {
+		main = ids[0]
+		q = q.Set("properties = '{}'").Set("label = NULL")
+	}
+	if _, err := q.Exec(ctx); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if id == main {
+			continue
+		}
+		fresh, err := s.insertPerson(ctx, projectID, id, p.CreatedAt)
+		if err != nil {
+			return err
+		}
+		_, err = w.NewUpdate().Table("person_distinct_ids").Set("person_id = ?", fresh).
+			Where("project_id = ?", projectID).Where("distinct_id = ?", id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertPerson makes a person with the uuid of a distinct id, or another one
+// when that is taken: the person that was split may go by it.
+func (s *store) insertPerson(ctx context.Context, projectID int64, distinctID string, created time.Time) (id int64, err error) {
+	for _, name := range []string{PersonUUID(projectID, distinctID), uuid.NewString()} {
+		err = s.db.Write(ctx).NewRaw(`INSERT INTO persons (project_id, uuid, created_at, updated_at)
+			VALUES (?, ?, ?, ?) ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id`,
+			projectID, name, micros(created), time.Now().UnixMicro()).Scan(ctx, &id)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return id, err
+		}
+	}
+	return 0, err
+}
