@@ -104,12 +104,12 @@ func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
 		t.Fatalf("properties %+v", s.Properties())
 	}
 	write(t, s, batch("staged-1", 0, 9))
-	epoch := s.Epoch()
+	before := s.Session()
 	if err := r.Apply(t.Context(), config(instance("p", "stager", map[string]any{"trace": trace, "number": 1}))); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 5*time.Second, func() string {
-		if s.Epoch() == epoch || r.Status()[0].State != host.StateReady {
+		if s.Session() == before || r.Status()[0].State != host.StateReady {
 			return "not replaced"
 		}
 		return ""

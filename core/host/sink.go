@@ -25,7 +25,7 @@ type SinkInstance struct {
 	mu         sync.Mutex
 	properties sdk.SinkProperties
 	committed  uint64
-	epoch      uint64
+	sessions   uint64
 }
 
 // lateCalls is how many calls in a row may end at their deadline before the
@@ -62,13 +62,13 @@ func (i *SinkInstance) Resume(committedThrough uint64) {
 // CommittedThrough is the highest sequence number known to be safe.
 func (i *SinkInstance) CommittedThrough() uint64 { return i.resumeAt() }
 
-// Epoch counts how often the sink has been opened. When it has changed since a
+// Session counts how often the sink has been opened. When it has changed since a
 // batch was answered with Staged, what was staged and is above CommittedThrough
 // may be gone and must be sent again.
-func (i *SinkInstance) Epoch() uint64 {
+func (i *SinkInstance) Session() uint64 {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.epoch
+	return i.sessions
 }
 
 // resumeAt is what the plugin is told to be safe.
@@ -83,7 +83,7 @@ func (i *SinkInstance) opened(p sdk.SinkProperties) (staging bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.properties = p
-	i.epoch++
+	i.sessions++
 	return p.Commit == sdk.CommitOnFlush
 }
 
