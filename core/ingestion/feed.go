@@ -47,7 +47,7 @@ func (r *run) reset(at journal.Position) {
 	*r = run{events: r.events[:0], ends: r.ends[:0], notices: r.notices[:0], begin: at, end: at}
 }
 
-// eventOverhead is what an event takes in memory beside its properties, about.
+// eventOverhead is what an event takes beside its properties, about.
 const eventOverhead = 256
 
 // feed reads the journal from a position on and decodes it. It is used by one
@@ -73,7 +73,8 @@ const (
 )
 
 // fill adds what the journal has, without waiting for more, until the run holds
-// maxEvents events or maxBytes of them. It reports whether it is full.
+// maxEvents events or about maxBytes of them, at least one. It reports whether
+// it is full.
 func (f *feed) fill(ctx context.Context, r *run, maxEvents, maxBytes int) (full bool, err error) {
 	for {
 		if f.seq == 0 {
@@ -83,10 +84,11 @@ func (f *feed) fill(ctx context.Context, r *run, maxEvents, maxBytes int) (full 
 			}
 		}
 		for f.seq != 0 {
-			if len(r.events) >= maxEvents || r.bytes >= maxBytes {
+			size := len(f.current.Events[f.next].Properties) + eventOverhead
+			if len(r.events) >= maxEvents || (len(r.events) > 0 && r.bytes+size > maxBytes) {
 				return true, nil
 			}
-			f.take(r)
+			f.take(r, size)
 		}
 	}
 }
@@ -137,12 +139,12 @@ func (f *feed) load(ctx context.Context, r *run) (ok bool, err error) {
 }
 
 // take hands out one event of the current record.
-func (f *feed) take(r *run) {
+func (f *feed) take(r *run, size int) {
 	i := f.next
 	f.next++
 	f.pos.Count++
 	r.events = append(r.events, f.current.Events[i])
-	r.bytes += len(f.current.Events[i].Properties) + eventOverhead
+	r.bytes += size
 	if f.next == len(f.current.Events) {
 		f.finish(r, f.seq)
 	} else {

@@ -1,0 +1,248 @@
+package ingestion
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// The bounds of what a sink may ask us to wait for.
+const (
+	minThrottle = 100 * time.Millisecond
+	maxThrottle = time.Hour
+)
+
+// send gives the records of p from index from up to to to the sink until every
+// one of them is safe, staged, or set aside. internal is how often the plugin
+// may fail internally before the records are held to be the cause. It fails
+// only when the delivery is told to stop.
+func (d *delivery) send(p *parcel, from, to, internal int) error {
+	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
+	slow := backoff{least: min(10*d.cfg.Deliver.RetryMin, d.cfg.Deliver.ConfigRetry), most: d.cfg.Deliver.ConfigRetry}
+	for attempt := uint32(1); ; attempt++ {
+		if !d.ready() {
+			return errStopped
+		}
+		session := d.session()
+		result, err := d.write(p.batch(d.sink.Name(), from, to, attempt))
+		switch result.Outcome {
+		case sdk.Committed:
+			d.delivered(to - from)
+			return nil
+		case sdk.Staged:
+			p.stagedIn(session)
+			return nil
+		case sdk.Partial:
+			return d.partial(p, from, to, result.Failures, internal)
+		}
+		wait := time.Duration(0)
+		switch err.Class {
+		case sdk.ClassPermanent, sdk.ClassUnsupported:
+			return d.refused(p, from, to, internal, err)
+		case sdk.ClassInternal:
+			if internal--; internal <= 0 {
+				return d.refused(p, from, to, 1, err)
+			}
+			wait = d.trouble("retrying", err, pause.pause())
+		case sdk.ClassThrottled:
+			after := pause.pause()
+			if err.RetryAfter > 0 {
+				after = err.RetryAfter
+			}
+			wait = d.trouble("throttled", err, min(max(after, minThrottle), maxThrottle))
+		case sdk.ClassConfig:
+			wait = d.trouble("misconfigured", err, slow.pause())
+		default:
+			wait = d.trouble("retrying", err, pause.pause())
+		}
+		if !sleep(d.running, wait) {
+			return errStopped
+		}
+	}
+}
+
+// ready waits for the sink; false when the delivery was told to stop.
+func (d *delivery) ready() bool {
+	d.tally.is("waiting")
+	if d.sink.Ready(d.running) != nil || d.running.Err() != nil {
+		return false
+	}
+	d.tally.is("delivering")
+	return true
+}
+
+// trouble takes note of a failure that will be tried again after wait.
+func (d *delivery) trouble(state string, err *sdk.Error, wait time.Duration) time.Duration {
+	d.tally.failed(state, err)
+	d.logger.Warn("a sink did not take a batch; it will be sent again",
+		zap.Stringer("class", err.Class), zap.Duration("in", wait), zap.Error(err))
+	return wait
+}
+
+// write calls the sink. What comes back is either an outcome to believe, or
+// none and an error with a class.
+func (d *delivery) write(b *sdk.Batch) (sdk.WriteResult, *sdk.Error) {
+	ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)
+	defer cancel()
+	start := time.Now()
+	result, err := d.sink.Write(ctx, b)
+	failure := verdict(b, &result, err)
+	outcome := result.Outcome.String()
+	if failure != nil {
+		outcome = failure.Class.String()
+	}
+	name := d.sink.Name()
+	d.metrics.deliverTime.WithLabelValues(name).Observe(time.Since(start).Seconds())
+	d.metrics.deliverSize.WithLabelValues(name).Observe(float64(len(b.Records)))
+	d.metrics.deliverCalls.WithLabelValues(name, outcome).Inc()
+	return result, failure
+}
+
+// verdict decides what an answer means. An answer that does not hang together
+// is no success: the outcome is unknown.
+func verdict(b *sdk.Batch, r *sdk.WriteResult, err error) *sdk.Error {
+	breach := func(what string) *sdk.Error {
+		*r = sdk.WriteResult{}
+		return sdk.Errorf(sdk.ClassTransient, "contract_breach", "%s", what).From(sdk.SourcePlugin)
+	}
+	switch {
+	case err != nil:
+		*r = sdk.WriteResult{}
+		return classified(sdk.AsError(err))
+	case r.Outcome == sdk.Committed || r.Outcome == sdk.Staged:
+		return nil
+	case r.Outcome == sdk.Rejected && r.Err == nil:
+		return breach("rejected without a reason")
+	case r.Outcome == sdk.Rejected:
+		return classified(r.Err)
+	case r.Outcome != sdk.Partial:
+		return breach("an answer without an outcome")
+	}
+	seen := make([]bool, len(b.Records))
+	for _, f := range r.Failures {
+		if f.Index < 0 || f.Index >= len(seen) || seen[f.Index] {
+			return breach("failures that are not of this batch")
+		}
+		seen[f.Index] = true
+	}
+	if len(r.Failures) == 0 {
+		return breach("partial without failures")
+	}
+	return nil
+}
+
+// classified gives an error without a class the weakest one.
+func classified(e *sdk.Error) *sdk.Error {
+	if e.Class != sdk.ClassUnspecified {
+		return e
+	}
+	c := *e
+	c.Class = sdk.ClassTransient
+	return &c
+}
+
+// refused deals with records the sink will never take: several are halved to
+// find those to blame, a single one is set aside.
+func (d *delivery) refused(p *parcel, from, to, internal int, cause *sdk.Error) error {
+	if to-from == 1 {
+		return d.bury(&p.events[from], cause)
+	}
+	half := from + (to-from)/2
+	for _, part := range [2][2]int{{from, half}, {half, to}} {
+		tries := internal
+		if part[1]-part[0] == 1 {
+			tries = d.cfg.Deliver.MaxInternal
+		}
+		if err := d.send(p, part[0], part[1], tries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partial settles the records an answer lists: those refused for good are set
+// aside, the others sent again, in order.
+func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, internal int) error {
+	d.delivered(to - from - len(failures))
+	slices.SortFunc(failures, func(a, b sdk.Failure) int { return a.Index - b.Index })
+	wait := time.Duration(0)
+	var again []int
+	for _, f := range failures {
+		e := f.Err
+		if e == nil {
+			e = sdk.Errorf(sdk.ClassTransient, "unspecified", "failed without a reason")
+		}
+		switch classified(e).Class {
+		case sdk.ClassPermanent, sdk.ClassUnsupported:
+			if err := d.bury(&p.events[from+f.Index], e); err != nil {
+				return err
+			}
+		default:
+			if len(again) == 0 {
+				pause := max(d.cfg.Deliver.RetryMin, min(e.RetryAfter, maxThrottle))
+				wait = d.trouble("retrying", e, pause)
+			}
+			again = append(again, from+f.Index)
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	if !sleep(d.running, wait) {
+		return errStopped
+	}
+	return d.resend(p, again, internal)
+}
+
+// resend sends records again, neighbours together: the numbers of a batch have
+// no gaps.
+func (d *delivery) resend(p *parcel, indexes []int, internal int) error {
+	for start := 0; start < len(indexes); {
+		end := start + 1
+		for end < len(indexes) && indexes[end] == indexes[end-1]+1 {
+			end++
+		}
+		if err := d.send(p, indexes[start], indexes[end-1]+1, internal); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// delivered counts records that are safe.
+func (d *delivery) delivered(n int) {
+	d.tally.count(n, 0)
+	d.metrics.delivered.WithLabelValues(d.sink.Name()).Add(float64(n))
+}
+
+// bury keeps an event as a dead letter, waiting for the database if need be. It
+// fails only when the delivery is told to stop.
+func (d *delivery) bury(ev *sdk.Event, cause *sdk.Error) error {
+	l := letter(d.reader, ev, cause, time.Now())
+	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
+	for {
+		ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)
+		err := d.store.addLetter(ctx, l)
+		cancel()
+		if err == nil {
+			break
+		}
+		d.tally.failed("waiting_for_database", errors.Join(cause, err))
+		d.logger.Warn("a dead letter cannot be kept; waiting for the database", zap.Error(err))
+		if !sleep(d.running, pause.pause()) {
+			return errStopped
+		}
+	}
+	d.tally.count(0, 1)
+	d.tally.failed("delivering", cause)
+	d.metrics.dead.WithLabelValues(d.reader).Inc()
+	d.logger.Error("a sink refused an event for good; it was set aside",
+		zap.String("event_uuid", ev.UUID), zap.Int64("project_id", ev.ProjectID), zap.Error(cause))
+	return nil
+}

@@ -1,0 +1,160 @@
+package ingestion
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// The bounds of what may be staged when the sink names none.
+const (
+	defaultStagedEvents = 100_000
+	defaultStagedBytes  = 128 << 20
+	defaultStagedAge    = time.Minute
+)
+
+// session tells which opening of the plugin answers; always 0 when the sink does
+// not tell.
+func (d *delivery) session() uint64 {
+	if s, ok := d.sink.(interface{ Session() uint64 }); ok {
+		return s.Session()
+	}
+	return 0
+}
+
+func (d *delivery) tellsSessions() bool {
+	_, ok := d.sink.(interface{ Session() uint64 })
+	return ok
+}
+
+// stage takes note of a parcel that the sink holds but has not made safe.
+func (d *delivery) stage(p *parcel) {
+	if p.torn || p.session != d.session() {
+		d.rewound = true // the sink was opened anew in between
+		return
+	}
+	if d.staged == 0 {
+		d.since = time.Now()
+	}
+	d.staged += p.count
+	d.heavy += p.bytes
+	// If it has to be sent again, it is read again.
+	p.events, p.records = nil, nil
+}
+
+func (d *delivery) unstage() { d.staged, d.heavy = 0, 0 }
+
+func (d *delivery) stagedAge() time.Duration {
+	if age := d.sink.Properties().MaxStagedAge; age > 0 {
+		return age
+	}
+	return defaultStagedAge
+}
+
+// due says why what is staged should be flushed now, or nothing.
+func (d *delivery) due() sdk.FlushReason {
+	if d.staged == 0 {
+		return sdk.FlushUnspecified
+	}
+	p := d.sink.Properties()
+	events, bytes := defaultStagedEvents, defaultStagedBytes
+	if p.MaxStagedEvents > 0 {
+		events = p.MaxStagedEvents
+	}
+	if p.MaxStagedBytes > 0 {
+		bytes = p.MaxStagedBytes
+	}
+	switch {
+	case d.staged >= events || d.heavy >= bytes || !d.tellsSessions():
+		return sdk.FlushSize
+	case time.Since(d.since) >= d.stagedAge():
+		return sdk.FlushTimer
+	}
+	return sdk.FlushUnspecified
+}
+
+// lost reports whether the sink was opened anew since it staged something.
+func (d *delivery) lost() bool {
+	return len(d.way) > 0 && d.way[0].staged && d.way[0].session != d.session()
+}
+
+// flush asks the sink to make what it staged safe. Whatever is not, is sent
+// again.
+func (d *delivery) flush(reason sdk.FlushReason) {
+	d.tally.is("delivering")
+	if d.lost() {
+		d.rewound = true
+		return
+	}
+	last, session := d.way[len(d.way)-1], d.session()
+	ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)
+	result, err := d.sink.Flush(ctx, reason, last.lastSeq())
+	cancel()
+	if err == nil && d.session() == session {
+		err = d.buryStaged(result.Failures, result.CommittedThrough)
+	} else if err == nil {
+		err = sdk.Errorf(sdk.ClassTransient, "session_lost", "the plugin was opened anew while it flushed")
+	}
+	if err != nil {
+		d.trouble("retrying", sdk.AsError(err), d.cfg.Deliver.RetryMin)
+		d.rewound = true
+		sleep(d.running, d.cfg.Deliver.RetryMin)
+		return
+	}
+	for _, p := range d.way {
+		if !p.settled && p.lastSeq() <= result.CommittedThrough {
+			p.settled = true
+			d.delivered(p.count)
+		}
+	}
+	d.advance()
+	d.rewound = len(d.way) > 0
+	d.unstage()
+}
+
+// buryStaged sets aside the staged records that the sink could not make safe.
+// Those that may work another time make the whole flush a failure.
+func (d *delivery) buryStaged(failures []sdk.FlushFailure, through uint64) error {
+	for _, f := range failures {
+		if f.Err == nil || (f.Err.Class != sdk.ClassPermanent && f.Err.Class != sdk.ClassUnsupported) {
+			return sdk.Errorf(sdk.ClassTransient, "flush_incomplete", "record %d was not made safe", f.Seq)
+		}
+	}
+	for _, f := range failures {
+		ev, err := d.find(f.Seq)
+		if err != nil {
+			return err
+		}
+		if ev == nil {
+			d.logger.Error("a sink refused a record it was not sent", zap.Uint64("seq", f.Seq), zap.Uint64("committed_through", through))
+			continue
+		}
+		if err := d.bury(ev, f.Err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find reads the staged event with this sequence number again; nil when there
+// is none.
+func (d *delivery) find(seq uint64) (*sdk.Event, error) {
+	for _, p := range d.way {
+		if seq < p.firstSeq || seq > p.lastSeq() {
+			continue
+		}
+		f := newFeed(d.log, d.cfg.Limits, p.begin)
+		r := new(run)
+		r.reset(f.pos)
+		if _, err := f.fill(d.living, r, int(seq-p.firstSeq)+1, 8*maxBatchBytes); err != nil {
+			return nil, err
+		}
+		if i := int(seq - p.firstSeq); i < len(r.events) {
+			return &r.events[i], nil
+		}
+	}
+	return nil, nil
+}
