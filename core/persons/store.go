@@ -66,8 +66,8 @@ func (b *book) knows(r *loadedPerson) {
 	b.ids[r.distinctID] = p
 }
 
-// changes is what a book wants written, sorted so that all nodes write in the
-// same order.
+// changes is what a book wants written. What other nodes may write too is
+// sorted, so that all write in the same order; persons are as they were made.
 type changes struct {
 	created []*person
 	updated []*person
@@ -101,7 +101,6 @@ func (b *book) changes() *changes {
 	}
 	slices.Sort(b.loners)
 	slices.SortFunc(c.links, func(x, y link) int { return strings.Compare(x.distinctID, y.distinctID) })
-	slices.SortFunc(c.created, func(x, y *person) int { return strings.Compare(x.uuid, y.uuid) })
 	slices.SortFunc(c.groups, func(x, y *group) int {
 		if x.index != y.index {
 			return x.index - y.index

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -85,6 +86,8 @@ func (w *pgWriter) create(ps []*person) {
 	if w.idle(len(ps)) {
 		return
 	}
+	// Two nodes that make the same persons must not wait for each other.
+	ps = slices.SortedFunc(slices.Values(ps), func(x, y *person) int { return strings.Compare(x.uuid, y.uuid) })
 	byUUID := make(map[string]*person, len(ps))
 	uuids, labels, props := make([]string, len(ps)), make([]*string, len(ps)), make([]string, len(ps))
 	created, identified := make([]int64, len(ps)), make([]bool, len(ps))
