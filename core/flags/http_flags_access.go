@@ -146,7 +146,7 @@ func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessVie
 	return views, nil
 }
 
-func showRole(r auth.Role, given []flagName) *roleView {
+func showRole(r auth.Role, given []FlagName) *roleView {
 	type member struct {
 		ID        string    `json:"id"`
 		RoleID    string    `json:"role_id"`
@@ -159,7 +159,7 @@ func showRole(r auth.Role, given []flagName) *roleView {
 		members = append(members, member{m.ID, m.RoleID, m.User, stamp(m.JoinedAt), stamp(m.UpdatedAt)})
 	}
 	if given == nil {
-		given = []flagName{}
+		given = []FlagName{}
 	}
 	return &roleView{
 		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy,

@@ -169,12 +169,12 @@ func (s *Service) TakeAccess(ctx context.Context, who *auth.Principal, project a
 }
 
 // rolesOf finds the roles of accesses, and which flags these roles were given.
-func (s *Service) rolesOf(ctx context.Context, project auth.Project, list []RoleAccess) (map[string]auth.Role, map[string][]flagName, error) {
+func (s *Service) rolesOf(ctx context.Context, project auth.Project, list []RoleAccess) (map[string]auth.Role, map[string][]FlagName, error) {
 	ids := roleIDs(list)
 	roles, err := s.deps.Roles.RolesByID(ctx, project.OrganizationID, ids)
 	if err != nil {
 		return nil, nil, err
 	}
-	given, err := s.store.flagsOfRoles(ctx, project.ID, ids)
+	given, err := s.store.FlagsOfRoles(ctx, []int64{project.ID}, ids)
 	return roles, given, err
 }

@@ -89,11 +89,11 @@ func (s *Store) removeRoleAccess(ctx context.Context, flagID, id int64) error {
 	return nil
 }
 
-// flagsOfRoles reads the id and key of the flags that were given to each of
-// the roles; deleted flags are left out.
-func (s *Store) flagsOfRoles(ctx context.Context, projectID int64, roleIDs []string) (map[string][]flagName, error) {
-	out := map[string][]flagName{}
-	if len(roleIDs) == 0 {
+// FlagsOfRoles returns, by the id of the role, the flags of the projects that
+// each role was given; deleted flags are left out.
+func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]FlagName, error) {
+	out := map[string][]FlagName{}
+	if len(roleIDs) == 0 || len(projectIDs) == 0 {
 		return out, nil
 	}
 	var rows []struct {
@@ -104,19 +104,19 @@ func (s *Store) flagsOfRoles(ctx context.Context, projectID int64, roleIDs []str
 	err := s.db.Read(ctx).NewSelect().TableExpr("feature_flag_role_access AS a").
 		Join("JOIN feature_flags AS f ON f.id = a.flag_id").
 		ColumnExpr("a.role_id, f.id, f.key").
-		Where("f.project_id = ? AND f.deleted = ? AND a.role_id IN (?)", projectID, false, bun.List(roleIDs)).
+		Where("f.project_id IN (?) AND f.deleted = ? AND a.role_id IN (?)", bun.List(projectIDs), false, bun.List(roleIDs)).
 		OrderExpr("f.id").Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read flags of roles: %w", err)
 	}
 	for _, r := range rows {
-		out[r.RoleID] = append(out[r.RoleID], flagName{ID: r.ID, Key: r.Key})
+		out[r.RoleID] = append(out[r.RoleID], FlagName{ID: r.ID, Key: r.Key})
 	}
 	return out, nil
 }
 
-// flagName is how a role names a flag it was given.
-type flagName struct {
+// FlagName is how a role names a flag it was given.
+type FlagName struct {
 	ID  int64  `json:"id"`
 	Key string `json:"key"`
 }

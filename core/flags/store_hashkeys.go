@@ -128,3 +128,13 @@ func (s *Store) hashKeysOf(ctx context.Context, projectID int64, page []Subject)
 	}
 	return out, nil
 }
+
+// ForgetPerson deletes what is kept about a person that is deleted. It joins
+// the transaction in ctx.
+func (s *Store) ForgetPerson(ctx context.Context, projectID, personID int64) error {
+	_, err := s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("project_id = ? AND person_id = ?", projectID, personID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("forget kept identifiers of person %d: %w", personID, err)
+	}
+	return nil
+}

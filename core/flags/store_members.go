@@ -88,3 +88,22 @@ func (s *Store) members(ctx context.Context, cohortID int64) (int64, error) {
 	}
 	return n, nil
 }
+
+// Erase takes distinct ids off every list of the project for good and returns
+// how many places on lists that were.
+func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
+	var total int64
+	for ids := range slices.Chunk(distinctIDs, 1000) {
+		res, err := s.db.Write(ctx).NewDelete().Model((*memberRow)(nil)).
+			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Exec(ctx)
+		if err != nil {
+			return total, fmt.Errorf("erase people from cohorts: %w", err)
+		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return total, fmt.Errorf("erase people from cohorts: %w", err)
+		}
+		total += n
+	}
+	return total, nil
+}
