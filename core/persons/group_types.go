@@ -47,14 +47,14 @@ func (s *Service) RenameGroupType(ctx context.Context, projectID int64, index in
 	return out, err
 }
 
-func renamed(old, new *string) *string {
+func renamed(from, to *string) *string {
 	switch {
-	case new == nil:
-		return old
-	case *new == "":
+	case to == nil:
+		return from
+	case *to == "":
 		return nil
 	}
-	return new
+	return to
 }
 
 // DeleteGroupType deletes a group type with all its groups; its slot is free

@@ -54,25 +54,20 @@ func (h *hot) row(ctx context.Context, d *db.DB, args ...any) oneRow {
 	if pool := d.Pool(); pool != nil {
 		return pool.QueryRow(ctx, h.query, args...)
 	}
-	stmt, err := h.prepared(ctx, d)
-	if err != nil {
+	if err := h.prepare(ctx, d); err != nil {
 		return failed{err}
 	}
-	return stmt.QueryRowContext(ctx, args...)
+	return h.stmt.QueryRowContext(ctx, args...)
 }
 
-func (h *hot) prepared(ctx context.Context, d *db.DB) (*sql.Stmt, error) {
+// prepare prepares the statement once; it closes with the database.
+func (h *hot) prepare(ctx context.Context, d *db.DB) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stmt != nil {
-		return h.stmt, nil
+	if h.stmt == nil {
+		h.stmt, err = d.ReadDB().PrepareContext(ctx, h.query)
 	}
-	stmt, err := d.ReadDB().PrepareContext(ctx, h.query)
-	if err != nil {
-		return nil, err
-	}
-	h.stmt = stmt
-	return stmt, nil
+	return err
 }
 
 func (s *store) properties(ctx context.Context, projectID int64, distinctID string) (cached, error) {
