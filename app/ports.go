@@ -40,6 +40,7 @@ var answers = fx.Provide(
 	// worker asks the event store what it has seen before.
 	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
 	func(e *events.Service) ingestion.Known { return e },
+	func(h *host.Host) ingestion.Sinks { return sinks{h} },
 	stages,
 
 	// What is served.
@@ -48,7 +49,7 @@ var answers = fx.Provide(
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
-	route(func(h *host.Host) web.Routes { return &pluginsHTTP{host: h} }),
+	route(func(h *host.Host, d *ingestion.Deliver) web.Routes { return &pluginsHTTP{host: h, deliver: d} }),
 )
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
@@ -59,4 +60,16 @@ func hooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
 	p.OnGroupTypes(f.Touch)
 	p.OnErase(e.Erase)
+}
+
+// sinks shows delivery the instances the host runs.
+type sinks struct{ *host.Host }
+
+func (s sinks) Sinks() []ingestion.Sink {
+	instances := s.Host.Sinks()
+	out := make([]ingestion.Sink, len(instances))
+	for i := range instances {
+		out[i] = instances[i]
+	}
+	return out
 }

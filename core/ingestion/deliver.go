@@ -79,7 +79,14 @@ func NewDeliver(cfg Config, log Log, d *db.DB, sinks Sinks, m *Metrics, logger *
 }
 
 // Start begins to deliver to the sinks there are, and to those there will be.
-func (d *Deliver) Start(context.Context) error {
+// When it returns, the sinks there are have their place in the journal: what is
+// accepted from now on reaches them.
+func (d *Deliver) Start(ctx context.Context) error {
+	for _, s := range d.sinks.Sinks() {
+		if _, err := d.log.Register(ctx, sourceSink+s.Name(), d.cfg.Deliver.start()); err != nil {
+			d.logger.Warn("a sink has no place in the journal yet; trying again", zap.String("sink", s.Name()), zap.Error(err))
+		}
+	}
 	running, stop := context.WithCancel(context.Background())
 	living, kill := context.WithCancel(context.Background())
 	d.stop, d.kill = stop, kill

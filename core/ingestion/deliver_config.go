@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/guidonhq/guidon/core/journal"
 )
 
 // DeliverConfig is how events reach the sinks. What a sink says about itself
@@ -42,6 +44,14 @@ func DefaultDeliverConfig() DeliverConfig {
 		Timeout: time.Minute, RetryMin: 100 * time.Millisecond, RetryMax: 30 * time.Second,
 		ConfigRetry: 5 * time.Minute, MaxInternal: 5, ForgetAfter: time.Hour,
 	}
+}
+
+// start is where a sink that is new begins.
+func (c DeliverConfig) start() journal.Start {
+	if c.Start == "begin" {
+		return journal.Begin
+	}
+	return journal.End
 }
 
 func (c DeliverConfig) validate() error {

@@ -80,13 +80,9 @@ func (d *delivery) run() {
 
 // register finds the sink's place in the journal.
 func (d *delivery) register() (journal.Position, bool) {
-	start := journal.End
-	if d.cfg.Deliver.Start == "begin" {
-		start = journal.Begin
-	}
 	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
 	for {
-		at, err := d.log.Register(d.running, d.reader, start)
+		at, err := d.log.Register(d.running, d.reader, d.cfg.Deliver.start())
 		if err == nil {
 			return at, true
 		}

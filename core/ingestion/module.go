@@ -2,12 +2,13 @@ package ingestion
 
 import "go.uber.org/fx"
 
-// Module makes the capture paths and the worker, which runs while the server
-// does. The stages and their order are given by app.
+// Module takes events in, processes them and delivers them while the server
+// runs. Whose stages and sinks these are is bound by app.
 var Module = fx.Module("ingestion",
 	fx.Provide(
-		NewMetrics, NewHTTP,
+		NewMetrics, NewHTTP, NewManageHTTP,
 		fx.Annotate(NewWorker, fx.OnStart((*Worker).Start), fx.OnStop((*Worker).Stop)),
+		fx.Annotate(NewDeliver, fx.OnStart((*Deliver).Start), fx.OnStop((*Deliver).Stop)),
 	),
-	fx.Invoke(func(*Worker) {}),
+	fx.Invoke(func(*Worker, *Deliver) {}),
 )
