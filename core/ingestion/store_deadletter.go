@@ -2,9 +2,13 @@ package ingestion
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 type letterRow struct {
@@ -98,6 +102,21 @@ func (s *store) letters(ctx context.Context, projectID int64, f LetterFilter, li
 		out[i] = rows[i].letter()
 	}
 	return out, count, nil
+}
+
+var errNoLetter = fault.New(fault.NotFound, "not_found", "No such dead letter.")
+
+// letter returns one dead letter, or NotFound.
+func (s *store) letter(ctx context.Context, projectID, id int64) (DeadLetter, error) {
+	var row letterRow
+	err := s.db.Read(ctx).NewRaw("SELECT "+letterColumns+" FROM dead_letters WHERE project_id = ? AND id = ?", projectID, id).Scan(ctx, &row)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return DeadLetter{}, errNoLetter
+	case err != nil:
+		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", id, err)
+	}
+	return row.letter(), nil
 }
 
 // dropLetters removes what last failed before then.
