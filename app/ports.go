@@ -4,6 +4,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
@@ -43,7 +44,12 @@ var answers = fx.Provide(
 	func(h *host.Host) ingestion.Sinks { return sinks{h} },
 	stages,
 
+	// Accounts tell of a role which flags it was given.
+	func(s *flags.Store) accounts.Flags { return roleFlags{s} },
+	accounts.NewHTTP,
+
 	// What is served.
+	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(h *flags.DecideHTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
@@ -59,6 +65,8 @@ func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(
 func hooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
 	p.OnGroupTypes(f.Touch)
+	p.OnDelete(f.ForgetPerson)
+	p.OnErase(f.Erase)
 	p.OnErase(e.Erase)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/persons"
@@ -53,4 +54,18 @@ func (u usage) Counts(ctx context.Context, q flags.UsageQuery) ([]flags.Count, e
 		counts[i] = flags.Count(found[i])
 	}
 	return counts, err
+}
+
+// roleFlags lets accounts name the flags of roles.
+type roleFlags struct{ store *flags.Store }
+
+func (r roleFlags) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]accounts.Flag, error) {
+	found, err := r.store.FlagsOfRoles(ctx, projectIDs, roleIDs)
+	out := make(map[string][]accounts.Flag, len(found))
+	for role, names := range found {
+		for _, n := range names {
+			out[role] = append(out[role], accounts.Flag(n))
+		}
+	}
+	return out, err
 }

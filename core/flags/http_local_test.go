@@ -19,7 +19,7 @@ func TestLocalEvaluationOnAllItsPaths(t *testing.T) {
 		want := `{"flags":[` +
 			`{"id":1,"team_id":1,"name":"N","key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":45}],"payloads":{"true":"{\"a\":1}"}},"deleted":false,"active":true,"ensure_experience_continuity":false,"version":1},` +
 			`{"id":2,"team_id":1,"name":"","key":"off","filters":{"groups":[{"properties":[],"rollout_percentage":null}]},"deleted":false,"active":false,"ensure_experience_continuity":true,"version":1}],` +
-			`"group_type_mapping":{"0":"company","1":"project"},"cohorts":{}}`
+			`"group_type_mapping":{"0":"company","1":"project"},"cohorts":{},"property_matching_version":2}`
 		for _, p := range []string{
 			"/api/projects/1/feature_flags/local_evaluation", "/api/projects/@current/feature_flags/local_evaluation/?send_cohorts",
 			"/api/feature_flag/local_evaluation?token=phc_one&send_cohorts", "/api/feature_flag/local_evaluation/?send_cohorts=true&token=phc_one",

@@ -30,6 +30,7 @@ func LocalEvaluation(stored Stored, sendCohorts bool) []byte {
 		Flags:            l.flags(sendCohorts),
 		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
 		Cohorts:          l.trees(sendCohorts),
+		MatchingVersion:  matchingVersion,
 	})
 }
 
@@ -37,7 +38,12 @@ type localView struct {
 	Flags            []localFlag                `json:"flags"`
 	GroupTypeMapping map[string]string          `json:"group_type_mapping"`
 	Cohorts          map[string]json.RawMessage `json:"cohorts"`
+	MatchingVersion  int                        `json:"property_matching_version"`
 }
+
+// matchingVersion tells clients that know of it to compare boolean-like values
+// the way we do; without it posthog-node 5 falls back to an older rule.
+const matchingVersion = 2
 
 // localFlag is what a client needs to know of a flag.
 type localFlag struct {

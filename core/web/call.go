@@ -45,6 +45,11 @@ func (c *Call) CurrentProject() (auth.Project, error) {
 	return c.gate.projectNamed(c.Ctx, c.Who, current)
 }
 
+// BaseURL is the address the caller reached the server under, without a slash
+// at the end: site_url when it is set, else what the request and trusted
+// proxies say.
+func (c *Call) BaseURL() string { return c.gate.baseURL(c.Ctx) }
+
 // Fields reads the body of the request; see Decode.
 func (c *Call) Fields() (*Fields, error) { return Decode(c.Ctx, c.gate.Limits()) }
 

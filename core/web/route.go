@@ -82,7 +82,8 @@ func (r *route) shape() string {
 }
 
 // byPlace sorts routes so that at the first segment in which two patterns
-// differ, the fixed one is tried before the one with a parameter.
+// differ, the fixed one is tried before the one with a parameter, and a shorter
+// pattern before a longer one: a total order, as sorting needs.
 func byPlace(a, b *route) int {
 	as, bs := strings.Split(a.pattern, "/"), strings.Split(b.pattern, "/")
 	for i := 0; i < len(as) && i < len(bs); i++ {
@@ -90,7 +91,7 @@ func byPlace(a, b *route) int {
 			return d
 		}
 	}
-	return 0
+	return len(as) - len(bs)
 }
 
 func looseness(segment string) int {
