@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 )
 
 // item is one element of a request while it is being read: the raw text of the
@@ -235,75 +233,4 @@ func timeText(raw []byte) (s string, bad bool) {
 		return plainText(raw), false
 	}
 	return string(raw[:min(len(raw), 200)]), true
-}
-
-// eventUUID returns the event's uuid: the client's, or one that the request
-// and the event's place in it decide. An empty one and the nil uuid are none:
-// clients send them for every event.
-func (it *item) eventUUID(rec *Record) string {
-	if it.uuid == nil || string(it.uuid) == `""` {
-		return madeUUID(rec, it.index)
-	}
-	sent := plainText(it.uuid)
-	if canonicalUUID(sent) {
-		if sent == "00000000-0000-0000-0000-000000000000" {
-			return madeUUID(rec, it.index)
-		}
-		return sent
-	}
-	id, err := uuid.Parse(sent)
-	if it.uuid[0] != '"' || err != nil {
-		it.change(KindInvalidUUID).detail("uuid", firstChars(sent, maxChars))
-		return madeUUID(rec, it.index)
-	}
-	if id == uuid.Nil {
-		return madeUUID(rec, it.index)
-	}
-	return id.String()
-}
-
-// canonicalUUID reports whether s is a uuid as we write them.
-func canonicalUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch i {
-		case 8, 13, 18, 23:
-			if c != '-' {
-				return false
-			}
-		default:
-			if c-'0' > 9 && c-'a' > 5 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// madeUUID returns a version 7 uuid: the time of arrival, the event's place in
-// its request, and bits of the random request id. Decoding a record again
-// gives the same uuids, and they sort as they were sent.
-func madeUUID(rec *Record, index uint32) string {
-	var id uuid.UUID
-	ms := uint64(rec.ReceivedAt.UnixMilli())
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
-	place := min(index, 0xfff)
-	id[6], id[7] = 0x70|byte(place>>8), byte(place)
-	mix := uint64(index) * 0x9e3779b97f4a7c15
-	for i := range 8 {
-		mix ^= uint64(rec.RequestID[i])<<(8*i) ^ uint64(rec.RequestID[i+8])<<(8*((i+3)&7))
-	}
-	mix = (mix ^ mix>>30) * 0xbf58476d1ce4e5b9
-	mix = (mix ^ mix>>27) * 0x94d049bb133111eb
-	mix ^= mix >> 31
-	for i := range 8 {
-		id[8+i] = byte(mix >> (8 * i))
-	}
-	id[8] = id[8]&0x3f | 0x80
-	return id.String()
 }

@@ -22,14 +22,13 @@ const (
 // may fail internally before the records are held to be the cause. It fails
 // only when the delivery is told to stop.
 func (d *delivery) send(p *parcel, from, to, internal int) error {
-	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
-	slow := backoff{least: min(10*d.cfg.Deliver.RetryMin, d.cfg.Deliver.ConfigRetry), most: d.cfg.Deliver.ConfigRetry}
+	pauses := d.pauses()
 	for attempt := uint32(1); ; attempt++ {
 		if !d.ready() {
 			return errStopped
 		}
 		session := d.session()
-		result, err := d.write(p.batch(d.sink.Name(), from, to, attempt))
+		result, failure := d.write(p.batch(d.sink.Name(), from, to, attempt))
 		switch result.Outcome {
 		case sdk.Committed:
 			d.delivered(to - from)
@@ -39,31 +38,53 @@ func (d *delivery) send(p *parcel, from, to, internal int) error {
 			return nil
 		case sdk.Partial:
 			return d.partial(p, from, to, result.Failures, internal)
+		case sdk.OutcomeUnspecified, sdk.Rejected:
 		}
-		wait := time.Duration(0)
-		switch err.Class {
-		case sdk.ClassPermanent, sdk.ClassUnsupported:
-			return d.refused(p, from, to, internal, err)
-		case sdk.ClassInternal:
-			if internal--; internal <= 0 {
-				return d.refused(p, from, to, 1, err)
-			}
-			wait = d.trouble("retrying", err, pause.pause())
-		case sdk.ClassThrottled:
-			after := pause.pause()
-			if err.RetryAfter > 0 {
-				after = err.RetryAfter
-			}
-			wait = d.trouble("throttled", err, min(max(after, minThrottle), maxThrottle))
-		case sdk.ClassConfig:
-			wait = d.trouble("misconfigured", err, slow.pause())
-		default:
-			wait = d.trouble("retrying", err, pause.pause())
+		if failure.Class == sdk.ClassInternal {
+			internal--
 		}
-		if !sleep(d.running, wait) {
+		if hopeless(failure) || internal <= 0 {
+			return d.refused(p, from, to, max(internal, 1), failure)
+		}
+		if !sleep(d.running, d.trouble(failure, pauses)) {
 			return errStopped
 		}
 	}
+}
+
+// pauses are those between the attempts of one batch.
+type pauses struct {
+	short backoff
+	long  backoff // while the sink says that its config is wrong
+}
+
+func (d *delivery) pauses() *pauses {
+	c := d.cfg.Deliver
+	return &pauses{
+		short: backoff{least: c.RetryMin, most: c.RetryMax},
+		long:  backoff{least: min(10*c.RetryMin, c.ConfigRetry), most: c.ConfigRetry},
+	}
+}
+
+// trouble takes note of a failure and says when to try again.
+func (d *delivery) trouble(failure *sdk.Error, p *pauses) (wait time.Duration) {
+	state := "retrying"
+	switch failure.Class {
+	case sdk.ClassThrottled:
+		state, wait = "throttled", failure.RetryAfter
+		if wait <= 0 {
+			wait = p.short.pause()
+		}
+		wait = min(max(wait, minThrottle), maxThrottle)
+	case sdk.ClassConfig:
+		state, wait = "misconfigured", p.long.pause()
+	default:
+		wait = p.short.pause()
+	}
+	d.tally.failed(state, failure)
+	d.logger.Warn("a sink did not take a batch; it will be sent again",
+		zap.Stringer("class", failure.Class), zap.Duration("in", wait), zap.Error(failure))
+	return wait
 }
 
 // ready waits for the sink; false when the delivery was told to stop.
@@ -74,14 +95,6 @@ func (d *delivery) ready() bool {
 	}
 	d.tally.is("delivering")
 	return true
-}
-
-// trouble takes note of a failure that will be tried again after wait.
-func (d *delivery) trouble(state string, err *sdk.Error, wait time.Duration) time.Duration {
-	d.tally.failed(state, err)
-	d.logger.Warn("a sink did not take a batch; it will be sent again",
-		zap.Stringer("class", err.Class), zap.Duration("in", wait), zap.Error(err))
-	return wait
 }
 
 // write calls the sink. What comes back is either an outcome to believe, or
@@ -136,6 +149,11 @@ func verdict(b *sdk.Batch, r *sdk.WriteResult, err error) *sdk.Error {
 	return nil
 }
 
+// hopeless reports whether trying again cannot help.
+func hopeless(e *sdk.Error) bool {
+	return e.Class == sdk.ClassPermanent || e.Class == sdk.ClassUnsupported
+}
+
 // classified gives an error without a class the weakest one.
 func classified(e *sdk.Error) *sdk.Error {
 	if e.Class != sdk.ClassUnspecified {
@@ -170,25 +188,23 @@ func (d *delivery) refused(p *parcel, from, to, internal int, cause *sdk.Error) 
 func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, internal int) error {
 	d.delivered(to - from - len(failures))
 	slices.SortFunc(failures, func(a, b sdk.Failure) int { return a.Index - b.Index })
-	wait := time.Duration(0)
 	var again []int
+	var wait time.Duration
 	for _, f := range failures {
 		e := f.Err
 		if e == nil {
 			e = sdk.Errorf(sdk.ClassTransient, "unspecified", "failed without a reason")
 		}
-		switch classified(e).Class {
-		case sdk.ClassPermanent, sdk.ClassUnsupported:
+		if hopeless(e) {
 			if err := d.bury(&p.events[from+f.Index], e); err != nil {
 				return err
 			}
-		default:
-			if len(again) == 0 {
-				pause := max(d.cfg.Deliver.RetryMin, min(e.RetryAfter, maxThrottle))
-				wait = d.trouble("retrying", e, pause)
-			}
-			again = append(again, from+f.Index)
+			continue
 		}
+		if len(again) == 0 {
+			wait = d.trouble(e, d.pauses())
+		}
+		again = append(again, from+f.Index)
 	}
 	if len(again) == 0 {
 		return nil

@@ -99,9 +99,8 @@ func (d *delivery) flush(reason sdk.FlushReason) {
 		err = sdk.Errorf(sdk.ClassTransient, "session_lost", "the plugin was opened anew while it flushed")
 	}
 	if err != nil {
-		d.trouble("retrying", sdk.AsError(err), d.cfg.Deliver.RetryMin)
 		d.rewound = true
-		sleep(d.running, d.cfg.Deliver.RetryMin)
+		sleep(d.running, d.trouble(classified(sdk.AsError(err)), d.pauses()))
 		return
 	}
 	for _, p := range d.way {
@@ -119,7 +118,7 @@ func (d *delivery) flush(reason sdk.FlushReason) {
 // Those that may work another time make the whole flush a failure.
 func (d *delivery) buryStaged(failures []sdk.FlushFailure, through uint64) error {
 	for _, f := range failures {
-		if f.Err == nil || (f.Err.Class != sdk.ClassPermanent && f.Err.Class != sdk.ClassUnsupported) {
+		if f.Err == nil || !hopeless(f.Err) {
 			return sdk.Errorf(sdk.ClassTransient, "flush_incomplete", "record %d was not made safe", f.Seq)
 		}
 	}

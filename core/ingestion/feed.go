@@ -112,11 +112,17 @@ func (f *feed) load(ctx context.Context, r *run) (ok bool, err error) {
 	f.records[0] = journal.Record{}
 	f.records = f.records[1:]
 	f.current = Decoded{Events: f.current.Events[:0], Index: f.current.Index[:0], Notices: f.current.Notices[:0]}
+	f.open(r, record)
+	return true, nil
+}
+
+// open decodes a record and gets ready to hand out its events.
+func (f *feed) open(r *run, record journal.Record) {
 	rec, err := ParseRecord(record.Data)
 	if err != nil {
 		r.broken = append(r.broken, brokenRecord{record, err})
 		f.finish(r, record.Seq)
-		return true, nil
+		return
 	}
 	f.decoder.Decode(&rec, &f.current)
 	f.seq, f.next = record.Seq, 0
@@ -135,7 +141,6 @@ func (f *feed) load(ctx context.Context, r *run) (ok bool, err error) {
 	if f.next == len(f.current.Events) {
 		f.finish(r, record.Seq)
 	}
-	return true, nil
 }
 
 // take hands out one event of the current record.

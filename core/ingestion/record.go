@@ -100,7 +100,7 @@ func ParseRecord(data []byte) (Record, error) {
 	}
 	copy(r.RequestID[:], data[18:])
 	var ip, sentAt, name []byte
-	ok := true
+	var ok bool
 	rest := data[recordHead:]
 	for _, field := range [...]*[]byte{&ip, &sentAt, &name} {
 		if *field, rest, ok = cutField(rest); !ok {

@@ -1,10 +1,5 @@
 package ingestion
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
-
 // maxNesting bounds how deep a request body may nest. It protects the readers
 // behind us; a single event has the much lower limit of Limits.MaxDepth.
 const maxNesting = 1024
@@ -259,77 +254,4 @@ func (s *scanner) digits() bool {
 		return false
 	}
 	return true
-}
-
-// str reads the string whose opening quote is at the cursor.
-func (s *scanner) str() text {
-	start := s.pos + 1
-	i := plain(s.data, start)
-	if i < len(s.data) && s.data[i] == '"' {
-		s.pos = i + 1
-		return text{raw: s.data[start:i]}
-	}
-	return s.strSlow(start, i)
-}
-
-// strSlow reads on at i, where something else than the closing quote stands.
-func (s *scanner) strSlow(start, i int) (t text) {
-	for data := s.data; i < len(data); i = plain(data, i) {
-		switch c := data[i]; {
-		case c == '"':
-			s.pos = i + 1
-			t.raw = data[start:i]
-			return t
-		case c == '\\':
-			t.escaped = true
-			n, clean := escape(data[i:])
-			if n == 0 {
-				s.fail()
-				return text{}
-			}
-			s.dirty = s.dirty || !clean
-			i += n
-		case c >= 0x80:
-			n := rune8(data[i:])
-			if n == 0 {
-				s.dirty, n = true, 1
-			}
-			i += n
-		default: // a bare control character
-			s.dirty = true
-			i++
-		}
-	}
-	s.fail()
-	return text{}
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// plain returns the first offset from i on at which data holds a quote, a
-// backslash, a control character or a byte outside ASCII; eight bytes at a time.
-func plain(data []byte, i int) int {
-	for i+8 <= len(data) {
-		w := binary.LittleEndian.Uint64(data[i:])
-		quote := w ^ ones*'"'
-		slash := w ^ ones*'\\'
-		// A byte's high bit is set in stop when the byte has to be looked at.
-		// There may be false alarms above the first one, never below it.
-		stop := (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & highs
-		if stop != 0 {
-			return i + bits.TrailingZeros64(stop)>>3
-		}
-		i += 8
-	}
-	for i < len(data) {
-		c := data[i]
-		if c == '"' || c == '\\' || c < 0x20 || c >= 0x80 {
-			return i
-		}
-		i++
-	}
-	return i
 }

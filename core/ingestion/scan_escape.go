@@ -61,15 +61,6 @@ func rune8(data []byte) int {
 	return n
 }
 
-// is reports whether the string reads as want, escapes resolved.
-func (t text) is(want string) bool {
-	if !t.escaped {
-		return string(t.raw) == want
-	}
-	var buf [64]byte
-	return string(t.append(buf[:0])) == want
-}
-
 // plainName returns the string for a switch over names that are known: itself
 // when it holds no escapes, else resolved into buf.
 func (t text) plainName(buf []byte) []byte {

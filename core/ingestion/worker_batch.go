@@ -115,8 +115,9 @@ func (w *Worker) bury(living, running context.Context, r *run, a *attempts, caus
 	l := letter(sourceWorker, ev, &sdk.Error{Class: sdk.ClassPermanent, Code: codeOf(cause), Message: cause.Error()}, time.Now())
 	poison := *r
 	poison.events = nil
-	if w.transaction(living, &poison, func(ctx context.Context) error { return w.store.addLetter(ctx, l) }) != nil {
-		a.failures = 0 // the database went away after all: the event deserves another chance
+	if gone := w.transaction(living, &poison, func(ctx context.Context) error { return w.store.addLetter(ctx, l) }); gone != nil {
+		a.failures = 0 // the event deserves another chance
+		w.waiting(gone)
 		return false, nil
 	}
 	w.poisoned++
