@@ -37,7 +37,7 @@ func main() {
 		log.Fatal(err)
 	}
 	out := seen{Remote: map[string]map[string]any{}, Local: map[string]map[string]any{}, Failures: []string{}}
-	remote, err := posthog.NewWithConfig(t.ProjectKey, posthog.Config{Endpoint: t.URL, BatchSize: 20, Interval: 200 * time.Millisecond})
+	remote, err := posthog.NewWithConfig(t.ProjectKey, posthog.Config{Endpoint: t.URL, BatchSize: 100, Interval: 200 * time.Millisecond})
 	if err != nil {
 		log.Fatal(err)
 	}

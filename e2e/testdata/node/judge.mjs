@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 
 const task = JSON.parse(readFileSync(0, 'utf8'))
 const { PostHog } = await import(process.argv[2])
-const options = { host: task.url, flushAt: 20, flushInterval: 200, requestTimeout: 10000 }
+const options = { host: task.url, flushAt: 100, flushInterval: 200, requestTimeout: 10000 }
 
 const remote = new PostHog(task.project_key, options)
 const local = new PostHog(task.project_key, {
@@ -38,5 +38,4 @@ remote.groupIdentify({ groupType: 'organization', groupKey: 'acme', properties: 
 seen.flag = await remote.getFeatureFlag(task.probe, stored, { personProperties: { plan: 'pro', age: 42 } })
 await remote.shutdown()
 await local.shutdown()
-process.stdout.write(JSON.stringify(seen))
-process.exit(0)
+process.stdout.write(JSON.stringify(seen), () => process.exit(0))
