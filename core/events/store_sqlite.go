@@ -26,6 +26,9 @@ func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
 		return nil, err
 	}
 	defer func() { _ = stmt.Close() }()
+	// Watching ctx costs a goroutine a statement. When ctx ends the
+	// transaction is rolled back, and the next statement fails.
+	ctx = context.WithoutCancel(ctx)
 	fresh := make([]bool, len(list))
 	for i := range list {
 		r := &list[i]

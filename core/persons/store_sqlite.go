@@ -71,7 +71,9 @@ func (s *stageSQLite) load(ctx context.Context, b *book, w *wanted) error {
 func (s *stageSQLite) save(ctx context.Context, b *book, moved func(context.Context) error) (bool, error) {
 	tx := txOf(ctx, s.db)
 	c := b.changes()
-	w := &sqliteWriter{ctx: ctx, tx: tx, now: time.Now().UnixMicro(), project: b.project}
+	// Watching ctx costs a goroutine a statement. When ctx ends the
+	// transaction is rolled back, and the next statement fails.
+	w := &sqliteWriter{ctx: context.WithoutCancel(ctx), tx: tx, now: time.Now().UnixMicro(), project: b.project}
 	w.create(c.created)
 	w.link(c.links)
 	w.groupTypes(b.groups.newTypes)
