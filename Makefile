@@ -55,7 +55,11 @@ e2e: build ## Judge the server with unmodified client libraries from npm and the
 
 .PHONY: crash
 crash: build ## Kill the server under load, ROUNDS times (default 20), and look for lost events
-	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKill -count=1 -timeout 60m -v ./app
+	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
+
+.PHONY: soak
+soak: ## Insert and trim with three cursors for ten minutes: the journal stays flat
+	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
 
 .PHONY: generate
 generate: ## Regenerate generated code

@@ -30,7 +30,7 @@ func (o owner) AfterApply() error {
 
 type keyCreateVerb struct {
 	owner  `embed:""`
-	Label  string   `help:"What the key is for."`
+	Label  string   `default:"command line" help:"What the key is for."`
 	Key    string   `help:"A project key that clients already carry, to keep it."`
 	Scopes []string `default:"*" help:"Scopes of a personal key, for example feature_flag:read."`
 }

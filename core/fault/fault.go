@@ -90,12 +90,18 @@ func (e *Error) Because(cause error) *Error {
 	return &c
 }
 
-// Error is the text for the log: code, detail and, when there is one, cause.
+// Error is the text for the log and the command line: code, field, detail and
+// cause, as far as there are any.
 func (e *Error) Error() string {
-	if e.cause != nil {
-		return e.Code + ": " + e.Detail + ": " + e.cause.Error()
+	text := e.Code
+	if e.Attr != "" {
+		text += " (" + e.Attr + ")"
 	}
-	return e.Code + ": " + e.Detail
+	text += ": " + e.Detail
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
+	return text
 }
 
 // Unwrap returns the cause, or nil.
