@@ -53,6 +53,7 @@ var answers = fx.Provide(
 	route(func(h *flags.DecideHTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
+	route(func(h *ingestion.ManageHTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 	route(func(h *host.Host, d *ingestion.Deliver) web.Routes { return &pluginsHTTP{host: h, deliver: d} }),
