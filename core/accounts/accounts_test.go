@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/api/apitest"
 	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
@@ -42,6 +45,15 @@ func (g given) FlagsOfRoles(_ context.Context, projectIDs []int64, roleIDs []str
 	}
 	return out, nil
 }
+
+// document is what every answer is held against.
+var document = sync.OnceValue(func() *apitest.Document {
+	d, err := apitest.New(api.OpenAPI)
+	if err != nil {
+		panic(err)
+	}
+	return d
+})
 
 // run calls fn on both dialects, each with a world of its own.
 func run(t *testing.T, fn func(t *testing.T, w *world)) {
@@ -128,6 +140,9 @@ func (w *world) ask(t *testing.T, who, method, path, body string) reply {
 	text, err := io.ReadAll(res.Body)
 	must(t, err)
 	out := reply{status: res.StatusCode, header: res.Header, text: string(text)}
+	if err := document().Check(method, w.path(path), res.StatusCode, res.Header, text); err != nil {
+		t.Error(err)
+	}
 	if len(text) > 0 {
 		must(t, json.Unmarshal(text, &out.body))
 	}
