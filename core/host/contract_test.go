@@ -130,9 +130,7 @@ func TestALostConnectionIsOpenedAgain(t *testing.T) {
 	if got := write(t, s, batch("lost", 7, 1)); got.Outcome != sdk.Rejected || got.Err.Class != sdk.ClassNotConnected {
 		t.Errorf("result %+v", got)
 	}
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ready(t, r, s)
 	write(t, s, batch("ok", 7, 1))
 	text, _ := os.ReadFile(trace)
 	if !strings.Contains(string(text), "close\nopen p 7\nwrite ok") {

@@ -50,9 +50,7 @@ func TestAProcessThatDiesIsStartedAgainAndNothingIsClaimed(t *testing.T) {
 			if !errors.As(err, &e) || e.Class != sdk.ClassTransient || e.Code != "plugin_unavailable" {
 				t.Fatalf("error %v", err)
 			}
-			if err := s.Ready(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ready(t, r, s)
 			write(t, s, batch("ok-1", 5, 5))
 			st := r.Status()[0]
 			if st.Restarts != 1 || !strings.Contains(st.LastError, tt.says) {
@@ -256,7 +254,9 @@ func TestNoPluginOutlivesAKilledHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(self, "host", name)
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, self, "host", name)
 			cmd.Dir = t.TempDir()
 			out, err := cmd.StdoutPipe()
 			if err != nil {
@@ -291,7 +291,9 @@ func hostToBeKilled(name string) {
 	if err := h.Start(context.Background()); err != nil {
 		panic(err)
 	}
-	if err := h.Sinks()[0].Ready(context.Background()); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.Sinks()[0].Ready(ctx); err != nil {
 		panic(err)
 	}
 	fmt.Println(h.Status()[0].PID)

@@ -121,12 +121,17 @@ func start(t testing.TB, cfg host.Config) *run {
 func (r *run) sink(t testing.TB) *host.SinkInstance {
 	t.Helper()
 	s := r.Sinks()[0]
+	ready(t, r, s)
+	return s
+}
+
+func ready(t testing.TB, r *run, s *host.SinkInstance) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := s.Ready(ctx); err != nil {
 		t.Fatalf("not ready: %v: %+v", err, r.Status())
 	}
-	return s
 }
 
 // eventually polls until check returns "".

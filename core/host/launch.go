@@ -73,6 +73,9 @@ func (h *Host) unknownPlugin(name string) string {
 // launch starts a process and returns a session when it has shaken hands.
 // Whatever goes wrong, no process is left behind.
 func (h *Host) launch(ctx context.Context, c InstanceConfig, generation uint64, argv []string, r *resolved) (*session, error) {
+	if err := h.runs.ensure(); err != nil {
+		return nil, &failure{state: StateBackoff, reason: "socket_dir", message: err.Error()}
+	}
 	limits := c.timeouts()
 	var started atomic.Pointer[process]
 	client := goplugin.NewClient(&goplugin.ClientConfig{

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +161,34 @@ func TestTheRunDirectoryIsOursAndOldOnesAreSwept(t *testing.T) {
 	if _, _, err := host.RunDir(base, ""); err == nil || !strings.Contains(err.Error(), "only we can write") {
 		t.Errorf("error %v", err)
 	}
+}
+
+func TestHostsThatStartTogetherDoNotSweepEachOther(t *testing.T) {
+	t.Parallel()
+	base, err := os.MkdirTemp("", "gd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				path, remove, err := host.RunDir(base, "")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+				if err := remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestAFloodOfLinesIsDroppedAndCounted(t *testing.T) {

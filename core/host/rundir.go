@@ -53,18 +53,49 @@ func runDirIn(base string) (*runDir, error) {
 		return nil, err
 	}
 	removeStale(base)
+	for try := 0; ; try++ {
+		r, err := claim(base)
+		if err == nil || try == 10 {
+			return r, err
+		}
+	}
+}
+
+// claim makes a directory and locks it. Another host that sweeps at this very
+// moment may take it for a stale one before the lock is ours; then it fails.
+func claim(base string) (*runDir, error) {
 	path, err := os.MkdirTemp(base, "h")
 	if err != nil {
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(path, "owner"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil {
-		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		err = still(lock)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close(), os.RemoveAll(path))
+	}
 	return &runDir{path: path, lock: lock}, nil
+}
+
+// still fails when the file is no longer where it was made.
+func still(f *os.File) error {
+	mine, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(f.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(mine, there) {
+		return fmt.Errorf("%s was replaced", f.Name())
+	}
+	return nil
 }
 
 // ours refuses a directory that somebody else made or can write to.
@@ -102,6 +133,10 @@ func removeStale(base string) {
 		_ = f.Close()
 	}
 }
+
+// ensure makes the directory again when somebody has tidied it away, as they do
+// below the system's temporary directory.
+func (r *runDir) ensure() error { return os.MkdirAll(r.path, 0o700) }
 
 func (r *runDir) remove() error {
 	return errors.Join(os.RemoveAll(r.path), r.lock.Close())

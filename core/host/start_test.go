@@ -58,9 +58,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 				}
 				return fmt.Sprintf("state %s, reason %q, error %q", st.State, st.Reason, st.LastError)
 			})
-			if err := r.Sinks()[1].Ready(t.Context()); err != nil {
-				t.Error(err)
-			}
+			ready(t, r, r.Sinks()[1])
 		})
 	}
 }
@@ -174,9 +172,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 	default:
 		t.Error("nobody was told")
 	}
-	if err := r.Sinks()[1].Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ready(t, r, r.Sinks()[1])
 	if got := r.Status(); got[0].PID != pidOfA || got[1].Name != "c" || r.Sinks()[0] != kept {
 		t.Errorf("status %+v", got)
 	}
