@@ -47,7 +47,7 @@ type server struct {
 
 var keyText = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
-func newServer(t *testing.T) *server {
+func newServer(t testing.TB) *server {
 	t.Helper()
 	dir := t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,7 +92,7 @@ func (s *server) env() []string {
 }
 
 // start runs `guidon serve` and returns when it is ready, with how long that took.
-func (s *server) start(t *testing.T) time.Duration {
+func (s *server) start(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	s.cmd = exec.Command(bin, "serve")
@@ -137,7 +137,7 @@ func (s *server) kill() {
 }
 
 // stop asks the process to end and returns its error, nil for exit code 0.
-func (s *server) stop(t *testing.T) error {
+func (s *server) stop(t testing.TB) error {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func until(t *testing.T, limit time.Duration, try func() string) {
 }
 
 // alive lists the processes that run the binary under test.
-func alive(t *testing.T) []string {
+func alive(t testing.TB) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
