@@ -80,7 +80,7 @@ func DefaultConfig() Config {
 	return Config{
 		Limits: DefaultLimits(),
 		Worker: WorkerConfig{
-			MaxEvents: 2000, MaxBytes: 8 << 20, Timeout: time.Minute,
+			MaxEvents: 5000, MaxBytes: 16 << 20, Timeout: time.Minute,
 			RetryMin: 100 * time.Millisecond, RetryMax: 10 * time.Second, MaxPoison: 100,
 		},
 		Deliver:         DefaultDeliverConfig(),
