@@ -164,3 +164,23 @@ func size(b *testing.B, d *db.DB) (n int64) {
 	}
 	return n
 }
+
+// BenchmarkKnown looks for 1,000 new events an operation.
+func BenchmarkKnown(b *testing.B) {
+	const size = 1000
+	onBoth(b, func(b *testing.B, d *db.DB) {
+		s, g := service(b, d), newTraffic(start, time.Millisecond)
+		for range 100 {
+			store(b, s, g.batch(size)...)
+		}
+		batch := g.batch(size)
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		for b.Loop() {
+			if _, err := s.Known(ctx, batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*size), "ns/event")
+	})
+}

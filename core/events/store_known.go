@@ -2,38 +2,54 @@ package events
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"encoding/hex"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
+
+// One query for all: a statement an event would cost five times as much.
+const sqliteKnown = `
+	SELECT asked.key FROM json_each(?) AS asked
+	CROSS JOIN events AS e INDEXED BY events_uuid
+		ON e.project_id = asked.value ->> 0 AND e.uuid = unhex(asked.value ->> 1)`
 
 func (w *writerSQLite) known(ctx context.Context, ids []identity) ([]bool, error) {
 	tx := txOf(ctx, w.db)
 	if tx == nil {
 		return nil, errOutside
 	}
-	stmt, err := tx.PrepareContext(ctx, `SELECT 1 FROM events WHERE project_id = ? AND uuid = ?`)
+	asked := make([]byte, 0, len(ids)*40)
+	for i, id := range ids {
+		if i > 0 {
+			asked = append(asked, ',')
+		}
+		asked = append(asked, '[')
+		asked = strconv.AppendInt(asked, id.project, 10)
+		asked = append(hex.AppendEncode(append(asked, ',', '"'), id.uuid[:]), '"', ']')
+	}
+	known := make([]bool, len(ids))
+	rows, err := tx.QueryContext(ctx, sqliteKnown, "["+string(asked)+"]")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = stmt.Close() }()
-	known := make([]bool, len(ids))
-	var one int
-	for i := range ids {
-		err := stmt.QueryRowContext(ctx, ids[i].project, ids[i].uuid[:]).Scan(&one)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var place int
+		if err := rows.Scan(&place); err != nil {
 			return nil, err
 		}
-		known[i] = err == nil
+		known[place] = true
 	}
-	return known, nil
+	return known, rows.Err()
 }
 
+// Each event is looked up by itself: left alone, Postgres may plan a scan while
+// the table is small and keep that plan.
 const pgKnown = `
 	SELECT asked.place FROM unnest($1::BIGINT[], $2::UUID[]) WITH ORDINALITY AS asked (project_id, uuid, place)
-	WHERE EXISTS (SELECT FROM events e WHERE e.project_id = asked.project_id AND e.uuid = asked.uuid)`
+	CROSS JOIN LATERAL (SELECT FROM events e WHERE e.project_id = asked.project_id AND e.uuid = asked.uuid LIMIT 1) e`
 
 func (w *writerPostgres) known(ctx context.Context, ids []identity) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
