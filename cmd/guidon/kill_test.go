@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,23 +143,31 @@ func inStore(t *testing.T, s *server) map[string]int {
 	return out
 }
 
+// inSink reads what the file sink wrote, in the file it writes now and in those
+// it has put aside.
 func inSink(t *testing.T, s *server) map[string]int {
 	t.Helper()
-	f, err := os.Open(s.lines)
+	files, err := filepath.Glob(strings.TrimSuffix(s.lines, ".ndjson") + "*.ndjson")
 	if err != nil {
-		return nil
+		t.Fatal(err)
 	}
-	defer f.Close()
 	out := map[string]int{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var e struct {
-			UUID string `json:"uuid"`
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			continue // it was rotated in this moment: the caller looks again
 		}
-		if json.Unmarshal(lines.Bytes(), &e) == nil {
-			out[e.UUID]++
+		lines := bufio.NewScanner(f)
+		lines.Buffer(nil, 1<<24)
+		for lines.Scan() {
+			var e struct {
+				UUID string `json:"uuid"`
+			}
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				out[e.UUID]++
+			}
 		}
+		f.Close()
 	}
 	return out
 }
