@@ -19,6 +19,7 @@ import (
 	"go.uber.org/fx/fxevent"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
@@ -59,6 +60,8 @@ type Server struct {
 	First *auth.Credentials
 	// DB is the open database.
 	DB *db.DB
+	// Routes is everything it serves.
+	Routes []web.Route
 
 	app *fx.App
 	log *zap.Logger
@@ -89,6 +92,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		return nil, plain(err)
 	}
 	s.URL = "http://" + web.Address()
+	s.Routes = web.Gate().Registered()
 	if s.First != nil && opts.Out != nil {
 		greet(opts.Out, s.URL, s.First)
 	}
@@ -135,7 +139,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
 			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Log: log, Metrics: reg}
 		}),
-		fx.Supply(web.About{Version: opts.Version}),
+		fx.Supply(web.About{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, journal.Module, web.Module,
 		persons.Module, events.Module, flags.Module, host.Module, ingestion.Module,
 	)

@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"core/fault":     {},
 	"migrations":     {},
 	"api":            {},
+	"api/apitest":    {},
 	"sdk":            {"sdk/pb/..."},
 	"sdk/plugintest": {"sdk", "sdk/pb/..."},
 

@@ -13,10 +13,14 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/api/apitest"
 )
 
 // A story is one .txtar file of testdata: requests, the answers they must get,
@@ -136,7 +140,37 @@ func (s *story) request(t *testing.T, text string) func(*testing.T) (*http.Respo
 		if err != nil {
 			t.Fatal(err)
 		}
+		if method == http.MethodOptions {
+			return res, answer // a preflight is CORS, not an operation
+		}
+		if err := document(t).Check(method, path, res.StatusCode, res.Header, answer); err != nil {
+			t.Errorf("%s: not what api/openapi.yaml promises: %v", s.asked, err)
+		}
 		return res, answer
+	}
+}
+
+var document = func() func(t *testing.T) *apitest.Document {
+	read := sync.OnceValues(func() (*apitest.Document, error) { return apitest.New(api.OpenAPI) })
+	return func(t *testing.T) *apitest.Document {
+		t.Helper()
+		d, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+}()
+
+// What is served and what is documented are the same.
+func TestEveryRouteIsDocumented(t *testing.T) {
+	t.Parallel()
+	var served []string
+	for _, r := range serve(t).Routes {
+		served = append(served, r.Method+" "+r.Path)
+	}
+	for _, difference := range document(t).Differences(served) {
+		t.Error(difference)
 	}
 }
 
