@@ -53,6 +53,7 @@ type Decoder struct {
 	names  map[string]string
 
 	members        []member
+	extra          []extra
 	address, clock []byte
 }
 
@@ -148,6 +149,12 @@ func (d *Decoder) build(rec *Record, ev *item, event *sdk.Event) {
 	case p.count > d.limits.MaxProperties:
 		ev.drop(KindTooManyProperties).detail("count", p.count).detail("limit", d.limits.MaxProperties)
 		return
+	}
+	d.extra = d.extra[:0]
+	if rec.Verbatim {
+		if d.verbatim(ev, p); !ev.kept() {
+			return
+		}
 	}
 	event.ProjectID = rec.ProjectID
 	event.ReceivedAt = rec.ReceivedAt

@@ -18,6 +18,10 @@ const (
 	propGroupKey
 	propGroupSet
 	propClientMessage
+	propSessionID
+	propWindowID
+	propCookieless
+	propProductTour
 	propCount
 	propOther = propCount
 )
@@ -52,6 +56,14 @@ func knownProperty(name []byte) int {
 		return propGroupSet
 	case "$$client_ingestion_warning_message":
 		return propClientMessage
+	case "$session_id":
+		return propSessionID
+	case "$window_id":
+		return propWindowID
+	case "$cookieless_mode":
+		return propCookieless
+	case "$product_tour_id":
+		return propProductTour
 	}
 	return propOther
 }

@@ -18,6 +18,8 @@ type Envelope struct {
 	SentAt string
 	// Historical is the batch's historical_migration.
 	Historical bool
+	// Batch is true for an object with a batch.
+	Batch bool
 	// Items is the JSON of the events: an array, or a single object.
 	Items []byte
 	// Count is how many there are.
@@ -158,7 +160,7 @@ func (r *envelopeReader) shape(env *Envelope) error {
 	if r.batch[0] != '[' {
 		return errBatch
 	}
-	env.Items, env.Count = r.batch, r.count
+	env.Batch, env.Items, env.Count = true, r.batch, r.count
 	if r.top.value() != nil {
 		return nil
 	}

@@ -17,17 +17,25 @@ type Appender interface {
 
 // HTTP serves the paths on which events come in.
 type HTTP struct {
-	journal Appender
-	metrics *Metrics
-	log     *zap.Logger
-	gate    *web.Gate
+	journal  Appender
+	metrics  *Metrics
+	log      *zap.Logger
+	gate     *web.Gate
+	decoders *decoders
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the room's routes.
+// NewHTTP returns the paths, with the default limits of an event.
 func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
-	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion")}
+	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), decoders: newDecoders(DefaultLimits())}
+}
+
+// WithLimits judges events by other limits than the default ones: those the
+// worker applies.
+func (h *HTTP) WithLimits(l Limits) *HTTP {
+	h.decoders = newDecoders(l)
+	return h
 }
 
 // capturePaths are the names under which clients of all ages send events. They
@@ -46,4 +54,5 @@ func (h *HTTP) Routes(g *web.Gate) {
 		g.Public(fiber.MethodPost, path, handler)
 		g.Public(fiber.MethodGet, path, handler)
 	}
+	g.Public(fiber.MethodPost, v1Path, h.captureV1)
 }

@@ -25,10 +25,13 @@ var accepted = []byte(`{"status":1}`)
 // either repeats (503) or has to be corrected for (4xx).
 func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
 	arrived := time.Now()
-	err := h.accept(c, arrived, defaultName)
+	verdicts, err := h.accept(c, arrived, defaultName)
 	if err != nil {
 		h.metrics.refused.WithLabelValues(codeOf(err)).Inc()
 		return err
+	}
+	if verdicts != nil {
+		return web.JSON(c, verdictsJSON{1, verdicts})
 	}
 	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
 		return web.Empty(c, fiber.StatusNoContent)
@@ -45,21 +48,31 @@ func codeOf(err error) string {
 	return "error"
 }
 
-// accept finds out whose events these are and appends them to the journal.
-func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) error {
+// verdictsHeader asks for a verdict on each event in the answer. Clients of this
+// protocol never send it; people and importers do.
+const verdictsHeader = "Guidon-Verdicts"
+
+type verdictsJSON struct {
+	Status  int       `json:"status"`
+	Results []Verdict `json:"results"` // in the order of the request
+}
+
+// accept finds out whose events these are and appends them to the journal. It
+// returns verdicts when they were asked for, nil otherwise.
+func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (verdicts []Verdict, err error) {
 	limits := h.gate.Limits()
 	limits.Unchecked = true // ReadEnvelope checks, and Decode mends
 	p, err := web.Body(c, limits)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	env, err := ReadEnvelope(p.JSON)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	project, err := h.project(c, p, &env)
 	if err != nil || env.Count == 0 {
-		return err
+		return nil, err
 	}
 	rec := Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
@@ -71,7 +84,10 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) error
 	if rec.SentAt == "" {
 		rec.SentAt = sentBeside(p)
 	}
-	return h.append(c, &rec, env.Count)
+	if len(c.Request().Header.Peek(verdictsHeader)) > 0 {
+		verdicts = h.decoders.judge(&rec)
+	}
+	return verdicts, h.append(c, &rec, env.Count)
 }
 
 // sentBeside returns the client's clock as the query or the form has it, in

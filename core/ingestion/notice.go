@@ -18,6 +18,7 @@ const (
 	KindClientWarning       = "client_ingestion_warning"
 	KindPerformanceEvent    = "dropped_performance_event"
 	KindUnreadableRecord    = "unreadable_record"
+	KindInvalidEventTime    = "invalid_event_timestamp"
 	KindNameTooLong         = "event_name_too_long"
 	KindDistinctIDTooLong   = "distinct_id_too_long"
 	KindInvalidUUID         = "replaced_invalid_event_uuid"

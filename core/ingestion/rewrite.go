@@ -43,6 +43,7 @@ func (d *Decoder) rewrite(ev *item, p *properties, out uint32) json.RawMessage {
 		d.arena = append(d.arena, d.clock...)
 	}
 	out |= d.addSets(ev, p, out)
+	out |= d.addExtras()
 	switch {
 	case p.count == 0:
 	case p.dirty || p.twice || p.holds(out):
