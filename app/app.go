@@ -160,6 +160,7 @@ type routes struct {
 
 // serve comes last: when the server listens, everybody behind it is there.
 func serve(lc fx.Lifecycle, s *web.Server, about web.About, r routes) {
+	s.Mend(db.Away)
 	s.Mount(r.Rooms...)
 	s.About(about)
 	lc.Append(fx.StartStopHook(s.Start, s.Stop))

@@ -21,7 +21,7 @@ type store struct{ db *db.DB }
 // so that other processes learn of the change with it, and on PostgreSQL too
 // one change of the accounts waits for the other. then runs after the commit.
 func (s *store) write(ctx context.Context, fn func(ctx context.Context) error, then func()) error {
-	return away(s.db.Tx(ctx, func(ctx context.Context) error {
+	return db.Away(s.db.Tx(ctx, func(ctx context.Context) error {
 		_, err := s.db.Write(ctx).NewRaw("UPDATE accounts_version SET version = version + 1 WHERE id = 1").Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("move the version of the accounts: %w", err)
@@ -90,7 +90,7 @@ func found(err error, doing string) error {
 	case errors.Is(err, sql.ErrNoRows):
 		return fault.New(fault.NotFound, "not_found", "Not found.").Because(errors.New(doing))
 	}
-	return away(fmt.Errorf("%s: %w", doing, err))
+	return db.Away(fmt.Errorf("%s: %w", doing, err))
 }
 
 // touched turns "changed no row" into NotFound.

@@ -162,6 +162,9 @@ func (a answer) write(c *fiber.Ctx, public bool) {
 
 // fail answers with err and remembers why for the log.
 func (r *route) fail(c *fiber.Ctx, v *visit, err error) {
+	if mend := r.gate.mend; mend != nil && fault.From(err) == nil {
+		err = mend(err)
+	}
 	a := answerTo(err, r.public)
 	v.cause, v.code = err, a.code
 	a.write(c, r.public)

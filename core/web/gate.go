@@ -21,7 +21,8 @@ type Gate struct {
 	public  *throttle
 	manage  *throttle
 	meter   *meter
-	base    context.Context // ends when a stop has run out of patience
+	mend    func(error) error // nil: errors stay as they are
+	base    context.Context   // ends when a stop has run out of patience
 
 	routes     []*route
 	checks     []check

@@ -87,6 +87,11 @@ func (s *Server) settings() fiber.Config {
 // Gate is where to register, before Start.
 func (s *Server) Gate() *Gate { return s.gate }
 
+// Mend sets f, which may give a kind to an error that has none before the caller
+// is answered: the house knows failures of its stores that the gate does not.
+// It must be called before Start; f must be safe for parallel use.
+func (s *Server) Mend(f func(error) error) { s.gate.mend = f }
+
 // Mount lets rooms register what they serve, before Start.
 func (s *Server) Mount(rooms ...Routes) {
 	for _, r := range rooms {

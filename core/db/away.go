@@ -1,4 +1,4 @@
-package auth
+package db
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// away turns an error that says that the store cannot be reached, cannot write
+// Away turns an error that says that the store cannot be reached, cannot write
 // or cannot answer in time into Unavailable: the caller has done nothing wrong
-// and may come back. Any other error comes back as it is.
-func away(err error) error {
+// and may come back. Any other error, and one that has a kind, comes back as it is.
+func Away(err error) error {
 	if err == nil || fault.From(err) != nil || !isAway(err) {
 		return err
 	}
@@ -39,7 +39,7 @@ func isAway(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
-	return db.Retryable(err) || pgconn.SafeToRetry(err) || refusedByServer(err) || refusedByDisk(err)
+	return Retryable(err) || pgconn.SafeToRetry(err) || refusedByServer(err) || refusedByDisk(err)
 }
 
 // refusedByServer reports whether PostgreSQL itself said that it cannot: lost
@@ -60,15 +60,8 @@ func refusedByServer(err error) bool {
 // refusedByDisk reports whether SQLite said that its file cannot be used now:
 // read only, an I/O error, a full disk, a file that cannot be opened.
 func refusedByDisk(err error) bool {
-	e, ok := errors.AsType[interface {
-		error
-		Code() int
-	}](err)
-	if !ok {
-		return false
-	}
-	switch e.Code() & 0xff { // the rest is detail
-	case 8, 10, 13, 14:
+	switch sqliteCode(err) & 0xff { // the rest is detail
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:
 		return true
 	}
 	return false
