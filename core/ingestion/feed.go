@@ -41,7 +41,11 @@ type brokenRecord struct {
 	err    error
 }
 
+// empty reports whether the run goes nowhere.
 func (r *run) empty() bool { return r.begin == r.end }
+
+// idle reports whether there is nothing in the run to do.
+func (r *run) idle() bool { return len(r.events) == 0 && len(r.notices) == 0 && len(r.broken) == 0 }
 
 func (r *run) reset(at journal.Position) {
 	*r = run{events: r.events[:0], ends: r.ends[:0], notices: r.notices[:0], begin: at, end: at}
@@ -55,6 +59,7 @@ const eventOverhead = 256
 type feed struct {
 	log     Log
 	decoder *Decoder
+	wants   func(*Record) bool // records that are not wanted are passed over; nil wants all
 	pos     journal.Position
 	records []journal.Record // read and not decoded yet
 	current Decoded          // of the record behind pos
@@ -119,8 +124,11 @@ func (f *feed) load(ctx context.Context, r *run) (ok bool, err error) {
 // open decodes a record and gets ready to hand out its events.
 func (f *feed) open(r *run, record journal.Record) {
 	rec, err := ParseRecord(record.Data)
-	if err != nil {
+	wanted := f.wants == nil || f.wants(&rec)
+	if err != nil && wanted {
 		r.broken = append(r.broken, brokenRecord{record, err})
+	}
+	if err != nil || !wanted {
 		f.finish(r, record.Seq)
 		return
 	}

@@ -5,23 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
-	"github.com/guidonhq/guidon/sdk"
 )
 
-// workerReader is the worker's name at the journal and in the database.
-const workerReader = "worker"
+// The readers of the worker, at the journal and in the database: what is sent
+// as it happens, and what is imported.
+const (
+	liveReader       = "worker"
+	historicalReader = "worker/historical"
+)
 
 // Worker processes events: it walks the journal, decodes, and hands batches to
 // the stages, each batch in one database transaction with the worker's cursor.
 // The cursor in the database is the truth, so a crash neither skips an event
 // nor processes one twice.
+//
+// It walks in two lanes with a cursor each. Imports (historical_migration) wait
+// while events that are sent as they happen are to be processed, so that a
+// large import delays nobody. Within a lane the order is kept.
 //
 // While the database is away the worker waits for it, and nothing is lost:
 // capture goes on, the journal holds. An event that fails a stage every time is
@@ -35,20 +41,16 @@ type Worker struct {
 	metrics *Metrics
 	logger  *zap.Logger
 
-	journalID string
-	feed      *feed
-	commit    *committer
-	keys      hourlyKeys
-	work      []sdk.Event // the copies the stages may change
-	poisoned  int         // events set aside in a row
+	journalID  string
+	turn       sync.Mutex // one batch of either lane at a time
+	live, past *lane
 
-	stop   context.CancelFunc // no new batch
-	kill   context.CancelFunc // not even the one at hand
-	done   sync.WaitGroup
-	status atomic.Pointer[WorkerStatus]
+	stop context.CancelFunc // no new batch
+	kill context.CancelFunc // not even the one at hand
+	done sync.WaitGroup
 }
 
-// WorkerStatus is how the worker is doing.
+// WorkerStatus is how a lane of the worker is doing.
 type WorkerStatus struct {
 	// Position is how far it has come in the journal.
 	Position journal.Position
@@ -66,19 +68,22 @@ func NewWorker(cfg Config, log Log, d *db.DB, stages []Stage, known Known, m *Me
 		return nil, err
 	}
 	w := &Worker{
-		cfg: cfg, log: log, store: &store{d}, stages: stages, known: known, metrics: m,
-		logger: logger.Named("ingestion").With(zap.String("reader", workerReader)),
+		cfg: cfg, log: log, store: &store{d}, stages: stages, known: known, metrics: m, logger: logger.Named("ingestion"),
 	}
-	w.status.Store(&WorkerStatus{})
+	w.live = newLane(w, liveReader, false)
+	w.past = newLane(w, historicalReader, true)
 	return w, nil
 }
 
 // Start registers the worker at the journal and begins to process. A database
 // that is away delays the processing, not the start.
 func (w *Worker) Start(ctx context.Context) error {
-	registered, err := w.log.Register(ctx, workerReader, journal.Begin)
-	if err != nil {
-		return fmt.Errorf("register the worker at the journal: %w", err)
+	for _, l := range []*lane{w.live, w.past} {
+		at, err := w.log.Register(ctx, l.reader, journal.Begin)
+		if err != nil {
+			return fmt.Errorf("register the worker at the journal: %w", err)
+		}
+		l.registered = at
 	}
 	stats, err := w.log.Stats(ctx)
 	if err != nil {
@@ -88,7 +93,8 @@ func (w *Worker) Start(ctx context.Context) error {
 	running, stop := context.WithCancel(context.Background())
 	living, kill := context.WithCancel(context.Background())
 	w.stop, w.kill = stop, kill
-	w.done.Go(func() { w.run(running, living, registered) })
+	w.done.Go(func() { w.live.run(running, living) })
+	w.done.Go(func() { w.past.run(running, living) })
 	w.done.Go(func() { w.sweep(running) })
 	return nil
 }
@@ -115,133 +121,12 @@ func (w *Worker) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Status tells how the worker is doing.
-func (w *Worker) Status() WorkerStatus { return *w.status.Load() }
+// Status tells how the processing of events that are sent as they happen is
+// doing.
+func (w *Worker) Status() WorkerStatus { return *w.live.status.Load() }
 
-func (w *Worker) progress(p journal.Position) { w.status.Store(&WorkerStatus{Position: p}) }
-
-func (w *Worker) waiting(err error) {
-	s := *w.status.Load()
-	if s.Waiting == nil {
-		s.Since = time.Now()
-	}
-	s.Waiting = err
-	w.status.Store(&s)
-}
-
-// run is the worker's life: running ends when it should stop, living when it
-// must.
-func (w *Worker) run(running, living context.Context, registered journal.Position) {
-	at, ok := w.begin(running, registered)
-	if !ok {
-		return
-	}
-	w.feed = newFeed(w.log, w.cfg.Limits, at)
-	w.commit = newCommitter(w.log, workerReader, registered, w.logger)
-	w.progress(at)
-	var committing sync.WaitGroup
-	committing.Go(func() { w.commit.run(running) })
-	w.commit.to(at)
-	w.batches(running, living)
-	committing.Wait()
-	if err := w.commit.flush(living); err != nil {
-		w.logger.Warn("the journal was not told how far the worker came; the database knows", zap.Error(err))
-	}
-}
-
-// begin finds out where to go on, waiting for the database if need be.
-func (w *Worker) begin(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
-	pause := backoff{least: w.cfg.Worker.RetryMin, most: w.cfg.Worker.RetryMax}
-	for {
-		c, found, err := w.store.cursor(ctx, workerReader)
-		switch {
-		case err != nil:
-			w.waiting(err)
-			w.logger.Warn("waiting for the database", zap.Error(err))
-			if !sleep(ctx, pause.pause()) {
-				return at, false
-			}
-		case !found:
-			return journal.Position{Count: registered.Count}, true
-		case c.journal != w.journalID:
-			w.logger.Warn("the journal is not the one the database was last fed from: reading it from its beginning",
-				zap.String("was", c.journal), zap.String("is", w.journalID))
-			return registered, true
-		case c.position.Before(registered):
-			w.logger.Warn("the database is older than the journal's cursor: events that the journal still keeps are processed again",
-				zap.Uint64("database", c.position.Seq), zap.Uint64("journal", registered.Seq))
-			return journal.Position{Seq: c.position.Seq, Index: c.position.Index, Count: registered.Count}, true
-		default:
-			return c.position, true
-		}
-	}
-}
-
-// batches processes until it is told to stop. While one batch is in the
-// database, the next is read and decoded.
-func (w *Worker) batches(running, living context.Context) {
-	ready := make(chan *run)
-	spare := make(chan *run, 2)
-	spare <- new(run)
-	spare <- new(run)
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		defer close(ready)
-		w.read(running, ready, spare)
-	})
-	for r := range ready {
-		if err := w.process(living, running, r, w.attempts()); err != nil {
-			break
-		}
-		spare <- r
-	}
-	w.stop()
-	reading.Wait()
-}
-
-// read fills runs until ctx ends.
-func (w *Worker) read(ctx context.Context, ready chan<- *run, spare <-chan *run) {
-	pause := backoff{least: w.cfg.Worker.RetryMin, most: w.cfg.Worker.RetryMax}
-	for {
-		var r *run
-		select {
-		case r = <-spare:
-		case <-ctx.Done():
-			return
-		}
-		if !w.fill(ctx, r, &pause) {
-			return
-		}
-		select {
-		case ready <- r:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// fill waits until there is something to do and puts it into r.
-func (w *Worker) fill(ctx context.Context, r *run, pause *backoff) bool {
-	r.reset(w.feed.pos)
-	for r.empty() {
-		_, err := w.feed.fill(ctx, r, w.cfg.Worker.MaxEvents, w.cfg.Worker.MaxBytes)
-		if err == nil && r.empty() {
-			err = w.feed.wait(ctx)
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		if err != nil {
-			w.logger.Warn("cannot read the journal", zap.Error(err))
-			if !sleep(ctx, pause.pause()) {
-				return false
-			}
-			continue
-		}
-		pause.reset()
-	}
-	return true
-}
+// Historical tells how the processing of imports is doing.
+func (w *Worker) Historical() WorkerStatus { return *w.past.status.Load() }
 
 // sweep removes warnings and dead letters that are too old, now and then.
 func (w *Worker) sweep(ctx context.Context) {

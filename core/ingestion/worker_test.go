@@ -92,6 +92,12 @@ func (s *stage) seen() string {
 	return strings.Join(s.names, " ")
 }
 
+func (s *stage) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.names)
+}
+
 func (s *stage) failing(f func(batch []*sdk.Event) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,6 +334,55 @@ func TestWorkerKeepsRecordsItCannotRead(t *testing.T) {
 	var payload string
 	if err := d.Read(t.Context()).NewRaw("SELECT payload FROM dead_letters").Scan(t.Context(), &payload); err != nil || !strings.Contains(payload, "CXNvbWV0aGluZyBlbHNl") {
 		t.Errorf("payload %s, %v", payload, err)
+	}
+}
+
+func TestWorkerLetsImportsWait(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	past := func(names ...string) {
+		items := `[{"event":"` + strings.Join(names, `","distinct_id":"u"},{"event":"`) + `","distinct_id":"u"}]`
+		rec := record(items)
+		rec.Historical, rec.RequestID = true, [16]byte{byte(counter.Add(1)), 0xff}
+		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var imports []string
+	for i := range 2500 {
+		imports = append(imports, fmt.Sprint("past ", i))
+	}
+	past(imports...)
+	past("last of the past")
+	accept(t, j, "live 1", "live 2")
+	s := &stage{db: d}
+	hold := make(chan struct{})
+	s.failing(func(batch []*sdk.Event) error {
+		if batch[0].Name == "past 0" {
+			<-hold // what follows was accepted while the import is in the database
+		}
+		return nil
+	})
+	w := startWorker(t, workerConfig(), j, d, nil, s)
+	accept(t, j, "live 3")
+	close(hold)
+	eventually(t, "everything", func() bool {
+		return strings.Contains(s.seen(), "last of the past") && strings.Contains(s.seen(), "live 3")
+	})
+	order := s.list()
+	if at := slices.Index(order, "live 3"); at > 1100 {
+		t.Errorf("live events waited for %d others", at)
+	}
+	order = slices.DeleteFunc(order, func(name string) bool { return !strings.HasPrefix(name, "past ") })
+	if !slices.Equal(order, imports) {
+		t.Errorf("imports are out of order")
+	}
+	eventually(t, "both cursors reach the end", func() bool {
+		return committed(t, j, "worker").Seq == 4 && committed(t, j, "worker/historical").Seq == 4
+	})
+	if w.Historical().Position.Count != 2501 || w.Status().Position.Count != 3 {
+		t.Errorf("historical %+v, live %+v", w.Historical(), w.Status())
 	}
 }
 

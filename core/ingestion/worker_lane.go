@@ -1,0 +1,208 @@
+package ingestion
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// lane is one walk of the worker through the journal.
+type lane struct {
+	*Worker
+	reader     string
+	historical bool
+	logger     *zap.Logger
+	registered journal.Position
+
+	feed     *feed
+	commit   *committer
+	keys     hourlyKeys
+	work     []sdk.Event // the copies the stages may change
+	poisoned int         // events set aside in a row
+	busy     atomic.Bool // there is something to process
+	status   atomic.Pointer[WorkerStatus]
+}
+
+func newLane(w *Worker, reader string, historical bool) *lane {
+	l := &lane{Worker: w, reader: reader, historical: historical, logger: w.logger.With(zap.String("reader", reader))}
+	l.status.Store(&WorkerStatus{})
+	return l
+}
+
+func (l *lane) progress(p journal.Position) { l.status.Store(&WorkerStatus{Position: p}) }
+
+func (l *lane) waiting(err error) {
+	s := *l.status.Load()
+	if s.Waiting == nil {
+		s.Since = time.Now()
+	}
+	s.Waiting = err
+	l.status.Store(&s)
+}
+
+// run is the lane's life: running ends when it should stop, living when it
+// must.
+func (l *lane) run(running, living context.Context) {
+	at, ok := l.begin(running, l.registered)
+	if !ok {
+		return
+	}
+	l.feed = newFeed(l.log, l.cfg.Limits, at)
+	l.feed.wants = func(rec *Record) bool { return rec.Historical == l.historical }
+	l.commit = newCommitter(l.log, l.reader, l.registered, l.logger)
+	l.progress(at)
+	var committing sync.WaitGroup
+	committing.Go(func() { l.commit.run(running) })
+	l.commit.to(at)
+	l.batches(running, living)
+	committing.Wait()
+	if err := l.commit.flush(living); err != nil {
+		l.logger.Warn("the journal was not told how far the worker came; the database knows", zap.Error(err))
+	}
+}
+
+// begin finds out where to go on, waiting for the database if need be.
+func (l *lane) begin(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
+	pause := backoff{least: l.cfg.Worker.RetryMin, most: l.cfg.Worker.RetryMax}
+	for {
+		c, found, err := l.store.cursor(ctx, l.reader)
+		switch {
+		case err != nil:
+			l.waiting(err)
+			l.logger.Warn("waiting for the database", zap.Error(err))
+			if !sleep(ctx, pause.pause()) {
+				return at, false
+			}
+		case !found:
+			return journal.Position{Count: registered.Count}, true
+		case c.journal != l.journalID:
+			l.logger.Warn("the journal is not the one the database was last fed from: reading it from its beginning",
+				zap.String("was", c.journal), zap.String("is", l.journalID))
+			return registered, true
+		case c.position.Before(registered):
+			l.logger.Warn("the database is older than the journal's cursor: events that the journal still keeps are processed again",
+				zap.Uint64("database", c.position.Seq), zap.Uint64("journal", registered.Seq))
+			return journal.Position{Seq: c.position.Seq, Index: c.position.Index, Count: registered.Count}, true
+		default:
+			return c.position, true
+		}
+	}
+}
+
+// batches processes until it is told to stop. While one batch is in the
+// database, the next is read and decoded.
+func (l *lane) batches(running, living context.Context) {
+	ready := make(chan *run)
+	spare := make(chan *run, 2)
+	spare <- new(run)
+	spare <- new(run)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(ready)
+		l.read(running, ready, spare)
+	})
+	for r := range ready {
+		if l.historical && !r.idle() {
+			l.giveWay(running)
+		}
+		if err := l.process(living, running, r, l.attempts()); err != nil {
+			break
+		}
+		spare <- r
+	}
+	l.stop()
+	reading.Wait()
+}
+
+// read fills runs until ctx ends.
+func (l *lane) read(ctx context.Context, ready chan<- *run, spare <-chan *run) {
+	pause := backoff{least: l.cfg.Worker.RetryMin, most: l.cfg.Worker.RetryMax}
+	for {
+		var r *run
+		select {
+		case r = <-spare:
+		case <-ctx.Done():
+			return
+		}
+		if !l.fill(ctx, r, &pause) {
+			return
+		}
+		select {
+		case ready <- r:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// skipPause is how long the cursor rests while a lane meets only what belongs
+// into the other one.
+const skipPause = time.Second
+
+// historicalEvents bounds a batch of imported events: while it is in the
+// database, others wait.
+const historicalEvents = 1000
+
+// fill waits until there is something to do and puts it into r.
+func (l *lane) fill(ctx context.Context, r *run, pause *backoff) bool {
+	r.reset(l.feed.pos)
+	most := l.cfg.Worker.MaxEvents
+	if l.historical {
+		most = min(most, historicalEvents)
+	}
+	var until time.Time // when to move on with nothing to do; zero for never
+	for {
+		_, err := l.feed.fill(ctx, r, most, l.cfg.Worker.MaxBytes)
+		if !r.idle() || (!until.IsZero() && !time.Now().Before(until)) {
+			l.busy.Store(!r.idle())
+			return ctx.Err() == nil
+		}
+		if !r.empty() && until.IsZero() {
+			until = time.Now().Add(skipPause)
+		}
+		if err == nil {
+			l.busy.Store(false)
+			err = l.await(ctx, until)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil:
+			pause.reset()
+		default:
+			l.logger.Warn("cannot read the journal", zap.Error(err))
+			sleep(ctx, pause.pause())
+		}
+	}
+}
+
+// await waits for more, at most until then; the zero time waits for ever.
+func (l *lane) await(ctx context.Context, until time.Time) error {
+	if until.IsZero() {
+		return l.feed.wait(ctx)
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	if err := l.feed.wait(ctx); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// patience is how long an import waits for a pause in what is sent live.
+const patience = 5 * time.Second
+
+// giveWay waits until the live lane has nothing to do, but not for ever.
+func (l *lane) giveWay(ctx context.Context) {
+	for deadline := time.Now().Add(patience); l.live.busy.Load() && time.Now().Before(deadline); {
+		if !sleep(ctx, 5*time.Millisecond) {
+			return
+		}
+	}
+}
