@@ -35,13 +35,12 @@ func (p population) Groups(ctx context.Context, projectID int64, index int, fn f
 }
 
 func (p population) Count(ctx context.Context, projectID int64, index *int) (int64, error) {
-	count, err := 0, error(nil)
-	if index == nil {
-		count, err = p.persons.Count(ctx, projectID)
-	} else {
-		count, err = p.persons.CountGroups(ctx, projectID, *index)
+	if index != nil {
+		n, err := p.persons.CountGroups(ctx, projectID, *index)
+		return int64(n), err
 	}
-	return int64(count), err
+	n, err := p.persons.Count(ctx, projectID)
+	return int64(n), err
 }
 
 // usage lets flags count stored events.
