@@ -21,6 +21,8 @@ import (
 
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/api/apitest"
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // A story is one .txtar file of testdata: requests, the answers they must get,
@@ -50,17 +52,19 @@ func TestStories(t *testing.T) {
 		t.Fatalf("no stories: %v", err)
 	}
 	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &story{server: serve(t), vars: map[string]string{}}
-			s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
-			for _, part := range archive.Files {
-				s.tell(t, part)
-			}
+			dbtest.RunURL(t, func(t *testing.T, url string) {
+				s := &story{server: serve(t, func(c *app.Config) { c.Database.URL = url }), vars: map[string]string{}}
+				s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
+				for _, part := range archive.Files {
+					s.tell(t, part)
+				}
+			})
 		})
 	}
 }
