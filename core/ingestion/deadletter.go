@@ -32,7 +32,8 @@ type DeadLetter struct {
 	Class      string          `json:"class"`
 	Code       string          `json:"code"`
 	Message    string          `json:"message"`
-	Payload    json.RawMessage `json:"payload"` // the event in its canonical form
+	Seq        uint64          `json:"seq,omitempty"` // of a sink: the number the event had on its way there
+	Payload    json.RawMessage `json:"payload"`       // the event in its canonical form
 }
 
 // maxMessage is how many bytes of an error are kept.

@@ -165,7 +165,7 @@ func (d *Deliver) launch(running, living context.Context, s Sink, after <-chan s
 	ctx, stop := context.WithCancel(running)
 	del := &delivery{
 		cfg: d.cfg, log: d.log, store: d.store, sink: s, metrics: d.metrics, living: living, running: ctx, stop: stop,
-		reader: sourceSink + s.Name(), logger: d.logger.With(zap.String("sink", s.Name())), ended: make(chan struct{}), after: after,
+		reader: sourceSink + s.Name(), logger: d.logger.With(zap.String("sink", s.Name())), ended: make(chan struct{}), after: after, replays: make(chan *replay),
 	}
 	del.tally.state = "starting"
 	del.tally.since = time.Now()

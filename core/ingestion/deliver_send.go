@@ -168,7 +168,7 @@ func classified(e *sdk.Error) *sdk.Error {
 // find those to blame, a single one is set aside.
 func (d *delivery) refused(p *parcel, from, to, internal int, cause *sdk.Error) error {
 	if to-from == 1 {
-		return d.bury(&p.events[from], cause)
+		return d.bury(&p.events[from], p.firstSeq+uint64(from), cause)
 	}
 	half := from + (to-from)/2
 	for _, part := range [2][2]int{{from, half}, {half, to}} {
@@ -196,7 +196,7 @@ func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, inte
 			e = sdk.Errorf(sdk.ClassTransient, "unspecified", "failed without a reason")
 		}
 		if hopeless(e) {
-			if err := d.bury(&p.events[from+f.Index], e); err != nil {
+			if err := d.bury(&p.events[from+f.Index], p.firstSeq+uint64(from+f.Index), e); err != nil {
 				return err
 			}
 			continue
@@ -239,8 +239,9 @@ func (d *delivery) delivered(n int) {
 
 // bury keeps an event as a dead letter, waiting for the database if need be. It
 // fails only when the delivery is told to stop.
-func (d *delivery) bury(ev *sdk.Event, cause *sdk.Error) error {
+func (d *delivery) bury(ev *sdk.Event, seq uint64, cause *sdk.Error) error {
 	l := letter(d.reader, ev, cause, time.Now())
+	l.Seq = seq
 	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
 	for {
 		ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)

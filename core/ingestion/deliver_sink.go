@@ -35,6 +35,7 @@ type delivery struct {
 	heavy   int       // their bytes
 	since   time.Time // when the oldest of them was staged
 	landed  chan landing
+	replays chan *replay
 	rewound bool // what was staged is gone: it has to be sent again
 }
 
@@ -125,6 +126,10 @@ func (d *delivery) step(parcels <-chan *parcel) {
 		d.flush(reason)
 		return
 	}
+	replays := d.replays
+	if d.flying > 0 {
+		replays = nil
+	}
 	next := parcels
 	if reason != sdk.FlushUnspecified || d.flying >= d.window() {
 		next = nil
@@ -142,6 +147,8 @@ func (d *delivery) step(parcels <-chan *parcel) {
 		}
 	case l := <-d.landed:
 		d.land(l)
+	case q := <-replays:
+		d.again(q)
 	case <-timer:
 	case <-d.running.Done():
 	}

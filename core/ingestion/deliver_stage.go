@@ -131,7 +131,7 @@ func (d *delivery) buryStaged(failures []sdk.FlushFailure, through uint64) error
 			d.logger.Error("a sink refused a record it was not sent", zap.Uint64("seq", f.Seq), zap.Uint64("committed_through", through))
 			continue
 		}
-		if err := d.bury(ev, f.Err); err != nil {
+		if err := d.bury(ev, f.Seq, f.Err); err != nil {
 			return err
 		}
 	}

@@ -7,25 +7,31 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/db"
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // ManageHTTP lets a project see what became of the events that were not simply
 // ingested: warnings and dead letters.
-type ManageHTTP struct{ store *store }
+type ManageHTTP struct {
+	store    *store
+	replayer *Replayer
+}
 
 var _ web.Routes = (*ManageHTTP)(nil)
 
 // NewManageHTTP returns the management routes of the room.
-func NewManageHTTP(d *db.DB) *ManageHTTP { return &ManageHTTP{&store{d}} }
+func NewManageHTTP(d *db.DB, r *Replayer) *ManageHTTP { return &ManageHTTP{&store{d}, r} }
 
 // Routes registers the paths.
 func (h *ManageHTTP) Routes(g *web.Gate) {
-	const scope = "event:read"
-	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_warnings", scope, h.warnings)
-	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters", scope, h.letters)
-	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters/:id", scope, h.letter)
+	const read, write = "event:read", "event:write"
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_warnings", read, h.warnings)
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters", read, h.letters)
+	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/replay", write, h.replayMany)
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters/:id", read, h.letter)
+	g.Manage(fiber.MethodPatch, "/api/projects/:project_id/dead_letters/:id", write, h.edit)
+	g.Manage(fiber.MethodDelete, "/api/projects/:project_id/dead_letters/:id", write, h.discard)
+	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/:id/replay", write, h.replayOne)
 }
 
 // warningJSON is a warning as people see it.
@@ -60,46 +66,4 @@ func (h *ManageHTTP) warnings(c *web.Call) error {
 		}
 	}
 	return c.List(page, count, out)
-}
-
-func (h *ManageHTTP) letters(c *web.Call) error {
-	f, err := letterFilter(c)
-	if err != nil {
-		return err
-	}
-	page := c.Page()
-	letters, count, err := h.store.letters(c.UserContext(), c.Project.ID, f, page.Limit, page.Offset)
-	if err != nil {
-		return err
-	}
-	return c.List(page, count, letters)
-}
-
-// letterFilter reads the filter of a list of dead letters from the query.
-func letterFilter(c *web.Call) (f LetterFilter, err error) {
-	f = LetterFilter{Source: c.Query("source"), Event: c.Query("event"), DistinctID: c.Query("distinct_id"), Code: c.Query("code")}
-	for name, t := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
-		text := c.Query(name)
-		if text == "" {
-			continue
-		}
-		at, ok := parseTime(text)
-		if !ok {
-			return f, fault.Field(name, "invalid_input", "Give a time, such as 2024-05-01T10:00:00Z.")
-		}
-		*t = at
-	}
-	return f, nil
-}
-
-func (h *ManageHTTP) letter(c *web.Call) error {
-	id, err := c.ParamsInt("id")
-	if err != nil {
-		return errNoLetter
-	}
-	l, err := h.store.letter(c.UserContext(), c.Project.ID, int64(id))
-	if err != nil {
-		return err
-	}
-	return web.JSON(c.Ctx, l)
 }

@@ -9,7 +9,7 @@ import (
 // runs. Whose stages and sinks these are is bound by app.
 var Module = fx.Module("ingestion",
 	fx.Provide(
-		NewMetrics, NewManageHTTP,
+		NewMetrics, NewReplayer, NewManageHTTP,
 		func(cfg Config, j Appender, m *Metrics, log *zap.Logger) *HTTP {
 			return NewHTTP(j, m, log).WithLimits(cfg.Limits)
 		},

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -25,18 +27,19 @@ type letterRow struct {
 	Class      string
 	Code       string
 	Message    string
+	Seq        int64
 	Payload    string
 }
 
 const letterColumns = `id, project_id, source, event_uuid, event, distinct_id, received_at, created_at, failed_at,
-	attempts, class, code, message, payload`
+	attempts, class, code, message, seq, payload`
 
 func (r *letterRow) letter() DeadLetter {
 	return DeadLetter{
 		ID: r.ID, ProjectID: r.ProjectID, Source: r.Source, EventUUID: r.EventUUID, Event: r.Event, DistinctID: r.DistinctID,
 		ReceivedAt: time.UnixMicro(r.ReceivedAt).UTC(), CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
 		FailedAt: time.UnixMicro(r.FailedAt).UTC(), Attempts: r.Attempts,
-		Class: r.Class, Code: r.Code, Message: r.Message, Payload: json.RawMessage(r.Payload),
+		Class: r.Class, Code: r.Code, Message: r.Message, Seq: uint64(r.Seq), Payload: json.RawMessage(r.Payload),
 	}
 }
 
@@ -45,13 +48,13 @@ func (r *letterRow) letter() DeadLetter {
 func (s *store) addLetter(ctx context.Context, l *DeadLetter) error {
 	_, err := s.db.Write(ctx).NewRaw(`
 		INSERT INTO dead_letters (project_id, source, event_uuid, event, distinct_id, received_at, created_at, failed_at,
-			attempts, class, code, message, payload)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			attempts, class, code, message, seq, payload)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, project_id, event_uuid) DO UPDATE SET attempts = dead_letters.attempts + excluded.attempts,
 			failed_at = excluded.failed_at, class = excluded.class, code = excluded.code, message = excluded.message,
-			payload = excluded.payload`,
+			seq = excluded.seq, payload = excluded.payload`,
 		l.ProjectID, l.Source, l.EventUUID, l.Event, l.DistinctID, l.ReceivedAt.UnixMicro(), l.CreatedAt.UnixMicro(),
-		l.FailedAt.UnixMicro(), l.Attempts, l.Class, l.Code, l.Message, string(l.Payload)).Exec(ctx)
+		l.FailedAt.UnixMicro(), l.Attempts, l.Class, l.Code, l.Message, int64(l.Seq), string(l.Payload)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("keep dead letter %s: %w", l.EventUUID, err)
 	}
@@ -60,8 +63,10 @@ func (s *store) addLetter(ctx context.Context, l *DeadLetter) error {
 
 // LetterFilter says which dead letters of a project. Zero fields do not filter.
 type LetterFilter struct {
+	IDs        []int64
 	Source     string
 	Event      string
+	EventUUID  string
 	DistinctID string
 	Code       string
 	After      time.Time // failed at or later
@@ -75,6 +80,8 @@ func (f LetterFilter) where(projectID int64) (string, []any) {
 			where, args = where+" AND "+condition, append(args, arg)
 		}
 	}
+	add(len(f.IDs) > 0, "id IN (?)", bun.List(f.IDs))
+	add(f.EventUUID != "", "event_uuid = ?", f.EventUUID)
 	add(f.Source != "", "source = ?", f.Source)
 	add(f.Event != "", "event = ?", f.Event)
 	add(f.DistinctID != "", "distinct_id = ?", f.DistinctID)
@@ -117,6 +124,45 @@ func (s *store) letter(ctx context.Context, projectID, id int64) (DeadLetter, er
 		return DeadLetter{}, fmt.Errorf("read dead letter %d: %w", id, err)
 	}
 	return row.letter(), nil
+}
+
+// oldestLetters lists dead letters in the order they were set aside, those after
+// the given id.
+func (s *store) oldestLetters(ctx context.Context, projectID int64, f LetterFilter, after int64, limit int) ([]DeadLetter, error) {
+	where, args := f.where(projectID)
+	var rows []letterRow
+	err := s.db.Read(ctx).NewRaw("SELECT "+letterColumns+" FROM dead_letters WHERE "+where+" AND id > ? ORDER BY id LIMIT ?",
+		append(args, after, limit)...).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	out := make([]DeadLetter, len(rows))
+	for i := range rows {
+		out[i] = rows[i].letter()
+	}
+	return out, nil
+}
+
+// editLetter changes what would be replayed.
+func (s *store) editLetter(ctx context.Context, l *DeadLetter) error {
+	_, err := s.db.Write(ctx).NewRaw("UPDATE dead_letters SET event = ?, distinct_id = ?, payload = ? WHERE project_id = ? AND id = ?",
+		l.Event, l.DistinctID, string(l.Payload), l.ProjectID, l.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("edit dead letter %d: %w", l.ID, err)
+	}
+	return nil
+}
+
+// dropLetter removes one dead letter, or fails with NotFound.
+func (s *store) dropLetter(ctx context.Context, projectID, id int64) error {
+	res, err := s.db.Write(ctx).NewRaw("DELETE FROM dead_letters WHERE project_id = ? AND id = ?", projectID, id).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("remove dead letter %d: %w", id, err)
+	}
+	if n, err := res.RowsAffected(); err == nil && n == 0 {
+		return errNoLetter
+	}
+	return nil
 }
 
 // dropLetters removes what last failed before then.

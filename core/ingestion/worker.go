@@ -43,6 +43,7 @@ type Worker struct {
 
 	journalID  string
 	turn       sync.Mutex // one batch of either lane at a time
+	keys       hourlyKeys // guarded by turn
 	live, past *lane
 
 	stop context.CancelFunc // no new batch

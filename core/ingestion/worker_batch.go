@@ -136,12 +136,7 @@ func (l *lane) try(ctx context.Context, r *run) error {
 			return err
 		}
 		stored, repeats = len(batch), len(r.events)-len(batch)
-		for _, s := range l.stages {
-			if err := s.Process(ctx, batch); err != nil {
-				return fmt.Errorf("stage %s: %w", s.Name(), err)
-			}
-		}
-		return nil
+		return l.through(ctx, batch)
 	})
 	if err != nil {
 		return err
@@ -154,19 +149,9 @@ func (l *lane) try(ctx context.Context, r *run) error {
 }
 
 // transaction runs work, and with it writes the warnings of the run and the
-// cursor behind it. A panic of work is an error.
-func (l *lane) transaction(ctx context.Context, r *run, work func(ctx context.Context) error) (err error) {
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.Worker.Timeout)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	warnings := newCollector(&l.keys, time.Now())
-	err = l.store.tx(context.WithValue(ctx, collectorKey{}, warnings), func(ctx context.Context) error {
+// cursor behind it.
+func (l *lane) transaction(ctx context.Context, r *run, work func(ctx context.Context) error) error {
+	err := l.guarded(ctx, func(ctx context.Context, warnings *collector) error {
 		if err := work(ctx); err != nil {
 			return err
 		}
@@ -174,9 +159,6 @@ func (l *lane) transaction(ctx context.Context, r *run, work func(ctx context.Co
 			if n := &r.notices[i]; !n.Quiet() {
 				warnings.add(n.warning())
 			}
-		}
-		if err := warnings.save(ctx, l.store); err != nil {
-			return err
 		}
 		for i := range r.broken {
 			if err := l.store.addLetter(ctx, brokenLetter(l.journalID, &r.broken[i])); err != nil {
@@ -190,6 +172,27 @@ func (l *lane) transaction(ctx context.Context, r *run, work func(ctx context.Co
 	}
 	l.committed(r)
 	return nil
+}
+
+// guarded runs work in a transaction, one at a time, and writes the warnings
+// given inside it. A panic of work is an error.
+func (w *Worker) guarded(ctx context.Context, work func(ctx context.Context, warnings *collector) error) (err error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Worker.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	warnings := newCollector(&w.keys, time.Now())
+	return w.store.tx(context.WithValue(ctx, collectorKey{}, warnings), func(ctx context.Context) error {
+		if err := work(ctx, warnings); err != nil {
+			return err
+		}
+		return warnings.save(ctx, w.store)
+	})
 }
 
 // committed is what follows a commit.
@@ -206,6 +209,16 @@ func (l *lane) committed(r *run) {
 	}
 	l.commit.to(r.end)
 	l.progress(r.end)
+}
+
+// through hands a batch to the stages.
+func (w *Worker) through(ctx context.Context, batch []*sdk.Event) error {
+	for _, s := range w.stages {
+		if err := s.Process(ctx, batch); err != nil {
+			return fmt.Errorf("stage %s: %w", s.Name(), err)
+		}
+	}
+	return nil
 }
 
 // eventKey is what makes an event the same event.
@@ -228,10 +241,15 @@ func (l *lane) fresh(ctx context.Context, r *run) ([]*sdk.Event, error) {
 		seen[key] = struct{}{}
 		batch = append(batch, &l.work[i])
 	}
-	if l.known == nil {
+	return l.unknown(ctx, batch)
+}
+
+// unknown returns the events of a batch that have not been processed before.
+func (w *Worker) unknown(ctx context.Context, batch []*sdk.Event) ([]*sdk.Event, error) {
+	if w.known == nil || len(batch) == 0 {
 		return batch, nil
 	}
-	known, err := l.known.Known(ctx, batch)
+	known, err := w.known.Known(ctx, batch)
 	if err != nil {
 		return nil, fmt.Errorf("look for repeats: %w", err)
 	}

@@ -22,7 +22,6 @@ type lane struct {
 
 	feed     *feed
 	commit   *committer
-	keys     hourlyKeys
 	work     []sdk.Event // the copies the stages may change
 	poisoned int         // events set aside in a row
 	busy     atomic.Bool // there is something to process

@@ -29,7 +29,8 @@ CREATE INDEX ingestion_warnings_recent ON ingestion_warnings (project_id, last_a
 CREATE INDEX ingestion_warnings_age ON ingestion_warnings (last_at);
 
 -- Events that a stage of the worker or a sink could not take, to be looked at
--- and replayed. source is worker, or sink/ and the name of the instance.
+-- and replayed. source is worker, or sink/ and the name of the instance; seq is
+-- the number the event had on its way to that sink.
 CREATE TABLE dead_letters (
     id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project_id  BIGINT NOT NULL,
@@ -44,9 +45,11 @@ CREATE TABLE dead_letters (
     class       TEXT NOT NULL,
     code        TEXT NOT NULL,
     message     TEXT NOT NULL,
+    seq         BIGINT NOT NULL,
     payload     TEXT NOT NULL,
     UNIQUE (source, project_id, event_uuid)
 );
 
 CREATE INDEX dead_letters_project ON dead_letters (project_id, id);
+CREATE INDEX dead_letters_event ON dead_letters (project_id, event_uuid);
 CREATE INDEX dead_letters_age ON dead_letters (failed_at);

@@ -1,0 +1,131 @@
+package ingestion_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/web/webtest"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// ask sends a management request and reads the answer as JSON.
+func ask(t *testing.T, method, address, body string, status int) map[string]any {
+	t.Helper()
+	got := send(t, method, address, "application/json", body, "Authorization", "Bearer phx_test")
+	if got.status != status {
+		t.Fatalf("%s %s: %d %s", method, address, got.status, got.body)
+	}
+	var out map[string]any
+	if got.body != "" {
+		if err := json.Unmarshal([]byte(got.body), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		j := openJournal(t, t.TempDir())
+		var broken atomic.Bool
+		broken.Store(true)
+		bad := func(name string) bool { return broken.Load() && strings.HasPrefix(name, "bad") }
+		st := &stage{db: d}
+		st.fail = func(batch []*sdk.Event) error {
+			for _, e := range batch {
+				if bad(e.Name) {
+					return errors.New("not now")
+				}
+			}
+			return nil
+		}
+		sink := &fakeSink{name: "one"}
+		sink.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
+			for _, name := range eventNames(b) {
+				if bad(name) {
+					return rejects(sdk.ClassPermanent)(b)
+				}
+			}
+			return b.Committed(), nil
+		}
+		w := startWorker(t, workerConfig(), j, d, nil, st)
+		del := startDeliver(t, deliverConfig(), j, d, newSinks(sink))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewReplayer(d, w, del)))
+		path := base + "/api/projects/1/dead_letters/"
+		accept(t, j, "bad 1", "bad 2", "bad 3", "good")
+		eventually(t, "six dead letters", func() bool {
+			return len(strings.Fields(letters(t, d))) == 12 && st.seen() == "good" && sink.has() == "good"
+		})
+
+		if got := ask(t, "POST", path+"replay/", `{"dry_run":true,"event":"bad 1"}`, 200); fmt.Sprint(got["matched"], got["replayed"], got["sources"]) != "2 0 map[sink/one:1 worker:1]" {
+			t.Errorf("dry run: %v", got)
+		}
+		got := ask(t, "POST", path+"replay/", `{"source":"worker","event":"bad 1"}`, 200)
+		if failed := got["failed"].([]any); got["replayed"] != 0.0 || len(failed) != 1 || !strings.Contains(fmt.Sprint(failed), "not now") {
+			t.Errorf("while it is broken: %v", got)
+		}
+		_, list := listOf(t, path+"?source=worker&event=bad+1")
+		if list[0]["attempts"] != 2.0 {
+			t.Errorf("after a failed replay: %v", list[0])
+		}
+
+		broken.Store(false)
+		if got = ask(t, "POST", path+"replay/", `{"source":"worker"}`, 200); got["replayed"] != 3.0 || st.seen() != "good bad 1 bad 2 bad 3" || sink.has() != "good" {
+			t.Errorf("the worker's: %v, %s, %s", got, st.seen(), sink.has())
+		}
+		_, list = listOf(t, path+"?event=bad+2")
+		one := fmt.Sprint(path, list[0]["id"], "/")
+		edited := ask(t, "PATCH", one, `{"event":"fine","properties":{"n":1.0}}`, 200)
+		if p := edited["payload"].(map[string]any); p["event"] != "fine" || p["uuid"] != edited["event_uuid"] || edited["event"] != "fine" {
+			t.Errorf("edited: %v", edited)
+		}
+		ask(t, "PATCH", one, `{"event":""}`, 400)
+		ask(t, "POST", one+"replay/", ``, 200)
+		if sink.has() != "good fine" {
+			t.Errorf("the sink has %s", sink.has())
+		}
+		ask(t, "GET", one, ``, 404)
+		sent := sink.sent()
+		if last := sent[len(sent)-1]; last.FirstSeq != 2 || last.LastSeq != 2 || len(last.ID) != 26 {
+			t.Errorf("replayed as %+v", last)
+		}
+		_, list = listOf(t, path+"?event=bad+3")
+		ask(t, "DELETE", fmt.Sprint(path, list[0]["id"], "/"), ``, 204)
+		if got = ask(t, "POST", path+"replay/", `{}`, 200); got["replayed"] != 1.0 || letters(t, d) != "" {
+			t.Errorf("the rest: %v, left %q", got, letters(t, d))
+		}
+	})
+}
+
+func TestReplayToASinkThatIsGone(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	sink := &fakeSink{name: "one", write: rejects(sdk.ClassPermanent)}
+	sinks := newSinks(sink)
+	del := startDeliver(t, deliverConfig(), j, d, sinks)
+	accept(t, j, "a")
+	eventually(t, "a dead letter", func() bool { return letters(t, d) == "a" })
+	sinks.set()
+	w, err := ingestion.NewWorker(workerConfig(), j, d, nil, nil, ingestion.NewMetrics(nil), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ingestion.NewReplayer(d, w, del)
+	eventually(t, "it says so", func() bool {
+		got, err := r.Replay(t.Context(), 1, ingestion.LetterFilter{}, false)
+		return err == nil && got.Replayed == 0 && len(got.Failed) == 1 && strings.Contains(got.Failed[0].Error, "sink_not_found")
+	})
+	if letters(t, d) != "a" {
+		t.Error("the dead letter is gone")
+	}
+}
