@@ -113,7 +113,7 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	case s.deepest-base > d.limits.MaxDepth:
 		ev.drop(KindTooDeep).detail("limit", d.limits.MaxDepth)
 	}
-	var event sdk.Event
+	event := sdk.Event{UUID: ev.eventUUID(rec)}
 	if ev.kept() {
 		d.build(rec, ev, &event)
 	}
@@ -166,7 +166,6 @@ func (d *Decoder) build(rec *Record, ev *item, event *sdk.Event) {
 		ev.drop(KindInvalidDistinctID)
 		return
 	}
-	event.UUID = ev.eventUUID(rec)
 	event.Timestamp = d.timestamp(rec, ev, p)
 	out := d.special(rec, ev, p, event.Name)
 	if !ev.kept() {

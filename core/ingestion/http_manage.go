@@ -15,17 +15,19 @@ import (
 type ManageHTTP struct {
 	store    *store
 	replayer *Replayer
+	tracer   *Tracer
 }
 
 var _ web.Routes = (*ManageHTTP)(nil)
 
 // NewManageHTTP returns the management routes of the room.
-func NewManageHTTP(d *db.DB, r *Replayer) *ManageHTTP { return &ManageHTTP{&store{d}, r} }
+func NewManageHTTP(d *db.DB, r *Replayer, t *Tracer) *ManageHTTP { return &ManageHTTP{&store{d}, r, t} }
 
 // Routes registers the paths.
 func (h *ManageHTTP) Routes(g *web.Gate) {
 	const read, write = "event:read", "event:write"
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_warnings", read, h.warnings)
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid/trace", read, h.trace)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters", read, h.letters)
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/replay", write, h.replayMany)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters/:id", read, h.letter)
@@ -66,4 +68,13 @@ func (h *ManageHTTP) warnings(c *web.Call) error {
 		}
 	}
 	return c.List(page, count, out)
+}
+
+// trace tells where an event is.
+func (h *ManageHTTP) trace(c *web.Call) error {
+	t, err := h.tracer.Trace(c.UserContext(), c.Project.ID, c.Params("uuid"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, t)
 }

@@ -3,13 +3,25 @@ package ingestion
 import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
 )
+
+// stored is the event store, when the house has one.
+type stored struct {
+	fx.In
+	Lookup Lookup `optional:"true"`
+}
+
+func newTracer(cfg Config, d *db.DB, log Log, s stored) *Tracer {
+	return NewTracer(cfg, d, log, s.Lookup)
+}
 
 // Module takes events in, processes them and delivers them while the server
 // runs. Whose stages and sinks these are is bound by app.
 var Module = fx.Module("ingestion",
 	fx.Provide(
-		NewMetrics, NewReplayer, NewManageHTTP,
+		NewMetrics, NewReplayer, newTracer, NewManageHTTP,
 		func(cfg Config, j Appender, m *Metrics, log *zap.Logger) *HTTP {
 			return NewHTTP(j, m, log).WithLimits(cfg.Limits)
 		},

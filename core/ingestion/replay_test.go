@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 		}
 		w := startWorker(t, workerConfig(), j, d, nil, st)
 		del := startDeliver(t, deliverConfig(), j, d, newSinks(sink))
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewReplayer(d, w, del)))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewReplayer(d, w, del), nil))
 		path := base + "/api/projects/1/dead_letters/"
 		accept(t, j, "bad 1", "bad 2", "bad 3", "good")
 		eventually(t, "six dead letters", func() bool {

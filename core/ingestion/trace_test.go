@@ -1,0 +1,88 @@
+package ingestion_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/web/webtest"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	stages, store := realStages(t, d)
+	poison := storing{"poison", func(_ context.Context, batch []*sdk.Event) error {
+		for _, e := range batch {
+			if e.Name == "poison" {
+				return errors.New("cannot take it")
+			}
+		}
+		return nil
+	}}
+	good := &fakeSink{name: "good"}
+	picky := &fakeSink{name: "picky", write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if strings.Contains(string(b.NDJSON()), `"event":"disliked"`) {
+			return rejects(sdk.ClassPermanent)(b)
+		}
+		return b.Committed(), nil
+	}}
+	stuck := &fakeSink{name: "stuck", write: rejects(sdk.ClassTransient)}
+	w := startWorker(t, workerConfig(), j, d, store, append(stages, poison)...)
+	startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck))
+	id := func(n int) string { return fmt.Sprintf("0190a5a2-7b3c-4000-8000-%012d", n) }
+	event := func(n int, name, rest string) string {
+		return fmt.Sprintf(`{"event":"%s","uuid":"%s"%s}`, name, id(n), rest)
+	}
+	now := func(items ...string) {
+		rec := record("[" + strings.Join(items, ",") + "]")
+		rec.ReceivedAt = time.Now()
+		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now(event(1, "fine", `,"distinct_id":"u","timestamp":"soon"`), event(2, "disliked", `,"distinct_id":"u"`))
+	now(event(3, "no id", ``), event(4, "poison", `,"distinct_id":"u"`))
+	eventually(t, "the dead letters", func() bool { return w.Status().Position.Seq == 2 && len(strings.Fields(letters(t, d))) == 2 })
+	eventually(t, "the cursors", func() bool {
+		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "worker").Seq == 2
+	})
+	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store)))
+	cases := []struct {
+		n                                            int
+		state, worker, good, picky, stuck, said, who string
+	}{
+		{1, "stored", "done", "done", "done", "waiting", "ignored_invalid_timestamp", "u"},
+		{2, "stored", "done", "done", "dead_letter", "waiting", "", "u"},
+		{3, "dropped", "done", "done", "done", "waiting", "skipping_event_invalid_distinct_id", ""},
+		{4, "dead_letter", "dead_letter", "done", "done", "waiting", "", "u"},
+	}
+	for _, c := range cases {
+		got := ask(t, "GET", base+"/api/projects/1/events/"+strings.ToUpper(id(c.n))+"/trace/", "", 200)
+		sinks := map[string]string{}
+		for _, s := range got["sinks"].([]any) {
+			sinks[s.(map[string]any)["name"].(string)] = s.(map[string]any)["state"].(string)
+		}
+		said := ""
+		for _, n := range got["notices"].([]any) {
+			said += n.(map[string]any)["type"].(string)
+		}
+		if got["state"] != c.state || got["worker"].(map[string]any)["state"] != c.worker || said != c.said || got["distinct_id"] != c.who ||
+			sinks["good"] != c.good || sinks["picky"] != c.picky || sinks["stuck"] != c.stuck {
+			t.Errorf("event %d: %v", c.n, got)
+		}
+		place := got["accepted"].(map[string]any)
+		if seq := 1 + (c.n-1)/2; place["journal_seq"] != float64(seq) || place["index"] != float64((c.n-1)%2) {
+			t.Errorf("event %d is at %v", c.n, place)
+		}
+	}
+	ask(t, "GET", base+"/api/projects/1/events/"+id(9)+"/trace/", "", 404)
+	ask(t, "GET", base+"/api/projects/7/events/"+id(1)+"/trace/", "", 404)
+	ask(t, "GET", base+"/api/projects/1/events/x/trace/", "", 404)
+}
