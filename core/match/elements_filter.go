@@ -1,0 +1,140 @@
+package match
+
+import (
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// ElementFilter is a compiled filter on the elements of an event instead of a
+// property: the keys are selector, tag_name, text and href. It is immutable
+// and safe for parallel use.
+//
+// A filter that passes when one value fits passes when it fits one element of
+// the chain; one that asks for the opposite (is_not, not_icontains…) passes
+// when every element does. Elements without a text or an href have no say.
+type ElementFilter struct {
+	key       string
+	filter    *Filter
+	selectors []*Selector
+	want      Result // for selectors: what a match means
+	problem   error
+}
+
+// CompileElementFilter prepares a filter. It fails like Compile, and with an
+// Invalid fault for a key that elements do not have or an operator that its
+// key does not take: selectors and tags know exact and is_not only.
+func CompileElementFilter(s Spec, opts Options) (*ElementFilter, error) {
+	f := &ElementFilter{key: s.Key}
+	operator, _ := Canonical(s.Operator)
+	switch s.Key {
+	case "text", "href":
+	case "selector", "tag_name":
+		if operator != "exact" && operator != "is_not" {
+			return nil, fault.Fieldf("operator", "invalid_operator", "A filter on %s takes exact and is_not only", s.Key)
+		}
+	default:
+		return nil, fault.Fieldf("key", "invalid_input", "Elements have a selector, tag_name, text and href, not %s", shorten([]byte(s.Key)))
+	}
+	if s.Key == "selector" {
+		f.want = Of(operator == "exact")
+		f.problem = f.compileSelectors(s.Value)
+		return f, nil
+	}
+	var err error
+	if f.filter, err = Compile(s, opts); err != nil {
+		return nil, err
+	}
+	f.problem = f.filter.Problem()
+	return f, nil
+}
+
+func (f *ElementFilter) compileSelectors(value []byte) error {
+	v, err := fastjson.ParseBytes(value)
+	if err != nil {
+		return fault.Field("value", "invalid_input", "The value of a filter must be valid JSON").Because(err)
+	}
+	texts := []*fastjson.Value{v}
+	if v.Type() == fastjson.TypeArray {
+		texts = v.GetArray()
+	}
+	for _, text := range texts {
+		if text.Type() != fastjson.TypeString {
+			return fault.Field("value", "invalid_value", "The value of a filter on selector must be a selector or a list of them")
+		}
+		s, err := CompileSelector(strings.Clone(view(text.GetStringBytes())))
+		if err != nil {
+			return fault.From(err).At("value")
+		}
+		f.selectors = append(f.selectors, s)
+	}
+	return nil
+}
+
+// Key says what of an element the filter looks at.
+func (f *ElementFilter) Key() string { return f.key }
+
+// External reports whether a plugin answers for this filter.
+func (f *ElementFilter) External() bool { return f.filter != nil && f.filter.External() }
+
+// Problem is what is wrong with the filter's value, or nil. Such a filter
+// passes nothing.
+func (f *ElementFilter) Problem() error { return f.problem }
+
+// Match tells whether the chain passes. A nil filter passes nothing.
+func (f *ElementFilter) Match(c *Chain, env *Env) Result {
+	switch {
+	case f == nil:
+		return False
+	case f.filter != nil:
+		return f.texts(c, env)
+	case f.problem != nil:
+		return False
+	}
+	for _, s := range f.selectors {
+		if s.Match(c) {
+			return f.want
+		}
+	}
+	return f.want.Not()
+}
+
+// texts asks the filter about each element that has the text it looks at.
+func (f *ElementFilter) texts(c *Chain, env *Env) Result {
+	every := f.filter.missing == True
+	elements := c.Elements()
+	asked, unknown := false, false
+	for i := range elements {
+		text := f.text(&elements[i])
+		if text == "" {
+			continue
+		}
+		asked = true
+		c.value = Text(text)
+		said := f.filter.Match(&c.value, env)
+		if said == Of(!every) {
+			return said
+		}
+		unknown = unknown || said == Unknown
+	}
+	switch {
+	case !asked:
+		return f.filter.missing
+	case unknown:
+		return Unknown
+	}
+	return Of(every)
+}
+
+func (f *ElementFilter) text(e *Element) string {
+	switch f.key {
+	case "tag_name":
+		return e.Tag
+	case "text":
+		return e.Text
+	default:
+		return e.Href
+	}
+}
