@@ -2,6 +2,7 @@ package ingestion_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -96,6 +97,35 @@ func BenchmarkPipeline(b *testing.B) {
 			b.ReportMetric(float64(used.Microseconds())/events, "cpu-µs/event")
 		})
 	}
+}
+
+// swallow is a sink that takes everything and keeps nothing.
+type swallow struct{ fakeSink }
+
+func (*swallow) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+	return b.Committed(), nil
+}
+
+// BenchmarkDeliver is the way from the journal to a sink that takes everything.
+func BenchmarkDeliver(b *testing.B) {
+	const requests = 2000
+	d, j := dbtest.SQLite(b), openJournal(b, b.TempDir())
+	fillJournal(b, j, requests)
+	cfg := ingestion.DefaultConfig()
+	cfg.Deliver.Start = "begin"
+	var used time.Duration
+	b.ResetTimer()
+	for i := range b.N {
+		s := &swallow{fakeSink{name: fmt.Sprint("sink", i)}}
+		before := cpuTime()
+		del := startDeliver(b, cfg, j, d, newSinks(s))
+		waitFor(b, func() bool { return committed(b, j, "sink/"+s.name).Count == requests*100 })
+		used += cpuTime() - before
+		stopDeliver(b, del)
+	}
+	events := float64(b.N * requests * 100)
+	b.ReportMetric(events/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(used.Nanoseconds())/events, "cpu-ns/event")
 }
 
 func waitFor(tb testing.TB, ok func() bool) {

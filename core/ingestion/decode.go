@@ -54,6 +54,7 @@ type Decoder struct {
 
 	members        []member
 	extra          []extra
+	chains         chains
 	address, clock []byte
 }
 
@@ -171,9 +172,7 @@ func (d *Decoder) build(rec *Record, ev *item, event *sdk.Event) {
 	if !ev.kept() {
 		return
 	}
-	if out&(1<<propElementsChain) != 0 {
-		event.ElementsChain = plainText(p.val[propElementsChain])
-	}
+	out |= d.elements(p, event)
 	event.Properties = d.rewrite(ev, p, out)
 }
 

@@ -14,6 +14,7 @@ const (
 	propIgnoreSentAt
 	propPersonSwitch
 	propCaptureInternal
+	propElements
 	propElementsChain
 	propGroupKey
 	propGroupSet
@@ -48,6 +49,8 @@ func knownProperty(name []byte) int {
 		return propPersonSwitch
 	case "capture_internal":
 		return propCaptureInternal
+	case "$elements":
+		return propElements
 	case "$elements_chain":
 		return propElementsChain
 	case "$group_key":

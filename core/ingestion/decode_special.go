@@ -32,9 +32,6 @@ func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (ou
 		out |= personKeys
 		d.group(ev, p, personless)
 	}
-	if chain := p.val[propElementsChain]; chain != nil && chain[0] == '"' {
-		out |= 1 << propElementsChain
-	}
 	if out&personKeys == 0 {
 		d.checkSets(ev, p)
 	}

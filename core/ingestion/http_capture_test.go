@@ -385,7 +385,13 @@ func compare(t *testing.T, got sdk.Event, want map[string]any) {
 		t.Errorf("distinct id %q, want %v", got.DistinctID, id)
 	}
 	for k, v := range sent {
-		if k == "$elements_chain" || k == "$lib_custom_api_host" { // the recorder hid the latter
+		switch k {
+		case "$lib_custom_api_host": // the recorder hid it
+			continue
+		case "$elements", "$elements_chain":
+			if props[k] != nil || got.ElementsChain == "" || k == "$elements_chain" && got.ElementsChain != v {
+				t.Errorf("%s %v became %v and the chain %q", k, v, props[k], got.ElementsChain)
+			}
 			continue
 		}
 		if !reflect.DeepEqual(props[k], v) && want[k] == nil {
