@@ -158,10 +158,13 @@ func (d *delivery) assemble(ctx context.Context, at journal.Position, out chan<-
 // gather waits for events and collects them until the batch is full or its
 // first event has waited long enough.
 func (d *delivery) gather(ctx context.Context, f *feed) (*run, error) {
-	// Events of a run belong to its parcel: nothing of it is used again.
-	r := new(run)
-	r.reset(f.pos)
 	size := d.sizes()
+	// Events of a run belong to its parcel: nothing of it is used again. The
+	// next one will be about as long as the one before.
+	room := min(size.events, d.usual+16)
+	r := &run{events: make([]sdk.Event, 0, room), ends: make([]journal.Position, 0, room)}
+	r.reset(f.pos)
+	defer func() { d.usual = len(r.events) }()
 	var wait context.Context
 	for {
 		full, err := f.fill(ctx, r, size.events, size.bytes)

@@ -36,6 +36,7 @@ type delivery struct {
 	since   time.Time // when the oldest of them was staged
 	landed  chan landing
 	replays chan *replay
+	usual   int  // events in the run assembled last
 	rewound bool // what was staged is gone: it has to be sent again
 }
 

@@ -3,6 +3,7 @@ package ingestion
 import (
 	"bytes"
 	"encoding/json"
+	"hash/maphash"
 )
 
 // member is one name and value of an object, as they stand in the source.
@@ -44,6 +45,9 @@ func (d *Decoder) rewrite(ev *item, p *properties, out uint32) json.RawMessage {
 	}
 	out |= d.addSets(ev, p, out)
 	out |= d.addExtras()
+	if p.twice {
+		d.checkTwice(p)
+	}
 	switch {
 	case p.count == 0:
 	case p.dirty || p.twice || p.holds(out):
@@ -57,6 +61,16 @@ func (d *Decoder) rewrite(ev *item, p *properties, out uint32) json.RawMessage {
 	}
 	d.closeObject()
 	return json.RawMessage(d.arena[start:len(d.arena):len(d.arena)])
+}
+
+// checkTwice finds out whether a name really comes more than once. If not, the
+// next events are looked at with another filter: they may have the same names.
+func (d *Decoder) checkTwice(p *properties) {
+	d.members = d.members[:0]
+	d.collect(p.raw)
+	if p.twice = supersede(d.members); !p.twice {
+		p.seed = maphash.MakeSeed()
+	}
 }
 
 // closeObject ends an object whose members were each written with a comma.
@@ -172,31 +186,33 @@ func nameStart(object []byte, value int, name text) int {
 	return i - len(name.raw) - 2
 }
 
-// supersede marks the members that are followed by another of the same name.
-func supersede(ms []member) {
+// supersede marks the members that are followed by another of the same name,
+// and reports whether there are any.
+func supersede(ms []member) (found bool) {
 	if len(ms) > 32 {
-		supersedeMany(ms)
-		return
+		return supersedeMany(ms)
 	}
 	for i := range ms {
 		for j := i + 1; j < len(ms); j++ {
 			if ms[i].name.same(ms[j].name) {
-				ms[i].gone = true
+				ms[i].gone, found = true, true
 				break
 			}
 		}
 	}
+	return found
 }
 
-func supersedeMany(ms []member) {
+func supersedeMany(ms []member) (found bool) {
 	last := make(map[string]int, len(ms))
 	for i := range ms {
 		key := string(ms[i].name.plainName(nil))
 		if earlier, ok := last[key]; ok {
-			ms[earlier].gone = true
+			ms[earlier].gone, found = true, true
 		}
 		last[key] = i
 	}
+	return found
 }
 
 // same reports whether both strings read alike.
