@@ -40,7 +40,7 @@ var answers = fx.Provide(
 	// Capture appends to the journal, the worker and the sinks read it; the
 	// worker asks the event store what it has seen before.
 	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
-	func(e *events.Service) ingestion.Known { return e },
+	func(e *events.Service) (ingestion.Known, ingestion.Lookup) { return e, e },
 	func(h *host.Host) ingestion.Sinks { return sinks{h} },
 	stages,
 
