@@ -1,0 +1,173 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+)
+
+// The rule behind our decisions: what the newest posthog-node evaluates by
+// itself equals what the server answers, for made-up flags of every kind and
+// people with properties of every kind. Two seeds are fixed; the third comes
+// from the clock and is printed.
+func TestLocalEvaluationEqualsTheServer(t *testing.T) {
+	for _, seed := range []uint64{1, 2, uint64(time.Now().Unix())} {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			s := start(t)
+			corpus := flagstest.Generate(seed, 150, 40)
+			s.settle(t, corpus)
+			got := s.parity(t, corpus)
+			compared, undecided := 0, 0
+			for id, remote := range got.Remote {
+				for key, value := range remote {
+					local, ok := got.Local[id][key]
+					if !ok {
+						undecided++
+						continue
+					}
+					if compared++; local != value {
+						t.Errorf("%s for %s: local %v, remote %v", key, id, local, value)
+					}
+				}
+			}
+			t.Logf("%d values compared, %d that the client could not decide", compared, undecided)
+			if compared < 1000 || undecided > compared/10 {
+				t.Errorf("compared %d values and left out %d: the test proves too little", compared, undecided)
+			}
+		})
+	}
+}
+
+// settle makes the group types, cohorts and flags of a corpus through the API.
+// The server gives its own ids, so references are rewritten. Corpora hold much
+// that is wrong on purpose: what the write rules refuse is left out.
+func (s *server) settle(t *testing.T, corpus *flagstest.Corpus) {
+	t.Helper()
+	for _, name := range []string{"company", "project"} {
+		body := fmt.Sprintf(`{"api_key":%q,"event":"$groupidentify","distinct_id":"g","properties":{"$group_type":%q,"$group_key":"k"}}`, s.project, name)
+		if err := s.status(http.MethodPost, "/capture/", bytes.NewReader([]byte(body)), http.StatusOK); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, 10*time.Second, "the group types are known", func() error {
+		var document struct {
+			GroupTypeMapping map[string]string `json:"group_type_mapping"`
+		}
+		s.do(t, http.MethodGet, "/api/projects/1/feature_flags/local_evaluation", nil, &document, http.StatusOK)
+		if document.GroupTypeMapping["0"] != "company" || document.GroupTypeMapping["1"] != "project" {
+			return fmt.Errorf("mapping %v", document.GroupTypeMapping)
+		}
+		return nil
+	})
+	ids := map[string]map[int64]int64{"cohort": {}, "flag": {}}
+	for _, c := range corpus.Cohorts {
+		if id, err := s.post(t, "cohorts", map[string]any{"name": fmt.Sprint("cohort ", c.ID), "filters": rewritten(c.Filters, ids)}); err == nil {
+			ids["cohort"][c.ID] = id
+		}
+	}
+	for _, f := range corpus.Flags {
+		id, err := s.post(t, "feature_flags", map[string]any{"key": f.Key, "filters": rewritten(f.Filters, ids), "active": f.Active})
+		if err == nil {
+			ids["flag"][f.ID] = id
+		}
+	}
+	if len(ids["cohort"]) == 0 || len(ids["flag"]) < 30 {
+		t.Fatalf("only %d cohorts and %d flags passed the write rules", len(ids["cohort"]), len(ids["flag"]))
+	}
+}
+
+func (s *server) post(t *testing.T, what string, body any) (int64, error) {
+	t.Helper()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, s.url+"/api/projects/1/"+what+"/", bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.personal)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, _ := io.ReadAll(res.Body)
+	if res.StatusCode >= http.StatusInternalServerError {
+		t.Fatalf("%s: %d %s", raw, res.StatusCode, answer)
+	}
+	if res.StatusCode != http.StatusCreated {
+		return 0, errors.New(string(answer))
+	}
+	var made struct{ ID int64 }
+	return made.ID, json.Unmarshal(answer, &made)
+}
+
+// rewritten copies filters with the references to cohorts and flags changed to
+// the server's ids.
+func rewritten(v any, ids map[string]map[int64]int64) any {
+	raw, _ := json.Marshal(v)
+	var copied any
+	_ = json.Unmarshal(raw, &copied)
+	rewrite(copied, ids)
+	return copied
+}
+
+func rewrite(v any, ids map[string]map[int64]int64) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			rewrite(item, ids)
+		}
+	case map[string]any:
+		switch v["type"] {
+		case "cohort":
+			v["value"] = ids["cohort"][number(v["value"])]
+		case "flag":
+			v["key"] = strconv.FormatInt(ids["flag"][number(v["key"])], 10)
+		}
+		for _, item := range v {
+			rewrite(item, ids)
+		}
+	}
+}
+
+func number(v any) int64 {
+	n, _ := strconv.ParseFloat(fmt.Sprint(v), 64)
+	return int64(n)
+}
+
+func (s *server) parity(t *testing.T, corpus *flagstest.Corpus) seen {
+	t.Helper()
+	task, err := json.Marshal(map[string]any{"url": s.url, "project_key": s.project, "personal_key": s.personal, "people": corpus.People})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command("node", "parity.mjs", "posthog-node-newest")
+	cmd.Dir = filepath.Join(work(t), "node")
+	cmd.Env = append(os.Environ(), "TZ=UTC")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(task), &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	var got seen
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.Bytes())
+	}
+	return got
+}
