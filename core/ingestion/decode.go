@@ -52,6 +52,9 @@ type Decoder struct {
 	arena  []byte // the properties that could not stay as they are
 	names  map[string]string
 
+	most  int            // notices of a kind that are listed; 0 for all
+	tally map[string]say // of those of this record
+
 	members        []member
 	extra          []extra
 	chains         chains
@@ -68,6 +71,7 @@ func NewDecoder(limits Limits) *Decoder {
 func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	s := &d.scan
 	s.reset(rec.Items)
+	clear(d.tally)
 	d.preface(rec)
 	d.arena = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
 	switch s.peek() {
@@ -123,12 +127,36 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	}
 	if !ev.kept() {
 		d.label(ev, &event, &ev.verdict)
-		out.Notices = append(out.Notices, ev.verdict)
+		d.say(out, ev.verdict)
 		return
 	}
-	out.Notices = append(out.Notices, ev.changes...)
+	for _, n := range ev.changes {
+		d.say(out, n)
+	}
 	out.Events = append(out.Events, event)
 	out.Index = append(out.Index, index)
+}
+
+// say is how many notices of a kind are listed, and where the last one is.
+type say struct{ listed, last int }
+
+// say adds a notice, or counts it with the last one of its kind when there are
+// many.
+func (d *Decoder) say(out *Decoded, n Notice) {
+	if d.most == 0 {
+		out.Notices = append(out.Notices, n)
+		return
+	}
+	t := d.tally[n.Kind]
+	if t.listed >= d.most {
+		out.Notices[t.last].More++
+		return
+	}
+	if d.tally == nil {
+		d.tally = make(map[string]say)
+	}
+	d.tally[n.Kind] = say{t.listed + 1, len(out.Notices)}
+	out.Notices = append(out.Notices, n)
 }
 
 // label puts the names by which a person finds the event into the notice.

@@ -68,8 +68,20 @@ type feed struct {
 }
 
 func newFeed(log Log, limits Limits, from journal.Position) *feed {
-	return &feed{log: log, decoder: NewDecoder(limits), pos: from}
+	f := &feed{log: log, decoder: NewDecoder(limits), pos: from}
+	f.decoder.most = listedNotices
+	return f
 }
+
+const (
+	// listedNotices is how many notices of a kind a record gives one by one:
+	// more than a project has keys for its warnings in an hour.
+	listedNotices = 2000
+	// maxNotices is how many a run gathers before it is full without events.
+	maxNotices = 10_000
+	// keptEvents is how large the memory may be that is kept for the next record.
+	keptEvents = 16 << 10
+)
 
 // readRecords and readBytes bound one read of the journal.
 const (
@@ -78,11 +90,14 @@ const (
 )
 
 // fill adds what the journal has, without waiting for more, until the run holds
-// maxEvents events or about maxBytes of them, at least one. It reports whether
-// it is full.
+// maxEvents events or about maxBytes of them, at least one, or enough notices.
+// It reports whether it is full.
 func (f *feed) fill(ctx context.Context, r *run, maxEvents, maxBytes int) (full bool, err error) {
 	for {
 		if f.seq == 0 {
+			if len(r.notices)+len(r.broken) >= maxNotices {
+				return true, nil
+			}
 			ok, err := f.load(ctx, r)
 			if !ok || err != nil {
 				return false, err
@@ -171,4 +186,7 @@ func (f *feed) take(r *run, size int) {
 func (f *feed) finish(r *run, seq uint64) {
 	f.pos.Seq, f.pos.Index, f.seq = seq, 0, 0
 	r.end = f.pos
+	if cap(f.current.Events) > keptEvents {
+		f.current = Decoded{}
+	}
 }

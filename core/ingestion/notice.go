@@ -42,6 +42,10 @@ type Notice struct {
 	EventName, EventUUID, DistinctID string
 	// Detail holds what else helps, by name.
 	Detail map[string]any
+	// More is for how many further items of the request the same is true: the
+	// readers of the journal list only the first of a kind one by one, so that
+	// a request of millions of useless items costs no more memory than its bytes.
+	More uint32
 }
 
 // Quiet reports whether the notice is counted but not worth a warning: the

@@ -21,6 +21,8 @@ type Warning struct {
 	Dropped   bool // the event was not ingested
 	EventUUID string
 	Details   map[string]any // encodes as a JSON object
+
+	more uint32 // further cases of it
 }
 
 type collectorKey struct{}
@@ -72,7 +74,7 @@ func (c *collector) add(w Warning) {
 		}
 		c.rows[k] = row
 	}
-	row.Count++
+	row.Count += 1 + int64(w.more)
 	row.EventUUID, row.Details = w.EventUUID, detailsJSON(w.Details)
 }
 
@@ -121,7 +123,7 @@ func (n *said) warning() Warning {
 		}
 	}
 	return Warning{
-		ProjectID: n.project, Type: n.Kind, Key: n.EventName, Dropped: n.Dropped, EventUUID: n.EventUUID, Details: details,
+		ProjectID: n.project, Type: n.Kind, Key: n.EventName, Dropped: n.Dropped, EventUUID: n.EventUUID, Details: details, more: n.More,
 	}
 }
 

@@ -199,9 +199,9 @@ func (w *Worker) guarded(ctx context.Context, work func(ctx context.Context, war
 func (l *lane) committed(r *run) {
 	for i := range r.notices {
 		if n := &r.notices[i]; n.Dropped {
-			l.metrics.dropped.WithLabelValues(n.Kind).Inc()
+			l.metrics.dropped.WithLabelValues(n.Kind).Add(1 + float64(n.More))
 		} else {
-			l.metrics.changed.WithLabelValues(n.Kind).Inc()
+			l.metrics.changed.WithLabelValues(n.Kind).Add(1 + float64(n.More))
 		}
 	}
 	if n := len(r.broken); n > 0 {

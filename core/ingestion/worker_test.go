@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -181,6 +182,37 @@ func TestWorkerProcessesInOrder(t *testing.T) {
 			t.Errorf("warnings %v", kinds)
 		}
 	})
+}
+
+// Not parallel: it looks at the heap.
+func TestWorkerHoldsNoMoreThanARequestOfUselessItems(t *testing.T) {
+	d := dbtest.SQLite(t)
+	j := openJournal(t, t.TempDir())
+	const items = 300_000
+	before := heap()
+	w := startWorker(t, workerConfig(), j, d, nil)
+	rec := record("[" + strings.Repeat("1,", items-1) + "1]")
+	if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the record is done", func() bool { return w.Status().Position.Seq == 1 })
+	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+		t.Errorf("it holds %d MB for a request of %d KB", grown>>20, len(rec.Items)>>10)
+	}
+	var said int
+	if err := d.Read(t.Context()).NewRaw("SELECT count FROM ingestion_warnings").Scan(t.Context(), &said); err != nil {
+		t.Fatal(err)
+	}
+	if said != items {
+		t.Errorf("the warning counts %d items, want every one of %d", said, items)
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 func TestWorkerTakesRepeatsOut(t *testing.T) {
