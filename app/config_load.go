@@ -35,8 +35,14 @@ func Load(path string, environ []string) (Config, error) {
 		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 			return Config{}, fmt.Errorf("read config %s: %w", path, err)
 		}
-		if err := checkKeys(path, "", k.Raw(), reflect.TypeOf(cfg)); err != nil {
+		given := k.Raw()
+		if err := checkKeys(path, "", given, reflect.TypeOf(cfg)); err != nil {
 			return Config{}, err
+		}
+		dropEmpty(given, reflect.TypeOf(cfg))
+		k = koanf.New(".")
+		if err := k.Load(confmap.Provider(given, ""), nil); err != nil {
+			return Config{}, fmt.Errorf("read config %s: %w", path, err)
 		}
 	}
 	env, err := fromEnviron(environ, leaves("", reflect.TypeOf(cfg)))
@@ -47,9 +53,29 @@ func Load(path string, environ []string) (Config, error) {
 		return Config{}, fmt.Errorf("read the environment: %w", err)
 	}
 	if err := k.UnmarshalWithConf("", &cfg, decoding(&cfg)); err != nil {
-		return Config{}, fmt.Errorf("read config %s: %w", path, err)
+		return Config{}, fmt.Errorf("read config%s: %w", sources(path, env), err)
 	}
 	return cfg, cfg.Validate()
+}
+
+// sources says where settings came from, for an error.
+func sources(path string, env map[string]any) string {
+	var out []string
+	if path != "" {
+		out = append(out, path)
+	}
+	for _, key := range keysOf(env) {
+		out = append(out, envName(key))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " from " + strings.Join(out, ", ")
+}
+
+// envName is the name of a setting in the environment.
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
 func decoding(into *Config) koanf.UnmarshalConf {
@@ -70,7 +96,7 @@ func decoding(into *Config) koanf.UnmarshalConf {
 func fromEnviron(environ, known []string) (map[string]any, error) {
 	byName := make(map[string]string, len(known))
 	for _, key := range known {
-		byName[envPrefix+strings.ToUpper(strings.ReplaceAll(key, ".", "_"))] = key
+		byName[envName(key)] = key
 	}
 	out := map[string]any{}
 	for _, pair := range environ {
@@ -88,13 +114,17 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 }
 
 // checkKeys walks what the file says beside the type that will hold it and
-// refuses the first key the type does not have.
+// refuses the first key the type does not have, and a single value or a list
+// where there should be keys.
 func checkKeys(source, at string, value any, t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Pointer:
 		return checkKeys(source, at, value, t.Elem())
 	case reflect.Slice:
-		items, _ := value.([]any)
+		items, ok := value.([]any)
+		if !ok && value != nil && t.Elem().Kind() == reflect.Struct {
+			return fmt.Errorf("%s: %q must be a list", source, at)
+		}
 		for i, item := range items {
 			if err := checkKeys(source, fmt.Sprintf("%s[%d]", at, i), item, t.Elem()); err != nil {
 				return err
@@ -102,7 +132,10 @@ func checkKeys(source, at string, value any, t reflect.Type) error {
 		}
 	case reflect.Struct:
 		fields := fieldsOf(t)
-		given, _ := value.(map[string]any)
+		given, ok := value.(map[string]any)
+		if !ok && value != nil {
+			return fmt.Errorf("%s: %q holds settings such as %q and cannot be a value itself", source, at, join(at, keysOf(fields)[0]))
+		}
 		names := keysOf(given)
 		for _, name := range names {
 			ft, ok := fields[name]
@@ -116,6 +149,21 @@ func checkKeys(source, at string, value any, t reflect.Type) error {
 	default:
 	}
 	return nil
+}
+
+// dropEmpty removes settings without a value, such as a section whose every
+// line is commented out: they keep their defaults.
+func dropEmpty(given map[string]any, t reflect.Type) {
+	for name, ft := range fieldsOf(t) {
+		value, ok := given[name]
+		section, _ := value.(map[string]any)
+		switch {
+		case ok && value == nil:
+			delete(given, name)
+		case section != nil && ft.Kind() == reflect.Struct:
+			dropEmpty(section, ft)
+		}
+	}
 }
 
 // leaves lists the dotted keys of every single-valued setting below t.

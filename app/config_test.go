@@ -68,6 +68,11 @@ func TestLoad(t *testing.T) {
 		{"an unknown name in the environment", "", []string{"GUIDON_HTTP_ADRESS=x"}, nil, "did you mean GUIDON_HTTP_ADDRESS"},
 		{"a wrong duration", "http:\n  read_timeout: soon\n", nil, nil, "http.read_timeout"},
 		{"a value that makes no sense names the setting", "http:\n  json_depth: 0\n", nil, nil, "json_depth"},
+		{"a value where settings belong", "http: 8080\n", []string{"GUIDON_HTTP_ADDRESS=:9001"}, nil, `"http" holds settings such as "http.access_log"`},
+		{"a list where settings belong", "http: [1, 2]\n", []string{"GUIDON_HTTP_ADDRESS=:9001"}, nil, `"http" holds settings`},
+		{"one plugin that is no list", "plugins:\n  instances:\n    name: a\n    kidn: sink\n", nil, nil, `"plugins.instances" must be a list`},
+		{"a section with nothing in it", "http:\nplugins:\n  instances:\n", nil, func(c app.Config) bool { return c.HTTP.Address == app.DefaultConfig().HTTP.Address }, ""},
+		{"a wrong value in the environment names it", "", []string{"GUIDON_JOURNAL_MAX_BYTES=lots"}, nil, "GUIDON_JOURNAL_MAX_BYTES"},
 		{"not YAML", "http: [", nil, nil, "read config"},
 	}
 	for _, c := range cases {
