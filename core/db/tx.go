@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/uptrace/bun"
@@ -75,10 +76,20 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 		return err
 	}
 	if err := t.tx.Commit(); err != nil {
-		return fmt.Errorf("commit transaction: %w", err)
+		return fmt.Errorf("commit transaction: %w", ended(ctx, err))
 	}
 	committed = true
 	return nil
+}
+
+// ended is the reason of a commit that failed. When the context of a
+// transaction ends, database/sql rolls back by itself, and a commit that comes
+// after it hears only that the transaction is over.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // begin takes a connection and begins on it, so that PgxConn can reach the

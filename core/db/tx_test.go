@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -136,6 +137,26 @@ func TestCancelledContextRollsBack(t *testing.T) {
 		}
 		if n := notes(t.Context(), t, d); n != 0 {
 			t.Fatalf("%d notes after cancellation", n)
+		}
+	})
+}
+
+// Whoever is first, the commit or the rollback that database/sql starts when
+// the context ends, the caller hears that the context has ended.
+func TestCommitAfterTheRollbackSaysWhy(t *testing.T) {
+	t.Parallel()
+	runNotes(t, func(t *testing.T, d *db.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := d.Tx(ctx, func(ctx context.Context) error {
+			err := note(ctx, d, 1)
+			cancel()
+			for d.Read(ctx).QueryRowContext(context.Background(), "SELECT 1").Scan(new(int)) == nil {
+				runtime.Gosched() // until the transaction is over
+			}
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
 		}
 	})
 }
