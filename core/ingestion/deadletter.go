@@ -34,6 +34,10 @@ type DeadLetter struct {
 	Message    string          `json:"message"`
 	Seq        uint64          `json:"seq,omitempty"` // of a sink: the number the event had on its way there
 	Payload    json.RawMessage `json:"payload"`       // the event in its canonical form
+
+	ReplayRequestedAt *time.Time `json:"replay_requested_at"` // when somebody last asked for it to be sent again
+	ReplayWaiting     bool       `json:"replay_waiting"`      // asked for, and not settled yet
+	ReplayError       string     `json:"replay_error"`        // why the last try did not succeed
 }
 
 // maxMessage is how many bytes of an error are kept.

@@ -36,11 +36,12 @@ type delivery struct {
 	since   time.Time // when the oldest of them was staged
 	landed  chan landing
 	replays chan *replay
-	usual   int  // events in the run assembled last
-	rewound bool // what was staged is gone: it has to be sent again
+	asked   *replay // holds the others back until it has landed
+	usual   int     // events in the run assembled last
+	rewound bool    // what was staged is gone: it has to be sent again
 }
 
-// landing is how sending a parcel ended.
+// landing is how sending a parcel ended; without one, that of a replay.
 type landing struct {
 	parcel *parcel
 	err    error
@@ -115,6 +116,7 @@ func (d *delivery) voyage(at journal.Position) {
 	for d.flying > 0 {
 		d.land(<-d.landed)
 	}
+	d.turnDown()
 	if d.staged > 0 && !d.rewound {
 		d.flush(sdk.FlushShutdown)
 	}
@@ -127,11 +129,14 @@ func (d *delivery) step(parcels <-chan *parcel) {
 		d.flush(reason)
 		return
 	}
-	replays := d.replays
-	if d.flying > 0 {
-		replays = nil
+	if d.asked != nil && d.flying == 0 {
+		d.insert()
+		return
 	}
-	next := parcels
+	replays, next := d.replays, parcels
+	if d.asked != nil {
+		replays, next = nil, nil
+	}
 	if reason != sdk.FlushUnspecified || d.flying >= d.window() {
 		next = nil
 	}
@@ -148,8 +153,7 @@ func (d *delivery) step(parcels <-chan *parcel) {
 		}
 	case l := <-d.landed:
 		d.land(l)
-	case q := <-replays:
-		d.again(q)
+	case d.asked = <-replays:
 	case <-timer:
 	case <-d.running.Done():
 	}
@@ -182,6 +186,8 @@ func (d *delivery) depart(p *parcel) {
 func (d *delivery) land(l landing) {
 	d.flying--
 	switch {
+	case l.parcel == nil:
+		d.asked = nil
 	case l.err != nil: // only when stopping: it stays unsettled
 	case l.parcel.staged:
 		d.stage(l.parcel)

@@ -13,15 +13,15 @@ import (
 // ManageHTTP lets a project see what became of the events that were not simply
 // ingested: warnings and dead letters.
 type ManageHTTP struct {
-	store    *store
-	replayer *Replayer
-	tracer   *Tracer
+	store  *store
+	dead   *Letters
+	tracer *Tracer
 }
 
 var _ web.Routes = (*ManageHTTP)(nil)
 
 // NewManageHTTP returns the management routes of the room.
-func NewManageHTTP(d *db.DB, r *Replayer, t *Tracer) *ManageHTTP { return &ManageHTTP{&store{d}, r, t} }
+func NewManageHTTP(d *db.DB, l *Letters, t *Tracer) *ManageHTTP { return &ManageHTTP{&store{d}, l, t} }
 
 // Routes registers the paths.
 func (h *ManageHTTP) Routes(g *web.Gate) {
@@ -30,6 +30,7 @@ func (h *ManageHTTP) Routes(g *web.Gate) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid/trace", read, h.trace)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters", read, h.letters)
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/replay", write, h.replayMany)
+	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/delete", write, h.discardMany)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters/:id", read, h.letter)
 	g.Manage(fiber.MethodPatch, "/api/projects/:project_id/dead_letters/:id", write, h.edit)
 	g.Manage(fiber.MethodDelete, "/api/projects/:project_id/dead_letters/:id", write, h.discard)

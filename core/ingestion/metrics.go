@@ -18,6 +18,7 @@ type Metrics struct {
 	batchTime  prometheus.Histogram
 	retries    *prometheus.CounterVec // by cause
 	dead       *prometheus.CounterVec // by source
+	replays    *prometheus.CounterVec // by source, outcome
 
 	delivered    *prometheus.CounterVec   // by sink
 	deliverCalls *prometheus.CounterVec   // by sink, outcome
@@ -48,6 +49,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		batchTime:  f.NewHistogram(histogram("batch_seconds", "Time of one transaction of the worker.", times)),
 		retries:    f.NewCounterVec(counter("batch_retries_total", "Transactions of the worker that were begun again."), []string{"cause"}),
 		dead:       f.NewCounterVec(counter("dead_letters_total", "Events set aside."), []string{"source"}),
+		replays:    f.NewCounterVec(counter("dead_letter_replays_total", "Dead letters sent again."), []string{"source", "outcome"}),
 
 		delivered:    f.NewCounterVec(counter("deliver_events_total", "Events a sink has confirmed."), []string{"sink"}),
 		deliverCalls: f.NewCounterVec(counter("deliver_calls_total", "Answers of a sink to a batch."), []string{"sink", "outcome"}),

@@ -21,12 +21,14 @@ func newTracer(cfg Config, d *db.DB, log Log, s stored) *Tracer {
 // runs. Whose stages and sinks these are is bound by app.
 var Module = fx.Module("ingestion",
 	fx.Provide(
-		NewMetrics, NewReplayer, newTracer, NewManageHTTP,
+		NewMetrics, newTracer, NewManageHTTP,
 		func(cfg Config, j Appender, m *Metrics, log *zap.Logger) *HTTP {
 			return NewHTTP(j, m, log).WithLimits(cfg.Limits)
 		},
+		func(cfg Config, d *db.DB, r *Replayer) *Letters { return NewLetters(d, cfg.Limits, r.Wake) },
 		fx.Annotate(NewWorker, fx.OnStart((*Worker).Start), fx.OnStop((*Worker).Stop)),
 		fx.Annotate(NewDeliver, fx.OnStart((*Deliver).Start), fx.OnStop((*Deliver).Stop)),
+		fx.Annotate(NewReplayer, fx.OnStart((*Replayer).Start), fx.OnStop((*Replayer).Stop)),
 	),
-	fx.Invoke(func(*Worker, *Deliver) {}),
+	fx.Invoke(func(*Worker, *Deliver, *Replayer) {}),
 )

@@ -1,12 +1,14 @@
 package ingestion_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -31,6 +33,17 @@ func ask(t *testing.T, method, address, body string, status int) map[string]any 
 		}
 	}
 	return out
+}
+
+// startReplayer starts one and returns the dead letters it works on.
+func startReplayer(t *testing.T, d *db.DB, w *ingestion.Worker, del *ingestion.Deliver) *ingestion.Letters {
+	t.Helper()
+	r := ingestion.NewReplayer(deliverConfig(), d, w, del, ingestion.NewMetrics(nil), zap.NewNop())
+	if err := r.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Stop(context.Background()) })
+	return ingestion.NewLetters(d, ingestion.DefaultLimits(), r.Wake)
 }
 
 func TestReplay(t *testing.T) {
@@ -60,22 +73,22 @@ func TestReplay(t *testing.T) {
 		}
 		w := startWorker(t, workerConfig(), j, d, nil, st)
 		del := startDeliver(t, deliverConfig(), j, d, newSinks(sink))
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewReplayer(d, w, del), nil))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, startReplayer(t, d, w, del), nil))
 		path := base + "/api/projects/1/dead_letters/"
 		accept(t, j, "bad 1", "bad 2", "bad 3", "good")
 		eventually(t, "six dead letters", func() bool {
 			return len(strings.Fields(letters(t, d))) == 12 && st.seen() == "good" && sink.has() == "good"
 		})
 
-		if got := ask(t, "POST", path+"replay/", `{"dry_run":true,"event":"bad 1"}`, 200); fmt.Sprint(got["matched"], got["replayed"], got["sources"]) != "2 0 map[sink/one:1 worker:1]" {
+		if got := ask(t, "POST", path+"replay/", `{"dry_run":true,"event":"bad 1"}`, 200); fmt.Sprint(got["matched"], got["replayed"], got["sources"], len(got["sample"].([]any))) != "2 0 map[sink/one:1 worker:1] 2" {
 			t.Errorf("dry run: %v", got)
 		}
 		got := ask(t, "POST", path+"replay/", `{"source":"worker","event":"bad 1"}`, 200)
-		if failed := got["failed"].([]any); got["replayed"] != 0.0 || len(failed) != 1 || !strings.Contains(fmt.Sprint(failed), "not now") {
+		if failures := got["failures"].([]any); got["replayed"] != 0.0 || got["failed"] != 1.0 || len(failures) != 1 || !strings.Contains(fmt.Sprint(failures), "not now") {
 			t.Errorf("while it is broken: %v", got)
 		}
 		_, list := listOf(t, path+"?source=worker&event=bad+1")
-		if list[0]["attempts"] != 2.0 {
+		if list[0]["attempts"] != 2.0 || list[0]["replay_waiting"] != false || list[0]["replay_requested_at"] == nil {
 			t.Errorf("after a failed replay: %v", list[0])
 		}
 
@@ -116,16 +129,13 @@ func TestReplayToASinkThatIsGone(t *testing.T) {
 	accept(t, j, "a")
 	eventually(t, "a dead letter", func() bool { return letters(t, d) == "a" })
 	sinks.set()
-	w, err := ingestion.NewWorker(workerConfig(), j, d, nil, nil, ingestion.NewMetrics(nil), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := ingestion.NewReplayer(d, w, del)
+	l := startReplayer(t, d, startWorker(t, workerConfig(), j, d, nil), del)
 	eventually(t, "it says so", func() bool {
-		got, err := r.Replay(t.Context(), 1, ingestion.LetterFilter{}, false)
-		return err == nil && got.Replayed == 0 && len(got.Failed) == 1 && strings.Contains(got.Failed[0].Error, "sink_not_found")
+		got, err := l.Replay(t.Context(), 1, ingestion.LetterFilter{}, false, time.Second)
+		return err == nil && got.Replayed == 0 && got.Failed == 1 && strings.Contains(got.Failures[0].Error, "sink_not_found")
 	})
-	if letters(t, d) != "a" {
-		t.Error("the dead letter is gone")
+	list, _, err := l.List(t.Context(), 1, ingestion.LetterFilter{}, 10, 0)
+	if err != nil || len(list) != 1 || list[0].Code != "test" || list[0].Attempts != 1 {
+		t.Errorf("what it was set aside for is gone: %+v, %v", list, err)
 	}
 }

@@ -29,22 +29,33 @@ type letterRow struct {
 	Message    string
 	Seq        int64
 	Payload    string
+
+	ReplayRequestedAt sql.NullInt64
+	ReplayWaiting     bool
+	ReplayError       string
 }
 
 const letterColumns = `id, project_id, source, event_uuid, event, distinct_id, received_at, created_at, failed_at,
-	attempts, class, code, message, seq, payload`
+	attempts, class, code, message, seq, payload, replay_requested_at, replay_waiting, replay_error`
 
 func (r *letterRow) letter() DeadLetter {
-	return DeadLetter{
+	l := DeadLetter{
 		ID: r.ID, ProjectID: r.ProjectID, Source: r.Source, EventUUID: r.EventUUID, Event: r.Event, DistinctID: r.DistinctID,
 		ReceivedAt: time.UnixMicro(r.ReceivedAt).UTC(), CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
 		FailedAt: time.UnixMicro(r.FailedAt).UTC(), Attempts: r.Attempts,
 		Class: r.Class, Code: r.Code, Message: r.Message, Seq: uint64(r.Seq), Payload: json.RawMessage(r.Payload),
+		ReplayWaiting: r.ReplayWaiting, ReplayError: r.ReplayError,
 	}
+	if r.ReplayRequestedAt.Valid {
+		at := time.UnixMicro(r.ReplayRequestedAt.Int64).UTC()
+		l.ReplayRequestedAt = &at
+	}
+	return l
 }
 
-// addLetter keeps a dead letter. One of the same source and event is replaced,
-// and counted.
+// addLetter keeps a dead letter. When there is one of the same source and event
+// it is counted, with the new error; its payload, which may have been edited,
+// stays.
 func (s *store) addLetter(ctx context.Context, l *DeadLetter) error {
 	_, err := s.db.Write(ctx).NewRaw(`
 		INSERT INTO dead_letters (project_id, source, event_uuid, event, distinct_id, received_at, created_at, failed_at,
@@ -52,43 +63,13 @@ func (s *store) addLetter(ctx context.Context, l *DeadLetter) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source, project_id, event_uuid) DO UPDATE SET attempts = dead_letters.attempts + excluded.attempts,
 			failed_at = excluded.failed_at, class = excluded.class, code = excluded.code, message = excluded.message,
-			seq = excluded.seq, payload = excluded.payload`,
+			seq = excluded.seq`,
 		l.ProjectID, l.Source, l.EventUUID, l.Event, l.DistinctID, l.ReceivedAt.UnixMicro(), l.CreatedAt.UnixMicro(),
 		l.FailedAt.UnixMicro(), l.Attempts, l.Class, l.Code, l.Message, int64(l.Seq), string(l.Payload)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("keep dead letter %s: %w", l.EventUUID, err)
 	}
 	return nil
-}
-
-// LetterFilter says which dead letters of a project. Zero fields do not filter.
-type LetterFilter struct {
-	IDs        []int64
-	Source     string
-	Event      string
-	EventUUID  string
-	DistinctID string
-	Code       string
-	After      time.Time // failed at or later
-	Before     time.Time // failed earlier
-}
-
-func (f LetterFilter) where(projectID int64) (string, []any) {
-	where, args := "project_id = ?", []any{projectID}
-	add := func(ok bool, condition string, arg any) {
-		if ok {
-			where, args = where+" AND "+condition, append(args, arg)
-		}
-	}
-	add(len(f.IDs) > 0, "id IN (?)", bun.List(f.IDs))
-	add(f.EventUUID != "", "event_uuid = ?", f.EventUUID)
-	add(f.Source != "", "source = ?", f.Source)
-	add(f.Event != "", "event = ?", f.Event)
-	add(f.DistinctID != "", "distinct_id = ?", f.DistinctID)
-	add(f.Code != "", "code = ?", f.Code)
-	add(!f.After.IsZero(), "failed_at >= ?", f.After.UnixMicro())
-	add(!f.Before.IsZero(), "failed_at < ?", f.Before.UnixMicro())
-	return where, args
 }
 
 // letters lists dead letters, newest first, and counts them all.
@@ -126,50 +107,35 @@ func (s *store) letter(ctx context.Context, projectID, id int64) (DeadLetter, er
 	return row.letter(), nil
 }
 
-// oldestLetters lists dead letters in the order they were set aside, those after
-// the given id.
-func (s *store) oldestLetters(ctx context.Context, projectID int64, f LetterFilter, after int64, limit int) ([]DeadLetter, error) {
-	where, args := f.where(projectID)
-	var rows []letterRow
-	err := s.db.Read(ctx).NewRaw("SELECT "+letterColumns+" FROM dead_letters WHERE "+where+" AND id > ? ORDER BY id LIMIT ?",
-		append(args, after, limit)...).Scan(ctx, &rows)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
+// editLetter changes the payload of l unless it is no longer old.
+func (s *store) editLetter(ctx context.Context, l *DeadLetter, old json.RawMessage) error {
+	n, err := s.affected(ctx, "edit a dead letter",
+		"UPDATE dead_letters SET event = ?, distinct_id = ?, payload = ? WHERE project_id = ? AND id = ? AND payload = ?",
+		l.Event, l.DistinctID, string(l.Payload), l.ProjectID, l.ID, string(old))
+	if err == nil && n == 0 {
+		return fault.New(fault.Conflict, "changed_meanwhile", "The dead letter was changed or sent meanwhile. Read it again.")
 	}
-	out := make([]DeadLetter, len(rows))
-	for i := range rows {
-		out[i] = rows[i].letter()
-	}
-	return out, nil
+	return err
 }
 
-// editLetter changes what would be replayed.
-func (s *store) editLetter(ctx context.Context, l *DeadLetter) error {
-	_, err := s.db.Write(ctx).NewRaw("UPDATE dead_letters SET event = ?, distinct_id = ?, payload = ? WHERE project_id = ? AND id = ?",
-		l.Event, l.DistinctID, string(l.Payload), l.ProjectID, l.ID).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("edit dead letter %d: %w", l.ID, err)
-	}
-	return nil
+// dropLetters removes dead letters of a project and returns how many there were.
+func (s *store) dropLetters(ctx context.Context, projectID int64, ids ...int64) (int, error) {
+	return s.affected(ctx, "remove dead letters", "DELETE FROM dead_letters WHERE project_id = ? AND id IN (?)", projectID, bun.List(ids))
 }
 
-// dropLetter removes one dead letter, or fails with NotFound.
-func (s *store) dropLetter(ctx context.Context, projectID, id int64) error {
-	res, err := s.db.Write(ctx).NewRaw("DELETE FROM dead_letters WHERE project_id = ? AND id = ?", projectID, id).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("remove dead letter %d: %w", id, err)
-	}
-	if n, err := res.RowsAffected(); err == nil && n == 0 {
-		return errNoLetter
-	}
-	return nil
+// expireLetters removes at most limit of the dead letters that last failed
+// before then, and returns how many. What is to be sent again stays.
+func (s *store) expireLetters(ctx context.Context, then time.Time, limit int) (int, error) {
+	return s.affected(ctx, "remove old dead letters", `DELETE FROM dead_letters WHERE id IN
+		(SELECT id FROM dead_letters WHERE failed_at < ? AND NOT replay_waiting ORDER BY failed_at LIMIT ?)`, then.UnixMicro(), limit)
 }
 
-// dropLetters removes what last failed before then.
-func (s *store) dropLetters(ctx context.Context, then time.Time) error {
-	_, err := s.db.Write(ctx).NewRaw("DELETE FROM dead_letters WHERE failed_at < ?", then.UnixMicro()).Exec(ctx)
+// affected runs a statement and returns how many rows it touched.
+func (s *store) affected(ctx context.Context, what, query string, args ...any) (int, error) {
+	res, err := s.db.Write(ctx).NewRaw(query, args...).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("remove old dead letters: %w", err)
+		return 0, fmt.Errorf("%s: %w", what, err)
 	}
-	return nil
+	n, err := res.RowsAffected()
+	return int(n), err
 }

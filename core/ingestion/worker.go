@@ -133,7 +133,7 @@ func (w *Worker) Historical() WorkerStatus { return *w.past.status.Load() }
 func (w *Worker) sweep(ctx context.Context) {
 	for sleep(ctx, 10*time.Minute) {
 		now := time.Now()
-		err := errors.Join(w.store.dropWarnings(ctx, now.Add(-w.cfg.KeepWarnings)), w.store.dropLetters(ctx, now.Add(-w.cfg.KeepDeadLetters)))
+		err := errors.Join(w.store.dropWarnings(ctx, now.Add(-w.cfg.KeepWarnings)), w.ExpireDeadLetters(ctx, now.Add(-w.cfg.KeepDeadLetters)))
 		if err != nil && ctx.Err() == nil {
 			w.logger.Warn("cannot remove what is too old", zap.Error(err))
 		}
