@@ -1,0 +1,67 @@
+package actions
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Action is a named definition of events.
+type Action struct {
+	ID          int64
+	ProjectID   int64
+	Name        string // unique among the actions of a project that are not deleted
+	Description string
+	Tags        []string // lower case, sorted, each once
+	Steps       []Step
+	Deleted     bool
+
+	// PostToChat says that notifications are sent, Format what they say, and
+	// Destinations where to; no destination means those the config chooses.
+	PostToChat   bool
+	Format       string
+	Destinations []Destination
+
+	PinnedAt     *time.Time
+	CreatedAt    time.Time
+	CreatedBy    int64 // a user; 0 when there is none any more
+	UpdatedAt    time.Time
+	CalculatedAt time.Time // when the history was last counted, at first CreatedAt
+	// Version grows with every change of what the action matches or says.
+	Version int64
+}
+
+// Step is one way for an event to fit. Empty fields ask for nothing; the empty
+// step fits every event.
+type Step struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	Event string `json:"event"` // the name, exactly
+
+	URL         string `json:"url"`
+	URLMatching string `json:"url_matching"` // "" is contains
+
+	TagName      string `json:"tag_name"`
+	Text         string `json:"text"`
+	TextMatching string `json:"text_matching"` // "" is exact
+	Href         string `json:"href"`
+	HrefMatching string `json:"href_matching"` // "" is exact
+	Selector     string `json:"selector"`
+
+	// Properties are filters that must all hold, as they were written.
+	Properties []json.RawMessage `json:"properties"`
+
+	// Null says which of the fields above were null or absent rather than "".
+	// It is kept so that a definition is read as it was written.
+	Null []string `json:"null,omitempty"`
+}
+
+// Destination is one place notifications of an action go to.
+type Destination struct {
+	// Notifier is the name of a notifier instance in the config.
+	Notifier string `json:"notifier"`
+	// To is the channel, address or URL there; "" is the notifier's own.
+	To string `json:"to,omitempty"`
+	// Format replaces the action's; "" leaves it.
+	Format string `json:"format,omitempty"`
+}
