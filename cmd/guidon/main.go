@@ -22,15 +22,16 @@ var version = "dev"
 type verbs struct {
 	ConfigFile string `name:"config" short:"c" help:"YAML file to read; default: $GUIDON_CONFIG, else guidon.yaml in this directory when there is one." placeholder:"FILE"`
 
-	Serve   serveVerb   `cmd:"" help:"Serve until interrupted."`
-	Migrate migrateVerb `cmd:"" help:"Bring the database to the newest schema."`
-	Config  configVerb  `cmd:"" help:"Print the whole default config, commented."`
-	Project projectVerb `cmd:"" help:"Projects."`
-	User    userVerb    `cmd:"" help:"People."`
-	Key     keyVerb     `cmd:"" help:"Project keys (phc_) and personal keys (phx_)."`
-	Events  eventsVerb  `cmd:"" help:"Stored events."`
-	Plugin  pluginVerb  `cmd:"" help:"Plugins."`
-	Version versionVerb `cmd:"" help:"Print the version."`
+	Serve      serveVerb      `cmd:"" help:"Serve until interrupted."`
+	Migrate    migrateVerb    `cmd:"" help:"Bring the database to the newest schema."`
+	Config     configVerb     `cmd:"" help:"Print the whole default config, commented."`
+	Project    projectVerb    `cmd:"" help:"Projects."`
+	User       userVerb       `cmd:"" help:"People."`
+	Key        keyVerb        `cmd:"" help:"Project keys (phc_) and personal keys (phx_)."`
+	Events     eventsVerb     `cmd:"" help:"Stored events."`
+	Deadletter deadletterVerb `cmd:"" help:"Events that could not be processed or delivered."`
+	Plugin     pluginVerb     `cmd:"" help:"Plugins."`
+	Version    versionVerb    `cmd:"" help:"Print the version."`
 }
 
 // env is what a verb works with.
