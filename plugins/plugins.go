@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	"github.com/guidonhq/guidon/plugins/sink/file"
+	"github.com/guidonhq/guidon/plugins/sink/postgres"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
-	"file": file.Plugin,
+	"file":     file.Plugin,
+	"postgres": postgres.Plugin,
 }
 
 // Names returns the names of the bundled plugins, sorted.

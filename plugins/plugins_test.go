@@ -1,31 +1,125 @@
 package plugins_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/sdk"
 )
 
-func TestEveryBundledPluginIsWhatItsNameSaysAndHasItsFourFiles(t *testing.T) {
-	t.Parallel()
-	names := plugins.Names()
-	if !slices.Contains(names, "file") || !slices.IsSorted(names) {
-		t.Fatalf("names %v", names)
+// each calls test with every bundled plugin and its folder.
+func each(t *testing.T, test func(t *testing.T, p sdk.Plugin, folder string)) {
+	for _, name := range plugins.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, ok := plugins.Find(name)
+			folders, _ := filepath.Glob("*/" + name)
+			if !ok || p.Name != name || len(folders) != 1 {
+				t.Fatalf("found %v, which calls itself %q, in %v", ok, p.Name, folders)
+			}
+			test(t, p, folders[0])
+		})
 	}
-	for _, name := range names {
-		p, ok := plugins.Find(name)
-		if !ok || p.Name != name || p.Version == "" || p.Summary == "" {
-			t.Errorf("%s: %+v", name, p)
-		}
-		for _, want := range []string{name + ".go", name + "_test.go", "sample.yaml", "README.md"} {
-			if found, _ := filepath.Glob(filepath.Join("*", name, want)); len(found) != 1 {
-				t.Errorf("%s: no %s", name, want)
+}
+
+// commented is an option that is shown with its default, behind a #.
+var commented = regexp.MustCompile(`(?m)^(\s*)# ?([a-z_]+:( |$))`)
+
+// sample reads a folder's sample with what is commented out, or without it.
+func sample(t *testing.T, folder string, whole bool) (use, kind string, config map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "sample.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole {
+		text = commented.ReplaceAll(text, []byte("$1$2"))
+	}
+	var s struct {
+		Plugins struct {
+			Instances []struct {
+				Name, Use, Kind string
+				Config          map[string]any
 			}
 		}
 	}
-	if _, ok := plugins.Find("no-such"); ok {
-		t.Error("found what is not there")
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		t.Fatal(err)
 	}
+	in := s.Plugins.Instances[0]
+	return in.Use, in.Kind, in.Config
+}
+
+// A sample names every option, those that are commented out with the default,
+// and is itself valid.
+func TestSamplesAreTheTruth(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, p sdk.Plugin, folder string) {
+		use, kind, all := sample(t, folder, true)
+		if use != p.Name || kind != filepath.Dir(folder) {
+			t.Errorf("the sample is of a %s %q", kind, use)
+		}
+		_, _, few := sample(t, folder, false)
+		got, want := decoded(t, p, all), decoded(t, p, few)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the sample says\n%+v, the defaults are\n%+v", got, want)
+		}
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(sdk.Schema(configOf(p)), &schema); err != nil {
+			t.Fatal(err)
+		}
+		for name := range schema.Properties {
+			if _, there := all[name]; !there {
+				t.Errorf("the sample does not name %s", name)
+			}
+		}
+	})
+}
+
+// decoded is the plugin's config with what a sample says, strictly.
+func decoded(t *testing.T, p sdk.Plugin, config map[string]any) any {
+	t.Helper()
+	raw, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := configOf(p)
+	if err := sdk.DecodeConfig(raw, to); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func configOf(p sdk.Plugin) any {
+	if c, ok := p.Sink().(sdk.Configured); ok {
+		return c.Config()
+	}
+	return &struct{}{}
+}
+
+func TestEachPluginHasAPageThatShowsHowItIsUsed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, p sdk.Plugin, folder string) {
+		text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{fmt.Sprintf("      use: %s\n", p.Name), "[sample.yaml](sample.yaml)"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("README.md does not have %q", want)
+			}
+		}
+		if p.Summary == "" {
+			t.Error("the plugin has no summary")
+		}
+	})
 }

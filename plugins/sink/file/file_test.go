@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,8 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/sdk"
@@ -332,55 +329,5 @@ func TestCheckLeavesNothingBehind(t *testing.T) {
 	}
 	if files := list(t, path); len(files) != 1 {
 		t.Errorf("files %v", files)
-	}
-}
-
-// The sample names every option with its default, and is itself valid.
-func TestTheSampleIsTheTruth(t *testing.T) {
-	t.Parallel()
-	f, err := os.Open("sample.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uncommented := regexp.MustCompile(`(?m)^(\s*)# ?([a-z_]+: )`).ReplaceAll(text, []byte("$1$2"))
-	var sample struct {
-		Plugins struct {
-			Instances []struct {
-				Name, Use, Kind string
-				Config          map[string]any
-			}
-		}
-	}
-	if err := yaml.Unmarshal(uncommented, &sample); err != nil {
-		t.Fatal(err)
-	}
-	instance := sample.Plugins.Instances[0]
-	raw, err := json.Marshal(instance.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, want := file.New(), file.New()
-	if err := sdk.DecodeConfig(raw, got.Config()); err != nil {
-		t.Fatal(err)
-	}
-	if err := sdk.DecodeConfig([]byte(`{"path": "data/events.ndjson"}`), want.Config()); err != nil {
-		t.Fatal(err)
-	}
-	if a, b := fmt.Sprintf("%+v", got.Config()), fmt.Sprintf("%+v", want.Config()); a != b {
-		t.Errorf("the sample says %s, the defaults are %s", a, b)
-	}
-	var schema struct{ Properties map[string]any }
-	if err := json.Unmarshal(sdk.Schema(file.New().Config()), &schema); err != nil {
-		t.Fatal(err)
-	}
-	for name := range schema.Properties {
-		if _, there := instance.Config[name]; !there {
-			t.Errorf("the sample does not name %s", name)
-		}
 	}
 }
