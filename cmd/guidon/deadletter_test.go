@@ -81,7 +81,7 @@ func TestDeadLetterVerbsRefuseWhatIsTooMuchOrNotThere(t *testing.T) {
 	s.start(t)
 	for want, args := range map[string][]string{
 		"name ids, a filter, or --all":     {"deadletter", "delete"},
-		"No such dead letter":               {"deadletter", "show", "99"},
+		"No such dead letter":              {"deadletter", "show", "99"},
 		"neither a time":                   {"deadletter", "list", "--after", "soon"},
 		"name ids, a filter, or --all ":    {"deadletter", "replay"},
 		"expected a valid 64 bit int":      {"deadletter", "show", "x"},
