@@ -48,8 +48,16 @@ type Plugin struct {
 	// Exclusive says that two processes must never serve the same instance at
 	// once, not even while one replaces the other.
 	Exclusive bool
-	// Sink makes a sink that is not opened yet, its config at the defaults.
+	// SingleInstance says that a process can serve one instance only, because
+	// the plugin keeps something global. The host starts a process for each.
+	SingleInstance bool
+	// Sink makes a sink that is not opened yet, its config at the defaults. A
+	// program may offer one kind or several; each instance is of one.
 	Sink func() Sink
+	// Notifier makes a notifier, likewise.
+	Notifier func() Notifier
+	// Matcher makes a matcher, likewise.
+	Matcher func() Matcher
 }
 
 var (

@@ -77,7 +77,7 @@ func (s *server) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoRes
 		Features:        s.features(),
 		Sdk:             "guidon-go/" + Version,
 		MaxMessageBytes: MaxMessageBytes,
-		MultiInstance:   true,
+		MultiInstance:   !s.plugin.SingleInstance,
 		Exclusive:       s.plugin.Exclusive,
 	}, nil
 }

@@ -1,0 +1,249 @@
+package sdk
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// HTTPOptions says where an HTTPClient may go. The zero value goes to public
+// addresses only, follows no redirect and gives up after ten seconds.
+type HTTPOptions struct {
+	// Timeout is for the whole exchange, the body included; 0 is ten seconds.
+	Timeout time.Duration
+	// AllowNetworks are address ranges that may be reached although they are not
+	// public. For an IPv4 range write it as one: "10.1.0.0/16".
+	AllowNetworks []netip.Prefix
+	// AllowHosts are names, as they stand in the URL, that may be reached
+	// wherever they lead: "hooks.internal", or "*.corp.example" for all names
+	// under one. An address is a name too.
+	AllowHosts []string
+	// Ports are the ports that may be reached; none means all.
+	Ports []uint16
+	// MaxRedirects is how many redirects are followed. With 0 an answer that
+	// redirects is returned as it is. A redirect never leads from https to http,
+	// and never to an address that is not public, whatever is allowed above.
+	MaxRedirects int
+	// UseProxy takes the proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. It is
+	// then the proxy that resolves names, so the proxy must keep internal
+	// addresses out; only addresses in URLs are still checked here.
+	UseProxy bool
+	// TLS is for certificates of one's own; may be nil.
+	TLS *tls.Config
+}
+
+const (
+	defaultHTTPTimeout = 10 * time.Second
+	connectTimeout     = 5 * time.Second
+	maxHeaderBytes     = 64 << 10
+)
+
+// HTTPClient returns a client for URLs that somebody else wrote. The address is
+// checked when the connection is made, after the name was resolved, so a name
+// that changes its mind does not help. Private, loopback, link-local, multicast
+// and reserved addresses of IPv4 and IPv6 are refused, those of metadata services
+// among them, and so are IPv4 addresses inside IPv6 ones. A refusal is an error
+// of the config, with the code "address_refused"; AsError finds it.
+func HTTPClient(o HTTPOptions) *http.Client {
+	g := &guardedTransport{first: newTransport(o, newGuard(o))}
+	if o.MaxRedirects > 0 {
+		strict := o
+		strict.AllowHosts, strict.AllowNetworks = nil, nil
+		g.redirected = newTransport(strict, newGuard(strict))
+	}
+	timeout := o.Timeout
+	if timeout <= 0 {
+		timeout = defaultHTTPTimeout
+	}
+	return &http.Client{Transport: g, Timeout: timeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		switch {
+		case o.MaxRedirects <= 0:
+			return http.ErrUseLastResponse
+		case len(via) > o.MaxRedirects:
+			return fmt.Errorf("more than %d redirects", o.MaxRedirects)
+		case via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https":
+			return refusal("a redirect from https to %s", req.URL.Scheme)
+		}
+		return nil
+	}}
+}
+
+// Dialer returns a function that connects as an HTTPClient with the same options
+// does, for protocols other than HTTP.
+func Dialer(o HTTPOptions) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return newGuard(o).dial
+}
+
+// ReadBody reads and closes the body of an answer. A body of more than limit
+// bytes, after decompression, is an error, and so is one that breaks off.
+func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the answer: %w", err)
+	case int64(len(body)) > limit:
+		return nil, &Error{
+			Class: ClassPermanent, Code: "answer_too_large", Source: SourceDownstream,
+			Message: fmt.Sprintf("the answer has more than %d bytes", limit),
+		}
+	}
+	return body, nil
+}
+
+// guardedTransport sends what follows a redirect through another transport, with
+// connections of its own.
+type guardedTransport struct {
+	first, redirected *http.Transport
+}
+
+// RoundTrip sends one request.
+func (t *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Response != nil && t.redirected != nil {
+		return t.redirected.RoundTrip(req)
+	}
+	return t.first.RoundTrip(req)
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+func (t *guardedTransport) CloseIdleConnections() {
+	t.first.CloseIdleConnections()
+	if t.redirected != nil {
+		t.redirected.CloseIdleConnections()
+	}
+}
+
+func newTransport(o HTTPOptions, g *addressGuard) *http.Transport {
+	t := &http.Transport{
+		DialContext: g.dial, TLSClientConfig: o.TLS.Clone(), ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: 90 * time.Second, ExpectContinueTimeout: time.Second,
+		MaxIdleConnsPerHost: 8, MaxResponseHeaderBytes: maxHeaderBytes,
+	}
+	if o.UseProxy {
+		t.Proxy = g.proxy
+	}
+	return t
+}
+
+// addressGuard decides where connections may go.
+type addressGuard struct {
+	check *ssrf.Guardian
+	hosts []string
+	ports []string
+	bound *net.Dialer // asks check about each address
+	free  *net.Dialer
+
+	proxies sync.Map // address of a proxy in use
+}
+
+func newGuard(o HTTPOptions) *addressGuard {
+	var v4, v6 []netip.Prefix
+	for _, p := range o.AllowNetworks {
+		if p = p.Masked(); p.Addr().Is4() {
+			v4 = append(v4, p)
+		} else {
+			v6 = append(v6, p)
+		}
+	}
+	g := &addressGuard{check: ssrf.New(ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...), ssrf.WithPorts(o.Ports...))}
+	for _, host := range o.AllowHosts {
+		g.hosts = append(g.hosts, strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]")))
+	}
+	for _, port := range o.Ports {
+		g.ports = append(g.ports, strconv.Itoa(int(port)))
+	}
+	g.bound = &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second, Control: g.control}
+	g.free = &net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}
+	return g
+}
+
+// control runs when the address is resolved and before it is connected to.
+func (g *addressGuard) control(network, address string, raw syscall.RawConn) error {
+	err := g.check.Safe(network, address, raw)
+	switch {
+	case errors.Is(err, ssrf.ErrProhibitedIP):
+		return refusal("%s is not a public address", address)
+	case errors.Is(err, ssrf.ErrProhibitedPort):
+		return refusal("the port of %s is not allowed", address)
+	case err != nil:
+		return refusal("%s %s", network, address)
+	}
+	return nil
+}
+
+func (g *addressGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, known := g.proxies.Load(address); known || g.trusts(host) {
+		if len(g.ports) > 0 && !known && !slices.Contains(g.ports, port) {
+			return nil, refusal("the port of %s is not allowed", address)
+		}
+		return g.free.DialContext(ctx, network, address)
+	}
+	return g.bound.DialContext(ctx, network, address)
+}
+
+// trusts reports whether the name is one that may lead anywhere.
+func (g *addressGuard) trusts(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return slices.ContainsFunc(g.hosts, func(allowed string) bool {
+		if suffix, all := strings.CutPrefix(allowed, "*"); all {
+			return strings.HasPrefix(suffix, ".") && strings.HasSuffix(host, suffix) && host != suffix
+		}
+		return host == allowed
+	})
+}
+
+// proxy finds the proxy for a request. What we would connect to ourselves is
+// checked when we do; an address that the proxy is asked for is checked here.
+func (g *addressGuard) proxy(req *http.Request) (*url.URL, error) {
+	via, err := http.ProxyFromEnvironment(req)
+	if err != nil || via == nil {
+		return nil, err
+	}
+	host := req.URL.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil && !g.trusts(host) {
+		if err := g.check.SafeAddr(ip.Unmap()); err != nil {
+			return nil, refusal("%s is not a public address", host)
+		}
+	}
+	g.proxies.Store(net.JoinHostPort(via.Hostname(), proxyPort(via)), true)
+	return via, nil
+}
+
+func proxyPort(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	switch u.Scheme {
+	case "https":
+		return "443"
+	case "socks5", "socks5h":
+		return "1080"
+	default:
+		return "80"
+	}
+}
+
+// refusal is the error of a connection that is not made.
+func refusal(format string, args ...any) *Error {
+	e := Errorf(ClassConfig, "address_refused", format, args...)
+	e.Source = SourcePlugin
+	return e
+}
