@@ -210,10 +210,13 @@ func (g *addressGuard) trusts(host string) bool {
 	})
 }
 
+// environmentProxy reads the environment once in a process.
+var environmentProxy = http.ProxyFromEnvironment
+
 // proxy finds the proxy for a request. What we would connect to ourselves is
 // checked when we do; an address that the proxy is asked for is checked here.
 func (g *addressGuard) proxy(req *http.Request) (*url.URL, error) {
-	via, err := http.ProxyFromEnvironment(req)
+	via, err := environmentProxy(req)
 	if err != nil || via == nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package sdk
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/url"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -36,3 +38,15 @@ func Dial(t testing.TB, p Plugin) *grpc.ClientConn {
 
 // Check is what Serve finds wrong before it serves.
 func Check(p Plugin) error { return p.check() }
+
+// Trusts reports whether allowed names let a host lead anywhere.
+func Trusts(allowed []string, host string) bool {
+	return newGuard(HTTPOptions{AllowHosts: allowed}).trusts(host)
+}
+
+// SetEnvironmentProxy makes u the proxy of the environment, until undo.
+func SetEnvironmentProxy(u *url.URL) (undo func()) {
+	old := environmentProxy
+	environmentProxy = http.ProxyURL(u)
+	return func() { environmentProxy = old }
+}
