@@ -1,0 +1,143 @@
+package actions
+
+import (
+	"slices"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Needs says what a definition may ask for. Lists are sorted and hold each
+// thing once.
+type Needs struct {
+	// Event, Person and Groups are the names of the properties it reads; that
+	// of a feature is $feature/<key>, that of a URL $current_url. Groups is by
+	// index of the group type.
+	Event   []string
+	Person  []string
+	Groups  map[int][]string
+	Cohorts []int64
+	// Elements says that it reads the element chain.
+	Elements bool
+	// Operators are the ids of the plugin operators it uses.
+	Operators []string
+}
+
+// Outside reports whether anything but the event itself is needed.
+func (n *Needs) Outside() bool {
+	return len(n.Person)+len(n.Groups)+len(n.Cohorts)+len(n.Operators) > 0
+}
+
+// Needs returns what the definition may ask for, over all its steps.
+func (m *Matcher) Needs() Needs {
+	var n Needs
+	n.add(m)
+	n.tidy()
+	return n
+}
+
+func (n *Needs) add(m *Matcher) {
+	for i := range m.steps {
+		t := &m.steps[i]
+		if t.problem != nil {
+			continue
+		}
+		if t.url != nil {
+			n.Event = append(n.Event, "$current_url")
+		}
+		n.Elements = n.Elements || t.elements != nil
+		for j := range t.filters {
+			n.addFilter(&t.filters[j])
+		}
+	}
+}
+
+func (n *Needs) addFilter(f *filter) {
+	switch f.source {
+	case OnEvent, OnFeature:
+		n.Event = append(n.Event, f.key)
+	case OnPerson:
+		n.Person = append(n.Person, f.key)
+	case OnGroup:
+		if n.Groups == nil {
+			n.Groups = map[int][]string{}
+		}
+		n.Groups[f.group] = append(n.Groups[f.group], f.key)
+	case OnElement:
+		n.Elements = true
+	case OnCohort:
+		n.Cohorts = append(n.Cohorts, f.cohorts...)
+	}
+	if f.external() {
+		n.Operators = append(n.Operators, f.operator)
+	}
+}
+
+func (n *Needs) tidy() {
+	for _, list := range []*[]string{&n.Event, &n.Person, &n.Operators} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	for index, list := range n.Groups {
+		slices.Sort(list)
+		n.Groups[index] = slices.Compact(list)
+	}
+	slices.Sort(n.Cohorts)
+	n.Cohorts = slices.Compact(n.Cohorts)
+}
+
+// CompiledStep is what one step asks, for whoever can answer some of it by
+// other means, such as a query: every condition must hold. What such an
+// answer leaves open, Match decides.
+type CompiledStep struct {
+	Event       string // "" is any
+	URL         string // "" is any
+	URLMatching match.Matching
+	Elements    match.ElementSpec
+	Filters     []CompiledFilter // in the order they cost
+}
+
+// CompiledFilter is one property filter.
+type CompiledFilter struct {
+	Source   Source
+	Key      string // as it is read: $feature/<key> for a feature
+	Operator string // its own name; that of a plugin operator has a slash
+	Value    []byte // JSON, or nil
+	Group    int    // of OnGroup: the index of the group type
+	Cohorts  []int64
+	Everyone bool // of OnCohort: the cohort of all people is among them
+	Negate   bool // of OnCohort: not in them
+	External bool // a plugin answers
+}
+
+// HasElements reports whether the step asks anything of elements.
+func (c *CompiledStep) HasElements() bool {
+	e := &c.Elements
+	return e.TagName != "" || e.Text != "" || e.Href != "" || e.Selector != ""
+}
+
+// Steps returns what each step asks. Those that can never match are left out.
+func (m *Matcher) Steps() []CompiledStep {
+	var out []CompiledStep
+	for i := range m.steps {
+		t := &m.steps[i]
+		if t.problem != nil {
+			continue
+		}
+		in := &m.source[i]
+		way, _ := match.ParseMatching(in.URLMatching, match.Contains)
+		c := CompiledStep{Event: in.Event, URL: in.URL, URLMatching: way, Elements: elementSpec(in)}
+		for j := range t.filters {
+			c.Filters = append(c.Filters, t.filters[j].compiled())
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (f *filter) compiled() CompiledFilter {
+	name, _ := match.Canonical(f.operator)
+	return CompiledFilter{
+		Source: f.source, Key: f.key, Operator: name, Value: f.value, Group: f.group,
+		Cohorts: f.cohorts, Everyone: f.everyone, Negate: f.negate, External: f.external(),
+	}
+}

@@ -1,0 +1,100 @@
+package actions
+
+import (
+	"unsafe"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// What a Seen keeps for the next event; more than that is given back.
+const (
+	keptBytes   = 64 << 10
+	keptMembers = 4096
+)
+
+// object is a JSON object that is parsed when something is first asked of it.
+// What is no object has no members.
+type object struct {
+	raw     []byte
+	read    bool
+	parser  *fastjson.Parser
+	members []member
+	copied  []byte
+}
+
+type member struct {
+	name  string
+	value *fastjson.Value
+}
+
+// reset makes o the object that raw describes. raw is not copied: see keep.
+func (o *object) reset(raw []byte) {
+	o.raw, o.read = raw, false
+	if len(o.members) > keptMembers {
+		o.members, o.parser = nil, nil
+	}
+	o.members = o.members[:0]
+}
+
+// keep copies the text, for callers who may overwrite it.
+func (o *object) keep() {
+	if cap(o.copied) > keptBytes {
+		o.copied = nil
+	}
+	o.copied = append(o.copied[:0], o.raw...)
+	o.raw = o.copied
+}
+
+func (o *object) parse() {
+	o.read = true
+	if len(o.raw) <= len("{}") {
+		return
+	}
+	if o.parser == nil {
+		o.parser = new(fastjson.Parser)
+	}
+	v, err := o.parser.ParseBytes(o.raw)
+	if err != nil || v.Type() != fastjson.TypeObject {
+		return
+	}
+	v.GetObject().Visit(func(name []byte, v *fastjson.Value) {
+		o.members = append(o.members, member{view(name), v})
+	})
+	if len(o.raw) > keptBytes {
+		o.parser = nil // what was parsed stays; its memory is not kept
+	}
+}
+
+// get returns a member, of several with one name the last, or nil.
+func (o *object) get(name string) *fastjson.Value {
+	if !o.read {
+		o.parse()
+	}
+	for i := len(o.members) - 1; i >= 0; i-- {
+		if o.members[i].name == name {
+			return o.members[i].value
+		}
+	}
+	return nil
+}
+
+// text is the string a member is, or "".
+func (o *object) text(name string) string {
+	v := o.get(name)
+	if v == nil || v.Type() != fastjson.TypeString {
+		return ""
+	}
+	return view(v.GetStringBytes())
+}
+
+// json appends the JSON text of a member.
+func (o *object) json(dst []byte, name string) []byte {
+	if v := o.get(name); v != nil {
+		return match.AppendJSON(dst, v)
+	}
+	return dst
+}
+
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,248 @@
+package actions
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// maxListed bounds how many values one filter may list.
+const maxListed = 10_000
+
+// maxGroupIndex bounds the index of a group type.
+const maxGroupIndex = 999
+
+// perValue are the operators that compare with one value. With a list each of
+// its values is asked; the value says whether all have to pass.
+var perValue = map[string]bool{
+	"icontains": false, "not_icontains": true,
+	"starts_with": false, "not_starts_with": true,
+	"ends_with": false, "not_ends_with": true,
+	"regex": false, "not_regex": true,
+	"is_date_exact": false, "is_date_before": false, "is_date_after": false,
+	"semver_eq": false, "semver_neq": true,
+	"semver_gt": false, "semver_gte": false, "semver_lt": false, "semver_lte": false,
+	"semver_tilde": false, "semver_caret": false, "semver_wildcard": false,
+}
+
+// compileFilter reads and compiles one property filter. Its errors are
+// Invalid faults at the field of the filter.
+func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
+	f := filter{}
+	v, err := fastjson.ParseBytes(raw)
+	if err != nil || v.Type() != fastjson.TypeObject {
+		return f, fault.Field("", "invalid_input", "A property filter must be an object with key, value, operator and type.")
+	}
+	in := members{}
+	v.GetObject().Visit(func(name []byte, v *fastjson.Value) { in[string(name)] = v })
+	if f.source, err = in.source(); err != nil {
+		return f, err
+	}
+	if f.operator, err = in.text("operator", ""); err != nil {
+		return f, err
+	}
+	if value := in["value"]; value != nil {
+		f.value = match.AppendJSON(nil, value)
+		if n := len(value.GetArray()); n > maxListed {
+			return f, fault.Fieldf("value", "max_length", "A filter may list at most %d values, got %d.", maxListed, n)
+		}
+	}
+	if f.source == OnCohort {
+		return f, f.compileCohort(in["value"], opts)
+	}
+	return f, f.compileProperty(in, opts)
+}
+
+// members are the fields of a filter; of several with one name the last.
+type members map[string]*fastjson.Value
+
+// text reads a field that is a string; null is like none.
+func (m members) text(name, otherwise string) (string, error) {
+	v := m[name]
+	switch {
+	case v == nil || v.Type() == fastjson.TypeNull:
+		return otherwise, nil
+	case v.Type() != fastjson.TypeString:
+		return "", fault.Field(name, "invalid", "Not a valid string.")
+	}
+	return string(v.GetStringBytes()), nil
+}
+
+func (m members) source() (Source, error) {
+	name, err := m.text("type", "")
+	switch s := Source(name); s {
+	case "":
+		return OnEvent, err
+	case OnEvent, OnPerson, OnGroup, OnElement, OnCohort, OnFeature:
+		return s, nil
+	}
+	return "", fault.Fieldf("type", "invalid_choice",
+		"%q is not a valid choice. A filter of an action reads an event, person, group, element, cohort or feature.", shorten(name))
+}
+
+func (f *filter) compileProperty(in members, opts CompileOptions) (err error) {
+	if f.key, err = in.text("key", ""); err != nil {
+		return err
+	}
+	if f.key == "" {
+		return fault.Field("key", "required", "A property filter must name the property it reads.")
+	}
+	switch f.source {
+	case OnGroup:
+		if f.group, err = in.groupIndex(); err != nil {
+			return err
+		}
+	case OnFeature:
+		f.key = "$feature/" + strings.TrimPrefix(f.key, "$feature/")
+	default:
+	}
+	switch f.operator {
+	case "in":
+		f.operator = "exact"
+	case "not_in":
+		f.operator = "is_not"
+	}
+	return f.compileTests(match.Options{Location: opts.Location, Registry: opts.Operators})
+}
+
+func (m members) groupIndex() (int, error) {
+	v := m["group_type_index"]
+	if v == nil || v.Type() == fastjson.TypeNull {
+		return 0, fault.Field("group_type_index", "required", "A filter on a group must say which type of group, by its index.")
+	}
+	n, err := v.Int()
+	if err != nil || n < 0 || n > maxGroupIndex {
+		return 0, fault.Fieldf("group_type_index", "invalid", "The index of a group type must be a whole number from 0 to %d.", maxGroupIndex)
+	}
+	return n, nil
+}
+
+// compileTests makes one test, or one for each value of a list.
+func (f *filter) compileTests(opts match.Options) error {
+	values, err := f.values()
+	if err != nil {
+		return err
+	}
+	for _, value := range values {
+		spec := match.Spec{Key: f.key, Operator: f.operator, Value: value}
+		if err := f.addTest(spec, opts); err != nil {
+			return sentence(err, "operator")
+		}
+	}
+	return nil
+}
+
+// values parts a list that the operator does not take as one, and notes which
+// of its values have to pass.
+func (f *filter) values() ([][]byte, error) {
+	all, each := perValue[f.operator]
+	if !each || len(f.value) == 0 || f.value[0] != '[' {
+		return [][]byte{f.value}, nil
+	}
+	f.all = all
+	list, err := fastjson.ParseBytes(f.value)
+	if err != nil || len(list.GetArray()) == 0 {
+		return nil, fault.Field("value", "invalid_value", "The list of values must not be empty.")
+	}
+	var values [][]byte
+	for _, item := range list.GetArray() {
+		values = append(values, match.AppendJSON(nil, item))
+	}
+	return values, nil
+}
+
+func (f *filter) addTest(spec match.Spec, opts match.Options) error {
+	if f.source == OnElement {
+		test, err := match.CompileElementFilter(spec, opts)
+		if err != nil {
+			return err
+		}
+		f.elements = append(f.elements, test)
+		return sentence(test.Problem(), "value")
+	}
+	test, err := match.Compile(spec, opts)
+	if err != nil {
+		return err
+	}
+	f.tests = append(f.tests, test)
+	return sentence(test.Problem(), "value")
+}
+
+// sentence makes an Invalid fault at a field of the filter out of an error
+// whose text may be shown; one that has a field keeps it.
+func sentence(err error, field string) error {
+	f := fault.From(err)
+	switch {
+	case err == nil:
+		return nil
+	case f == nil:
+		return fault.Field(field, "invalid_value", err.Error())
+	case f.Attr == "":
+		return f.At(field)
+	}
+	return f
+}
+
+// compileCohort reads the ids of cohorts, or "all" for everybody.
+func (f *filter) compileCohort(value *fastjson.Value, opts CompileOptions) error {
+	f.key = "id"
+	switch f.operator {
+	case "", "exact", "in":
+	case "not_in", "is_not":
+		f.negate = true
+	default:
+		return fault.Fieldf("operator", "invalid_operator", "A filter on a cohort takes in and not_in, not %s.", shorten(f.operator))
+	}
+	if value == nil || value.Type() == fastjson.TypeNull {
+		return fault.Field("value", "required", "A filter on a cohort must say which one, by its id.")
+	}
+	ids := []*fastjson.Value{value}
+	if value.Type() == fastjson.TypeArray {
+		ids = value.GetArray()
+	}
+	if len(ids) == 0 {
+		return fault.Field("value", "invalid_value", "The list of cohorts must not be empty.")
+	}
+	for _, id := range ids {
+		if err := f.addCohort(id, opts.Cohorts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *filter) addCohort(v *fastjson.Value, known Cohorts) error {
+	text := string(match.AppendJSON(nil, v))
+	if v.Type() == fastjson.TypeString {
+		text = string(v.GetStringBytes())
+	}
+	if text == "all" {
+		f.everyone = true
+		return nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fault.Fieldf("value", "invalid_value", "A cohort is named by its id, a whole number, or \"all\"; got %s.", shorten(text))
+	}
+	if known != nil && !known.HasCohort(id) {
+		return fault.Fieldf("value", "does_not_exist", "There is no cohort %d in this project.", id)
+	}
+	if !slices.Contains(f.cohorts, id) {
+		f.cohorts = append(f.cohorts, id)
+	}
+	return nil
+}
+
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
