@@ -50,6 +50,26 @@ type InstanceConfig struct {
 	Env EnvConfig `koanf:"env"`
 	// Timeouts bound the calls.
 	Timeouts TimeoutConfig `koanf:"timeouts"`
+	// Isolated gives the instance a process of its own, also where the plugin
+	// would share one.
+	Isolated bool `koanf:"isolated"`
+	// Limits bound what the process may use.
+	Limits LimitConfig `koanf:"limits"`
+}
+
+// LimitConfig bounds what the process of an instance may use, on Linux; a zero
+// takes the default.
+type LimitConfig struct {
+	// MemoryBytes is the most memory the process may hold; 0 is no limit.
+	MemoryBytes int `koanf:"memory_bytes"`
+	// OpenFiles is how many files and connections it may have open; 0 is the
+	// server's own limit.
+	OpenFiles int `koanf:"open_files"`
+	// CPUTime ends the process when it has used that much; 0 is no limit.
+	CPUTime time.Duration `koanf:"cpu_time"`
+	// CoreDumps lets the system keep an image of a process that crashed, which
+	// holds its secrets.
+	CoreDumps bool `koanf:"core_dumps"`
 }
 
 // EnvConfig says which variables a plugin sees.
@@ -178,6 +198,15 @@ func (c InstanceConfig) validate() error {
 		}
 	}
 	return nil
+}
+
+// process is the part of the config that the process sees or is made by; another
+// one calls for another process.
+func (c InstanceConfig) process() InstanceConfig {
+	return InstanceConfig{
+		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Env: c.Env, Timeouts: c.Timeouts,
+		Isolated: c.Isolated, Limits: c.Limits,
+	}
 }
 
 // external reports whether Use is a path rather than a bundled name.

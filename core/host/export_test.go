@@ -25,7 +25,7 @@ type Logs struct{ b *logBridge }
 
 // NewLogs returns a bridge that counts what it drops.
 func NewLogs(log *zap.Logger, perSecond int, dropped func(int)) *Logs {
-	return &Logs{newLogBridge(log, perSecond, &scrubber{}, dropped)}
+	return &Logs{newLogBridge(log, perSecond, func(_ string, n int) { dropped(n) })}
 }
 
 // Line is one line of a plugin.

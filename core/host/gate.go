@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // gate lets callers through to the session of the moment. Calls after a death
@@ -39,6 +40,17 @@ func (g *gate) close(s *session) bool {
 	return true
 }
 
+// enter returns the open session, or nil. The caller is counted in before
+// another session can be opened, and must leave it.
+func (g *gate) enter() *session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.session != nil {
+		g.session.busy.enter()
+	}
+	return g.session
+}
+
 // current returns the open session, or nil.
 func (g *gate) current() *session {
 	g.mu.Lock()
@@ -61,4 +73,50 @@ func (g *gate) wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// crowd counts the calls that are under way in a session.
+type crowd struct {
+	mu    sync.Mutex
+	n     int
+	empty chan struct{} // closed when n falls to 0; made by whoever waits
+}
+
+func (c *crowd) enter() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+func (c *crowd) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 && c.empty != nil {
+		close(c.empty)
+		c.empty = nil
+	}
+}
+
+// gone waits until nobody is left, and reports whether that came to pass before
+// limit, or the end of ctx.
+func (c *crowd) gone(ctx context.Context, limit time.Duration) bool {
+	c.mu.Lock()
+	if c.n == 0 {
+		c.mu.Unlock()
+		return true
+	}
+	if c.empty == nil {
+		c.empty = make(chan struct{})
+	}
+	empty := c.empty
+	c.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-empty:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }

@@ -17,7 +17,9 @@ package host
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,7 +50,9 @@ type Host struct {
 	log     *zap.Logger
 	metrics *metrics
 	trust   *trustStore
+	pool    *pool
 	runs    *runDir
+	seed    maphash.Seed
 
 	applying sync.Mutex // one Apply at a time
 
@@ -59,6 +63,7 @@ type Host struct {
 	instances []*supervisor
 	changed   chan struct{}
 	onChange  []func(InstanceStatus)
+	rings     map[string]*ring
 }
 
 // New checks the config and prepares a host; it starts nothing.
@@ -79,7 +84,9 @@ func New(cfg Config, deps Deps) (*Host, error) {
 	h := &Host{
 		cfg: cfg, deps: deps, log: deps.Log.Named("host"), metrics: m,
 		trust: newTrustStore(deps.DataDir), changed: make(chan struct{}),
+		seed: maphash.MakeSeed(), rings: map[string]*ring{},
 	}
+	h.pool = newPool(h)
 	for _, instance := range cfg.Instances {
 		h.instances = append(h.instances, newSupervisor(h, instance))
 	}
@@ -197,15 +204,33 @@ func (h *Host) config() Config {
 // Release lets an instance that is quarantined, misconfigured, untrusted or
 // incompatible try again. It reports whether there is one of that name.
 func (h *Host) Release(name string) bool {
+	s := h.find(name)
+	if s != nil {
+		s.release()
+	}
+	return s != nil
+}
+
+// find returns the supervisor of an instance, or nil.
+func (h *Host) find(name string) *supervisor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.instances {
 		if s.name == name {
-			s.release()
-			return true
+			return s
 		}
 	}
-	return false
+	return nil
+}
+
+// jitter is the random part of a delay. It is the same for all instances of a
+// plugin that have died equally often, so that those who shared a process start
+// the next one together.
+func (h *Host) jitter(use string, tries int) func() float64 {
+	return func() float64 {
+		sum := maphash.String(h.seed, use+" "+strconv.Itoa(tries))
+		return float64(sum>>11) / (1 << 53)
+	}
 }
 
 // Sinks returns the configured sinks, in the order of the config, whatever

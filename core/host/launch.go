@@ -19,9 +19,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/guidonhq/guidon/sdk"
-	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
-	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
+
+// callGrace is how long a process that broke a call gets to say why it ends.
+const callGrace = 100 * time.Millisecond
 
 // failure is why an instance cannot be used, and what follows from it.
 type failure struct {
@@ -70,9 +71,9 @@ func (h *Host) unknownPlugin(name string) string {
 	return text + "; write ./" + name + " for a file of that name"
 }
 
-// launch starts a process and returns a session when it has shaken hands.
-// Whatever goes wrong, no process is left behind.
-func (h *Host) launch(ctx context.Context, c InstanceConfig, generation uint64, argv []string, r *resolved) (*session, error) {
+// launch starts a process and returns it when it has shaken hands. Whatever goes
+// wrong, no process is left behind.
+func (h *Host) launch(ctx context.Context, c InstanceConfig, argv []string, r *resolved, logs *logBridge) (*peer, error) {
 	if err := h.runs.ensure(); err != nil {
 		return nil, &failure{state: StateBackoff, reason: "socket_dir", message: err.Error()}
 	}
@@ -93,7 +94,7 @@ func (h *Host) launch(ctx context.Context, c InstanceConfig, generation uint64, 
 			grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes),
 		)},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			started.Store(newProcess(argv, h.environment(r, spec.Env), h.bridge(c, r)))
+			started.Store(newProcess(argv, h.environment(r, spec.Env), logs))
 			return started.Load(), nil
 		},
 	})
@@ -104,18 +105,16 @@ func (h *Host) launch(ctx context.Context, c InstanceConfig, generation uint64, 
 	})
 	proc := started.Load()
 	if err == nil {
-		return &session{
-			instance: c.Name, generation: generation, timeouts: limits, proc: proc, client: client, conn: conn,
-			plugin: pluginv1.NewPluginServiceClient(conn), sink: sinkv1.NewSinkServiceClient(conn),
-			scrub: r.scrub, metrics: h.metrics,
-		}, nil
+		peer := newPeer(conn, proc)
+		peer.client, peer.logs = client, logs
+		return peer, nil
 	}
 	defer client.Kill()
 	if proc == nil {
 		return nil, &failure{state: StateBackoff, reason: "start", message: err.Error()}
 	}
 	// One that ends by itself gets the moment it needs to say why.
-	if !proc.within(ctx, 100*time.Millisecond) {
+	if !proc.within(ctx, callGrace) {
 		_ = proc.Kill(ctx)
 		<-proc.exited
 	}
@@ -186,10 +185,13 @@ func (h *Host) environment(r *resolved, protocol []string) []string {
 }
 
 // bridge makes the log of one process.
-func (h *Host) bridge(c InstanceConfig, r *resolved) *logBridge {
-	log := h.deps.Log.Named("plugin").With(zap.String("instance", c.Name), zap.String("plugin", c.Use))
-	return newLogBridge(log, h.config().LogLinesPerSecond, r.scrub, func(n int) {
-		h.metrics.dropped.WithLabelValues(c.Name).Add(float64(n))
+func (h *Host) bridge(c InstanceConfig) *logBridge {
+	log := h.deps.Log.Named("plugin").With(zap.String("plugin", c.Use))
+	return newLogBridge(log, h.config().LogLinesPerSecond, func(instance string, n int) {
+		if instance == "" {
+			instance = c.Name
+		}
+		h.metrics.dropped.WithLabelValues(instance).Add(float64(n))
 	})
 }
 

@@ -29,17 +29,66 @@ type logBridge struct {
 	log     *zap.Logger
 	limit   *rate.Limiter
 	scrub   *scrubber
-	dropped func(n int)
+	dropped func(instance string, n int)
 
 	mu       sync.Mutex
+	tenants  map[string]*ring // of each instance in the process
 	last     []string
 	lost     int
 	lostAt   time.Time
 	panicked []string
 }
 
-func newLogBridge(log *zap.Logger, perSecond int, scrub *scrubber, dropped func(int)) *logBridge {
-	return &logBridge{log: log, limit: rate.NewLimiter(rate.Limit(perSecond), perSecond), scrub: scrub, dropped: dropped}
+func newLogBridge(log *zap.Logger, perSecond int, dropped func(string, int)) *logBridge {
+	return &logBridge{
+		log: log, limit: rate.NewLimiter(rate.Limit(perSecond), perSecond), scrub: &scrubber{}, dropped: dropped,
+		tenants: map[string]*ring{},
+	}
+}
+
+// admit notes that an instance lives in the process: its secrets are covered
+// from here on, and its lines are kept in r.
+func (b *logBridge) admit(instance string, scrub *scrubber, r *ring) {
+	b.scrub.adopt(scrub)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tenants[instance] = r
+}
+
+// dismiss notes that an instance lives elsewhere now. The last one stays, for
+// the last words.
+func (b *logBridge) dismiss(instance string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.tenants) > 1 {
+		delete(b.tenants, instance)
+	}
+}
+
+// whose says which instance a line is about: the one it names, or the only one
+// there is. The lock is held.
+func (b *logBridge) whose(named string) string {
+	if b.tenants[named] != nil {
+		return named
+	}
+	if len(b.tenants) == 1 {
+		for name := range b.tenants {
+			return name
+		}
+	}
+	return ""
+}
+
+// remember keeps a line for `guidon plugin logs`: with the instance it is about,
+// or with all of them. The lock is held.
+func (b *logBridge) remember(instance string, l Line) {
+	if r := b.tenants[instance]; r != nil {
+		r.add(l)
+		return
+	}
+	for _, r := range b.tenants {
+		r.add(l)
+	}
 }
 
 // read carries r until it ends. Standard error is read to the end whatever it
@@ -81,7 +130,7 @@ func (b *logBridge) line(line []byte, stream string) {
 	}
 	if !b.limit.Allow() {
 		b.lost++
-		b.dropped(1)
+		b.dropped(b.whose(""), 1)
 		return
 	}
 	if b.lost > 0 && time.Since(b.lostAt) > time.Second {
@@ -115,7 +164,8 @@ func (b *logBridge) flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.panicked) > 0 {
-		b.log.Error(b.panicked[0], zap.String("stack", strings.Join(b.panicked[1:], "\n")))
+		b.remember("", Line{At: time.Now().UTC(), Level: "error", Message: clip(b.panicked[0], maxLogValue)})
+		b.log.Error(b.panicked[0], append(owner(b.whose("")), zap.String("stack", strings.Join(b.panicked[1:], "\n")))...)
 	}
 	if b.lost > 0 {
 		b.log.Warn("plugin log lines were dropped", zap.Int("lines", b.lost))
@@ -128,7 +178,9 @@ func (b *logBridge) flush() {
 func (b *logBridge) write(text, stream string) {
 	fields := map[string]any{}
 	if text[0] != '{' || json.Unmarshal([]byte(text), &fields) != nil {
-		b.log.Info(clip(text, maxLogValue), zap.Bool("raw", true), zap.String("stream", stream))
+		about := b.whose("")
+		b.remember(about, Line{At: time.Now().UTC(), Level: "info", Message: clip(text, maxLogValue)})
+		b.log.Info(clip(text, maxLogValue), append(owner(about), zap.Bool("raw", true), zap.String("stream", stream))...)
 		return
 	}
 	level := zapcore.InfoLevel
@@ -144,19 +196,30 @@ func (b *logBridge) write(text, stream string) {
 	}
 	message := take(fields, "msg", "message", "@message")
 	take(fields, "time", "ts", "@timestamp")
-	take(fields, "instance")
+	about := b.whose(take(fields, "instance"))
+	for key, value := range fields {
+		if s, ok := value.(string); ok {
+			fields[key] = clip(s, maxLogValue)
+		}
+	}
+	b.remember(about, Line{At: time.Now().UTC(), Level: level.String(), Message: clip(message, maxLogValue), Fields: fields})
 	entry := b.log.Check(level, message)
 	if entry == nil {
 		return
 	}
-	out := make([]zap.Field, 0, len(fields))
+	out := owner(about)
 	for key, value := range fields {
-		if s, ok := value.(string); ok {
-			value = clip(s, maxLogValue)
-		}
 		out = append(out, zap.Any(key, value))
 	}
 	entry.Write(out...)
+}
+
+// owner names the instance a line is about.
+func owner(instance string) []zap.Field {
+	if instance == "" {
+		return nil
+	}
+	return []zap.Field{zap.String("instance", instance)}
 }
 
 // take removes the first of the keys that holds a string and returns it.

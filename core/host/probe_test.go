@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/guidonhq/guidon/sdk"
@@ -30,7 +31,7 @@ func probePlugin(name string) sdk.Plugin {
 	if name == "impostor" {
 		return sdk.Plugin{Name: "somebody-else", Version: "1.0.0", Sink: func() sdk.Sink { return &probe{} }}
 	}
-	return sdk.Plugin{Name: name, Version: "1.0.0", Sink: func() sdk.Sink { return &probe{name: name} }}
+	return sdk.Plugin{Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "loner", Sink: func() sdk.Sink { return &probe{name: name} }}
 }
 
 func (p *probe) Config() any { return &p.cfg }
@@ -52,6 +53,12 @@ func (p *probe) Open(ctx context.Context, req sdk.OpenRequest) (sdk.SinkProperti
 	switch p.name {
 	case "openpanic":
 		panic("no luck")
+	case "openslow":
+		select {
+		case <-ctx.Done():
+			return sdk.SinkProperties{}, ctx.Err()
+		case <-time.After(time.Minute):
+		}
 	case "openconfig":
 		return sdk.SinkProperties{}, sdk.ConfigError("/secret", errors.New("the password "+p.cfg.Secret+" is wrong"))
 	case "opentransient":
@@ -139,6 +146,23 @@ func (p *probe) Close(ctx context.Context) error {
 		select {}
 	}
 	return nil
+}
+
+// children are the processes whose sockets or copies are below dir.
+func children(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil // not everywhere
+	}
+	var out []string
+	for _, e := range entries {
+		env, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if err == nil && strings.Contains(string(env), "PLUGIN_UNIX_SOCKET_DIR="+dir) {
+			out = append(out, e.Name())
+		}
+	}
+	return out
 }
 
 func panicElsewhere() {

@@ -1,13 +1,19 @@
 package host
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // A reference is written ${env:NAME} or ${file:/path}; $${ stands for ${ itself.
@@ -49,6 +55,16 @@ func resolve(c InstanceConfig) (*resolved, error) {
 		r.env = append(r.env, name+"="+value)
 	}
 	return r, nil
+}
+
+// digest tells apart what the plugin would see; it tells nothing of a secret.
+func (r *resolved) digest() string {
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%q %q", r.json, slices.Sorted(slices.Values(r.env)))
+	for _, at := range slices.Sorted(maps.Keys(r.secrets)) {
+		_, _ = fmt.Fprintf(sum, "%q %q", at, r.secrets[at])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // walk returns the tree to send and collects the secrets in it.
@@ -152,10 +168,12 @@ func read(ref string) (string, error) {
 	return "", fmt.Errorf("${%s}: want ${env:NAME} or ${file:/path}", ref)
 }
 
-// scrubber covers secrets in text that leaves the host.
+// scrubber covers secrets in text that leaves the host. Its methods may be
+// called from many goroutines.
 type scrubber struct {
+	mu       sync.Mutex
 	values   []string
-	replacer *strings.Replacer
+	replacer atomic.Pointer[strings.Replacer]
 }
 
 // add makes value a secret. Very short ones are not covered: that would hide
@@ -164,9 +182,30 @@ func (s *scrubber) add(value string) {
 	if len(value) < 4 {
 		return
 	}
-	s.values = append(s.values, value)
+	values := []string{value}
 	if quoted, err := json.Marshal(value); err == nil && string(quoted[1:len(quoted)-1]) != value {
-		s.values = append(s.values, string(quoted[1:len(quoted)-1]))
+		values = append(values, string(quoted[1:len(quoted)-1]))
+	}
+	s.cover(values)
+}
+
+// adopt makes the secrets of another scrubber ours, too.
+func (s *scrubber) adopt(other *scrubber) {
+	other.mu.Lock()
+	values := slices.Clone(other.values)
+	other.mu.Unlock()
+	if len(values) > 0 {
+		s.cover(values)
+	}
+}
+
+func (s *scrubber) cover(values []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		if !slices.Contains(s.values, v) {
+			s.values = append(s.values, v)
+		}
 	}
 	// Longest first, so that a secret inside another one leaves nothing over.
 	sort.Slice(s.values, func(i, j int) bool { return len(s.values[i]) > len(s.values[j]) })
@@ -174,13 +213,16 @@ func (s *scrubber) add(value string) {
 	for _, v := range s.values {
 		pairs = append(pairs, v, "[secret]")
 	}
-	s.replacer = strings.NewReplacer(pairs...)
+	s.replacer.Store(strings.NewReplacer(pairs...))
 }
 
 // clean returns text with every secret covered.
 func (s *scrubber) clean(text string) string {
-	if s == nil || s.replacer == nil {
+	if s == nil {
 		return text
 	}
-	return s.replacer.Replace(text)
+	if r := s.replacer.Load(); r != nil {
+		return r.Replace(text)
+	}
+	return text
 }

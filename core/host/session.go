@@ -2,36 +2,33 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	goplugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// session is one living process of an instance and the connection to it. Every
-// call has a deadline and is measured.
+// session is one generation of an instance in a living process. Every call has
+// a deadline and is measured.
 type session struct {
+	*peer
+
+	slot       *slot
+	cfg        InstanceConfig
 	instance   string
 	generation uint64
+	digest     string // of the config as it was resolved
 	timeouts   TimeoutConfig
-	proc       *process
-	client     *goplugin.Client
-	conn       *grpc.ClientConn
-	plugin     pluginv1.PluginServiceClient
-	sink       sinkv1.SinkServiceClient
 	scrub      *scrubber
 	metrics    *metrics
+	remarks    []Diagnostic // of the plugin, about a config it took
 
+	busy    crowd         // the calls of others that are under way
 	late    atomic.Int32  // calls in a row that ended at their deadline
 	highest atomic.Uint64 // the highest sequence number sent
 	staged  atomic.Uint64 // the highest watermark of staged records heard of
@@ -51,18 +48,6 @@ func (s *session) call(ctx context.Context, method string, limit time.Duration, 
 	}
 	s.metrics.calls.WithLabelValues(s.instance, method, outcome).Observe(time.Since(start).Seconds())
 	return err
-}
-
-// info asks who the plugin is.
-func (s *session) info(ctx context.Context, hostVersion string) (*pluginv1.InfoResponse, error) {
-	var out *pluginv1.InfoResponse
-	err := s.call(ctx, "info", s.timeouts.Start, func(ctx context.Context) (_ string, err error) {
-		out, err = s.plugin.Info(ctx, &pluginv1.InfoRequest{
-			HostName: "guidon", HostVersion: hostVersion, ProtocolMinor: sdk.ProtocolMinor, Features: []string{"features/v1"},
-		})
-		return "ok", err
-	})
-	return out, err
 }
 
 // configure hands over the config.
@@ -85,8 +70,8 @@ func accepted(ok bool) string {
 	return "refused"
 }
 
-// open connects the instance.
-func (s *session) open(ctx context.Context, through uint64) (*sinkv1.OpenResponse, error) {
+// openSink connects the instance.
+func (s *session) openSink(ctx context.Context, through uint64) (*sinkv1.OpenResponse, error) {
 	var out *sinkv1.OpenResponse
 	err := s.call(ctx, "open", s.timeouts.Open, func(ctx context.Context) (_ string, err error) {
 		out, err = s.sink.Open(ctx, &sinkv1.OpenRequest{InstanceId: s.instance, CommittedThrough: through})
@@ -120,30 +105,37 @@ func (s *session) healthy(ctx context.Context) error {
 // errNotOpen says that the process is well but the instance needs an Open.
 var errNotOpen = fmt.Errorf("the plugin says that the instance is not open")
 
-// end takes the process down in our own order: drain, close, shut down, each
-// with a deadline, then signals. A process that does not answer gets the
-// signals only. It returns when the process is reaped.
+// end releases the instance, and takes the process down when nobody else lives
+// in it. A process that does not answer is ended for all who live in it. end
+// returns when the instance is closed or cannot be, and, if it was the last, the
+// process is reaped.
 func (s *session) end(ctx context.Context, answers bool) {
-	s.proc.expected()
-	if answers && s.proc.alive() {
-		s.finish(ctx)
+	clean := false
+	switch {
+	case !answers:
+		s.slot.kill(ctx, s.timeouts)
+	case s.alive():
+		if s.proc != nil && s.slot.neighbours() == 1 {
+			s.proc.expected()
+		}
+		clean = s.finish(ctx)
 	}
-	s.proc.end(ctx, s.timeouts.Stop)
-	// Only now, when nothing can block it any more: it removes the socket.
-	_ = s.conn.Close()
-	s.client.Kill()
+	s.slot.leave(ctx, s.instance, s.timeouts, clean)
 }
 
 // flush has a staging sink make safe what it holds, before it is closed. What
 // it does not confirm is sent again to the next process.
-func (s *session) flush(ctx context.Context) {
+func (s *session) flush(ctx context.Context, reason sinkv1.FlushRequest_Reason) {
 	if !s.staging.Load() {
 		return
 	}
 	highest := s.highest.Load()
+	if s.staged.Load() >= highest {
+		return
+	}
 	_ = s.call(ctx, "flush", s.timeouts.Flush, func(ctx context.Context) (string, error) {
 		out, err := s.sink.Flush(ctx, &sinkv1.FlushRequest{
-			InstanceId: s.instance, Reason: sinkv1.FlushRequest_REASON_SHUTDOWN, UpToSeq: highest,
+			InstanceId: s.instance, Reason: reason, UpToSeq: highest,
 		})
 		if err == nil && out.GetError() == nil {
 			if r, broken := flushFromProto(out, highest, s.staged.Load(), s.scrub); broken == nil {
@@ -154,30 +146,21 @@ func (s *session) flush(ctx context.Context) {
 	})
 }
 
-// finish asks the plugin to finish, and gives up at the first silence.
-func (s *session) finish(ctx context.Context) {
-	var drained *pluginv1.DrainResponse
-	err := s.call(ctx, "drain", s.timeouts.Drain+time.Second, func(ctx context.Context) (_ string, err error) {
-		drained, err = s.plugin.Drain(ctx, &pluginv1.DrainRequest{Deadline: durationpb.New(s.timeouts.Drain)})
-		return accepted(drained.GetDrained()), err
+// finish lets the calls under way come to their end, has the plugin make safe
+// what it holds, and closes the instance. It gives up at the first silence, and
+// reports whether the instance is closed.
+func (s *session) finish(ctx context.Context) bool {
+	if !s.busy.gone(ctx, s.timeouts.Drain) {
+		return false
+	}
+	if err := s.healthy(ctx); err != nil && !errors.Is(err, errNotOpen) {
+		return false
+	}
+	s.flush(ctx, sinkv1.FlushRequest_REASON_SHUTDOWN)
+	var out *pluginv1.CloseResponse
+	err := s.call(ctx, "close", s.timeouts.Flush, func(ctx context.Context) (_ string, err error) {
+		out, err = s.plugin.Close(ctx, &pluginv1.CloseRequest{InstanceId: s.instance})
+		return accepted(out.GetClosed()), err
 	})
-	if err != nil {
-		return
-	}
-	if drained.GetDrained() { // otherwise these would wait for what hangs
-		s.flush(ctx)
-		err = s.call(ctx, "close", s.timeouts.Flush, func(ctx context.Context) (string, error) {
-			out, err := s.plugin.Close(ctx, &pluginv1.CloseRequest{InstanceId: s.instance})
-			return accepted(out.GetClosed()), err
-		})
-	}
-	if err != nil {
-		return
-	}
-	err = s.call(ctx, "shutdown", s.timeouts.Stop, func(ctx context.Context) (string, error) {
-		return "ok", s.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
-	})
-	if code := status.Code(err); err == nil || code == codes.Unavailable || code == codes.Canceled {
-		s.proc.within(ctx, s.timeouts.Stop)
-	}
+	return err == nil && out.GetClosed()
 }

@@ -28,6 +28,8 @@ type SinkInstance struct {
 	sessions   uint64
 }
 
+var _ face = (*SinkInstance)(nil)
+
 // lateCalls is how many calls in a row may end at their deadline before the
 // supervisor looks at the process.
 const lateCalls = 3
@@ -78,14 +80,36 @@ func (i *SinkInstance) resumeAt() uint64 {
 	return i.committed
 }
 
-// opened notes an Open and reports whether the sink stages.
-func (i *SinkInstance) opened(p sdk.SinkProperties) (staging bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.properties = p
-	i.sessions++
-	return p.Commit == sdk.CommitOnFlush
+// open connects a session. What the sink says of itself counts from the adoption
+// on.
+func (i *SinkInstance) open(ctx context.Context, s *session) (*opening, *sdk.Error, error) {
+	through := i.resumeAt()
+	raise(&s.highest, through)
+	out, err := s.openSink(ctx, through)
+	if err != nil || !out.GetOpened() || out.GetProperties() == nil {
+		return nil, errorFromProto(out.GetError(), s.scrub), err
+	}
+	p := propertiesFromProto(out.GetProperties())
+	s.staging.Store(p.Commit == sdk.CommitOnFlush)
+	return &opening{
+		adopt: func() {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.properties = p
+			i.sessions++
+		},
+		alike: p == i.Properties() && p.Commit != sdk.CommitOnFlush,
+	}, nil, nil
 }
+
+// handOver has a session make safe what it holds.
+func (i *SinkInstance) handOver(ctx context.Context, s *session) {
+	s.flush(ctx, sinkv1.FlushRequest_REASON_DRAIN)
+	i.left(s)
+}
+
+// left keeps what a session that is over had made safe.
+func (i *SinkInstance) left(s *session) { i.Resume(s.staged.Load()) }
 
 // Write hands a batch to the plugin. When it returns an error, which is always
 // a *sdk.Error, what became of the batch is unknown: send the same batch, with
@@ -94,10 +118,11 @@ func (i *SinkInstance) opened(p sdk.SinkProperties) (staging bool) {
 // or Rejected with a reason. A batch too large for the plugin is Rejected as
 // permanent, so that its halves can be tried.
 func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
-	s := i.gate.current()
+	s := i.gate.enter()
 	if s == nil {
 		return sdk.WriteResult{}, unknown("plugin_unavailable", "the plugin is not running")
 	}
+	defer s.busy.leave()
 	raise(&s.highest, b.LastSeq)
 	staged := s.staged.Load()
 	var result sdk.WriteResult
@@ -127,10 +152,11 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 // Flush asks the plugin to make everything up to upTo safe. The error is as
 // that of Write, or the plugin's own.
 func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
-	s := i.gate.current()
+	s := i.gate.enter()
 	if s == nil {
 		return sdk.FlushResult{}, unknown("plugin_unavailable", "the plugin is not running")
 	}
+	defer s.busy.leave()
 	staged := s.staged.Load()
 	var out *sinkv1.FlushResponse
 	err := s.call(ctx, "flush", s.timeouts.Flush, func(ctx context.Context) (_ string, err error) {

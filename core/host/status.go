@@ -48,7 +48,12 @@ type InstanceStatus struct {
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 	// Diagnostics say what is wrong with the config.
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
-	// PID is 0 when there is no process.
+	// Generation counts the configs of the instance; it is that of the one that
+	// serves, which is not the newest while that one is coming up or has failed.
+	Generation uint64 `json:"generation,omitempty"`
+	// SHA256 is the checksum of the executable, of a third party's plugin.
+	SHA256 string `json:"sha256,omitempty"`
+	// PID is 0 when there is no process. Instances may share one.
 	PID int `json:"pid,omitempty"`
 	// Plugin and Version are what the running plugin says it is.
 	Plugin  string `json:"plugin,omitempty"`
@@ -81,6 +86,8 @@ type ExitStatus struct {
 	At     time.Time `json:"at"`
 	// Expected is true when the host had asked it to end.
 	Expected bool `json:"expected"`
+	// Foreign is true when the process was not ours, so that nothing is known.
+	Foreign bool `json:"foreign,omitempty"`
 	// Stderr is the end of what it wrote to standard error.
 	Stderr []string `json:"stderr,omitempty"`
 }

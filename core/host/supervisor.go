@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -17,22 +16,37 @@ type supervisor struct {
 	host *Host
 	log  *zap.Logger
 	gate *gate
-	sink *SinkInstance
+	face face
+	sink *SinkInstance // the face of a sink, else nil
 
 	soft, hard context.Context // soft: stop properly; hard: stop now
 	stopSoft   context.CancelFunc
 	stopHard   context.CancelFunc
 	done       chan struct{}
 	wake       chan struct{}
-	because    string // why there will be another process; run's own
-	processes  int    // how many there were; run's own
+	retiring   sync.WaitGroup // old generations that are finishing
+
+	// run's own
+	because   string // why there will be another process
+	processes int    // how many there were
+	rival     *rival // the next generation, while it comes up
+	fallen    int    // how often it did not come up
 
 	mu         sync.Mutex
 	started    bool
-	cfg        InstanceConfig
-	generation uint64
+	cfg        InstanceConfig // what the operator wants
+	generation uint64         // of cfg
+	digest     string         // of cfg with its references resolved
+	good       *plan          // what served last
+	refused    *failure       // why cfg does not serve while good does
 	notes      notes
 	status     InstanceStatus
+}
+
+// plan is a config and the number of its generation.
+type plan struct {
+	cfg        InstanceConfig
+	generation uint64
 }
 
 func newSupervisor(h *Host, c InstanceConfig) *supervisor {
@@ -48,6 +62,7 @@ func newSupervisor(h *Host, c InstanceConfig) *supervisor {
 	h.metrics.enter(c.Name, StateDiscovered)
 	if c.Kind == KindSink {
 		s.sink = newSinkInstance(c.Name, s)
+		s.face = s.sink
 	}
 	return s
 }
@@ -108,6 +123,7 @@ func (s *supervisor) run() {
 			restarts.reset()
 		}
 	}
+	s.retiring.Wait()
 	s.enter(StateStopped, "stopped", nil)
 }
 
@@ -125,7 +141,7 @@ func (s *supervisor) rest(restarts *backoff, why *failure, ready time.Duration) 
 		s.await(0)
 		return
 	}
-	delay, quarantine := restarts.next(time.Now(), ready, random)
+	delay, quarantine := restarts.next(time.Now(), ready, s.host.jitter(s.config().Use, restarts.tries))
 	if !quarantine {
 		s.log.Warn("plugin will be started again", zap.String("reason", why.reason), zap.String("error", why.message), zap.Duration("after", delay))
 		s.delayed(why, delay)
@@ -166,38 +182,38 @@ func (s *supervisor) await(d time.Duration) {
 // errReconfigured ends a life because there is a new config.
 var errReconfigured = errors.New("reconfigured")
 
-// live is one process, from start to end. It returns how long the instance was
-// ready, and why it ended: a *failure, or errReconfigured.
+// live is the instance in one process, from start to end; a next generation may
+// take over on the way. It returns how long the instance was ready, and why it
+// ended: a *failure, or errReconfigured.
 func (s *supervisor) live() (ready time.Duration, end error) {
-	s.mu.Lock()
-	cfg, generation := s.cfg, s.generation
-	s.notes = notes{}
-	s.mu.Unlock()
-	session, r, err := s.begin(cfg, generation)
+	p := s.pick()
+	session, err := s.begin(s.soft, p, s.begun)
 	if err != nil {
 		return 0, err
 	}
+	s.occupied(session)
 	answers := true
 	defer func() {
+		s.dropRival()
 		s.gate.close(nil)
 		if errors.Is(end, errReconfigured) {
 			s.enter(StateDraining, "", nil)
 		}
 		session.end(s.hard, answers)
-		s.sink.Resume(session.staged.Load())
-		s.exited(session.proc)
+		s.face.left(session)
+		s.exited(session.peer)
 	}()
-	if end = s.introduce(session, cfg, r); end != nil {
-		return 0, end
-	}
 	for opens := 0; ; opens++ {
 		s.enter(StateConfigured, "", nil)
 		if end = s.connect(session, opens); end != nil {
 			return ready, end
 		}
+		if s.rival == nil {
+			s.tryLater(session, s.upgradeFailed())
+		}
 		since := time.Now()
 		var again bool
-		again, answers, end = s.watch(session)
+		session, again, answers, end = s.watch(session)
 		ready += time.Since(since)
 		if !again {
 			return ready, end
@@ -208,63 +224,22 @@ func (s *supervisor) live() (ready time.Duration, end error) {
 	}
 }
 
-// begin starts the process.
-func (s *supervisor) begin(cfg InstanceConfig, generation uint64) (*session, *resolved, error) {
-	argv, err := s.host.command(cfg)
-	if err != nil {
-		return nil, nil, err
+// pick returns the config to start with: the wanted one, unless that has failed
+// while another served.
+func (s *supervisor) pick() plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = notes{}
+	if s.refused != nil && s.good != nil {
+		return *s.good
 	}
-	s.enter(StateVerified, "", nil)
-	r, err := resolve(cfg)
-	if err != nil {
-		return nil, nil, &failure{state: StateMisconfigured, reason: "unresolved_reference", message: err.Error()}
-	}
-	s.enter(StateStarting, "", nil)
-	session, err := s.host.launch(s.soft, cfg, generation, argv, r)
-	s.counted()
-	if err != nil {
-		return nil, nil, err
-	}
-	s.running(session.proc)
-	s.enter(StateHandshaken, "", nil)
-	return session, r, nil
+	return plan{s.cfg, s.generation}
 }
 
-// introduce asks who the plugin is and hands it its config.
-func (s *supervisor) introduce(session *session, cfg InstanceConfig, r *resolved) error {
-	info, err := session.info(s.soft, s.host.deps.Version)
-	if err != nil {
-		return s.callFailed(session, "info", err)
+// begun notes a step on the way to a process of the instance's own.
+func (s *supervisor) begun(state State) {
+	if state == StateStarting {
+		s.counted()
 	}
-	if why := unsuitable(info, cfg); why != "" {
-		return &failure{state: StateIncompatible, reason: "unsuitable", message: why}
-	}
-	s.introduced(info)
-	out, err := session.configure(s.soft, r)
-	switch {
-	case err != nil:
-		return s.callFailed(session, "configure", err)
-	case out.GetAccepted():
-		s.diagnosed(diagnosticsFromProto(out.GetDiagnostics(), session.scrub))
-		return nil
-	case out.GetError() != nil:
-		return &failure{state: StateBackoff, reason: "configure", message: errorFromProto(out.GetError(), session.scrub).Error()}
-	case len(out.GetDiagnostics()) == 0:
-		return &failure{state: StateBackoff, reason: "contract_breach", message: "the config was neither accepted nor refused"}
-	}
-	items := diagnosticsFromProto(out.GetDiagnostics(), session.scrub)
-	return &failure{state: StateMisconfigured, reason: "config", message: sentence(items), diagnostics: items}
-}
-
-// sentence puts the first diagnostic into words.
-func sentence(items []Diagnostic) string {
-	d := items[0]
-	text := fmt.Sprintf("config%s: %s", d.Pointer, d.Summary)
-	if d.Detail != "" {
-		text += " (" + d.Detail + ")"
-	}
-	if more := len(items) - 1; more > 0 {
-		text += fmt.Sprintf(", and %d more", more)
-	}
-	return text
+	s.enter(state, "", nil)
 }

@@ -12,16 +12,25 @@ type notes struct {
 	stranger *session // the session the last three are about
 }
 
-// configure leaves a new config, if it differs.
+// configure leaves a new config, if it differs. What the process does not see
+// counts at once; the rest, and a secret that has changed behind its reference,
+// calls for a next generation.
 func (s *supervisor) configure(c InstanceConfig) {
+	digest := ""
+	if r, err := resolve(c); err == nil {
+		digest = r.digest()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if reflect.DeepEqual(s.cfg, c) {
+	same := reflect.DeepEqual(s.cfg.process(), c.process()) && (s.digest == "" || s.digest == digest)
+	s.cfg = c
+	s.status.Use, s.status.Required = c.Use, c.Required
+	if same {
 		return
 	}
-	s.cfg = c
 	s.generation++
-	s.status.Use, s.status.Required = c.Use, c.Required
+	s.digest = digest
+	s.refused = nil
 	s.notes.config = true
 	s.nudge()
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
 // Status returns the instance's state of the moment.
@@ -82,29 +80,34 @@ func (s *supervisor) counted() {
 	s.host.metrics.restarts.WithLabelValues(s.name, s.because).Inc()
 }
 
-// running notes the process.
-func (s *supervisor) running(p *process) {
-	s.update(func(st *InstanceStatus) { st.PID = p.cmd.Process.Pid })
-}
-
-// exited notes how the process ended.
-func (s *supervisor) exited(p *process) {
+// occupied notes the process the instance lives in, and what that says it is.
+func (s *supervisor) occupied(session *session) {
+	info := session.info
 	s.update(func(st *InstanceStatus) {
-		exit := p.exit
-		st.PID, st.Exit = 0, &exit
-	})
-}
-
-// introduced notes what the plugin says it is.
-func (s *supervisor) introduced(info *pluginv1.InfoResponse) {
-	s.update(func(st *InstanceStatus) {
+		st.PID, st.Generation, st.Diagnostics = session.pid(), session.generation, session.remarks
 		st.Plugin, st.Version, st.SDK = clip(info.GetName(), 100), clip(info.GetVersion(), 100), clip(info.GetSdk(), 100)
 	})
 }
 
-// diagnosed notes what the plugin has to say about a config it took.
-func (s *supervisor) diagnosed(items []Diagnostic) {
-	s.update(func(st *InstanceStatus) { st.Diagnostics = items })
+// serves notes the config that is proven to work.
+func (s *supervisor) serves(session *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.good = &plan{session.cfg, session.generation}
+	if session.generation == s.generation {
+		s.refused, s.digest = nil, session.digest
+	}
+}
+
+// exited notes how the process ended, if it has.
+func (s *supervisor) exited(p *peer) {
+	s.update(func(st *InstanceStatus) {
+		st.PID = 0
+		if !p.alive() {
+			exit := p.exit()
+			st.Exit = &exit
+		}
+	})
 }
 
 // breached notes an answer that is not believed.

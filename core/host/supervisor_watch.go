@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/status"
-
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
@@ -28,15 +26,6 @@ func unsuitable(info *pluginv1.InfoResponse, c InstanceConfig) string {
 	return ""
 }
 
-// callFailed is a failed call of the start-up sequence: a dead process explains
-// itself, otherwise the call does.
-func (s *supervisor) callFailed(session *session, method string, err error) *failure {
-	if session.proc.within(s.soft, 100*time.Millisecond) {
-		return &failure{state: StateBackoff, reason: "exit", message: session.proc.exit.String()}
-	}
-	return &failure{state: StateBackoff, reason: method, message: session.scrub.clean(method + ": " + status.Convert(err).Message())}
-}
-
 // connect opens the instance and the gate. As long as the process lives, errors
 // that may pass are tried again, later and later; so is an instance that has
 // been open before in this process, because it lost its connection each time.
@@ -47,21 +36,17 @@ func (s *supervisor) connect(session *session, opens int) error {
 				return end
 			}
 		}
-		through := s.sink.resumeAt()
-		raise(&session.highest, through)
-		out, err := session.open(s.soft, through)
+		o, refused, err := s.face.open(s.soft, session)
 		switch {
 		case err != nil:
-			return s.callFailed(session, "open", err)
-		case out.GetOpened() && out.GetProperties() != nil:
-			session.staging.Store(s.sink.opened(propertiesFromProto(out.GetProperties())))
+			return session.callFailed(s.soft, "open", err, session.scrub)
+		case o != nil:
+			o.adopt()
+			s.serves(session)
 			s.readmit(session)
 			return nil
-		}
-		refused := errorFromProto(out.GetError(), session.scrub)
-		if refused == nil {
-			refused = &sdk.Error{Class: sdk.ClassTransient, Code: "contract_breach", Message: "open was neither done nor refused"}
-			s.host.metrics.breaches.WithLabelValues(s.name, "no_outcome").Inc()
+		case refused == nil:
+			refused = s.noOutcome()
 		}
 		if refused.Class == sdk.ClassConfig {
 			return configFailure(refused)
@@ -71,6 +56,12 @@ func (s *supervisor) connect(session *session, opens int) error {
 			return end
 		}
 	}
+}
+
+// noOutcome is an answer to Open that says nothing.
+func (s *supervisor) noOutcome() *sdk.Error {
+	s.host.metrics.breaches.WithLabelValues(s.name, "no_outcome").Inc()
+	return &sdk.Error{Class: sdk.ClassTransient, Code: "contract_breach", Message: "open was neither done nor refused"}
 }
 
 // configFailure is an Open that only another config can help.
@@ -90,7 +81,7 @@ func (s *supervisor) pause(session *session, d time.Duration) error {
 			return nil
 		case <-s.soft.Done():
 			return errReconfigured
-		case <-session.proc.exited:
+		case <-session.exited:
 			return s.died(session)
 		case <-s.wake:
 			if n := s.read(session); n.config {
@@ -103,35 +94,50 @@ func (s *supervisor) pause(session *session, d time.Duration) error {
 }
 
 // watch looks after a session whose gate is open, until the instance has to be
-// opened again or the life is over. answers says whether the process can be
-// talked to.
-func (s *supervisor) watch(session *session) (again, answers bool, end error) {
+// opened again or the life is over. Meanwhile a next generation may take over:
+// then watch looks after that one, and returns it. answers says whether the
+// process can be talked to.
+func (s *supervisor) watch(session *session) (now *session, again, answers bool, end error) {
 	tick := time.NewTicker(s.host.config().HealthInterval)
 	defer tick.Stop()
 	missed, scares := 0, 0
 	for {
 		select {
 		case <-s.soft.Done():
-			return false, true, errReconfigured
-		case <-session.proc.exited:
-			return false, false, s.died(session)
+			return session, false, true, errReconfigured
+		case <-session.exited:
+			return session, false, false, s.died(session)
+		case <-s.rival.settled():
+			next, end := s.judge(session)
+			if end != nil {
+				return session, false, true, end
+			}
+			session = next
+			continue
 		case <-tick.C:
 			scares = 0
 		case <-s.wake:
 			n := s.read(session)
 			switch {
-			case n.config:
-				return false, true, errReconfigured
+			case n.config, n.release && s.upgradeFailed() != nil:
+				if session.info.GetExclusive() {
+					return session, false, true, errReconfigured
+				}
+				s.fallen = 0
+				s.challenge(session, 0)
+				continue
 			case n.misfit != nil:
-				return false, true, n.misfit
+				return session, false, true, n.misfit
+			case n.reopen != "" && s.rival != nil:
+				return session, false, true, errReconfigured // the next one will do better
 			case n.reopen != "":
 				s.enter(StateConfigured, "not_connected", errors.New(n.reopen))
-				return true, true, nil
+				return session, true, true, nil
 			case n.suspect == "":
 				continue
 			}
 			if end := s.pause(session, max(20*time.Millisecond, curve(s.host.config().Restart, scares, random))); end != nil {
-				return false, session.proc.alive(), end
+				return session, false, session.alive(), end
 			}
 			scares++
 		}
@@ -141,12 +147,12 @@ func (s *supervisor) watch(session *session) (again, answers bool, end error) {
 			s.readmit(session)
 		case errors.Is(err, errNotOpen):
 			s.gate.close(session)
-			return true, true, nil
-		case s.soft.Err() != nil || !session.proc.alive():
+			return session, true, true, nil
+		case s.soft.Err() != nil || !session.alive():
 			// The next round says why.
 		default:
 			if missed++; missed >= missedChecks {
-				return false, false, &failure{state: StateBackoff, reason: "health", message: err.Error()}
+				return session, false, false, &failure{state: StateBackoff, reason: "health", message: err.Error()}
 			}
 			s.enter(StateDegraded, "health", err)
 			s.hurry(session)
@@ -157,8 +163,17 @@ func (s *supervisor) watch(session *session) (again, answers bool, end error) {
 // readmit opens the gate: after an Open, or after a scare.
 func (s *supervisor) readmit(session *session) {
 	session.late.Store(0)
-	if st := s.Status(); st.State != StateReady || s.gate.current() == nil {
-		s.enter(StateReady, "", nil)
+	state, reason := StateReady, ""
+	why := s.upgradeFailed()
+	if why != nil {
+		state, reason = StateDegraded, upgradeFailed
+	}
+	if st := s.Status(); st.State != state || st.Reason != reason || s.gate.current() == nil {
+		if why != nil {
+			s.enter(state, reason, why)
+		} else {
+			s.enter(state, reason, nil)
+		}
 		s.gate.open(session)
 	}
 }
@@ -176,8 +191,8 @@ func (s *supervisor) hurry(session *session) {
 // died is the end of a process that nobody asked to end.
 func (s *supervisor) died(session *session) *failure {
 	reason := "exit"
-	if session.proc.exit.Signal != "" {
+	if session.exit().Signal != "" {
 		reason = "signal"
 	}
-	return &failure{state: StateBackoff, reason: reason, message: session.proc.exit.String()}
+	return &failure{state: StateBackoff, reason: reason, message: session.exit().String()}
 }

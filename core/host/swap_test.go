@@ -1,0 +1,291 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// writer writes numbered batches one after the other, each until it is
+// committed, as delivery does.
+type writer struct {
+	sink    *host.SinkInstance
+	wrote   atomic.Uint64
+	refused atomic.Uint64
+	done    chan error
+	stop    context.CancelFunc
+}
+
+func startWriter(t *testing.T, s *host.SinkInstance) *writer {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &writer{sink: s, done: make(chan error, 1), stop: cancel}
+	go func() { w.done <- w.run(ctx) }()
+	return w
+}
+
+func (w *writer) run(ctx context.Context) error {
+	for n := uint64(1); ctx.Err() == nil; n++ {
+		b := batch(fmt.Sprintf("ok-%d", n), n-1, 1)
+		for {
+			got, err := w.sink.Write(context.WithoutCancel(ctx), b)
+			if err == nil && got.Outcome == sdk.Committed {
+				w.wrote.Store(n)
+				break
+			}
+			w.refused.Add(1)
+			var e *sdk.Error
+			if err == nil && got.Outcome != sdk.Rejected || err != nil && !errors.As(err, &e) {
+				return fmt.Errorf("batch %d: %+v, %w", n, got, err)
+			}
+			if err := w.sink.Ready(ctx); err != nil {
+				return fmt.Errorf("batch %d was not written: %w", n, err)
+			}
+		}
+	}
+	return nil
+}
+
+// serves waits until the instance serves with a generation and is ready.
+func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
+	t.Helper()
+	var st host.InstanceStatus
+	eventually(t, 20*time.Second, func() string {
+		if st = r.Status()[0]; st.Generation == generation && st.State == host.StateReady {
+			return ""
+		}
+		return fmt.Sprintf("is %s with generation %d, want %d: %s", st.State, st.Generation, generation, st.LastError)
+	})
+	return st
+}
+
+func TestTwentySwapsLoseNoBatch(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	settings := func(n int) host.InstanceConfig {
+		return instance("p", "probe", map[string]any{"trace": trace, "labels": map[string]any{"n": fmt.Sprint(n)}})
+	}
+	r := start(t, config(settings(0)))
+	s := r.sink(t)
+	w := startWriter(t, s)
+	for n := 1; n <= 20; n++ {
+		if err := r.Apply(t.Context(), config(settings(n))); err != nil {
+			t.Fatal(err)
+		}
+		r.serves(t, uint64(n+1))
+		at := w.wrote.Load()
+		eventually(t, 10*time.Second, func() string {
+			if w.wrote.Load() <= at {
+				return "nothing is written"
+			}
+			return ""
+		})
+	}
+	w.stop()
+	if err := <-w.done; err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := os.ReadFile(trace)
+	seen := map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		if id, ok := strings.CutPrefix(line, "write ok-"); ok {
+			number, _, _ := strings.Cut(id, " ")
+			seen[number]++
+		}
+	}
+	for n := uint64(1); n <= w.wrote.Load(); n++ {
+		if seen[fmt.Sprint(n)] != 1 {
+			t.Errorf("batch %d arrived %d times", n, seen[fmt.Sprint(n)])
+		}
+	}
+	if st := r.Status()[0]; st.Restarts != 0 || w.refused.Load() != 0 {
+		t.Errorf("%d restarts, %d calls refused: %+v", st.Restarts, w.refused.Load(), st)
+	}
+	if strings.Count(string(raw), "open p") != 21 {
+		t.Errorf("opened %d times", strings.Count(string(raw), "open p"))
+	}
+	eventually(t, 10*time.Second, func() string {
+		raw, _ := os.ReadFile(trace)
+		if n := strings.Count(string(raw), "close\n"); n != 20 {
+			return fmt.Sprintf("%d old generations were closed", n)
+		}
+		return ""
+	})
+}
+
+func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, says string
+		change     func(*host.InstanceConfig)
+	}{
+		{"a config the plugin refuses", "number", set("number", 99)},
+		{"a plugin that crashes", "find my own head", use("crash")},
+		{"a plugin that is another", "says that it is", use("impostor")},
+		{"a plugin nobody knows", "no bundled plugin", use("unknown")},
+		{"a target that is wrong", "wrong", use("openconfig")},
+		{"a file without a checksum", "sha256 is missing", func(c *host.InstanceConfig) { c.Use = "/bin/true" }},
+		{"a reference to nothing", "not set", set("secret", "${env:GUIDON_TEST_NO_SUCH_THING}")},
+		{"a plugin without an answer to open", "", use("openpanic")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, config(instance("p", "probe", nil)))
+			s := r.sink(t)
+			pid := r.Status()[0].PID
+			next := instance("p", "probe", nil)
+			tt.change(&next)
+			if err := r.Apply(t.Context(), config(next)); err != nil {
+				t.Fatal(err)
+			}
+			st := r.becomes(t, host.StateDegraded)
+			if st.Reason != "upgrade_failed" || st.PID != pid || st.Generation != 1 || !strings.Contains(st.LastError, tt.says) {
+				t.Errorf("status %+v", st)
+			}
+			write(t, s, batch("ok-1", 0, 1))
+			// A death does not bring the broken one into service.
+			kill(t, pid, syscall.SIGKILL)
+			eventually(t, 20*time.Second, func() string {
+				if st := r.Status()[0]; st.State != host.StateDegraded || st.PID == pid || st.Generation != 1 {
+					return fmt.Sprintf("%s, generation %d, %s", st.State, st.Generation, st.LastError)
+				}
+				return ""
+			})
+			write(t, s, batch("ok-2", 1, 1))
+			// The way back is a config that works.
+			if err := r.Apply(t.Context(), config(instance("p", "probe", map[string]any{"number": 3}))); err != nil {
+				t.Fatal(err)
+			}
+			r.serves(t, 3)
+			write(t, s, batch("ok-3", 2, 1))
+		})
+	}
+}
+
+func TestWhatTheProcessDoesNotSeeCostsNoProcess(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(instance("p", "probe", nil)))
+	r.sink(t)
+	before := r.Status()[0]
+	c := instance("p", "probe", nil)
+	c.Required, c.Restart = true, host.RestartAlways
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.Status()[0]; st.PID != before.PID || st.Generation != 1 || !st.Required {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestASecretThatChangedInItsFileIsANewConfig(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte("first-one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := instance("p", "probe", map[string]any{"secret": "${file:" + path + "}"})
+	r := start(t, config(c))
+	r.sink(t)
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.Status()[0]; st.Generation != 1 {
+		t.Errorf("nothing changed, and yet: %+v", st)
+	}
+	if err := os.WriteFile(path, []byte("second-one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	r.serves(t, 2)
+}
+
+func TestAnExclusivePluginIsStoppedBeforeTheNextIsStarted(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	r := start(t, config(instance("p", "exclusive", map[string]any{"trace": trace})))
+	s := r.sink(t)
+	w := startWriter(t, s)
+	for n := 1; n <= 5; n++ {
+		if err := r.Apply(t.Context(), config(instance("p", "exclusive", map[string]any{"trace": trace, "number": n}))); err != nil {
+			t.Fatal(err)
+		}
+		r.serves(t, uint64(n+1))
+	}
+	w.stop()
+	if err := <-w.done; err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := os.ReadFile(trace)
+	open := 0
+	for line := range strings.Lines(string(raw)) {
+		switch {
+		case strings.HasPrefix(line, "open "):
+			open++
+		case strings.HasPrefix(line, "close"):
+			open--
+		}
+		if open > 1 {
+			t.Fatalf("two were open at once: %s", raw)
+		}
+	}
+}
+
+func TestStopDuringASwap(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	for _, next := range []string{"silent", "openslow", "probe"} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			c := instance("p", "probe", map[string]any{"trace": trace})
+			c.Timeouts.Start = time.Minute
+			r := start(t, config(c))
+			r.sink(t)
+			c.Use = next
+			c.Config = map[string]any{"number": 1}
+			if err := r.Apply(t.Context(), config(c)); err != nil {
+				t.Fatal(err)
+			}
+			if next != "probe" {
+				eventually(t, 10*time.Second, func() string {
+					if r.logs.FilterMessage("next generation of a plugin is coming up").Len() == 0 {
+						return "no next generation"
+					}
+					return ""
+				})
+			}
+			if err := r.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if st := r.Status()[0]; st.State != host.StateStopped || st.PID != 0 {
+				t.Errorf("status %+v", st)
+			}
+			if left := children(t, r.dir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestTheConfigOfTheMomentWins(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(instance("p", "probe", nil)))
+	r.sink(t)
+	for n := 1; n <= 9; n++ { // faster than a process starts
+		if err := r.Apply(t.Context(), config(instance("p", "probe", map[string]any{"number": n}))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.serves(t, 10)
+}
