@@ -1,0 +1,227 @@
+package actions
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Explanation says how a definition comes to its answer for one event.
+type Explanation struct {
+	// Matches is true, false, or nil when it cannot be told.
+	Matches *bool             `json:"matches"`
+	Steps   []StepExplanation `json:"steps"`
+}
+
+// StepExplanation says the same of one step: it matches when all its fields
+// do. Fields that ask for nothing are left out.
+type StepExplanation struct {
+	ID      string             `json:"id,omitempty"`
+	Name    string             `json:"name,omitempty"`
+	Matches *bool              `json:"matches"`
+	Fields  []FieldExplanation `json:"fields"`
+}
+
+// FieldExplanation is one condition of a step.
+type FieldExplanation struct {
+	// Field is the name of the condition; "element" stands for tag_name, text
+	// and href together, which one element must have, and "properties" for one
+	// property filter.
+	Field string `json:"field"`
+	// Attr is the place of the condition in the definition, as errors name it.
+	Attr string `json:"attr"`
+	// Matching is how it compares: a mode or an operator.
+	Matching string `json:"matching,omitempty"`
+	// Source, Key and Group say what a property filter reads.
+	Source Source `json:"type,omitempty"`
+	Key    string `json:"key,omitempty"`
+	Group  *int   `json:"group_type_index,omitempty"`
+	// Expected is what was asked for, Seen what was there; Seen is absent when
+	// nothing was, or when nobody could tell. Long texts are cut.
+	Expected json.RawMessage `json:"expected,omitempty"`
+	Seen     json.RawMessage `json:"seen,omitempty"`
+	Matches  *bool           `json:"matches"`
+	// Reason says in a sentence why it does not match.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Explain answers what Match answers and says why, field by field. All of them
+// are looked at, also those that Match need not ask any more.
+func (m *Matcher) Explain(s *Seen, env *match.Env) Explanation {
+	out := Explanation{Steps: make([]StepExplanation, len(m.steps))}
+	result := match.False
+	for i := range m.steps {
+		e := explainer{seen: s, env: env, step: &m.steps[i], in: &m.source[i], index: i}
+		var r match.Result
+		out.Steps[i], r = e.explain()
+		result = either(result, r)
+	}
+	out.Matches = truth(result)
+	return out
+}
+
+// either is the disjunction, both the conjunction of two results.
+func either(a, b match.Result) match.Result { return both(a.Not(), b.Not()).Not() }
+
+func both(a, b match.Result) match.Result {
+	switch {
+	case a == match.False || b == match.False:
+		return match.False
+	case a == match.Unknown || b == match.Unknown:
+		return match.Unknown
+	}
+	return match.True
+}
+
+// truth is a result as JSON shows it.
+func truth(r match.Result) *bool {
+	if r == match.Unknown {
+		return nil
+	}
+	yes := r == match.True
+	return &yes
+}
+
+// explainer explains one step.
+type explainer struct {
+	seen   *Seen
+	env    *match.Env
+	step   *step
+	in     *Step
+	index  int
+	fields []FieldExplanation
+	result match.Result
+}
+
+func (e *explainer) explain() (StepExplanation, match.Result) {
+	e.fields, e.result = []FieldExplanation{}, match.True
+	if e.step.problem != nil {
+		e.broken()
+	} else {
+		e.event()
+		e.url()
+		e.elements()
+		e.properties()
+	}
+	return StepExplanation{ID: e.in.ID, Name: e.in.Name, Matches: truth(e.result), Fields: e.fields}, e.result
+}
+
+func (e *explainer) add(f FieldExplanation, r match.Result) {
+	if f.Attr == "" {
+		f.Attr = attrOf(e.index, f.Field)
+	}
+	f.Matches = truth(r)
+	if r == match.True {
+		f.Reason = ""
+	}
+	e.result = both(e.result, r)
+	e.fields = append(e.fields, f)
+}
+
+// broken is for a step that was stored with something wrong in it.
+func (e *explainer) broken() {
+	f := fault.From(e.step.problem)
+	e.add(FieldExplanation{Field: fieldOf(f.Attr), Attr: attrOf(e.index, f.Attr), Reason: f.Detail}, match.False)
+}
+
+func fieldOf(attr string) string {
+	for i := 0; i+1 < len(attr); i++ {
+		if attr[i] == '_' && attr[i+1] == '_' {
+			return attr[:i]
+		}
+	}
+	return attr
+}
+
+func (e *explainer) event() {
+	if e.in.Event == "" {
+		return
+	}
+	name := e.seen.event.Name
+	e.add(FieldExplanation{
+		Field: "event", Matching: string(match.Exact), Expected: quoted(e.in.Event), Seen: quoted(name),
+		Reason: "The event has another name.",
+	}, match.Of(name == e.in.Event))
+}
+
+func (e *explainer) url() {
+	if e.step.url == nil {
+		return
+	}
+	way, _ := match.ParseMatching(e.in.URLMatching, match.Contains)
+	f := FieldExplanation{Field: "url", Matching: string(way), Expected: quoted(e.in.URL), Reason: "The event has no $current_url."}
+	if url := e.seen.URL(); url != "" {
+		f.Seen, f.Reason = quoted(url), reasons[way]
+	}
+	e.add(f, match.Of(e.step.urlMatches(e.seen)))
+}
+
+var reasons = map[match.Matching]string{
+	match.Exact:    "It is another text.",
+	match.Contains: "It does not contain the text.",
+	match.Regex:    "The pattern is not found in it.",
+}
+
+func (e *explainer) properties() {
+	byPlace := slices.Clone(e.step.filters)
+	slices.SortFunc(byPlace, func(a, b filter) int { return a.place - b.place })
+	for i := range byPlace {
+		e.filter(&byPlace[i])
+	}
+}
+
+func (e *explainer) filter(f *filter) {
+	out := FieldExplanation{
+		Field: "properties", Attr: attrOf(e.index, "properties__"+strconv.Itoa(f.place)),
+		Source: f.source, Key: f.key, Matching: f.compiled().Operator, Expected: cutJSON(f.value),
+	}
+	if f.source == OnGroup {
+		out.Group = &f.group
+	}
+	r := f.match(e.seen, e.env)
+	out.Seen = e.filterSeen(f)
+	out.Reason = f.reason(r, out.Seen)
+	e.add(out, r)
+}
+
+// filterSeen is the JSON of what a filter looked at, nil when there is nothing.
+func (e *explainer) filterSeen(f *filter) json.RawMessage {
+	switch f.source {
+	case OnCohort:
+		return nil
+	case OnElement:
+		return elementTexts(e.seen.chain.Elements(), f.key)
+	default:
+		v, known := f.read(e.seen)
+		if !known || v.Kind() == match.Missing {
+			return nil
+		}
+		return cutJSON(v.AppendTo(nil))
+	}
+}
+
+// reason is why a filter does not match.
+func (f *filter) reason(r match.Result, seen json.RawMessage) string {
+	switch {
+	case r == match.Unknown && f.external():
+		return "Whether it passes cannot be told: a plugin decides, and it gave no answer, or what it is asked about is not known."
+	case r == match.Unknown:
+		return map[Source]string{
+			OnPerson: "Nobody could tell the properties of the person.",
+			OnGroup:  "Nobody could tell the properties of the group.",
+			OnCohort: "Nobody could tell whether the person is in the cohort.",
+		}[f.source]
+	case f.source == OnCohort && f.negate:
+		return "The person is in the cohort."
+	case f.source == OnCohort:
+		return "The person is not in the cohort."
+	case seen == nil && f.source == OnElement:
+		return "No element has one."
+	case seen == nil:
+		return "There is no such property."
+	}
+	return "The value does not pass."
+}
