@@ -39,7 +39,9 @@ type Kind int32
 
 const (
 	Kind_KIND_UNSPECIFIED Kind = 0
-	Kind_KIND_SINK        Kind = 1 // 2 is a notifier, 3 a matcher.
+	Kind_KIND_SINK        Kind = 1
+	Kind_KIND_NOTIFIER    Kind = 2
+	Kind_KIND_MATCHER     Kind = 3
 )
 
 // Enum value maps for Kind.
@@ -47,10 +49,14 @@ var (
 	Kind_name = map[int32]string{
 		0: "KIND_UNSPECIFIED",
 		1: "KIND_SINK",
+		2: "KIND_NOTIFIER",
+		3: "KIND_MATCHER",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"KIND_SINK":        1,
+		"KIND_NOTIFIER":    2,
+		"KIND_MATCHER":     3,
 	}
 )
 
@@ -255,7 +261,7 @@ func (x Error_Class) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Class.Descriptor instead.
 func (Error_Class) EnumDescriptor() ([]byte, []int) {
-	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{19, 0}
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // Whose fault it is.
@@ -305,7 +311,7 @@ func (x Error_Source) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Source.Descriptor instead.
 func (Error_Source) EnumDescriptor() ([]byte, []int) {
-	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{19, 1}
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{24, 1}
 }
 
 // InfoRequest introduces the host.
@@ -515,7 +521,10 @@ func (x *InfoResponse) GetSummary() string {
 
 // ConfigSchemaRequest asks for the schema.
 type ConfigSchemaRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the config is for; unspecified means the only kind there is, or the
+	// first.
+	Kind          Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=guidon.plugin.v1.Kind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +557,13 @@ func (x *ConfigSchemaRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ConfigSchemaRequest.ProtoReflect.Descriptor instead.
 func (*ConfigSchemaRequest) Descriptor() ([]byte, []int) {
 	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ConfigSchemaRequest) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_UNSPECIFIED
 }
 
 // ConfigSchemaResponse describes the config.
@@ -672,9 +688,11 @@ func (x *Config) GetSecrets() map[string][]byte {
 
 // ValidateRequest asks whether a config would be taken.
 type ValidateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	InstanceId    string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
-	Config        *Config                `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	Config     *Config                `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	// As in ConfigSchemaRequest.
+	Kind          Kind `protobuf:"varint,3,opt,name=kind,proto3,enum=guidon.plugin.v1.Kind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,6 +739,13 @@ func (x *ValidateRequest) GetConfig() *Config {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *ValidateRequest) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_UNSPECIFIED
 }
 
 // ValidateResponse lists what is wrong. Valid is true when nothing with the
@@ -782,8 +807,10 @@ type ConfigureRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
 	// Grows with each change of the config.
-	Generation    uint64  `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	Config        *Config `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	Generation uint64  `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	Config     *Config `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
+	// As in ConfigSchemaRequest. An instance keeps its kind until it is closed.
+	Kind          Kind `protobuf:"varint,5,opt,name=kind,proto3,enum=guidon.plugin.v1.Kind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -837,6 +864,13 @@ func (x *ConfigureRequest) GetConfig() *Config {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *ConfigureRequest) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_UNSPECIFIED
 }
 
 // ConfigureResponse says whether the config was taken.
@@ -1469,6 +1503,250 @@ func (x *CloseResponse) GetError() *Error {
 	return nil
 }
 
+// MetricsRequest asks about instances; none means all.
+type MetricsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	InstanceIds   []string               `protobuf:"bytes,1,rep,name=instance_ids,json=instanceIds,proto3" json:"instance_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricsRequest) Reset() {
+	*x = MetricsRequest{}
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricsRequest) ProtoMessage() {}
+
+func (x *MetricsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricsRequest.ProtoReflect.Descriptor instead.
+func (*MetricsRequest) Descriptor() ([]byte, []int) {
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MetricsRequest) GetInstanceIds() []string {
+	if x != nil {
+		return x.InstanceIds
+	}
+	return nil
+}
+
+// MetricsResponse holds one item for each instance that counts something.
+type MetricsResponse struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Instances []*InstanceMetrics     `protobuf:"bytes,1,rep,name=instances,proto3" json:"instances,omitempty"`
+	// True when every instance was asked.
+	Collected     bool `protobuf:"varint,2,opt,name=collected,proto3" json:"collected,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MetricsResponse) Reset() {
+	*x = MetricsResponse{}
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MetricsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MetricsResponse) ProtoMessage() {}
+
+func (x *MetricsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MetricsResponse.ProtoReflect.Descriptor instead.
+func (*MetricsResponse) Descriptor() ([]byte, []int) {
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *MetricsResponse) GetInstances() []*InstanceMetrics {
+	if x != nil {
+		return x.Instances
+	}
+	return nil
+}
+
+func (x *MetricsResponse) GetCollected() bool {
+	if x != nil {
+		return x.Collected
+	}
+	return false
+}
+
+// InstanceMetrics is what one instance counts.
+type InstanceMetrics struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	InstanceId string                 `protobuf:"bytes,1,opt,name=instance_id,json=instanceId,proto3" json:"instance_id,omitempty"`
+	// The OpenMetrics text format.
+	Openmetrics   []byte `protobuf:"bytes,2,opt,name=openmetrics,proto3" json:"openmetrics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstanceMetrics) Reset() {
+	*x = InstanceMetrics{}
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstanceMetrics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstanceMetrics) ProtoMessage() {}
+
+func (x *InstanceMetrics) ProtoReflect() protoreflect.Message {
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstanceMetrics.ProtoReflect.Descriptor instead.
+func (*InstanceMetrics) Descriptor() ([]byte, []int) {
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *InstanceMetrics) GetInstanceId() string {
+	if x != nil {
+		return x.InstanceId
+	}
+	return ""
+}
+
+func (x *InstanceMetrics) GetOpenmetrics() []byte {
+	if x != nil {
+		return x.Openmetrics
+	}
+	return nil
+}
+
+// SetLogLevelRequest names the level.
+type SetLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "debug", "info", "warn" or "error".
+	Level         string `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SetLogLevelRequest) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+// SetLogLevelResponse says whether it was set.
+type SetLogLevelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Set           bool                   `protobuf:"varint,1,opt,name=set,proto3" json:"set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *SetLogLevelResponse) GetSet() bool {
+	if x != nil {
+		return x.Set
+	}
+	return false
+}
+
 // Error is a failure of the work.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1488,7 +1766,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1778,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_guidon_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1791,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_guidon_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Error) GetClass() Error_Class {
@@ -1587,8 +1865,9 @@ const file_guidon_plugin_v1_plugin_proto_rawDesc = "" +
 	"\texclusive\x18\t \x01(\bR\texclusive\x12\"\n" +
 	"\fdeprecations\x18\v \x03(\tR\fdeprecations\x12\x18\n" +
 	"\asummary\x18\f \x01(\tR\asummaryJ\x04\b\n" +
-	"\x10\v\"\x15\n" +
-	"\x13ConfigSchemaRequest\"\x85\x01\n" +
+	"\x10\v\"A\n" +
+	"\x13ConfigSchemaRequest\x12*\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x16.guidon.plugin.v1.KindR\x04kind\"\x85\x01\n" +
 	"\x14ConfigSchemaResponse\x12\x1f\n" +
 	"\vjson_schema\x18\x01 \x01(\fR\n" +
 	"jsonSchema\x12'\n" +
@@ -1600,21 +1879,23 @@ const file_guidon_plugin_v1_plugin_proto_rawDesc = "" +
 	"\asecrets\x18\x02 \x03(\v2%.guidon.plugin.v1.Config.SecretsEntryR\asecrets\x1a:\n" +
 	"\fSecretsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"d\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"\x90\x01\n" +
 	"\x0fValidateRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x120\n" +
-	"\x06config\x18\x02 \x01(\v2\x18.guidon.plugin.v1.ConfigR\x06config\"h\n" +
+	"\x06config\x18\x02 \x01(\v2\x18.guidon.plugin.v1.ConfigR\x06config\x12*\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x16.guidon.plugin.v1.KindR\x04kind\"h\n" +
 	"\x10ValidateResponse\x12>\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1c.guidon.plugin.v1.DiagnosticR\vdiagnostics\x12\x14\n" +
-	"\x05valid\x18\x02 \x01(\bR\x05valid\"\x8b\x01\n" +
+	"\x05valid\x18\x02 \x01(\bR\x05valid\"\xb7\x01\n" +
 	"\x10ConfigureRequest\x12\x1f\n" +
 	"\vinstance_id\x18\x01 \x01(\tR\n" +
 	"instanceId\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\x120\n" +
-	"\x06config\x18\x03 \x01(\v2\x18.guidon.plugin.v1.ConfigR\x06configJ\x04\b\x04\x10\x05\"\x9e\x01\n" +
+	"\x06config\x18\x03 \x01(\v2\x18.guidon.plugin.v1.ConfigR\x06config\x12*\n" +
+	"\x04kind\x18\x05 \x01(\x0e2\x16.guidon.plugin.v1.KindR\x04kindJ\x04\b\x04\x10\x05\"\x9e\x01\n" +
 	"\x11ConfigureResponse\x12>\n" +
 	"\vdiagnostics\x18\x01 \x03(\v2\x1c.guidon.plugin.v1.DiagnosticR\vdiagnostics\x12\x1a\n" +
 	"\baccepted\x18\x02 \x01(\bR\baccepted\x12-\n" +
@@ -1673,7 +1954,20 @@ const file_guidon_plugin_v1_plugin_proto_rawDesc = "" +
 	"instanceId\"V\n" +
 	"\rCloseResponse\x12\x16\n" +
 	"\x06closed\x18\x01 \x01(\bR\x06closed\x12-\n" +
-	"\x05error\x18\x02 \x01(\v2\x17.guidon.plugin.v1.ErrorR\x05error\"\xf6\x04\n" +
+	"\x05error\x18\x02 \x01(\v2\x17.guidon.plugin.v1.ErrorR\x05error\"3\n" +
+	"\x0eMetricsRequest\x12!\n" +
+	"\finstance_ids\x18\x01 \x03(\tR\vinstanceIds\"p\n" +
+	"\x0fMetricsResponse\x12?\n" +
+	"\tinstances\x18\x01 \x03(\v2!.guidon.plugin.v1.InstanceMetricsR\tinstances\x12\x1c\n" +
+	"\tcollected\x18\x02 \x01(\bR\tcollected\"T\n" +
+	"\x0fInstanceMetrics\x12\x1f\n" +
+	"\vinstance_id\x18\x01 \x01(\tR\n" +
+	"instanceId\x12 \n" +
+	"\vopenmetrics\x18\x02 \x01(\fR\vopenmetrics\"*\n" +
+	"\x12SetLogLevelRequest\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\tR\x05level\"'\n" +
+	"\x13SetLogLevelResponse\x12\x10\n" +
+	"\x03set\x18\x01 \x01(\bR\x03set\"\xf6\x04\n" +
 	"\x05Error\x123\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x1d.guidon.plugin.v1.Error.ClassR\x05class\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\x12\x18\n" +
@@ -1698,10 +1992,12 @@ const file_guidon_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rSOURCE_PLUGIN\x10\x01\x12\x15\n" +
-	"\x11SOURCE_DOWNSTREAM\x10\x02*+\n" +
+	"\x11SOURCE_DOWNSTREAM\x10\x02*P\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\r\n" +
-	"\tKIND_SINK\x10\x012\x89\x05\n" +
+	"\tKIND_SINK\x10\x01\x12\x11\n" +
+	"\rKIND_NOTIFIER\x10\x02\x12\x10\n" +
+	"\fKIND_MATCHER\x10\x032\xb5\x06\n" +
 	"\rPluginService\x12E\n" +
 	"\x04Info\x12\x1d.guidon.plugin.v1.InfoRequest\x1a\x1e.guidon.plugin.v1.InfoResponse\x12]\n" +
 	"\fConfigSchema\x12%.guidon.plugin.v1.ConfigSchemaRequest\x1a&.guidon.plugin.v1.ConfigSchemaResponse\x12Q\n" +
@@ -1710,7 +2006,9 @@ const file_guidon_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05Check\x12\x1e.guidon.plugin.v1.CheckRequest\x1a\x1f.guidon.plugin.v1.CheckResponse\x12K\n" +
 	"\x06Health\x12\x1f.guidon.plugin.v1.HealthRequest\x1a .guidon.plugin.v1.HealthResponse\x12H\n" +
 	"\x05Drain\x12\x1e.guidon.plugin.v1.DrainRequest\x1a\x1f.guidon.plugin.v1.DrainResponse\x12H\n" +
-	"\x05Close\x12\x1e.guidon.plugin.v1.CloseRequest\x1a\x1f.guidon.plugin.v1.CloseResponseB5Z3github.com/guidonhq/guidon/sdk/pb/pluginv1;pluginv1b\x06proto3"
+	"\x05Close\x12\x1e.guidon.plugin.v1.CloseRequest\x1a\x1f.guidon.plugin.v1.CloseResponse\x12N\n" +
+	"\aMetrics\x12 .guidon.plugin.v1.MetricsRequest\x1a!.guidon.plugin.v1.MetricsResponse\x12Z\n" +
+	"\vSetLogLevel\x12$.guidon.plugin.v1.SetLogLevelRequest\x1a%.guidon.plugin.v1.SetLogLevelResponseB5Z3github.com/guidonhq/guidon/sdk/pb/pluginv1;pluginv1b\x06proto3"
 
 var (
 	file_guidon_plugin_v1_plugin_proto_rawDescOnce sync.Once
@@ -1725,7 +2023,7 @@ func file_guidon_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_guidon_plugin_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_guidon_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_guidon_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_guidon_plugin_v1_plugin_proto_goTypes = []any{
 	(Kind)(0),                    // 0: guidon.plugin.v1.Kind
 	(Diagnostic_Severity)(0),     // 1: guidon.plugin.v1.Diagnostic.Severity
@@ -1751,54 +2049,67 @@ var file_guidon_plugin_v1_plugin_proto_goTypes = []any{
 	(*DrainResponse)(nil),        // 21: guidon.plugin.v1.DrainResponse
 	(*CloseRequest)(nil),         // 22: guidon.plugin.v1.CloseRequest
 	(*CloseResponse)(nil),        // 23: guidon.plugin.v1.CloseResponse
-	(*Error)(nil),                // 24: guidon.plugin.v1.Error
-	nil,                          // 25: guidon.plugin.v1.Config.SecretsEntry
-	nil,                          // 26: guidon.plugin.v1.InstanceHealth.DetailsEntry
-	nil,                          // 27: guidon.plugin.v1.Error.DetailsEntry
-	(*durationpb.Duration)(nil),  // 28: google.protobuf.Duration
+	(*MetricsRequest)(nil),       // 24: guidon.plugin.v1.MetricsRequest
+	(*MetricsResponse)(nil),      // 25: guidon.plugin.v1.MetricsResponse
+	(*InstanceMetrics)(nil),      // 26: guidon.plugin.v1.InstanceMetrics
+	(*SetLogLevelRequest)(nil),   // 27: guidon.plugin.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),  // 28: guidon.plugin.v1.SetLogLevelResponse
+	(*Error)(nil),                // 29: guidon.plugin.v1.Error
+	nil,                          // 30: guidon.plugin.v1.Config.SecretsEntry
+	nil,                          // 31: guidon.plugin.v1.InstanceHealth.DetailsEntry
+	nil,                          // 32: guidon.plugin.v1.Error.DetailsEntry
+	(*durationpb.Duration)(nil),  // 33: google.protobuf.Duration
 }
 var file_guidon_plugin_v1_plugin_proto_depIdxs = []int32{
 	0,  // 0: guidon.plugin.v1.InfoResponse.kinds:type_name -> guidon.plugin.v1.Kind
-	25, // 1: guidon.plugin.v1.Config.secrets:type_name -> guidon.plugin.v1.Config.SecretsEntry
-	9,  // 2: guidon.plugin.v1.ValidateRequest.config:type_name -> guidon.plugin.v1.Config
-	14, // 3: guidon.plugin.v1.ValidateResponse.diagnostics:type_name -> guidon.plugin.v1.Diagnostic
-	9,  // 4: guidon.plugin.v1.ConfigureRequest.config:type_name -> guidon.plugin.v1.Config
-	14, // 5: guidon.plugin.v1.ConfigureResponse.diagnostics:type_name -> guidon.plugin.v1.Diagnostic
-	24, // 6: guidon.plugin.v1.ConfigureResponse.error:type_name -> guidon.plugin.v1.Error
-	1,  // 7: guidon.plugin.v1.Diagnostic.severity:type_name -> guidon.plugin.v1.Diagnostic.Severity
-	24, // 8: guidon.plugin.v1.CheckResponse.error:type_name -> guidon.plugin.v1.Error
-	28, // 9: guidon.plugin.v1.CheckResponse.latency:type_name -> google.protobuf.Duration
-	19, // 10: guidon.plugin.v1.HealthResponse.instances:type_name -> guidon.plugin.v1.InstanceHealth
-	2,  // 11: guidon.plugin.v1.InstanceHealth.status:type_name -> guidon.plugin.v1.InstanceHealth.Status
-	24, // 12: guidon.plugin.v1.InstanceHealth.error:type_name -> guidon.plugin.v1.Error
-	26, // 13: guidon.plugin.v1.InstanceHealth.details:type_name -> guidon.plugin.v1.InstanceHealth.DetailsEntry
-	28, // 14: guidon.plugin.v1.DrainRequest.deadline:type_name -> google.protobuf.Duration
-	24, // 15: guidon.plugin.v1.CloseResponse.error:type_name -> guidon.plugin.v1.Error
-	3,  // 16: guidon.plugin.v1.Error.class:type_name -> guidon.plugin.v1.Error.Class
-	28, // 17: guidon.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	4,  // 18: guidon.plugin.v1.Error.source:type_name -> guidon.plugin.v1.Error.Source
-	27, // 19: guidon.plugin.v1.Error.details:type_name -> guidon.plugin.v1.Error.DetailsEntry
-	5,  // 20: guidon.plugin.v1.PluginService.Info:input_type -> guidon.plugin.v1.InfoRequest
-	7,  // 21: guidon.plugin.v1.PluginService.ConfigSchema:input_type -> guidon.plugin.v1.ConfigSchemaRequest
-	10, // 22: guidon.plugin.v1.PluginService.Validate:input_type -> guidon.plugin.v1.ValidateRequest
-	12, // 23: guidon.plugin.v1.PluginService.Configure:input_type -> guidon.plugin.v1.ConfigureRequest
-	15, // 24: guidon.plugin.v1.PluginService.Check:input_type -> guidon.plugin.v1.CheckRequest
-	17, // 25: guidon.plugin.v1.PluginService.Health:input_type -> guidon.plugin.v1.HealthRequest
-	20, // 26: guidon.plugin.v1.PluginService.Drain:input_type -> guidon.plugin.v1.DrainRequest
-	22, // 27: guidon.plugin.v1.PluginService.Close:input_type -> guidon.plugin.v1.CloseRequest
-	6,  // 28: guidon.plugin.v1.PluginService.Info:output_type -> guidon.plugin.v1.InfoResponse
-	8,  // 29: guidon.plugin.v1.PluginService.ConfigSchema:output_type -> guidon.plugin.v1.ConfigSchemaResponse
-	11, // 30: guidon.plugin.v1.PluginService.Validate:output_type -> guidon.plugin.v1.ValidateResponse
-	13, // 31: guidon.plugin.v1.PluginService.Configure:output_type -> guidon.plugin.v1.ConfigureResponse
-	16, // 32: guidon.plugin.v1.PluginService.Check:output_type -> guidon.plugin.v1.CheckResponse
-	18, // 33: guidon.plugin.v1.PluginService.Health:output_type -> guidon.plugin.v1.HealthResponse
-	21, // 34: guidon.plugin.v1.PluginService.Drain:output_type -> guidon.plugin.v1.DrainResponse
-	23, // 35: guidon.plugin.v1.PluginService.Close:output_type -> guidon.plugin.v1.CloseResponse
-	28, // [28:36] is the sub-list for method output_type
-	20, // [20:28] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	0,  // 1: guidon.plugin.v1.ConfigSchemaRequest.kind:type_name -> guidon.plugin.v1.Kind
+	30, // 2: guidon.plugin.v1.Config.secrets:type_name -> guidon.plugin.v1.Config.SecretsEntry
+	9,  // 3: guidon.plugin.v1.ValidateRequest.config:type_name -> guidon.plugin.v1.Config
+	0,  // 4: guidon.plugin.v1.ValidateRequest.kind:type_name -> guidon.plugin.v1.Kind
+	14, // 5: guidon.plugin.v1.ValidateResponse.diagnostics:type_name -> guidon.plugin.v1.Diagnostic
+	9,  // 6: guidon.plugin.v1.ConfigureRequest.config:type_name -> guidon.plugin.v1.Config
+	0,  // 7: guidon.plugin.v1.ConfigureRequest.kind:type_name -> guidon.plugin.v1.Kind
+	14, // 8: guidon.plugin.v1.ConfigureResponse.diagnostics:type_name -> guidon.plugin.v1.Diagnostic
+	29, // 9: guidon.plugin.v1.ConfigureResponse.error:type_name -> guidon.plugin.v1.Error
+	1,  // 10: guidon.plugin.v1.Diagnostic.severity:type_name -> guidon.plugin.v1.Diagnostic.Severity
+	29, // 11: guidon.plugin.v1.CheckResponse.error:type_name -> guidon.plugin.v1.Error
+	33, // 12: guidon.plugin.v1.CheckResponse.latency:type_name -> google.protobuf.Duration
+	19, // 13: guidon.plugin.v1.HealthResponse.instances:type_name -> guidon.plugin.v1.InstanceHealth
+	2,  // 14: guidon.plugin.v1.InstanceHealth.status:type_name -> guidon.plugin.v1.InstanceHealth.Status
+	29, // 15: guidon.plugin.v1.InstanceHealth.error:type_name -> guidon.plugin.v1.Error
+	31, // 16: guidon.plugin.v1.InstanceHealth.details:type_name -> guidon.plugin.v1.InstanceHealth.DetailsEntry
+	33, // 17: guidon.plugin.v1.DrainRequest.deadline:type_name -> google.protobuf.Duration
+	29, // 18: guidon.plugin.v1.CloseResponse.error:type_name -> guidon.plugin.v1.Error
+	26, // 19: guidon.plugin.v1.MetricsResponse.instances:type_name -> guidon.plugin.v1.InstanceMetrics
+	3,  // 20: guidon.plugin.v1.Error.class:type_name -> guidon.plugin.v1.Error.Class
+	33, // 21: guidon.plugin.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	4,  // 22: guidon.plugin.v1.Error.source:type_name -> guidon.plugin.v1.Error.Source
+	32, // 23: guidon.plugin.v1.Error.details:type_name -> guidon.plugin.v1.Error.DetailsEntry
+	5,  // 24: guidon.plugin.v1.PluginService.Info:input_type -> guidon.plugin.v1.InfoRequest
+	7,  // 25: guidon.plugin.v1.PluginService.ConfigSchema:input_type -> guidon.plugin.v1.ConfigSchemaRequest
+	10, // 26: guidon.plugin.v1.PluginService.Validate:input_type -> guidon.plugin.v1.ValidateRequest
+	12, // 27: guidon.plugin.v1.PluginService.Configure:input_type -> guidon.plugin.v1.ConfigureRequest
+	15, // 28: guidon.plugin.v1.PluginService.Check:input_type -> guidon.plugin.v1.CheckRequest
+	17, // 29: guidon.plugin.v1.PluginService.Health:input_type -> guidon.plugin.v1.HealthRequest
+	20, // 30: guidon.plugin.v1.PluginService.Drain:input_type -> guidon.plugin.v1.DrainRequest
+	22, // 31: guidon.plugin.v1.PluginService.Close:input_type -> guidon.plugin.v1.CloseRequest
+	24, // 32: guidon.plugin.v1.PluginService.Metrics:input_type -> guidon.plugin.v1.MetricsRequest
+	27, // 33: guidon.plugin.v1.PluginService.SetLogLevel:input_type -> guidon.plugin.v1.SetLogLevelRequest
+	6,  // 34: guidon.plugin.v1.PluginService.Info:output_type -> guidon.plugin.v1.InfoResponse
+	8,  // 35: guidon.plugin.v1.PluginService.ConfigSchema:output_type -> guidon.plugin.v1.ConfigSchemaResponse
+	11, // 36: guidon.plugin.v1.PluginService.Validate:output_type -> guidon.plugin.v1.ValidateResponse
+	13, // 37: guidon.plugin.v1.PluginService.Configure:output_type -> guidon.plugin.v1.ConfigureResponse
+	16, // 38: guidon.plugin.v1.PluginService.Check:output_type -> guidon.plugin.v1.CheckResponse
+	18, // 39: guidon.plugin.v1.PluginService.Health:output_type -> guidon.plugin.v1.HealthResponse
+	21, // 40: guidon.plugin.v1.PluginService.Drain:output_type -> guidon.plugin.v1.DrainResponse
+	23, // 41: guidon.plugin.v1.PluginService.Close:output_type -> guidon.plugin.v1.CloseResponse
+	25, // 42: guidon.plugin.v1.PluginService.Metrics:output_type -> guidon.plugin.v1.MetricsResponse
+	28, // 43: guidon.plugin.v1.PluginService.SetLogLevel:output_type -> guidon.plugin.v1.SetLogLevelResponse
+	34, // [34:44] is the sub-list for method output_type
+	24, // [24:34] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_guidon_plugin_v1_plugin_proto_init() }
@@ -1812,7 +2123,7 @@ func file_guidon_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_guidon_plugin_v1_plugin_proto_rawDesc), len(file_guidon_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   23,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

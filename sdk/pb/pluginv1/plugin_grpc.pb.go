@@ -39,6 +39,8 @@ const (
 	PluginService_Health_FullMethodName       = "/guidon.plugin.v1.PluginService/Health"
 	PluginService_Drain_FullMethodName        = "/guidon.plugin.v1.PluginService/Drain"
 	PluginService_Close_FullMethodName        = "/guidon.plugin.v1.PluginService/Close"
+	PluginService_Metrics_FullMethodName      = "/guidon.plugin.v1.PluginService/Metrics"
+	PluginService_SetLogLevel_FullMethodName  = "/guidon.plugin.v1.PluginService/SetLogLevel"
 )
 
 // PluginServiceClient is the client API for PluginService service.
@@ -64,6 +66,12 @@ type PluginServiceClient interface {
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*DrainResponse, error)
 	// Close releases one instance.
 	Close(ctx context.Context, in *CloseRequest, opts ...grpc.CallOption) (*CloseResponse, error)
+	// Metrics returns what instances count, from memory. Offered with the feature
+	// "plugin/metrics/v1".
+	Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (*MetricsResponse, error)
+	// SetLogLevel changes what the process logs, from now on. Offered with the
+	// feature "plugin/log_level/v1".
+	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 }
 
 type pluginServiceClient struct {
@@ -154,6 +162,26 @@ func (c *pluginServiceClient) Close(ctx context.Context, in *CloseRequest, opts 
 	return out, nil
 }
 
+func (c *pluginServiceClient) Metrics(ctx context.Context, in *MetricsRequest, opts ...grpc.CallOption) (*MetricsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MetricsResponse)
+	err := c.cc.Invoke(ctx, PluginService_Metrics_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *pluginServiceClient) SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLogLevelResponse)
+	err := c.cc.Invoke(ctx, PluginService_SetLogLevel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PluginServiceServer is the server API for PluginService service.
 // All implementations must embed UnimplementedPluginServiceServer
 // for forward compatibility.
@@ -177,6 +205,12 @@ type PluginServiceServer interface {
 	Drain(context.Context, *DrainRequest) (*DrainResponse, error)
 	// Close releases one instance.
 	Close(context.Context, *CloseRequest) (*CloseResponse, error)
+	// Metrics returns what instances count, from memory. Offered with the feature
+	// "plugin/metrics/v1".
+	Metrics(context.Context, *MetricsRequest) (*MetricsResponse, error)
+	// SetLogLevel changes what the process logs, from now on. Offered with the
+	// feature "plugin/log_level/v1".
+	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	mustEmbedUnimplementedPluginServiceServer()
 }
 
@@ -210,6 +244,12 @@ func (UnimplementedPluginServiceServer) Drain(context.Context, *DrainRequest) (*
 }
 func (UnimplementedPluginServiceServer) Close(context.Context, *CloseRequest) (*CloseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
+}
+func (UnimplementedPluginServiceServer) Metrics(context.Context, *MetricsRequest) (*MetricsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Metrics not implemented")
+}
+func (UnimplementedPluginServiceServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
 }
 func (UnimplementedPluginServiceServer) mustEmbedUnimplementedPluginServiceServer() {}
 func (UnimplementedPluginServiceServer) testEmbeddedByValue()                       {}
@@ -376,6 +416,42 @@ func _PluginService_Close_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PluginService_Metrics_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MetricsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).Metrics(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_Metrics_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).Metrics(ctx, req.(*MetricsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _PluginService_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLogLevelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServiceServer).SetLogLevel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PluginService_SetLogLevel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServiceServer).SetLogLevel(ctx, req.(*SetLogLevelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PluginService_ServiceDesc is the grpc.ServiceDesc for PluginService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -414,6 +490,14 @@ var PluginService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Close",
 			Handler:    _PluginService_Close_Handler,
+		},
+		{
+			MethodName: "Metrics",
+			Handler:    _PluginService_Metrics_Handler,
+		},
+		{
+			MethodName: "SetLogLevel",
+			Handler:    _PluginService_SetLogLevel_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
