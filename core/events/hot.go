@@ -40,22 +40,34 @@ func flagProperty(event string) string {
 // responseProperty is the property with the answer a flag gave.
 const responseProperty = "$feature_flag_response"
 
-// readHot takes the columns out of an event's properties. What is no JSON
-// object has none.
+// readHot takes the columns out of an event's properties; of several with one
+// name it takes the last. What is no JSON object has none.
 func readHot(p *fastjson.Parser, ev *sdk.Event) hot {
 	v, err := p.ParseBytes(ev.Properties)
-	if err != nil {
+	if err != nil || v.Type() != fastjson.TypeObject {
 		return hot{}
 	}
-	h := hot{
-		currentURL: cut(text(v.Get("$current_url")), URLMax),
-		host:       text(v.Get("$host")),
-		pathname:   text(v.Get("$pathname")),
-	}
-	if name := flagProperty(ev.Name); name != "" {
-		h.flagKey = cut(text(v.Get(name)), flagKeyMax)
-		if r := v.Get(responseProperty); r != nil && h.flagKey != "" {
-			h.flagResponse = cut(scalar(r), flagResponseMax)
+	flag := flagProperty(ev.Name)
+	var url, host, pathname, key, response *fastjson.Value
+	v.GetObject().Visit(func(name []byte, v *fastjson.Value) {
+		switch string(name) {
+		case "$current_url":
+			url = v
+		case "$host":
+			host = v
+		case "$pathname":
+			pathname = v
+		case responseProperty:
+			response = v
+		case flag:
+			key = v // what is named "" is not looked at
+		}
+	})
+	h := hot{currentURL: cut(text(url), URLMax), host: text(host), pathname: text(pathname)}
+	if flag != "" {
+		h.flagKey = cut(text(key), flagKeyMax)
+		if response != nil && h.flagKey != "" {
+			h.flagResponse = cut(scalar(response), flagResponseMax)
 		}
 	}
 	return h

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -133,29 +132,4 @@ func (s *Service) countRows(ctx context.Context, projectID int64, f Filter) (n i
 	q := s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr("count(*)")
 	err = f.where(q, projectID).Scan(ctx, &n)
 	return n, err
-}
-
-// eraseChunk is how many events one statement deletes, so that the worker gets
-// its turn in between.
-const eraseChunk = 2000
-
-func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
-	for ids := range slices.Chunk(distinctIDs, 200) {
-		for {
-			res, err := s.db.Write(ctx).NewRaw(`DELETE FROM events WHERE id IN (
-				SELECT id FROM events WHERE project_id = ? AND distinct_id IN (?) LIMIT ?)`,
-				projectID, bun.List(ids), eraseChunk).Exec(ctx)
-			if err != nil {
-				return total, err
-			}
-			n, err := res.RowsAffected()
-			if err != nil {
-				return total, err
-			}
-			if total += n; n < eraseChunk {
-				break
-			}
-		}
-	}
-	return total, nil
 }

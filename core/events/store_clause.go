@@ -1,0 +1,186 @@
+package events
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/uptrace/bun"
+)
+
+// part is the share of a question that one query answers: the clauses about
+// one event name, or all of them when one takes every name.
+type part struct {
+	postgres bool
+	event    string
+	any      bool
+	clauses  []Clause
+}
+
+// parts splits a question so that no event is in two parts, and each can be
+// answered from the index of its event name.
+func (s *Service) parts(a *Ask) []part {
+	var out []part
+	place := map[string]int{}
+	for _, c := range a.Any {
+		if c.AnyEvent {
+			return []part{{postgres: s.db.Postgres(), any: true, clauses: a.Any}}
+		}
+		i, seen := place[c.Event]
+		if !seen {
+			i = len(out)
+			place[c.Event] = i
+			out = append(out, part{postgres: s.db.Postgres(), event: c.Event})
+		}
+		out[i].clauses = append(out[i].clauses, c)
+	}
+	return out
+}
+
+// condition is a piece of SQL with its arguments.
+type condition struct {
+	sql  string
+	args []any
+}
+
+func (c *condition) add(sql string, args ...any) {
+	c.sql += sql
+	c.args = append(c.args, args...)
+}
+
+// longest is the length from which an address may be a cut one: a character
+// has up to four bytes and is not cut in two.
+const longest = URLMax - 3
+
+const mayBeCut = "octet_length(e.current_url) >= ?"
+
+// fits is true for events of the part that fit for certain. It may be NULL.
+func (p *part) fits() (out condition) {
+	out.sql = "("
+	for i, c := range p.clauses {
+		if i > 0 {
+			out.add(" OR ")
+		}
+		p.clause(&out, &c)
+	}
+	out.sql += ")"
+	return out
+}
+
+func (p *part) clause(out *condition, c *Clause) {
+	out.add("(TRUE")
+	if p.any && !c.AnyEvent {
+		out.add(" AND e.event = ?", c.Event)
+	}
+	switch c.URLWay {
+	case URLIs:
+		if len(c.URL) < longest {
+			out.add(" AND e.current_url = ?", c.URL)
+		} else {
+			out.add(" AND FALSE") // every address of that length is open
+		}
+	case URLContains:
+		if p.postgres {
+			out.add(" AND e.current_url LIKE ? ESCAPE '!'", likePattern(c.URL, "%", "_", escapeLike))
+		} else {
+			out.add(" AND e.current_url GLOB ?", likePattern(c.URL, "*", "?", escapeGlob))
+		}
+	default:
+	}
+	out.add(")")
+}
+
+// looks tells whether any clause looks at the address.
+func (p *part) looks() bool {
+	for i := range p.clauses {
+		if p.clauses[i].URLWay != URLAny {
+			return true
+		}
+	}
+	return false
+}
+
+// from selects the events of the part that fit or may fit, those that may fit
+// only when the question is open.
+func (p *part) from(d bun.IDB, a *Ask) *bun.SelectQuery {
+	q := d.NewSelect().TableExpr(p.table(a)).Where("e.project_id = ?", a.ProjectID)
+	if !p.any {
+		q = q.Where("e.event = ?", p.event)
+	}
+	if !a.From.IsZero() {
+		q = q.Where("e.timestamp >= ?", a.From.UnixMicro())
+	}
+	if !a.To.IsZero() {
+		q = q.Where("e.timestamp < ?", a.To.UnixMicro())
+	}
+	if a.After > 0 {
+		q = q.Where("e.id > ?", a.After)
+	}
+	if a.Through > 0 {
+		q = q.Where("e.id <= ?", a.Through)
+	}
+	fits := p.fits()
+	switch {
+	case a.Open && !p.looks():
+		return q.Where("FALSE")
+	case a.Open:
+		return q.Where(mayBeCut, longest).Where("NOT coalesce("+fits.sql+", FALSE)", fits.args...)
+	case p.looks():
+		fits.add(" OR "+mayBeCut, longest)
+	}
+	return q.Where(fits.sql, fits.args...)
+}
+
+// table is the table with the index that suits the question. SQLite, which
+// keeps no statistics here, would read an index of names where few new rows
+// are asked for.
+func (p *part) table(a *Ask) string {
+	switch {
+	case p.postgres:
+		return "events AS e"
+	case a.After > 0:
+		return "events AS e NOT INDEXED" // by row
+	case p.any:
+		return "events AS e INDEXED BY events_newest"
+	}
+	return "events AS e INDEXED BY events_by_name"
+}
+
+// likePattern writes the text of a URLContains clause as a dialect says it.
+func likePattern(text, run, one string, escape func(*strings.Builder, rune)) string {
+	var b strings.Builder
+	b.WriteString(run)
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		i += n
+		switch {
+		case r == '%':
+			b.WriteString(run)
+		case r == '_':
+			b.WriteString(one)
+		case r == '\\' && i < len(text) && strings.IndexByte(`%_\`, text[i]) >= 0:
+			escape(&b, rune(text[i]))
+			i++
+		default:
+			escape(&b, r)
+		}
+	}
+	b.WriteString(run)
+	return b.String()
+}
+
+func escapeLike(b *strings.Builder, r rune) {
+	if r == '%' || r == '_' || r == '!' {
+		b.WriteByte('!')
+	}
+	b.WriteRune(r)
+}
+
+func escapeGlob(b *strings.Builder, r rune) {
+	if r == '*' || r == '?' || r == '[' {
+		b.WriteByte('[')
+		b.WriteRune(r)
+		b.WriteByte(']')
+		return
+	}
+	b.WriteRune(r)
+}
