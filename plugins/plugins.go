@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/guidonhq/guidon/plugins/sink/file"
+	"github.com/guidonhq/guidon/plugins/sink/kafka"
+	"github.com/guidonhq/guidon/plugins/sink/nats"
 	"github.com/guidonhq/guidon/plugins/sink/postgres"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -15,6 +17,8 @@ import (
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
 	"file":     file.Plugin,
+	"kafka":    kafka.Plugin,
+	"nats":     nats.Plugin,
 	"postgres": postgres.Plugin,
 }
 
