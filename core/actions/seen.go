@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/valyala/fastjson"
+
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -260,4 +262,15 @@ func (s *Seen) inCohort(id int64) match.Result {
 	}
 	s.cohorts = append(s.cohorts, membership{id, r})
 	return r
+}
+
+// groupOf returns the key of the event's group of a type, as $groups names
+// it, or "".
+func (s *Seen) groupOf(typeName string) string {
+	groups := s.props.get("$groups")
+	if groups == nil || groups.Type() != fastjson.TypeObject {
+		return ""
+	}
+	v, _ := match.FromJSON(groups.Get(typeName), nil)
+	return v.Identifier()
 }

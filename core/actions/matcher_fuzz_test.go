@@ -1,0 +1,117 @@
+package actions_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// FuzzCompile compiles whatever there is: what is refused is refused with a
+// fault at a field of the steps and never matches when it was stored; what
+// Match says Explain says too.
+func FuzzCompile(f *testing.F) {
+	for _, v := range readVectors(f) {
+		steps := v.Steps
+		if v.Kind == "step" {
+			steps = []actions.Step{v.Step}
+		}
+		if v.Kind == "selector" {
+			steps = []actions.Step{{Selector: v.Selector}}
+		}
+		raw, _ := json.Marshal(steps)
+		f.Add(raw, string(v.Event.Properties), v.Chain)
+	}
+	for _, filter := range []string{adaOnly, fiveSeats, inSeven, `{"key":"a","operator":"cidr/contains","value":"x"}`, `{"key":"a","operator":"regex","value":["(","a"]}`, `[]`, `{"type":"cohort","value":[["all"]]}`} {
+		raw, _ := json.Marshal([]actions.Step{filters(filter)})
+		f.Add(raw, `{"$group_2":"acme","a":1}`, "")
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, properties, chain string) {
+		var steps []actions.Step
+		if json.Unmarshal(raw, &steps) != nil {
+			return
+		}
+		_, err := actions.Compile(steps, actions.CompileOptions{Operators: operators{}})
+		if problem := fault.From(err); err != nil && (problem == nil || problem.Kind != fault.Invalid || !strings.HasPrefix(problem.Attr, "steps__")) {
+			t.Fatalf("refused with %v", err)
+		}
+		m := lenient(t, steps...)
+		if (m.Problem() == nil) != (err == nil) {
+			t.Fatalf("refused with %v, stored with %v", err, m.Problem())
+		}
+		m.Needs()
+		s := new(actions.Seen)
+		s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(properties), ElementsChain: chain})
+		agree(t, m, s, &match.Env{Now: now})
+		if _, err := json.Marshal(m.Explain(s, &match.Env{Now: now})); err != nil {
+			t.Fatalf("an explanation cannot be written: %v", err)
+		}
+		found := match.False
+		actions.NewIndex([]actions.Entry{{ID: 1, Matcher: m}}).Matching(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
+		if want := m.Match(s, &match.Env{Now: now}); found != want {
+			t.Fatalf("the index says %v, Match %v", found, want)
+		}
+	})
+}
+
+// TestExplainAgrees makes definitions and events of few words, so that all
+// combinations come up, some facts being unknown.
+func TestExplainAgrees(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	seen := map[match.Result]int{}
+	s := new(actions.Seen)
+	for range 4000 {
+		var steps []actions.Step
+		for range rnd.IntN(3) {
+			steps = append(steps, randomStep(rnd))
+		}
+		m := lenient(t, steps...)
+		ev := &sdk.Event{
+			Name: pick(rnd, "a", "b"), DistinctID: "ada", ElementsChain: pick(rnd, "", `a:text="x"href="/x"`, `a:text="x";b:href="/x"`),
+			Properties: fmt.Appendf(nil, `{"$current_url":%q,"p":%q}`, pick(rnd, "", "/x", "/y"), pick(rnd, "x", "y")),
+		}
+		s.Reset(ev)
+		if rnd.IntN(2) == 0 {
+			s.SetPerson([]byte(pick(rnd, `{}`, `{"p":"x"}`)))
+		}
+		if rnd.IntN(2) == 0 {
+			s.SetCohort(1, pick(rnd, yes, no, unknown))
+		}
+		env := &match.Env{Now: now, External: external{`"x"`: pick(rnd, yes, no, unknown)}}
+		seen[m.Match(s, env)]++
+		agree(t, m, s, env)
+		if t.Failed() {
+			t.Fatalf("steps %s, event %s", show(steps), show(ev))
+		}
+	}
+	for _, r := range []match.Result{yes, no, unknown} {
+		if seen[r] < 100 {
+			t.Errorf("%v came up %d times only", r, seen[r])
+		}
+	}
+}
+
+func randomStep(rnd *rand.Rand) actions.Step {
+	step := actions.Step{
+		Event: pick(rnd, "", "", "a"), URL: pick(rnd, "", "", "/x"), URLMatching: pick(rnd, "", "exact", "regex"),
+		TagName: pick(rnd, "", "", "a", "b"), Text: pick(rnd, "", "", "x"), Href: pick(rnd, "", "", "/x", "/y"), HrefMatching: pick(rnd, "", "contains"),
+		Selector: pick(rnd, "", "", "", "b", "b > a", "a,"),
+	}
+	for range rnd.IntN(3) {
+		step.Properties = append(step.Properties, json.RawMessage(pick(rnd,
+			`{"key":"p","value":"x"}`, `{"key":"p","operator":"is_not","value":"x"}`, `{"key":"p","type":"person","value":"x"}`,
+			`{"key":"p","type":"person","operator":"cidr/contains","value":"x"}`, `{"key":"p","operator":"cidr/contains","value":"x"}`,
+			`{"key":"p","type":"group","group_type_index":1,"operator":"is_not_set"}`, `{"key":"text","type":"element","operator":"not_regex","value":["x","y"]}`,
+			`{"type":"cohort","value":1}`, `{"type":"cohort","value":[1,2],"operator":"not_in"}`)))
+	}
+	return step
+}
+
+func pick[T any](rnd *rand.Rand, from ...T) T { return from[rnd.IntN(len(from))] }
