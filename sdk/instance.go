@@ -13,18 +13,19 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
-// instance is one configured sink. use is held for reading by work and for
-// writing by whatever replaces the sink, so that Open and Close never run
-// beside a Write.
+// instance is one configured value of any kind. use is held for reading by work
+// and for writing by whatever replaces the value, so that Open and Close never
+// run beside it.
 type instance struct {
 	id   string
-	make func() Sink
+	kind kind
 	log  *slog.Logger
+	sent *sentMemory // what a notifier has delivered; it outlives the value
 
 	use    sync.RWMutex
 	config *pluginv1.Config
-	sink   Sink          // nil before Open
-	slots  chan struct{} // one for each Write that may run
+	value  value         // nil before Open
+	slots  chan struct{} // one for each call of the value that may run
 
 	state      sync.Mutex // what Health reads; never held during a call
 	status     pluginv1.InstanceHealth_Status
@@ -33,8 +34,8 @@ type instance struct {
 	generation uint64
 }
 
-func newInstance(id string, factory func() Sink) *instance {
-	in := &instance{id: id, make: factory, log: logger.With("instance", id)}
+func newInstance(id string, k kind) *instance {
+	in := &instance{id: id, kind: k, log: logger.With("instance", id), sent: newSentMemory()}
 	in.setStatus(pluginv1.InstanceHealth_STATUS_STARTING, nil)
 	return in
 }
@@ -61,22 +62,22 @@ func (in *instance) health(draining bool) *pluginv1.InstanceHealth {
 	}
 }
 
-// build makes a sink with the given config. The diagnostics say why it cannot.
-func (in *instance) build(config *pluginv1.Config) (Sink, []*pluginv1.Diagnostic) {
-	sink := in.make()
-	if c, ok := sink.(Configured); ok {
+// build makes a value with the given config. The diagnostics say why it cannot.
+func (in *instance) build(config *pluginv1.Config) (value, []*pluginv1.Diagnostic) {
+	v := in.kind.make()
+	if c, ok := v.author().(Configured); ok {
 		if problems := decodeConfig(config, c.Config()); len(problems) > 0 {
 			return nil, problems
 		}
 	} else if problems := decodeConfig(config, &struct{}{}); len(problems) > 0 {
 		return nil, problems
 	}
-	if v, ok := sink.(Validator); ok {
-		if err := guard(in.log, v.Validate); err != nil {
+	if c, ok := v.author().(Validator); ok {
+		if err := guard(in.log, c.Validate); err != nil {
 			return nil, diagnosticsOf(err)
 		}
 	}
-	return sink, nil
+	return v, nil
 }
 
 // diagnosticsOf turns what Validate returned into diagnostics.
@@ -95,56 +96,86 @@ func diagnosticsOf(err error) []*pluginv1.Diagnostic {
 	return []*pluginv1.Diagnostic{d}
 }
 
-// open connects. A sink that was open is closed first: each value is opened
-// once in its life.
-func (in *instance) open(ctx context.Context, through uint64) (SinkProperties, error) {
+// openAs connects an instance of type V: connect opens the author's value and
+// says how many calls of it may run at once. A value that was open is closed
+// first: each is opened once in its life.
+func openAs[V value](ctx context.Context, in *instance, connect func(V) (slots int, err error)) error {
 	in.use.Lock()
 	defer in.use.Unlock()
 	if err := in.closeLocked(ctx); err != nil {
 		in.log.Warn("close before reopening failed", "error", err.Error())
 	}
-	sink, problems := in.build(in.config)
+	built, problems := in.build(in.config)
 	if len(problems) > 0 {
-		return SinkProperties{}, &Error{Class: ClassConfig, Code: "config", Message: problems[0].Summary, Pointer: problems[0].Pointer}
+		return &Error{Class: ClassConfig, Code: "config", Message: problems[0].Summary, Pointer: problems[0].Pointer}
 	}
-	var props SinkProperties
+	v, ok := built.(V)
+	if !ok {
+		return in.wrongKind()
+	}
+	slots := 1
 	err := guard(in.log, func() (err error) {
-		props, err = sink.Open(ctx, OpenRequest{Instance: in.id, CommittedThrough: through})
+		slots, err = connect(v)
 		return err
 	})
 	if err != nil {
 		in.setStatus(pluginv1.InstanceHealth_STATUS_FAILED, AsError(err))
-		if closeErr := guard(in.log, func() error { return sink.Close(ctx) }); closeErr != nil {
+		if closeErr := guard(in.log, func() error { return v.Close(ctx) }); closeErr != nil {
 			in.log.Debug("close after a failed open", "error", closeErr.Error())
 		}
-		return SinkProperties{}, err
+		return err
 	}
-	props.MaxInFlight = max(1, props.MaxInFlight)
-	in.sink, in.slots = sink, make(chan struct{}, props.MaxInFlight)
+	in.value, in.slots = v, make(chan struct{}, max(1, slots))
 	in.setStatus(pluginv1.InstanceHealth_STATUS_READY, nil)
-	return props, nil
+	return nil
 }
 
-// work runs fn on the open sink, at most MaxInFlight at a time. A call whose
-// deadline passes while it waits has done nothing.
-func (in *instance) work(ctx context.Context, fn func(Sink) error) error {
+// with runs fn on the open value, however many calls are under way.
+func with[V value](in *instance, fn func(V) error) error {
 	in.use.RLock()
 	defer in.use.RUnlock()
-	if in.sink == nil {
+	if in.value == nil {
 		return &Error{Class: ClassNotConnected, Code: "not_open", Message: "the instance is not open", Source: SourcePlugin}
 	}
+	v, ok := in.value.(V)
+	if !ok {
+		return in.wrongKind()
+	}
+	return guard(in.log, func() error { return fn(v) })
+}
+
+// work is with, for as many calls at a time as the value allows. A call whose
+// deadline passes while it waits has done nothing.
+func work[V value](ctx context.Context, in *instance, fn func(V) error) error {
+	return with(in, func(v V) error {
+		if busy := in.slot(ctx); busy != nil {
+			return busy
+		}
+		defer in.release()
+		return fn(v)
+	})
+}
+
+// slot waits for the turn of one call of the value; release ends it. Both are
+// for what runs inside with.
+func (in *instance) slot(ctx context.Context) error {
 	select {
 	case in.slots <- struct{}{}:
-		defer func() { <-in.slots }()
+		return nil
 	case <-ctx.Done():
 		return &Error{Class: ClassTransient, Code: "busy", Message: "earlier calls are still running", Source: SourcePlugin}
 	}
-	return guard(in.log, func() error { return fn(in.sink) })
+}
+
+func (in *instance) release() { <-in.slots }
+
+func (in *instance) wrongKind() error {
+	return Errorf(ClassInternal, "wrong_kind", "instance %q is a %s", in.id, in.kind.name)
 }
 
 func (in *instance) check(ctx context.Context) error {
-	return in.work(ctx, func(sink Sink) error {
-		if c, ok := sink.(Checker); ok {
+	return work(ctx, in, func(v value) error {
+		if c, ok := v.author().(Checker); ok {
 			return c.Check(ctx)
 		}
 		return nil
@@ -158,13 +189,13 @@ func (in *instance) close(ctx context.Context) error {
 }
 
 func (in *instance) closeLocked(ctx context.Context) error {
-	sink := in.sink
-	in.sink = nil
-	if sink == nil {
+	v := in.value
+	in.value = nil
+	if v == nil {
 		return nil
 	}
 	in.setStatus(pluginv1.InstanceHealth_STATUS_STARTING, nil)
-	return guard(in.log, func() error { return sink.Close(ctx) })
+	return guard(in.log, func() error { return v.Close(ctx) })
 }
 
 // context adds the instance's logger.

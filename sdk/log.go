@@ -10,8 +10,11 @@ import (
 // logOutput is the true standard error: the host reads it line by line.
 var logOutput io.Writer = os.Stderr
 
-// logger is the process's logger; Serve sets its level.
-var logger = slog.New(slog.NewJSONHandler(logOutput, nil))
+// logLevel is what the process logs at the least; the host may change it.
+var logLevel slog.LevelVar
+
+// logger is the process's logger.
+var logger = slog.New(slog.NewJSONHandler(logOutput, &slog.HandlerOptions{Level: &logLevel}))
 
 type logKey struct{}
 
@@ -27,10 +30,16 @@ func Log(ctx context.Context) *slog.Logger {
 // setUpLog takes the level from the environment and makes our logger the
 // default of log/slog, so that libraries that use it are heard too.
 func setUpLog() {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(os.Getenv(LogLevelKey))); err != nil {
-		level = slog.LevelInfo
-	}
-	logger = slog.New(slog.NewJSONHandler(logOutput, &slog.HandlerOptions{Level: level}))
+	_ = setLogLevel(os.Getenv(LogLevelKey)) // the default, if it names none
 	slog.SetDefault(logger)
+}
+
+// setLogLevel changes the level of everything that is logged from now on.
+func setLogLevel(name string) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(name)); err != nil {
+		return err
+	}
+	logLevel.Set(level)
+	return nil
 }

@@ -20,7 +20,7 @@ const (
 	// ProtocolVersion is the major version of the contract.
 	ProtocolVersion = 1
 	// ProtocolMinor grows with each addition to it.
-	ProtocolMinor = 0
+	ProtocolMinor = 1
 	// CookieKey is the environment variable a host sets.
 	CookieKey = "GUIDON_PLUGIN_COOKIE"
 	// CookieValue is what the host sets it to.
@@ -77,11 +77,11 @@ func (p Plugin) check() (err error) {
 		return fmt.Errorf("plugin name %q: want lower case, at most one slash", p.Name)
 	case !validVersion.MatchString(p.Version):
 		return fmt.Errorf("plugin %s: version %q is not semantic (1.2.3)", p.Name, p.Version)
-	case p.Sink == nil:
-		return fmt.Errorf("plugin %s offers nothing: set Sink", p.Name)
+	case len(p.kinds()) == 0:
+		return fmt.Errorf("plugin %s offers nothing: set Sink, Notifier or Matcher", p.Name)
 	}
-	if c, ok := p.Sink().(Configured); ok {
-		Schema(c.Config())
+	for _, k := range p.kinds() {
+		Schema(k.config())
 	}
 	return nil
 }

@@ -14,7 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/pb/queryv1alpha1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
@@ -22,7 +25,6 @@ import (
 // calls of the author's code.
 type server struct {
 	pluginv1.UnimplementedPluginServiceServer
-	sinkv1.UnimplementedSinkServiceServer
 
 	plugin Plugin
 
@@ -43,7 +45,16 @@ func newServer(p Plugin) *server {
 
 func (s *server) register(g *grpc.Server) {
 	pluginv1.RegisterPluginServiceServer(g, s)
-	sinkv1.RegisterSinkServiceServer(g, s)
+	if s.plugin.Sink != nil {
+		sinkv1.RegisterSinkServiceServer(g, &sinkServer{server: s})
+		queryv1alpha1.RegisterSinkQueryServiceServer(g, &queryServer{server: s})
+	}
+	if s.plugin.Notifier != nil {
+		notifyv1.RegisterNotifierServiceServer(g, &notifierServer{server: s})
+	}
+	if s.plugin.Matcher != nil {
+		matchv1.RegisterMatcherServiceServer(g, &matcherServer{server: s})
+	}
 }
 
 // grpcServer makes the server with our limits; go-plugin adds the TLS options.
@@ -52,6 +63,7 @@ func (s *server) grpcServer(opts []grpc.ServerOption) *grpc.Server {
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.ChainUnaryInterceptor(s.intercept),
+		grpc.ChainStreamInterceptor(s.interceptStream),
 	)...)
 }
 
@@ -68,31 +80,29 @@ func (s *server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	return next(ctx, req)
 }
 
+// interceptStream is intercept for calls that answer in parts.
+func (s *server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	_, err := s.intercept(stream.Context(), nil, &grpc.UnaryServerInfo{FullMethod: info.FullMethod},
+		func(context.Context, any) (any, error) { return nil, next(srv, stream) })
+	return err
+}
+
 // Info introduces the plugin.
 func (s *server) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
-	return &pluginv1.InfoResponse{
+	out := &pluginv1.InfoResponse{
 		Name: s.plugin.Name, Version: s.plugin.Version, Summary: s.plugin.Summary,
-		Kinds:           []pluginv1.Kind{pluginv1.Kind_KIND_SINK},
 		ProtocolMinor:   ProtocolMinor,
-		Features:        s.features(),
+		Features:        []string{"plugin/metrics/v1", "plugin/log_level/v1"},
 		Sdk:             "guidon-go/" + Version,
 		MaxMessageBytes: MaxMessageBytes,
 		MultiInstance:   !s.plugin.SingleInstance,
 		Exclusive:       s.plugin.Exclusive,
-	}, nil
-}
-
-// features are the optional interfaces the author's type implements.
-func (s *server) features() []string {
-	var out []string
-	sink := s.plugin.Sink()
-	if _, ok := sink.(Checker); ok {
-		out = append(out, "sink/check/v1")
 	}
-	if _, ok := sink.(Flusher); ok {
-		out = append(out, "sink/flush/v1")
+	for _, k := range s.plugin.kinds() {
+		out.Kinds = append(out.Kinds, k.number)
+		out.Features = append(out.Features, k.features()...)
 	}
-	return out
+	return out, nil
 }
 
 // instance returns the instance of that name, or nil.

@@ -6,29 +6,38 @@ import (
 	"fmt"
 	"reflect"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
 // ConfigSchema describes the config, with defaults.
-func (s *server) ConfigSchema(context.Context, *pluginv1.ConfigSchemaRequest) (*pluginv1.ConfigSchemaResponse, error) {
-	c, ok := s.plugin.Sink().(Configured)
-	if !ok {
+func (s *server) ConfigSchema(_ context.Context, req *pluginv1.ConfigSchemaRequest) (*pluginv1.ConfigSchemaResponse, error) {
+	k, err := s.plugin.kind(req.GetKind())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	config := k.config()
+	if config == nil {
 		return &pluginv1.ConfigSchemaResponse{JsonSchema: Schema(nil), DefaultsJson: []byte("{}")}, nil
 	}
-	v := reflect.ValueOf(c.Config()).Elem()
-	defaults, err := json.Marshal(defaultsOf(v))
+	defaults, err := json.Marshal(defaultsOf(reflect.ValueOf(config).Elem()))
 	if err != nil {
 		return nil, fmt.Errorf("encode defaults: %w", err)
 	}
 	return &pluginv1.ConfigSchemaResponse{
-		JsonSchema: Schema(c.Config()), SecretPointers: secretPointers(v.Type(), ""), DefaultsJson: defaults,
+		JsonSchema: Schema(config), SecretPointers: pointers(config), DefaultsJson: defaults,
 	}, nil
 }
 
 // Validate checks a config and keeps nothing.
 func (s *server) Validate(_ context.Context, req *pluginv1.ValidateRequest) (*pluginv1.ValidateResponse, error) {
-	in := newInstance(req.GetInstanceId(), s.plugin.Sink)
-	_, problems := in.build(req.GetConfig())
+	k, err := s.plugin.kind(req.GetKind())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	_, problems := newInstance(req.GetInstanceId(), k).build(req.GetConfig())
 	return &pluginv1.ValidateResponse{Diagnostics: problems, Valid: len(problems) == 0}, nil
 }
 
@@ -39,9 +48,13 @@ func (s *server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) 
 	if id == "" {
 		return &pluginv1.ConfigureResponse{Error: errorToProto(Errorf(ClassInternal, "no_instance", "no instance was named"))}, nil
 	}
+	k, err := s.plugin.kind(req.GetKind())
+	if err != nil {
+		return &pluginv1.ConfigureResponse{Error: errorToProto(AsError(err))}, nil
+	}
 	in := s.instance(id)
 	if in == nil {
-		in = newInstance(id, s.plugin.Sink)
+		in = newInstance(id, k)
 	} else if refused := in.refuses(req); refused != nil {
 		return &pluginv1.ConfigureResponse{Error: errorToProto(refused)}, nil
 	}
@@ -61,6 +74,9 @@ func (s *server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) 
 func (in *instance) refuses(req *pluginv1.ConfigureRequest) *Error {
 	in.state.Lock()
 	defer in.state.Unlock()
+	if req.GetKind() != pluginv1.Kind_KIND_UNSPECIFIED && req.GetKind() != in.kind.number {
+		return Errorf(ClassInternal, "wrong_kind", "instance %q is a %s", in.id, in.kind.name)
+	}
 	if req.GetGeneration() < in.generation {
 		return Errorf(ClassInternal, "old_generation", "generation %d is older than %d", req.GetGeneration(), in.generation)
 	}
@@ -68,7 +84,7 @@ func (in *instance) refuses(req *pluginv1.ConfigureRequest) *Error {
 }
 
 // reconfigure keeps the config. The same generation with the same config
-// changes nothing; otherwise an open sink is closed and waits for an Open.
+// changes nothing; otherwise an open value is closed and waits for an Open.
 func (in *instance) reconfigure(ctx context.Context, req *pluginv1.ConfigureRequest) error {
 	in.state.Lock()
 	same := in.generation == req.GetGeneration() && in.config != nil && sameConfig(in.config, req.GetConfig())

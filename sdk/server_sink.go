@@ -12,13 +12,24 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
+// sinkServer answers what is asked of sinks.
+type sinkServer struct {
+	sinkv1.UnimplementedSinkServiceServer
+	*server
+}
+
 // Open connects an instance.
-func (s *server) Open(ctx context.Context, req *sinkv1.OpenRequest) (*sinkv1.OpenResponse, error) {
+func (s *sinkServer) Open(ctx context.Context, req *sinkv1.OpenRequest) (*sinkv1.OpenResponse, error) {
 	in := s.instance(req.GetInstanceId())
 	if in == nil {
 		return &sinkv1.OpenResponse{Error: errorToProto(unknownInstance(req.GetInstanceId()))}, nil
 	}
-	props, err := in.open(in.context(ctx), req.GetCommittedThrough())
+	ctx = in.context(ctx)
+	var props SinkProperties
+	err := openAs(ctx, in, func(v sinkValue) (_ int, err error) {
+		props, err = v.Open(ctx, OpenRequest{Instance: in.id, CommittedThrough: req.GetCommittedThrough()})
+		return props.MaxInFlight, err
+	})
 	if err != nil {
 		return &sinkv1.OpenResponse{Error: errorToProto(AsError(err))}, nil
 	}
@@ -26,13 +37,13 @@ func (s *server) Open(ctx context.Context, req *sinkv1.OpenRequest) (*sinkv1.Ope
 }
 
 // WriteBatch hands a batch to the author's Write.
-func (s *server) WriteBatch(ctx context.Context, req *sinkv1.WriteBatchRequest) (*sinkv1.WriteBatchResponse, error) {
+func (s *sinkServer) WriteBatch(ctx context.Context, req *sinkv1.WriteBatchRequest) (*sinkv1.WriteBatchResponse, error) {
 	batch, err := batchFromProto(req)
 	if err != nil {
 		return nil, err
 	}
 	if !s.begin() {
-		return rejection(&Error{Class: ClassTransient, Code: "draining", Message: "the plugin is stopping", Source: SourcePlugin}), nil
+		return rejection(draining()), nil
 	}
 	defer s.end()
 	in := s.instance(req.GetInstanceId())
@@ -41,8 +52,8 @@ func (s *server) WriteBatch(ctx context.Context, req *sinkv1.WriteBatchRequest) 
 	}
 	ctx = in.context(ctx)
 	var result WriteResult
-	err = in.work(ctx, func(sink Sink) (err error) {
-		result, err = sink.Write(ctx, batch)
+	err = work(ctx, in, func(v sinkValue) (err error) {
+		result, err = v.Write(ctx, batch)
 		return err
 	})
 	if err != nil {
@@ -53,15 +64,15 @@ func (s *server) WriteBatch(ctx context.Context, req *sinkv1.WriteBatchRequest) 
 
 // Flush hands a flush to an author who stages; for others everything that was
 // answered is safe already.
-func (s *server) Flush(ctx context.Context, req *sinkv1.FlushRequest) (*sinkv1.FlushResponse, error) {
+func (s *sinkServer) Flush(ctx context.Context, req *sinkv1.FlushRequest) (*sinkv1.FlushResponse, error) {
 	in := s.instance(req.GetInstanceId())
 	if in == nil {
 		return &sinkv1.FlushResponse{Error: errorToProto(unknownInstance(req.GetInstanceId()))}, nil
 	}
 	ctx = in.context(ctx)
 	result := FlushResult{CommittedThrough: req.GetUpToSeq()}
-	err := in.work(ctx, func(sink Sink) (err error) {
-		if f, ok := sink.(Flusher); ok {
+	err := work(ctx, in, func(v sinkValue) (err error) {
+		if f, ok := v.Sink.(Flusher); ok {
 			result, err = f.Flush(ctx, FlushRequest{Reason: FlushReason(req.GetReason()), UpTo: req.GetUpToSeq()})
 		}
 		return err
@@ -100,6 +111,11 @@ func batchFromProto(req *sinkv1.WriteBatchRequest) (*Batch, error) {
 		rec.ProjectID = r.Projects[project]
 	}
 	return b, nil
+}
+
+// draining is the answer to work that comes when the process is about to end.
+func draining() *Error {
+	return &Error{Class: ClassTransient, Code: "draining", Message: "the plugin is stopping", Source: SourcePlugin}
 }
 
 func rejection(err *Error) *sinkv1.WriteBatchResponse {
