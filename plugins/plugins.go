@@ -11,6 +11,8 @@ import (
 	"github.com/guidonhq/guidon/plugins/sink/kafka"
 	"github.com/guidonhq/guidon/plugins/sink/nats"
 	"github.com/guidonhq/guidon/plugins/sink/postgres"
+	"github.com/guidonhq/guidon/plugins/sink/stdout"
+	"github.com/guidonhq/guidon/plugins/sink/webhook"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -20,6 +22,8 @@ var bundled = map[string]func() sdk.Plugin{
 	"kafka":    kafka.Plugin,
 	"nats":     nats.Plugin,
 	"postgres": postgres.Plugin,
+	"stdout":   stdout.Plugin,
+	"webhook":  webhook.Plugin,
 }
 
 // Names returns the names of the bundled plugins, sorted.
