@@ -1,0 +1,148 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// How many events a preview looks at, and how many fields it explains at
+// most: of a definition with very many conditions it looks at fewer events.
+const (
+	previewDefault = 50
+	previewMax     = 500
+	previewFields  = 20_000
+)
+
+// Recent reads stored events.
+type Recent interface {
+	// Recent returns at most limit events of a project, newest first, of the
+	// given name and distinct id unless those are empty.
+	Recent(ctx context.Context, projectID int64, event, distinctID string, limit int) ([]sdk.Event, error)
+}
+
+// PreviewDependencies is what a preview asks.
+type PreviewDependencies struct {
+	Events    Recent
+	People    People         // nil: nothing is known of persons and groups
+	Members   Members        // nil: nothing is known of cohorts
+	Operators match.Registry // nil: there are no plugin operators
+	// External answers for plugin operators; nil: nobody does.
+	External func(ctx context.Context) match.External
+	Log      *zap.Logger
+}
+
+// Previews shows what a definition nobody has saved would match. It is safe
+// for parallel use.
+type Previews struct {
+	deps PreviewDependencies
+	now  func() time.Time
+}
+
+// NewPreviews returns Previews.
+func NewPreviews(deps PreviewDependencies) *Previews {
+	if deps.Log == nil {
+		deps.Log = zap.NewNop()
+	}
+	deps.Log = deps.Log.Named("actions")
+	return &Previews{deps: deps, now: time.Now}
+}
+
+// PreviewQuery says which events a preview looks at: the newest.
+type PreviewQuery struct {
+	Event      string // "" is any
+	DistinctID string // "" is any
+	Limit      int
+	Location   *time.Location // of the project
+}
+
+// Preview is what a definition makes of the newest events.
+type Preview struct {
+	Checked int              `json:"checked"` // how many events were looked at
+	Matched int              `json:"matched"`
+	Unknown int              `json:"unknown"` // for how many it cannot be told
+	Results []PreviewedEvent `json:"results"` // newest first
+}
+
+// PreviewedEvent is what it makes of one of them.
+type PreviewedEvent struct {
+	Event PreviewedName `json:"event"`
+	Explanation
+}
+
+// PreviewedName says which event it is.
+type PreviewedName struct {
+	UUID       string    `json:"uuid"`
+	Name       string    `json:"event"`
+	DistinctID string    `json:"distinct_id"`
+	Timestamp  time.Time `json:"timestamp"`
+	URL        string    `json:"url,omitempty"`
+}
+
+// Preview compiles steps and explains what they make of the newest events. It
+// fails like Compile. Persons, groups and cohorts are as they are now, and
+// what cannot be read of them leaves the answers open that depend on it.
+func (p *Previews) Preview(ctx context.Context, projectID int64, steps []Step, q PreviewQuery) (Preview, error) {
+	m, err := Compile(steps, CompileOptions{Location: q.Location, Operators: p.deps.Operators})
+	if err != nil {
+		return Preview{}, err
+	}
+	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.conditions())))
+	events, err := p.deps.Events.Recent(ctx, projectID, q.Event, q.DistinctID, limit)
+	if err != nil {
+		return Preview{}, fmt.Errorf("preview an action: %w", err)
+	}
+	facts := NewFacts(ctx, projectID, p.deps.People, p.deps.Members)
+	out := p.explain(m, events, facts, p.env(ctx))
+	if facts.Err() != nil {
+		p.deps.Log.Warn("a preview could not be told everything", zap.Int64("project", projectID), zap.Error(facts.Err()))
+	}
+	return out, nil
+}
+
+// conditions is how many fields an explanation has at most.
+func (m *Matcher) conditions() int {
+	const fields = 7 // event, url, four of elements, and those together
+	n := 0
+	for i := range m.steps {
+		n += fields + len(m.steps[i].filters)
+	}
+	return n
+}
+
+func (p *Previews) env(ctx context.Context) *match.Env {
+	env := &match.Env{Now: p.now()}
+	if p.deps.External != nil {
+		env.External = p.deps.External(ctx)
+	}
+	return env
+}
+
+func (p *Previews) explain(m *Matcher, events []sdk.Event, facts Lookup, env *match.Env) Preview {
+	out := Preview{Checked: len(events), Results: make([]PreviewedEvent, len(events))}
+	s := new(Seen)
+	s.Ask(facts)
+	for i := range events {
+		ev := &events[i]
+		s.Reset(ev)
+		e := m.Explain(s, env)
+		switch {
+		case e.Matches == nil:
+			out.Unknown++
+		case *e.Matches:
+			out.Matched++
+		}
+		out.Results[i] = PreviewedEvent{
+			Event: PreviewedName{
+				UUID: ev.UUID, Name: ev.Name, DistinctID: ev.DistinctID, Timestamp: ev.Timestamp, URL: cutText(s.URL()),
+			},
+			Explanation: e,
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web/webtest"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// shelf is an event store with a few events, newest first.
+type shelf []sdk.Event
+
+func (s shelf) Recent(_ context.Context, _ int64, event, distinctID string, limit int) ([]sdk.Event, error) {
+	var out []sdk.Event
+	for _, ev := range s {
+		if (event == "" || event == ev.Name) && (distinctID == "" || distinctID == ev.DistinctID) && len(out) < limit {
+			out = append(out, ev)
+		}
+	}
+	return out, nil
+}
+
+func someEvents() shelf {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	return shelf{
+		{UUID: "3", Name: "paid", DistinctID: "ada", Timestamp: at, Properties: []byte(`{"$current_url":"https://shop.example/checkout","amount":9}`)},
+		{UUID: "2", Name: "$autocapture", DistinctID: "bob", Timestamp: at.Add(-time.Minute), Properties: []byte(`{}`), ElementsChain: `a:text="Buy"`},
+		{UUID: "1", Name: "paid", DistinctID: "bob", Timestamp: at.Add(-time.Hour), Properties: []byte(`{"amount":1}`)},
+	}
+}
+
+// preview asks the route and returns the status and the answer.
+func preview(t *testing.T, who webtest.Keys, deps actions.PreviewDependencies, body string) (int, map[string]any) {
+	t.Helper()
+	base := webtest.Serve(t, who, actions.NewPreviewHTTP(actions.NewPreviews(deps)))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/api/projects/1/actions/preview/", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer phx_test")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var out map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, out
+}
+
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	w := &town{}
+	deps := actions.PreviewDependencies{Events: someEvents(), People: w, Members: w, Operators: operators{}}
+	cases := []struct {
+		name, body string
+		want       string // checked, matched, unknown; then uuid=answer of each
+	}{
+		{"the newest events", `{"steps":[{"event":"paid"}]}`, "3 2 0 3=true 2=false 1=true"},
+		{"no steps match nothing", `{"steps":[]}`, "3 0 0 3=false 2=false 1=false"},
+		{"a few", `{"steps":[{"event":"paid"}],"limit":1}`, "1 1 0 3=true"},
+		{"of one name", `{"steps":[{"url":"/checkout"}],"event":"paid"}`, "2 1 0 3=true 1=false"},
+		{"of one person", `{"steps":[{"text":"Buy"}],"distinct_id":"bob","event":null}`, "2 1 0 2=true 1=false"},
+		{"what a person is like", `{"steps":[{"properties":[` + adaOnly + `]}]}`, "3 1 0 3=true 2=false 1=false"},
+		{"who is in a cohort", `{"steps":[{"properties":[` + inSeven + `]}]}`, "3 1 0 3=true 2=false 1=false"},
+		{"what nobody can tell", `{"steps":[{"properties":[{"key":"amount","operator":"cidr/contains","value":"x"}]}]}`, "3 0 2 3=<nil> 2=false 1=<nil>"},
+		{"an object of values", `{"steps":[{"properties":{"amount__gt":5}}]}`, "3 1 0 3=true 2=false 1=false"},
+		{"an object that is one filter", `{"steps":[{"properties":{"key":"amount","value":1}}]}`, "3 1 0 3=false 2=false 1=true"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			deps := deps
+			own := &town{}
+			deps.People, deps.Members = own, own
+			status, got := preview(t, webtest.OneOfEach(), deps, c.body)
+			if status != http.StatusOK {
+				t.Fatalf("%d %v", status, got)
+			}
+			text := fmt.Sprintf("%v %v %v", got["checked"], got["matched"], got["unknown"])
+			for _, r := range got["results"].([]any) {
+				one := r.(map[string]any)
+				text += fmt.Sprintf(" %v=%v", one["event"].(map[string]any)["uuid"], one["matches"])
+			}
+			if text != c.want {
+				t.Errorf("got  %s\nwant %s", text, c.want)
+			}
+		})
+	}
+}
+
+func TestPreviewSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	p := actions.NewPreviews(actions.PreviewDependencies{Events: someEvents()})
+	steps := []actions.Step{{
+		ID: "s1", Name: "checkout", Event: "paid", URL: "/Checkout", TagName: "a", Text: "Buy",
+		Properties: filters(`{"key":"amount","operator":"gt","value":5}`, `{"key":"plan","value":"pro"}`, adaOnly).Properties,
+	}}
+	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := out.Results[0].Steps[0]
+	got := fmt.Sprintf("%s %s %v", step.ID, step.Name, result(step.Matches))
+	for _, f := range step.Fields {
+		got += fmt.Sprintf("\n%s %s %s %s: %v %s", f.Attr, f.Matching, f.Expected, f.Seen, result(f.Matches), f.Reason)
+	}
+	want := `s1 checkout false
+steps__0__event exact "paid" "paid": true 
+steps__0__url contains "/Checkout" "https://shop.example/checkout": false It does not contain the text.
+steps__0__tag_name exact "a" : false The event has no elements.
+steps__0__text exact "Buy" : false The event has no elements.
+steps__0__properties__0 gt 5 9: true 
+steps__0__properties__1 exact "pro" : false There is no such property.
+steps__0__properties__2 exact "ada@example.com" : unknown Nobody could tell the properties of the person.`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestExplainSameElement(t *testing.T) {
+	t.Parallel()
+	s := new(actions.Seen)
+	s.Reset(&sdk.Event{Name: "e", ElementsChain: `span:text="Buy";a:href="/x"text="Now"`})
+	e := lenient(t, actions.Step{TagName: "a", Text: "Buy"}).Explain(s, &match.Env{})
+	fields := e.Steps[0].Fields
+	last := fields[len(fields)-1]
+	if len(fields) != 3 || last.Field != "element" || result(last.Matches) != no || last.Reason == "" {
+		t.Errorf("fields %s", show(fields))
+	}
+}
+
+func TestPreviewLooksAtFewerEventsOfLongDefinitions(t *testing.T) {
+	t.Parallel()
+	many := make(shelf, 400)
+	for i := range many {
+		many[i] = sdk.Event{Name: "e"}
+	}
+	steps := make([]actions.Step, 100)
+	p := actions.NewPreviews(actions.PreviewDependencies{Events: many})
+	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 400})
+	if err != nil || out.Checked < 1 || out.Checked > 100 || out.Matched != out.Checked {
+		t.Errorf("%d of %d match, %v", out.Matched, out.Checked, err)
+	}
+}
+
+func TestPreviewRefuses(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ name, body, attr, code string }{
+		{"no steps", `{}`, "steps", "required"},
+		{"null", `{"steps":null}`, "steps", "null"},
+		{"no list", `{"steps":{}}`, "steps", "not_a_list"},
+		{"a step that is none", `{"steps":[1]}`, "steps__0", "invalid_input"},
+		{"a text that is none", `{"steps":[{"url":{}}]}`, "steps__0__url", "invalid_input"},
+		{"a choice", `{"steps":[{},{"url_matching":"is"}]}`, "steps__1__url_matching", "invalid_choice"},
+		{"properties that are none", `{"steps":[{"properties":5}]}`, "steps__0__properties", "not_a_list"},
+		{"a filter's value", `{"steps":[{"properties":[{"key":"a","operator":"regex","value":"("}]}]}`, "steps__0__properties__0__value", "invalid_input"},
+		{"too many events", `{"steps":[],"limit":501}`, "limit", ""},
+		{"no events", `{"steps":[],"limit":0}`, "limit", ""},
+		{"too many steps", `{"steps":[` + strings.Repeat("{},", 100) + `{}]}`, "steps", "max_length"},
+		{"too many filters", `{"steps":[{"properties":[` + strings.Repeat(adaOnly+",", 100) + adaOnly + `]}]}`, "steps__0__properties", "max_length"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			status, got := preview(t, webtest.OneOfEach(), actions.PreviewDependencies{Events: someEvents()}, c.body)
+			if status != http.StatusBadRequest || got["attr"] != c.attr || c.code != "" && got["code"] != c.code {
+				t.Errorf("%d %v", status, got)
+			}
+		})
+	}
+}
+
+func TestPreviewNeedsTheScope(t *testing.T) {
+	t.Parallel()
+	who := webtest.OneOfEach()
+	who.People["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"feature_flag:read"}, User: auth.User{ID: 1}}
+	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusForbidden {
+		t.Errorf("%d %v", status, got)
+	}
+	who.People["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"action:read"}, User: auth.User{ID: 1}}
+	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusOK {
+		t.Errorf("%d %v", status, got)
+	}
+}

@@ -1,0 +1,123 @@
+package actions
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Limits of a definition.
+const (
+	maxSteps   = 100
+	maxFilters = 100
+)
+
+// ReadSteps reads the field steps of a request: a list of steps, whose
+// unknown fields do not count and whose texts keep their white space. What is
+// wrong is noted in f. Whether the steps make sense, Compile says.
+func ReadSteps(f *web.Fields, rules ...web.Rule) web.Opt[[]Step] {
+	items := f.Items("steps", append(rules, web.Max(maxSteps))...)
+	out := web.Opt[[]Step]{Set: items.Set, Null: items.Null}
+	for _, item := range items.Value {
+		out.Value = append(out.Value, readStep(item))
+	}
+	return out
+}
+
+func readStep(f *web.Fields) Step {
+	var s Step
+	for _, field := range s.texts() {
+		v := f.String(field.name, web.Nullable, web.Blank, web.Untrimmed)
+		if *field.at = v.Value; !v.Set || v.Null {
+			s.Null = append(s.Null, field.name)
+		}
+	}
+	properties := f.Any("properties", web.Nullable)
+	if !properties.Set || properties.Null {
+		s.Null = append(s.Null, "properties")
+		return s
+	}
+	var ok bool
+	if s.Properties, ok = readFilters(properties.Value); !ok {
+		f.Fail("properties", "not_a_list", "Expected a list of property filters.")
+	}
+	if len(s.Properties) > maxFilters {
+		f.Fail("properties", "max_length", "A step may have at most 100 property filters.")
+	}
+	return s
+}
+
+type textField struct {
+	name string
+	at   *string
+}
+
+// texts are the fields of a step that are texts.
+func (s *Step) texts() []textField {
+	return []textField{
+		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
+		{"tag_name", &s.TagName}, {"text", &s.Text}, {"text_matching", &s.TextMatching},
+		{"href", &s.Href}, {"href_matching", &s.HrefMatching}, {"selector", &s.Selector},
+	}
+}
+
+// readFilters reads property filters: a list of them, one alone, or what
+// older clients write, an object of values by <property> or
+// <property>__<operator>.
+func readFilters(raw json.RawMessage) ([]json.RawMessage, bool) {
+	v, err := fastjson.ParseBytes(raw)
+	if err != nil {
+		return nil, false
+	}
+	filters := []json.RawMessage{}
+	switch v.Type() {
+	case fastjson.TypeArray:
+		for _, item := range v.GetArray() {
+			filters = append(filters, match.AppendJSON(nil, item))
+		}
+		return filters, true
+	case fastjson.TypeObject:
+		if isFilter(v) {
+			return append(filters, match.AppendJSON(nil, v)), true
+		}
+		v.GetObject().Visit(func(name []byte, value *fastjson.Value) {
+			filters = append(filters, oldFilter(string(name), value))
+		})
+		return filters, true
+	default:
+		return nil, false
+	}
+}
+
+// isFilter tells a filter from an object of values: its key is a text, and
+// something says what to do with it.
+func isFilter(v *fastjson.Value) bool {
+	key := v.Get("key")
+	return key != nil && key.Type() == fastjson.TypeString &&
+		(v.Exists("value") || v.Exists("operator") || v.Exists("type"))
+}
+
+func oldFilter(name string, value *fastjson.Value) json.RawMessage {
+	operator := "exact"
+	if key, suffix, found := cutLast(name, "__"); found {
+		if _, known := match.Canonical(suffix); known && key != "" {
+			name, operator = key, suffix
+		}
+	}
+	raw := append([]byte(`{"key":`), match.AppendString(nil, name)...)
+	raw = append(append(raw, `,"value":`...), match.AppendJSON(nil, value)...)
+	raw = append(append(raw, `,"operator":`...), match.AppendString(nil, operator)...)
+	return append(raw, `,"type":"event"}`...)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
