@@ -4,8 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/valyala/fastjson"
-
-	"github.com/guidonhq/guidon/core/match"
 )
 
 // What a Seen keeps for the next event; more than that is given back.
@@ -87,14 +85,6 @@ func (o *object) text(name string) string {
 		return ""
 	}
 	return view(v.GetStringBytes())
-}
-
-// json appends the JSON text of a member.
-func (o *object) json(dst []byte, name string) []byte {
-	if v := o.get(name); v != nil {
-		return match.AppendJSON(dst, v)
-	}
-	return dst
 }
 
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// cohortsFor is how long the definitions of a project's cohorts are used
+// before they are read again.
+const cohortsFor = 5 * time.Second
+
+// members tells who is in a cohort. Cohorts are kept and understood by flags:
+// each is asked about as a flag whose only condition is the cohort.
+type members struct {
+	source    flags.Source
+	lists     staticCohorts
+	people    storedPeople
+	operators match.Registry
+	now       func() time.Time
+
+	mu   sync.Mutex
+	sets map[int64]cohortSet // by project
+}
+
+type staticCohorts interface {
+	StaticCohorts(ctx context.Context, projectID int64, distinctID string) ([]int64, error)
+}
+
+type storedPeople interface {
+	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
+}
+
+// cohortSet is the cohorts of a project as flags.
+type cohortSet struct {
+	flags *flags.Set
+	has   map[int64]bool
+	lists bool // there are static ones
+	until time.Time
+}
+
+func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry) *members {
+	return &members{source: s, lists: lists, people: people, operators: o, now: time.Now, sets: map[int64]cohortSet{}}
+}
+
+// InCohort implements actions.Members. Nobody can tell of a cohort that is
+// not there.
+func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, distinctID string) (match.Result, error) {
+	set, err := m.set(ctx, projectID)
+	if err != nil || !set.has[cohortID] {
+		return match.Unknown, err
+	}
+	known := &flags.Facts{}
+	if known.PersonProperties, _, err = m.people.Properties(ctx, projectID, distinctID); err != nil {
+		return match.Unknown, err
+	}
+	if set.lists {
+		if known.StaticCohorts, err = m.lists.StaticCohorts(ctx, projectID, distinctID); err != nil {
+			return match.Unknown, err
+		}
+	}
+	q := &flags.Question{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
+	for _, d := range set.flags.Evaluate(q, known, m.now()) {
+		if d.Failed == flags.CauseNone {
+			return match.Of(d.On), nil
+		}
+	}
+	return match.Unknown, nil
+}
+
+func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	set, ok := m.sets[projectID]
+	if ok && m.now().Before(set.until) {
+		return set, nil
+	}
+	stored, err := m.source.Definitions(ctx, projectID)
+	if err != nil {
+		return cohortSet{}, fmt.Errorf("read the cohorts of project %d: %w", projectID, err)
+	}
+	set = cohortSet{has: map[int64]bool{}, until: m.now().Add(cohortsFor)}
+	var probes []flags.Definition
+	for i := range stored.Cohorts {
+		c := &stored.Cohorts[i]
+		if c.Deleted {
+			continue
+		}
+		set.has[c.ID], set.lists = true, set.lists || c.Static
+		probes = append(probes, flags.Definition{
+			ID: c.ID, ProjectID: projectID, Key: cohortKey(c.ID), Active: true,
+			Filters: fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"id","type":"cohort","value":%d}],"rollout_percentage":100}]}`, c.ID),
+		})
+	}
+	set.flags = flags.Compile(probes, stored.Cohorts, stored.GroupTypes, flags.CompileOptions{Location: stored.Location, Operators: m.operators})
+	m.sets[projectID] = set
+	return set, nil
+}
+
+func cohortKey(id int64) string { return strconv.FormatInt(id, 10) }
