@@ -1,0 +1,125 @@
+package actions
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+)
+
+// quarter is the width in which events are counted: every zone that is in use
+// begins its days, hours and weeks with one.
+const (
+	quarter     = 15 * time.Minute
+	dayQuarters = 96
+)
+
+// day is a day in UTC that has been counted.
+type day struct {
+	row    int64 // up to which its events are in counts
+	counts [dayQuarters]int64
+	stale  bool // it is counted anew
+	dirty  bool // it is not stored as it is here
+}
+
+// tally is what has been counted for an action.
+type tally struct {
+	serial       int64 // 0: nothing is stored
+	fingerprint  string
+	erased       int64
+	row          int64 // events up to here are in every day
+	undecided    int64
+	calculatedAt time.Time
+	askedAt      time.Time
+	days         map[int64]*day
+	anew         bool // what is stored is of another definition
+}
+
+// quarterOf is the number of the quarter that t is in.
+func quarterOf(t time.Time) int64 { return floorDiv(t.UnixMicro(), quarter.Microseconds()) }
+
+func quarterStart(q int64) time.Time { return time.UnixMicro(q * quarter.Microseconds()).UTC() }
+
+func dayStart(d int64) time.Time { return quarterStart(d * dayQuarters) }
+
+// dayOf is the number of the day that t is in.
+func dayOf(t time.Time) int64 { return floorDiv(quarterOf(t), dayQuarters) }
+
+func floorDiv(a, b int64) int64 {
+	d := a / b
+	if a%b < 0 {
+		d--
+	}
+	return d
+}
+
+// at is the place of a quarter, nil when its day is not there.
+func (t *tally) at(q int64) *int64 {
+	d := t.days[floorDiv(q, dayQuarters)]
+	if d == nil {
+		return nil
+	}
+	return &d.counts[q-floorDiv(q, dayQuarters)*dayQuarters]
+}
+
+// sum is how many events there are from one quarter up to, but not in, another.
+func (t *tally) sum(from, to int64) (n int64) {
+	for q := from; q < to; q++ {
+		if c := t.at(q); c != nil {
+			n += *c
+		}
+	}
+	return n
+}
+
+// lacking returns the days from one to another, both included, that have to be
+// counted, in runs of neighbours of at most most days, the newest first.
+func (t *tally) lacking(from, to, most int64) (spans [][2]int64) {
+	for d := to; d >= from; d-- {
+		if have := t.days[d]; have != nil && !have.stale {
+			continue
+		}
+		if n := len(spans); n > 0 && spans[n-1][0] == d+1 && spans[n-1][1]-d < most {
+			spans[n-1][0] = d
+			continue
+		}
+		spans = append(spans, [2]int64{d, d})
+	}
+	return spans
+}
+
+// lowest is the row up to which all days hold their events.
+func (t *tally) lowest() int64 {
+	low := int64(math.MaxInt64)
+	for _, d := range t.days {
+		low = min(low, max(d.row, t.row))
+	}
+	if low == math.MaxInt64 {
+		return t.row
+	}
+	return low
+}
+
+// encodeCounts writes the quarters of a day, without zeros at the end.
+func encodeCounts(counts *[dayQuarters]int64) []byte {
+	last := dayQuarters
+	for last > 0 && counts[last-1] == 0 {
+		last--
+	}
+	out := []byte{}
+	for _, n := range counts[:last] {
+		out = binary.AppendUvarint(out, uint64(n))
+	}
+	return out
+}
+
+// decodeCounts reads what encodeCounts wrote; false for anything else.
+func decodeCounts(raw []byte) (counts [dayQuarters]int64, ok bool) {
+	for i := 0; len(raw) > 0; i++ {
+		n, size := binary.Uvarint(raw)
+		if size <= 0 || i >= dayQuarters || n > math.MaxInt64 {
+			return counts, false
+		}
+		counts[i], raw = int64(n), raw[size:]
+	}
+	return counts, true
+}

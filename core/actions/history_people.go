@@ -1,0 +1,187 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// PeopleQuery says whose events are looked for: those of an action, or of an
+// event name, in a time, that pass all of the filters.
+type PeopleQuery struct {
+	Steps    []Step
+	Location *time.Location
+	Filters  []json.RawMessage
+	From     time.Time // zero: the beginning
+	To       time.Time // zero: now
+}
+
+// PeoplePage is a part of the people of a query, in the order of their ids.
+type PeoplePage struct {
+	People    []Person
+	More      bool
+	Undecided int64
+}
+
+// People returns the persons, as they are now, who did what q asks for, after
+// the first offset of them and at most limit. Events of distinct ids without a
+// person have nobody. Who they are is kept for a while and brought up to date
+// from newer events. It fails with an Unavailable fault when finding out takes
+// longer than ctx has; the work goes on, and whoever asks again gets it.
+func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, offset, limit int) (PeoplePage, error) {
+	p, err := q.plan(h.facts.Operators)
+	if err != nil {
+		return PeoplePage{}, err
+	}
+	if p.never() {
+		return PeoplePage{People: []Person{}}, nil
+	}
+	who, err := h.who(ctx, projectID, p, &q)
+	if err != nil {
+		return PeoplePage{}, err
+	}
+	from := min(offset, len(who.ids))
+	to := min(from+limit, len(who.ids))
+	page := PeoplePage{People: []Person{}, More: to < len(who.ids), Undecided: who.undecided}
+	if from == to {
+		return page, nil
+	}
+	ids := who.ids[from:to]
+	if page.People, err = h.gallery.Persons(ctx, projectID, ids); err != nil {
+		return PeoplePage{}, fmt.Errorf("show the people of the history: %w", err)
+	}
+	slices.SortFunc(page.People, func(a, b Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	return page, nil
+}
+
+// plan compiles the steps with the filters added to each.
+func (q *PeopleQuery) plan(operators match.Registry) (*plan, error) {
+	steps := slices.Clone(q.Steps)
+	for i := range steps {
+		steps[i].Properties = append(slices.Clone(steps[i].Properties), q.Filters...)
+	}
+	return newPlan(steps, q.Location, operators)
+}
+
+// crowd is who did something, up to a standing of the history.
+type crowd struct {
+	ids       []int64 // ascending
+	undecided int64
+	standing  Standing
+	at        time.Time
+}
+
+// crowdLife is how long a crowd is brought up to date before it is looked for
+// anew: somebody can also get a person after the event.
+const crowdLife = 5 * time.Minute
+
+// who returns a crowd as it is now.
+func (h *History) who(ctx context.Context, projectID int64, p *plan, q *PeopleQuery) (*crowd, error) {
+	key := peopleKey{projectID, p.fingerprint, q.From.UnixMicro(), q.To.UnixMicro()}
+	st, err := h.past.Standing(ctx, projectID)
+	if err != nil {
+		return nil, err
+	}
+	if c := h.people.get(key); c != nil && c.standing == st && !h.faded(c, p) {
+		return c, nil
+	}
+	s, mine := h.people.join(key)
+	if mine {
+		if !h.begin() {
+			h.people.leave(key, s, nil, errStopping)
+			return nil, errStopping
+		}
+		go func() {
+			defer h.wg.Done()
+			var c *crowd
+			err := h.inTurn(nil, func() (err error) {
+				c, err = h.search(h.ctx, projectID, p, q, h.people.get(key))
+				return err
+			})
+			h.people.leave(key, s, c, err)
+		}()
+	}
+	select {
+	case <-s.done:
+		return s.crowd, s.err
+	case <-ctx.Done():
+		return nil, errCalculating()
+	}
+}
+
+// begin counts a goroutine that Stop waits for; false when it is too late.
+func (h *History) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.stopped {
+		h.wg.Add(1)
+	}
+	return !h.stopped
+}
+
+func (h *History) faded(c *crowd, p *plan) bool {
+	life := crowdLife
+	if p.volatile || c.undecided > 0 {
+		life = min(life, h.cfg.Refresh)
+	}
+	return time.Since(c.at) > life
+}
+
+// search finds a crowd, starting from an older one when that still holds.
+func (h *History) search(ctx context.Context, projectID int64, p *plan, q *PeopleQuery, old *crowd) (*crowd, error) {
+	st, err := h.past.Standing(ctx, projectID)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	ask := PastAsk{ProjectID: projectID, Any: p.clauses, From: q.From, To: q.To, Through: st.Row}
+	if ask.To.IsZero() {
+		ask.To = now
+	}
+	out := &crowd{standing: st, at: now}
+	if old != nil && !h.faded(old, p) && old.standing.Erased == st.Erased && old.standing.People == st.People {
+		if ask.After = old.standing.Row; ask.After == st.Row {
+			return old, nil
+		}
+		out.ids, out.undecided, out.at = slices.Clone(old.ids), old.undecided, old.at
+	} else {
+		// The index of names holds no rows; what comes meanwhile does no harm.
+		ask.Through = 0
+	}
+	if err := h.actors(ctx, p, ask, out); err != nil {
+		return nil, fmt.Errorf("find the people of the history: %w", err)
+	}
+	slices.Sort(out.ids)
+	out.ids = slices.Compact(out.ids)
+	return out, nil
+}
+
+func (h *History) actors(ctx context.Context, p *plan, ask PastAsk, out *crowd) error {
+	if p.exact {
+		ids, open, err := h.past.Actors(ctx, &ask)
+		out.ids = append(out.ids, ids...)
+		if err != nil || !open {
+			return err
+		}
+		ask.Open = true
+	}
+	ask.People = true
+	c := &counter{h: h, projectID: ask.ProjectID, plan: p, now: out.at}
+	had := map[int64]bool{}
+	err := c.judge(ctx, ask, func(e *PastEvent, r match.Result) {
+		switch {
+		case r == match.Unknown:
+			out.undecided++
+		case e.Person != 0:
+			had[e.Person] = true
+		}
+	})
+	for id := range had {
+		out.ids = append(out.ids, id)
+	}
+	return err
+}

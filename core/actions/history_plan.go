@@ -1,0 +1,116 @@
+package actions
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// plan is how the events of a definition are found in the event store.
+type plan struct {
+	matcher *Matcher
+	clauses []PastClause
+	// exact says that the clauses say all that the definition asks. Where they
+	// say less, the matcher looks at every event they let through.
+	exact bool
+	// person says that the matcher reads properties of the event's person.
+	person bool
+	// volatile says that the answer may change without any event.
+	volatile    bool
+	fingerprint string
+}
+
+// newPlan compiles steps leniently.
+func newPlan(steps []Step, loc *time.Location, operators match.Registry) (*plan, error) {
+	m, err := Compile(steps, CompileOptions{Location: loc, Operators: operators, Lenient: true})
+	if err != nil {
+		return nil, err
+	}
+	needs := m.Needs()
+	p := &plan{matcher: m, exact: true, person: len(needs.Person) > 0, volatile: needs.Outside()}
+	for _, s := range m.Steps() {
+		p.add(&s)
+	}
+	p.fingerprint, err = fingerprint(steps, loc, m.Problem())
+	return p, err
+}
+
+// add adds the clause of a step: what the store can say of it.
+func (p *plan) add(s *CompiledStep) {
+	c := PastClause{Event: s.Event, AnyEvent: s.Event == ""}
+	switch {
+	case s.URL == "":
+	case s.URLMatching != match.Regex && plainText(s.URL):
+		c.URL, c.Contains = s.URL, s.URLMatching == match.Contains
+	default:
+		p.exact = false
+	}
+	if !plainText(s.Event) || s.HasElements() || len(s.Filters) > 0 {
+		p.exact = false
+	}
+	for i := range s.Filters {
+		if strings.HasPrefix(s.Filters[i].Operator, "is_date_") {
+			p.volatile = true // "-7d" is another day tomorrow
+		}
+	}
+	if !plainText(s.Event) {
+		c.Event, c.AnyEvent = "", true
+	}
+	p.clauses = append(p.clauses, c)
+}
+
+// plainText reports whether a column holds such a text as it is: not every
+// text can be stored everywhere, and what cannot is replaced there.
+func plainText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsAny(s, "\x00\uFFFD")
+}
+
+// never reports that no event can match.
+func (p *plan) never() bool { return len(p.clauses) == 0 }
+
+// problem is what is wrong with the definition, or "".
+func (p *plan) problem() string {
+	f := fault.From(p.matcher.Problem())
+	switch {
+	case p.matcher.Problem() == nil:
+		return ""
+	case f == nil:
+		return p.matcher.Problem().Error()
+	case f.Attr == "":
+		return f.Detail
+	}
+	return f.Attr + ": " + f.Detail
+}
+
+// fingerprintVersion changes when the same definition matches other events
+// than before, so that all counts start anew.
+const fingerprintVersion = 1
+
+// fingerprint is equal for definitions that match the same events.
+func fingerprint(steps []Step, loc *time.Location, problem error) (string, error) {
+	plain := make([]Step, len(steps))
+	for i, s := range steps {
+		s.ID, s.Name, s.Null = "", "", nil
+		plain[i] = s
+	}
+	zone := ""
+	if loc != nil {
+		zone = loc.String()
+	}
+	wrong := ""
+	if problem != nil {
+		wrong = problem.Error() // an operator that has come or gone
+	}
+	raw, err := json.Marshal([]any{fingerprintVersion, zone, wrong, plain})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,129 @@
+package actions
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Interval is the width of a bucket of a series.
+type Interval string
+
+// The intervals. A week begins on Monday.
+const (
+	Hour  Interval = "hour"
+	Day   Interval = "day"
+	Week  Interval = "week"
+	Month Interval = "month"
+)
+
+// mostBuckets is how many a series may have.
+const mostBuckets = 10_000
+
+// begin is the beginning of the interval that t is in, in t's time zone.
+func (i Interval) begin(t time.Time) time.Time {
+	y, m, d := t.Date()
+	switch i {
+	case Hour:
+		// By the clock of the wall; an hour that happens twice is two.
+		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
+	case Week:
+		return midnight(y, m, d-(int(t.Weekday())+6)%7, t.Location())
+	case Month:
+		return midnight(y, m, 1, t.Location())
+	}
+	return midnight(y, m, d, t.Location())
+}
+
+// next is the beginning of the interval after the one that begins at t.
+func (i Interval) next(t time.Time) time.Time {
+	y, m, d := t.Date()
+	switch i {
+	case Hour:
+		return i.begin(t.Add(time.Hour))
+	case Week:
+		return midnight(y, m, d+7, t.Location())
+	case Month:
+		return midnight(y, m+1, 1, t.Location())
+	}
+	return midnight(y, m, d+1, t.Location())
+}
+
+// midnight is the first moment of a day, which is later than 0:00 where the
+// clocks go forward then.
+func midnight(y int, m time.Month, d int, loc *time.Location) time.Time {
+	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
+	if want := time.Date(y, m, d, 0, 0, 0, 0, time.UTC); t.Day() == want.Day() {
+		return t
+	}
+	// 0:00 does not exist, and what time.Date chose is in the day before.
+	_, before := t.Zone()
+	_, after := t.Add(3 * time.Hour).Zone()
+	return t.Add(time.Duration(after-before) * time.Second)
+}
+
+// starts are the beginnings of all intervals that have some of the time.
+func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
+	var out []time.Time
+	for t := i.begin(from); !t.After(to); t = i.next(t) {
+		if len(out) == mostBuckets {
+			return nil, fault.Fieldf("interval", "invalid_input", "A series has at most %d intervals: ask for longer ones or a shorter time.", mostBuckets)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Series returns how many events fit the action in each interval from the one
+// with from up to the one with to, those without events included, in the time
+// zone of from. Only events from from up to to count. It waits as Count does.
+func (h *History) Series(ctx context.Context, a *Action, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
+	if oldest := time.Now().AddDate(0, 0, 1-h.cfg.Days); from.Before(oldest) {
+		return nil, Finding{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
+	}
+	starts, err := i.starts(from.In(loc), to)
+	if err != nil {
+		return nil, Finding{}, err
+	}
+	p, t, f, err := h.ask(ctx, a, loc, from, to)
+	if err != nil {
+		return nil, Finding{}, err
+	}
+	out := make([]Bucket, len(starts))
+	for n, start := range starts {
+		out[n].Start = start
+		if p.never() {
+			continue
+		}
+		first, last := max(quarterOf(start), quarterOf(from)), quarterOf(to)+1
+		if n+1 < len(starts) {
+			last = quarterOf(starts[n+1])
+		}
+		out[n].Count = t.sum(first, last)
+		f.Count += out[n].Count
+	}
+	if p.never() || len(out) == 0 {
+		return out, f, nil
+	}
+	return out, f, h.trim(ctx, a, p, t, out, &f, from, to)
+}
+
+// trim takes what is before from out of the first bucket, and what is not
+// before to out of the last.
+func (h *History) trim(ctx context.Context, a *Action, p *plan, t *tally, out []Bucket, f *Finding, from, to time.Time) error {
+	early, err := h.outside(ctx, a, p, t, quarterStart(quarterOf(from)), from)
+	if err != nil {
+		return fmt.Errorf("count action %d: %w", a.ID, err)
+	}
+	late, err := h.outside(ctx, a, p, t, to, quarterStart(quarterOf(to)+1))
+	if err != nil {
+		return fmt.Errorf("count action %d: %w", a.ID, err)
+	}
+	f.Count = max(0, f.Count-early-late)
+	first, last := &out[0], &out[len(out)-1]
+	first.Count = max(0, first.Count-early)
+	last.Count = max(0, last.Count-late)
+	return nil
+}

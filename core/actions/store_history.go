@@ -1,0 +1,193 @@
+package actions
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// historyStore keeps what was counted.
+type historyStore struct{ db *db.DB }
+
+type historyRow struct {
+	bun.BaseModel `bun:"table:action_history"`
+
+	ActionID     int64  `bun:"action_id,pk"`
+	ProjectID    int64  `bun:"project_id"`
+	Serial       int64  `bun:"serial"`
+	Fingerprint  string `bun:"fingerprint"`
+	Erased       int64  `bun:"erased"`
+	LastRow      int64  `bun:"last_row"`
+	Undecided    int64  `bun:"undecided"`
+	CalculatedAt int64  `bun:"calculated_at"`
+	AskedAt      int64  `bun:"asked_at"`
+}
+
+type historyDayRow struct {
+	bun.BaseModel `bun:"table:action_history_days"`
+
+	ActionID int64  `bun:"action_id,pk"`
+	Day      int64  `bun:"day,pk"`
+	LastRow  int64  `bun:"last_row"`
+	Counts   []byte `bun:"counts"`
+}
+
+// load returns what was counted for an action, an empty tally when nothing was.
+func (s *historyStore) load(ctx context.Context, actionID int64) (*tally, error) {
+	t := &tally{days: map[int64]*day{}}
+	// The line is read before and after its days: a change in between moves its
+	// serial.
+	var row historyRow
+	var days []historyDayRow
+	for range 5 {
+		serial, err := s.line(ctx, actionID, &row)
+		if err != nil || serial == 0 {
+			return t, err
+		}
+		days = days[:0]
+		if err := s.db.Read(ctx).NewSelect().Model(&days).Where("action_id = ?", actionID).Scan(ctx); err != nil {
+			return nil, fmt.Errorf("read the history of action %d: %w", actionID, err)
+		}
+		if again, err := s.line(ctx, actionID, &row); err != nil || again == serial {
+			return fill(t, &row, days), err
+		}
+	}
+	return nil, errRaced
+}
+
+func (s *historyStore) line(ctx context.Context, actionID int64, row *historyRow) (serial int64, err error) {
+	*row = historyRow{}
+	err = s.db.Read(ctx).NewSelect().Model(row).Where("action_id = ?", actionID).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the history of action %d: %w", actionID, err)
+	}
+	return row.Serial, nil
+}
+
+func fill(t *tally, row *historyRow, days []historyDayRow) *tally {
+	t.serial, t.fingerprint, t.erased = row.Serial, row.Fingerprint, row.Erased
+	t.row, t.undecided, t.askedAt = row.LastRow, row.Undecided, time.UnixMicro(row.AskedAt).UTC()
+	if row.CalculatedAt > 0 {
+		t.calculatedAt = time.UnixMicro(row.CalculatedAt).UTC()
+	}
+	for i := range days {
+		if counts, ok := decodeCounts(days[i].Counts); ok {
+			t.days[days[i].Day] = &day{row: days[i].LastRow, counts: counts}
+		}
+	}
+	return t
+}
+
+// errRaced says that somebody else counted the same action at the same time.
+var errRaced = errors.New("the history of the action was counted elsewhere at the same time")
+
+// save stores what is new in t, and nothing when the line is not the one that
+// was loaded: then it fails with errRaced.
+func (s *historyStore) save(ctx context.Context, actionID, projectID int64, t *tally, oldest int64) error {
+	err := s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.saveLine(ctx, actionID, projectID, t); err != nil {
+			return err
+		}
+		return s.saveDays(ctx, actionID, t, oldest)
+	})
+	if err != nil {
+		return err
+	}
+	t.serial++
+	t.anew = false
+	for _, d := range t.days {
+		d.dirty = false
+	}
+	return nil
+}
+
+func (s *historyStore) saveLine(ctx context.Context, actionID, projectID int64, t *tally) error {
+	row := &historyRow{
+		ActionID: actionID, ProjectID: projectID, Serial: t.serial + 1, Fingerprint: t.fingerprint, Erased: t.erased,
+		LastRow: t.row, Undecided: t.undecided, AskedAt: t.askedAt.UnixMicro(),
+	}
+	if !t.calculatedAt.IsZero() {
+		row.CalculatedAt = t.calculatedAt.UnixMicro()
+	}
+	var res sql.Result
+	var err error
+	if t.serial == 0 {
+		res, err = s.db.Write(ctx).NewInsert().Model(row).On("CONFLICT (action_id) DO NOTHING").Exec(ctx)
+	} else {
+		res, err = s.db.Write(ctx).NewUpdate().Model(row).WherePK().Where("serial = ?", t.serial).Exec(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the history of action %d: %w", actionID, err)
+	}
+	if n, err := res.RowsAffected(); err == nil && n == 0 {
+		return errRaced
+	}
+	return nil
+}
+
+func (s *historyStore) saveDays(ctx context.Context, actionID int64, t *tally, oldest int64) error {
+	drop := s.db.Write(ctx).NewDelete().Model((*historyDayRow)(nil)).Where("action_id = ?", actionID)
+	if !t.anew {
+		drop = drop.Where("day < ?", oldest)
+	}
+	if _, err := drop.Exec(ctx); err != nil {
+		return fmt.Errorf("forget days of action %d: %w", actionID, err)
+	}
+	var rows []historyDayRow
+	for n, d := range t.days {
+		if d.dirty && n >= oldest {
+			rows = append(rows, historyDayRow{ActionID: actionID, Day: n, LastRow: d.row, Counts: encodeCounts(&d.counts)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := s.db.Write(ctx).NewInsert().Model(&rows).
+		On("CONFLICT (action_id, day) DO UPDATE SET last_row = excluded.last_row, counts = excluded.counts").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("keep days of action %d: %w", actionID, err)
+	}
+	return nil
+}
+
+// calculated returns when the histories of actions were last counted.
+func (s *historyStore) calculated(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error) {
+	out := map[int64]time.Time{}
+	if len(actionIDs) == 0 {
+		return out, nil
+	}
+	var rows []historyRow
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("action_id", "calculated_at").
+		Where("action_id IN (?)", bun.List(actionIDs)).Where("calculated_at > 0").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find when actions were counted: %w", err)
+	}
+	for _, r := range rows {
+		out[r.ActionID] = time.UnixMicro(r.CalculatedAt).UTC()
+	}
+	return out, nil
+}
+
+// forget drops what nobody has asked for since a time.
+func (s *historyStore) forget(ctx context.Context, before time.Time) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		_, err := s.db.Write(ctx).NewRaw(`DELETE FROM action_history_days WHERE action_id IN (
+			SELECT action_id FROM action_history WHERE asked_at < ?)`, before.UnixMicro()).Exec(ctx)
+		if err == nil {
+			_, err = s.db.Write(ctx).NewRaw("DELETE FROM action_history WHERE asked_at < ?", before.UnixMicro()).Exec(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("forget histories nobody asks for: %w", err)
+		}
+		return nil
+	})
+}

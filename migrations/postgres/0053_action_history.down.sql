@@ -1,0 +1,2 @@
+DROP TABLE action_history_days;
+DROP TABLE action_history;

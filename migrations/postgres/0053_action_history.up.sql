@@ -1,0 +1,25 @@
+-- What was counted of the history for an action: a line for the action, and
+-- for each day in UTC the number of events in each quarter of an hour. last_row is
+-- the last row of events that was looked at, fingerprint the definition that
+-- was counted, serial grows with each change of the line.
+
+CREATE TABLE action_history (
+    action_id     BIGINT  PRIMARY KEY,
+    project_id    BIGINT  NOT NULL,
+    serial        BIGINT  NOT NULL,
+    fingerprint   TEXT    NOT NULL,
+    erased        BIGINT  NOT NULL,
+    last_row      BIGINT  NOT NULL,
+    undecided     BIGINT  NOT NULL,
+    calculated_at BIGINT  NOT NULL, -- 0: not yet
+    asked_at      BIGINT  NOT NULL
+);
+CREATE INDEX action_history_asked ON action_history (asked_at);
+
+CREATE TABLE action_history_days (
+    action_id BIGINT  NOT NULL,
+    day       BIGINT  NOT NULL, -- days since 1970
+    last_row  BIGINT  NOT NULL,
+    counts    BYTEA   NOT NULL, -- up to 96 varints
+    PRIMARY KEY (action_id, day)
+);
