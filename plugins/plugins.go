@@ -7,23 +7,40 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/guidonhq/guidon/plugins/notifier/discord"
+	"github.com/guidonhq/guidon/plugins/notifier/email"
+	"github.com/guidonhq/guidon/plugins/notifier/msteams"
+	"github.com/guidonhq/guidon/plugins/notifier/slack"
+	webhooknotifier "github.com/guidonhq/guidon/plugins/notifier/webhook"
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/plugins/sink/kafka"
 	"github.com/guidonhq/guidon/plugins/sink/nats"
 	"github.com/guidonhq/guidon/plugins/sink/postgres"
 	"github.com/guidonhq/guidon/plugins/sink/stdout"
-	"github.com/guidonhq/guidon/plugins/sink/webhook"
+	webhooksink "github.com/guidonhq/guidon/plugins/sink/webhook"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
+	"discord":  discord.Plugin,
+	"email":    email.Plugin,
 	"file":     file.Plugin,
 	"kafka":    kafka.Plugin,
+	"msteams":  msteams.Plugin,
 	"nats":     nats.Plugin,
 	"postgres": postgres.Plugin,
+	"slack":    slack.Plugin,
 	"stdout":   stdout.Plugin,
-	"webhook":  webhook.Plugin,
+	"webhook":  webhook,
+}
+
+// webhook is one plugin that is of two kinds.
+func webhook() sdk.Plugin {
+	p := webhooksink.Plugin()
+	p.Notifier = webhooknotifier.Plugin().Notifier
+	p.Summary = "Posts batches of events, or notifications, to an HTTP endpoint, signed."
+	return p
 }
 
 // Names returns the names of the bundled plugins, sorted.

@@ -15,19 +15,36 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// each calls test with every bundled plugin and its folder.
-func each(t *testing.T, test func(t *testing.T, p sdk.Plugin, folder string)) {
+// each calls test with every bundled plugin, for each kind it is of, and the
+// folder of that.
+func each(t *testing.T, test func(t *testing.T, p sdk.Plugin, kind, folder string)) {
 	for _, name := range plugins.Names() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, ok := plugins.Find(name)
-			folders, _ := filepath.Glob("*/" + name)
-			if !ok || p.Name != name || len(folders) != 1 {
-				t.Fatalf("found %v, which calls itself %q, in %v", ok, p.Name, folders)
-			}
-			test(t, p, folders[0])
-		})
+		p, ok := plugins.Find(name)
+		if !ok || p.Name != name {
+			t.Fatalf("found %v, which calls itself %q", ok, p.Name)
+		}
+		for kind := range values(p) {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				test(t, p, kind, filepath.Join(kind, name))
+			})
+		}
 	}
+}
+
+// values makes one value of each kind the plugin is of.
+func values(p sdk.Plugin) map[string]any {
+	out := map[string]any{}
+	if p.Sink != nil {
+		out["sink"] = p.Sink()
+	}
+	if p.Notifier != nil {
+		out["notifier"] = p.Notifier()
+	}
+	if p.Matcher != nil {
+		out["matcher"] = p.Matcher()
+	}
+	return out
 }
 
 // commented is an option that is shown with its default, behind a #.
@@ -62,18 +79,18 @@ func sample(t *testing.T, folder string, whole bool) (use, kind string, config m
 // and is itself valid.
 func TestSamplesAreTheTruth(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, p sdk.Plugin, folder string) {
-		use, kind, all := sample(t, folder, true)
-		if use != p.Name || kind != filepath.Dir(folder) {
-			t.Errorf("the sample is of a %s %q", kind, use)
+	each(t, func(t *testing.T, p sdk.Plugin, kind, folder string) {
+		use, said, all := sample(t, folder, true)
+		if use != p.Name || kind != said {
+			t.Errorf("the sample is of a %s %q", said, use)
 		}
 		_, _, few := sample(t, folder, false)
-		got, want := fmt.Sprintf("%+v", decoded(t, p, all)), fmt.Sprintf("%+v", decoded(t, p, few))
+		got, want := fmt.Sprintf("%+v", decoded(t, p, kind, all)), fmt.Sprintf("%+v", decoded(t, p, kind, few))
 		if got != want {
 			t.Errorf("the sample says\n%s, the defaults are\n%s", got, want)
 		}
 		var schema struct{ Properties map[string]any }
-		if err := json.Unmarshal(sdk.Schema(configOf(p)), &schema); err != nil {
+		if err := json.Unmarshal(sdk.Schema(configOf(p, kind)), &schema); err != nil {
 			t.Fatal(err)
 		}
 		for name := range schema.Properties {
@@ -85,21 +102,21 @@ func TestSamplesAreTheTruth(t *testing.T) {
 }
 
 // decoded is the plugin's config with what a sample says, strictly.
-func decoded(t *testing.T, p sdk.Plugin, config map[string]any) any {
+func decoded(t *testing.T, p sdk.Plugin, kind string, config map[string]any) any {
 	t.Helper()
 	raw, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := configOf(p)
+	to := configOf(p, kind)
 	if err := sdk.DecodeConfig(raw, to); err != nil {
 		t.Fatal(err)
 	}
 	return to
 }
 
-func configOf(p sdk.Plugin) any {
-	if c, ok := p.Sink().(sdk.Configured); ok {
+func configOf(p sdk.Plugin, kind string) any {
+	if c, ok := values(p)[kind].(sdk.Configured); ok {
 		return c.Config()
 	}
 	return &struct{}{}
@@ -107,12 +124,12 @@ func configOf(p sdk.Plugin) any {
 
 func TestEachPluginHasAPageThatShowsHowItIsUsed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, p sdk.Plugin, folder string) {
+	each(t, func(t *testing.T, p sdk.Plugin, kind, folder string) {
 		text, err := os.ReadFile(filepath.Join(folder, "README.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{fmt.Sprintf("      use: %s\n", p.Name), "[sample.yaml](sample.yaml)"} {
+		for _, want := range []string{fmt.Sprintf("      use: %s\n      kind: %s\n", p.Name, kind), "[sample.yaml](sample.yaml)"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("README.md does not have %q", want)
 			}

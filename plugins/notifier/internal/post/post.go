@@ -1,0 +1,208 @@
+// Package post is what the notifiers that talk HTTP have in common: a client
+// that only goes where it may, one POST of JSON, and texts cut to a length.
+package post
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Options are the options of every notifier that posts; embed them in a config.
+type Options struct {
+	Timeout       time.Duration  `json:"timeout" min:"100ms" max:"1m" doc:"How long to wait for an answer."`
+	AllowHosts    []string       `json:"allow_hosts" doc:"Host names, beside the service's own, that may be posted to, and may lead to private addresses."`
+	AllowNetworks []netip.Prefix `json:"allow_networks" doc:"Private networks that may be reached, such as 10.0.0.0/8."`
+}
+
+// Defaults are the options when the operator says nothing.
+func Defaults() Options { return Options{Timeout: 10 * time.Second} }
+
+// Client returns a client that goes to public addresses and to those allowed.
+func (o Options) Client() *http.Client {
+	return sdk.HTTPClient(sdk.HTTPOptions{Timeout: o.Timeout, AllowHosts: o.AllowHosts, AllowNetworks: o.AllowNetworks})
+}
+
+// URL checks a URL that is posted to: http or https, with a host. hosts are the
+// service's own, "*." before one meaning all under it; with any, only those, the
+// configured one and AllowHosts will do, so that whoever may write an action
+// cannot have anything else posted to.
+func (o Options) URL(text, configured string, hosts ...string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("this is not an http or https URL")
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	if c, err := url.Parse(configured); err == nil && c.Host != "" && c.Host == u.Host && c.Scheme == u.Scheme {
+		return nil
+	}
+	name := strings.ToLower(u.Hostname())
+	if u.Scheme == "https" && slices.ContainsFunc(hosts, func(h string) bool { return covers(h, name) }) ||
+		slices.ContainsFunc(o.AllowHosts, func(h string) bool { return covers(strings.ToLower(h), name) }) {
+		return nil
+	}
+	return fmt.Errorf("messages go to https://%s, not to %s", hosts[0], name)
+}
+
+func covers(pattern, name string) bool {
+	if suffix, all := strings.CutPrefix(pattern, "*"); all {
+		return strings.HasSuffix(name, suffix) && name != suffix
+	}
+	return pattern == name
+}
+
+// Answer is what a service said to a POST it took.
+type Answer struct {
+	Header http.Header
+	Body   []byte // at most 64 KiB
+}
+
+const maxAnswer = 64 << 10
+
+// JSON posts body to a URL. The error of an answer other than 2xx is classified:
+// 429 and 503 with a time are Throttled, other 5xx and no answer Transient, 401,
+// 403, 404, 405, 410 and a redirect are the config's fault, the rest is Permanent.
+// No error holds the URL, which is a secret in most services.
+func JSON(ctx context.Context, c *http.Client, to string, header http.Header, body any) (Answer, error) {
+	raw, ok := body.([]byte)
+	if !ok {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return Answer{}, sdk.Permanent(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(raw))
+	if err != nil {
+		return Answer{}, sdk.ConfigError("/url", errors.New("this is not a URL"))
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "guidon-notifier/1.0.0")
+	resp, err := c.Do(req)
+	if err != nil {
+		return Answer{}, unreachable(err)
+	}
+	if err := sdk.FromHTTP(resp); err != nil {
+		_ = resp.Body.Close()
+		return Answer{Header: resp.Header}, endpoint(resp, err)
+	}
+	// It was taken. An answer that breaks off or is too long is not worth a
+	// second message.
+	answer, _ := sdk.ReadBody(resp, maxAnswer)
+	return Answer{resp.Header, answer}, nil
+}
+
+// endpoint turns what is wrong with the endpoint into an error of the config.
+func endpoint(resp *http.Response, err error) error {
+	e := sdk.AsError(err)
+	switch code := resp.StatusCode; {
+	case code >= 300 && code < 400, code == http.StatusMethodNotAllowed, code == http.StatusGone, e.Class == sdk.ClassConfig:
+		out := *e
+		out.Class, out.Pointer = sdk.ClassConfig, "/url"
+		return &out
+	}
+	return e
+}
+
+// unreachable is the error of a request that had no answer.
+func unreachable(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		if wrapped.Timeout() {
+			return sdk.Errorf(sdk.ClassTransient, "timeout", "no answer in time").From(sdk.SourceDownstream)
+		}
+		err = wrapped.Err
+	}
+	e := sdk.AsError(err)
+	if e.Class == sdk.ClassConfig && e.Pointer == "" {
+		out := *e
+		out.Pointer = "/url"
+		return &out
+	}
+	return e
+}
+
+// Throttle returns err with another time to wait, when it is about a limit and
+// the service said a time in its own way.
+func Throttle(err error, after time.Duration) error {
+	e, ok := errors.AsType[*sdk.Error](err)
+	if !ok || e.Class != sdk.ClassThrottled || after <= 0 {
+		return err
+	}
+	out := *e
+	out.RetryAfter = after
+	return &out
+}
+
+// Seconds reads a number of seconds with a fraction, as headers have it; 0 for
+// anything else.
+func Seconds(text string) time.Duration {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n <= 0 || n > 1e6 {
+		return 0
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+// Cut returns s, or its beginning and an ellipsis when it has more than n
+// characters.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n-1]) + "…"
+}
+
+// Segments are the parts of the message, cut to n characters in all, with what
+// was left out before it told at the end.
+func Segments(n *sdk.Notification, most int) []sdk.Segment {
+	parts := n.Segments
+	if len(parts) == 0 {
+		parts = []sdk.Segment{{Kind: sdk.SegmentText, Value: n.Text}}
+	}
+	more := ""
+	if n.Suppressed > 0 {
+		more = fmt.Sprintf(" (and %d more)", n.Suppressed)
+	}
+	left := most - len(more)
+	out := make([]sdk.Segment, 0, len(parts)+1)
+	for _, p := range parts {
+		if left <= 1 {
+			break
+		}
+		p.Value = Cut(p.Value, left)
+		left -= len([]rune(p.Value))
+		out = append(out, p)
+	}
+	if more != "" {
+		out = append(out, sdk.Segment{Kind: sdk.SegmentText, Value: more})
+	}
+	return out
+}
+
+// Plain is the message without any markup, cut to n characters.
+func Plain(n *sdk.Notification, most int) string {
+	var out strings.Builder
+	for _, p := range Segments(n, most) {
+		out.WriteString(p.Value)
+	}
+	return out.String()
+}
