@@ -67,7 +67,7 @@ func midnight(y int, m time.Month, d int, loc *time.Location) time.Time {
 // starts are the beginnings of all intervals that have some of the time.
 func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 	var out []time.Time
-	for t := i.begin(from); !t.After(to); t = i.next(t) {
+	for t := i.begin(from); t.Before(to) || len(out) == 0; t = i.next(t) {
 		if len(out) == mostBuckets {
 			return nil, fault.Fieldf("interval", "invalid_input", "A series has at most %d intervals: ask for longer ones or a shorter time.", mostBuckets)
 		}
@@ -76,9 +76,9 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 	return out, nil
 }
 
-// Series returns how many events fit the action in each interval from the one
-// with from up to the one with to, those without events included, in the time
-// zone of from. Only events from from up to to count. It waits as Count does.
+// Series returns how many events from one time up to, but not at, another fit
+// the action, in each interval of the zone, those without events included. It
+// waits as Count does.
 func (h *History) Series(ctx context.Context, a *Action, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
 	if oldest := time.Now().AddDate(0, 0, 1-h.cfg.Days); from.Before(oldest) {
 		return nil, Finding{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)

@@ -1,0 +1,300 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Defined finds definitions.
+type Defined interface {
+	// Get returns an action of the project, a deleted one as well, or NotFound.
+	Get(ctx context.Context, projectID, id int64) (Action, error)
+}
+
+// HistoryHTTP serves what is known about the history of actions.
+type HistoryHTTP struct {
+	actions Defined
+	history *History
+}
+
+var _ web.Routes = (*HistoryHTTP)(nil)
+
+// NewHistoryHTTP returns the routes of h.
+func NewHistoryHTTP(d Defined, h *History) *HistoryHTTP { return &HistoryHTTP{actions: d, history: h} }
+
+const historyPath = "/api/projects/:project_id/actions"
+
+// Routes implements web.Routes.
+func (h *HistoryHTTP) Routes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, historyPath+"/people", "action:read", h.people)
+	g.Manage(fiber.MethodGet, historyPath+"/:id/count", "action:read", h.count)
+	g.Manage(fiber.MethodGet, historyPath+"/:id/series", "action:read", h.series)
+}
+
+func (h *HistoryHTTP) action(c *web.Call, id string) (Action, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return Action{}, fault.New(fault.NotFound, "not_found", "Not found.")
+	}
+	return h.actions.Get(c.UserContext(), c.Project.ID, n)
+}
+
+// countView is the answer of count. What goes without saying is left out.
+type countView struct {
+	Count         int64  `json:"count"`
+	IsCalculating bool   `json:"is_calculating,omitempty"`
+	Undecided     int64  `json:"undecided,omitempty"`
+	BytecodeError string `json:"bytecode_error,omitempty"`
+}
+
+func (h *HistoryHTTP) count(c *web.Call) error {
+	csv, err := wantsCSV(c)
+	if err != nil {
+		return err
+	}
+	a, err := h.action(c, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	loc := c.Project.Location()
+	now := time.Now().In(loc)
+	f, err := h.history.Count(c.UserContext(), &a, loc, now.AddDate(0, -3, 0), now)
+	if err != nil {
+		return err
+	}
+	if csv {
+		return answerCSV(c, []string{"count"}, [][]string{{strconv.FormatInt(f.Count, 10)}})
+	}
+	return web.JSON(c.Ctx, countView{f.Count, f.Calculating, f.Undecided, f.Problem})
+}
+
+type bucketView struct {
+	Start string `json:"start"`
+	Count int64  `json:"count"`
+}
+
+type seriesView struct {
+	Interval         Interval     `json:"interval"`
+	DateFrom         string       `json:"date_from"`
+	DateTo           string       `json:"date_to"`
+	Results          []bucketView `json:"results"`
+	Count            int64        `json:"count"`
+	IsCalculating    bool         `json:"is_calculating"`
+	LastCalculatedAt *string      `json:"last_calculated_at"`
+	Undecided        int64        `json:"undecided"`
+	BytecodeError    *string      `json:"bytecode_error"`
+}
+
+func (h *HistoryHTTP) series(c *web.Call) error {
+	csv, err := wantsCSV(c)
+	if err != nil {
+		return err
+	}
+	interval := Interval(c.Query("interval", string(Day)))
+	switch interval {
+	case Hour, Day, Week, Month:
+	default:
+		return fault.Fieldf("interval", "invalid_choice", "%q is not a valid choice.", string(interval))
+	}
+	loc := c.Project.Location()
+	from, to, err := period(c, time.Now().In(loc))
+	if err != nil {
+		return err
+	}
+	a, err := h.action(c, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	buckets, f, err := h.history.Series(c.UserContext(), &a, loc, from, to.Add(time.Microsecond), interval)
+	if err != nil {
+		return err
+	}
+	view := seriesView{
+		Interval: interval, DateFrom: from.Format(time.RFC3339), DateTo: to.Format(time.RFC3339), Results: make([]bucketView, len(buckets)),
+		Count: f.Count, IsCalculating: f.Calculating, Undecided: f.Undecided,
+	}
+	rows := make([][]string, len(buckets))
+	for i, b := range buckets {
+		view.Results[i] = bucketView{b.Start.Format(time.RFC3339), b.Count}
+		rows[i] = []string{view.Results[i].Start, strconv.FormatInt(b.Count, 10)}
+	}
+	if csv {
+		return answerCSV(c, []string{"start", "count"}, rows)
+	}
+	if !f.CalculatedAt.IsZero() {
+		at := stampMicros(f.CalculatedAt)
+		view.LastCalculatedAt = &at
+	}
+	if f.Problem != "" {
+		view.BytecodeError = &f.Problem
+	}
+	return web.JSON(c.Ctx, view)
+}
+
+func stampMicros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+
+// period reads date_from and date_to: the last seven days, today included,
+// when nothing is said.
+func period(c *web.Call, now time.Time) (from, to time.Time, err error) {
+	if from, err = dateParam(c, "date_from", "-7d", now, false); err != nil {
+		return from, to, err
+	}
+	if to, err = dateParam(c, "date_to", "now", now, true); err != nil {
+		return from, to, err
+	}
+	if to.IsZero() {
+		to = now
+	}
+	if to.Before(from) {
+		return from, to, fault.Field("date_to", "invalid_input", "The end of the time is before its beginning.")
+	}
+	return from, to, nil
+}
+
+func dateParam(c *web.Call, name, other string, now time.Time, end bool) (time.Time, error) {
+	text := c.Query(name)
+	if text == "" {
+		text = other
+	}
+	t, err := ReadDate(text, now, end)
+	if err != nil {
+		return t, fault.From(err).At(name)
+	}
+	return t.In(now.Location()), nil
+}
+
+// peoplePage is how many people an answer has.
+const peoplePage = 100
+
+type personView struct {
+	ID          int64           `json:"id"`
+	UUID        string          `json:"uuid"`
+	Name        string          `json:"name"`
+	DistinctIDs []string        `json:"distinct_ids"`
+	Properties  json.RawMessage `json:"properties"`
+	CreatedAt   string          `json:"created_at"`
+}
+
+type peopleGroup struct {
+	People []personView `json:"people"`
+	Count  int          `json:"count"`
+}
+
+type peopleView struct {
+	Results   []peopleGroup `json:"results"`
+	Next      *string       `json:"next"`
+	Previous  *string       `json:"previous"`
+	Undecided int64         `json:"undecided,omitempty"`
+}
+
+func (h *HistoryHTTP) people(c *web.Call) error {
+	csv, err := wantsCSV(c)
+	if err != nil {
+		return err
+	}
+	q, err := h.peopleQuery(c)
+	if err != nil {
+		return err
+	}
+	offset := c.Page().Offset
+	page, err := h.history.People(c.UserContext(), c.Project.ID, q, offset, peoplePage)
+	if err != nil {
+		return err
+	}
+	if csv {
+		return peopleCSV(c, page.People)
+	}
+	group := peopleGroup{People: make([]personView, len(page.People)), Count: len(page.People)}
+	for i, p := range page.People {
+		group.People[i] = personView{p.ID, p.UUID, p.Name, p.DistinctIDs, p.Properties, stampMicros(p.CreatedAt)}
+	}
+	view := peopleView{Results: []peopleGroup{group}, Undecided: page.Undecided}
+	if page.More {
+		view.Next = turnTo(c, offset+peoplePage)
+	}
+	if offset > 0 {
+		view.Previous = turnTo(c, max(0, offset-peoplePage))
+	}
+	return web.JSON(c.Ctx, view)
+}
+
+// errEntity is in the words clients of this protocol know.
+var errEntity = fault.New(fault.Invalid, "invalid_input", "An entity id and the entity type must be provided to determine an entity")
+
+// peopleQuery reads the query of people: whose, of which time, with what.
+func (h *HistoryHTTP) peopleQuery(c *web.Call) (PeopleQuery, error) {
+	loc := c.Project.Location()
+	q := PeopleQuery{Location: loc}
+	id, kind := strings.Clone(c.Query("entity_id")), c.Query("entity_type")
+	switch {
+	case kind == "events":
+		q.Steps = []Step{{Event: id}}
+	case kind != "actions" || id == "":
+		return q, errEntity
+	default:
+		a, err := h.action(c, id)
+		if err != nil {
+			return q, err
+		}
+		q.Steps = a.Steps
+	}
+	now := time.Now().In(loc)
+	var err error
+	if q.From, err = dateParam(c, "date_from", "-7d", now, false); err != nil {
+		return q, err
+	}
+	if c.Query("date_to") != "" {
+		if q.To, err = dateParam(c, "date_to", "now", now, true); err != nil {
+			return q, err
+		}
+		if !q.To.IsZero() && !q.From.IsZero() && q.To.Before(q.From) {
+			return q, fault.Field("date_to", "invalid_input", "The end of the time is before its beginning.")
+		}
+		if !q.To.IsZero() {
+			q.To = q.To.Add(time.Microsecond) // the last moment is part of it
+		}
+	}
+	q.Filters, err = h.filters(c, loc)
+	return q, err
+}
+
+// filters reads and checks the parameter properties: filters as steps have
+// them.
+func (h *HistoryHTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessage, error) {
+	raw := strings.Clone(c.Query("properties"))
+	if raw == "" {
+		return nil, nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal([]byte(raw), &list); err != nil {
+		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
+	}
+	_, err := Compile([]Step{{Properties: list}}, CompileOptions{Location: loc, Operators: h.history.facts.Operators})
+	if f := fault.From(err); f != nil {
+		return nil, f.At(strings.TrimPrefix(f.Attr, "steps__0__"))
+	}
+	return list, err
+}
+
+// turnTo is the address of the request with another offset.
+func turnTo(c *web.Call, offset int) *string {
+	q := url.Values{}
+	for name, value := range c.Request().URI().QueryArgs().All() {
+		q.Add(string(name), string(value))
+	}
+	q.Del("offset")
+	if offset > 0 {
+		q.Set("offset", strconv.Itoa(offset))
+	}
+	link := c.BaseURL() + c.Path() + "?" + q.Encode()
+	return &link
+}
