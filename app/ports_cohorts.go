@@ -12,8 +12,8 @@ import (
 )
 
 // cohortsFor is how long the definitions of a project's cohorts are used
-// before they are read again.
-const cohortsFor = 5 * time.Second
+// before somebody looks whether they have changed.
+const cohortsFor = 500 * time.Millisecond
 
 // members tells who is in a cohort. Cohorts are kept and understood by flags:
 // each is asked about as a flag whose only condition is the cohort.
@@ -41,6 +41,7 @@ type cohortSet struct {
 	flags *flags.Set
 	has   map[int64]bool
 	lists bool // there are static ones
+	stamp int64
 	until time.Time
 }
 
@@ -73,6 +74,7 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 	return match.Unknown, nil
 }
 
+// set returns the cohorts of a project as they are now, or were a moment ago.
 func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,11 +82,27 @@ func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 	if ok && m.now().Before(set.until) {
 		return set, nil
 	}
-	stored, err := m.source.Definitions(ctx, projectID)
-	if err != nil {
-		return cohortSet{}, fmt.Errorf("read the cohorts of project %d: %w", projectID, err)
+	if ok {
+		stamps, err := m.source.Stamps(ctx)
+		if err != nil {
+			return cohortSet{}, fmt.Errorf("see whether cohorts have changed: %w", err)
+		}
+		ok = stamps[projectID] == set.stamp
 	}
-	set = cohortSet{has: map[int64]bool{}, until: m.now().Add(cohortsFor)}
+	if !ok {
+		stored, err := m.source.Definitions(ctx, projectID)
+		if err != nil {
+			return cohortSet{}, fmt.Errorf("read the cohorts of project %d: %w", projectID, err)
+		}
+		set = m.compile(projectID, &stored)
+	}
+	set.until = m.now().Add(cohortsFor)
+	m.sets[projectID] = set
+	return set, nil
+}
+
+func (m *members) compile(projectID int64, stored *flags.Stored) cohortSet {
+	set := cohortSet{has: map[int64]bool{}, stamp: stored.Stamp}
 	var probes []flags.Definition
 	for i := range stored.Cohorts {
 		c := &stored.Cohorts[i]
@@ -98,8 +116,7 @@ func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 		})
 	}
 	set.flags = flags.Compile(probes, stored.Cohorts, stored.GroupTypes, flags.CompileOptions{Location: stored.Location, Operators: m.operators})
-	m.sets[projectID] = set
-	return set, nil
+	return set
 }
 
 func cohortKey(id int64) string { return strconv.FormatInt(id, 10) }

@@ -32,9 +32,18 @@ type PreviewDependencies struct {
 	People    People         // nil: nothing is known of persons and groups
 	Members   Members        // nil: nothing is known of cohorts
 	Operators match.Registry // nil: there are no plugin operators
-	// External answers for plugin operators; nil: nobody does.
-	External func(ctx context.Context) match.External
-	Log      *zap.Logger
+	// Plugins returns who answers for those in one preview; nil: nobody does.
+	Plugins func() Plugins
+	Log     *zap.Logger
+}
+
+// Plugins answers for plugin operators in two rounds: what it does not know
+// in the first it notes and asks, and answers in the second.
+type Plugins interface {
+	match.External
+	// Ask asks the plugins everything that was noted, within the deadline of
+	// ctx, and reports whether there was anything.
+	Ask(ctx context.Context) bool
 }
 
 // Previews shows what a definition nobody has saved would match. It is safe
@@ -98,11 +107,25 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []Step, q
 		return Preview{}, fmt.Errorf("preview an action: %w", err)
 	}
 	facts := NewFacts(ctx, projectID, p.deps.People, p.deps.Members)
-	out := p.explain(m, events, facts, p.env(ctx))
+	env, plugins := &match.Env{Now: p.now()}, p.plugins()
+	if plugins != nil {
+		env.External = plugins
+	}
+	out := p.explain(m, events, facts, env)
+	if plugins != nil && plugins.Ask(ctx) {
+		out = p.explain(m, events, facts, env)
+	}
 	if facts.Err() != nil {
 		p.deps.Log.Warn("a preview could not be told everything", zap.Int64("project", projectID), zap.Error(facts.Err()))
 	}
 	return out, nil
+}
+
+func (p *Previews) plugins() Plugins {
+	if p.deps.Plugins == nil {
+		return nil
+	}
+	return p.deps.Plugins()
 }
 
 // conditions is how many fields an explanation has at most.
@@ -113,14 +136,6 @@ func (m *Matcher) conditions() int {
 		n += fields + len(m.steps[i].filters)
 	}
 	return n
-}
-
-func (p *Previews) env(ctx context.Context) *match.Env {
-	env := &match.Env{Now: p.now()}
-	if p.deps.External != nil {
-		env.External = p.deps.External(ctx)
-	}
-	return env
 }
 
 func (p *Previews) explain(m *Matcher, events []sdk.Event, facts Lookup, env *match.Env) Preview {

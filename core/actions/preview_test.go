@@ -130,6 +130,34 @@ steps__0__properties__2 exact "ada@example.com" : unknown Nobody could tell the 
 	}
 }
 
+// plugin answers for operators in the second round.
+type plugin struct{ noted, asked bool }
+
+func (p *plugin) Match(match.Program, *match.Value) match.Result {
+	p.noted = true
+	if p.asked {
+		return yes
+	}
+	return unknown
+}
+
+func (p *plugin) Ask(context.Context) bool {
+	p.asked = p.noted
+	return p.noted
+}
+
+func TestPreviewAsksPluginsOnce(t *testing.T) {
+	t.Parallel()
+	p := actions.NewPreviews(actions.PreviewDependencies{
+		Events: someEvents(), Operators: operators{}, Plugins: func() actions.Plugins { return new(plugin) },
+	})
+	steps := []actions.Step{filters(`{"key":"amount","operator":"cidr/contains","value":"x"}`)}
+	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 10})
+	if err != nil || out.Matched != 2 || out.Unknown != 0 {
+		t.Errorf("%d match, of %d nobody can tell, %v", out.Matched, out.Unknown, err)
+	}
+}
+
 func TestExplainSameElement(t *testing.T) {
 	t.Parallel()
 	s := new(actions.Seen)

@@ -12,8 +12,12 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// maxListed bounds how many values one filter may list.
-const maxListed = 10_000
+// How many values one filter may list, and how many when each of them is a
+// test of its own.
+const (
+	maxListed = 10_000
+	maxTests  = 500
+)
 
 // maxGroupIndex bounds the index of a group type.
 const maxGroupIndex = 999
@@ -149,6 +153,9 @@ func (f *filter) values() ([][]byte, error) {
 	list, err := fastjson.ParseBytes(f.value)
 	if err != nil || len(list.GetArray()) == 0 {
 		return nil, fault.Field("value", "invalid_value", "The list of values must not be empty.")
+	}
+	if n := len(list.GetArray()); n > maxTests {
+		return nil, fault.Fieldf("value", "max_length", "A filter with this operator may list at most %d values, got %d.", maxTests, n)
 	}
 	var values [][]byte
 	for _, item := range list.GetArray() {

@@ -3,6 +3,7 @@ package actions_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,6 +232,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"a pattern", []actions.Step{filters(`{"key":"a","operator":"regex","value":"("}`)}, "steps__0__properties__0__value", "invalid_input"},
 		{"a pattern in a list", []actions.Step{filters(`{"key":"a","operator":"regex","value":["a","("]}`)}, "steps__0__properties__0__value", "invalid_input"},
 		{"an empty list", []actions.Step{filters(`{"key":"a","operator":"icontains","value":[]}`)}, "steps__0__properties__0__value", "invalid_value"},
+		{"a list of too many tests", []actions.Step{filters(`{"key":"a","operator":"icontains","value":[` + strings.Repeat(`"x",`, 500) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
+		{"a list of too many values", []actions.Step{filters(`{"key":"a","value":[` + strings.Repeat(`"x",`, 10_000) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
 		{"a list for gt", []actions.Step{filters(`{"key":"a","operator":"gt","value":[1]}`)}, "steps__0__properties__0__value", ""},
 		{"a group without its type", []actions.Step{filters(`{"key":"a","type":"group","value":1}`)}, "steps__0__properties__0__group_type_index", "required"},
 		{"a group type that is no number", []actions.Step{filters(`{"key":"a","type":"group","group_type_index":"x","value":1}`)}, "steps__0__properties__0__group_type_index", "invalid"},
