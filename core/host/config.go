@@ -34,7 +34,7 @@ type InstanceConfig struct {
 	Name string `koanf:"name"`
 	// Use is the name of a bundled plugin, or the path of an executable.
 	Use string `koanf:"use"`
-	// Kind is what the plugin is used for: sink.
+	// Kind is what the plugin is used for: sink, notifier or matcher.
 	Kind string `koanf:"kind"`
 	// SHA256 is the checksum of the executable, required with a path.
 	SHA256 string `koanf:"sha256"`
@@ -115,7 +115,9 @@ type RestartConfig struct {
 
 // The kinds of instances and the ways to restart one.
 const (
-	KindSink = "sink"
+	KindSink     = "sink"
+	KindNotifier = "notifier"
+	KindMatcher  = "matcher"
 
 	RestartOnExit = "on_exit"
 	RestartAlways = "always"
@@ -183,8 +185,8 @@ func (c InstanceConfig) validate() error {
 		return errors.New("name must be 1 to 63 lower-case letters, digits, - and _")
 	case c.Use == "":
 		return errors.New("use is missing: the name of a bundled plugin or the path of an executable")
-	case c.Kind != KindSink:
-		return fmt.Errorf("kind must be %s, not %q", KindSink, c.Kind)
+	case kinds[c.Kind] == 0:
+		return fmt.Errorf("kind must be %s, %s or %s, not %q", KindSink, KindNotifier, KindMatcher, c.Kind)
 	}
 	switch c.Restart {
 	case "", RestartOnExit, RestartAlways, RestartNever:

@@ -55,7 +55,7 @@ func (s *session) configure(ctx context.Context, r *resolved) (*pluginv1.Configu
 	var out *pluginv1.ConfigureResponse
 	err := s.call(ctx, "configure", s.timeouts.Start, func(ctx context.Context) (_ string, err error) {
 		out, err = s.plugin.Configure(ctx, &pluginv1.ConfigureRequest{
-			InstanceId: s.instance, Generation: s.generation,
+			InstanceId: s.instance, Generation: s.generation, Kind: kinds[s.cfg.Kind],
 			Config: &pluginv1.Config{ConfigJson: r.json, Secrets: r.secrets},
 		})
 		return accepted(out.GetAccepted()), err

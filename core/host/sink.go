@@ -1,14 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
-
-	"go.uber.org/zap"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
@@ -29,10 +26,6 @@ type SinkInstance struct {
 }
 
 var _ face = (*SinkInstance)(nil)
-
-// lateCalls is how many calls in a row may end at their deadline before the
-// supervisor looks at the process.
-const lateCalls = 3
 
 func newSinkInstance(name string, sup *supervisor) *SinkInstance {
 	return &SinkInstance{name: name, sup: sup, gate: sup.gate, properties: sdk.SinkProperties{MaxInFlight: 1}}
@@ -120,7 +113,7 @@ func (i *SinkInstance) left(s *session) { i.Resume(s.staged.Load()) }
 func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	s := i.gate.enter()
 	if s == nil {
-		return sdk.WriteResult{}, unknown("plugin_unavailable", "the plugin is not running")
+		return sdk.WriteResult{}, unavailable("the plugin is not running")
 	}
 	defer s.busy.leave()
 	raise(&s.highest, b.LastSeq)
@@ -140,9 +133,13 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 	})
 	switch {
 	case err != nil:
-		return i.failed(ctx, s, err)
+		refused, unknown := i.sup.failed(ctx, s, err)
+		if refused != nil {
+			return sdk.WriteResult{Outcome: sdk.Rejected, Err: refused}, nil
+		}
+		return sdk.WriteResult{}, unknown
 	case broken != nil:
-		return sdk.WriteResult{}, i.breach(broken)
+		return sdk.WriteResult{}, i.sup.disbelieve(broken)
 	}
 	s.late.Store(0)
 	i.learn(s, b, result)
@@ -154,7 +151,7 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
 	s := i.gate.enter()
 	if s == nil {
-		return sdk.FlushResult{}, unknown("plugin_unavailable", "the plugin is not running")
+		return sdk.FlushResult{}, unavailable("the plugin is not running")
 	}
 	defer s.busy.leave()
 	staged := s.staged.Load()
@@ -166,17 +163,17 @@ func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo u
 		return accepted(out.GetFlushed()), err
 	})
 	if err != nil {
-		_, err = i.failed(ctx, s, err)
-		return sdk.FlushResult{}, err
+		refused, unknown := i.sup.failed(ctx, s, err)
+		return sdk.FlushResult{}, cmp.Or(refused, unknown)
 	}
 	s.late.Store(0)
 	if refused := errorFromProto(out.GetError(), s.scrub); refused != nil {
-		i.heed(s, refused)
+		i.sup.heed(s, refused)
 		return sdk.FlushResult{}, refused
 	}
 	result, broken := flushFromProto(out, max(s.highest.Load(), upTo), staged, s.scrub)
 	if broken != nil {
-		return sdk.FlushResult{}, i.breach(broken)
+		return sdk.FlushResult{}, i.sup.disbelieve(broken)
 	}
 	raise(&s.staged, result.CommittedThrough)
 	i.Resume(result.CommittedThrough)
@@ -207,7 +204,7 @@ func flushFromProto(out *sinkv1.FlushResponse, highest, staged uint64, scrub *sc
 func (i *SinkInstance) learn(s *session, b *sdk.Batch, r sdk.WriteResult) {
 	switch r.Outcome {
 	case sdk.Rejected:
-		i.heed(s, r.Err)
+		i.sup.heed(s, r.Err)
 	case sdk.Staged:
 		raise(&s.staged, r.CommittedThrough)
 		i.Resume(r.CommittedThrough)
@@ -220,61 +217,4 @@ func (i *SinkInstance) learn(s *session, b *sdk.Batch, r sdk.WriteResult) {
 		i.mu.Unlock()
 	default: // Partial: what failed is not safe, and the rest implies nothing
 	}
-}
-
-// heed acts on errors that concern the instance rather than the batch.
-func (i *SinkInstance) heed(s *session, err *sdk.Error) {
-	switch err.Class {
-	case sdk.ClassNotConnected:
-		i.sup.reopen(s, err)
-	case sdk.ClassConfig:
-		i.sup.misconfigured(s, err)
-	default: // the caller's to deal with
-	}
-}
-
-// failed turns a failed call into what the caller must know and tells the
-// supervisor when the process is suspect.
-func (i *SinkInstance) failed(ctx context.Context, s *session, err error) (sdk.WriteResult, error) {
-	message := status.Convert(err).Message()
-	switch status.Code(err) {
-	case codes.Unavailable:
-		i.sup.suspect(s, "call failed: "+message)
-		return sdk.WriteResult{}, unknown("plugin_unavailable", message)
-	case codes.DeadlineExceeded:
-		if s.late.Add(1) >= lateCalls {
-			i.sup.suspect(s, "calls do not return")
-		}
-		return sdk.WriteResult{}, unknown("deadline_exceeded", "the plugin did not answer in time")
-	case codes.Canceled:
-		if ctx.Err() == nil { // not by our caller: the connection is being closed
-			i.sup.suspect(s, "call was cancelled: "+message)
-			return sdk.WriteResult{}, unknown("plugin_unavailable", message)
-		}
-		return sdk.WriteResult{}, unknown("cancelled", message)
-	case codes.ResourceExhausted:
-		return rejected(sdk.ClassPermanent, "message_too_large", message), nil
-	case codes.Unimplemented:
-		return rejected(sdk.ClassUnsupported, "unimplemented", message), nil
-	case codes.InvalidArgument:
-		i.sup.log.Error("a plugin refused a message of ours", zap.String("error", message))
-	default: // a panic in the plugin, or a status that no call of ours gives
-	}
-	return rejected(sdk.ClassInternal, "internal", s.scrub.clean(message)), nil
-}
-
-// breach counts an answer that is not believed; the outcome is unknown.
-func (i *SinkInstance) breach(b *breach) error {
-	i.sup.host.metrics.breaches.WithLabelValues(i.name, b.kind).Inc()
-	i.sup.breached(b)
-	return unknown("contract_breach", b.Error())
-}
-
-// unknown is the error of a call whose outcome nobody knows.
-func unknown(code, message string) error {
-	return sdk.Errorf(sdk.ClassTransient, code, "%s", message).From(sdk.SourcePlugin)
-}
-
-func rejected(class sdk.Class, code, message string) sdk.WriteResult {
-	return sdk.WriteResult{Outcome: sdk.Rejected, Err: &sdk.Error{Class: class, Code: code, Message: message, Source: sdk.SourcePlugin}}
 }

@@ -60,7 +60,12 @@ func newSupervisor(h *Host, c InstanceConfig) *supervisor {
 		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, State: StateDiscovered, Since: time.Now().UTC(),
 	}
 	h.metrics.enter(c.Name, StateDiscovered)
-	if c.Kind == KindSink {
+	switch c.Kind {
+	case KindNotifier:
+		s.face = newNotifierInstance(c.Name, s)
+	case KindMatcher:
+		s.face = newMatcherInstance(c.Name, s)
+	default:
 		s.sink = newSinkInstance(c.Name, s)
 		s.face = s.sink
 	}

@@ -20,8 +20,8 @@ func unsuitable(info *pluginv1.InfoResponse, c InstanceConfig) string {
 		return "the plugin does not say what it is"
 	case !c.external() && info.GetName() != c.Use:
 		return "the bundled plugin " + c.Use + " says that it is " + info.GetName()
-	case c.Kind == KindSink && !slices.Contains(info.GetKinds(), pluginv1.Kind_KIND_SINK):
-		return "the plugin " + info.GetName() + " is not a sink"
+	case !slices.Contains(info.GetKinds(), kinds[c.Kind]):
+		return "the plugin " + info.GetName() + " is not a " + c.Kind
 	}
 	return ""
 }
