@@ -130,6 +130,23 @@ steps__0__properties__2 exact "ada@example.com" : unknown Nobody could tell the 
 	}
 }
 
+func TestExplanationsAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", 1000)
+	chain := strings.Repeat(`a.b:attr_id="i"text="x";`, 30)
+	s := new(actions.Seen)
+	s.Reset(&sdk.Event{Name: long, Properties: []byte(`{"$current_url":"` + long + `","list":["` + long + `"]}`), ElementsChain: chain})
+	e := lenient(t, actions.Step{Event: long + "!", URL: long + "!", Selector: "b", Properties: filters(
+		`{"key":"list","value":["`+long+`!"]}`, `{"key":"selector","type":"element","value":"b"}`).Properties}).Explain(s, &match.Env{})
+	raw, err := json.Marshal(e)
+	if err != nil || len(raw) > 6000 || !json.Valid(raw) {
+		t.Errorf("%d bytes: %s", len(raw), raw)
+	}
+	if !strings.Contains(string(raw), "a#i.b") {
+		t.Errorf("no element is shown: %s", raw)
+	}
+}
+
 // plugin answers for operators in the second round.
 type plugin struct{ noted, asked bool }
 

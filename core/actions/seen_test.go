@@ -3,7 +3,9 @@ package actions_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/actions"
@@ -60,6 +62,7 @@ func TestFacts(t *testing.T) {
 		{"a group nobody knows has no properties", "ada", `{"$group_2":"other"}`, []string{noSeats}, yes},
 		{"no group of that type", "ada", `{"$groups":{"team":"acme"}}`, []string{noSeats}, yes},
 		{"no group at all", "ada", `{}`, []string{noSeats}, yes},
+		{"no group of a number", "ada", `{"$groups":["acme"]}`, []string{noSeats}, yes},
 		{"a group type nobody knows", "ada", `{"$group_3":"x"}`, []string{`{"key":"a","type":"group","group_type_index":3,"operator":"is_not_set"}`}, yes},
 		{"a group key that is a number", "ada", `{"$group_2":12}`, []string{`{"key":"$group_key","type":"group","group_type_index":2,"value":"12"}`}, yes},
 		{"a member", "ada", `{}`, []string{inSeven}, yes},
@@ -168,6 +171,27 @@ func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"a":1,"\u0061":2,"$current_url":"x"}`)})
 	if got := string(s.Property("a").AppendTo(nil)); got != "2" || s.URL() != "x" {
 		t.Errorf("a is %s at %s", got, s.URL())
+	}
+}
+
+func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
+	t.Parallel()
+	s := new(actions.Seen)
+	large := []byte(`{"big":"` + strings.Repeat("x", 1<<20) + `"`)
+	for i := range 5000 {
+		large = fmt.Appendf(large, `,"p%d":%d`, i, i)
+	}
+	large = append(large, '}')
+	m := lenient(t, filters(`{"key":"p4999","value":4999}`, `{"key":"p4999","type":"person","value":4999}`))
+	for _, ev := range [][]byte{large, []byte(`{"p4999":1}`), large} {
+		s.Reset(&sdk.Event{Name: "e", Properties: ev})
+		s.SetPerson(ev)
+		if got := m.Match(s, &match.Env{}); got != match.Of(len(ev) > 100) {
+			t.Error(got)
+		}
+	}
+	if c := s.Chain(); len(c.Elements()) != 0 || s.Event().Name != "e" {
+		t.Error("the event is another")
 	}
 }
 
