@@ -23,6 +23,8 @@ type Ask struct {
 	// Open turns the question round: only events of which the columns cannot
 	// tell whether they fit, because their address is too long for its column.
 	Open bool
+	// People says that Scan is to find the person of each event.
+	People bool
 }
 
 // Clause is one way for an event to fit.
@@ -101,8 +103,9 @@ func (s *Service) Actors(ctx context.Context, a *Ask) (ids []int64, open bool, e
 // Past is an event of the history.
 type Past struct {
 	Row   int64
-	Event sdk.Event // PersonID is the person it belongs to now
-	// Person and PersonProperties are that person; 0 and nil for none.
+	Event sdk.Event
+	// Person and PersonProperties are the person it belongs to now, whose uuid
+	// is the event's PersonID; 0, nil and "" for none, or when nobody asked.
 	Person           int64
 	PersonProperties []byte
 }

@@ -89,7 +89,12 @@ func (s *Service) actors(ctx context.Context, a *Ask) (ids []int64, open bool, e
 }
 
 const pastColumns = `e.id, e.uuid, e.event, e.distinct_id, e.timestamp, e.received_at, coalesce(e.elements_chain, ''),
-	e.properties, coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties`
+	e.properties, `
+
+const (
+	nobodyColumns = "0, '', NULL"
+	ownerColumns  = "coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties"
+)
 
 func (s *Service) scan(ctx context.Context, a *Ask, fn func(*Past) error) error {
 	for _, p := range s.parts(a) {
@@ -101,7 +106,13 @@ func (s *Service) scan(ctx context.Context, a *Ask, fn func(*Past) error) error 
 }
 
 func (s *Service) scanPart(ctx context.Context, a *Ask, p *part, fn func(*Past) error) error {
-	rows, err := p.from(s.db.Read(ctx), a).ColumnExpr(pastColumns).Join(owners).Rows(ctx)
+	q := p.from(s.db.Read(ctx), a)
+	if a.People {
+		q = q.ColumnExpr(pastColumns + ownerColumns).Join(owners)
+	} else {
+		q = q.ColumnExpr(pastColumns + nobodyColumns)
+	}
+	rows, err := q.Rows(ctx)
 	if err != nil {
 		return err
 	}
