@@ -105,25 +105,20 @@ func (f *filter) read(s *Seen) (*match.Value, bool) {
 
 // test asks the tests about a value.
 func (f *filter) test(v *match.Value, env *match.Env) match.Result {
-	decides := match.Of(!f.all)
-	result := decides.Not()
-	for _, t := range f.tests {
-		switch t.Match(v, env) {
-		case decides:
-			return decides
-		case match.Unknown:
-			result = match.Unknown
-		default:
-		}
-	}
-	return result
+	return f.gather(len(f.tests), func(i int) match.Result { return f.tests[i].Match(v, env) })
 }
 
+// element asks the tests about the elements.
 func (f *filter) element(s *Seen, env *match.Env) match.Result {
+	return f.gather(len(f.elements), func(i int) match.Result { return f.elements[i].Match(&s.chain, env) })
+}
+
+// gather makes one answer of n: one that passes will do, or all have to.
+func (f *filter) gather(n int, ask func(i int) match.Result) match.Result {
 	decides := match.Of(!f.all)
 	result := decides.Not()
-	for _, t := range f.elements {
-		switch t.Match(&s.chain, env) {
+	for i := range n {
+		switch ask(i) {
 		case decides:
 			return decides
 		case match.Unknown:
