@@ -216,7 +216,7 @@ func TestHistoryAgreesWithTheMatcher(t *testing.T) {
 		for round := range 4 {
 			var batch []*sdk.Event
 			for range 150 {
-				at := today.Add(-time.Duration(g.IntN(int(30 * 24 * time.Hour / time.Second))) * time.Second)
+				at := today.Add(-time.Duration(g.IntN(int(30*24*time.Hour/time.Second))) * time.Second)
 				batch = append(batch, p.event(at, g.name(), fmt.Sprint("who ", g.IntN(20)), g.properties()))
 				batch[len(batch)-1].ElementsChain = g.chain()
 			}
@@ -290,7 +290,9 @@ type maker struct{ *rand.Rand }
 
 func (g *maker) of(list ...string) string { return list[g.IntN(len(list))] }
 
-func (g *maker) name() string { return g.of("$pageview", "$autocapture", "signup", "100%", "a_b", "Ünï") }
+func (g *maker) name() string {
+	return g.of("$pageview", "$autocapture", "signup", "100%", "a_b", "Ünï")
+}
 
 // url has what LIKE, GLOB and JSON care about.
 func (g *maker) url() string {
