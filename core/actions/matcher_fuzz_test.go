@@ -7,9 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -56,6 +60,42 @@ func FuzzCompile(f *testing.F) {
 		actions.NewIndex([]actions.Entry{{ID: 1, Matcher: m}}).Matching(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
 		if want := m.Match(s, &match.Env{Now: now}); found != want {
 			t.Fatalf("the index says %v, Match %v", found, want)
+		}
+	})
+}
+
+// FuzzReadSteps reads whatever a client may send: what is read can be
+// compiled, or is refused at a field of the steps.
+func FuzzReadSteps(f *testing.F) {
+	for _, body := range []string{
+		`{"steps":[{"event":"a","url":null,"properties":[{"key":"a","value":1}]}]}`, `{"steps":[{"properties":{"a__gt":1,"__":2,"b__":3,"c__x":null}}]}`,
+		`{"steps":[{"properties":{"key":"a","value":[1,"x"]}}]}`, `{"steps":[{"properties":{"key":"a"}}]}`, `{"steps":[1,{"text":2}]}`, `{"steps":"[{}]"}`, `{}`,
+	} {
+		f.Add([]byte(body))
+	}
+	server := fiber.New()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c := server.AcquireCtx(&fasthttp.RequestCtx{})
+		defer server.ReleaseCtx(c)
+		c.Request().Header.SetContentType(fiber.MIMEApplicationJSON)
+		c.Request().SetBody(body)
+		fields, err := web.Decode(c, web.Limits{InflatedBytes: 1 << 20, Depth: 64})
+		if err != nil {
+			return
+		}
+		steps := actions.ReadSteps(fields)
+		if err := fields.Err(); err != nil {
+			if problem := fault.From(err); problem == nil || !strings.HasPrefix(problem.Attr, "steps") {
+				t.Fatalf("refused with %v", err)
+			}
+			return
+		}
+		if len(steps.Value) > 0 && !steps.Set {
+			t.Fatal("steps out of nothing")
+		}
+		err = lenient(t, steps.Value...).Problem()
+		if problem := fault.From(err); err != nil && !strings.HasPrefix(problem.Attr, "steps__") {
+			t.Fatalf("stored with %v", err)
 		}
 	})
 }
