@@ -18,7 +18,9 @@ type run struct {
 	plan     *plan
 	from, to int64 // days, both included
 	done     chan struct{}
-	err      error // once done
+	// Once done:
+	tally *tally
+	err   error
 }
 
 // join returns the run that answers for these days, starting one when there is
@@ -94,6 +96,7 @@ func (h *History) count(ctx context.Context, r *run, actionID, projectID int64) 
 		b := &books{h: h, r: r, actionID: actionID, projectID: projectID}
 		b.counter = &counter{h: h, projectID: projectID, plan: r.plan, now: time.Now()}
 		if err = b.work(ctx); !errors.Is(err, errRaced) {
+			r.tally = b.t
 			return err
 		}
 	}
@@ -120,6 +123,7 @@ func (b *books) work(ctx context.Context) error {
 		return err
 	}
 	b.begin(st)
+	saved, savedAt, dirty := b.t.row, b.t.calculatedAt, b.t.serial == 0 || b.t.anew
 	for _, span := range b.t.lacking(b.r.from, b.r.to, b.span()) {
 		if err := b.countDays(ctx, span[0], span[1]); err != nil {
 			return err
@@ -127,6 +131,7 @@ func (b *books) work(ctx context.Context) error {
 		if err := b.save(ctx); err != nil {
 			return err
 		}
+		dirty = true
 	}
 	// Events that were erased while their days were counted are in some of
 	// them: whoever asks next counts again, because erased is the old number.
@@ -138,8 +143,18 @@ func (b *books) work(ctx context.Context) error {
 		return err
 	}
 	b.t.row, b.t.calculatedAt = st.Row, b.counter.now
+	if !dirty && st.Row-saved < unsavedRows && b.counter.now.Sub(savedAt) < unsavedTime {
+		return nil
+	}
 	return b.save(ctx)
 }
+
+// What has been counted of this many rows, or in this time, is not stored: to
+// read them once more costs less than a write for everyone who asks.
+const (
+	unsavedRows = 10_000
+	unsavedTime = 30 * time.Second
+)
 
 // span is how many days are counted at once: as many as are counted in about
 // a second, so that a run that is stopped has not worked for nothing.

@@ -130,7 +130,7 @@ func TestManyCountWhileEventsCome(t *testing.T) {
 				if n > 1 {
 					h = other.history
 				}
-				for last := int64(0); last < 200; {
+				for last := int64(0); last < 60; {
 					f, err := h.Count(t.Context(), a, time.UTC, from, today)
 					if err != nil || f.Count < last {
 						t.Errorf("%+v after %d: %v", f, last, err)
@@ -140,7 +140,7 @@ func TestManyCountWhileEventsCome(t *testing.T) {
 				}
 			})
 		}
-		for n := range 200 {
+		for n := range 60 {
 			p.happened(today.Add(-time.Duration(n)*time.Hour-time.Second), "signup", fmt.Sprint(n), `{}`)
 		}
 		all.Wait()

@@ -185,15 +185,8 @@ func (h *History) fresh(ctx context.Context, a *Action, p *plan, from, to int64)
 	defer stop()
 	select {
 	case <-r.done:
-		if r.err != nil {
-			return nil, false, r.err
-		}
 		// What has come since is for the next one who asks.
-		t, err = h.store.load(ctx, a.ID)
-		if err == nil && t.fingerprint != p.fingerprint {
-			t = &tally{}
-		}
-		return t, err == nil && t.serial > 0, err
+		return r.tally, r.err == nil, r.err
 	case <-wait.Done():
 		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, false, err
