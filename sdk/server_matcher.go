@@ -16,8 +16,9 @@ import (
 
 const (
 	// pairsBetweenLooks is how many pairs are judged between two looks at the
-	// deadline.
+	// deadline; fewer where that takes longer than timeBetweenLooks.
 	pairsBetweenLooks = 64
+	timeBetweenLooks  = 200 * time.Microsecond
 	// maxPairErrors bounds the errors of one answer.
 	maxPairErrors = 100
 )
@@ -199,9 +200,19 @@ func (b *pairBatch) judge(ctx context.Context, from int) (next int) {
 		}
 	}()
 	input := &Input{Now: time.UnixMicro(b.req.GetNowUs()).UTC()}
+	looked, stride, left := time.Now(), pairsBetweenLooks, 0
 	for ; i < len(b.out.Verdicts); i++ {
-		if i%pairsBetweenLooks == 0 && ctx.Err() != nil {
-			return len(b.out.Verdicts)
+		if left--; left < 0 {
+			if ctx.Err() != nil {
+				return len(b.out.Verdicts)
+			}
+			now := time.Now()
+			if now.Sub(looked) > timeBetweenLooks {
+				stride = max(1, stride/4)
+			} else {
+				stride = min(2*stride, pairsBetweenLooks)
+			}
+			looked, left = now, stride-1
 		}
 		c := b.programs[b.req.PairProgram[i]]
 		switch {

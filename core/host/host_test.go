@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[3] {
 		case "file":
 			sdk.Serve(file.Plugin())
+		case "raw":
+			serveRaw()
 		default:
 			sdk.Serve(probePlugin(os.Args[3]))
 		}
@@ -55,6 +57,9 @@ var scripts = map[string]string{
 func bundled(name string) []string {
 	if script, ok := scripts[name]; ok {
 		return []string{"/bin/sh", "-c", script}
+	}
+	if name == "raw" {
+		return rawCommand()
 	}
 	if name == "unknown" || name == "probes" {
 		return nil

@@ -31,7 +31,12 @@ func probePlugin(name string) sdk.Plugin {
 	if name == "impostor" {
 		return sdk.Plugin{Name: "somebody-else", Version: "1.0.0", Sink: func() sdk.Sink { return &probe{} }}
 	}
-	return sdk.Plugin{Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "loner", Sink: func() sdk.Sink { return &probe{name: name} }}
+	return sdk.Plugin{
+		Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "loner",
+		Sink:     func() sdk.Sink { return &probe{name: name} },
+		Notifier: func() sdk.Notifier { return &probeNotifier{} },
+		Matcher:  func() sdk.Matcher { return &probeMatcher{} },
+	}
 }
 
 func (p *probe) Config() any { return &p.cfg }

@@ -1,0 +1,468 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+)
+
+// probeMatcher offers one operator that does what it should and one that does
+// what its value says.
+type probeMatcher struct {
+	cfg struct {
+		Version string `json:"version"`
+	}
+}
+
+func (p *probeMatcher) Config() any { return &p.cfg }
+
+func (p *probeMatcher) Open(context.Context, sdk.OpenRequest) (sdk.MatcherProperties, error) {
+	return sdk.MatcherProperties{MaxInFlight: 4}, nil
+}
+
+func (p *probeMatcher) DataVersion() string { return "data-1" }
+
+func (p *probeMatcher) Operators() []sdk.Operator {
+	return []sdk.Operator{
+		{
+			ID: "probe/prefix", Version: p.cfg.Version, Label: "starts with", Purity: sdk.Pure, Missing: sdk.MissingNoMatch,
+			ValueSchema: []byte(`{"type": "string", "minLength": 1}`), PropertyTypes: []string{"string"}, Cost: time.Microsecond,
+			Examples: []sdk.OperatorExample{{Value: []byte(`"a"`), Property: []byte(`"ab"`), Result: sdk.Match}},
+		},
+		{ID: "probe/odd"},
+		{ID: "probe/plan"},
+	}
+}
+
+func (p *probeMatcher) Compile(operator string, value json.RawMessage) (sdk.Program, error) {
+	var word string
+	if err := json.Unmarshal(value, &word); err != nil {
+		return nil, sdk.ValueError("", err)
+	}
+	switch {
+	case operator == "probe/prefix":
+		return sdk.ProgramFunc(func(in *sdk.Input) sdk.Verdict {
+			text, ok := in.String()
+			return sdk.Matches(ok && strings.HasPrefix(text, word))
+		}), nil
+	case operator == "probe/plan":
+		return planProgram(word), nil
+	case word == "refused":
+		return nil, sdk.ValueError("/place", errors.New("that is no value"))
+	case word == "panics early":
+		panic("no luck")
+	}
+	return sdk.ProgramFunc(func(in *sdk.Input) sdk.Verdict {
+		switch {
+		case word == "panic" && string(in.Value) == `"now"`:
+			panic("no luck")
+		case word == "hang":
+			select {}
+		case word == "slow":
+			time.Sleep(time.Millisecond)
+		case word == "fail":
+			return in.Fail(sdk.Permanent(errors.New("not a number")))
+		case word == "unknown":
+			return sdk.Unknown
+		case word == "odd":
+			return 99
+		case word == "noon":
+			return sdk.Matches(in.Now.Hour() == 12)
+		}
+		return sdk.Match
+	}), nil
+}
+
+func (p *probeMatcher) Close(context.Context) error { return nil }
+
+// planProgram looks at two properties.
+type planProgram string
+
+func (p planProgram) Reads() []string { return []string{"plan", "seats"} }
+
+func (p planProgram) Match(in *sdk.Input) sdk.Verdict {
+	plan, _ := in.Property("plan")
+	_, counted := in.Property("seats")
+	return sdk.Matches(string(plan) == `"`+string(p)+`"` && counted)
+}
+
+func matcherConfig(name, use string, settings map[string]any) host.InstanceConfig {
+	c := instance(name, use, settings)
+	c.Kind = host.KindMatcher
+	return c
+}
+
+// matcher returns the only matcher once it is ready.
+func (r *run) matcher(t testing.TB) *host.MatcherInstance {
+	t.Helper()
+	m := r.Matchers()[0]
+	usable(t, r, m)
+	return m
+}
+
+// program names a value that is written without its quotes.
+func program(t testing.TB, m *host.MatcherInstance, operator, word string) host.MatchProgram {
+	t.Helper()
+	value, err := json.Marshal(word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Program(operator, value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// against is a batch of one program with several values.
+func against(p host.MatchProgram, values ...string) *host.MatchBatch {
+	b := &host.MatchBatch{Programs: []host.MatchProgram{p}, Now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
+	for i, v := range values {
+		b.Values = append(b.Values, json.RawMessage(v))
+		b.Pairs = append(b.Pairs, host.MatchPair{Value: uint32(i)})
+	}
+	return b
+}
+
+func verdicts(a *host.MatchAnswer) string {
+	var words []string
+	for _, v := range a.Verdicts {
+		words = append(words, v.String())
+	}
+	return strings.Join(words, " ")
+}
+
+func TestOperatorsAreReadOnceForEachOpening(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "probe", map[string]any{"version": "1"})))
+	m := r.matcher(t)
+	operators, version := m.Operators()
+	if len(operators) != 3 || version != 1 || m.DataVersion() != "data-1" || m.Properties().MaxInFlight != 4 {
+		t.Fatalf("%+v %d", operators, version)
+	}
+	o := operators[0]
+	if o.ID != "probe/prefix" || o.Purity != sdk.Pure || o.Missing != sdk.MissingNoMatch || o.Cost != time.Microsecond ||
+		len(o.Examples) != 1 || o.Examples[0].Result != sdk.Match || operators[1].Purity != sdk.Volatile || operators[1].Missing != sdk.MissingFails {
+		t.Errorf("%+v", operators)
+	}
+	first := program(t, m, "probe/prefix", "a")
+	if _, err := m.Program("probe/nothing", []byte(`1`)); !errors.Is(err, host.ErrUnknownOperator) {
+		t.Errorf("%v", err)
+	}
+	if _, err := m.Program("probe/prefix", []byte(`{`)); err == nil {
+		t.Error("a value that is not JSON has a program")
+	}
+	spaced, err := host.NewMatchProgram(o, []byte(` "a" `))
+	if err != nil || spaced.ID != first.ID {
+		t.Errorf("white space makes another program: %v", err)
+	}
+
+	// Another version of an operator makes other programs.
+	if err := r.Apply(t.Context(), config(matcherConfig("m", "probe", map[string]any{"version": "2"}))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, func() string {
+		if _, version := m.Operators(); version != 2 {
+			return fmt.Sprintf("version %d", version)
+		}
+		return ""
+	})
+	if second := program(t, m, "probe/prefix", "a"); second.ID == first.ID {
+		t.Error("the same program for another version")
+	}
+}
+
+func TestWhatIsSaidOfAFilterValue(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "probe", nil)))
+	m := r.matcher(t)
+	results, err := m.Compile(t.Context(), []host.MatchProgram{
+		program(t, m, "probe/prefix", "a"), program(t, m, "probe/prefix", ""), program(t, m, "probe/odd", "refused"),
+		program(t, m, "probe/plan", "pro"), program(t, m, "probe/odd", "panics early"),
+	})
+	if err != nil || len(results) != 5 {
+		t.Fatalf("%+v %v", results, err)
+	}
+	if !results[0].OK || results[0].Cost != time.Microsecond || len(results[0].Reads) > 0 {
+		t.Errorf("%+v", results[0])
+	}
+	if results[1].OK || results[1].Problems[0].Pointer != "" || !strings.Contains(results[1].Problems[0].Summary, "minLength") {
+		t.Errorf("%+v", results[1])
+	}
+	if results[2].OK || results[2].Problems[0].Pointer != "/place" || results[2].Problems[0].Summary != "that is no value" {
+		t.Errorf("%+v", results[2])
+	}
+	if !results[3].OK || !slices.Equal(results[3].Reads, []string{"plan", "seats"}) {
+		t.Errorf("%+v", results[3])
+	}
+	if results[4].OK || !strings.Contains(results[4].Problems[0].Summary, "no luck") {
+		t.Errorf("%+v", results[4])
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "probe", nil)))
+	m := r.matcher(t)
+	for _, tt := range []struct {
+		operator, word string
+		values         []string
+		want           string
+	}{
+		{"probe/prefix", "a", []string{`"abc"`, `"b"`, `7`, `null`}, "match no_match no_match no_match"},
+		{"probe/prefix", "", []string{`"abc"`}, "failed"},
+		{"probe/odd", "panic", []string{`"before"`, `"now"`, `"after"`}, "match failed match"},
+		{"probe/odd", "panics early", []string{`1`}, "failed"},
+		{"probe/odd", "fail", []string{`1`, `2`}, "failed failed"},
+		{"probe/odd", "unknown", []string{`1`}, "unknown"},
+		{"probe/odd", "odd", []string{`1`}, "unknown"},
+		{"probe/odd", "noon", []string{`1`}, "match"},
+		{"probe/plan", "pro", []string{`{"plan":"pro","seats":3}`, `{"plan":"pro"}`, `{}`}, "match no_match no_match"},
+	} {
+		p := program(t, m, tt.operator, tt.word)
+		for _, time := range []string{"first", "second"} { // with the value, and without
+			got, err := m.MatchBatch(t.Context(), against(p, tt.values...))
+			if err != nil || verdicts(got) != tt.want {
+				t.Errorf("%s %s, %s time: %+v %v", tt.operator, tt.word, time, got, err)
+				continue
+			}
+			if at := strings.Index(" "+tt.want, " failed"); at >= 0 && len(got.Errors) == 0 {
+				t.Errorf("%s %s: failed without a reason", tt.operator, tt.word)
+			}
+			if got.DataVersion != "data-1" {
+				t.Errorf("data version %q", got.DataVersion)
+			}
+		}
+	}
+}
+
+func TestPairsThatTheDeadlineLeavesOutAreUnknown(t *testing.T) {
+	t.Parallel()
+	c := matcherConfig("m", "probe", nil)
+	c.Timeouts.Call = time.Minute
+	r := start(t, config(c))
+	m := r.matcher(t)
+	values := make([]string, 10_000) // of a millisecond each
+	for i := range values {
+		values[i] = `1`
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	got, err := m.MatchBatch(ctx, against(program(t, m, "probe/odd", "slow"), values...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Verdicts[0] != sdk.Match || got.Verdicts[9999] != sdk.Unknown {
+		t.Errorf("first %s, last %s", got.Verdicts[0], got.Verdicts[9999])
+	}
+	if got, err := m.MatchBatch(t.Context(), against(program(t, m, "probe/prefix", "a"), `"a"`)); err != nil || verdicts(got) != "match" {
+		t.Errorf("afterwards: %+v %v", got, err)
+	}
+}
+
+func TestAMatcherThatHangsCostsOneDeadline(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "probe", nil)))
+	m := r.matcher(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := m.MatchBatch(ctx, against(program(t, m, "probe/odd", "hang"), `1`))
+	if e := sdk.AsError(err); e == nil || e.Code != "deadline_exceeded" {
+		t.Errorf("%v", err)
+	}
+	// Others still get their answers.
+	if got, err := m.MatchBatch(t.Context(), against(program(t, m, "probe/prefix", "a"), `"a"`)); err != nil || verdicts(got) != "match" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+func TestAMatcherThatWasRestartedIsGivenItsProgramsAgain(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "probe", nil)))
+	m := r.matcher(t)
+	b := against(program(t, m, "probe/prefix", "a"), `"ab"`, `"b"`)
+	if got, err := m.MatchBatch(t.Context(), b); err != nil || verdicts(got) != "match no_match" {
+		t.Fatalf("%+v %v", got, err)
+	}
+	pid := r.Status()[0].PID
+	kill(t, pid, syscall.SIGKILL)
+	eventually(t, 20*time.Second, func() string {
+		usable(t, r, m)
+		got, err := m.MatchBatch(t.Context(), b)
+		if err != nil || verdicts(got) != "match no_match" || r.Status()[0].PID == pid {
+			return fmt.Sprintf("%+v %v", got, err)
+		}
+		return ""
+	})
+}
+
+func TestAMatcherThatBreaksTheContractIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ answer, want, says string }{
+		{"empty", "contract_breach", "verdict_count"},
+		{"more", "contract_breach", "verdict_count"},
+		{"verdict", "match unknown match", "verdict: verdict 99"},
+		{"needs", "contract_breach", "program_index"},
+		{"insists", "unknown unknown unknown", "program_needed_twice"},
+		{"forgets", "match match match", ""},
+		{"operators", "contract_breach", "verdict_count"},
+	} {
+		t.Run(tt.answer, func(t *testing.T) {
+			t.Parallel()
+			r := start(t, config(matcherConfig("m", "raw", map[string]any{"answer": tt.answer})))
+			m := r.matcher(t)
+			if operators, _ := m.Operators(); len(operators) != 1 || operators[0].Purity != sdk.Volatile || operators[0].CacheTTL != 0 {
+				t.Fatalf("operators %+v", operators)
+			}
+			for range 2 {
+				got, err := m.MatchBatch(t.Context(), against(program(t, m, "raw/good", "x"), `1`, `2`, `3`))
+				said := ""
+				if err != nil {
+					said = sdk.AsError(err).Code
+				} else {
+					said = verdicts(got)
+				}
+				if said != tt.want || got != nil && got.TTL < 0 {
+					t.Errorf("%s %v", said, err)
+				}
+			}
+			if st := r.Status()[0]; st.State != host.StateReady || !strings.Contains(st.LastError, tt.says) {
+				t.Errorf("status %+v", st)
+			}
+			if _, err := m.Compile(t.Context(), []host.MatchProgram{program(t, m, "raw/good", "x")}); sdk.AsError(err).Code != "contract_breach" {
+				t.Errorf("compile: %v", err)
+			}
+		})
+	}
+}
+
+func TestAMatcherThatDoesNotDescribeItselfIsNotUsed(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "raw", map[string]any{"answer": "describe"})))
+	eventually(t, 20*time.Second, func() string {
+		if st := r.Status()[0]; st.State != host.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
+			return fmt.Sprintf("%s %s", st.State, st.LastError)
+		}
+		return ""
+	})
+	m := r.Matchers()[0]
+	if operators, version := m.Operators(); len(operators) != 0 || version != 0 || m.Available() {
+		t.Errorf("%+v", operators)
+	}
+	if _, err := m.MatchBatch(t.Context(), &host.MatchBatch{}); sdk.AsError(err).Code != "plugin_unavailable" {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzMatchAnswer: whatever bytes a matcher answers with, there is a verdict for
+// each pair or an error.
+func FuzzMatchAnswer(f *testing.F) {
+	for _, out := range []*matchv1.MatchBatchResponse{
+		{}, {Verdicts: []byte{1, 2, 3}}, {Verdicts: []byte{0, 9, 255}, NeedPrograms: []uint32{0}}, {Verdicts: []byte{3, 3, 3}, Errors: []*matchv1.PairError{{Pair: 7}}},
+	} {
+		text, err := proto.Marshal(out)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	b := against(host.MatchProgram{Operator: "a/b", Value: []byte(`1`)}, `1`, `2`, `3`)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var out matchv1.MatchBatchResponse
+		if proto.Unmarshal(text, &out) != nil {
+			return
+		}
+		a, err := host.ReadVerdicts(&out, b)
+		if a == nil {
+			if err == nil {
+				t.Error("neither an answer nor a breach")
+			}
+			return
+		}
+		if len(a.Verdicts) != 3 || a.TTL < 0 || a.TTL > 24*time.Hour || len(a.DataVersion) > 200 {
+			t.Errorf("%+v", a)
+		}
+		for at, e := range a.Errors {
+			if at < 0 || at > 2 || e == nil || a.Verdicts[at] != sdk.Failed {
+				t.Errorf("%d %+v", at, e)
+			}
+		}
+		for _, v := range a.Verdicts {
+			if v > sdk.Failed {
+				t.Errorf("%d", v)
+			}
+		}
+	})
+}
+
+// FuzzOperators: whatever a matcher says that it offers, what is kept can be used.
+func FuzzOperators(f *testing.F) {
+	for _, out := range []*matchv1.DescribeResponse{
+		{Operators: []*matchv1.Operator{{Id: "a/b", CacheTtl: nil, CostNs: 1 << 63}, {Id: "a/b"}, {Id: "exact"}}},
+		{Operators: []*matchv1.Operator{{Id: "a/c", ValueSchema: []byte(`{}`), Examples: []*matchv1.Example{{ValueJson: []byte(`1`), PropertyJson: []byte(`2`), Result: 99}}}}},
+	} {
+		text, err := proto.Marshal(out)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var out matchv1.DescribeResponse
+		if proto.Unmarshal(text, &out) != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, o := range host.ReadOperators(&out) {
+			if seen[o.ID] || strings.Count(o.ID, "/") != 1 || o.CacheTTL < 0 || o.Cost < 0 || o.Purity > sdk.DataDependent || o.Missing > sdk.MissingMatches {
+				t.Errorf("%+v", o)
+			}
+			seen[o.ID] = true
+		}
+	})
+}
+
+// BenchmarkMatchBatch asks for verdicts on pairs of 100 programs and values in one
+// call, through a real process with mutual TLS, and reports the median.
+func BenchmarkMatchBatch(b *testing.B) {
+	for _, pairs := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprintf("pairs=%d", pairs), func(b *testing.B) {
+			r := start(b, config(matcherConfig("m", "probe", nil)))
+			m := r.matcher(b)
+			batch := &host.MatchBatch{Now: time.Now()}
+			for i := range min(pairs, 100) {
+				batch.Programs = append(batch.Programs, program(b, m, "probe/prefix", fmt.Sprint("a", i)))
+				batch.Values = append(batch.Values, fmt.Appendf(nil, `"a%d suffix"`, i))
+			}
+			for i := range pairs {
+				batch.Pairs = append(batch.Pairs, host.MatchPair{Program: uint32(i % 100), Value: uint32((i + i/100) % 100)})
+			}
+			if pairs < 100 {
+				batch.Pairs = []host.MatchPair{{}}
+			}
+			took := make([]time.Duration, 0, 1<<16)
+			for b.Loop() {
+				from := time.Now()
+				if _, err := m.MatchBatch(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(from))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}
