@@ -1,0 +1,156 @@
+package actions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/webtest"
+)
+
+// defined is the definitions of project 1.
+type defined map[int64]*actions.Action
+
+func (d defined) Get(_ context.Context, projectID, id int64) (actions.Action, error) {
+	if a := d[id]; a != nil && a.ProjectID == projectID {
+		return *a, nil
+	}
+	return actions.Action{}, fault.New(fault.NotFound, "not_found", "Not found.")
+}
+
+func TestHistoryHTTP(t *testing.T) {
+	p := newPlace(t, dbtest.SQLite(t), nil)
+	for i := range 3 {
+		p.happened(today.Add(-time.Minute), "signup", fmt.Sprint("u", i), fmt.Sprintf(`{"$set":{"email":"=%d@example.com"},"n":%d}`, i, i))
+	}
+	p.happened(today.AddDate(0, 0, -40), "signup", "old", `{}`)
+	p.happened(today.Add(-time.Minute), "left", "u0", `{}`)
+	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHistoryHTTP(defined{
+		1: action(1, actions.Step{Event: "signup"}), 2: action(2), 3: action(3, actions.Step{URL: "(", URLMatching: "regex"}),
+	}, p.history))
+	path := base + "/api/projects/1/actions/"
+	filter := "&properties=" + url.QueryEscape(`[{"key":"n","value":1}]`)
+	one := `{"id":2,"uuid":"UUID","name":"=1@example.com","distinct_ids":["u1"],"properties":{"email":"=1@example.com","$creator_event_uuid":"UUID"},"created_at":"TIME"}`
+	entity := "An entity id and the entity type must be provided to determine an entity"
+	for _, c := range []struct{ name, path, want string }{
+		{"the count of three months", "1/count/", `200 {"count":4}`},
+		{"as a table", "1/count/?format=csv", "200 count\r\n4\r\n"},
+		{"no steps", "2/count", `200 {"count":0}`},
+		{"a step that means nothing", "3/count/", `200 {"count":0,"bytecode_error":"steps__0__url: `},
+		{"an unknown action", "9/count/", `404 {"type":"invalid_request","code":"not_found","detail":"Not found.","attr":null}`},
+		{"an unknown format", "1/count/?format=xml", `404 {"type":"invalid_request","code":"not_found","detail":"Not found.","attr":null}`},
+		{"people of an action", "people/?entity_type=actions&entity_id=1" + filter, `200 {"results":[{"people":[` + one + `],"count":1}],"next":null,"previous":null}`},
+		{"people of an event", "people/?entity_type=events&entity_id=signup" + filter, `200 {"results":[{"people":[` + one + `],"count":1}],"next":null,"previous":null}`},
+		{"people as a table", "people/?entity_type=actions&entity_id=1&format=csv" + filter,
+			"200 Distinct ID,Internal ID,Email,Name,Properties\r\nu1,UUID,'=1@example.com,'=1@example.com,\"{\"\"email\"\":\"\"=1@example.com\"\",\"\"$creator_event_uuid\"\":\"\"UUID\"\"}\"\r\n"},
+		{"no entity", "people/", `400 {"type":"validation_error","code":"invalid_input","detail":"` + entity + `","attr":null}`},
+		{"no id of an action", "people/?entity_type=actions", `400 {"type":"validation_error","code":"invalid_input","detail":"` + entity + `","attr":null}`},
+		{"another type", "people/?entity_type=cohorts&entity_id=1", `400 {"type":"validation_error","code":"invalid_input","detail":"` + entity + `","attr":null}`},
+		{"a date that is none", "people/?entity_type=events&date_from=soon",
+			`400 {"type":"validation_error","code":"invalid_input","detail":"Not a date. Write 2026-03-01, 2026-03-01T12:00:00Z or -7d.","attr":"date_from"}`},
+		{"filters that are none", "people/?entity_type=events&properties=7",
+			`400 {"type":"validation_error","code":"invalid_input","detail":"Not a JSON list of property filters.","attr":"properties"}`},
+		{"a filter that means nothing", "people/?entity_type=events&properties=" + url.QueryEscape(`[{"key":"n","value":"(","operator":"regex"}]`),
+			`400 {"type":"validation_error","code":"invalid_input","detail":"invalid regex pattern: missing closing ): `+"`(`"+`","attr":"properties__0__value"}`},
+		{"an interval that is none", "1/series/?interval=fortnight",
+			`400 {"type":"validation_error","code":"invalid_choice","detail":"\"fortnight\" is not a valid choice.","attr":"interval"}`},
+		{"a time that ends before it begins", "1/series/?date_from=-1d&date_to=-3d",
+			`400 {"type":"validation_error","code":"invalid_input","detail":"The end of the time is before its beginning.","attr":"date_to"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := anonymous(fetch(t, path+c.path))
+			if got != c.want && (!strings.HasSuffix(c.want, " ") || !strings.HasPrefix(got, c.want)) {
+				t.Fatalf("\ngot  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	t.Run("a series has every day", func(t *testing.T) {
+		var series struct {
+			Results []struct{ Count int64 }
+			Count   int64
+			At      *time.Time `json:"last_calculated_at"`
+		}
+		decode(t, fetch(t, path+"1/series/?date_from=-45d"), &series)
+		if len(series.Results) != 46 || series.Count != 4 || series.At == nil {
+			t.Fatalf("%+v", series)
+		}
+	})
+	t.Run("people of all time", func(t *testing.T) {
+		var page struct{ Results []struct{ Count int } }
+		decode(t, fetch(t, path+"people/?entity_type=events&date_from=all"), &page)
+		if len(page.Results) != 1 || page.Results[0].Count != 4 {
+			t.Fatalf("%+v", page)
+		}
+	})
+}
+
+func TestPeoplePages(t *testing.T) {
+	p := newPlace(t, dbtest.SQLite(t), nil)
+	for i := range 205 {
+		p.happened(today.Add(-time.Minute), "signup", fmt.Sprint("u", i), `{}`)
+	}
+	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHistoryHTTP(defined{}, p.history))
+	seen, last := 0, ""
+	for next := base + "/api/projects/1/actions/people/?entity_type=events&entity_id=signup"; next != ""; {
+		var page struct {
+			Results        []struct{ Count int }
+			Next, Previous string
+		}
+		decode(t, fetch(t, next), &page)
+		seen += page.Results[0].Count
+		if (page.Previous == "") != (last == "") {
+			t.Errorf("the page before %s is %q", next, page.Previous)
+		}
+		last, next = next, page.Next
+	}
+	if seen != 205 || !strings.Contains(last, "offset=200") {
+		t.Errorf("saw %d people, the last page was %s", seen, last)
+	}
+}
+
+var (
+	someUUID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+	someTime = regexp.MustCompile(`"created_at":"[^"]+"`)
+)
+
+// anonymous is an answer without what is different each time.
+func anonymous(s string) string {
+	return someTime.ReplaceAllString(someUUID.ReplaceAllString(s, "UUID"), `"created_at":"TIME"`)
+}
+
+// fetch is the status and the body of an answer.
+func fetch(t *testing.T, address string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer phx_test")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(res.StatusCode, " ", string(body))
+}
+
+func decode(t *testing.T, answer string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(answer, "200 ")), into); err != nil {
+		t.Fatalf("%v: %s", err, answer)
+	}
+}
