@@ -61,7 +61,7 @@ func TestHistoryHTTP(t *testing.T) {
 		{"filters that are none", "people/?entity_type=events&properties=7",
 			`400 {"type":"validation_error","code":"invalid_input","detail":"Not a JSON list of property filters.","attr":"properties"}`},
 		{"a filter that means nothing", "people/?entity_type=events&properties=" + url.QueryEscape(`[{"key":"n","value":"(","operator":"regex"}]`),
-			`400 {"type":"validation_error","code":"invalid_input","detail":"invalid regex pattern: missing closing ): `+"`(`"+`","attr":"properties__0__value"}`},
+			`400 {"type":"validation_error","code":"invalid_input","detail":"invalid regex pattern: missing closing ): ` + "`(`" + `","attr":"properties__0__value"}`},
 		{"an interval that is none", "1/series/?interval=fortnight",
 			`400 {"type":"validation_error","code":"invalid_choice","detail":"\"fortnight\" is not a valid choice.","attr":"interval"}`},
 		{"a time that ends before it begins", "1/series/?date_from=-1d&date_to=-3d",
