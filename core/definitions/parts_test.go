@@ -1,0 +1,62 @@
+package definitions
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestTypeOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, value, want string }{
+		{"a", `"x"`, String}, {"a", `""`, String}, {"a", `1`, Numeric}, {"a", `-1.5e3`, Numeric}, {"a", `true`, Boolean}, {"a", `" False "`, Boolean},
+		{"a", `null`, ""}, {"a", `{}`, ""}, {"a", `[1]`, ""}, {"a", ``, ""},
+		{"a", `"2026-01-02"`, DateTime}, {"a", `"2026/01/02"`, DateTime}, {"a", `"31-01-2026"`, DateTime}, {"a", `"2026-01-02T03:04:05.678Z"`, DateTime},
+		{"a", `"2026-01-02 03:04:05+02:00"`, DateTime}, {"a", `"2026-13-02"`, String}, {"a", `"2026-01-02 is a day"`, String}, {"a", `"2026-01-0"`, String},
+		{"a", `1767323045`, Numeric}, {"created_at", `1767323045`, DateTime}, {"created_at", `1767323045123`, DateTime}, {"created_at", `7`, Numeric},
+		{"$time", `1767323045.5`, DateTime}, {"utm_id", `7`, String}, {"utm_id", `null`, ""}, {"$feature/x", `true`, String},
+		{"$feature_flag_response", `true`, String}, {"$survey_response_2", `3`, String},
+	} {
+		if got := typeOf(c.name, []byte(c.value)); got != c.want {
+			t.Errorf("typeOf(%s, %s) = %q, want %q", c.name, c.value, got, c.want)
+		}
+	}
+}
+
+// FuzzWalk holds the walk against the standard reader: of valid objects it finds
+// the same names and values; on anything it ends and stays inside.
+func FuzzWalk(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":1}`, ` { "a" : "b\"c" , "d":[1,{"e":"]"}] ,"f":{"g":"}"}} `, `{"\u0061\\":null,"":true}`, `[1]`, `{"a"`, `{"a":`, `{"a\`, `{"a":"\`, `"`, ``,
+		`{"a":1}}`, `{"a" 1}`, `{,,}`, `{"a":,}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got := map[string]string{}
+		m := walk(data)
+		for {
+			name, value, ok := m.next()
+			if !ok {
+				break
+			}
+			got[string(name)] = string(value)
+		}
+		var want map[string]json.RawMessage
+		if json.Unmarshal(data, &want) != nil || want == nil || !json.Valid(data) {
+			return
+		}
+		// The standard reader changes names that are not UTF-8; ingestion lets
+		// none of those through.
+		for name := range want {
+			if _, ok := got[name]; !ok && !strings.ContainsRune(name, '\uFFFD') {
+				t.Errorf("%q is missing in %q", name, got)
+			}
+		}
+		for name, value := range got {
+			if !json.Valid([]byte(value)) {
+				t.Errorf("%q has the value %q", name, value)
+			}
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package definitions
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Order is what a list is ordered by.
+type Order int
+
+// The orders.
+const (
+	ByName Order = iota
+	ByLastSeen
+	ByCreated
+	ByVerified
+	ByType
+)
+
+// Filter says which definitions of a project. Zero fields do not filter, but
+// for Kind.
+type Filter struct {
+	Kind       Kind
+	GroupIndex *int     // of group properties
+	Search     string   // words that are all in the name, in any case
+	Names      []string // only these; nil is all
+	Without    []string // not these
+	Types      []string // with one of these types
+	Numeric    *bool
+	Verified   *bool
+	Hidden     *bool
+	System     *bool // whose name begins with a dollar sign
+	Flags      *bool // $feature/…
+	Order      Order
+	Descending bool
+}
+
+// Find returns a page of the definitions of a project, and how many there are.
+func (s *Service) Find(ctx context.Context, projectID int64, f Filter, limit, offset int) ([]Definition, int, error) {
+	list, count, err := s.store.find(ctx, projectID, &f, limit, offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list definitions: %w", err)
+	}
+	return list, count, nil
+}
+
+// EventByID returns the definition of an event name, or NotFound.
+func (s *Service) EventByID(ctx context.Context, projectID int64, id string) (Definition, error) {
+	return s.store.one(ctx, projectID, true, id, "")
+}
+
+// EventByName returns the definition of an event name, or NotFound.
+func (s *Service) EventByName(ctx context.Context, projectID int64, name string) (Definition, error) {
+	return s.store.one(ctx, projectID, true, "", name)
+}
+
+// PropertyByID returns the definition of a property, or NotFound.
+func (s *Service) PropertyByID(ctx context.Context, projectID int64, id string) (Definition, error) {
+	return s.store.one(ctx, projectID, false, id, "")
+}
+
+// Change is what people change about a definition; nil leaves a field as it is.
+type Change struct {
+	Description  *string
+	Tags         *[]string
+	Hidden       *bool
+	Verified     *bool
+	PropertyType *string
+}
+
+// Annotate changes what is said about d, in the name of a user, and returns
+// what it is then.
+func (s *Service) Annotate(ctx context.Context, d Definition, by int64, c Change) (Definition, error) {
+	now := time.Now().UTC()
+	if c.Description != nil {
+		d.Description = *c.Description
+	}
+	if c.Tags != nil {
+		d.Tags = *c.Tags
+	}
+	if c.Hidden != nil {
+		d.Hidden = *c.Hidden
+	}
+	if c.PropertyType != nil {
+		d.PropertyType = *c.PropertyType
+	}
+	switch {
+	case c.Verified == nil || *c.Verified == d.Verified:
+	case *c.Verified:
+		d.Verified, d.VerifiedAt, d.VerifiedBy = true, now, by
+	default:
+		d.Verified, d.VerifiedAt, d.VerifiedBy = false, time.Time{}, 0
+	}
+	d.UpdatedAt, d.UpdatedBy = now, by
+	if err := s.store.annotate(ctx, &d); err != nil {
+		return d, fmt.Errorf("change definition %s: %w", d.ID, err)
+	}
+	return d, nil
+}
+
+// Remove forgets a definition. It comes back, with nothing said about it, when
+// its name is seen again.
+func (s *Service) Remove(ctx context.Context, projectID int64, d Definition) error {
+	if err := s.store.remove(ctx, d.ID); err != nil {
+		return fmt.Errorf("remove definition %s: %w", d.ID, err)
+	}
+	s.store.db.AfterCommit(ctx, func() { s.forget(projectID) })
+	return nil
+}
+
+// ForgetGroups removes the properties of group types that a project no longer
+// has. It works in the transaction of ctx.
+func (s *Service) ForgetGroups(ctx context.Context, projectID int64) error {
+	if s.deps.Groups == nil {
+		return nil
+	}
+	indexes, err := s.deps.Groups.GroupIndexes(ctx, projectID)
+	if err != nil {
+		return fmt.Errorf("look for group types: %w", err)
+	}
+	kept := make([]int, 0, len(indexes))
+	for _, i := range indexes {
+		kept = append(kept, i)
+	}
+	if err := s.store.removeGroups(ctx, projectID, kept); err != nil {
+		return fmt.Errorf("remove the properties of groups: %w", err)
+	}
+	s.store.db.AfterCommit(ctx, func() { s.forget(projectID) })
+	return nil
+}
+
+func (s *Service) forget(projectID int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known.forget(projectID)
+}

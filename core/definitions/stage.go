@@ -1,0 +1,297 @@
+package definitions
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Groups tells which group types a project has: their index by name. It is
+// asked in the worker's transaction, after the types of the batch were made.
+type Groups interface {
+	GroupIndexes(ctx context.Context, projectID int64) (map[string]int, error)
+}
+
+// Automatic tells under which names a property of an event is copied to the
+// person who did it.
+type Automatic func(property string) []string
+
+// Users knows people by number.
+type Users interface {
+	// UsersByID returns those of the users that still exist.
+	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
+}
+
+// Deps is what the room asks others; each may be nil.
+type Deps struct {
+	Groups    Groups
+	Automatic Automatic
+	Users     Users
+}
+
+// Service keeps the definitions of all projects. Its methods may be called
+// from any number of goroutines.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	store   store
+	refused *prometheus.CounterVec // by type of warning
+
+	mu    sync.Mutex // guards memory, and is held for one batch at a time
+	known memory
+}
+
+// New returns a Service. reg may be nil.
+func New(cfg Config, d *db.DB, deps Deps, reg prometheus.Registerer) *Service {
+	return &Service{
+		cfg: cfg, deps: deps, store: store{d},
+		refused: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+			Namespace: "guidon", Subsystem: "definitions", Name: "refused_total",
+			Help: "Names in events that got no definition.",
+		}, []string{"reason"}),
+	}
+}
+
+// Process learns the names in a batch, in the transaction of ctx, and says
+// which projects have more than they may.
+func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known.bound()
+	w := watch{Service: s, ctx: ctx}
+	for _, ev := range batch {
+		if err := w.event(ev); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.news) > 0 {
+		if err := s.store.upsert(ctx, w.news); err != nil {
+			return nil, fmt.Errorf("write definitions: %w", err)
+		}
+		s.store.db.AfterCommit(ctx, func() { s.learn(w.news) })
+	}
+	return w.warnings(), nil
+}
+
+// learn puts what was written into memory.
+func (s *Service) learn(news map[key]*seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, n := range news {
+		s.known.put(k, n.mark)
+	}
+}
+
+// watch looks at one batch.
+type watch struct {
+	*Service
+	ctx     context.Context
+	news    map[key]*seen
+	fresh   map[count]int // names among the news that were not known, by project and kind
+	over    map[overKey]*over
+	project int64
+	names   *names // of that project
+	at      int64  // the event's time, rounded
+	ev      *sdk.Event
+}
+
+// count is what a limit is for.
+type count struct {
+	project int64
+	kind    Kind
+}
+
+// seen is a name that has to be written.
+type seen struct {
+	mark
+	created int64
+}
+
+func (w *watch) event(ev *sdk.Event) error {
+	if w.names == nil || w.project != ev.ProjectID {
+		n, err := w.of(ev.ProjectID)
+		if err != nil {
+			return err
+		}
+		w.project, w.names = ev.ProjectID, n
+	}
+	every := int64(w.cfg.LastSeenEvery / time.Second)
+	w.ev, w.at = ev, ev.ReceivedAt.Unix()/every*every
+	if m, ok := w.names.of[Event][ev.Name]; !ok || m.at < w.at {
+		w.note(Event, noGroup, ev.Name, nil, m, ok)
+	}
+	return w.properties(ev)
+}
+
+// of is what memory holds of a project, read from the store when it holds
+// nothing.
+func (w *watch) of(projectID int64) (*names, error) {
+	if n := w.known.projects[projectID]; n != nil {
+		return n, nil
+	}
+	n := newNames()
+	if err := w.store.load(w.ctx, projectID, n); err != nil {
+		return nil, fmt.Errorf("read definitions: %w", err)
+	}
+	w.known.add(projectID, n)
+	return n, nil
+}
+
+// properties looks at the properties of an event and at those it sets.
+func (w *watch) properties(ev *sdk.Event) error {
+	group := []byte(nil)
+	for m := walk(ev.Properties); ; {
+		name, value, ok := m.next()
+		if !ok {
+			break
+		}
+		if len(name) > 0 && name[0] == '$' {
+			switch string(name) {
+			case "$set", "$set_once":
+				w.members(PersonProperty, noGroup, value)
+				continue
+			case "$group_set":
+				group = value
+				continue
+			case "$unset", "$groups", "$group_type", "$group_key":
+				continue
+			}
+		}
+		w.one(EventProperty, noGroup, name, value)
+	}
+	if group == nil || ev.Name != "$groupidentify" {
+		return nil
+	}
+	return w.group(ev, group)
+}
+
+// members looks at the members of an object.
+func (w *watch) members(kind Kind, group int, object []byte) {
+	for m := walk(object); ; {
+		name, value, ok := m.next()
+		if !ok {
+			return
+		}
+		w.one(kind, group, name, value)
+	}
+}
+
+// one looks at one property; the usual case is that there is nothing new.
+func (w *watch) one(kind Kind, group int, name, value []byte) {
+	known := w.names.of[kind]
+	if kind == GroupProperty {
+		known = w.names.groups[group]
+	}
+	m, ok := known[string(name)]
+	if ok && m.at >= w.at && (m.typed || !tells(value)) {
+		return
+	}
+	w.note(kind, group, string(name), value, m, ok)
+}
+
+// tells reports whether a value says something about a type.
+func tells(value []byte) bool {
+	return len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n'
+}
+
+// group looks at the properties of a group.
+func (w *watch) group(ev *sdk.Event, set []byte) error {
+	if w.deps.Groups == nil {
+		return nil
+	}
+	var of struct {
+		Type json.RawMessage `json:"$group_type"`
+	}
+	if json.Unmarshal(ev.Properties, &of) != nil || len(of.Type) == 0 {
+		return nil
+	}
+	name := string(of.Type)
+	if of.Type[0] == '"' {
+		if json.Unmarshal(of.Type, &name) != nil {
+			return nil
+		}
+	}
+	index, ok := w.names.indexes[name]
+	if !ok {
+		indexes, err := w.deps.Groups.GroupIndexes(w.ctx, ev.ProjectID)
+		if err != nil {
+			return fmt.Errorf("look for group types: %w", err)
+		}
+		if index, ok = indexes[name]; !ok {
+			return nil // a type too many: it has no place
+		}
+		// Not remembered: the transaction that made it may still fail.
+		defer func(n *names) { w.store.db.AfterCommit(w.ctx, func() { w.learnIndexes(n, indexes) }) }(w.names)
+	}
+	w.members(GroupProperty, index, set)
+	return nil
+}
+
+func (s *Service) learnIndexes(n *names, indexes map[string]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.indexes = indexes
+}
+
+// note puts a name on the list of what is to be written, unless the project has
+// too many.
+func (w *watch) note(kind Kind, group int, name string, value []byte, m mark, known bool) {
+	k := key{project: w.project, kind: kind, group: group, name: name}
+	if n := w.news[k]; n != nil {
+		n.at = max(n.at, w.at)
+		if n.kind == "" {
+			n.setType(typeOf(name, value))
+		}
+		return
+	}
+	if !known {
+		c := count{w.project, kind}
+		switch {
+		case name == "":
+			return
+		case len(name) > maxName:
+			w.refuse(NameTooLong, kind, name[:100])
+			return
+		case w.names.count[kind]+w.fresh[c] >= w.cfg.most(kind):
+			w.refuse(limitOf(kind), kind, name)
+			return
+		}
+		if w.fresh == nil {
+			w.fresh = make(map[count]int)
+		}
+		w.fresh[c]++
+	}
+	if w.news == nil {
+		w.news = make(map[key]*seen)
+	}
+	n := &seen{mark: mark{at: max(m.at, w.at), kind: m.kind, typed: m.typed}, created: w.ev.ReceivedAt.UnixMicro()}
+	if !n.typed {
+		n.setType(typeOf(name, value))
+	}
+	w.news[k] = n
+	if kind == EventProperty && !known && w.deps.Automatic != nil && !bytes.Contains(w.ev.Properties, personless) {
+		for _, copied := range w.deps.Automatic(name) {
+			w.one(PersonProperty, noGroup, []byte(copied), value)
+		}
+	}
+}
+
+// personless is in events that change no person.
+var personless = []byte(`"$process_person_profile":false`)
+
+func limitOf(k Kind) string {
+	if k == Event {
+		return TooManyEvents
+	}
+	return TooManyProperties
+}

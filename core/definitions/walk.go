@@ -1,0 +1,116 @@
+package definitions
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// members walks the members of a JSON object without building anything. It
+// trusts the text to be valid JSON, as ingestion hands it over, and only
+// promises not to read past its end: on text that is not it stops.
+type members struct {
+	s []byte
+	i int
+}
+
+// walk puts a walk before the first member of the object in s; anything else
+// has none.
+func walk(s []byte) members {
+	m := members{s: s}
+	if m.peek() != '{' {
+		m.i = len(s)
+		return m
+	}
+	m.i++
+	return m
+}
+
+// next returns the next name and the text of its value; false at the end. Both
+// are parts of the text, but for a name with escapes.
+func (m *members) next() (name, value []byte, ok bool) {
+	if m.peek() == ',' {
+		m.i++
+	}
+	if m.peek() != '"' {
+		return nil, nil, false
+	}
+	start := m.i
+	escaped := m.text()
+	if m.i-start < 2 || m.peek() != ':' {
+		return nil, nil, false
+	}
+	end := bytes.LastIndexByte(m.s[start:m.i], '"') + start
+	name = m.s[start+1 : end]
+	if escaped {
+		var s string
+		if json.Unmarshal(m.s[start:end+1], &s) != nil {
+			return nil, nil, false
+		}
+		name = []byte(s)
+	}
+	m.i++
+	m.peek()
+	start = m.i
+	m.value()
+	return name, m.s[start:m.i], m.i > start
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (m *members) peek() byte {
+	for m.i < len(m.s) {
+		if c := m.s[m.i]; c > ' ' {
+			return c
+		}
+		m.i++
+	}
+	return 0
+}
+
+// text moves over the string at the cursor.
+func (m *members) text() (escaped bool) {
+	m.i++
+	for {
+		n := bytes.IndexByte(m.s[m.i:], '"')
+		if n < 0 {
+			m.i = len(m.s)
+			return escaped
+		}
+		slash := bytes.IndexByte(m.s[m.i:m.i+n], '\\')
+		if slash < 0 {
+			m.i += n + 1
+			return escaped
+		}
+		escaped = true
+		m.i = min(m.i+slash+2, len(m.s))
+	}
+}
+
+// value moves over the value at the cursor.
+func (m *members) value() {
+	depth := 0
+	for m.i < len(m.s) {
+		switch m.s[m.i] {
+		case '"':
+			m.text()
+			if depth == 0 {
+				return
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return
+			}
+			if depth == 0 {
+				m.i++
+				return
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return
+			}
+		}
+		m.i++
+	}
+}
