@@ -25,7 +25,7 @@ type Notifier interface {
 	// Unsupported, gives the notification up; any other is tried again until it
 	// expires. A ConfigError stops the instance, unless the notification names a
 	// Destination of its own: then it is that destination that is wrong, and the
-	// notification is given up.
+	// notification is given up. With an error only NotifyResult.Rate is looked at.
 	//
 	// Before it calls Notify the SDK drops what has expired, and answers
 	// Duplicate for an ID that this process has delivered within

@@ -105,6 +105,9 @@ func request(instance, id string, json ...string) *sinkv1.WriteBatchRequest {
 }
 
 func TestTheLifeOfAnInstance(t *testing.T) {
+	watch.Lock()
+	sinks = nil
+	watch.Unlock()
 	conn := sdk.Dial(t, sdk.Plugin{Name: "acme/counter", Version: "1.0.0", Sink: newCounter})
 	p, s := pluginv1.NewPluginServiceClient(conn), sinkv1.NewSinkServiceClient(conn)
 	ctx := t.Context()
