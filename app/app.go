@@ -22,6 +22,7 @@ import (
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
@@ -133,7 +134,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Flags, cfg.Ingestion, cfg.Plugins,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Ingestion, cfg.Plugins,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
 		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
@@ -141,7 +142,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.About{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, journal.Module, web.Module,
-		persons.Module, events.Module, flags.Module, host.Module, ingestion.Module,
+		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module,
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
@@ -20,17 +21,18 @@ import (
 type Config struct {
 	// DataDir holds everything embedded: the database, the journal, the
 	// sockets of plugins.
-	DataDir   string           `koanf:"data_dir"`
-	Log       LogConfig        `koanf:"log"`
-	HTTP      web.Config       `koanf:"http"`
-	Database  db.Config        `koanf:"database"`
-	Auth      auth.Config      `koanf:"auth"`
-	Journal   journal.Config   `koanf:"journal"`
-	Ingestion ingestion.Config `koanf:"ingestion"`
-	Persons   persons.Config   `koanf:"persons"`
-	Events    events.Config    `koanf:"events"`
-	Flags     flags.Config     `koanf:"flags"`
-	Plugins   host.Config      `koanf:"plugins"`
+	DataDir     string             `koanf:"data_dir"`
+	Log         LogConfig          `koanf:"log"`
+	HTTP        web.Config         `koanf:"http"`
+	Database    db.Config          `koanf:"database"`
+	Auth        auth.Config        `koanf:"auth"`
+	Journal     journal.Config     `koanf:"journal"`
+	Ingestion   ingestion.Config   `koanf:"ingestion"`
+	Persons     persons.Config     `koanf:"persons"`
+	Events      events.Config      `koanf:"events"`
+	Definitions definitions.Config `koanf:"definitions"`
+	Flags       flags.Config       `koanf:"flags"`
+	Plugins     host.Config        `koanf:"plugins"`
 }
 
 // DefaultYAML is the whole default config with a comment on every setting. It
@@ -43,17 +45,18 @@ var DefaultYAML string
 // ./data, no plugin.
 func DefaultConfig() Config {
 	return Config{
-		DataDir:   "./data",
-		Log:       LogConfig{Level: "info", Format: "auto"},
-		HTTP:      web.DefaultConfig(),
-		Database:  db.DefaultConfig(),
-		Auth:      auth.DefaultConfig(),
-		Journal:   journal.DefaultConfig(),
-		Ingestion: ingestion.DefaultConfig(),
-		Persons:   persons.DefaultConfig(),
-		Events:    events.DefaultConfig(),
-		Flags:     flags.DefaultConfig(),
-		Plugins:   host.DefaultConfig(),
+		DataDir:     "./data",
+		Log:         LogConfig{Level: "info", Format: "auto"},
+		HTTP:        web.DefaultConfig(),
+		Database:    db.DefaultConfig(),
+		Auth:        auth.DefaultConfig(),
+		Journal:     journal.DefaultConfig(),
+		Ingestion:   ingestion.DefaultConfig(),
+		Persons:     persons.DefaultConfig(),
+		Events:      events.DefaultConfig(),
+		Definitions: definitions.DefaultConfig(),
+		Flags:       flags.DefaultConfig(),
+		Plugins:     host.DefaultConfig(),
 	}
 }
 
@@ -67,7 +70,7 @@ func (c Config) Validate() error {
 		config interface{ Validate() error }
 	}{
 		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
-		{"persons", c.Persons}, {"events", c.Events}, {"flags", c.Flags}, {"plugins", c.Plugins},
+		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"plugins", c.Plugins},
 	} {
 		if err := room.config.Validate(); err != nil {
 			return fmt.Errorf("config %s: %w", room.name, err)

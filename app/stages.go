@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/ingestion"
@@ -12,9 +13,9 @@ import (
 
 // stages is the order in which the worker sees an event through: who it is
 // comes first, because the store keeps the person with the event; then what
-// flags learn from being asked for.
-func stages(p *persons.Service, e *events.Service, f *flags.CallStage) []ingestion.Stage {
-	return []ingestion.Stage{personStage{p}, eventStage{e}, f}
+// flags learn from being asked for, and which names there are.
+func stages(p *persons.Service, e *events.Service, f *flags.CallStage, d *definitions.Service) []ingestion.Stage {
+	return []ingestion.Stage{personStage{p}, eventStage{e}, f, definitionStage{d}}
 }
 
 type personStage struct{ persons *persons.Service }

@@ -9,8 +9,8 @@ import (
 
 // scopeObjects are what a scope can be about, in the order of the alphabet.
 var scopeObjects = []string{
-	"action", "activity_log", "cohort", "dashboard", "event", "feature_flag", "group",
-	"insight", "organization", "person", "plugin", "project", "query", "role", "user",
+	"action", "activity_log", "cohort", "dashboard", "event", "event_definition", "feature_flag", "group",
+	"insight", "organization", "person", "plugin", "project", "property_definition", "query", "role", "user",
 }
 
 // ScopeObjects lists what a scope can be about: each of them may be followed

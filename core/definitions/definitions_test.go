@@ -29,7 +29,7 @@ func ev(hours int, name, properties string) *sdk.Event {
 // oneType is a project with one group type.
 type oneType struct{ index int }
 
-func (g oneType) GroupIndexes(context.Context, int64) (map[string]int, error) {
+func (g oneType) GroupTypes(context.Context, int64) (map[string]int, error) {
 	return map[string]int{"company": g.index}, nil
 }
 

@@ -115,7 +115,7 @@ func (s *Service) ForgetGroups(ctx context.Context, projectID int64) error {
 	if s.deps.Groups == nil {
 		return nil
 	}
-	indexes, err := s.deps.Groups.GroupIndexes(ctx, projectID)
+	indexes, err := s.deps.Groups.GroupTypes(ctx, projectID)
 	if err != nil {
 		return fmt.Errorf("look for group types: %w", err)
 	}

@@ -16,10 +16,11 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Groups tells which group types a project has: their index by name. It is
-// asked in the worker's transaction, after the types of the batch were made.
+// Groups knows the group types of projects. It is asked in the worker's
+// transaction, after the types of the batch were made.
 type Groups interface {
-	GroupIndexes(ctx context.Context, projectID int64) (map[string]int, error)
+	// GroupTypes returns the index of each group type by its name.
+	GroupTypes(ctx context.Context, projectID int64) (map[string]int, error)
 }
 
 // Automatic tells under which names a property of an event is copied to the
@@ -223,7 +224,7 @@ func (w *watch) group(ev *sdk.Event, set []byte) error {
 	}
 	index, ok := w.names.indexes[name]
 	if !ok {
-		indexes, err := w.deps.Groups.GroupIndexes(w.ctx, ev.ProjectID)
+		indexes, err := w.deps.Groups.GroupTypes(w.ctx, ev.ProjectID)
 		if err != nil {
 			return fmt.Errorf("look for group types: %w", err)
 		}
