@@ -69,6 +69,10 @@ generate: ## Regenerate generated code
 generated: generate ## Fail when generated code is not up to date
 	@git diff --exit-code -- sdk/pb || { echo "generated code is stale: run make generate and commit"; exit 1; }
 
+.PHONY: api
+api: ## Compare the SDK and the contract with the last release
+	./.ci/api
+
 .PHONY: postgres
 postgres:
 	@./.ci/need-postgres

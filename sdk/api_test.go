@@ -1,0 +1,169 @@
+package sdk_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/exp/apidiff"
+)
+
+var update = flag.Bool("update", false, "write testdata/api.txt anew")
+
+// growing are the constants that change with each release.
+var growing = []string{"Version", "ProtocolMinor"}
+
+// TestTheAPIIsTheOneWrittenDown compares what the package exports with
+// testdata/api.txt. What is there stays: plugins are built against it. What is
+// new is written down with -update, so that it is seen in the review.
+func TestTheAPIIsTheOneWrittenDown(t *testing.T) {
+	t.Parallel()
+	const path = "testdata/api.txt"
+	now := exported(load(t, "."))
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, line := range before {
+		if !slices.Contains(now, line) {
+			t.Errorf("gone or changed, and plugins may use it: %s", line)
+		}
+	}
+	for _, line := range now {
+		if !slices.Contains(before, line) {
+			t.Errorf("new: %s\nif it is meant to stay for ever: go test ./sdk -run TestTheAPI -update", line)
+		}
+	}
+}
+
+// TestTheAPIKeepsToTheLastRelease compares the package with that of the last tag.
+func TestTheAPIKeepsToTheLastRelease(t *testing.T) {
+	t.Parallel()
+	tag, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match", "v*").Output()
+	if err != nil {
+		t.Log("there is no release yet: nothing to compare with")
+		return
+	}
+	report := apidiff.Changes(load(t, checkout(t, strings.TrimSpace(string(tag)))), load(t, "."))
+	for _, c := range report.Changes {
+		if !c.Compatible && !slices.ContainsFunc(growing, func(name string) bool { return strings.HasPrefix(c.Message, name+":") }) {
+			t.Errorf("since %s: %s", bytes.TrimSpace(tag), c.Message)
+		}
+	}
+}
+
+// checkout puts the sdk of a tag into a directory and returns the place.
+func checkout(t *testing.T, tag string) string {
+	t.Helper()
+	dir := t.TempDir()
+	archive := exec.Command("git", "archive", tag, "go.mod", "go.sum", "sdk")
+	archive.Dir = ".."
+	unpack := exec.Command("tar", "x", "-C", dir)
+	var err error
+	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "sdk")
+}
+
+// load reads the types of the package in a directory from what the compiler
+// exports.
+func load(t *testing.T, dir string) *types.Package {
+	t.Helper()
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".")
+	list.Dir, list.Stderr = dir, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, path := map[string]string{}, ""
+	for line := range strings.Lines(string(out)) {
+		var file string
+		path, file, _ = strings.Cut(strings.TrimSpace(line), " ")
+		files[path] = file
+	}
+	// The package itself is the last of its dependencies.
+	p, err := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(files[path])
+	}).Import(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// exported lists what the package offers, a line each, sorted.
+func exported(p *types.Package) []string {
+	short := types.RelativeTo(p)
+	var lines []string
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		if !o.Exported() {
+			continue
+		}
+		named, ok := o.Type().(*types.Named)
+		if _, isType := o.(*types.TypeName); !isType || !ok {
+			line := types.ObjectString(o, short)
+			if c, constant := o.(*types.Const); constant && !slices.Contains(growing, name) {
+				line += " = " + c.Val().ExactString()
+			}
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, members(o, named, short)...)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// members lists a type with its fields and methods.
+func members(o types.Object, named *types.Named, short types.Qualifier) []string {
+	var lines []string
+	switch u := named.Underlying().(type) {
+	case *types.Struct:
+		lines = append(lines, "type "+o.Name()+" struct")
+		for f := range u.Fields() {
+			if f.Exported() {
+				lines = append(lines, fmt.Sprintf("field %s.%s %s", o.Name(), f.Name(), types.TypeString(f.Type(), short)))
+			}
+		}
+	case *types.Interface:
+		lines = append(lines, "type "+o.Name()+" interface")
+		for m := range u.Methods() {
+			lines = append(lines, fmt.Sprintf("method %s.%s%s", o.Name(), m.Name(), strings.TrimPrefix(types.TypeString(m.Type(), short), "func")))
+		}
+	default:
+		lines = append(lines, "type "+o.Name()+" "+types.TypeString(u, short))
+	}
+	for m := range named.Methods() {
+		if m.Exported() {
+			lines = append(lines, types.ObjectString(m, short))
+		}
+	}
+	return lines
+}
