@@ -1,0 +1,135 @@
+package actions
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+)
+
+// stamp is a time as answers print it; the zero time is null.
+type stamp time.Time
+
+// stampPointer is a stamp that may be missing.
+type stampPointer time.Time
+
+const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
+
+// MarshalJSON prints the time, or null for the zero time.
+func (s stamp) MarshalJSON() ([]byte, error) {
+	t := time.Time(s)
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.UTC().Format(stampLayout) + `"`), nil
+}
+
+// MarshalJSON prints the time.
+func (s *stampPointer) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		return []byte("null"), nil
+	}
+	return stamp(*s).MarshalJSON()
+}
+
+func number(id int64) string { return strconv.FormatInt(id, 10) }
+
+func lower(s string) string { return strings.ToLower(s) }
+
+// likeText makes a text stand for itself in a pattern that escapes with !.
+var likeText = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// actionView is an action as answers show it. What posts to chat is there under the
+// names that older clients know as well.
+type actionView struct {
+	ID                 int64         `json:"id"`
+	Name               *string       `json:"name"`
+	Description        string        `json:"description"`
+	Tags               []string      `json:"tags"`
+	PostToChat         bool          `json:"post_to_chat"`
+	ChatMessageFormat  string        `json:"chat_message_format"`
+	ChatDestinations   []Destination `json:"chat_destinations"`
+	PostToSlack        bool          `json:"post_to_slack"`
+	SlackMessageFormat string        `json:"slack_message_format"`
+	Steps              []stepView    `json:"steps"`
+	CreatedAt          stamp         `json:"created_at"`
+	CreatedBy          *auth.User    `json:"created_by"`
+	Deleted            bool          `json:"deleted"`
+	IsCalculating      bool          `json:"is_calculating"`
+	LastCalculatedAt   stamp         `json:"last_calculated_at"`
+	TeamID             int64         `json:"team_id"`
+	IsAction           bool          `json:"is_action"`
+	BytecodeError      *string       `json:"bytecode_error"`
+	PinnedAt           *stampPointer `json:"pinned_at"`
+}
+
+// stepView is a step with every key, null where nothing was said.
+type stepView struct {
+	ID           string            `json:"id"`
+	Event        *string           `json:"event"`
+	TagName      *string           `json:"tag_name"`
+	Text         *string           `json:"text"`
+	TextMatching *string           `json:"text_matching"`
+	Href         *string           `json:"href"`
+	HrefMatching *string           `json:"href_matching"`
+	Selector     *string           `json:"selector"`
+	URL          *string           `json:"url"`
+	Name         *string           `json:"name"`
+	URLMatching  string            `json:"url_matching"`
+	Properties   []json.RawMessage `json:"properties"`
+}
+
+func showSteps(steps []Step) []stepView {
+	out := make([]stepView, len(steps))
+	for i := range steps {
+		out[i] = steps[i].show()
+	}
+	return out
+}
+
+func (s *Step) show() stepView {
+	null := make(map[string]bool, len(s.Null))
+	for _, name := range s.Null {
+		null[name] = true
+	}
+	text := func(name, value string) *string {
+		if null[name] {
+			return nil
+		}
+		return &value
+	}
+	v := stepView{
+		ID: s.ID, Event: text("event", s.Event), TagName: text("tag_name", s.TagName), Text: text("text", s.Text),
+		TextMatching: text("text_matching", s.TextMatching), Href: text("href", s.Href), HrefMatching: text("href_matching", s.HrefMatching),
+		Selector: text("selector", s.Selector), URL: text("url", s.URL), Name: text("name", s.Name), URLMatching: s.URLMatching,
+		Properties: s.Properties,
+	}
+	if v.URLMatching == "" {
+		v.URLMatching = "contains"
+	}
+	if null["properties"] {
+		v.Properties = nil
+	}
+	return v
+}
+
+func (a *Action) show(creator *auth.User, c calculation) actionView {
+	v := actionView{
+		ID: a.ID, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, ChatMessageFormat: a.Format,
+		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: showSteps(a.Steps),
+		CreatedAt: stamp(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
+		LastCalculatedAt: stamp(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*stampPointer)(a.PinnedAt),
+	}
+	if a.Name != "" {
+		v.Name = &a.Name
+	}
+	if c.at.After(a.CalculatedAt) {
+		v.LastCalculatedAt = stamp(c.at)
+	}
+	if c.problem != "" {
+		v.BytecodeError = &c.problem
+	}
+	return v
+}

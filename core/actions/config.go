@@ -1,0 +1,13 @@
+package actions
+
+// Config is what an operator can say about actions.
+type Config struct {
+	// History is how the past is counted.
+	History HistoryConfig `koanf:"history"`
+}
+
+// DefaultConfig suits a small server.
+func DefaultConfig() Config { return Config{History: DefaultHistoryConfig()} }
+
+// Validate reports the first option that makes no sense.
+func (c Config) Validate() error { return c.History.Validate() }

@@ -1,0 +1,225 @@
+package actions
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves the management of actions.
+type HTTP struct{ service *Service }
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the routes over service.
+func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
+
+// Scopes of personal keys.
+const (
+	scopeRead  = "action:read"
+	scopeWrite = "action:write"
+)
+
+const actionsPath = "/api/projects/:project_id/actions"
+
+// Routes implements web.Routes.
+func (h *HTTP) Routes(g *web.Gate) {
+	g.Manage(fiber.MethodGet, actionsPath, scopeRead, h.list)
+	g.Manage(fiber.MethodPost, actionsPath, scopeWrite, h.create)
+	g.Manage(fiber.MethodGet, actionsPath+"/activity", scopeRead, h.projectActivity)
+	g.Manage(fiber.MethodGet, actionsPath+"/:id", scopeRead, h.retrieve)
+	g.Manage(fiber.MethodPatch, actionsPath+"/:id", scopeWrite, h.update)
+	g.Manage(fiber.MethodPut, actionsPath+"/:id", scopeWrite, h.update)
+	g.Manage(fiber.MethodDelete, actionsPath+"/:id", scopeWrite, (*web.Call).Refuse)
+	g.Manage(fiber.MethodGet, actionsPath+"/:id/activity", scopeRead, h.activity)
+}
+
+func (h *HTTP) list(c *web.Call) error {
+	csv, err := wantsCSV(c)
+	if err != nil {
+		return err
+	}
+	page := c.Page()
+	q := Query{Search: strings.Clone(c.Query("search")), Limit: page.Limit, Offset: page.Offset}
+	q.CreatedBy, _ = strconv.ParseInt(c.Query("created_by_id"), 10, 64)
+	for tag := range strings.SplitSeq(c.Query("tags"), ",") {
+		if tag = strings.ToLower(strings.TrimSpace(strings.Clone(tag))); tag != "" {
+			q.Tags = append(q.Tags, tag)
+		}
+	}
+	list, total, err := h.service.List(c.UserContext(), c.Project.ID, q)
+	if err != nil {
+		return err
+	}
+	views, err := h.service.show(c.UserContext(), c.Project, list...)
+	switch {
+	case err != nil:
+		return err
+	case csv:
+		return actionsCSV(c, views)
+	}
+	return c.List(page, total, views)
+}
+
+func (h *HTTP) create(c *web.Call) error {
+	in, err := h.input(c)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.Create(c.UserContext(), c.Who, c.Project, in)
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return h.answer(c, a)
+}
+
+// input reads the body, after the format of the answer, so that nothing is
+// written that cannot be answered for.
+func (h *HTTP) input(c *web.Call) (Input, error) {
+	if _, err := wantsCSV(c); err != nil {
+		return Input{}, err
+	}
+	f, err := c.Fields()
+	if err != nil {
+		return Input{}, err
+	}
+	return ReadInput(f)
+}
+
+func (h *HTTP) retrieve(c *web.Call) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.Get(c.UserContext(), c.Project.ID, id)
+	if err != nil {
+		return err
+	}
+	return h.answer(c, a)
+}
+
+func (h *HTTP) update(c *web.Call) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	if _, err := h.service.Get(c.UserContext(), c.Project.ID, id); err != nil {
+		return err
+	}
+	in, err := h.input(c)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.Update(c.UserContext(), c.Who, c.Project, id, in)
+	if err != nil {
+		return err
+	}
+	return h.answer(c, a)
+}
+
+// answer shows one action.
+func (h *HTTP) answer(c *web.Call, a Action) error {
+	csv, err := wantsCSV(c)
+	if err != nil {
+		return err
+	}
+	views, err := h.service.show(c.UserContext(), c.Project, a)
+	switch {
+	case err != nil:
+		return err
+	case csv:
+		return actionsCSV(c, views)
+	}
+	return web.JSON(c.Ctx, views[0])
+}
+
+// idOf reads a number out of the path; what is none names nothing.
+func idOf(c *web.Call) (int64, error) {
+	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+// activityView is a page of the activity log: its readers count pages.
+type activityView struct {
+	Results    []ActivityEntry `json:"results"`
+	Next       *string `json:"next"`
+	Previous   *string `json:"previous"`
+	TotalCount int     `json:"total_count"`
+}
+
+func (h *HTTP) projectActivity(c *web.Call) error { return h.activityOf(c, 0) }
+
+func (h *HTTP) activity(c *web.Call) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	return h.activityOf(c, id)
+}
+
+// How many entries a page of the log has when nobody asks, and at most.
+const (
+	activityPage = 10
+	activityMost = 1000
+)
+
+func (h *HTTP) activityOf(c *web.Call, id int64) error {
+	limit, err := atLeastOne(c, "limit", activityPage)
+	if err != nil {
+		return err
+	}
+	page, err := atLeastOne(c, "page", 1)
+	if err != nil {
+		return err
+	}
+	limit = min(limit, activityMost)
+	entries, total, err := h.service.Activity(c.UserContext(), c.Project.ID, id, page, limit)
+	if err != nil {
+		return err
+	}
+	v := activityView{Results: entries, TotalCount: total}
+	if page*limit < total {
+		v.Next = turned(c, page+1, limit)
+	}
+	if page > 1 {
+		v.Previous = turned(c, page-1, limit)
+	}
+	return web.JSON(c.Ctx, v)
+}
+
+// atLeastOne reads a positive number out of the query.
+func atLeastOne(c *web.Call, name string, fallback int) (int, error) {
+	text := c.Query(name)
+	if text == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil || n > 1<<31:
+		return 0, fault.Field(name, "invalid", "A valid integer is required.")
+	case n < 1:
+		return 0, fault.Field(name, "min_value", "Ensure this value is greater than or equal to 1.")
+	}
+	return n, nil
+}
+
+// turned is the absolute address of another page of the log.
+func turned(c *web.Call, page, limit int) *string {
+	q := url.Values{}
+	for name, value := range c.Queries() {
+		q.Set(strings.Clone(name), strings.Clone(value))
+	}
+	q.Set("page", strconv.Itoa(page))
+	q.Set("limit", strconv.Itoa(limit))
+	address := c.BaseURL() + c.Path() + "?" + q.Encode()
+	return &address
+}

@@ -1,0 +1,102 @@
+package actions
+
+import (
+	"encoding/json"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// actionsCSV answers with one row an action. What is nested has a column for
+// each value in it, its names joined by dots: created_by.email, steps.0.event.
+func actionsCSV(c *web.Call, views []actionView) error {
+	flat := make([]map[string]string, len(views))
+	columns := map[string]bool{}
+	for i := range views {
+		flat[i] = map[string]string{}
+		var v any
+		dec := json.NewDecoder(strings.NewReader(string(encode(views[i]))))
+		dec.UseNumber()
+		if err := dec.Decode(&v); err != nil {
+			return err
+		}
+		flatten(flat[i], "", v)
+		for name := range flat[i] {
+			columns[name] = true
+		}
+	}
+	head := make([]string, 0, len(columns))
+	for name := range columns {
+		head = append(head, name)
+	}
+	sort.Slice(head, func(i, j int) bool { return earlier(head[i], head[j]) })
+	rows := make([][]string, len(flat))
+	for i, cells := range flat {
+		rows[i] = make([]string, len(head))
+		for j, name := range head {
+			rows[i][j] = cells[name]
+		}
+	}
+	return answerCSV(c, head, rows)
+}
+
+// flatten puts every value in v under the path to it.
+func flatten(to map[string]string, path string, v any) {
+	under := func(name string) string {
+		if path == "" {
+			return name
+		}
+		return path + "." + name
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			flatten(to, under(name), inner)
+		}
+		if len(v) == 0 {
+			to[path] = ""
+		}
+	case []any:
+		for i, inner := range v {
+			flatten(to, under(strconv.Itoa(i)), inner)
+		}
+		if len(v) == 0 {
+			to[path] = ""
+		}
+	case nil:
+		to[path] = ""
+	case string:
+		to[path] = v
+	case json.Number:
+		to[path] = v.String()
+	case bool:
+		to[path] = strconv.FormatBool(v)
+	}
+}
+
+// first is the order in which columns come; others follow by name.
+var first = []string{"id", "name", "description", "tags", "post_to_chat", "chat_message_format"}
+
+// earlier orders columns: the known ones, then by name, numbers by their size.
+func earlier(a, b string) bool {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	i, j := slices.Index(first, x[0]), slices.Index(first, y[0])
+	if i != j {
+		return i >= 0 && (j < 0 || i < j)
+	}
+	for k := range min(len(x), len(y)) {
+		if x[k] == y[k] {
+			continue
+		}
+		m, errM := strconv.Atoi(x[k])
+		n, errN := strconv.Atoi(y[k])
+		if errM == nil && errN == nil {
+			return m < n
+		}
+		return x[k] < y[k]
+	}
+	return len(x) < len(y)
+}

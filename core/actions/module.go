@@ -1,0 +1,19 @@
+package actions
+
+import "go.uber.org/fx"
+
+// Module makes everything that manages, matches and counts actions, and keeps
+// those in memory current while the server runs. Whom it asks is bound by app.
+var Module = fx.Module("actions",
+	fx.Provide(
+		func(c Config) HistoryConfig { return c.History },
+		NewStore, NewService, NewHTTP,
+		fx.Annotate(NewSource, fx.OnStart((*Source).Start), fx.OnStop((*Source).Stop)),
+		fx.Annotate(NewHistory, fx.OnStart((*History).Start), fx.OnStop((*History).Stop)),
+		NewHistoryHTTP, NewPreviewHTTP,
+		func(s *Service) Defined { return s },
+		func(h *History) Calculations { return h },
+		func(s *Source) Refresher { return s },
+	),
+	fx.Invoke(func(*Source, *History) {}),
+)

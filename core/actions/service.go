@@ -1,0 +1,228 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Service is what can be done with actions. Every change is one transaction
+// with its line in the activity log, and is in the memory of this process
+// before the call returns. All methods may be called from any number of
+// goroutines.
+type Service struct {
+	store *Store
+	deps  Dependencies
+	log   *zap.Logger
+	now   func() time.Time
+}
+
+// Dependencies is whom the service asks.
+type Dependencies struct {
+	Users Users
+	// The rest may be nil: nothing is counted, nothing posted, there are no
+	// cohorts and operators to check, it is now, and the log is silent.
+	Calculations Calculations
+	Chat         Chat
+	CohortIDs    CohortIDs
+	Operators    match.Registry
+	Memory       Refresher
+	Now          func() time.Time
+	Log          *zap.Logger
+}
+
+// Users answers who wrote an action.
+type Users interface {
+	// UsersByID returns those of the users that still exist.
+	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
+}
+
+// Calculations tells how the counting of histories stands.
+type Calculations interface {
+	// Calculating reports whether the history of an action is being counted.
+	Calculating(actionID int64) bool
+	// CalculatedAt returns when histories were last counted; those that never
+	// were are left out.
+	CalculatedAt(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error)
+	// Problem is what is wrong with a definition, or "".
+	Problem(a *Action, loc *time.Location) string
+}
+
+// Chat knows what can be said, and where.
+type Chat interface {
+	// CheckFormat returns nil for a format that can be rendered, or an Invalid
+	// fault that says where it is wrong.
+	CheckFormat(format string) error
+	// HasNotifier reports whether a notifier of that name is configured.
+	HasNotifier(name string) bool
+}
+
+// CohortIDs knows which cohorts a project has.
+type CohortIDs interface {
+	CohortIDs(ctx context.Context, projectID int64) ([]int64, error)
+}
+
+// Refresher makes what memory holds of a project's actions current.
+type Refresher interface {
+	Refresh(ctx context.Context, projectID int64) error
+}
+
+// NewService returns the service over store.
+func NewService(store *Store, deps Dependencies) (*Service, error) {
+	if deps.Users == nil {
+		return nil, errors.New("actions: the service needs users")
+	}
+	s := &Service{store: store, deps: deps, log: zap.NewNop(), now: deps.Now}
+	if deps.Log != nil {
+		s.log = deps.Log.Named("actions")
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s, nil
+}
+
+// clock is the present as the store keeps it: microseconds, UTC.
+func (s *Service) clock() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+
+// Get returns an action of the project, a deleted one as well, or NotFound.
+func (s *Service) Get(ctx context.Context, projectID, id int64) (Action, error) {
+	return s.store.Get(ctx, projectID, id)
+}
+
+// List returns the actions of q, and how many there are without its limit.
+func (s *Service) List(ctx context.Context, projectID int64, q Query) ([]Action, int, error) {
+	return s.store.list(ctx, projectID, q)
+}
+
+// Activity returns one page of the log of an action, or of all actions when id
+// is 0, newest first, and how many entries there are. Page counts from 1.
+func (s *Service) Activity(ctx context.Context, projectID, id int64, page, limit int) ([]ActivityEntry, int, error) {
+	if id != 0 {
+		if _, err := s.store.Get(ctx, projectID, id); err != nil {
+			return nil, 0, err
+		}
+	}
+	return s.store.activity(ctx, projectID, id, limit, (page-1)*limit)
+}
+
+// Create makes an action. It fails with Invalid for the first broken rule.
+func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (Action, error) {
+	now := s.clock()
+	a := Action{
+		ProjectID: project.ID, Tags: []string{}, Steps: []Step{}, Destinations: []Destination{},
+		CreatedAt: now, CreatedBy: who.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
+	}
+	err := s.change(ctx, project.ID, func(ctx context.Context) error {
+		if err := s.apply(ctx, project, &a, in); err != nil {
+			return err
+		}
+		if err := s.store.insert(ctx, &a); err != nil {
+			return err
+		}
+		return s.store.log(ctx, newEntry(who, &a, "created", now))
+	})
+	return a, err
+}
+
+// Update changes the fields of in. It fails with NotFound, and with Invalid for
+// the first broken rule. An update that changes nothing writes nothing.
+func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
+	var a Action
+	err := s.change(ctx, project.ID, func(ctx context.Context) (err error) {
+		if a, err = s.store.Get(ctx, project.ID, id); err != nil {
+			return err
+		}
+		before := a
+		if err := s.apply(ctx, project, &a, in); err != nil {
+			return err
+		}
+		changes := differ(&before, &a)
+		if len(changes) == 0 && a.CalculatedAt.Equal(before.CalculatedAt) {
+			return nil
+		}
+		a.UpdatedAt, a.Version = s.clock(), before.Version+1
+		if err := s.store.update(ctx, &a); err != nil || len(changes) == 0 {
+			return err
+		}
+		activity := "updated"
+		if a.Deleted && !before.Deleted {
+			activity = "deleted"
+		}
+		e := newEntry(who, &a, activity, a.UpdatedAt)
+		e.Detail.Changes = changes
+		return s.store.log(ctx, e)
+	})
+	return a, err
+}
+
+// change runs fn in a transaction that has the project's actions for itself,
+// then makes memory current. Memory that cannot be made current now is an entry
+// of the log, not an error: the change is committed, and memory is compared
+// with the store all the time.
+func (s *Service) change(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
+	if err := s.store.write(ctx, projectID, fn); err != nil {
+		return err
+	}
+	if s.deps.Memory == nil {
+		return nil
+	}
+	if err := s.deps.Memory.Refresh(context.WithoutCancel(ctx), projectID); err != nil {
+		s.log.Warn("actions in memory are behind the store", zap.Int64("project_id", projectID), zap.Error(err))
+	}
+	return nil
+}
+
+// calculation is how the counting of an action stands.
+type calculation struct {
+	running bool
+	at      time.Time
+	problem string
+}
+
+// show turns actions into the form answers have.
+func (s *Service) show(ctx context.Context, project auth.Project, list ...Action) ([]actionView, error) {
+	users, actions := make([]int64, len(list)), make([]int64, len(list))
+	for i := range list {
+		users[i], actions[i] = list[i].CreatedBy, list[i].ID
+	}
+	found, err := s.deps.Users.UsersByID(ctx, users)
+	if err != nil {
+		return nil, fmt.Errorf("find who made actions: %w", err)
+	}
+	var counted map[int64]time.Time
+	if s.deps.Calculations != nil {
+		if counted, err = s.deps.Calculations.CalculatedAt(ctx, actions); err != nil {
+			return nil, err
+		}
+	}
+	loc := location(project)
+	views := make([]actionView, len(list))
+	for i := range list {
+		a := &list[i]
+		c := calculation{at: counted[a.ID]}
+		if s.deps.Calculations != nil {
+			c.running, c.problem = s.deps.Calculations.Calculating(a.ID), s.deps.Calculations.Problem(a, loc)
+		}
+		var creator *auth.User
+		if u, ok := found[a.CreatedBy]; ok {
+			creator = &u
+		}
+		views[i] = a.show(creator, c)
+	}
+	return views, nil
+}
+
+// location is the project's time zone.
+func location(p auth.Project) *time.Location {
+	if loc, err := time.LoadLocation(p.Timezone); err == nil {
+		return loc
+	}
+	return time.UTC
+}

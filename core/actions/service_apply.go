@@ -1,0 +1,233 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Limits of an action.
+const (
+	maxName         = 400
+	maxDescription  = 10_000
+	maxTags         = 100
+	maxTag          = 255
+	maxFormat       = 1200
+	maxDestinations = 20
+	maxTo           = 2048
+)
+
+// Input is what a request says about an action; what it does not say is not Set.
+type Input struct {
+	Name         web.Opt[string]
+	Description  web.Opt[string]
+	Tags         web.Opt[[]string]
+	PostToChat   web.Opt[bool]
+	Format       web.Opt[string]
+	Destinations web.Opt[[]Destination]
+	Steps        web.Opt[[]Step]
+	Deleted      web.Opt[bool]
+	CalculatedAt web.Opt[time.Time]
+	Pinned       web.Opt[json.RawMessage]
+
+	formatName string // the name the format came under
+}
+
+// ReadInput reads the writable fields of an action. Names that are not known
+// and those that are only read do not count. What posts to chat may come under
+// the names that older clients use; of both, the newer counts.
+func ReadInput(f *web.Fields) (Input, error) {
+	in := Input{
+		Name:        f.String("name", web.Nullable, web.Untrimmed, web.Max(maxName)),
+		Description: f.String("description", web.Nullable, web.Blank, web.Untrimmed, web.Max(maxDescription)),
+		Tags:        f.Strings("tags", web.Nullable, web.Max(maxTags)),
+		PostToChat:  f.Bool("post_to_slack"),
+		Format:      f.String("slack_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(maxFormat)),
+		Steps:       ReadSteps(f, web.Nullable), Deleted: f.Bool("deleted"),
+		CalculatedAt: f.Time("last_calculated_at", web.Nullable), Pinned: f.Any("pinned_at", web.Nullable),
+		formatName: "slack_message_format",
+	}
+	if in.Name.Set && !in.Name.Null && strings.TrimSpace(in.Name.Value) == "" && f.Err() == nil {
+		f.Fail("name", "blank", "This field may not be blank.")
+	}
+	if f.Has("post_to_chat") {
+		in.PostToChat = f.Bool("post_to_chat")
+	}
+	if f.Has("chat_message_format") {
+		in.Format = f.String("chat_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(maxFormat))
+		in.formatName = "chat_message_format"
+	}
+	items := f.Items("chat_destinations", web.Nullable, web.Max(maxDestinations))
+	in.Destinations = web.Opt[[]Destination]{Set: items.Set, Null: items.Null}
+	for _, item := range items.Value {
+		in.Destinations.Value = append(in.Destinations.Value, Destination{
+			Notifier: item.String("notifier", web.Required, web.Max(63)).Value,
+			To:       item.String("to", web.Nullable, web.Blank, web.Max(maxTo)).Value,
+			Format:   item.String("format", web.Nullable, web.Blank, web.Untrimmed, web.Max(maxFormat)).Value,
+		})
+	}
+	for i, tag := range in.Tags.Value {
+		if len([]rune(tag)) > maxTag {
+			f.Fail(fmt.Sprintf("tags__%d", i), "max_length", "Ensure this field has no more than 255 characters.")
+		}
+	}
+	return in, f.Err()
+}
+
+// apply puts what in says into a, by the rules.
+func (s *Service) apply(ctx context.Context, project auth.Project, a *Action, in Input) error {
+	if in.Name.Set {
+		a.Name = in.Name.Value
+	}
+	if in.Deleted.Set {
+		a.Deleted = in.Deleted.Value
+	}
+	if err := s.unique(ctx, a); err != nil {
+		return err
+	}
+	if in.Description.Set {
+		a.Description = in.Description.Value
+	}
+	if in.Tags.Set {
+		a.Tags = tidyTags(in.Tags.Value)
+	}
+	if in.CalculatedAt.Set && !in.CalculatedAt.Null {
+		a.CalculatedAt = in.CalculatedAt.Value
+	}
+	if in.Pinned.Set {
+		a.PinnedAt = s.pinned(a.PinnedAt, in.Pinned)
+	}
+	if in.Steps.Set {
+		if err := s.steps(ctx, project, a, in.Steps.Value); err != nil {
+			return err
+		}
+	}
+	return s.chat(a, in)
+}
+
+// pinned is when an action was pinned: any value pins it, null does not, and
+// one that is pinned stays as it was.
+func (s *Service) pinned(was *time.Time, in web.Opt[json.RawMessage]) *time.Time {
+	if in.Null || string(in.Value) == "false" || string(in.Value) == `""` {
+		return nil
+	}
+	if was != nil {
+		return was
+	}
+	now := s.clock()
+	return &now
+}
+
+// unique fails when another action that is not deleted has the name.
+func (s *Service) unique(ctx context.Context, a *Action) error {
+	if a.Name == "" || a.Deleted {
+		return nil
+	}
+	id, err := s.store.named(ctx, a.ProjectID, a.Name)
+	if err != nil || id == 0 || id == a.ID {
+		return err
+	}
+	return fault.Field("name", "unique", fmt.Sprintf("This project already has an action with this name, ID %d", id))
+}
+
+// tidyTags trims tags, takes them to lower case, and sorts them, each once.
+func tidyTags(tags []string) []string {
+	out := make([]string, 0, len(tags))
+	for _, tag := range tags {
+		if tag = strings.ToLower(strings.TrimSpace(tag)); tag != "" {
+			out = append(out, tag)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// steps checks new steps and gives each an id: its own when that is one and no
+// other step has it, else a new one.
+func (s *Service) steps(ctx context.Context, project auth.Project, a *Action, steps []Step) error {
+	opts := CompileOptions{Location: location(project), Operators: s.deps.Operators}
+	if s.deps.CohortIDs != nil && usesCohorts(steps) {
+		ids, err := s.deps.CohortIDs.CohortIDs(ctx, project.ID)
+		if err != nil {
+			return err
+		}
+		opts.Cohorts = cohortSet(ids)
+	}
+	if _, err := Compile(steps, opts); err != nil {
+		if f := fault.From(err); f != nil {
+			return f
+		}
+		return err
+	}
+	a.Steps = make([]Step, len(steps))
+	seen := map[string]bool{}
+	for i, step := range steps {
+		if step.ID == "" || len(step.ID) > 64 || seen[step.ID] {
+			step.ID = uuid.NewString()
+		}
+		seen[step.ID] = true
+		step.Null = slices.DeleteFunc(slices.Clone(step.Null), func(name string) bool { return name == "id" })
+		a.Steps[i] = step
+	}
+	return nil
+}
+
+// usesCohorts reports whether a filter may be about a cohort.
+func usesCohorts(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Properties, func(raw json.RawMessage) bool { return strings.Contains(string(raw), "cohort") })
+	})
+}
+
+// cohortSet is the cohorts there are.
+type cohortSet []int64
+
+// HasCohort implements Cohorts.
+func (c cohortSet) HasCohort(id int64) bool { return slices.Contains(c, id) }
+
+// chat applies what is posted, and where to.
+func (s *Service) chat(a *Action, in Input) error {
+	if in.PostToChat.Set {
+		a.PostToChat = in.PostToChat.Value
+	}
+	if in.Format.Set {
+		if err := s.format(in.formatName, in.Format.Value); err != nil {
+			return err
+		}
+		a.Format = in.Format.Value
+	}
+	if !in.Destinations.Set {
+		return nil
+	}
+	a.Destinations = append([]Destination{}, in.Destinations.Value...)
+	for i, d := range a.Destinations {
+		at := fmt.Sprintf("chat_destinations__%d__", i)
+		if s.deps.Chat != nil && !s.deps.Chat.HasNotifier(d.Notifier) {
+			return fault.Field(at+"notifier", "does_not_exist", fmt.Sprintf("There is no notifier %q in the config of the server.", d.Notifier))
+		}
+		if err := s.format(at+"format", d.Format); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) format(attr, format string) error {
+	if s.deps.Chat == nil || format == "" {
+		return nil
+	}
+	err := s.deps.Chat.CheckFormat(format)
+	if f := fault.From(err); f != nil {
+		return f.At(attr)
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+package actions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Source holds the compiled actions of every project in memory and keeps them
+// current: at once after a write of this process (Refresh), within a second
+// after a write of another one. While the store cannot be read the last known
+// good ones stay. An action that makes no sense any more hinders no other.
+type Source struct {
+	store     *Store
+	zones     Zones
+	operators match.Registry
+	log       *zap.Logger
+
+	projects atomic.Pointer[map[int64]*Project]
+	load     sync.Mutex // one load at a time, so that the newer one stays
+	stop     context.CancelFunc
+	done     chan struct{}
+	stale    bool // the last poll failed; for the log
+}
+
+// Zones knows the time zones of projects.
+type Zones interface {
+	// Location returns the time zone of a project; UTC when it has none.
+	Location(ctx context.Context, projectID int64) *time.Location
+}
+
+// Project is the actions of one project as they were at one moment. It is
+// immutable and safe for parallel use.
+type Project struct {
+	// All finds the actions an event fits, Posting those of them that post to
+	// chat.
+	All, Posting *Index
+	// ByID is every action that is not deleted.
+	ByID map[int64]*Action
+
+	stamp int64
+}
+
+// NewSource returns an empty Source over store. operators may be nil.
+func NewSource(store *Store, zones Zones, operators match.Registry, log *zap.Logger) *Source {
+	s := &Source{store: store, zones: zones, operators: operators, log: log.Named("actions")}
+	s.projects.Store(&map[int64]*Project{})
+	return s
+}
+
+var noProject = &Project{All: NewIndex(nil), Posting: NewIndex(nil)}
+
+// Project returns the actions of a project; never nil. It takes no lock.
+func (s *Source) Project(projectID int64) *Project {
+	if p := (*s.projects.Load())[projectID]; p != nil {
+		return p
+	}
+	return noProject
+}
+
+// pollEvery is how often other processes' changes are looked for.
+const pollEvery = 500 * time.Millisecond
+
+// Start loads every project and keeps following changes until Stop. A store
+// that cannot be read now is asked again.
+func (s *Source) Start(ctx context.Context) error {
+	s.poll(ctx)
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.done = make(chan struct{})
+	go s.follow(ctx)
+	return nil
+}
+
+// Stop ends following changes. What is in memory stays.
+func (s *Source) Stop(ctx context.Context) error {
+	if s.stop == nil {
+		return nil
+	}
+	s.stop()
+	select {
+	case <-s.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Source) follow(ctx context.Context) {
+	defer close(s.done)
+	t := time.NewTicker(pollEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			s.poll(ctx)
+		}
+	}
+}
+
+// poll loads the projects that were changed since they were loaded.
+func (s *Source) poll(ctx context.Context) {
+	stamps, err := s.store.Stamps(ctx)
+	for id, stamp := range stamps {
+		if p := (*s.projects.Load())[id]; p == nil || p.stamp != stamp {
+			err = errors.Join(err, s.Refresh(ctx, id))
+		}
+	}
+	if failed := err != nil && ctx.Err() == nil; failed != s.stale {
+		s.stale = failed
+		if failed {
+			s.log.Warn("events are matched with the actions in memory: changes cannot be read", zap.Error(err))
+		} else {
+			s.log.Info("changes of actions can be read again")
+		}
+	}
+}
+
+// RefreshAll loads all projects again, for when plugins have brought or taken
+// operators.
+func (s *Source) RefreshAll(ctx context.Context) error {
+	var errs []error
+	for id := range *s.projects.Load() {
+		errs = append(errs, s.Refresh(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// Refresh loads one project now. When it returns without an error, whoever asks
+// later sees what was committed before the call.
+func (s *Source) Refresh(ctx context.Context, projectID int64) error {
+	s.load.Lock()
+	defer s.load.Unlock()
+	stamps, err := s.store.Stamps(ctx) // before the actions: at worst they are read once more
+	if err != nil {
+		return err
+	}
+	list, broken, err := s.store.live(ctx, projectID)
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		s.log.Warn("an action cannot be read and matches nothing", zap.Int64("project_id", projectID), zap.Error(broken))
+	}
+	p := s.compile(ctx, projectID, list)
+	p.stamp = stamps[projectID]
+	next := maps.Clone(*s.projects.Load())
+	next[projectID] = p
+	s.projects.Store(&next)
+	return nil
+}
+
+func (s *Source) compile(ctx context.Context, projectID int64, list []Action) *Project {
+	opts := CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
+	p := &Project{ByID: make(map[int64]*Action, len(list))}
+	var all, posting []Entry
+	for i := range list {
+		a := &list[i]
+		p.ByID[a.ID] = a
+		m, err := Compile(a.Steps, opts)
+		if err == nil {
+			err = m.Problem()
+		}
+		if err != nil {
+			s.log.Warn("an action has steps that match nothing", zap.Int64("project_id", projectID), zap.Int64("action", a.ID), zap.Error(err))
+		}
+		if m == nil {
+			continue
+		}
+		all = append(all, Entry{ID: a.ID, Matcher: m})
+		if a.PostToChat {
+			posting = append(posting, Entry{ID: a.ID, Matcher: m})
+		}
+	}
+	p.All, p.Posting = NewIndex(all), NewIndex(posting)
+	return p
+}
+
+// Title is what people call an action, also one without a name.
+func (a *Action) Title() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return fmt.Sprintf("action %d", a.ID)
+}

@@ -1,0 +1,229 @@
+package actions
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Store keeps actions and their history of changes in the relational store. It
+// follows no rules of its own: Service does.
+type Store struct{ db *db.DB }
+
+// NewStore returns the store of actions in d.
+func NewStore(d *db.DB) *Store { return &Store{db: d} }
+
+var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
+
+// write runs fn in one transaction that has the project's actions for itself:
+// the row of its stamp is locked until the end, and moves on by one.
+func (s *Store) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.Touch(ctx, projectID); err != nil {
+			return err
+		}
+		return fn(ctx)
+	})
+}
+
+// Touch says that something the project's actions are compiled from has
+// changed. It joins the transaction in ctx.
+func (s *Store) Touch(ctx context.Context, projectID int64) error {
+	_, err := s.db.Write(ctx).NewRaw(
+		`INSERT INTO action_stamps (project_id, stamp) VALUES (?, 1)
+		 ON CONFLICT (project_id) DO UPDATE SET stamp = action_stamps.stamp + 1`, projectID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("move the stamp of actions of project %d: %w", projectID, err)
+	}
+	return nil
+}
+
+// Stamps returns one number a project that ever had actions; it is another one
+// after each write to them, by whichever process.
+func (s *Store) Stamps(ctx context.Context) (map[int64]int64, error) {
+	var rows []struct{ ProjectID, Stamp int64 }
+	if err := s.db.Read(ctx).NewSelect().Table("action_stamps").Column("project_id", "stamp").Scan(ctx, &rows); err != nil {
+		return nil, fmt.Errorf("read the stamps of actions: %w", err)
+	}
+	out := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		out[r.ProjectID] = r.Stamp
+	}
+	return out, nil
+}
+
+// actionRow is a row of actions.
+type actionRow struct {
+	bun.BaseModel `bun:"table:actions,alias:a"`
+
+	ID           int64 `bun:"id,pk,autoincrement"`
+	ProjectID    int64
+	Name         string
+	Description  string
+	Tags         string
+	Steps        string
+	Deleted      bool
+	PostToChat   bool
+	Format       string
+	Destinations string
+	PinnedAt     sql.NullInt64
+	CreatedBy    int64
+	CreatedAt    int64
+	UpdatedAt    int64
+	CalculatedAt int64
+	Version      int64
+}
+
+func rowOf(a *Action) *actionRow {
+	r := &actionRow{
+		ID: a.ID, ProjectID: a.ProjectID, Name: a.Name, Description: a.Description, Tags: string(encode(a.Tags)),
+		Steps: string(encode(a.Steps)), Deleted: a.Deleted, PostToChat: a.PostToChat, Format: a.Format,
+		Destinations: string(encode(a.Destinations)), CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt.UnixMicro(),
+		UpdatedAt: a.UpdatedAt.UnixMicro(), CalculatedAt: a.CalculatedAt.UnixMicro(), Version: a.Version,
+	}
+	if a.PinnedAt != nil {
+		r.PinnedAt = sql.NullInt64{Int64: a.PinnedAt.UnixMicro(), Valid: true}
+	}
+	return r
+}
+
+// encode is v as JSON, with texts as they are rather than safe for HTML.
+func encode(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // a bug: these types always can
+	}
+	return raw
+}
+
+func (r *actionRow) action() (Action, error) {
+	a := Action{
+		ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Description: r.Description, Deleted: r.Deleted,
+		PostToChat: r.PostToChat, Format: r.Format, CreatedBy: r.CreatedBy, CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
+		UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC(), CalculatedAt: time.UnixMicro(r.CalculatedAt).UTC(), Version: r.Version,
+	}
+	if r.PinnedAt.Valid {
+		at := time.UnixMicro(r.PinnedAt.Int64).UTC()
+		a.PinnedAt = &at
+	}
+	for text, to := range map[string]any{r.Tags: &a.Tags, r.Steps: &a.Steps, r.Destinations: &a.Destinations} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			return a, fmt.Errorf("read action %d: %w", r.ID, err)
+		}
+	}
+	return a, nil
+}
+
+// Get returns an action of the project, a deleted one as well, or NotFound.
+func (s *Store) Get(ctx context.Context, projectID, id int64) (Action, error) {
+	var row actionRow
+	err := s.db.Read(ctx).NewSelect().Model(&row).Where("project_id = ? AND id = ?", projectID, id).Scan(ctx)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return Action{}, errNotFound
+	case err != nil:
+		return Action{}, fmt.Errorf("read action %d: %w", id, err)
+	}
+	return row.action()
+}
+
+// Query selects the actions of a list.
+type Query struct {
+	Search        string // part of the name or description, without case
+	Tags          []string
+	CreatedBy     int64
+	Limit, Offset int // a Limit of 0 is all
+}
+
+// list returns the actions that are not deleted, and how many there are
+// without the limit: last counted first, then by name.
+func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, int, error) {
+	var rows []actionRow
+	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID)
+	if q.Search != "" {
+		like := "%" + likeText.Replace(lower(q.Search)) + "%"
+		query = query.Where(`(LOWER(name) LIKE ? ESCAPE '!' OR LOWER(description) LIKE ? ESCAPE '!')`, like, like)
+	}
+	for _, tag := range q.Tags {
+		query = query.Where(`tags LIKE ? ESCAPE '!'`, "%"+likeText.Replace(string(encode(tag)))+"%")
+	}
+	if q.CreatedBy != 0 {
+		query = query.Where("created_by = ?", q.CreatedBy)
+	}
+	total, err := query.Clone().Count(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count actions: %w", err)
+	}
+	query = query.OrderExpr("calculated_at DESC, name, id")
+	if q.Limit > 0 {
+		query = query.Limit(int64(q.Limit)).Offset(int64(q.Offset))
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, 0, fmt.Errorf("list actions: %w", err)
+	}
+	out := make([]Action, 0, len(rows))
+	for i := range rows {
+		a, err := rows[i].action()
+		if err != nil {
+			return nil, 0, err
+		}
+		out = append(out, a)
+	}
+	return out, int(total), nil
+}
+
+// live reads the actions of a project that are not deleted. One that cannot be
+// read is left out and named in the error that comes with the others.
+func (s *Store) live(ctx context.Context, projectID int64) (list []Action, broken, err error) {
+	var rows []actionRow
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID).OrderExpr("id").Scan(ctx); err != nil {
+		return nil, nil, fmt.Errorf("read the actions of project %d: %w", projectID, err)
+	}
+	var problems []error
+	for i := range rows {
+		a, err := rows[i].action()
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		list = append(list, a)
+	}
+	return list, errors.Join(problems...), nil
+}
+
+// named returns the id of the action of that name, 0 when there is none.
+func (s *Store) named(ctx context.Context, projectID int64, name string) (int64, error) {
+	var id int64
+	err := s.db.Read(ctx).NewSelect().Table("actions").Column("id").
+		Where("project_id = ? AND name = ? AND NOT deleted", projectID, name).Limit(1).Scan(ctx, &id)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("look for an action of this name: %w", err)
+	}
+	return id, nil
+}
+
+// insert stores a new action and gives it its id.
+func (s *Store) insert(ctx context.Context, a *Action) error {
+	row := rowOf(a)
+	if _, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx); err != nil {
+		return fmt.Errorf("store an action: %w", err)
+	}
+	a.ID = row.ID
+	return nil
+}
+
+// update stores an action that is there.
+func (s *Store) update(ctx context.Context, a *Action) error {
+	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(a)).WherePK().Exec(ctx); err != nil {
+		return fmt.Errorf("store action %d: %w", a.ID, err)
+	}
+	return nil
+}
