@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
+	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
@@ -32,6 +33,7 @@ type Config struct {
 	Events      events.Config      `koanf:"events"`
 	Definitions definitions.Config `koanf:"definitions"`
 	Flags       flags.Config       `koanf:"flags"`
+	Actions     actions.Config     `koanf:"actions"`
 	Plugins     host.Config        `koanf:"plugins"`
 }
 
@@ -56,6 +58,7 @@ func DefaultConfig() Config {
 		Events:      events.DefaultConfig(),
 		Definitions: definitions.DefaultConfig(),
 		Flags:       flags.DefaultConfig(),
+		Actions:     actions.DefaultConfig(),
 		Plugins:     host.DefaultConfig(),
 	}
 }
@@ -70,7 +73,7 @@ func (c Config) Validate() error {
 		config interface{ Validate() error }
 	}{
 		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
-		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"plugins", c.Plugins},
+		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions}, {"plugins", c.Plugins},
 	} {
 		if err := room.config.Validate(); err != nil {
 			return fmt.Errorf("config %s: %w", room.name, err)

@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/match"
@@ -16,22 +18,53 @@ import (
 )
 
 // actionPorts says who answers the questions of actions.
-var actionPorts = fx.Provide(
-	// Actions ask: what happened lately, what is known of people and groups,
-	// who is in which cohort.
-	func(e *events.Service) actions.Recent { return recent{e} },
-	func(p *persons.Service) actions.People { return p },
+var actionPorts = fx.Options(actions.Module, fx.Provide(
+	// Actions ask: what happened lately and long ago, what is known of people
+	// and groups, who is in which cohort, who wrote that.
+	func(e *events.Service) (actions.Recent, actions.Past) { return recent{e}, past{e} },
+	func(p *persons.Service) (actions.People, actions.Gallery) { return p, gallery{p} },
 	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry) actions.Members {
 		return newMembers(s, lists, p, o)
 	},
+	func(a *auth.Service) actions.Zones { return zones{a} },
 	func(e actions.Recent, p actions.People, m actions.Members, o match.Registry, log *zap.Logger) *actions.Previews {
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o, Log: log})
 	},
+	func(p actions.People, m actions.Members, o match.Registry) actions.HistoryFacts {
+		return actions.HistoryFacts{People: p, Members: m, Operators: o}
+	},
+	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o match.Registry, log *zap.Logger) actions.Dependencies {
+		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Memory: m, Operators: o, Log: log}
+	},
 
 	// What is served.
-	actions.NewPreviewHTTP,
+	route(func(h *actions.HTTP) web.Routes { return h }),
+	route(func(h *actions.HistoryHTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
-)
+))
+
+// zones lets actions read dates where a project is.
+type zones struct{ auth *auth.Service }
+
+func (z zones) Location(ctx context.Context, projectID int64) *time.Location {
+	p, err := z.auth.Project(ctx, projectID)
+	if err != nil {
+		return time.UTC
+	}
+	return p.Location()
+}
+
+// cohortIDs lets actions check which cohorts there are.
+type cohortIDs struct{ source flags.Source }
+
+func (c cohortIDs) CohortIDs(ctx context.Context, projectID int64) ([]int64, error) {
+	stored, err := c.source.Definitions(ctx, projectID)
+	ids := make([]int64, len(stored.Cohorts))
+	for i := range stored.Cohorts {
+		ids[i] = stored.Cohorts[i].ID
+	}
+	return ids, err
+}
 
 // recent lets actions look at the newest events.
 type recent struct{ events *events.Service }

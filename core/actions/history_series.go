@@ -33,6 +33,7 @@ func (i Interval) begin(t time.Time) time.Time {
 		return midnight(y, m, d-(int(t.Weekday())+6)%7, t.Location())
 	case Month:
 		return midnight(y, m, 1, t.Location())
+	case Day:
 	}
 	return midnight(y, m, d, t.Location())
 }
@@ -47,6 +48,7 @@ func (i Interval) next(t time.Time) time.Time {
 		return midnight(y, m, d+7, t.Location())
 	case Month:
 		return midnight(y, m+1, 1, t.Location())
+	case Day:
 	}
 	return midnight(y, m, d+1, t.Location())
 }

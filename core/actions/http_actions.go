@@ -151,9 +151,9 @@ func idOf(c *web.Call) (int64, error) {
 // activityView is a page of the activity log: its readers count pages.
 type activityView struct {
 	Results    []ActivityEntry `json:"results"`
-	Next       *string `json:"next"`
-	Previous   *string `json:"previous"`
-	TotalCount int     `json:"total_count"`
+	Next       *string         `json:"next"`
+	Previous   *string         `json:"previous"`
+	TotalCount int             `json:"total_count"`
 }
 
 func (h *HTTP) projectActivity(c *web.Call) error { return h.activityOf(c, 0) }

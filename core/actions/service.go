@@ -202,7 +202,7 @@ func (s *Service) show(ctx context.Context, project auth.Project, list ...Action
 			return nil, err
 		}
 	}
-	loc := location(project)
+	loc := project.Location()
 	views := make([]actionView, len(list))
 	for i := range list {
 		a := &list[i]
@@ -217,12 +217,4 @@ func (s *Service) show(ctx context.Context, project auth.Project, list ...Action
 		views[i] = a.show(creator, c)
 	}
 	return views, nil
-}
-
-// location is the project's time zone.
-func location(p auth.Project) *time.Location {
-	if loc, err := time.LoadLocation(p.Timezone); err == nil {
-		return loc
-	}
-	return time.UTC
 }

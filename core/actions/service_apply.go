@@ -154,7 +154,7 @@ func tidyTags(tags []string) []string {
 // steps checks new steps and gives each an id: its own when that is one and no
 // other step has it, else a new one.
 func (s *Service) steps(ctx context.Context, project auth.Project, a *Action, steps []Step) error {
-	opts := CompileOptions{Location: location(project), Operators: s.deps.Operators}
+	opts := CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
 	if s.deps.CohortIDs != nil && usesCohorts(steps) {
 		ids, err := s.deps.CohortIDs.CohortIDs(ctx, project.ID)
 		if err != nil {

@@ -114,10 +114,10 @@ func (r *actionRow) action() (Action, error) {
 		at := time.UnixMicro(r.PinnedAt.Int64).UTC()
 		a.PinnedAt = &at
 	}
-	for text, to := range map[string]any{r.Tags: &a.Tags, r.Steps: &a.Steps, r.Destinations: &a.Destinations} {
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			return a, fmt.Errorf("read action %d: %w", r.ID, err)
-		}
+	err := errors.Join(json.Unmarshal([]byte(r.Tags), &a.Tags), json.Unmarshal([]byte(r.Steps), &a.Steps),
+		json.Unmarshal([]byte(r.Destinations), &a.Destinations))
+	if err != nil {
+		return a, fmt.Errorf("read action %d: %w", r.ID, err)
 	}
 	return a, nil
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Source holds the compiled actions of every project in memory and keeps them
+// Memory holds the compiled actions of every project in memory and keeps them
 // current: at once after a write of this process (Refresh), within a second
 // after a write of another one. While the store cannot be read the last known
 // good ones stay. An action that makes no sense any more hinders no other.
-type Source struct {
+type Memory struct {
 	store     *Store
 	zones     Zones
 	operators match.Registry
@@ -49,9 +49,9 @@ type Project struct {
 	stamp int64
 }
 
-// NewSource returns an empty Source over store. operators may be nil.
-func NewSource(store *Store, zones Zones, operators match.Registry, log *zap.Logger) *Source {
-	s := &Source{store: store, zones: zones, operators: operators, log: log.Named("actions")}
+// NewMemory returns an empty Memory over store. operators may be nil.
+func NewMemory(store *Store, zones Zones, operators match.Registry, log *zap.Logger) *Memory {
+	s := &Memory{store: store, zones: zones, operators: operators, log: log.Named("actions")}
 	s.projects.Store(&map[int64]*Project{})
 	return s
 }
@@ -59,7 +59,7 @@ func NewSource(store *Store, zones Zones, operators match.Registry, log *zap.Log
 var noProject = &Project{All: NewIndex(nil), Posting: NewIndex(nil)}
 
 // Project returns the actions of a project; never nil. It takes no lock.
-func (s *Source) Project(projectID int64) *Project {
+func (s *Memory) Project(projectID int64) *Project {
 	if p := (*s.projects.Load())[projectID]; p != nil {
 		return p
 	}
@@ -71,7 +71,7 @@ const pollEvery = 500 * time.Millisecond
 
 // Start loads every project and keeps following changes until Stop. A store
 // that cannot be read now is asked again.
-func (s *Source) Start(ctx context.Context) error {
+func (s *Memory) Start(ctx context.Context) error {
 	s.poll(ctx)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.done = make(chan struct{})
@@ -80,7 +80,7 @@ func (s *Source) Start(ctx context.Context) error {
 }
 
 // Stop ends following changes. What is in memory stays.
-func (s *Source) Stop(ctx context.Context) error {
+func (s *Memory) Stop(ctx context.Context) error {
 	if s.stop == nil {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Source) Stop(ctx context.Context) error {
 	}
 }
 
-func (s *Source) follow(ctx context.Context) {
+func (s *Memory) follow(ctx context.Context) {
 	defer close(s.done)
 	t := time.NewTicker(pollEvery)
 	defer t.Stop()
@@ -108,7 +108,7 @@ func (s *Source) follow(ctx context.Context) {
 }
 
 // poll loads the projects that were changed since they were loaded.
-func (s *Source) poll(ctx context.Context) {
+func (s *Memory) poll(ctx context.Context) {
 	stamps, err := s.store.Stamps(ctx)
 	for id, stamp := range stamps {
 		if p := (*s.projects.Load())[id]; p == nil || p.stamp != stamp {
@@ -127,7 +127,7 @@ func (s *Source) poll(ctx context.Context) {
 
 // RefreshAll loads all projects again, for when plugins have brought or taken
 // operators.
-func (s *Source) RefreshAll(ctx context.Context) error {
+func (s *Memory) RefreshAll(ctx context.Context) error {
 	var errs []error
 	for id := range *s.projects.Load() {
 		errs = append(errs, s.Refresh(ctx, id))
@@ -137,7 +137,7 @@ func (s *Source) RefreshAll(ctx context.Context) error {
 
 // Refresh loads one project now. When it returns without an error, whoever asks
 // later sees what was committed before the call.
-func (s *Source) Refresh(ctx context.Context, projectID int64) error {
+func (s *Memory) Refresh(ctx context.Context, projectID int64) error {
 	s.load.Lock()
 	defer s.load.Unlock()
 	stamps, err := s.store.Stamps(ctx) // before the actions: at worst they are read once more
@@ -159,7 +159,7 @@ func (s *Source) Refresh(ctx context.Context, projectID int64) error {
 	return nil
 }
 
-func (s *Source) compile(ctx context.Context, projectID int64, list []Action) *Project {
+func (s *Memory) compile(ctx context.Context, projectID int64, list []Action) *Project {
 	opts := CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
 	p := &Project{ByID: make(map[int64]*Action, len(list))}
 	var all, posting []Entry

@@ -1,0 +1,70 @@
+package actions_test
+
+import (
+	"encoding/csv"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/web/webtest"
+)
+
+// fetched is a GET of a management path, with a header.
+func fetched(t *testing.T, url, accept string) (int, string, string) {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer phx_test")
+	req.Header.Set("Accept", accept)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header.Get("Content-Type"), string(body)
+}
+
+func TestActionsAsATableWithoutFormulas(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t, dbtest.SQLite(t))
+	for _, name := range []string{"=HYPERLINK(1)", "plain, with a comma", "@x"} {
+		if _, err := s.Create(t.Context(), somebody, shop, actions.Input{Name: text(name), Description: text("-1"), Steps: steps("a", "b")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHTTP(s))
+	for path, accept := range map[string]string{"?format=csv": "application/json", "": "text/csv"} {
+		code, kind, body := fetched(t, base+"/api/projects/1/actions/"+path, accept)
+		if code != 200 || kind != "text/csv; charset=utf-8" {
+			t.Fatalf("%d %s", code, kind)
+		}
+		rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
+		if err != nil || len(rows) != 4 {
+			t.Fatalf("%v: %s", err, body)
+		}
+		head := strings.Join(rows[0], ",")
+		if !strings.HasPrefix(head, "id,name,description,tags,post_to_chat,chat_message_format,") || !strings.Contains(head, "steps.0.event,") ||
+			!strings.Contains(head, "steps.1.url_matching") {
+			t.Errorf("columns %s", head)
+		}
+		for _, row := range rows[1:] {
+			for i, cell := range row {
+				if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
+					t.Errorf("%s is a formula: %q", rows[0][i], cell)
+				}
+			}
+		}
+	}
+	if code, kind, _ := fetched(t, base+"/api/projects/1/actions/1/", "text/html,application/json,*/*"); code != 200 || !strings.HasPrefix(kind, "application/json") {
+		t.Errorf("a browser gets %d %s", code, kind)
+	}
+}
