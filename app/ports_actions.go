@@ -18,11 +18,11 @@ import (
 )
 
 // actionPorts says who answers the questions of actions.
-var actionPorts = fx.Options(actions.Module, fx.Provide(
-	// Actions ask: what happened lately and long ago, what is known of people
-	// and groups, who is in which cohort, who wrote that.
-	func(e *events.Service) (actions.Recent, actions.Past) { return recent{e}, past{e} },
-	func(p *persons.Service) (actions.People, actions.Gallery) { return p, gallery{p} },
+var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
+	// Actions ask: what happened lately, what is known of people and groups,
+	// who is in which cohort, who wrote that.
+	func(e *events.Service) actions.Recent { return recent{e} },
+	func(p *persons.Service) actions.People { return p },
 	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry) actions.Members {
 		return newMembers(s, lists, p, o)
 	},
@@ -30,16 +30,12 @@ var actionPorts = fx.Options(actions.Module, fx.Provide(
 	func(e actions.Recent, p actions.People, m actions.Members, o match.Registry, log *zap.Logger) *actions.Previews {
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o, Log: log})
 	},
-	func(p actions.People, m actions.Members, o match.Registry) actions.HistoryFacts {
-		return actions.HistoryFacts{People: p, Members: m, Operators: o}
-	},
 	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o match.Registry, log *zap.Logger) actions.Dependencies {
 		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Memory: m, Operators: o, Log: log}
 	},
 
 	// What is served.
 	route(func(h *actions.HTTP) web.Routes { return h }),
-	route(func(h *actions.HistoryHTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
 ))
 

@@ -4,9 +4,31 @@ import (
 	"context"
 	"time"
 
+	"go.uber.org/fx"
+
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// historyPorts says who answers for the past of actions: the event store what
+// happened, persons who did it. Persons tell the event store when the people
+// of events have become others.
+var historyPorts = fx.Options(
+	fx.Provide(
+		func(e *events.Service) actions.Past { return past{e} },
+		func(p *persons.Service) actions.Gallery { return gallery{p} },
+		func(p actions.People, m actions.Members, o match.Registry) actions.HistoryFacts {
+			return actions.HistoryFacts{People: p, Members: m, Operators: o}
+		},
+		route(func(h *actions.HistoryHTTP) web.Routes { return h }),
+	),
+	fx.Invoke(func(p *persons.Service, e *events.Service) {
+		p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PeopleMoved(ctx, projectID) })
+		p.OnDelete(func(ctx context.Context, projectID, _ int64) error { return e.PeopleMoved(ctx, projectID) })
+	}),
 )
 
 // past lets actions look at the whole history of events.
