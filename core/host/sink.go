@@ -113,7 +113,7 @@ func (i *SinkInstance) left(s *session) { i.Resume(s.staged.Load()) }
 func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	s := i.gate.enter()
 	if s == nil {
-		return sdk.WriteResult{}, unavailable("the plugin is not running")
+		return sdk.WriteResult{}, unsure("plugin_not_running", "the plugin is not running")
 	}
 	defer s.busy.leave()
 	raise(&s.highest, b.LastSeq)
@@ -151,7 +151,7 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
 	s := i.gate.enter()
 	if s == nil {
-		return sdk.FlushResult{}, unavailable("the plugin is not running")
+		return sdk.FlushResult{}, unsure("plugin_not_running", "the plugin is not running")
 	}
 	defer s.busy.leave()
 	staged := s.staged.Load()

@@ -65,6 +65,7 @@ type Deliver struct {
 	running map[string]*delivery
 	ending  map[string]<-chan struct{} // told to stop, and closed when they have
 	missing map[string]time.Time       // readers without a sink, since when
+	gates   map[string]*pauseGate      // by name of the sink
 }
 
 // NewDeliver returns a Deliver that has not started.
@@ -75,6 +76,7 @@ func NewDeliver(cfg Config, log Log, d *db.DB, sinks Sinks, m *Metrics, logger *
 	return &Deliver{
 		cfg: cfg, log: log, store: &store{d}, sinks: sinks, metrics: m, logger: logger.Named("ingestion"),
 		running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}), missing: make(map[string]time.Time),
+		gates: make(map[string]*pauseGate),
 	}, nil
 }
 
@@ -163,9 +165,14 @@ func (d *Deliver) reconcile(running, living context.Context) {
 // launch starts the delivery to one sink, which waits for the one before it.
 func (d *Deliver) launch(running, living context.Context, s Sink, after <-chan struct{}) *delivery {
 	ctx, stop := context.WithCancel(running)
+	gate := d.gates[s.Name()]
+	if gate == nil {
+		gate = newPauseGate()
+		d.gates[s.Name()] = gate
+	}
 	del := &delivery{
 		cfg: d.cfg, log: d.log, store: d.store, sink: s, metrics: d.metrics, living: living, running: ctx, stop: stop,
-		reader: sourceSink + s.Name(), logger: d.logger.With(zap.String("sink", s.Name())), ended: make(chan struct{}), after: after, replays: make(chan *replay),
+		gate: gate, logger: d.logger.With(zap.String("sink", s.Name())), ended: make(chan struct{}), after: after, replays: make(chan *replay),
 	}
 	del.tally.state = "starting"
 	del.tally.since = time.Now()
@@ -194,7 +201,7 @@ func (d *Deliver) lost(readers []journal.ReaderStats) (names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range readers {
-		name, ok := strings.CutPrefix(r.Name, sourceSink)
+		name, ok := strings.CutPrefix(strings.TrimPrefix(r.Name, sourcePast), sourceSink)
 		if !ok {
 			continue
 		}
@@ -215,16 +222,37 @@ func (d *Deliver) lost(readers []journal.ReaderStats) (names []string) {
 // SinkStatus is how the delivery to a sink is doing. The counts are since the
 // start of the process.
 type SinkStatus struct {
-	Sink        string     `json:"sink"`
-	State       string     `json:"state"` // starting, idle, waiting, delivering, retrying, throttled, misconfigured, waiting_for_database
+	Sink string `json:"sink"`
+	// State is starting, idle, waiting (for the plugin), delivering, retrying,
+	// throttled, misconfigured, paused, not_flushing or waiting_for_database.
+	State       string     `json:"state"`
 	Since       time.Time  `json:"since"`
+	Paused      *Pause     `json:"paused,omitempty"`
 	Delivered   uint64     `json:"delivered"`
 	DeadLetters uint64     `json:"dead_letters"`
+	Filtered    uint64     `json:"filtered"` // not for this sink, as its config says
 	LastError   string     `json:"last_error,omitempty"`
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
+	// InFlight is how many batches are on the way, Window how many may be.
+	InFlight int `json:"in_flight"`
+	Window   int `json:"window"`
+	// StagedEvents were accepted by the sink and are not safe yet.
+	StagedEvents int        `json:"staged_events"`
+	StagedBytes  int        `json:"staged_bytes"`
+	StagedSince  *time.Time `json:"staged_since,omitempty"`
 	// CommittedThrough is the sequence number up to which everything is safe.
 	CommittedThrough uint64 `json:"committed_through"`
 	// LagRecords is how many requests it is behind, OldestAt since when.
+	LagRecords int64      `json:"lag_records"`
+	LagBytes   int64      `json:"lag_bytes"`
+	OldestAt   *time.Time `json:"oldest_at,omitempty"`
+	// Historical is how far the delivery of imports is behind, while there is any.
+	Historical *HistoricalLag `json:"historical,omitempty"`
+}
+
+// HistoricalLag is how far the delivery of imports is behind. It counts all
+// requests of the stretch of the journal that imports are looked for in.
+type HistoricalLag struct {
 	LagRecords int64      `json:"lag_records"`
 	LagBytes   int64      `json:"lag_bytes"`
 	OldestAt   *time.Time `json:"oldest_at,omitempty"`
@@ -241,12 +269,21 @@ func (d *Deliver) Status(ctx context.Context) ([]SinkStatus, error) {
 	var out []SinkStatus
 	for _, name := range slices.Sorted(maps.Keys(d.running)) {
 		s := d.running[name].tally.status(name)
+		if s.Paused, _, _ = d.running[name].gate.get(); s.Paused != nil {
+			s.State, s.Since = "paused", s.Paused.At
+		}
 		for _, r := range stats.Readers {
-			if r.Name == sourceSink+name {
-				s.LagRecords, s.LagBytes, s.CommittedThrough = r.Lag, r.Bytes, r.Position.Count
-				if !r.OldestAt.IsZero() {
-					s.OldestAt = &r.OldestAt
-				}
+			var oldest *time.Time
+			if !r.OldestAt.IsZero() {
+				oldest = &r.OldestAt
+			}
+			switch r.Name {
+			case sourceSink + name:
+				s.LagRecords, s.LagBytes, s.OldestAt = r.Lag, r.Bytes, oldest
+				s.CommittedThrough = max(s.CommittedThrough, r.Position.Count)
+			case sourcePast + sourceSink + name:
+				s.Historical = &HistoricalLag{r.Lag, r.Bytes, oldest}
+				s.CommittedThrough = max(s.CommittedThrough, r.Position.Count)
 			}
 		}
 		out = append(out, s)

@@ -1,26 +1,31 @@
 package ingestion
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
 	"encoding/hex"
-	"time"
+	"math"
 
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// parcel is a stretch of the journal on its way to a sink.
+// parcel is events on their way to a sink in one batch.
 type parcel struct {
 	events   []sdk.Event
 	records  []sdk.Record
+	ids      [][16]byte // of the records, when these were let go
 	count    int
-	firstSeq uint64 // of records[0]
-	begin    journal.Position
-	end      journal.Position
 	bytes    int
+	keys     uint64 // which of 64 groups of distinct ids it holds events of
+	walk     *walk
+	begin    journal.Position // of its stretch
+	end      journal.Position // of its stretch, when it is the last of it
+	last     bool
+	firstSeq uint64 // of records[0]
+	through  uint64 // the last number that was given when it was received
+	flying   bool
 	settled  bool // safe, or set aside, every record of it
 
 	staged  bool   // some of it
@@ -36,15 +41,27 @@ func (p *parcel) stagedIn(session uint64) {
 	p.staged, p.session = true, session
 }
 
-// pack encodes a run for a sink.
-func pack(r *run) *parcel {
-	p := &parcel{
-		events: r.events, records: make([]sdk.Record, len(r.events)), count: len(r.events), firstSeq: r.begin.Count + 1,
-		begin: r.begin, end: r.end, settled: len(r.events) == 0,
+// The groups of distinct ids a parcel holds events of.
+const (
+	keysNone = uint64(0)              // order does not count
+	keysAll  = uint64(math.MaxUint64) // it counts for all events
+)
+
+// slot is the group of a distinct id.
+func slot(ev *sdk.Event) uint64 {
+	return (hashText(ev.DistinctID) + uint64(ev.ProjectID)) % 64
+}
+
+// pack encodes events for a sink.
+func pack(events []sdk.Event, keys uint64) *parcel {
+	p := &parcel{events: events, records: make([]sdk.Record, len(events)), count: len(events), keys: keys}
+	size := 0
+	for i := range events {
+		size += len(events[i].Properties) + eventOverhead + 64
 	}
-	buf := make([]byte, 0, r.bytes+64*len(r.events))
-	for i := range r.events {
-		ev := &r.events[i]
+	buf := make([]byte, 0, size)
+	for i := range events {
+		ev := &events[i]
 		start := len(buf)
 		buf = ev.AppendJSON(buf)
 		p.records[i] = sdk.Record{
@@ -53,6 +70,66 @@ func pack(r *run) *parcel {
 	}
 	p.bytes = len(buf)
 	return p
+}
+
+// release lets go of the events: they are settled, or are read again if need
+// be.
+func (p *parcel) release() {
+	if p.staged && p.ids == nil {
+		p.ids = make([][16]byte, len(p.records))
+		for i := range p.records {
+			p.ids[i] = p.records[i].UUID
+		}
+	}
+	p.events, p.records = nil, nil
+}
+
+// parcels parts events into batches. Where order counts for each distinct id,
+// those of one id go into one lane of up to lanes, so that the lanes can be on
+// the way side by side.
+func (d *delivery) parcels(events []sdk.Event, lanes int) (out []*parcel) {
+	size, ordering := d.sizes(), d.sink.Properties().Ordering
+	if d.sink.Properties().Commit == sdk.CommitOnFlush {
+		ordering = sdk.OrderTotal
+	}
+	lanes = min(lanes, (len(events)+size.events-1)/size.events)
+	if ordering != sdk.OrderPerKey || lanes < 2 {
+		return chunks(out, events, size, ordering)
+	}
+	apart := make([][]sdk.Event, lanes)
+	for i := range events {
+		lane := slot(&events[i]) % uint64(lanes)
+		apart[lane] = append(apart[lane], events[i])
+	}
+	for _, lane := range apart {
+		out = chunks(out, lane, size, ordering)
+	}
+	return out
+}
+
+// chunks cuts events into batches, in order.
+func chunks(out []*parcel, events []sdk.Event, size sizes, ordering sdk.Ordering) []*parcel {
+	for start := 0; start < len(events); {
+		end, bytes := start, 0
+		keys := keysNone
+		for ; end < len(events) && end-start < size.events; end++ {
+			bytes += len(events[end].Properties) + eventOverhead
+			if end > start && bytes > size.bytes {
+				break
+			}
+			keys |= 1 << slot(&events[end])
+		}
+		switch ordering {
+		case sdk.OrderPerKey:
+		case sdk.OrderNone:
+			keys = keysNone
+		default:
+			keys = keysAll
+		}
+		out = append(out, pack(events[start:end:end], keys))
+		start = end
+	}
+	return out
 }
 
 // uuidBytes reads a uuid as we write them.
@@ -107,102 +184,4 @@ func shiftRight2(id [17]byte) []byte {
 	}
 	id[0] >>= 2
 	return id[:]
-}
-
-// sizes is how large a batch of this sink may be, and how long it may wait.
-type sizes struct {
-	events, bytes int
-	linger        time.Duration
-}
-
-func (d *delivery) sizes() sizes {
-	c, p := d.cfg.Deliver, d.sink.Properties()
-	s := sizes{c.MaxEvents, c.MaxBytes, c.Linger}
-	if p.MaxEvents > 0 {
-		s.events = min(p.MaxEvents, maxBatchEvents)
-	}
-	if p.MaxBytes > 0 {
-		s.bytes = min(p.MaxBytes, maxBatchBytes)
-	}
-	if p.Linger > 0 {
-		s.linger = min(p.Linger, time.Minute)
-	}
-	return s
-}
-
-// maxBatchEvents is the most that is ever sent in one call.
-const maxBatchEvents = 50_000
-
-// assemble makes parcels from at on and hands them out until ctx ends.
-func (d *delivery) assemble(ctx context.Context, at journal.Position, out chan<- *parcel) {
-	f := newFeed(d.log, d.cfg.Limits, at)
-	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
-	for ctx.Err() == nil {
-		r, err := d.gather(ctx, f)
-		if err != nil {
-			if ctx.Err() == nil {
-				d.tally.failed("retrying", err)
-				sleep(ctx, pause.pause())
-			}
-			continue
-		}
-		pause.reset()
-		d.skipBroken(r)
-		select {
-		case out <- pack(r):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// gather waits for events and collects them until the batch is full or its
-// first event has waited long enough.
-func (d *delivery) gather(ctx context.Context, f *feed) (*run, error) {
-	size := d.sizes()
-	// Events of a run belong to its parcel: nothing of it is used again. The
-	// next one will be about as long as the one before.
-	room := min(size.events, d.usual+16)
-	r := &run{events: make([]sdk.Event, 0, room), ends: make([]journal.Position, 0, room)}
-	r.reset(f.pos)
-	defer func() { d.usual = len(r.events) }()
-	var wait context.Context
-	for {
-		full, err := f.fill(ctx, r, size.events, size.bytes)
-		if err != nil {
-			// What was gathered before is not lost: the feed is behind it.
-			if !r.empty() {
-				return r, nil
-			}
-			return nil, err
-		}
-		if full || (wait != nil && wait.Err() != nil) {
-			return r, nil
-		}
-		if wait == nil && !r.empty() {
-			var cancel context.CancelFunc
-			wait, cancel = context.WithTimeout(ctx, size.linger)
-			defer cancel()
-		}
-		until := wait
-		if until == nil {
-			until = ctx
-		}
-		err = f.wait(until)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err == nil || until.Err() != nil:
-		case r.empty():
-			return nil, err
-		default:
-			return r, nil
-		}
-	}
-}
-
-func (d *delivery) skipBroken(r *run) {
-	for i := range r.broken {
-		d.logger.Error("a record of the journal cannot be read; the worker keeps it as a dead letter")
-		d.tally.failed("delivering", r.broken[i].err)
-	}
 }

@@ -17,18 +17,37 @@ const (
 	maxThrottle = time.Hour
 )
 
+// trial is what was tried with records before.
+type trial struct {
+	internal int  // how often the plugin may still fail internally
+	alone    bool // they may bring the plugin down: nothing else is sent meanwhile
+	tries    int  // failures that may have passed
+	since    time.Time
+}
+
+func (d *delivery) firstTrial() trial { return trial{internal: d.cfg.Deliver.MaxInternal} }
+
+// again counts a failure that may pass, and reports whether it was the last
+// that is accepted.
+func (t *trial) again(c RetryConfig, now time.Time) (last bool) {
+	if t.tries++; t.tries == 1 {
+		t.since = now
+	}
+	return (c.MaxAttempts > 0 && t.tries >= c.MaxAttempts) || (c.MaxAge > 0 && now.Sub(t.since) >= c.MaxAge)
+}
+
 // send gives the records of p from index from up to to to the sink until every
-// one of them is safe, staged, or set aside. internal is how often the plugin
-// may fail internally before the records are held to be the cause. It fails
-// only when the delivery is told to stop.
-func (d *delivery) send(p *parcel, from, to, internal int) error {
+// one of them is safe, staged, or set aside. It fails only when the delivery is
+// told to stop.
+func (d *delivery) send(p *parcel, from, to int, t trial) error {
 	pauses := d.pauses()
+	crashes := 0
 	for attempt := uint32(1); ; attempt++ {
 		if !d.ready() {
 			return errStopped
 		}
 		session := d.session()
-		result, failure := d.write(p.batch(d.sink.Name(), from, to, attempt))
+		result, failure := d.call(p.batch(d.sink.Name(), from, to, attempt), t.alone)
 		switch result.Outcome {
 		case sdk.Committed:
 			d.delivered(to - from)
@@ -37,19 +56,53 @@ func (d *delivery) send(p *parcel, from, to, internal int) error {
 			p.stagedIn(session)
 			return nil
 		case sdk.Partial:
-			return d.partial(p, from, to, result.Failures, internal)
+			return d.partial(p, from, to, result.Failures, t)
 		case sdk.OutcomeUnspecified, sdk.Rejected:
 		}
 		if failure.Class == sdk.ClassInternal {
-			internal--
+			t.internal--
 		}
-		if hopeless(failure) || internal <= 0 {
-			return d.refused(p, from, to, max(internal, 1), failure)
+		if hopeless(failure) || t.internal <= 0 {
+			t.internal = max(t.internal, 1)
+			return d.refused(p, from, to, t, failure)
+		}
+		if failure.Code == codeDied {
+			if t.alone {
+				crashes++
+			}
+			t.alone = true
+			if d.fatalTo(to-from, crashes) {
+				return d.crashed(p, from, to, t, failure)
+			}
+		}
+		if answered(failure) && t.again(d.own.Retry, time.Now()) {
+			if d.own.Retry.OnExhausted != exhaustedHold {
+				return d.buryAll(p, from, to, failure)
+			}
+			d.hold(failure)
+			t.tries = 0
+			continue
 		}
 		if !sleep(d.running, d.trouble(failure, pauses)) {
 			return errStopped
 		}
 	}
+}
+
+// answered reports whether it was the sink that failed: not its process, nor
+// its config.
+func answered(e *sdk.Error) bool {
+	return e.Class != sdk.ClassConfig && e.Code != codeDied && e.Code != codeDown
+}
+
+// buryAll sets records aside.
+func (d *delivery) buryAll(p *parcel, from, to int, cause *sdk.Error) error {
+	for i := from; i < to; i++ {
+		if err := d.bury(&p.events[i], p.firstSeq+uint64(i), cause); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pauses are those between the attempts of one batch.
@@ -59,9 +112,15 @@ type pauses struct {
 }
 
 func (d *delivery) pauses() *pauses {
-	c := d.cfg.Deliver
+	c, own := d.cfg.Deliver, d.own.Retry
+	if own.Initial > 0 {
+		c.RetryMin = own.Initial
+	}
+	if own.Max > 0 {
+		c.RetryMax = own.Max
+	}
 	return &pauses{
-		short: backoff{least: c.RetryMin, most: c.RetryMax},
+		short: backoff{least: c.RetryMin, most: max(c.RetryMin, c.RetryMax)},
 		long:  backoff{least: min(10*c.RetryMin, c.ConfigRetry), most: c.ConfigRetry},
 	}
 }
@@ -89,12 +148,34 @@ func (d *delivery) trouble(failure *sdk.Error, p *pauses) (wait time.Duration) {
 
 // ready waits for the sink; false when the delivery was told to stop.
 func (d *delivery) ready() bool {
+	if !d.gate.wait(d.running) {
+		return false
+	}
 	d.tally.is("waiting")
 	if d.sink.Ready(d.running) != nil || d.running.Err() != nil {
 		return false
 	}
 	d.tally.is("delivering")
 	return true
+}
+
+// call calls the sink: beside others or, when the batch may bring the plugin
+// down, while nothing else is sent.
+func (d *delivery) call(b *sdk.Batch, alone bool) (sdk.WriteResult, *sdk.Error) {
+	if alone {
+		d.alone.Lock()
+		defer d.alone.Unlock()
+	} else {
+		d.alone.RLock()
+		defer d.alone.RUnlock()
+	}
+	began := time.Now()
+	result, failure := d.write(b)
+	d.size.learn(began, failure)
+	if failure == nil {
+		d.fatal.Store(0)
+	}
+	return result, failure
 }
 
 // write calls the sink. What comes back is either an outcome to believe, or
@@ -166,15 +247,15 @@ func classified(e *sdk.Error) *sdk.Error {
 
 // refused deals with records the sink will never take: several are halved to
 // find those to blame, a single one is set aside.
-func (d *delivery) refused(p *parcel, from, to, internal int, cause *sdk.Error) error {
+func (d *delivery) refused(p *parcel, from, to int, t trial, cause *sdk.Error) error {
 	if to-from == 1 {
 		return d.bury(&p.events[from], p.firstSeq+uint64(from), cause)
 	}
 	half := from + (to-from)/2
 	for _, part := range [2][2]int{{from, half}, {half, to}} {
-		tries := internal
+		tries := t
 		if part[1]-part[0] == 1 {
-			tries = d.cfg.Deliver.MaxInternal
+			tries.internal = d.cfg.Deliver.MaxInternal
 		}
 		if err := d.send(p, part[0], part[1], tries); err != nil {
 			return err
@@ -185,11 +266,11 @@ func (d *delivery) refused(p *parcel, from, to, internal int, cause *sdk.Error) 
 
 // partial settles the records an answer lists: those refused for good are set
 // aside, the others sent again, in order.
-func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, internal int) error {
+func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, t trial) error {
 	d.delivered(to - from - len(failures))
 	slices.SortFunc(failures, func(a, b sdk.Failure) int { return a.Index - b.Index })
 	var again []int
-	var wait time.Duration
+	var cause *sdk.Error
 	for _, f := range failures {
 		e := f.Err
 		if e == nil {
@@ -201,29 +282,40 @@ func (d *delivery) partial(p *parcel, from, to int, failures []sdk.Failure, inte
 			}
 			continue
 		}
-		if len(again) == 0 {
-			wait = d.trouble(e, d.pauses())
+		if cause == nil {
+			cause = e
 		}
 		again = append(again, from+f.Index)
 	}
-	if len(again) == 0 {
+	if cause == nil {
 		return nil
 	}
-	if !sleep(d.running, wait) {
+	if t.again(d.own.Retry, time.Now()) {
+		if d.own.Retry.OnExhausted != exhaustedHold {
+			for _, i := range again {
+				if err := d.buryAll(p, i, i+1, cause); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		d.hold(cause)
+		t.tries = 0
+	} else if !sleep(d.running, d.trouble(cause, d.pauses())) {
 		return errStopped
 	}
-	return d.resend(p, again, internal)
+	return d.resend(p, again, t)
 }
 
 // resend sends records again, neighbours together: the numbers of a batch have
 // no gaps.
-func (d *delivery) resend(p *parcel, indexes []int, internal int) error {
+func (d *delivery) resend(p *parcel, indexes []int, t trial) error {
 	for start := 0; start < len(indexes); {
 		end := start + 1
 		for end < len(indexes) && indexes[end] == indexes[end-1]+1 {
 			end++
 		}
-		if err := d.send(p, indexes[start], indexes[end-1]+1, internal); err != nil {
+		if err := d.send(p, indexes[start], indexes[end-1]+1, t); err != nil {
 			return err
 		}
 		start = end
@@ -240,7 +332,7 @@ func (d *delivery) delivered(n int) {
 // bury keeps an event as a dead letter, waiting for the database if need be. It
 // fails only when the delivery is told to stop.
 func (d *delivery) bury(ev *sdk.Event, seq uint64, cause *sdk.Error) error {
-	l := letter(d.reader, ev, cause, time.Now())
+	l := letter(d.live.reader, ev, cause, time.Now())
 	l.Seq = seq
 	pause := backoff{least: d.cfg.Deliver.RetryMin, most: d.cfg.Deliver.RetryMax}
 	for {
@@ -258,7 +350,7 @@ func (d *delivery) bury(ev *sdk.Event, seq uint64, cause *sdk.Error) error {
 	}
 	d.tally.count(0, 1)
 	d.tally.failed("delivering", cause)
-	d.metrics.dead.WithLabelValues(d.reader).Inc()
+	d.metrics.dead.WithLabelValues(d.live.reader).Inc()
 	d.logger.Error("a sink refused an event for good; it was set aside",
 		zap.String("event_uuid", ev.UUID), zap.Int64("project_id", ev.ProjectID), zap.Error(cause))
 	return nil

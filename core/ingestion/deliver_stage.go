@@ -2,6 +2,7 @@ package ingestion
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,13 +43,17 @@ func (d *delivery) stage(p *parcel) {
 	d.staged += p.count
 	d.heavy += p.bytes
 	// If it has to be sent again, it is read again.
-	p.events, p.records = nil, nil
+	p.release()
+	d.tally.holds(d.staged, d.heavy, d.since)
 }
 
-func (d *delivery) unstage() { d.staged, d.heavy = 0, 0 }
+func (d *delivery) unstage() {
+	d.staged, d.heavy = 0, 0
+	d.tally.holds(0, 0, time.Time{})
+}
 
 func (d *delivery) stagedAge() time.Duration {
-	if age := d.sink.Properties().MaxStagedAge; age > 0 {
+	if age := least(d.own.Staged.MaxAge, d.sink.Properties().MaxStagedAge); age > 0 {
 		return age
 	}
 	return defaultStagedAge
@@ -61,11 +66,11 @@ func (d *delivery) due() sdk.FlushReason {
 	}
 	p := d.sink.Properties()
 	events, bytes := defaultStagedEvents, defaultStagedBytes
-	if p.MaxStagedEvents > 0 {
-		events = p.MaxStagedEvents
+	if n := least(d.own.Staged.MaxEvents, p.MaxStagedEvents); n > 0 {
+		events = n
 	}
-	if p.MaxStagedBytes > 0 {
-		bytes = p.MaxStagedBytes
+	if n := least(d.own.Staged.MaxBytes, p.MaxStagedBytes); n > 0 {
+		bytes = n
 	}
 	switch {
 	case d.staged >= events || d.heavy >= bytes || !d.tellsSessions():
@@ -81,6 +86,16 @@ func (d *delivery) lost() bool {
 	return len(d.way) > 0 && d.way[0].staged && d.way[0].session != d.session()
 }
 
+// lastSent is the highest number of those that are staged.
+func (d *delivery) lastSent() (seq uint64) {
+	for _, p := range d.way {
+		if p.staged {
+			seq = max(seq, p.lastSeq())
+		}
+	}
+	return seq
+}
+
 // flush asks the sink to make what it staged safe. Whatever is not, is sent
 // again.
 func (d *delivery) flush(reason sdk.FlushReason) {
@@ -89,9 +104,9 @@ func (d *delivery) flush(reason sdk.FlushReason) {
 		d.rewound = true
 		return
 	}
-	last, session := d.way[len(d.way)-1], d.session()
+	session := d.session()
 	ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)
-	result, err := d.sink.Flush(ctx, reason, last.lastSeq())
+	result, err := d.sink.Flush(ctx, reason, d.lastSent())
 	cancel()
 	if err == nil && d.session() == session {
 		err = d.buryStaged(result.Failures, result.CommittedThrough)
@@ -100,18 +115,39 @@ func (d *delivery) flush(reason sdk.FlushReason) {
 	}
 	if err != nil {
 		d.rewound = true
-		sleep(d.running, d.trouble(classified(sdk.AsError(err)), d.pauses()))
+		d.unflushed(classified(sdk.AsError(err)))
 		return
 	}
+	safe := 0
 	for _, p := range d.way {
-		if !p.settled && p.lastSeq() <= result.CommittedThrough {
+		if p.staged && !p.settled && p.lastSeq() <= result.CommittedThrough {
 			p.settled = true
-			d.delivered(p.count)
+			safe += p.count
 		}
 	}
+	d.delivered(safe)
 	d.advance()
-	d.rewound = len(d.way) > 0
+	d.rewound = slices.ContainsFunc(d.way, func(p *parcel) bool { return p.staged && !p.settled })
 	d.unstage()
+	if safe == 0 {
+		d.unflushed(sdk.Errorf(sdk.ClassTransient, "flush_incomplete", "the sink flushed and nothing became safe"))
+		return
+	}
+	d.futile = 0
+}
+
+// unflushed takes note of a flush that made nothing safe, and waits a growing
+// while: the journal keeps everything until one does.
+func (d *delivery) unflushed(cause *sdk.Error) {
+	d.futile++
+	d.metrics.deliverFutile.WithLabelValues(d.sink.Name()).Inc()
+	p := d.pauses()
+	wait := d.trouble(cause, p)
+	for i := 1; i < min(d.futile, 16); i++ {
+		wait = max(wait, p.short.pause())
+	}
+	d.tally.failed("not_flushing", cause)
+	sleep(d.running, wait)
 }
 
 // buryStaged sets aside the staged records that the sink could not make safe.
@@ -139,20 +175,31 @@ func (d *delivery) buryStaged(failures []sdk.FlushFailure, through uint64) error
 }
 
 // find reads the staged event with this sequence number again; nil when there
-// is none.
+// is none. It is as it was sent.
 func (d *delivery) find(seq uint64) (*sdk.Event, error) {
 	for _, p := range d.way {
-		if seq < p.firstSeq || seq > p.lastSeq() {
+		if p.count == 0 || seq < p.firstSeq || seq > p.lastSeq() || p.ids == nil {
 			continue
 		}
+		id := p.ids[seq-p.firstSeq]
 		f := newFeed(d.log, d.cfg.Limits, p.begin)
-		r := new(run)
-		r.reset(f.pos)
-		if _, err := f.fill(d.living, r, int(seq-p.firstSeq)+1, 8*maxBatchBytes); err != nil {
-			return nil, err
-		}
-		if i := int(seq - p.firstSeq); i < len(r.events) {
-			return &r.events[i], nil
+		f.wants = func(rec *Record) bool { return rec.Historical == p.walk.historical }
+		for r := new(run); ; {
+			r.reset(f.pos)
+			if _, err := f.fill(d.living, r, 1000, maxBatchBytes); err != nil {
+				return nil, err
+			}
+			for i := range r.events {
+				if uuidBytes(r.events[i].UUID) == id {
+					kept := d.rules.keep(r.events[i:i+1], time.Now(), func(string) {})
+					if len(kept) == 1 {
+						return &kept[0], nil
+					}
+				}
+			}
+			if r.empty() {
+				return nil, nil
+			}
 		}
 	}
 	return nil, nil

@@ -14,6 +14,29 @@ type tally struct {
 	dead        uint64
 	lastError   string
 	lastErrorAt time.Time
+	skipped     uint64
+	now, most   int // batches on the way, and how many there may be
+	staged      int
+	heavy       int
+	oldest      time.Time // of what is staged
+}
+
+func (t *tally) skip(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.skipped += uint64(n)
+}
+
+func (t *tally) flying(now, most int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now, t.most = now, most
+}
+
+func (t *tally) holds(events, bytes int, since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.staged, t.heavy, t.oldest = events, bytes, since
 }
 
 func (t *tally) is(state string) {
@@ -43,6 +66,11 @@ func (t *tally) status(sink string) SinkStatus {
 	defer t.mu.Unlock()
 	s := SinkStatus{
 		Sink: sink, State: t.state, Since: t.since.UTC(), Delivered: t.delivered, DeadLetters: t.dead, LastError: t.lastError,
+		Filtered: t.skipped, InFlight: t.now, Window: t.most, StagedEvents: t.staged, StagedBytes: t.heavy,
+	}
+	if !t.oldest.IsZero() {
+		at := t.oldest.UTC()
+		s.StagedSince = &at
 	}
 	if !t.lastErrorAt.IsZero() {
 		at := t.lastErrorAt.UTC()

@@ -24,6 +24,9 @@ type Metrics struct {
 	deliverCalls *prometheus.CounterVec   // by sink, outcome
 	deliverTime  *prometheus.HistogramVec // by sink
 	deliverSize  *prometheus.HistogramVec // by sink
+
+	deliverSkipped *prometheus.CounterVec // by sink, reason
+	deliverFutile  *prometheus.CounterVec // by sink
 }
 
 // NewMetrics makes the metrics and registers them; with a nil reg they count for
@@ -55,5 +58,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		deliverCalls: f.NewCounterVec(counter("deliver_calls_total", "Answers of a sink to a batch."), []string{"sink", "outcome"}),
 		deliverTime:  f.NewHistogramVec(histogram("deliver_seconds", "Time a sink took for a batch.", times), []string{"sink"}),
 		deliverSize:  f.NewHistogramVec(histogram("deliver_batch_events", "Events in a batch for a sink.", sizes), []string{"sink"}),
+
+		deliverSkipped: f.NewCounterVec(counter("deliver_skipped_events_total", "Events that were not for a sink, as its filters say."), []string{"sink", "reason"}),
+		deliverFutile:  f.NewCounterVec(counter("deliver_futile_flushes_total", "Flushes of a sink that made nothing safe."), []string{"sink"}),
 	}
 }

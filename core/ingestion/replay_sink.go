@@ -120,9 +120,7 @@ func (d *delivery) again(q *replay) {
 
 // flushReplay makes a replayed event safe that a sink has staged.
 func (d *delivery) flushReplay(seq uint64) *sdk.Error {
-	if len(d.way) > 0 {
-		seq = max(seq, d.way[len(d.way)-1].lastSeq())
-	}
+	seq = max(seq, d.lastSent())
 	ctx, cancel := context.WithTimeout(d.living, d.cfg.Deliver.Timeout)
 	defer cancel()
 	result, err := d.sink.Flush(ctx, sdk.FlushManual, seq)
