@@ -320,3 +320,22 @@ func TestTheDialerOfOtherProtocolsIsAsStrict(t *testing.T) {
 		t.Errorf("another network: %v", err)
 	}
 }
+
+func TestTheAddressOfAWebhookIsNotInTheError(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close() // nobody listens there any more
+	_, err = sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback}).Post("http://"+address+"/T0/B0/hunter2?token=hunter2", "", nil) //nolint:bodyclose // there is none
+	for _, e := range []*sdk.Error{sdk.AsError(err), sdk.AsError(sdk.Transient(err)), sdk.AsError(sdk.Permanent(err))} {
+		if strings.Contains(e.Message, "hunter2") || !strings.Contains(e.Message, address) {
+			t.Errorf("%q", e.Message)
+		}
+	}
+	if _, err := sdk.HTTPClient(sdk.HTTPOptions{}).Get("http://a b/hunter2"); strings.Contains(sdk.AsError(err).Message, "hunter2") { //nolint:bodyclose // there is none
+		t.Errorf("%q", sdk.AsError(err).Message)
+	}
+}

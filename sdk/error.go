@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -151,7 +154,22 @@ func classed(class Class, code string, source Source, err error) error {
 		c.Class = class
 		return &c
 	}
-	return &Error{Class: class, Code: code, Message: err.Error(), Source: source, cause: err}
+	return &Error{Class: class, Code: code, Message: sentence(err), Source: source, cause: err}
+}
+
+// sentence is what an error says, without the path and the query of a URL that
+// could not be reached: those of webhooks are secrets.
+func sentence(err error) string {
+	text := err.Error()
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return text
+	}
+	where := "an address"
+	if u, err := url.Parse(failed.URL); err == nil && u.Host != "" {
+		where = u.Host
+	}
+	return strings.ReplaceAll(text, strconv.Quote(failed.URL), where)
 }
 
 // AsError returns err as an *Error. One that already is keeps everything; a
@@ -164,7 +182,7 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	out := &Error{Class: ClassTransient, Code: "error", Message: err.Error(), cause: err}
+	out := &Error{Class: ClassTransient, Code: "error", Message: sentence(err), cause: err}
 	var network net.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
