@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -32,8 +33,8 @@ func TestCommandsInTheDocumentsRun(t *testing.T) {
 	}
 }
 
-// The program in the authors' guide is built outside the tree against this
-// checkout and serves as a third-party plugin with a pinned checksum.
+// The programs in the authors' guide are built outside the tree against this
+// checkout, and the first serves as a third-party plugin with a pinned checksum.
 func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -42,7 +43,18 @@ func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "main.go"), fenced(t, "../../docs/plugins/authors.md", "go"))
+	programs := blocks(t, "../../docs/plugins/authors.md", "go")
+	if len(programs) != 3 {
+		t.Errorf("%d programs: want a sink, a notifier and a matcher", len(programs))
+	}
+	for i, program := range programs[1:] {
+		other := filepath.Join(dir, "other"+strconv.Itoa(i))
+		if err := os.Mkdir(other, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(other, "main.go"), program)
+	}
+	write(t, filepath.Join(dir, "main.go"), programs[0])
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +66,7 @@ func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	}
 	text := strings.Replace(string(mod), "module github.com/guidonhq/guidon\n", "module example.com/lines\n", 1)
 	write(t, filepath.Join(dir, "go.mod"), text+"\nrequire github.com/guidonhq/guidon v0.0.0\n\nreplace github.com/guidonhq/guidon => "+root+"\n")
-	if out, err := shell(dir, "CGO_ENABLED=0 go build -o lines ."); err != nil {
+	if out, err := shell(dir, "CGO_ENABLED=0 go build -o lines . && CGO_ENABLED=0 go vet ./..."); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	checksum, err := shell(dir, "sha256sum lines | cut -d' ' -f1")
@@ -81,17 +93,24 @@ func shellLines(t *testing.T, path string) []string {
 	return strings.Split(fenced(t, path, "sh"), "\n")
 }
 
+// fenced returns the blocks of a language in a document, as one text.
 func fenced(t *testing.T, path, language string) string {
+	t.Helper()
+	return strings.Join(blocks(t, path, language), "")
+}
+
+// blocks returns the blocks of a language in a document.
+func blocks(t *testing.T, path, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
+	var out []string
 	for i, part := range strings.Split(string(text), "```") {
 		if body, ok := strings.CutPrefix(part, language+"\n"); ok && i%2 == 1 {
-			out.WriteString(body)
+			out = append(out, body)
 		}
 	}
-	return out.String()
+	return out
 }
