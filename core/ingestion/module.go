@@ -7,14 +7,15 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// stored is the event store, when the house has one.
-type stored struct {
+// answers are those who know of an event, as far as the house has them.
+type answers struct {
 	fx.In
-	Lookup Lookup `optional:"true"`
+	Lookup  Lookup  `optional:"true"`
+	Actions Actions `optional:"true"`
 }
 
-func newTracer(cfg Config, d *db.DB, log Log, s stored) *Tracer {
-	return NewTracer(cfg, d, log, s.Lookup)
+func newTracer(cfg Config, d *db.DB, log Log, a answers) *Tracer {
+	return NewTracer(cfg, d, log, a.Lookup).WithActions(a.Actions)
 }
 
 // Module takes events in, processes them and delivers them while the server

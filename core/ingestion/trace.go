@@ -19,6 +19,18 @@ type Lookup interface {
 	Get(ctx context.Context, projectID int64, uuid string) (sdk.Event, error)
 }
 
+// Actions knows which of a project's actions an event is.
+type Actions interface {
+	// Matching returns the actions, as they are defined now, that ev fits.
+	Matching(ctx context.Context, ev *sdk.Event) ([]ActionRef, error)
+}
+
+// ActionRef names an action.
+type ActionRef struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
 // Trace answers "where is my event?": what is known of one event between its
 // acceptance and its deliveries.
 type Trace struct {
@@ -30,6 +42,9 @@ type Trace struct {
 	Stored     bool        `json:"stored"`
 	ReceivedAt *time.Time  `json:"received_at"`
 	Accepted   *TracePlace `json:"accepted"` // null when the journal has let go of it
+	// Actions are those the event is, as they are defined now; null when the
+	// event is not stored or nobody can tell.
+	Actions []ActionRef `json:"actions"`
 	// Notices say what was dropped or changed, and why.
 	Notices []TraceNotice `json:"notices"`
 	// Worker and Sinks are how far they are; null without a place.
@@ -69,6 +84,7 @@ type Tracer struct {
 	store   *store
 	log     Log
 	lookup  Lookup
+	actions Actions
 	decoder Limits
 }
 
@@ -76,6 +92,12 @@ type Tracer struct {
 // stored.
 func NewTracer(cfg Config, d *db.DB, log Log, lookup Lookup) *Tracer {
 	return &Tracer{store: &store{d}, log: log, lookup: lookup, decoder: cfg.Limits}
+}
+
+// WithActions has traces tell which actions an event is; a may be nil.
+func (t *Tracer) WithActions(a Actions) *Tracer {
+	t.actions = a
+	return t
 }
 
 // Trace returns what is known of the event, or NotFound when nothing is.
@@ -129,7 +151,21 @@ func (t *Tracer) stored(ctx context.Context, projectID int64, out *Trace) error 
 	if ev.PersonID != "" {
 		out.PersonID = &ev.PersonID
 	}
+	out.Actions = t.matching(ctx, &ev)
 	return nil
+}
+
+// matching is what actions say of the event. That they cannot say anything is
+// no reason to tell nothing at all.
+func (t *Tracer) matching(ctx context.Context, ev *sdk.Event) []ActionRef {
+	if t.actions == nil {
+		return nil
+	}
+	found, err := t.actions.Matching(ctx, ev)
+	if err != nil {
+		return nil
+	}
+	return append([]ActionRef{}, found...)
 }
 
 // conclude says how far the readers are, and what it all amounts to.
