@@ -223,7 +223,7 @@ func changeOf(c *web.Call, d *Definition) (out Change, err error) {
 		out.PropertyType = &kind.Value
 	}
 	if out.Hidden != nil && *out.Hidden && out.Verified != nil && *out.Verified {
-		f.Fail("hidden", "invalid", "A definition cannot be both hidden and verified.")
+		f.Fail("hidden", "invalid_input", "A definition cannot be both hidden and verified.")
 	}
 	return out, f.Err()
 }
