@@ -1,0 +1,247 @@
+package events_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+func TestAddressesAreComparedAsStepsDo(t *testing.T) {
+	addresses := []string{
+		"https://a.example/docs", "https://A.example/DOCS", "100%", "100x", "a_b", "a-b", `a\b`, `a\_b`, "[x]", "x", "a*b", "aXb", "a?b",
+		"!", "!_", "ü", "Ü", "💻", "a💻b", "'", `"`, "]", "[", "[^x]", "^", " ", "a\nb", strings.Repeat("x", 998) + "docs", strings.Repeat("ü", 499) + "docs", strings.Repeat("x", 2000),
+	}
+	patterns := []string{
+		"docs", "DOCS", "%docs", "docs%", "a.example/%cs", "100%", `100\%`, "a_b", `a\_b`, `a\\b`, `a\b`, `\`, `a\`, "[x]", "[", "]", "[^x]", "^", "a*b", "*", "a?b", "?",
+		"!", "!_", "!!", "ü", "Ü", "_💻_", "💻", "'", `"`, "_", "%", "%%", "__", " ", "\n", "xdocs", "ü%docs",
+	}
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		for i, a := range addresses {
+			properties, err := json.Marshal(map[string]string{"$current_url": a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store(t, s, ev(i, "$pageview", "u", string(properties)))
+		}
+		store(t, s, ev(500, "$pageview", "u", `{}`), ev(501, "other", "u", `{"$current_url":"docs"}`))
+		for _, pattern := range append(patterns, addresses...) {
+			for _, way := range []match.Matching{match.Contains, match.Exact} {
+				p, err := match.CompilePattern(pattern, way, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want, open int64
+				for _, a := range addresses {
+					switch cut := len(a) > events.URLMax; {
+					case p.Match(a) && (!cut || way == match.Contains && p.Match(a[:events.URLMax])):
+						want++
+					case len(a) >= events.URLMax-3:
+						open++
+					}
+				}
+				if way == match.Exact && len(pattern) >= events.URLMax-3 {
+					continue // all addresses of that length are open then
+				}
+				a := &events.Ask{ProjectID: 1, Any: []events.Clause{{Event: "$pageview", URL: pattern, URLWay: urlWay(way)}}}
+				got, err := s.Tally(t.Context(), a, 24*time.Hour)
+				if n := sum(got.Events); err != nil || n != want || got.Open != open {
+					t.Errorf("%s %q: %d and %d open, want %d and %d: %v", way, pattern, n, got.Open, want, open, err)
+				}
+			}
+		}
+	})
+}
+
+func urlWay(way match.Matching) events.URLWay {
+	if way == match.Contains {
+		return events.URLContains
+	}
+	return events.URLIs
+}
+
+func sum(counts map[int64]int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+func TestAskingBounds(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		for i := range 10 {
+			store(t, s, ev(i, []string{"a", "b"}[i%2], fmt.Sprint("u", i%3), `{}`))
+		}
+		other := ev(100, "a", "u", `{}`)
+		other.ProjectID = 2
+		store(t, s, other)
+		at := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
+		a, b, every := events.Clause{Event: "a"}, events.Clause{Event: "b"}, events.Clause{AnyEvent: true}
+		for _, c := range []struct {
+			what string
+			ask  events.Ask
+			want int64
+		}{
+			{"no clause", events.Ask{}, 0},
+			{"one name", events.Ask{Any: []events.Clause{a}}, 5},
+			{"a name twice", events.Ask{Any: []events.Clause{a, a}}, 5},
+			{"two names", events.Ask{Any: []events.Clause{a, b}}, 10},
+			{"every name, and one of them", events.Ask{Any: []events.Clause{a, every}}, 10},
+			{"every name at an address", events.Ask{Any: []events.Clause{{AnyEvent: true, URL: "x", URLWay: events.URLContains}}}, 0},
+			{"from a moment on, up to but not at another", events.Ask{From: at(2), To: at(5), Any: []events.Clause{every}}, 3},
+			{"later than a row, not later than another", events.Ask{After: 2, Through: 6, Any: []events.Clause{every}}, 4},
+			{"of a name, by row", events.Ask{After: 2, Through: 6, Any: []events.Clause{a}}, 2},
+			{"open ones, where nothing can be", events.Ask{Open: true, Any: []events.Clause{a}}, 0},
+		} {
+			c.ask.ProjectID = 1
+			got, err := s.Tally(t.Context(), &c.ask, time.Minute)
+			if n := sum(got.Events); err != nil || n != c.want || got.Row != 11 {
+				t.Errorf("%s: %+v %v, want %d", c.what, got, err, c.want)
+			}
+			var seen int64
+			err = s.Scan(t.Context(), &c.ask, func(p *events.Past) error { seen++; return nil })
+			if err != nil || seen != c.want {
+				t.Errorf("%s: saw %d %v, want %d", c.what, seen, err, c.want)
+			}
+		}
+	})
+}
+
+func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		standing := func(project int64) events.Standing {
+			t.Helper()
+			st, err := s.Standing(t.Context(), project)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return st
+		}
+		if st := standing(1); st != (events.Standing{}) {
+			t.Errorf("at first %+v", st)
+		}
+		elsewhere := ev(9, "a", "u", `{}`)
+		elsewhere.ProjectID = 2
+		store(t, s, ev(1, "a", "u1", `{}`), ev(2, "a", "u2", `{}`), elsewhere)
+		if st := standing(1); st != (events.Standing{Row: 3}) {
+			t.Errorf("after events %+v", st)
+		}
+		erase := func(project int64, id string) {
+			t.Helper()
+			if _, err := s.Erase(t.Context(), project, []string{id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		erase(1, "nobody")
+		if st := standing(1); st.Erased != 0 {
+			t.Errorf("after an erasure of nothing %+v", st)
+		}
+		erase(1, "u1")
+		if st := standing(2); standing(1).Erased != 1 || st.Erased != 0 {
+			t.Errorf("after an erasure %+v, elsewhere %+v", standing(1), st)
+		}
+		erase(2, "u")
+		if st := standing(1); st.Erased != 2 {
+			t.Errorf("after the last row went elsewhere %+v", st)
+		}
+		if err := s.PeopleMoved(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if st := standing(2); standing(1).People != 1 || st.People != 0 {
+			t.Errorf("after people moved %+v, elsewhere %+v", standing(1), st)
+		}
+	})
+}
+
+func TestCountsComeFromAnIndexAlone(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s, g := service(t, d), newTraffic(start.AddDate(0, 0, -90), time.Minute)
+		store(t, s, g.batch(5000)...)
+		if d.Postgres() {
+			if _, err := d.Write(t.Context()).ExecContext(context.Background(), "VACUUM ANALYZE events"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var plan string
+		err := d.Tx(t.Context(), func(ctx context.Context) (err error) {
+			if d.Postgres() {
+				// So few events would be read from the table at once.
+				if _, err := d.Write(ctx).ExecContext(ctx, "SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off"); err != nil {
+					return err
+				}
+			}
+			plan, err = s.Plan(ctx, &events.Ask{
+				ProjectID: 1, From: start.AddDate(0, 0, -88), To: start.AddDate(0, 0, -87),
+				Any: []events.Clause{{Event: "$pageview", URL: "insights", URLWay: events.URLContains}},
+			})
+			return err
+		})
+		want := "USING COVERING INDEX events_by_name (project_id=? AND event=? AND timestamp>? AND timestamp<?)"
+		if d.Postgres() {
+			want = "Index Only Scan using events_by_name"
+		}
+		if err != nil || !strings.Contains(plan, want) {
+			t.Errorf("%v\n%s", err, plan)
+		}
+	})
+}
+
+func TestPastEventsHaveTheirPeople(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		one := ev(1, "a", "u1", `{"n":1.0}`)
+		one.ElementsChain = "a:text=\"x\""
+		store(t, s, one)
+		p := people(t, d, "u1", "u2")
+		var seen []events.Past
+		a := &events.Ask{ProjectID: 1, Any: []events.Clause{{Event: "a"}}}
+		keep := func(p *events.Past) error { seen = append(seen, *p); return nil }
+		for _, a.People = range []bool{false, true} {
+			if err := s.Scan(t.Context(), a, keep); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(seen) != 2 || seen[0].Person != 0 || seen[1].Person != p || string(seen[1].PersonProperties) != `{"k":"v"}` {
+			t.Errorf("%+v", seen)
+		}
+		seen[1].Event.PersonID = ""
+		if got, want := asJSON(t, seen[1].Event), asJSON(t, *one); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		ids, open, err := s.Actors(t.Context(), a)
+		if err != nil || open || len(ids) != 1 || ids[0] != p {
+			t.Errorf("actors %v %v %v", ids, open, err)
+		}
+	})
+}
+
+// people makes a person with the given distinct ids.
+func people(t *testing.T, d *db.DB, distinctIDs ...string) (id int64) {
+	t.Helper()
+	err := d.Write(t.Context()).NewRaw(`INSERT INTO persons (project_id, uuid, created_at, updated_at, properties)
+		VALUES (1, 'a0000000-0000-0000-0000-000000000001', 0, 0, '{"k":"v"}') RETURNING id`).Scan(t.Context(), &id)
+	for _, distinctID := range distinctIDs {
+		if err == nil {
+			_, err = d.Write(t.Context()).NewRaw("INSERT INTO person_distinct_ids VALUES (1, ?, ?, 0)", distinctID, id).Exec(t.Context())
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
