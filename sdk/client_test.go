@@ -249,7 +249,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	if _, err := sdk.ReadBody(resp, 1<<20); sdk.AsError(err).Code != "answer_too_large" {
 		t.Errorf("a bomb: %v", err)
 	}
-	if _, err := client.Get(u.String() + "/headers"); err == nil { //nolint:bodyclose // there is none
+	if _, err := client.Get(u.String() + "/headers"); err == nil {
 		t.Error("a megabyte of headers was taken")
 	}
 	resp, err = client.Get(u.String() + "/short")
@@ -261,7 +261,7 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	}
 	hasty := sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback, Timeout: 50 * time.Millisecond})
 	defer hasty.CloseIdleConnections()
-	if _, err := hasty.Get(u.String() + "/never"); sdk.AsError(err).Class != sdk.ClassTransient { //nolint:bodyclose // there is none
+	if _, err := hasty.Get(u.String() + "/never"); sdk.AsError(err).Class != sdk.ClassTransient {
 		t.Errorf("a server that never answers: %v", err)
 	}
 }
@@ -286,12 +286,12 @@ func TestAProxyIsUsedOnlyWhenAskedFor(t *testing.T) {
 		t.Errorf("asked for %s", got)
 	}
 	for _, host := range []string{"10.0.0.1", "[::ffff:10.0.0.1]", "[fd00::1]"} {
-		if _, err := client.Get("http://" + host + "/"); !refused(err) { //nolint:bodyclose // there is none
+		if _, err := client.Get("http://" + host + "/"); !refused(err) {
 			t.Errorf("%s through the proxy: %v", host, err)
 		}
 	}
 	other := sdk.HTTPClient(sdk.HTTPOptions{})
-	if _, err := other.Get("http://10.0.0.1/"); !refused(err) { //nolint:bodyclose // there is none
+	if _, err := other.Get("http://10.0.0.1/"); !refused(err) {
 		t.Errorf("%v", err)
 	}
 	if len(asked) > 0 {
@@ -329,13 +329,13 @@ func TestTheAddressOfAWebhookIsNotInTheError(t *testing.T) {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // nobody listens there any more
-	_, err = sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback}).Post("http://"+address+"/T0/B0/hunter2?token=hunter2", "", nil) //nolint:bodyclose // there is none
+	_, err = sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback}).Post("http://"+address+"/T0/B0/hunter2?token=hunter2", "", nil)
 	for _, e := range []*sdk.Error{sdk.AsError(err), sdk.AsError(sdk.Transient(err)), sdk.AsError(sdk.Permanent(err))} {
 		if strings.Contains(e.Message, "hunter2") || !strings.Contains(e.Message, address) {
 			t.Errorf("%q", e.Message)
 		}
 	}
-	if _, err := sdk.HTTPClient(sdk.HTTPOptions{}).Get("http://a b/hunter2"); strings.Contains(sdk.AsError(err).Message, "hunter2") { //nolint:bodyclose // there is none
+	if _, err := sdk.HTTPClient(sdk.HTTPOptions{}).Get("http://a b/hunter2"); strings.Contains(sdk.AsError(err).Message, "hunter2") {
 		t.Errorf("%q", sdk.AsError(err).Message)
 	}
 }

@@ -23,8 +23,9 @@ type Matcher interface {
 	Operators() []Operator
 	// Compile turns the value of a filter into a program. An error refuses the
 	// filter: make it with ValueError to point at the place. The value has
-	// passed the operator's ValueSchema if the host checked it; do not rely on
-	// that. Compile must not block: it runs on the way of a request.
+	// passed the operator's ValueSchema. Compile must not block: it runs on the
+	// way of a request. It is asked again after a restart, and for values that
+	// have not been used for long.
 	Compile(operator string, value json.RawMessage) (Program, error)
 	// Close releases what Open took. It is called once, also after an Open
 	// that failed.

@@ -78,3 +78,6 @@ func unsure(code, message string) *sdk.Error { return refusal(sdk.ClassTransient
 func refusal(class sdk.Class, code, message string) *sdk.Error {
 	return &sdk.Error{Class: class, Code: code, Message: message, Source: sdk.SourcePlugin}
 }
+
+// failing is an answer that may be an error instead.
+type failing interface{ GetError() *pluginv1.Error }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -153,7 +152,7 @@ func (i *MatcherInstance) MatchBatch(ctx context.Context, b *MatchBatch) (*Match
 	again, at := b.only(needed)
 	more, needed, err := i.match(ctx, s, again)
 	if err != nil {
-		return answer, nil //nolint:nilerr // what is known is known
+		return answer, nil // what is known is known
 	}
 	if len(needed) > 0 {
 		_ = i.sup.disbelieve(&breach{"program_needed_twice", "a program was asked for that had just been sent"})
@@ -276,33 +275,4 @@ func (i *MatcherInstance) Program(operator string, value json.RawMessage) (Match
 		return MatchProgram{}, ErrUnknownOperator
 	}
 	return NewMatchProgram(o, value)
-}
-
-// MatchBatch is pairs of filter values and property values to be judged.
-type MatchBatch struct {
-	// Programs are the filter values, each once, at most 65,536.
-	Programs []MatchProgram
-	// Values are the property values, each once: any JSON. For a program that
-	// reads properties of its own it is the object of those that are there.
-	Values []json.RawMessage
-	// Pairs are what to judge.
-	Pairs []MatchPair
-	// Now is the time of the evaluation.
-	Now time.Time
-}
-
-// MatchPair is indexes into a MatchBatch.
-type MatchPair struct{ Program, Value uint32 }
-
-// MatchAnswer is what a matcher says.
-type MatchAnswer struct {
-	// Verdicts has one for each pair.
-	Verdicts []sdk.Verdict
-	// Errors says why pairs failed, by pair; not for every one.
-	Errors map[int]*sdk.Error
-	// DataVersion is the data that was looked at.
-	DataVersion string
-	// TTL is how long the verdicts may be kept at most; 0 leaves it to the
-	// operators.
-	TTL time.Duration
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -17,10 +15,8 @@ import (
 
 // What the host allows whatever a matcher says.
 const (
-	maxOperators     = 1000
-	maxKnownPrograms = 10_000
-	maxDataVersion   = 200
-	maxCacheTTL      = 24 * time.Hour
+	maxDataVersion = 200
+	maxCacheTTL    = 24 * time.Hour
 )
 
 // MatchProgram is the value of a filter for an operator.
@@ -64,6 +60,35 @@ type Compiled struct {
 	Reads []string
 	// Cost is what one test takes, roughly.
 	Cost time.Duration
+}
+
+// MatchBatch is pairs of filter values and property values to be judged.
+type MatchBatch struct {
+	// Programs are the filter values, each once, at most 65,536.
+	Programs []MatchProgram
+	// Values are the property values, each once: any JSON. For a program that
+	// reads properties of its own it is the object of those that are there.
+	Values []json.RawMessage
+	// Pairs are what to judge.
+	Pairs []MatchPair
+	// Now is the time of the evaluation.
+	Now time.Time
+}
+
+// MatchPair is indexes into a MatchBatch.
+type MatchPair struct{ Program, Value uint32 }
+
+// MatchAnswer is what a matcher says.
+type MatchAnswer struct {
+	// Verdicts has one for each pair.
+	Verdicts []sdk.Verdict
+	// Errors says why pairs failed, by pair; not for every one.
+	Errors map[int]*sdk.Error
+	// DataVersion is the data that was looked at.
+	DataVersion string
+	// TTL is how long the verdicts may be kept at most; 0 leaves it to the
+	// operators.
+	TTL time.Duration
 }
 
 // compiledFromProto reads an answer to Compile.
@@ -182,133 +207,4 @@ func (a *MatchAnswer) merge(some *MatchAnswer, at []int) {
 
 func ttl(d *durationpb.Duration) time.Duration {
 	return min(max(0, d.AsDuration()), maxCacheTTL)
-}
-
-var operatorID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*$`)
-
-// operatorsFromProto reads what a matcher offers. Operators that cannot be used
-// are left out; odd says why.
-func operatorsFromProto(list []*matchv1.Operator) (operators []sdk.Operator, odd []string) {
-	seen := map[string]bool{}
-	for _, m := range list {
-		id := clip(m.GetId(), 100)
-		switch {
-		case len(operators) == maxOperators:
-			return operators, append(odd, fmt.Sprintf("it offers more than %d", maxOperators))
-		case !operatorID.MatchString(m.GetId()) || len(m.GetId()) > 100:
-			odd = append(odd, fmt.Sprintf("%q is not two lower-case words with a slash between them", id))
-			continue
-		case seen[id]:
-			odd = append(odd, fmt.Sprintf("%q is offered twice", id))
-			continue
-		}
-		if len(m.GetValueSchema()) > 0 && !json.Valid(m.GetValueSchema()) {
-			odd = append(odd, fmt.Sprintf("%q has a schema that is not JSON", id))
-			continue
-		}
-		seen[id] = true
-		operators = append(operators, operatorFromProto(m))
-	}
-	return operators, odd
-}
-
-func operatorFromProto(m *matchv1.Operator) sdk.Operator {
-	o := sdk.Operator{
-		ID: m.GetId(), Version: clip(m.GetVersion(), 100), Label: clip(m.GetLabel(), 200), Doc: clip(m.GetDoc(), 10_000),
-		ValueSchema: m.GetValueSchema(), PropertyTypes: m.GetPropertyTypes(),
-		CacheTTL: ttl(m.GetCacheTtl()), Cost: time.Duration(min(m.GetCostNs(), uint64(time.Minute))), CEL: clip(m.GetEquivalentCel(), 10_000),
-	}
-	switch m.GetMissing() {
-	case matchv1.Operator_MISSING_NO_MATCH:
-		o.Missing = sdk.MissingNoMatch
-	case matchv1.Operator_MISSING_MATCHES:
-		o.Missing = sdk.MissingMatches
-	default:
-		o.Missing = sdk.MissingFails
-	}
-	switch m.GetPurity() {
-	case matchv1.Operator_PURITY_PURE:
-		o.Purity = sdk.Pure
-	case matchv1.Operator_PURITY_TIME:
-		o.Purity = sdk.TimeDependent
-	case matchv1.Operator_PURITY_DATA:
-		o.Purity = sdk.DataDependent
-	default:
-		o.Purity = sdk.Volatile
-	}
-	for _, e := range m.GetExamples() {
-		if len(o.Examples) == 100 || !json.Valid(e.GetValueJson()) || !json.Valid(e.GetPropertyJson()) {
-			continue
-		}
-		example := sdk.OperatorExample{Value: e.GetValueJson(), Property: e.GetPropertyJson()}
-		if e.GetResult() > 0 && e.GetResult() <= matchv1.Verdict_VERDICT_FAILED {
-			example.Result = sdk.Verdict(e.GetResult())
-		}
-		if e.GetNowUs() != 0 {
-			example.Now = time.UnixMicro(e.GetNowUs()).UTC()
-		}
-		o.Examples = append(o.Examples, example)
-	}
-	return o
-}
-
-// knownPrograms are the programs that a session was given. It is a hint: a plugin
-// may forget them and ask again.
-type knownPrograms struct {
-	session *session
-
-	mu  sync.Mutex
-	ids map[[32]byte]struct{}
-}
-
-// lacks says which programs the plugin does not have; nil means all.
-func (k *knownPrograms) lacks(programs []MatchProgram) []bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.ids) == 0 {
-		return nil
-	}
-	out := make([]bool, len(programs))
-	for i := range programs {
-		_, known := k.ids[programs[i].ID]
-		out[i] = !known
-	}
-	return out
-}
-
-func (k *knownPrograms) add(id [32]byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.addLocked(id)
-}
-
-func (k *knownPrograms) addLocked(id [32]byte) {
-	if k.ids == nil || len(k.ids) >= maxKnownPrograms {
-		k.ids = map[[32]byte]struct{}{}
-	}
-	k.ids[id] = struct{}{}
-}
-
-// learn notes that the plugin has the programs but the needed ones.
-func (k *knownPrograms) learn(programs []MatchProgram, needed []uint32) {
-	missing := make(map[uint32]bool, len(needed))
-	for _, n := range needed {
-		missing[n] = true
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for i := range programs {
-		if _, known := k.ids[programs[i].ID]; !known && !missing[uint32(i)] {
-			k.addLocked(programs[i].ID)
-		}
-	}
-}
-
-// drop notes that the plugin has lost some.
-func (k *knownPrograms) drop(programs []MatchProgram, needed []uint32) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, n := range needed {
-		delete(k.ids, programs[n].ID)
-	}
 }

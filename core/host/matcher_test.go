@@ -328,7 +328,7 @@ func TestAMatcherThatBreaksTheContractIsNotBelieved(t *testing.T) {
 			}
 			for range 2 {
 				got, err := m.MatchBatch(t.Context(), against(program(t, m, "raw/good", "x"), `1`, `2`, `3`))
-				said := ""
+				var said string
 				if err != nil {
 					said = sdk.AsError(err).Code
 				} else {

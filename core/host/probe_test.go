@@ -31,6 +31,9 @@ func probePlugin(name string) sdk.Plugin {
 	if name == "impostor" {
 		return sdk.Plugin{Name: "somebody-else", Version: "1.0.0", Sink: func() sdk.Sink { return &probe{} }}
 	}
+	if name == "asker" {
+		return sdk.Plugin{Name: name, Version: "1.0.0", Sink: func() sdk.Sink { return &asker{} }}
+	}
 	return sdk.Plugin{
 		Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "loner",
 		Sink:     func() sdk.Sink { return &probe{name: name} },
