@@ -88,6 +88,23 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 			count(b)
 		}
 	})
+	b.Run("count first, three months", func(b *testing.B) {
+		from = today.AddDate(0, -3, 0)
+		for b.Loop() {
+			id++
+			count(b)
+		}
+		from = today.AddDate(0, 0, -30)
+	})
+	b.Run("count first, reading a property", func(b *testing.B) {
+		plain := steps
+		steps = []actions.Step{{Event: "$pageview", Properties: []json.RawMessage{json.RawMessage(`{"key":"amount","operator":"gt","value":900}`)}}}
+		for b.Loop() {
+			id++
+			count(b)
+		}
+		steps = plain
+	})
 	b.Run("people first", func(b *testing.B) {
 		for b.Loop() {
 			h := actions.NewHistory(p.cfg, d, p.past, gallery{p.persons}, p.facts, zap.NewNop(), nil)

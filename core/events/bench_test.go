@@ -138,18 +138,36 @@ func BenchmarkHistory(b *testing.B) {
 				}
 			}
 		})
-		for _, q := range []struct{ name, what string }{{"count by address", "count(*)"}, {"people by address", "count(DISTINCT distinct_id)"}} {
-			b.Run(q.name, func(b *testing.B) {
-				for b.Loop() {
-					var count int64
-					err := d.Read(context.Background()).NewRaw("SELECT "+q.what+" FROM events WHERE project_id = 1 AND event = '$pageview'"+
-						" AND timestamp > ? AND current_url LIKE '%insights%'", month.UnixMicro()).Scan(context.Background(), &count)
-					if err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
+		ask := &events.Ask{ProjectID: 1, From: month, Any: []events.Clause{{Event: "$pageview", URL: "insights", URLWay: events.URLContains}}}
+		plan, err := s.Plan(context.Background(), ask)
+		if err != nil {
+			b.Fatal(err)
 		}
+		b.Log(plan)
+		b.Run("tally by address", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Tally(context.Background(), ask, 15*time.Minute); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("actors by address", func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := s.Actors(context.Background(), ask); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("read by name", func(b *testing.B) {
+			ask := &events.Ask{ProjectID: 1, From: month, Any: []events.Clause{{Event: "$pageview"}}}
+			read := 0
+			for b.Loop() {
+				if err := s.Scan(context.Background(), ask, func(*events.Past) error { read++; return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(read), "ns/event")
+		})
 	})
 }
 
