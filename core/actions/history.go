@@ -20,16 +20,17 @@ type HistoryConfig struct {
 	Refresh time.Duration `koanf:"refresh"`
 	// Days is how far back series may go, and how many days are kept.
 	Days int `koanf:"days"`
-	// Runs is how many actions are counted at once.
+	// Runs is how many actions are counted at once by reading events. Besides
+	// there is one that an index answers.
 	Runs int `koanf:"runs"`
 	// PeopleBytes is about how much memory keeps who did an action.
 	PeopleBytes int `koanf:"people_bytes"`
 }
 
-// DefaultHistoryConfig waits two seconds, counts two actions at once, and
-// keeps a little more than a year.
+// DefaultHistoryConfig waits two seconds, reads events for one action at a
+// time, and keeps a little more than a year.
 func DefaultHistoryConfig() HistoryConfig {
-	return HistoryConfig{Patience: 2 * time.Second, Refresh: 10 * time.Minute, Days: 400, Runs: 2, PeopleBytes: 32 << 20}
+	return HistoryConfig{Patience: 2 * time.Second, Refresh: 10 * time.Minute, Days: 400, Runs: 1, PeopleBytes: 32 << 20}
 }
 
 // Validate reports the first option that makes no sense.

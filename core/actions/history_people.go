@@ -98,7 +98,7 @@ func (h *History) who(ctx context.Context, projectID int64, p *plan, q *PeopleQu
 		go func() {
 			defer h.wg.Done()
 			var c *crowd
-			err := h.inTurn(nil, func() (err error) {
+			err := h.inTurn(nil, p, func() (err error) {
 				c, err = h.search(h.ctx, projectID, p, q, h.people.get(key))
 				return err
 			})

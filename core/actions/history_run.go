@@ -48,7 +48,7 @@ var errStopping = fault.New(fault.Unavailable, "stopping", "The server is stoppi
 func (h *History) start(r, before *run, actionID, projectID int64) {
 	defer h.wg.Done()
 	began := time.Now()
-	r.err = h.inTurn(before, func() error { return h.count(h.ctx, r, actionID, projectID) })
+	r.err = h.inTurn(before, r.plan, func() error { return h.count(h.ctx, r, actionID, projectID) })
 	result := "done"
 	if r.err != nil {
 		result = "failed"
@@ -68,13 +68,17 @@ func (h *History) start(r, before *run, actionID, projectID int64) {
 	close(r.done)
 }
 
-func (h *History) inTurn(before *run, fn func() error) (err error) {
+func (h *History) inTurn(before *run, p *plan, fn func() error) (err error) {
 	if before != nil {
 		<-before.done
 	}
+	turns := h.slow
+	if p.exact {
+		turns = h.quick
+	}
 	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
 	case <-h.ctx.Done():
 		return h.ctx.Err()
 	}

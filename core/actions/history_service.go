@@ -33,7 +33,8 @@ type History struct {
 	ctx    context.Context // ends the runs
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	turns  chan struct{}
+	// Counts that an index answers do not wait for those that read events.
+	quick, slow chan struct{}
 
 	mu      sync.Mutex
 	stopped bool
@@ -61,7 +62,7 @@ func NewHistory(cfg HistoryConfig, d *db.DB, past Past, gallery Gallery, facts H
 	h := &History{
 		cfg: cfg, past: past, gallery: gallery, facts: facts, store: &historyStore{db: d}, log: log.Named("actions"),
 		metrics: newHistoryMetrics(reg), people: newPeopleMemory(cfg.PeopleBytes),
-		turns: make(chan struct{}, cfg.Runs), runs: map[int64]*run{},
+		quick: make(chan struct{}, 1), slow: make(chan struct{}, cfg.Runs), runs: map[int64]*run{},
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
