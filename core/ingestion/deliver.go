@@ -268,8 +268,10 @@ func (d *Deliver) Status(ctx context.Context) ([]SinkStatus, error) {
 	defer d.mu.Unlock()
 	var out []SinkStatus
 	for _, name := range slices.Sorted(maps.Keys(d.running)) {
-		s := d.running[name].tally.status(name)
-		if s.Paused, _, _ = d.running[name].gate.get(); s.Paused != nil {
+		del := d.running[name]
+		s := del.tally.status(name)
+		s.Window = del.size.now()
+		if s.Paused, _, _ = del.gate.get(); s.Paused != nil {
 			s.State, s.Since = "paused", s.Paused.At
 		}
 		for _, r := range stats.Readers {

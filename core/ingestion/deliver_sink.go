@@ -265,9 +265,9 @@ func (d *delivery) depart() {
 	busy := keysNone
 	for _, p := range d.way {
 		switch {
-		case p.settled || p.staged && !p.flying:
+		case p.flying: // nothing else of it is to be looked at
+		case p.settled || p.staged:
 			continue
-		case p.flying:
 		case d.flying >= most:
 			return
 		case busy&p.keys != 0 || p.walk.historical && d.imports >= max(1, most/2):
@@ -285,7 +285,7 @@ func (d *delivery) send1(p *parcel) {
 	if p.walk.historical {
 		d.imports++
 	}
-	d.tally.flying(d.flying, d.size.within(d.flights()))
+	d.tally.flying(d.flying)
 	go func() {
 		d.landed <- landing{p, d.send(p, 0, p.count, d.firstTrial())}
 	}()
@@ -312,7 +312,7 @@ func (d *delivery) land(l landing) {
 		p.release()
 		d.advance()
 	}
-	d.tally.flying(d.flying, d.size.within(d.flights()))
+	d.tally.flying(d.flying)
 	if d.flying == 0 && d.staged == 0 && d.running.Err() == nil {
 		d.tally.is("idle")
 	}

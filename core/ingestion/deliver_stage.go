@@ -83,13 +83,13 @@ func (d *delivery) due() sdk.FlushReason {
 
 // lost reports whether the sink was opened anew since it staged something.
 func (d *delivery) lost() bool {
-	return len(d.way) > 0 && d.way[0].staged && d.way[0].session != d.session()
+	return len(d.way) > 0 && !d.way[0].flying && d.way[0].staged && d.way[0].session != d.session()
 }
 
 // lastSent is the highest number of those that are staged.
 func (d *delivery) lastSent() (seq uint64) {
 	for _, p := range d.way {
-		if p.staged {
+		if !p.flying && p.staged {
 			seq = max(seq, p.lastSeq())
 		}
 	}

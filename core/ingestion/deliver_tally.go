@@ -15,7 +15,7 @@ type tally struct {
 	lastError   string
 	lastErrorAt time.Time
 	skipped     uint64
-	now, most   int // batches on the way, and how many there may be
+	now         int // batches on the way
 	staged      int
 	heavy       int
 	oldest      time.Time // of what is staged
@@ -27,10 +27,10 @@ func (t *tally) skip(n int) {
 	t.skipped += uint64(n)
 }
 
-func (t *tally) flying(now, most int) {
+func (t *tally) flying(now int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.now, t.most = now, most
+	t.now = now
 }
 
 func (t *tally) holds(events, bytes int, since time.Time) {
@@ -66,7 +66,7 @@ func (t *tally) status(sink string) SinkStatus {
 	defer t.mu.Unlock()
 	s := SinkStatus{
 		Sink: sink, State: t.state, Since: t.since.UTC(), Delivered: t.delivered, DeadLetters: t.dead, LastError: t.lastError,
-		Filtered: t.skipped, InFlight: t.now, Window: t.most, StagedEvents: t.staged, StagedBytes: t.heavy,
+		Filtered: t.skipped, InFlight: t.now, StagedEvents: t.staged, StagedBytes: t.heavy,
 	}
 	if !t.oldest.IsZero() {
 		at := t.oldest.UTC()

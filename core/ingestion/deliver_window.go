@@ -15,6 +15,7 @@ const codeLate = "deadline_exceeded"
 type window struct {
 	mu     sync.Mutex
 	size   float64
+	most   float64
 	shrunk time.Time
 }
 
@@ -23,11 +24,18 @@ type window struct {
 func (w *window) within(most int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.size == 0 {
-		w.size = float64(most)
+	if w.most = float64(most); w.size == 0 {
+		w.size = w.most
 	}
-	w.size = min(max(w.size, 1), float64(most))
+	w.size = min(max(w.size, 1), w.most)
 	return int(w.size)
+}
+
+// now returns the window as it is.
+func (w *window) now() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(int(w.size), 1)
 }
 
 // learn takes note of how a call ended that began then. Those that were on the
@@ -38,7 +46,7 @@ func (w *window) learn(began time.Time, failure *sdk.Error) {
 	switch {
 	case w.size == 0:
 	case failure == nil:
-		w.size += 1 / w.size
+		w.size = min(w.size+1/w.size, w.most)
 	case failure.Class != sdk.ClassThrottled && failure.Code != codeLate:
 	case began.After(w.shrunk):
 		w.size, w.shrunk = w.size*0.7, time.Now()

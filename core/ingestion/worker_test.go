@@ -107,7 +107,7 @@ func (s *stage) failing(f func(batch []*sdk.Event) error) {
 
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("never happened: %s", what)
 		}
