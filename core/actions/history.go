@@ -130,7 +130,9 @@ type HistoryFacts struct {
 	People    People
 	Members   Members
 	Operators match.Registry // compiles the operators of plugins
-	External  match.External // answers for them; without it such events are undecided
+	// Plugins returns who answers for those, for some events; without it
+	// events that hang on them are undecided.
+	Plugins func() Plugins
 }
 
 // Finding is what is known about the history of an action.

@@ -77,38 +77,80 @@ func (c *counter) look(ctx context.Context, a PastAsk) (found, error) {
 }
 
 // judged is how many events one set of facts serves: what is known of people
-// is not kept for a whole history.
+// is not kept for a whole history, and what plugins are asked is bounded.
 const judged = 2000
 
 // judge calls fn for every event that the matcher lets through or cannot
 // decide.
 func (c *counter) judge(ctx context.Context, a PastAsk, fn func(*PastEvent, match.Result)) error {
 	a.People = a.People || c.plan.person
-	env := match.Env{Now: c.now, External: c.h.facts.External}
-	var seen Seen
-	var facts *Facts
+	j := &judge{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
 	n := 0
 	err := c.h.past.Scan(ctx, &a, func(e *PastEvent) error {
 		if n%judged == 0 {
-			c.tell(facts)
-			facts = NewFacts(ctx, c.projectID, c.h.facts.People, c.h.facts.Members)
-			seen.Ask(facts)
+			j.turn()
 		}
 		n++
-		seen.Reset(&e.Event)
-		if c.plan.person {
-			seen.SetPerson(e.PersonProperties)
-		}
-		if r := c.plan.matcher.Match(&seen, &env); r != match.False {
-			fn(e, r)
-		}
+		j.hear(e)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("match the history: %w", err)
 	}
-	c.tell(facts)
+	j.turn()
 	return nil
+}
+
+// judge matches events, some at a time.
+type judge struct {
+	c       *counter
+	ctx     context.Context
+	fn      func(*PastEvent, match.Result)
+	env     match.Env
+	seen    Seen
+	facts   *Facts
+	plugins Plugins
+	waiting []PastEvent // for what plugins say
+}
+
+// turn ends some events and begins others.
+func (j *judge) turn() {
+	if j.plugins != nil && len(j.waiting) > 0 {
+		j.plugins.Ask(j.ctx)
+	}
+	for i := range j.waiting {
+		if r := j.match(&j.waiting[i]); r != match.False {
+			j.fn(&j.waiting[i], r)
+		}
+	}
+	clear(j.waiting)
+	j.waiting = j.waiting[:0]
+	j.c.tell(j.facts)
+	facts := j.c.h.facts
+	j.facts = NewFacts(j.ctx, j.c.projectID, facts.People, facts.Members)
+	j.seen.Ask(j.facts)
+	if j.c.plan.plugins && facts.Plugins != nil {
+		j.plugins = facts.Plugins()
+		j.env.External = j.plugins
+	}
+}
+
+func (j *judge) hear(e *PastEvent) {
+	switch r := j.match(e); {
+	case r == match.False:
+	case r == match.Unknown && j.plugins != nil:
+		j.waiting = append(j.waiting, *e)
+	default:
+		j.fn(e, r)
+	}
+}
+
+func (j *judge) match(e *PastEvent) match.Result {
+	j.seen.Reset(&e.Event)
+	if j.c.plan.person {
+		j.seen.SetPerson(e.PersonProperties)
+	}
+	return j.c.plan.matcher.Match(&j.seen, &j.env)
 }
 
 // tell logs what could not be found out; the events are undecided.

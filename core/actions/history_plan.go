@@ -21,6 +21,8 @@ type plan struct {
 	exact bool
 	// person says that the matcher reads properties of the event's person.
 	person bool
+	// plugins says that it asks plugins.
+	plugins bool
 	// volatile says that the answer may change without any event.
 	volatile    bool
 	fingerprint string
@@ -33,7 +35,7 @@ func newPlan(steps []Step, loc *time.Location, operators match.Registry) (*plan,
 		return nil, err
 	}
 	needs := m.Needs()
-	p := &plan{matcher: m, exact: true, person: len(needs.Person) > 0, volatile: needs.Outside()}
+	p := &plan{matcher: m, exact: true, person: len(needs.Person) > 0, plugins: len(needs.Operators) > 0, volatile: needs.Outside()}
 	for _, s := range m.Steps() {
 		p.add(&s)
 	}
