@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
@@ -49,7 +50,7 @@ func (p *pigeon) Metrics(context.Context) ([]byte, error) {
 }
 
 // loft serves a notifier and opens an instance.
-func loft(t *testing.T, config string, fly func(context.Context, *sdk.Notification) (sdk.NotifyResult, error)) (notifyv1.NotifierServiceClient, *grpc.ClientConn) {
+func loft(t testing.TB, config string, fly func(context.Context, *sdk.Notification) (sdk.NotifyResult, error)) (notifyv1.NotifierServiceClient, *grpc.ClientConn) {
 	t.Helper()
 	conn := sdk.Dial(t, sdk.Plugin{Name: "pigeon", Version: "1.0.0", Notifier: func() sdk.Notifier { return &pigeon{fly: fly} }})
 	if out := configure(t, pluginv1.NewPluginServiceClient(conn), "a", 1, config); !out.GetAccepted() {
@@ -270,7 +271,7 @@ func (j judge) Compile(_ string, value json.RawMessage) (sdk.Program, error) {
 
 func (j judge) Close(context.Context) error { return nil }
 
-func court(t *testing.T, operators ...sdk.Operator) (matchv1.MatcherServiceClient, *atomic.Int32, *matchv1.OpenResponse) {
+func court(t testing.TB, operators ...sdk.Operator) (matchv1.MatcherServiceClient, *atomic.Int32, *matchv1.OpenResponse) {
 	t.Helper()
 	var compiled atomic.Int32
 	conn := sdk.Dial(t, sdk.Plugin{Name: "judge", Version: "1.0.0", Matcher: func() sdk.Matcher { return judge{operators, &compiled} }})
@@ -464,4 +465,65 @@ func TestASinkAnswersQuestions(t *testing.T) {
 			t.Errorf("%v %v", count, err)
 		}
 	}
+}
+
+// FuzzMatchBatch: whatever a host sends, the answer has a verdict for each pair
+// or is a refusal, and the process lives on.
+func FuzzMatchBatch(f *testing.F) {
+	for _, req := range []*matchv1.MatchBatchRequest{
+		{},
+		{Programs: []*matchv1.Program{{OperatorId: "judge/same", ValueJson: []byte(`1`)}}, Values: [][]byte{[]byte(`1`), nil}, PairProgram: []uint32{0, 0}, PairValue: []uint32{0, 1}},
+		{PairProgram: []uint32{1 << 31}, PairValue: []uint32{7}},
+	} {
+		text, err := proto.Marshal(req)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	c, _, _ := court(f, sdk.Operator{ID: "judge/same", ValueSchema: []byte(`{"type": ["string", "number"]}`)})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var req matchv1.MatchBatchRequest
+		if proto.Unmarshal(text, &req) != nil {
+			return
+		}
+		req.InstanceId = "a"
+		for _, p := range req.GetPrograms() {
+			p.OperatorId = strings.ToValidUTF8(p.GetOperatorId(), "")
+		}
+		out, err := c.MatchBatch(context.Background(), &req)
+		if err == nil && out.GetError() == nil && len(out.GetVerdicts()) != len(req.GetPairProgram()) || err != nil && status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v %v", out, err)
+		}
+	})
+}
+
+// FuzzNotify: whatever a host sends, there is a result for each item.
+func FuzzNotify(f *testing.F) {
+	for _, req := range []*notifyv1.NotifyRequest{letters("a", "a"), {Items: []*notifyv1.Notification{{EventJson: []byte(`{"timestamp":7}`)}, {Segments: []*notifyv1.Segment{{Kind: 99}}}}}} {
+		text, err := proto.Marshal(req)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	c, _ := loft(f, `{"flight": 2}`, func(_ context.Context, n *sdk.Notification) (sdk.NotifyResult, error) {
+		return n.Delivered(n.Render(func(s sdk.Segment) string { return s.Kind.String() })), nil
+	})
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var req notifyv1.NotifyRequest
+		if proto.Unmarshal(text, &req) != nil {
+			return
+		}
+		req.InstanceId = "a"
+		out, err := c.Notify(context.Background(), &req)
+		if err != nil || len(out.GetResults()) != len(req.GetItems()) {
+			t.Fatalf("%v %v", out, err)
+		}
+		for _, r := range out.GetResults() {
+			if r.GetOutcome() == notifyv1.NotifyResult_OUTCOME_UNSPECIFIED {
+				t.Errorf("%v", r)
+			}
+		}
+	})
 }

@@ -80,7 +80,7 @@ func (c *counter) Close(context.Context) error {
 	return nil
 }
 
-func configure(t *testing.T, c pluginv1.PluginServiceClient, id string, generation uint64, text string) *pluginv1.ConfigureResponse {
+func configure(t testing.TB, c pluginv1.PluginServiceClient, id string, generation uint64, text string) *pluginv1.ConfigureResponse {
 	t.Helper()
 	out, err := c.Configure(t.Context(), &pluginv1.ConfigureRequest{
 		InstanceId: id, Generation: generation, Config: &pluginv1.Config{ConfigJson: []byte(text)},
