@@ -191,10 +191,12 @@ type sage struct {
 }
 
 func (s *sage) Match(_ match.Program, v *match.Value) match.Result {
-	if i := slices.Index(s.noted, v.Identifier()); i >= 0 {
-		return match.Of(i < s.asked)
+	switch i := slices.Index(s.noted, v.Identifier()); {
+	case i < 0:
+		s.noted = append(s.noted, strings.Clone(v.Identifier()))
+	case i < s.asked:
+		return match.True
 	}
-	s.noted = append(s.noted, strings.Clone(v.Identifier()))
 	return match.Unknown
 }
 
