@@ -5,6 +5,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -15,12 +16,22 @@ import (
 type checks struct {
 	journal journal.Journal
 	host    *host.Host
+	worker  *ingestion.Worker
 }
 
 // Routes registers the checks of GET /_readiness.
 func (c *checks) Routes(g *web.Gate) {
 	g.Check("journal", c.takesEvents)
 	g.Check("plugins", func(context.Context) error { return c.host.Ready() })
+	g.Tell("ingestion", func() any { return progress{c.worker.Progress(), c.worker.HistoricalProgress()} })
+}
+
+// progress is how far the processing of events is: of those that are sent as
+// they happen, and of imports. A backlog is no reason not to be ready: capture
+// and decide do not wait for it.
+type progress struct {
+	Live       ingestion.Progress `json:"live"`
+	Historical ingestion.Progress `json:"historical"`
 }
 
 func (c *checks) takesEvents(ctx context.Context) error {

@@ -50,7 +50,7 @@ var answers = fx.Provide(
 
 	// What is served.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
-	route(func(j journal.Journal, h *host.Host) web.Routes { return &checks{j, h} }),
+	route(func(j journal.Journal, h *host.Host, w *ingestion.Worker) web.Routes { return &checks{j, h, w} }),
 	route(func(h *flags.DecideHTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),

@@ -22,6 +22,7 @@ type HTTP struct {
 	log      *zap.Logger
 	gate     *web.Gate
 	decoders *decoders
+	meter    *Meter
 }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -35,6 +36,12 @@ func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
 // worker applies.
 func (h *HTTP) WithLimits(l Limits) *HTTP {
 	h.decoders = newDecoders(l)
+	return h
+}
+
+// WithMeter has a meter say which projects have sent as much as they may.
+func (h *HTTP) WithMeter(m *Meter) *HTTP {
+	h.meter = m
 	return h
 }
 

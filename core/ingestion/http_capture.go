@@ -1,6 +1,7 @@
 package ingestion
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -26,12 +27,15 @@ var accepted = []byte(`{"status":1}`)
 func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
 	arrived := time.Now()
 	verdicts, err := h.accept(c, arrived, defaultName)
+	if errors.Is(err, errOverQuota) {
+		return h.overQuota(c, verdicts)
+	}
 	if err != nil {
 		h.metrics.refused.WithLabelValues(codeOf(err)).Inc()
 		return err
 	}
 	if verdicts != nil {
-		return web.JSON(c, verdictsJSON{1, verdicts})
+		return web.JSON(c, verdictsJSON{1, verdicts, nil})
 	}
 	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
 		return web.Empty(c, fiber.StatusNoContent)
@@ -55,6 +59,30 @@ const verdictsHeader = "Guidon-Verdicts"
 type verdictsJSON struct {
 	Status  int       `json:"status"`
 	Results []Verdict `json:"results"` // in the order of the request
+	Limited []string  `json:"quota_limited,omitempty"`
+}
+
+// errOverQuota says that the project has sent as many events as it may.
+var errOverQuota = fault.New(fault.PaymentRequired, "billing_limit_exceeded", "The project has sent as many events as it may.")
+
+// limited is the answer to a project that is over its quota: a client that was
+// told anything but 200 would send the same again and again.
+var limited = []byte(`{"status":1,"quota_limited":["events"]}`)
+
+// overQuota answers a request whose events were not taken.
+func (h *HTTP) overQuota(c *fiber.Ctx, verdicts []Verdict) error {
+	if verdicts != nil {
+		for i := range verdicts {
+			verdicts[i] = Verdict{"drop", KindOverQuota}
+		}
+		return web.JSON(c, verdictsJSON{1, verdicts, []string{"events"}})
+	}
+	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
+		return web.Empty(c, fiber.StatusNoContent)
+	}
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBodyRaw(limited)
+	return nil
 }
 
 // accept finds out whose events these are and appends them to the journal. It
@@ -119,8 +147,12 @@ func (h *HTTP) project(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Projec
 	return h.gate.ProjectOf(c, token, id)
 }
 
-// append writes the record into the journal and waits until it is on disk.
+// append writes the record into the journal and waits until it is on disk. It
+// fails with errOverQuota when the project may not send any more.
 func (h *HTTP) append(c *fiber.Ctx, rec *Record, events int) error {
+	if !h.meter.Take(rec.ProjectID, events) {
+		return errOverQuota
+	}
 	buf := buffers.Get().(*[]byte)
 	*buf = rec.Append((*buf)[:0])
 	_, err := h.journal.Append(c.UserContext(), *buf)
@@ -128,6 +160,7 @@ func (h *HTTP) append(c *fiber.Ctx, rec *Record, events int) error {
 		buffers.Put(buf)
 	}
 	if err != nil {
+		h.meter.GiveBack(rec.ProjectID, events)
 		return err
 	}
 	h.metrics.accepted.Add(float64(events))

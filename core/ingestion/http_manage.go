@@ -16,17 +16,27 @@ type ManageHTTP struct {
 	store  *store
 	dead   *Letters
 	tracer *Tracer
+	meter  *Meter
 }
 
 var _ web.Routes = (*ManageHTTP)(nil)
 
 // NewManageHTTP returns the management routes of the room.
-func NewManageHTTP(d *db.DB, l *Letters, t *Tracer) *ManageHTTP { return &ManageHTTP{&store{d}, l, t} }
+func NewManageHTTP(d *db.DB, l *Letters, t *Tracer) *ManageHTTP {
+	return &ManageHTTP{store: &store{d}, dead: l, tracer: t}
+}
+
+// WithMeter has usage come from m.
+func (h *ManageHTTP) WithMeter(m *Meter) *ManageHTTP {
+	h.meter = m
+	return h
+}
 
 // Routes registers the paths.
 func (h *ManageHTTP) Routes(g *web.Gate) {
 	const read, write = "event:read", "event:write"
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_warnings", read, h.warnings)
+	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_usage", read, h.usage)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid/trace", read, h.trace)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/dead_letters", read, h.letters)
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/dead_letters/replay", write, h.replayMany)
@@ -78,4 +88,27 @@ func (h *ManageHTTP) trace(c *web.Call) error {
 		return err
 	}
 	return web.JSON(c.Ctx, t)
+}
+
+// usageJSON is what a project has sent, as people see it.
+type usageJSON struct {
+	Period  string     `json:"period"`
+	From    *time.Time `json:"period_start"`
+	To      *time.Time `json:"period_end"`
+	Limit   *int64     `json:"limit"`  // null when there is none
+	Events  *int64     `json:"events"` // null when nobody counts
+	Refused int64      `json:"refused"`
+	Limited bool       `json:"quota_limited"`
+}
+
+func (h *ManageHTTP) usage(c *web.Call) error {
+	u := h.meter.Usage(c.Project.ID)
+	out := usageJSON{Period: u.Period, Refused: u.Refused}
+	if !u.From.IsZero() {
+		out.From, out.To = &u.From, &u.To
+	}
+	if u.Limit > 0 {
+		out.Limit, out.Events, out.Limited = &u.Limit, &u.Events, u.Events >= u.Limit
+	}
+	return web.JSON(c.Ctx, out)
 }

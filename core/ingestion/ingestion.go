@@ -54,6 +54,8 @@ type Config struct {
 	Worker WorkerConfig `koanf:"worker"`
 	// Deliver is how events reach the sinks.
 	Deliver DeliverConfig `koanf:"deliver"`
+	// Quota is how many events a project may send.
+	Quota QuotaConfig `koanf:"quota"`
 	// KeepWarnings is how long ingestion warnings can be read.
 	KeepWarnings time.Duration `koanf:"keep_warnings"`
 	// KeepDeadLetters is how long dead letters can be read and replayed.
@@ -84,6 +86,7 @@ func DefaultConfig() Config {
 			RetryMin: 100 * time.Millisecond, RetryMax: 10 * time.Second, MaxPoison: 100,
 		},
 		Deliver:         DefaultDeliverConfig(),
+		Quota:           QuotaConfig{Period: PerMonth, Projects: map[string]int64{}},
 		KeepWarnings:    30 * 24 * time.Hour,
 		KeepDeadLetters: 30 * 24 * time.Hour,
 	}
@@ -107,5 +110,5 @@ func (c Config) Validate() error {
 	check(c.Worker.MaxPoison > 0, "worker.max_poison", "positive")
 	check(c.KeepWarnings > 0, "keep_warnings", "positive")
 	check(c.KeepDeadLetters > 0, "keep_dead_letters", "positive")
-	return errors.Join(append(errs, c.Deliver.validate())...)
+	return errors.Join(append(errs, c.Quota.validate(), c.Deliver.validate())...)
 }

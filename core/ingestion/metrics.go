@@ -10,6 +10,7 @@ import (
 type Metrics struct {
 	accepted   prometheus.Counter
 	refused    *prometheus.CounterVec // by code
+	overQuota  prometheus.Counter
 	dropped    *prometheus.CounterVec // by reason
 	changed    *prometheus.CounterVec // by reason
 	processed  prometheus.Counter
@@ -44,6 +45,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return &Metrics{
 		accepted:   f.NewCounter(counter("events_accepted_total", "Events on disk and answered for.")),
 		refused:    f.NewCounterVec(counter("requests_refused_total", "Capture requests that were not accepted."), []string{"code"}),
+		overQuota:  f.NewCounter(counter("events_over_quota_total", "Events that were not taken because their project had sent as many as it may.")),
 		dropped:    f.NewCounterVec(counter("events_dropped_total", "Accepted events that could not be ingested."), []string{"reason"}),
 		changed:    f.NewCounterVec(counter("events_changed_total", "Ingested events of which something had to be changed."), []string{"reason"}),
 		processed:  f.NewCounter(counter("events_processed_total", "Events that went through every stage.")),

@@ -97,6 +97,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.done.Go(func() { w.live.run(running, living) })
 	w.done.Go(func() { w.past.run(running, living) })
 	w.done.Go(func() { w.sweep(running) })
+	w.done.Go(func() { w.pacer(running) })
 	return nil
 }
 
@@ -129,11 +130,15 @@ func (w *Worker) Status() WorkerStatus { return *w.live.status.Load() }
 // Historical tells how the processing of imports is doing.
 func (w *Worker) Historical() WorkerStatus { return *w.past.status.Load() }
 
+// keepUsage is how long the numbers of periods that are over are kept: a year,
+// for people who look back.
+const keepUsage = 400 * 24 * time.Hour
+
 // sweep removes warnings and dead letters that are too old, now and then.
 func (w *Worker) sweep(ctx context.Context) {
 	for sleep(ctx, 10*time.Minute) {
 		now := time.Now()
-		err := errors.Join(w.store.dropWarnings(ctx, now.Add(-w.cfg.KeepWarnings)), w.ExpireDeadLetters(ctx, now.Add(-w.cfg.KeepDeadLetters)))
+		err := errors.Join(w.store.dropWarnings(ctx, now.Add(-w.cfg.KeepWarnings)), w.store.dropUsage(ctx, now.Add(-keepUsage)), w.ExpireDeadLetters(ctx, now.Add(-w.cfg.KeepDeadLetters)))
 		if err != nil && ctx.Err() == nil {
 			w.logger.Warn("cannot remove what is too old", zap.Error(err))
 		}

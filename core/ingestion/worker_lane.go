@@ -26,6 +26,11 @@ type lane struct {
 	poisoned int         // events set aside in a row
 	busy     atomic.Bool // there is something to process
 	status   atomic.Pointer[WorkerStatus]
+
+	pace        pace // of the pacer, as the two below
+	behindSince time.Time
+	toldAt      time.Time
+	pacing      atomic.Pointer[Progress]
 }
 
 func newLane(w *Worker, reader string, historical bool) *lane {

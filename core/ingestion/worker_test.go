@@ -135,7 +135,7 @@ func startWorker(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB,
 
 func stopWorker(tb testing.TB, w *ingestion.Worker) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := w.Stop(ctx); err != nil {
 		tb.Error(err)

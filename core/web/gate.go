@@ -26,6 +26,7 @@ type Gate struct {
 
 	routes     []*route
 	checks     []check
+	tellers    []teller
 	app        *fiber.App
 	none       *route // stands for management requests that no route took
 	nonePublic *route // the same for public ones
@@ -62,6 +63,11 @@ func (g *Gate) Manage(method, path, scope string, h func(c *Call) error) {
 func (g *Gate) Check(name string, f func(ctx context.Context) error) {
 	g.checks = append(g.checks, check{name, f})
 }
+
+// Tell adds a field to what GET /_readiness answers, whether the server is ready
+// or not. f returns something that encodes as JSON; it must not block, and what
+// it says can be read by everybody.
+func (g *Gate) Tell(name string, f func() any) { g.tellers = append(g.tellers, teller{name, f}) }
 
 // Registered lists what has been registered, in the order in which the gate
 // tries it.

@@ -23,6 +23,12 @@ type check struct {
 	run  func(ctx context.Context) error
 }
 
+// teller is something that is worth knowing about a server.
+type teller struct {
+	name string
+	tell func() any
+}
+
 // About is what the server says of itself.
 type About struct {
 	Version string // shown at /
@@ -53,7 +59,8 @@ func (g *Gate) page(path string, h fiber.Handler) {
 }
 
 // readiness answers 200 when every check passes, else 503 with the names of
-// those that did not and, where it is meant to be read, why.
+// those that did not and, where it is meant to be read, why. Either way it adds
+// what others tell.
 func (g *Gate) readiness(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(c.UserContext(), checkPatience)
 	defer cancel()
@@ -61,12 +68,18 @@ func (g *Gate) readiness(c *fiber.Ctx) error {
 	if g.turn.stopping() {
 		missing["server"] = "stopping"
 	}
+	out := make(map[string]any, len(g.tellers)+2)
+	for _, t := range g.tellers {
+		out[t.name] = t.tell()
+	}
 	if len(missing) == 0 {
-		return JSON(c, map[string]string{"status": "ready"})
+		out["status"] = "ready"
+		return JSON(c, out)
 	}
 	c.Set(fiber.HeaderRetryAfter, "1")
 	c.Status(fiber.StatusServiceUnavailable)
-	return JSON(c, map[string]any{"status": "not ready", "not_ready": missing})
+	out["status"], out["not_ready"] = "not ready", missing
+	return JSON(c, out)
 }
 
 // missing runs all checks at once and returns what fails, by name.

@@ -1,0 +1,87 @@
+package ingestion_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// late is a journal whose readers are behind by records that are an hour old.
+type late struct{ journal.Journal }
+
+func (l late) Stats(ctx context.Context) (journal.Stats, error) {
+	s, err := l.Journal.Stats(ctx)
+	for i := range s.Readers {
+		if s.Readers[i].Lag > 0 {
+			s.Readers[i].OldestAt = time.Now().Add(-time.Hour)
+		}
+	}
+	return s, err
+}
+
+func TestProgressOfALongBacklog(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	for range 200 {
+		accept(t, j, "a", "b")
+	}
+	gate := make(chan struct{})
+	s := &stage{db: d, fail: func([]*sdk.Event) error { <-gate; return nil }}
+	cfg := workerConfig()
+	cfg.Worker.MaxEvents = 10
+	core, logs := observer.New(zap.InfoLevel)
+	w, err := ingestion.NewWorker(cfg, late{j}, d, []ingestion.Stage{s}, nil, ingestion.NewMetrics(nil), zap.New(core))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopWorker(t, w) })
+	eventually(t, "that it is behind", func() bool { return w.Progress().State == ingestion.CatchingUp })
+	p := w.Progress()
+	if p.RecordsBehind != 200 || p.BytesBehind <= 0 || p.OldestAt == nil || p.SecondsLeft != nil {
+		t.Errorf("progress %+v", p)
+	}
+	for range 3 { // let a few batches through: then there is a rate
+		gate <- struct{}{}
+	}
+	eventually(t, "a rate", func() bool { p := w.Progress(); return p.EventsPerSecond > 0 && p.SecondsLeft != nil && *p.SecondsLeft > 0 })
+	close(gate)
+	eventually(t, "that it has caught up", func() bool { p := w.Progress(); return p.State == ingestion.Current && p.RecordsBehind == 0 })
+	if n := len(s.list()); n != 400 {
+		t.Errorf("%d events", n)
+	}
+	eventually(t, "the lines about it", func() bool {
+		said := ""
+		for _, e := range logs.All() {
+			said += e.Message + "\n"
+		}
+		return strings.Contains(said, "catching up") && strings.Contains(said, "caught up")
+	})
+	eventually(t, "that imports have passed over it", func() bool { return w.HistoricalProgress().State == ingestion.Current })
+}
+
+func TestProgressSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	s := &stage{db: d, fail: func([]*sdk.Event) error { return fault.New(fault.Unavailable, "database_unavailable", "") }}
+	accept(t, j, "a")
+	w := startWorker(t, workerConfig(), j, d, nil, s)
+	eventually(t, "that it waits", func() bool {
+		p := w.Progress()
+		return p.State == ingestion.Waiting && p.Waiting == "database_unavailable" && p.RecordsBehind == 1
+	})
+	s.failing(nil)
+	eventually(t, "that it goes on", func() bool { p := w.Progress(); return p.State == ingestion.Current && p.RecordsBehind == 0 })
+}
