@@ -25,6 +25,9 @@ type Config struct {
 	HealthInterval time.Duration `koanf:"health_interval"`
 	// Restart is how an instance that died is started again.
 	Restart RestartConfig `koanf:"restart"`
+	// Dev lets executables run whose checksum the config does not hold. It is
+	// for the development of plugins; the log says so each minute.
+	Dev bool `koanf:"dev"`
 }
 
 // InstanceConfig is one configured plugin.
@@ -36,13 +39,16 @@ type InstanceConfig struct {
 	Use string `koanf:"use"`
 	// Kind is what the plugin is used for: sink, notifier or matcher.
 	Kind string `koanf:"kind"`
-	// SHA256 is the checksum of the executable, required with a path.
+	// SHA256 is the checksum of the executable, required with a path unless
+	// Dev is on.
 	SHA256 string `koanf:"sha256"`
 	// Required makes the server not ready while this instance is not.
 	Required bool `koanf:"required"`
 	// Config is handed to the plugin. Strings may hold ${env:NAME} and
 	// ${file:/path}; what they stand for is never shown.
 	Config map[string]any `koanf:"config"`
+	// Delivery is what a sink is sent, and how.
+	Delivery DeliveryConfig `koanf:"delivery"`
 	// Restart is on_exit, always (also out of quarantine) or never; "" is
 	// on_exit.
 	Restart string `koanf:"restart"`
@@ -124,6 +130,12 @@ const (
 	RestartNever  = "never"
 )
 
+// The least that a limit may be.
+const (
+	minMemory = 32 << 20
+	minFiles  = 32
+)
+
 // DefaultConfig runs no plugin.
 func DefaultConfig() Config {
 	return Config{
@@ -193,6 +205,15 @@ func (c InstanceConfig) validate() error {
 	default:
 		return fmt.Errorf("restart must be %s, %s or %s, not %q", RestartOnExit, RestartAlways, RestartNever, c.Restart)
 	}
+	if l := c.Limits; l.MemoryBytes < 0 || l.OpenFiles < 0 || l.CPUTime < 0 {
+		return errors.New("limits must not be negative")
+	}
+	if l := c.Limits; l.MemoryBytes > 0 && l.MemoryBytes < minMemory {
+		return fmt.Errorf("limits.memory_bytes must be at least %d: no plugin starts with less", minMemory)
+	}
+	if l := c.Limits; l.OpenFiles > 0 && l.OpenFiles < minFiles {
+		return fmt.Errorf("limits.open_files must be at least %d", minFiles)
+	}
 	t := c.Timeouts
 	for _, d := range []time.Duration{t.Start, t.Open, t.Call, t.Flush, t.Drain, t.Stop, t.Health} {
 		if d < 0 {
@@ -215,6 +236,9 @@ func (c InstanceConfig) process() InstanceConfig {
 func (c InstanceConfig) external() bool {
 	return strings.ContainsRune(c.Use, filepath.Separator)
 }
+
+// unverified reports whether nobody vouches for the executable.
+func (c InstanceConfig) unverified() bool { return c.external() && strings.TrimSpace(c.SHA256) == "" }
 
 // timeouts are the instance's timeouts with the defaults filled in.
 func (c InstanceConfig) timeouts() TimeoutConfig {

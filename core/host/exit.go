@@ -14,8 +14,36 @@ func (p *process) describeExit() ExitStatus {
 	out := ExitStatus{Code: p.cmd.ProcessState.ExitCode(), At: time.Now().UTC(), Expected: p.expect, Stderr: p.logs.tail()}
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		out.Signal = ws.Signal().String()
+		kills, known := outOfMemoryKills()
+		out.OutOfMemory = ws.Signal() == syscall.SIGKILL && !p.expect && known && kills > p.ooms
 	}
+	out.OutOfMemory = out.OutOfMemory || !p.expect && saysOutOfMemory(out.Stderr)
 	return out
+}
+
+// saysOutOfMemory recognises the last words of a process that got no memory.
+func saysOutOfMemory(lines []string) bool {
+	for _, line := range lines {
+		for _, words := range []string{"out of memory", "cannot allocate memory", "failed to allocate", "MemoryError", "std::bad_alloc"} {
+			if strings.Contains(line, words) && (isPanic(line) || strings.HasPrefix(line, "runtime: ") || words != "failed to allocate") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reason is a word for how the process ended.
+func (e ExitStatus) reason() string {
+	switch {
+	case e.OutOfMemory:
+		return "out_of_memory"
+	case e.Signal == syscall.SIGXCPU.String():
+		return "cpu_time"
+	case e.Signal != "":
+		return "signal"
+	}
+	return "exit"
 }
 
 // String is one sentence for the operator.
@@ -26,6 +54,12 @@ func (e ExitStatus) sentence(when string) string {
 	text := fmt.Sprintf("exited with code %d", e.Code)
 	if e.Signal != "" {
 		text = "was ended by a signal: " + e.Signal
+	}
+	switch {
+	case e.OutOfMemory:
+		text += " for want of memory"
+	case e.Signal == syscall.SIGKILL.String() && !e.Expected:
+		text += " (not by the server: by a person, or by the kernel for want of memory)"
 	}
 	text += when
 	if len(e.Stderr) > 0 {

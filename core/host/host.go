@@ -35,6 +35,9 @@ type Deps struct {
 	// Bundled returns the command line that runs the bundled plugin of that
 	// name, or nil when there is none. The first word is the executable.
 	Bundled func(name string) []string
+	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it
+	// lets a config be checked before anything runs. It may be nil itself.
+	Schema func(name, kind string) []byte
 	// BundledNames lists the names Bundled knows, for messages.
 	BundledNames []string
 	// Log receives the host's own lines and those of the plugins.
@@ -55,6 +58,8 @@ type Host struct {
 	seed    maphash.Seed
 
 	applying sync.Mutex // one Apply at a time
+	tending  sync.WaitGroup
+	rest     context.CancelFunc // ends the tending
 
 	mu        sync.Mutex // never held while something is waited for
 	cfg       Config
@@ -109,6 +114,9 @@ func (h *Host) Start(context.Context) error {
 	for _, s := range h.instances {
 		s.start()
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.rest = cancel
+	h.tending.Go(func() { h.tend(ctx) })
 	return nil
 }
 
@@ -123,7 +131,9 @@ func (h *Host) Stop(ctx context.Context) error {
 	if !running {
 		return nil
 	}
+	h.rest()
 	stopAll(ctx, instances)
+	h.tending.Wait()
 	return h.runs.remove()
 }
 
@@ -145,10 +155,14 @@ func (h *Host) Apply(ctx context.Context, cfg Config) error {
 	}
 	h.applying.Lock()
 	defer h.applying.Unlock()
-	fresh, gone := h.adopt(cfg)
+	fresh, kept, gone := h.adopt(cfg)
+	for s, instance := range kept {
+		s.configure(instance)
+	}
 	stopAll(ctx, gone)
 	for _, s := range gone {
 		h.metrics.forget(s.name)
+		h.forgetLines(s.name)
 	}
 	for _, s := range fresh {
 		s.start()
@@ -156,13 +170,15 @@ func (h *Host) Apply(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// adopt makes cfg the config and returns what is to be started and stopped.
-func (h *Host) adopt(cfg Config) (fresh, gone []*supervisor) {
+// adopt makes cfg the config and returns what is to be started, configured and
+// stopped.
+func (h *Host) adopt(cfg Config) (fresh []*supervisor, known map[*supervisor]InstanceConfig, gone []*supervisor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
-		return nil, nil
+		return nil, nil, nil
 	}
+	known = map[*supervisor]InstanceConfig{}
 	old := map[string]*supervisor{}
 	for _, s := range h.instances {
 		old[s.name] = s
@@ -172,7 +188,7 @@ func (h *Host) adopt(cfg Config) (fresh, gone []*supervisor) {
 		s := old[instance.Name]
 		if s != nil && s.kind() == instance.Kind {
 			delete(old, instance.Name)
-			s.configure(instance)
+			known[s] = instance
 		} else {
 			s = newSupervisor(h, instance)
 			if h.started {
@@ -186,12 +202,12 @@ func (h *Host) adopt(cfg Config) (fresh, gone []*supervisor) {
 			gone = append(gone, s)
 		}
 	}
-	if !slices.Equal(h.instances, kept) {
+	if !slices.Equal(h.instances, kept) || !sameDeliveries(h.cfg, cfg) {
 		close(h.changed)
 		h.changed = make(chan struct{})
 	}
 	h.cfg, h.instances = cfg, kept
-	return fresh, gone
+	return fresh, known, gone
 }
 
 // config is the config of the moment.
@@ -247,7 +263,8 @@ func (h *Host) Sinks() []*SinkInstance {
 	return out
 }
 
-// Changed returns a channel that is closed when the set of instances changes.
+// Changed returns a channel that is closed when the set of instances changes,
+// or what one of them is to be sent.
 func (h *Host) Changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -45,6 +45,8 @@ func TestMain(m *testing.M) {
 
 // scripts are plugins that are too broken to be written with the SDK.
 var scripts = map[string]string{
+	"starved": `echo "fatal error: runtime: out of memory" >&2; exit 2`,
+	"killed":  `kill -9 $$`,
 	"crash":   `echo "cannot find my own head" >&2; exit 3`,
 	"exit0":   `exit 0`,
 	"noise":   `echo "Hello, I am a plugin!"; sleep 60`,

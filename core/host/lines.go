@@ -63,3 +63,16 @@ func (h *Host) Logs(instance string, n int) ([]Line, bool) {
 	}
 	return h.lines(instance).last(n), true
 }
+
+// forgetLines drops the ring of an instance that is no longer configured, unless
+// there is a new one of that name.
+func (h *Host) forgetLines(instance string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.instances {
+		if s.name == instance {
+			return
+		}
+	}
+	delete(h.rings, instance)
+}

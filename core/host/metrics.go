@@ -1,7 +1,11 @@
 package host
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // metrics are the same for every plugin, which needs to do nothing for them.
@@ -12,6 +16,10 @@ type metrics struct {
 	inFlight *prometheus.GaugeVec
 	breaches *prometheus.CounterVec
 	dropped  *prometheus.CounterVec
+	untested *prometheus.GaugeVec
+	rss      *prometheus.GaugeVec
+	cpu      *prometheus.GaugeVec
+	plugins  *collected
 }
 
 // newMetrics registers the metrics; with a nil registerer they count in vain.
@@ -36,11 +44,21 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "guidon_plugin_log_lines_dropped_total", Help: "Log lines of plugins that were over the limit.",
 		}, []string{"instance"}),
+		untested: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "guidon_plugin_untrusted", Help: "1 for an instance that runs an executable nobody vouches for, in development mode.",
+		}, []string{"instance"}),
+		rss: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "guidon_plugin_resident_memory_bytes", Help: "Memory of the process an instance lives in; instances may share one.",
+		}, []string{"instance", "pid"}),
+		cpu: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "guidon_plugin_cpu_seconds", Help: "CPU time the process an instance lives in has used; instances may share one.",
+		}, []string{"instance", "pid"}),
 	}
+	m.plugins = &collected{byInstance: map[string][]*dto.MetricFamily{}}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.state, m.restarts, m.calls, m.inFlight, m.breaches, m.dropped} {
+	for _, c := range []prometheus.Collector{m.state, m.restarts, m.calls, m.inFlight, m.breaches, m.dropped, m.untested, m.rss, m.cpu, m.plugins} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -68,4 +86,14 @@ func (m *metrics) forget(instance string) {
 	m.inFlight.DeletePartialMatch(labels)
 	m.breaches.DeletePartialMatch(labels)
 	m.dropped.DeletePartialMatch(labels)
+	m.untested.DeletePartialMatch(labels)
+	m.rss.DeletePartialMatch(labels)
+	m.cpu.DeletePartialMatch(labels)
+	m.plugins.keep(instance, nil)
+}
+
+// used notes what the process of an instance uses.
+func (m *metrics) used(instance string, pid int, rss int64, cpu time.Duration) {
+	m.rss.WithLabelValues(instance, strconv.Itoa(pid)).Set(float64(rss))
+	m.cpu.WithLabelValues(instance, strconv.Itoa(pid)).Set(cpu.Seconds())
 }

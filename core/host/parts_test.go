@@ -59,7 +59,7 @@ func TestAConfigThatCannotBeMeantIsRefused(t *testing.T) {
 		{"no name", "name must be", func(c *host.Config) { c.Instances[0].Name = "" }},
 		{"name with a slash", "name must be", func(c *host.Config) { c.Instances[0].Name = "a/b" }},
 		{"nothing to use", "use is missing", func(c *host.Config) { c.Instances[0].Use = "" }},
-		{"unknown kind", `kind must be sink, not "sinc"`, func(c *host.Config) { c.Instances[0].Kind = "sinc" }},
+		{"unknown kind", `kind must be sink, notifier or matcher, not "sinc"`, func(c *host.Config) { c.Instances[0].Kind = "sinc" }},
 		{"unknown restart", "restart must be", func(c *host.Config) { c.Instances[0].Restart = "maybe" }},
 		{"negative timeout", "timeouts", func(c *host.Config) { c.Instances[0].Timeouts.Call = -1 }},
 		{"log level", "log_level", func(c *host.Config) { c.LogLevel = "loud" }},

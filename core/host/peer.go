@@ -27,7 +27,8 @@ type peer struct {
 	plugin pluginv1.PluginServiceClient
 	sink   sinkv1.SinkServiceClient
 	info   *pluginv1.InfoResponse
-	logs   *logBridge // nil when the process is not ours
+	schema *configSchema // nil when it has none, or none that can be used
+	logs   *logBridge    // nil when the process is not ours
 
 	exited  <-chan struct{} // closed when there is nobody at the other end
 	forsake func()          // closes exited of a process that is not ours
@@ -94,6 +95,19 @@ func (p *peer) introduce(ctx context.Context, limit time.Duration, hostVersion s
 	})
 	p.info = info
 	return err
+}
+
+// describeConfig asks which config the plugin takes. A plugin without an answer
+// checks its config itself.
+func (p *peer) describeConfig(ctx context.Context, kind pluginv1.Kind, limit time.Duration) (text []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	out, err := p.plugin.ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: kind})
+	if err != nil || len(out.GetJsonSchema()) == 0 {
+		return nil, nil //nolint:nilerr // whoever cannot say this can still be well
+	}
+	p.schema, err = compileSchema(out.GetJsonSchema())
+	return out.GetJsonSchema(), err
 }
 
 // strike makes sure that the process is gone, politely for as long as grace.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc/status"
 )
 
@@ -110,6 +111,8 @@ func (s *slot) fill(c InstanceConfig, argv []string, r *resolved) {
 			err = peer.callFailed(s.ctx, "info", err, r.scrub)
 			peer.end(s.ctx, c.timeouts(), false)
 			peer = nil
+		} else {
+			s.learn(peer, c, argv)
 		}
 	}
 	s.pool.mu.Lock()
@@ -123,6 +126,19 @@ func (s *slot) fill(c InstanceConfig, argv []string, r *resolved) {
 		<-peer.exited
 		s.shut()
 	}
+}
+
+// learn asks a peer for its schema. One that is not valid is a fault of the
+// plugin, which then checks its config itself.
+func (s *slot) learn(peer *peer, c InstanceConfig, argv []string) {
+	h := s.pool.host
+	text, err := peer.describeConfig(s.ctx, kinds[c.Kind], c.timeouts().Start)
+	if err != nil {
+		h.metrics.breaches.WithLabelValues(c.Name, "bad_schema").Inc()
+		h.log.Warn("plugin has a config schema that is not valid", zap.String("instance", c.Name), zap.String("error", clip(err.Error(), 300)))
+		return
+	}
+	h.keepSchema(c, argv, text)
 }
 
 // shut keeps new tenants out.

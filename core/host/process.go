@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-plugin/runner"
+	"go.uber.org/zap"
 )
 
 // process is one plugin process, from exec to reaped. It implements go-plugin's
@@ -27,6 +28,7 @@ import (
 type process struct {
 	argv   []string
 	env    []string
+	limits LimitConfig
 	cmd    *exec.Cmd
 	logs   *logBridge
 	stdout *io.PipeReader // the handshake line, for go-plugin
@@ -41,15 +43,16 @@ type process struct {
 	gone    bool   // reaped: the pid may belong to somebody else
 	early   string // what was printed where the handshake line should have been
 	expect  bool
+	ooms    int64 // kills for want of memory before it was started
 	streams sync.WaitGroup
 }
 
 var _ runner.Runner = (*process)(nil)
 
 // newProcess prepares a process that runs argv with exactly env.
-func newProcess(argv, env []string, logs *logBridge) *process {
+func newProcess(argv, env []string, limits LimitConfig, logs *logBridge) *process {
 	out, lines := io.Pipe()
-	return &process{argv: argv, env: env, logs: logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{})}
+	return &process{argv: argv, env: env, limits: limits, logs: logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{})}
 }
 
 // Start starts the process. It is never called twice.
@@ -72,6 +75,7 @@ func (p *process) Start(context.Context) error {
 func (p *process) own(started chan<- error, files [6]*os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	p.ooms, _ = outOfMemoryKills()
 	err := p.exec(files[0], files[3], files[5])
 	closeFiles([]*os.File{files[0], files[3], files[5]})
 	if err != nil {
@@ -88,6 +92,9 @@ func (p *process) own(started chan<- error, files [6]*os.File) {
 	p.mu.Lock()
 	p.pid = p.cmd.Process.Pid
 	p.mu.Unlock()
+	if err := restrict(p.cmd.Process.Pid, p.limits); err != nil {
+		p.logs.log.Warn("plugin runs without some of its limits", zap.Error(err))
+	}
 	p.streams.Go(func() { p.readStdout(files[2]) })
 	p.streams.Go(func() { p.logs.read(files[4]) })
 	started <- nil

@@ -57,10 +57,11 @@ func resolve(c InstanceConfig) (*resolved, error) {
 	return r, nil
 }
 
-// digest tells apart what the plugin would see; it tells nothing of a secret.
-func (r *resolved) digest() string {
+// digest tells apart what would run and what it would see; it tells nothing of a
+// secret.
+func (r *resolved) digest(argv []string) string {
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%q %q", r.json, slices.Sorted(slices.Values(r.env)))
+	_, _ = fmt.Fprintf(sum, "%q %q %q", argv, r.json, slices.Sorted(slices.Values(r.env)))
 	for _, at := range slices.Sorted(maps.Keys(r.secrets)) {
 		_, _ = fmt.Fprintf(sum, "%q %q", at, r.secrets[at])
 	}

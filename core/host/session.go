@@ -20,6 +20,7 @@ type session struct {
 
 	slot       *slot
 	cfg        InstanceConfig
+	argv       []string
 	instance   string
 	generation uint64
 	digest     string // of the config as it was resolved

@@ -38,7 +38,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 		{"panics in open", use("openpanic"), host.StateConfigured, "open_failed", "panic: no luck"},
 		{"does not know a key", set("nubmer", 3), host.StateMisconfigured, "config", `config/nubmer: unknown key (did you mean "number"?)`},
 		{"gets a number out of bounds", set("number", 11), host.StateMisconfigured, "config", "config/number: must be at most 10"},
-		{"gets a word for a number", set("number", "many"), host.StateMisconfigured, "config", `config/number: must be a whole number (got "many")`},
+		{"gets a word for a number", set("number", "many"), host.StateMisconfigured, "config", `config/number: must be a whole number (got a string)`},
 		{"gets a secret that is not there", set("secret", "${env:GUIDON_TEST_NO_SUCH}"), host.StateMisconfigured, "unresolved_reference",
 			"config/secret: ${env:GUIDON_TEST_NO_SUCH}: the variable is not set"},
 		{"is refused by what it talks to", use("openconfig"), host.StateMisconfigured, "config", "the password"},

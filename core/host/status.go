@@ -53,6 +53,8 @@ type InstanceStatus struct {
 	Generation uint64 `json:"generation,omitempty"`
 	// SHA256 is the checksum of the executable, of a third party's plugin.
 	SHA256 string `json:"sha256,omitempty"`
+	// Unverified is true when nobody vouched for that executable.
+	Unverified bool `json:"unverified,omitempty"`
 	// PID is 0 when there is no process. Instances may share one.
 	PID int `json:"pid,omitempty"`
 	// Plugin and Version are what the running plugin says it is.
@@ -84,6 +86,8 @@ type ExitStatus struct {
 	// Signal is the name of that signal.
 	Signal string    `json:"signal,omitempty"`
 	At     time.Time `json:"at"`
+	// OutOfMemory is true when it ended for want of memory.
+	OutOfMemory bool `json:"out_of_memory,omitempty"`
 	// Expected is true when the host had asked it to end.
 	Expected bool `json:"expected"`
 	// Foreign is true when the process was not ours, so that nothing is known.

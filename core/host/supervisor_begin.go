@@ -18,6 +18,9 @@ func (s *supervisor) begin(ctx context.Context, p plan, step func(State)) (*sess
 	if err != nil {
 		return nil, &failure{state: StateMisconfigured, reason: "unresolved_reference", message: err.Error()}
 	}
+	if err := unfit(s.host.schemaOf(p.cfg, argv).check(r)); err != nil {
+		return nil, err
+	}
 	step(StateStarting)
 	slot, err := s.host.pool.acquire(ctx, p.cfg, argv, r)
 	if err != nil {
@@ -25,7 +28,7 @@ func (s *supervisor) begin(ctx context.Context, p plan, step func(State)) (*sess
 	}
 	step(StateHandshaken)
 	session := &session{
-		peer: slot.peer, slot: slot, cfg: p.cfg, instance: s.name, generation: p.generation, digest: r.digest(), timeouts: p.cfg.timeouts(),
+		peer: slot.peer, slot: slot, cfg: p.cfg, argv: argv, instance: s.name, generation: p.generation, digest: r.digest(argv), timeouts: p.cfg.timeouts(),
 		scrub: r.scrub, metrics: s.host.metrics,
 	}
 	if err := s.configureIn(ctx, session, r); err != nil {
@@ -40,6 +43,9 @@ func (s *supervisor) begin(ctx context.Context, p plan, step func(State)) (*sess
 func (s *supervisor) configureIn(ctx context.Context, session *session, r *resolved) error {
 	if why := unsuitable(session.info, session.cfg); why != "" {
 		return &failure{state: StateIncompatible, reason: "unsuitable", message: why}
+	}
+	if err := unfit(session.schema.check(r)); err != nil {
+		return err
 	}
 	out, err := session.configure(ctx, r)
 	switch {

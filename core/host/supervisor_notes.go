@@ -17,8 +17,9 @@ type notes struct {
 // calls for a next generation.
 func (s *supervisor) configure(c InstanceConfig) {
 	digest := ""
-	if r, err := resolve(c); err == nil {
-		digest = r.digest()
+	argv, err := s.host.command(c)
+	if r, rerr := resolve(c); err == nil && rerr == nil {
+		digest = r.digest(argv)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,10 +27,26 @@ func (s *supervisor) configure(c InstanceConfig) {
 	s.cfg = c
 	s.status.Use, s.status.Required = c.Use, c.Required
 	if same {
+		switch s.status.State { // what was wrong may have been put right elsewhere
+		case StateMisconfigured, StateUntrusted, StateIncompatible:
+			s.notes.release = true
+			s.nudge()
+		default:
+		}
 		return
 	}
 	s.generation++
 	s.digest = digest
+	s.refused = nil
+	s.notes.config = true
+	s.nudge()
+}
+
+// restart makes the config a new generation of itself.
+func (s *supervisor) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
 	s.refused = nil
 	s.notes.config = true
 	s.nudge()

@@ -2,6 +2,7 @@ package host
 
 import (
 	"errors"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,10 @@ func (s *supervisor) occupied(session *session) {
 	info := session.info
 	s.update(func(st *InstanceStatus) {
 		st.PID, st.Generation, st.Diagnostics = session.pid(), session.generation, session.remarks
+		st.SHA256, st.Unverified = "", session.cfg.unverified()
+		if session.cfg.external() {
+			st.SHA256 = filepath.Base(session.argv[0])
+		}
 		st.Plugin, st.Version, st.SDK = clip(info.GetName(), 100), clip(info.GetVersion(), 100), clip(info.GetSdk(), 100)
 	})
 }

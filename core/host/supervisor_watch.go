@@ -190,9 +190,5 @@ func (s *supervisor) hurry(session *session) {
 
 // died is the end of a process that nobody asked to end.
 func (s *supervisor) died(session *session) *failure {
-	reason := "exit"
-	if session.exit().Signal != "" {
-		reason = "signal"
-	}
-	return &failure{state: StateBackoff, reason: reason, message: session.exit().String()}
+	return &failure{state: StateBackoff, reason: session.exit().reason(), message: session.exit().String()}
 }

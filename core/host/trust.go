@@ -20,14 +20,15 @@ var errUntrusted = errors.New("not trusted")
 // change between the check and the start, the copy cannot without a user who
 // could as well change the server.
 type trustStore struct {
-	dir string
+	dir    string
+	devDir string // of copies that nobody vouches for
 
 	mu       sync.Mutex
 	verified map[string]bool // digests of copies checked by this process
 }
 
 func newTrustStore(dataDir string) *trustStore {
-	return &trustStore{dir: filepath.Join(dataDir, "plugins", "sha256"), verified: map[string]bool{}}
+	return &trustStore{dir: filepath.Join(dataDir, "plugins", "sha256"), devDir: filepath.Join(dataDir, "plugins", "dev"), verified: map[string]bool{}}
 }
 
 // executable returns the path of the verified copy of the file at path, whose
@@ -42,7 +43,30 @@ func (t *trustStore) executable(path, digest string) (string, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	copied := filepath.Join(t.dir, want)
+	return t.keep(t.dir, path, want)
+}
+
+// whatever returns the path of a copy of the file as it is now, whoever made it.
+// It is for development only. Older copies are dropped; what runs is not
+// disturbed by that.
+func (t *trustStore) whatever(path string) (string, error) {
+	digest, err := digestOf(path)
+	if err != nil {
+		return "", err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := os.Stat(filepath.Join(t.devDir, digest)); err != nil {
+		_ = os.RemoveAll(t.devDir)
+		delete(t.verified, digest)
+	}
+	return t.keep(t.devDir, path, digest)
+}
+
+// keep returns the copy in dir of the file with that digest, made when there is
+// none. The lock is held.
+func (t *trustStore) keep(dir, path, want string) (string, error) {
+	copied := filepath.Join(dir, want)
 	if t.verified[want] {
 		if _, err := os.Stat(copied); err == nil {
 			return copied, nil
@@ -59,7 +83,7 @@ func (t *trustStore) executable(path, digest string) (string, error) {
 
 // copy copies the file and keeps the copy when its bytes have the digest.
 func (t *trustStore) copy(from, to, want string) error {
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return fmt.Errorf("make the directory for verified plugins: %w", err)
 	}
 	in, err := os.Open(from)
@@ -67,7 +91,7 @@ func (t *trustStore) copy(from, to, want string) error {
 		return fmt.Errorf("%w: %w", errUntrusted, err)
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.CreateTemp(t.dir, ".copy-")
+	out, err := os.CreateTemp(filepath.Dir(to), ".copy-")
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}

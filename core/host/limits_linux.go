@@ -1,0 +1,64 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// restrict sets the limits of a process that has just been started; what it
+// starts itself inherits them. Memory is what the process can write to, so that
+// the large reservations of a Go runtime do not count.
+func restrict(pid int, l LimitConfig) error {
+	var problems []error
+	set := func(name string, resource int, value uint64) {
+		limit := unix.Rlimit{Cur: value, Max: value}
+		if err := unix.Prlimit(pid, resource, &limit, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			problems = append(problems, fmt.Errorf("limit %s: %w", name, err))
+		}
+	}
+	if !l.CoreDumps {
+		set("core_dumps", unix.RLIMIT_CORE, 0)
+	}
+	if l.OpenFiles > 0 {
+		set("open_files", unix.RLIMIT_NOFILE, uint64(l.OpenFiles))
+	}
+	if l.MemoryBytes > 0 {
+		set("memory_bytes", unix.RLIMIT_DATA, uint64(l.MemoryBytes))
+	}
+	if l.CPUTime > 0 {
+		set("cpu_time", unix.RLIMIT_CPU, uint64(math.Ceil(l.CPUTime.Seconds())))
+	}
+	return errors.Join(problems...)
+}
+
+// outOfMemoryKills counts how often the kernel has killed a process of our
+// control group for want of memory; it does not know where there is none.
+func outOfMemoryKills() (n int64, known bool) {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0, false
+	}
+	group, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "0::")
+	if !ok {
+		return 0, false
+	}
+	events, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.events"))
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(events) {
+		if count, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "oom_kill "); ok {
+			n, err = strconv.ParseInt(count, 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,56 @@
+package host_test
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/host"
+)
+
+func TestAProcessHasItsLimits(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "environ", map[string]any{"trace": t.TempDir() + "/trace"})
+	c.Limits = host.LimitConfig{OpenFiles: 345, MemoryBytes: 1 << 40, CPUTime: 5*time.Hour + time.Millisecond}
+	r := start(t, config(c))
+	r.sink(t)
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(r.Status()[0].PID) + "/limits")
+	if err != nil {
+		t.Log("limits are for Linux")
+		return
+	}
+	for name, want := range map[string]string{
+		"Max open files": "345", "Max core file size": "0", "Max data size": "1099511627776", "Max cpu time": "18001",
+	} {
+		line := regexp.MustCompile(name + ` +(\S+)`).FindStringSubmatch(string(text))
+		if line == nil || line[1] != want {
+			t.Errorf("%s: %v, want %s", name, line, want)
+		}
+	}
+	if env, _ := os.ReadFile(c.Config["trace"].(string)); !strings.Contains(string(env), "GOMEMLIMIT=989560464993") {
+		t.Errorf("environment: %s", env)
+	}
+}
+
+func TestHowAProcessEndedIsSaid(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ use, says string }{
+		{"starved", "exited with code 2 for want of memory while starting; last line: fatal error: runtime: out of memory"},
+		{"killed", "was ended by a signal: killed (not by the server: by a person, or by the kernel for want of memory) while starting"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.use, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(instance("p", tt.use, nil))
+			cfg.Restart.QuarantineExits = 2
+			r := start(t, cfg)
+			st := r.becomes(t, host.StateQuarantined)
+			if !strings.Contains(st.LastError, tt.says) {
+				t.Errorf("says %q", st.LastError)
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package host_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// probeSchema is what the probe would say of its config, and a little more.
+func probeSchema(name, kind string) []byte {
+	if name != "probe" || kind != host.KindSink {
+		return nil
+	}
+	return sdk.Schema((&probe{}).Config())
+}
+
+func TestAConfigIsCheckedBeforeThePluginRuns(t *testing.T) {
+	t.Setenv("GUIDON_TEST_NUMBER", "7")
+	tests := []struct {
+		name   string
+		config map[string]any
+		says   []string // pointer and summary of each diagnostic; none: it starts
+	}{
+		{"a key that is not known", map[string]any{"nubmer": 1}, []string{`/nubmer unknown key did you mean "number"?`}},
+		{"several things at once", map[string]any{"x": 1, "number": 11, "fork": "yes"},
+			[]string{"/fork must be true or false got a string", "/number must be at most 10 ", "/x unknown key "}},
+		{"a map with a value of another type", map[string]any{"labels": map[string]any{"a/b": 1}}, []string{"/labels/a~1b must be a string got a number"}},
+		{"a reference is the plugin's to check", map[string]any{"number": "${env:GUIDON_TEST_NUMBER}"}, nil},
+		{"null is a key that is not there", map[string]any{"number": nil}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			core, logs := observer.New(zapcore.DebugLevel)
+			dir := t.TempDir()
+			h, err := host.New(config(instance("p", "probe", tt.config)), host.Deps{
+				DataDir: dir, Bundled: bundled, Schema: probeSchema, Log: zap.New(core), Metrics: prometheus.NewRegistry(),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := &run{Host: h, logs: logs, dir: dir}
+			defer func() { _ = h.Stop(context.Background()) }()
+			if tt.says == nil {
+				r.becomes(t, host.StateReady)
+				return
+			}
+			st := r.becomes(t, host.StateMisconfigured)
+			var got []string
+			for _, d := range st.Diagnostics {
+				got = append(got, d.Pointer+" "+d.Summary+" "+d.Detail)
+			}
+			if strings.Join(got, "; ") != strings.Join(tt.says, "; ") {
+				t.Errorf("says %q", got)
+			}
+			if logs.FilterField(zap.String("state", "starting")).Len() > 0 {
+				t.Error("a process was started")
+			}
+		})
+	}
+}
+
+func TestAValueIsNeverShown(t *testing.T) {
+	t.Parallel()
+	const secret = "written-in-plain-sight"
+	r := start(t, config(instance("p", "probe", map[string]any{"number": secret, "labels": secret, "fork": secret, "secret": []any{secret}})))
+	st := r.becomes(t, host.StateMisconfigured)
+	if len(st.Diagnostics) != 4 || strings.Contains(fmt.Sprintf("%+v", st), secret) {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// acme is a third party's plugin: a script that starts this test binary as one.
+func acme(t *testing.T, name string) (path, digest string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "acme")
+	script := "#!/bin/sh\nexec " + self + " plugin exec " + name + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(script))
+	return path, hex.EncodeToString(sum[:])
+}
+
+func TestTheSchemaOfAThirdPartyIsKept(t *testing.T) {
+	t.Parallel()
+	path, digest := acme(t, "acme")
+	c := instance("p", path, nil)
+	c.SHA256 = digest
+	r := start(t, config(c))
+	r.sink(t)
+	if _, err := os.Stat(filepath.Join(r.dir, "plugins", "schema", digest+".sink.json")); err != nil {
+		t.Fatal(err)
+	}
+	c.Config = map[string]any{"wrong": true}
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	st := r.becomes(t, host.StateDegraded)
+	if st.Reason != "upgrade_failed" || st.SHA256 != digest || !strings.Contains(st.LastError, "config/wrong: unknown key") {
+		t.Errorf("status %+v", st)
+	}
+}
+
+func TestDevelopmentModeRunsWhatNobodyVouchesFor(t *testing.T) {
+	t.Parallel()
+	path, digest := acme(t, "acme")
+	cfg := config(instance("p", path, nil))
+	cfg.Dev = true
+	r := start(t, cfg)
+	r.sink(t)
+	st := r.Status()[0]
+	if !st.Unverified || st.SHA256 != digest {
+		t.Errorf("status %+v", st)
+	}
+	eventually(t, 20*time.Second, func() string {
+		if r.logs.FilterMessageSnippet("DEVELOPMENT MODE").Len() == 0 {
+			return "no banner"
+		}
+		return ""
+	})
+
+	t.Run("a new build is another generation", func(t *testing.T) {
+		self, _ := os.Executable()
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n# version 2\nexec "+self+" plugin exec acme\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Apply(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if st := r.serves(t, 2); st.SHA256 == digest {
+			t.Errorf("status %+v", st)
+		}
+	})
+
+	t.Run("a checksum that is given must still be right", func(t *testing.T) {
+		cfg.Instances[0].SHA256 = strings.Repeat("ab", 32)
+		if err := r.Apply(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if st := r.becomes(t, host.StateDegraded); !strings.Contains(st.LastError, "the checksum of") {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
