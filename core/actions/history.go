@@ -62,7 +62,8 @@ type Past interface {
 	// Actors returns the persons of the events that fit, ascending, and
 	// whether there are open events besides.
 	Actors(ctx context.Context, a *PastAsk) (ids []int64, open bool, err error)
-	// Scan hands every event that fits to fn until fn fails.
+	// Scan hands every event that fits to fn until fn fails. What fn gets is
+	// good until it returns.
 	Scan(ctx context.Context, a *PastAsk, fn func(*PastEvent) error) error
 }
 

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -139,7 +140,9 @@ func (j *judge) hear(e *PastEvent) {
 	switch r := j.match(e); {
 	case r == match.False:
 	case r == match.Unknown && j.plugins != nil:
-		j.waiting = append(j.waiting, *e)
+		kept := *e
+		kept.Event.Properties, kept.PersonProperties = bytes.Clone(e.Event.Properties), bytes.Clone(e.PersonProperties)
+		j.waiting = append(j.waiting, kept)
 	default:
 		j.fn(e, r)
 	}

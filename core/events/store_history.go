@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,7 +132,7 @@ func (s *Service) scanPart(ctx context.Context, a *Ask, p *part, fn func(*Past) 
 		}
 		ev.UUID, ev.ElementsChain = id.String(), string(chain)
 		ev.Timestamp, ev.ReceivedAt = time.UnixMicro(at).UTC(), time.UnixMicro(received).UTC()
-		ev.Properties, one.PersonProperties = []byte(properties), []byte(person)
+		ev.Properties, one.PersonProperties = json.RawMessage(properties), person
 		if err := fn(&one); err != nil {
 			return err
 		}
