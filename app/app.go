@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,6 +52,16 @@ type Options struct {
 	Bundled func(name string) []string
 	// BundledNames lists the names Bundled knows.
 	BundledNames []string
+	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may
+	// be nil itself.
+	Schema func(name, kind string) []byte
+	// ConfigFile is where the config came from; it is read again when it changes.
+	// Empty is no file.
+	ConfigFile string
+	// Environ returns the environment for that; nil is the process's own.
+	Environ func() []string
+	// Hangup has the config read again at each signal; it may be nil.
+	Hangup <-chan os.Signal
 }
 
 // Server is a running server.
@@ -138,7 +149,10 @@ func rooms(cfg Config, opts Options) fx.Option {
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
 		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
-			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Log: log, Metrics: reg}
+			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg}
+		}),
+		fx.Provide(func(lc fx.Lifecycle, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+			return provideReloader(lc, cfg, opts, h, log, reg)
 		}),
 		fx.Supply(web.About{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, journal.Module, web.Module,

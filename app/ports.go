@@ -41,7 +41,7 @@ var answers = fx.Provide(
 	// worker asks the event store what it has seen before.
 	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
 	func(e *events.Service) (ingestion.Known, ingestion.Lookup) { return e, e },
-	func(h *host.Host) ingestion.Sinks { return sinks{h} },
+	func(h *host.Host) ingestion.Sinks { return newSinks(h) },
 	stages,
 
 	// Accounts tell of a role which flags it was given.
@@ -57,7 +57,10 @@ var answers = fx.Provide(
 	route(func(h *ingestion.ManageHTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
-	route(func(h *host.Host, d *ingestion.Deliver) web.Routes { return &pluginsHTTP{host: h, deliver: d} }),
+	route(func(d *ingestion.Deliver) web.Routes { return &sinksHTTP{d} }),
+	route(func(h *host.Host, d *ingestion.Deliver, r *reloader) web.Routes {
+		return &pluginsHTTP{host: h, deliver: d, reload: r}
+	}),
 )
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
@@ -70,16 +73,4 @@ func hooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnDelete(f.ForgetPerson)
 	p.OnErase(f.Erase)
 	p.OnErase(e.Erase)
-}
-
-// sinks shows delivery the instances the host runs.
-type sinks struct{ *host.Host }
-
-func (s sinks) Sinks() []ingestion.Sink {
-	instances := s.Host.Sinks()
-	out := make([]ingestion.Sink, len(instances))
-	for i := range instances {
-		out[i] = instances[i]
-	}
-	return out
 }

@@ -42,11 +42,15 @@ type env struct {
 
 // config loads the config the verb was told to use.
 func (e *env) config() (app.Config, error) {
-	file := e.file
-	if file == "" {
-		file = app.FindConfig(os.Environ())
+	return app.Load(e.path(), os.Environ())
+}
+
+// path is the config file the verb was told to use, or found; "" is none.
+func (e *env) path() string {
+	if e.file != "" {
+		return e.file
 	}
-	return app.Load(file, os.Environ())
+	return app.FindConfig(os.Environ())
 }
 
 type versionVerb struct{}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 type serveVerb struct{}
 
 // Run serves until SIGINT or SIGTERM; a second signal ends the process at once.
+// SIGHUP reads the config again, as a change of its file does.
 func (serveVerb) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
@@ -21,7 +23,13 @@ func (serveVerb) Run(e *env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return app.Serve(ctx, cfg, app.Options{Version: version, Out: e.out, Bundled: bundled, BundledNames: plugins.Names()})
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	return app.Serve(ctx, cfg, app.Options{
+		Version: version, Out: e.out, Bundled: bundled, BundledNames: plugins.Names(), Schema: bundledSchema,
+		ConfigFile: e.path(), Hangup: hangup,
+	})
 }
 
 // bundled is the command line of a bundled plugin: this very executable.
@@ -34,6 +42,29 @@ func bundled(name string) []string {
 		return nil
 	}
 	return []string{self, "plugin", "exec", name}
+}
+
+// bundledSchema describes the config of a bundled plugin, used as that kind.
+func bundledSchema(name, kind string) []byte {
+	p, ok := plugins.Find(name)
+	if !ok {
+		return nil
+	}
+	var made any
+	switch {
+	case kind == "sink" && p.Sink != nil:
+		made = p.Sink()
+	case kind == "notifier" && p.Notifier != nil:
+		made = p.Notifier()
+	case kind == "matcher" && p.Matcher != nil:
+		made = p.Matcher()
+	default:
+		return nil
+	}
+	if c, ok := made.(sdk.Configured); ok {
+		return sdk.Schema(c.Config())
+	}
+	return sdk.Schema(nil)
 }
 
 type migrateVerb struct{}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -35,11 +34,11 @@ func (r *ring) add(l Line) {
 	r.next = (r.next + 1) % keptLines
 }
 
-// last returns the last n lines, oldest first.
+// last returns the last n lines, oldest first; never nil.
 func (r *ring) last(n int) []Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := append(slices.Clone(r.lines[r.next:]), r.lines[:r.next]...)
+	out := append(append([]Line{}, r.lines[r.next:]...), r.lines[:r.next]...)
 	return out[max(0, len(out)-n):]
 }
 

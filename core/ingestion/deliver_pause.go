@@ -76,7 +76,7 @@ func (d *Deliver) setPause(ctx context.Context, sink string, p *Pause) error {
 	del := d.running[sink]
 	d.mu.Unlock()
 	if del == nil {
-		return errNoSink
+		return ErrNoSink
 	}
 	if old, known, _ := del.gate.get(); known && (old == nil) == (p == nil) {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-var (
-	errNoSink   = fault.New(fault.NotFound, "sink_not_found", "No sink of this name is configured.")
-	errSinkBusy = fault.New(fault.Unavailable, "sink_unavailable", "The sink does not take events right now.").After(10 * time.Second)
-)
+// ErrNoSink is the answer for a sink that is not configured.
+var ErrNoSink = fault.New(fault.NotFound, "sink_not_found", "No sink of this name is configured.")
+
+var errSinkBusy = fault.New(fault.Unavailable, "sink_unavailable", "The sink does not take events right now.").After(10 * time.Second)
 
 // Replay sends one event to one sink, between the batches it gets anyway, under
 // the number it had before. It waits until the sink takes it, or ctx ends. It
@@ -22,7 +22,7 @@ func (d *Deliver) Replay(ctx context.Context, sink string, ev sdk.Event, seq uin
 	del := d.running[sink]
 	d.mu.Unlock()
 	if del == nil {
-		return errNoSink
+		return ErrNoSink
 	}
 	q := &replay{ctx: ctx, event: ev, seq: seq, attempt: attempt, answer: make(chan error, 1)}
 	select {

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/host"
+)
+
+// reloadPatience bounds how long plugins that were taken out of the config may
+// take to finish.
+const reloadPatience = time.Minute
+
+// reloader reads the config again while the server runs and has the host make
+// the plugins what it says. Everything else in it needs a restart, and is named.
+// A file that cannot be used changes nothing.
+type reloader struct {
+	file    string
+	environ func() []string
+	host    *host.Host
+	log     *zap.Logger
+
+	outcomes *prometheus.CounterVec
+	good     prometheus.Gauge
+
+	mu      sync.Mutex
+	started Config // what the other rooms were started with
+	plugins host.Config
+}
+
+// Reloaded is what a reload did.
+type Reloaded struct {
+	Added   []string `json:"added"`
+	Removed []string `json:"removed"`
+	Changed []string `json:"changed"`
+	// RestartNeeded names the settings that have changed and that only a restart
+	// of the server applies.
+	RestartNeeded []string `json:"restart_needed"`
+}
+
+func newReloader(cfg Config, opts Options, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+	r := &reloader{
+		file: opts.ConfigFile, environ: opts.Environ, host: h, log: log.Named("reload"), started: cfg, plugins: cfg.Plugins,
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "guidon_config_reloads_total", Help: "Times the config was read again, by outcome.",
+		}, []string{"outcome"}),
+		good: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "guidon_config_reload_successful", Help: "1 when the config could be used the last time it was read, 0 otherwise.",
+		}),
+	}
+	if r.environ == nil {
+		r.environ = os.Environ
+	}
+	r.good.Set(1)
+	for _, c := range []prometheus.Collector{r.outcomes, r.good} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register reload metrics: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// Reload reads the config and applies its plugins section. because says who
+// asked, for the log. When the config cannot be used the error is Invalid and
+// says why, and everything runs on as it was.
+func (r *reloader) Reload(ctx context.Context, because string) (Reloaded, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out, err := r.reload(ctx)
+	log := r.log.With(zap.String("because", because))
+	if err != nil {
+		r.outcomes.WithLabelValues("error").Inc()
+		r.good.Set(0)
+		log.Error("config cannot be used; what runs is left as it is", zap.Error(err))
+		return out, fault.New(fault.Invalid, "invalid_config", err.Error())
+	}
+	r.outcomes.WithLabelValues("ok").Inc()
+	r.good.Set(1)
+	log.Info("config read again", zap.Strings("added", out.Added), zap.Strings("removed", out.Removed), zap.Strings("changed", out.Changed))
+	if len(out.RestartNeeded) > 0 {
+		log.Warn("changed settings that only a restart of the server applies", zap.Strings("settings", out.RestartNeeded))
+	}
+	return out, nil
+}
+
+func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
+	out := Reloaded{Added: []string{}, Removed: []string{}, Changed: []string{}, RestartNeeded: []string{}}
+	cfg, err := Load(r.file, r.environ())
+	if err != nil {
+		return out, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadPatience)
+	defer cancel()
+	if err := r.host.Apply(ctx, cfg.Plugins); err != nil {
+		return out, err
+	}
+	out.compare(r.plugins.Instances, cfg.Plugins.Instances)
+	r.plugins = cfg.Plugins
+	out.RestartNeeded = append(out.RestartNeeded, needRestart(r.started, cfg)...)
+	return out, nil
+}
+
+// compare notes which instances came, went and changed.
+func (d *Reloaded) compare(before, after []host.InstanceConfig) {
+	old := map[string]host.InstanceConfig{}
+	for _, c := range before {
+		old[c.Name] = c
+	}
+	for _, c := range after {
+		if was, ok := old[c.Name]; !ok {
+			d.Added = append(d.Added, c.Name)
+		} else if !reflect.DeepEqual(was, c) {
+			d.Changed = append(d.Changed, c.Name)
+		}
+		delete(old, c.Name)
+	}
+	d.Removed = append(d.Removed, keysOf(old)...)
+}
+
+// needRestart names the settings outside of plugins that differ, and those of
+// plugins that are looked at once.
+func needRestart(started, now Config) []string {
+	socketDir := started.Plugins.SocketDir != now.Plugins.SocketDir
+	started.Plugins, now.Plugins = host.Config{}, host.Config{}
+	out := differences("", reflect.ValueOf(started), reflect.ValueOf(now))
+	if socketDir {
+		out = append(out, "plugins.socket_dir")
+	}
+	slices.Sort(out)
+	return out
+}
+
+// differences lists the dotted names of the settings that differ.
+func differences(at string, a, b reflect.Value) []string {
+	var out []string
+	for f, v := range a.Fields() {
+		name := f.Tag.Get("koanf")
+		w := b.FieldByIndex(f.Index)
+		switch {
+		case name == ",squash":
+			out = append(out, differences(at, v, w)...)
+		case name == "" || name == "-" || reflect.DeepEqual(v.Interface(), w.Interface()):
+		case v.Kind() == reflect.Struct:
+			out = append(out, differences(join(at, name), v, w)...)
+		default:
+			out = append(out, join(at, name))
+		}
+	}
+	return out
+}
