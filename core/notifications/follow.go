@@ -1,0 +1,115 @@
+package notifications
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Name names the reader of the journal.
+func (s *Service) Name() string { return "notifications" }
+
+// Wants reports whether the project has an action that posts, and there is
+// somewhere to post to.
+func (s *Service) Wants(projectID int64) bool {
+	return s.deps.Definitions.Posts(projectID) && len(s.deps.Notifiers.Notifiers()) > 0
+}
+
+// Follow queues a message for each event that fits an action that posts, for
+// each destination of that. It works in the transaction of ctx.
+func (s *Service) Follow(ctx context.Context, batch []*sdk.Event) error {
+	byProject := map[int64][]*sdk.Event{}
+	for _, ev := range batch {
+		byProject[ev.ProjectID] = append(byProject[ev.ProjectID], ev)
+	}
+	f := s.filing()
+	for id, events := range byProject {
+		name, loc := s.deps.Projects.Project(ctx, id)
+		var failed error
+		err := s.deps.Definitions.Matching(ctx, id, events, func(ev *sdk.Event, a *Action) {
+			if failed == nil {
+				failed = f.tell(ctx, sdk.ProjectRef{ID: id, Name: name, URL: s.projectURL(id)}, loc, ev, a)
+			}
+		})
+		if err != nil || failed != nil {
+			return firstOf(failed, err)
+		}
+	}
+	return f.save(ctx)
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell queues what one action says about one event.
+func (f *filing) tell(ctx context.Context, project sdk.ProjectRef, loc *time.Location, ev *sdk.Event, a *Action) error {
+	for _, d := range f.destinations(a) {
+		if f.find(d.Notifier) == nil {
+			f.log.Warn("an action posts to a notifier that is not there", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
+			continue
+		}
+		p := &Post{
+			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Location: loc, Event: ev,
+			Message: func() Message { return f.compose(ctx, project, ev, a, d.Format, false) },
+		}
+		if err := f.enqueue(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compose renders a message. A format that cannot be parsed any more, or a
+// person that cannot be read, does not keep it from being sent.
+func (s *Service) compose(ctx context.Context, project sdk.ProjectRef, ev *sdk.Event, a *Action, format string, test bool) Message {
+	if format == "" {
+		format = a.Format
+	}
+	t, err := s.template(format)
+	if err != nil {
+		t, _ = ParseTemplate("") // the default can be parsed
+	}
+	f := s.facts(ctx, project.ID, ev, a)
+	segments, text := t.Render(f)
+	m := Message{
+		Text: text, Template: t.source, Project: project, Event: *ev, EventURL: f.EventURL(), Test: test,
+		Action: sdk.ActionRef{ID: a.ID, Name: a.Name, URL: f.actionURL(), Tags: a.Tags},
+		Person: sdk.PersonRef{Display: f.Display(), URL: f.PersonURL(), Properties: f.Person},
+	}
+	for _, seg := range segments {
+		m.Segments = append(m.Segments, segment(seg))
+	}
+	return m
+}
+
+func (s *Service) facts(ctx context.Context, projectID int64, ev *sdk.Event, a *Action) *Facts {
+	person, _, err := s.deps.People.Properties(ctx, projectID, ev.DistinctID)
+	if err != nil {
+		s.log.Warn("a message is told without what is known of the person", zap.Error(err))
+	}
+	return &Facts{
+		Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: projectID, ActionID: a.ID, ActionName: a.Name, Event: ev,
+		Person: append([]byte(nil), person...), Names: s.cfg.DisplayNames,
+		Group: func(kind, key string) []byte {
+			properties, _, err := s.deps.People.GroupProperties(ctx, projectID, kind, key)
+			if err != nil {
+				s.log.Warn("a message is told without what is known of a group", zap.Error(err))
+			}
+			return properties
+		},
+	}
+}
+
+func (s *Service) projectURL(id int64) string {
+	return (&Facts{Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: id}).project()
+}

@@ -1,0 +1,295 @@
+package notifications
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// HTTP shows what became of notifications, tries them again, and shows and sends
+// samples.
+type HTTP struct{ service *Service }
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the routes over service.
+func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
+
+const actionsPath = "/api/projects/:project_id/actions"
+
+// Routes implements web.Routes.
+func (h *HTTP) Routes(g *web.Gate) {
+	const read, write = "action:read", "action:write"
+	g.Manage(fiber.MethodPost, actionsPath+"/preview_message", read, h.preview)
+	g.Manage(fiber.MethodGet, actionsPath+"/:id/deliveries", read, h.list)
+	g.Manage(fiber.MethodGet, actionsPath+"/:id/deliveries/:delivery_id", read, h.get)
+	g.Manage(fiber.MethodPost, actionsPath+"/:id/deliveries/:delivery_id/retry", write, h.retry)
+	g.Manage(fiber.MethodPost, actionsPath+"/:id/test_notification", write, h.test)
+}
+
+// deliveryView is a delivery as answers show it.
+type deliveryView struct {
+	ID          int64      `json:"id"`
+	ActionID    int64      `json:"action_id"`
+	Notifier    string     `json:"notifier"`
+	Destination string     `json:"destination"`
+	EventUUID   string     `json:"event_uuid"`
+	Text        string     `json:"text"`
+	Suppressed  int64      `json:"suppressed"`
+	State       State      `json:"state"`
+	Attempts    int64      `json:"attempts"`
+	NextAt      *time.Time `json:"next_at"`
+	CreatedAt   time.Time  `json:"created_at"`
+	ExpiresAt   time.Time  `json:"expires_at"`
+	SettledAt   *time.Time `json:"settled_at"`
+	MessageID   string     `json:"message_id"`
+	ErrorCode   string     `json:"error_code"`
+	Error       string     `json:"error"`
+}
+
+func show(d *Delivery) deliveryView {
+	var m Message
+	_ = json.Unmarshal(d.Message, &m) // one that cannot be read has no text
+	v := deliveryView{
+		ID: d.ID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, EventUUID: d.EventUUID, Text: m.Text,
+		Suppressed: d.Suppressed, State: d.State, Attempts: d.Attempts, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, SettledAt: d.SettledAt,
+		MessageID: d.MessageID, ErrorCode: d.ErrorCode, Error: d.Error,
+	}
+	if d.State == Waiting {
+		v.NextAt = &d.NextAt
+	}
+	return v
+}
+
+func idOf(c *web.Call, name string) (int64, error) {
+	id, err := strconv.ParseInt(c.Params(name), 10, 64)
+	if err != nil || id < 1 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+func (h *HTTP) list(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	if _, err := h.service.deps.Definitions.Action(c.UserContext(), c.Project.ID, id); err != nil {
+		return err
+	}
+	state := State(c.Query("state"))
+	switch state {
+	case "", Waiting, Delivered, Failed, Expired:
+	default:
+		return fault.Field("state", "invalid_choice", "A state is waiting, delivered, failed or expired.")
+	}
+	page := c.Page()
+	list, total, err := h.service.store.list(c.UserContext(), c.Project.ID, id, state, page.Limit, page.Offset)
+	if err != nil {
+		return err
+	}
+	views := make([]deliveryView, len(list))
+	for i := range list {
+		views[i] = show(&list[i])
+	}
+	return c.List(page, total, views)
+}
+
+func (h *HTTP) find(c *web.Call) (Delivery, error) {
+	action, err := idOf(c, "id")
+	if err != nil {
+		return Delivery{}, err
+	}
+	id, err := idOf(c, "delivery_id")
+	if err != nil {
+		return Delivery{}, err
+	}
+	return h.service.store.get(c.UserContext(), c.Project.ID, action, id)
+}
+
+func (h *HTTP) get(c *web.Call) error {
+	d, err := h.find(c)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, show(&d))
+}
+
+// retry sends a message again that was given up, has expired or still waits.
+func (h *HTTP) retry(c *web.Call) error {
+	d, err := h.find(c)
+	if err != nil {
+		return err
+	}
+	if d.State == Delivered {
+		return fault.New(fault.Conflict, "delivered", "This message was delivered.")
+	}
+	now := h.service.clock()
+	d.State, d.Attempts, d.NextAt, d.SettledAt, d.ErrorCode, d.Error = Waiting, 0, now, nil, "", ""
+	if err := h.service.store.again(c.UserContext(), &d, now.Add(h.service.cfg.ExpireAfter)); err != nil {
+		return err
+	}
+	h.service.wake()
+	if d, err = h.find(c); err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, show(&d))
+}
+
+// sampleEvent is told when nothing has happened yet.
+func sampleEvent(projectID int64, now time.Time) *sdk.Event {
+	return &sdk.Event{
+		UUID: uuid.NewString(), ProjectID: projectID, Name: "sample event", DistinctID: "sample-person", Timestamp: now, ReceivedAt: now,
+		Properties: json.RawMessage(`{"$current_url":"https://example.com/","$browser":"Chrome"}`),
+	}
+}
+
+type segmentView struct {
+	Kind  string `json:"kind"`
+	Value string `json:"value"`
+	Href  string `json:"href,omitempty"`
+}
+
+type previewView struct {
+	Text     string        `json:"text"`
+	Segments []segmentView `json:"segments"`
+}
+
+// preview shows what a format says about a sample.
+func (h *HTTP) preview(c *web.Call) error {
+	f, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	format := f.String("chat_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(1200)).Value
+	name := f.String("name", web.Nullable, web.Blank, web.Max(400)).Or("Sample action")
+	id := f.Int("id", web.Nullable).Value
+	if err := f.Err(); err != nil {
+		return err
+	}
+	if err := h.service.CheckFormat(format); err != nil {
+		return err
+	}
+	a := &Action{ID: id, Name: name, Format: format}
+	m := h.service.compose(c.UserContext(), h.project(c), h.sample(c.UserContext(), c.Project.ID, id), a, "", true)
+	v := previewView{Text: m.Text, Segments: []segmentView{}}
+	for _, s := range m.Segments {
+		v.Segments = append(v.Segments, segmentView{s.Kind.String(), s.Value, s.Href})
+	}
+	return web.JSON(c.Ctx, v)
+}
+
+func (h *HTTP) project(c *web.Call) sdk.ProjectRef {
+	return sdk.ProjectRef{ID: c.Project.ID, Name: c.Project.Name, URL: h.service.projectURL(c.Project.ID)}
+}
+
+// sample is the latest event that fits the action, or one made up.
+func (h *HTTP) sample(ctx context.Context, projectID, actionID int64) *sdk.Event {
+	if actionID > 0 {
+		if ev, err := h.service.deps.Definitions.Sample(ctx, projectID, actionID); err == nil && ev != nil {
+			return ev
+		}
+	}
+	return sampleEvent(projectID, h.service.clock())
+}
+
+// testView is what became of a test.
+type testView struct {
+	Notifier    string `json:"notifier"`
+	Destination string `json:"destination"`
+	Outcome     string `json:"outcome"` // delivered, retry, dropped
+	Text        string `json:"text"`
+	MessageID   string `json:"message_id"`
+	ErrorCode   string `json:"error_code"`
+	Error       string `json:"error"`
+}
+
+// testTimeout is how long somebody waits for a test.
+const testTimeout = 20 * time.Second
+
+// test sends one message about a sample to each destination of the action, or
+// to the one the body names, and says what became of it. Rates and quiet hours
+// are not asked.
+func (h *HTTP) test(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	a, err := h.service.deps.Definitions.Action(c.UserContext(), c.Project.ID, id)
+	if err != nil {
+		return err
+	}
+	f, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	notifier, to := f.String("notifier", web.Nullable, web.Max(63)), f.String("to", web.Nullable, web.Blank, web.Max(2048))
+	if err := f.Err(); err != nil {
+		return err
+	}
+	targets := h.service.destinations(a)
+	if notifier.Set && !notifier.Null {
+		targets = []Destination{{Notifier: notifier.Value, To: to.Value}}
+	}
+	if len(targets) == 0 {
+		return fault.New(fault.Invalid, "no_notifier", "There is no notifier in the config of the server.")
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), testTimeout)
+	defer cancel()
+	ev := h.sample(ctx, c.Project.ID, id)
+	results := make([]testView, len(targets))
+	for i, d := range targets {
+		results[i] = h.service.try(ctx, h.project(c), a, d, ev)
+	}
+	return web.JSON(c.Ctx, map[string]any{"results": results})
+}
+
+// try sends one test message.
+func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *Action, d Destination, ev *sdk.Event) testView {
+	v := testView{Notifier: d.Notifier, Destination: d.To, Outcome: "retry"}
+	m := s.compose(ctx, project, ev, a, d.Format, true)
+	v.Text = m.Text
+	n := s.find(d.Notifier)
+	switch {
+	case n == nil:
+		v.Outcome, v.ErrorCode, v.Error = "dropped", "unknown_notifier", "There is no notifier of this name in the config of the server."
+		return v
+	case !n.Available():
+		v.ErrorCode, v.Error = "plugin_unavailable", "The notifier does not run."
+		return v
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		v.Outcome, v.Error = "dropped", err.Error()
+		return v
+	}
+	now := s.clock()
+	one := Delivery{Key: "test-" + uuid.NewString(), Destination: d.To, Message: raw, CreatedAt: now, ExpiresAt: now.Add(testTimeout)}
+	msg, err := one.notification()
+	if err != nil {
+		v.Outcome, v.Error = "dropped", err.Error()
+		return v
+	}
+	results, err := n.Notify(ctx, []*sdk.Notification{msg})
+	if err != nil || len(results) != 1 {
+		e := sdk.AsError(err)
+		if e == nil {
+			e = &sdk.Error{Code: "contract_breach", Message: "The notifier did not answer for the message."}
+		}
+		v.ErrorCode, v.Error = e.Code, e.Message
+		return v
+	}
+	v.Outcome, v.MessageID = results[0].Outcome.String(), results[0].MessageID
+	if e := results[0].Err; e != nil {
+		v.ErrorCode, v.Error = e.Code, e.Message
+	}
+	return v
+}

@@ -1,0 +1,204 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Notifier is an instance of a notifier plugin. Its methods may be called from
+// many goroutines.
+type Notifier interface {
+	// Name is the instance's name in the config.
+	Name() string
+	// Properties is how it wants to be fed.
+	Properties() sdk.NotifierProperties
+	// Available reports whether it can be called now.
+	Available() bool
+	// Notify hands messages over and returns a result for each, in order. An
+	// error means that nobody knows what became of them.
+	Notify(ctx context.Context, items []*sdk.Notification) ([]sdk.NotifyResult, error)
+}
+
+// Notifiers tells which notifiers there are.
+type Notifiers interface {
+	// Notifiers returns the configured ones, in whatever state they are.
+	Notifiers() []Notifier
+}
+
+// Definitions knows the actions that post.
+type Definitions interface {
+	// Posts reports whether the project has an action that posts.
+	Posts(projectID int64) bool
+	// Matching calls fn for each action of the project that posts and that the
+	// event fits.
+	Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(ev *sdk.Event, a *Action)) error
+	// Action returns an action, or NotFound.
+	Action(ctx context.Context, projectID, id int64) (*Action, error)
+	// Sample returns an event that fits the action, the latest, or nil.
+	Sample(ctx context.Context, projectID, id int64) (*sdk.Event, error)
+}
+
+// Action is what a message needs of one.
+type Action struct {
+	ID           int64
+	Name         string
+	Tags         []string
+	Format       string
+	Destinations []Destination
+}
+
+// Destination is where messages of an action go, and what they say there.
+type Destination struct{ Notifier, To, Format string }
+
+// People tells what is stored about persons and groups.
+type People interface {
+	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
+	GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error)
+}
+
+// Projects knows projects.
+type Projects interface {
+	Project(ctx context.Context, id int64) (name string, location *time.Location)
+}
+
+// Dependencies is whom the service asks; none may be nil.
+type Dependencies struct {
+	Notifiers   Notifiers
+	Definitions Definitions
+	People      People
+	Projects    Projects
+	Now         func() time.Time // nil: the clock
+	Log         *zap.Logger
+	Metrics     prometheus.Registerer // may be nil
+}
+
+// Service queues messages and sees them to their destinations. Its methods may
+// be called from any number of goroutines.
+type Service struct {
+	cfg     Config
+	quiet   quiet
+	store   *store
+	deps    Dependencies
+	log     *zap.Logger
+	metrics metrics
+
+	woken chan struct{}
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+
+	mu        sync.Mutex
+	busy      map[lane]bool
+	paused    map[lane]time.Time // no message before then
+	templates map[string]*Template
+}
+
+type metrics struct {
+	results    *prometheus.CounterVec // by notifier and outcome
+	suppressed prometheus.Counter
+	waiting    prometheus.Gauge
+}
+
+// NewService returns a service that has not started.
+func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	q, err := parseQuiet(cfg.QuietHours)
+	if err != nil {
+		return nil, fmt.Errorf("notifications.quiet_hours %w", err)
+	}
+	f := promauto.With(deps.Metrics)
+	opts := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "guidon", Subsystem: "notifications", Name: name, Help: help}
+	}
+	s := &Service{
+		cfg: cfg, quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"),
+		metrics: metrics{
+			results:    f.NewCounterVec(prometheus.CounterOpts(opts("results_total", "What became of tries to deliver a message.")), []string{"notifier", "outcome"}),
+			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were left out, to be told with another one."))),
+			waiting:    f.NewGauge(prometheus.GaugeOpts(opts("waiting", "Messages that wait to be delivered."))),
+		},
+		woken: make(chan struct{}, 1), busy: map[lane]bool{}, paused: map[lane]time.Time{}, templates: map[string]*Template{},
+	}
+	return s, nil
+}
+
+func (s *Service) clock() time.Time {
+	if s.deps.Now != nil {
+		return s.deps.Now().UTC().Truncate(time.Microsecond)
+	}
+	return time.Now().UTC().Truncate(time.Microsecond)
+}
+
+// wake says that there is something to send. It never blocks.
+func (s *Service) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+// template parses a format, and remembers it.
+func (s *Service) template(format string) (*Template, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.templates[format]; t != nil {
+		return t, nil
+	}
+	t, err := ParseTemplate(format)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.templates) > 10_000 {
+		clear(s.templates)
+	}
+	s.templates[format] = t
+	return t, nil
+}
+
+// CheckFormat returns nil for a format that can be rendered, or an Invalid
+// fault with the attr chat_message_format.
+func (s *Service) CheckFormat(format string) error {
+	_, err := s.template(format)
+	return err
+}
+
+// HasNotifier reports whether a notifier of that name is configured.
+func (s *Service) HasNotifier(name string) bool { return s.find(name) != nil }
+
+func (s *Service) find(name string) Notifier {
+	for _, n := range s.deps.Notifiers.Notifiers() {
+		if n.Name() == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// destinations are where an action posts: its own, else those of the config,
+// else every notifier there is.
+func (s *Service) destinations(a *Action) []Destination {
+	if len(a.Destinations) > 0 {
+		return a.Destinations
+	}
+	var out []Destination
+	for _, name := range s.cfg.Destinations {
+		out = append(out, Destination{Notifier: name})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, n := range s.deps.Notifiers.Notifiers() {
+		out = append(out, Destination{Notifier: n.Name()})
+	}
+	return out
+}

@@ -1,0 +1,68 @@
+package notifications
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+)
+
+// rateRow is a row of notification_rates.
+type rateRow struct {
+	bun.BaseModel `bun:"table:notification_rates,alias:r"`
+
+	ActionID    int64  `bun:",pk"`
+	Notifier    string `bun:",pk"`
+	Destination string `bun:",pk"`
+	ProjectID   int64
+	Tokens      float64
+	At          int64
+	Suppressed  int64
+	DueAt       int64
+	Key         string
+	EventUUID   string `bun:"event_uuid"`
+	Message     string
+}
+
+// rate reads how fast an action may speak to a destination; a fresh one is full.
+// On PostgreSQL its row is locked until the transaction ends.
+func (s *store) rate(ctx context.Context, actionID int64, l lane, projectID int64, burst int, now time.Time) (*rateRow, error) {
+	r := &rateRow{}
+	q := s.db.Write(ctx).NewSelect().Model(r).Where("action_id = ? AND notifier = ? AND destination = ?", actionID, l.Notifier, l.Destination)
+	if s.db.Postgres() {
+		q = q.For("UPDATE")
+	}
+	err := q.Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &rateRow{
+			ActionID: actionID, Notifier: l.Notifier, Destination: l.Destination, ProjectID: projectID, Tokens: float64(burst), At: now.UnixMicro(),
+		}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the rate of action %d: %w", actionID, err)
+	}
+	return r, nil
+}
+
+func (s *store) saveRate(ctx context.Context, r *rateRow) error {
+	_, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (action_id, notifier, destination) DO UPDATE").
+		Set("tokens = EXCLUDED.tokens, at = EXCLUDED.at, suppressed = EXCLUDED.suppressed, due_at = EXCLUDED.due_at").
+		Set("key = EXCLUDED.key, event_uuid = EXCLUDED.event_uuid, message = EXCLUDED.message, project_id = EXCLUDED.project_id").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write the rate of action %d: %w", r.ActionID, err)
+	}
+	return nil
+}
+
+// overdue lists what was left out and may be told now.
+func (s *store) overdue(ctx context.Context, now time.Time, most int) ([]rateRow, error) {
+	var rows []rateRow
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("suppressed > 0 AND due_at <= ?", now.UnixMicro()).OrderExpr("due_at").Limit(int64(most)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for what was left out: %w", err)
+	}
+	return rows, nil
+}

@@ -1,0 +1,154 @@
+package notifications
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// DefaultFormat is what a message says when an action gives no format.
+const DefaultFormat = "[action.name] was triggered by [person]"
+
+// maxTokens bounds a format.
+const maxTokens = 100
+
+// Template is a format, parsed: texts, and tokens in square brackets that stand
+// for parts of the event. The grammar is that of section 5.6 of the notes on
+// actions: [action.name], [person], [event.properties.a.b], [groups.company] and
+// so on; \[ and \] are brackets. It is immutable and safe for parallel use.
+type Template struct {
+	source string
+	parts  []part
+}
+
+// part is a text, or a token as its words.
+type part struct {
+	text  string
+	words []string
+}
+
+// ParseTemplate parses a format; "" is DefaultFormat. A token whose first word
+// is not known is an Invalid fault that names the column, counted from 1 in
+// characters.
+func ParseTemplate(format string) (*Template, error) {
+	if strings.TrimSpace(format) == "" {
+		format = DefaultFormat
+	}
+	t := &Template{source: format}
+	var text strings.Builder
+	runes := []rune(format)
+	flush := func() {
+		if text.Len() > 0 {
+			t.parts = append(t.parts, part{text: text.String()})
+			text.Reset()
+		}
+	}
+	for i := 0; i < len(runes); i++ {
+		switch {
+		case runes[i] == '\\' && i+1 < len(runes) && (runes[i+1] == '[' || runes[i+1] == ']'):
+			i++
+			text.WriteRune(runes[i])
+		case runes[i] == '[':
+			end := closing(runes, i)
+			if end < 0 {
+				return nil, wrong(i, `there is no ] to this [ (write \[ for a bracket)`)
+			}
+			flush()
+			words, err := token(string(runes[i+1:end]), i)
+			if err != nil {
+				return nil, err
+			}
+			t.parts = append(t.parts, part{words: words})
+			i = end
+		case runes[i] == ']':
+			return nil, wrong(i, `there is no [ to this ] (write \] for a bracket)`)
+		default:
+			text.WriteRune(runes[i])
+		}
+	}
+	flush()
+	if len(t.parts) > maxTokens {
+		return nil, wrong(0, fmt.Sprintf("a format has at most %d parts", maxTokens))
+	}
+	return t, nil
+}
+
+// closing finds the ] of a [, -1 when there is none before another [.
+func closing(runes []rune, open int) int {
+	for i := open + 1; i < len(runes); i++ {
+		switch runes[i] {
+		case '\\':
+			i++
+		case ']':
+			return i
+		case '[':
+			return -1
+		}
+	}
+	return -1
+}
+
+func wrong(column int, why string) error {
+	return fault.Field("chat_message_format", "invalid_template", fmt.Sprintf("Column %d: %s.", column+1, why))
+}
+
+// rest says which words may follow a first word; nil takes any.
+var rest = map[string][]string{
+	"action": {"name", "link"}, "source": {"name", "link"}, "person": nil, "user": nil, "event": nil, "groups": nil,
+}
+
+// known are the second words of the tokens that have a list of them.
+var known = map[string][]string{
+	"person": {"link", "properties", "name"},
+	"user":   {"name", "browser"},
+	"event":  {"link", "uuid", "event", "name", "timestamp", "distinct_id", "properties"},
+}
+
+// token reads what is between brackets.
+func token(inside string, column int) ([]string, error) {
+	words := strings.Split(inside, ".")
+	for i := range words {
+		words[i] = strings.TrimSpace(unescape.Replace(words[i]))
+	}
+	first := words[0]
+	if _, ok := rest[first]; !ok {
+		return nil, wrong(column, fmt.Sprintf("[%s] is not known; a token begins with action, person, event, groups or user", clip(inside, 40)))
+	}
+	second := ""
+	if len(words) > 1 {
+		second = words[1]
+	}
+	list := rest[first]
+	if list == nil {
+		list = known[first]
+	}
+	switch {
+	case first == "groups", first == "person" && second == "", first == "event" && second == "":
+		return words, nil
+	case len(list) > 0 && !contains(list, second):
+		return nil, wrong(column, fmt.Sprintf("[%s] is not known; after %s comes %s", clip(inside, 40), first, strings.Join(list, ", ")))
+	case second == "properties" && len(words) < 3:
+		return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+	}
+	return words, nil
+}
+
+var unescape = strings.NewReplacer(`\[`, "[", `\]`, "]")
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}
+
+// clip is the first n characters of s.
+func clip(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,2 @@
+DROP TABLE notification_rates;
+DROP TABLE notifications;
