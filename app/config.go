@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -22,19 +23,20 @@ import (
 type Config struct {
 	// DataDir holds everything embedded: the database, the journal, the
 	// sockets of plugins.
-	DataDir     string             `koanf:"data_dir"`
-	Log         LogConfig          `koanf:"log"`
-	HTTP        web.Config         `koanf:"http"`
-	Database    db.Config          `koanf:"database"`
-	Auth        auth.Config        `koanf:"auth"`
-	Journal     journal.Config     `koanf:"journal"`
-	Ingestion   ingestion.Config   `koanf:"ingestion"`
-	Persons     persons.Config     `koanf:"persons"`
-	Events      events.Config      `koanf:"events"`
-	Definitions definitions.Config `koanf:"definitions"`
-	Flags       flags.Config       `koanf:"flags"`
-	Actions     actions.Config     `koanf:"actions"`
-	Plugins     host.Config        `koanf:"plugins"`
+	DataDir       string               `koanf:"data_dir"`
+	Log           LogConfig            `koanf:"log"`
+	HTTP          web.Config           `koanf:"http"`
+	Database      db.Config            `koanf:"database"`
+	Auth          auth.Config          `koanf:"auth"`
+	Journal       journal.Config       `koanf:"journal"`
+	Ingestion     ingestion.Config     `koanf:"ingestion"`
+	Persons       persons.Config       `koanf:"persons"`
+	Events        events.Config        `koanf:"events"`
+	Definitions   definitions.Config   `koanf:"definitions"`
+	Flags         flags.Config         `koanf:"flags"`
+	Actions       actions.Config       `koanf:"actions"`
+	Notifications notifications.Config `koanf:"notifications"`
+	Plugins       host.Config          `koanf:"plugins"`
 }
 
 // DefaultYAML is the whole default config with a comment on every setting. It
@@ -47,19 +49,20 @@ var DefaultYAML string
 // ./data, no plugin.
 func DefaultConfig() Config {
 	return Config{
-		DataDir:     "./data",
-		Log:         LogConfig{Level: "info", Format: "auto"},
-		HTTP:        web.DefaultConfig(),
-		Database:    db.DefaultConfig(),
-		Auth:        auth.DefaultConfig(),
-		Journal:     journal.DefaultConfig(),
-		Ingestion:   ingestion.DefaultConfig(),
-		Persons:     persons.DefaultConfig(),
-		Events:      events.DefaultConfig(),
-		Definitions: definitions.DefaultConfig(),
-		Flags:       flags.DefaultConfig(),
-		Actions:     actions.DefaultConfig(),
-		Plugins:     host.DefaultConfig(),
+		DataDir:       "./data",
+		Log:           LogConfig{Level: "info", Format: "auto"},
+		HTTP:          web.DefaultConfig(),
+		Database:      db.DefaultConfig(),
+		Auth:          auth.DefaultConfig(),
+		Journal:       journal.DefaultConfig(),
+		Ingestion:     ingestion.DefaultConfig(),
+		Persons:       persons.DefaultConfig(),
+		Events:        events.DefaultConfig(),
+		Definitions:   definitions.DefaultConfig(),
+		Flags:         flags.DefaultConfig(),
+		Actions:       actions.DefaultConfig(),
+		Notifications: notifications.DefaultConfig(),
+		Plugins:       host.DefaultConfig(),
 	}
 }
 
@@ -73,7 +76,8 @@ func (c Config) Validate() error {
 		config interface{ Validate() error }
 	}{
 		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
-		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions}, {"plugins", c.Plugins},
+		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
+		{"notifications", c.Notifications}, {"plugins", c.Plugins},
 	} {
 		if err := room.config.Validate(); err != nil {
 			return fmt.Errorf("config %s: %w", room.name, err)

@@ -18,7 +18,7 @@ import (
 
 // ports says who answers whose question. A room that needs something of
 // another declares a small interface; here, and only here, the two meet.
-var ports = fx.Options(answers, actionPorts, definitionPorts, fx.Invoke(hooks))
+var ports = fx.Options(answers, actionPorts, notificationPorts, definitionPorts, fx.Invoke(hooks))
 
 var answers = fx.Provide(
 	// The gate asks accounts who is there.

@@ -30,8 +30,8 @@ var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
 	func(e actions.Recent, p actions.People, m actions.Members, o match.Registry, log *zap.Logger) *actions.Previews {
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o, Log: log})
 	},
-	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o match.Registry, log *zap.Logger) actions.Dependencies {
-		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Memory: m, Operators: o, Log: log}
+	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o match.Registry, chat actions.Chat, log *zap.Logger) actions.Dependencies {
+		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o, Log: log}
 	},
 
 	// What is served.

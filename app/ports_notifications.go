@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/notifications"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// notificationPorts says who answers the questions of notifications: actions
+// what fits, persons who did it, the host who can be told.
+var notificationPorts = fx.Options(
+	notifications.Module,
+	fx.Provide(
+		func(m *actions.Memory, s *actions.Store, p actions.People, c actions.Members, e actions.Recent) notifications.Definitions {
+			return &posting{memory: m, store: s, people: p, members: c, recent: e}
+		},
+		func(h *host.Host, d notifications.Definitions, p *persons.Service, a *auth.Service, log *zap.Logger, reg prometheus.Registerer) notifications.Dependencies {
+			return notifications.Dependencies{
+				Notifiers: notifiers{h}, Definitions: d, People: p, Projects: projects{a}, Log: log, Metrics: reg,
+			}
+		},
+		func(s *notifications.Service) actions.Chat { return s },
+		fx.Annotate(newFollowing, fx.OnStart((*ingestion.Following).Start), fx.OnStop((*ingestion.Following).Stop)),
+		route(func(h *notifications.HTTP) web.Routes { return h }),
+	),
+	fx.Invoke(func(*ingestion.Following) {}),
+)
+
+func newFollowing(cfg ingestion.Config, log ingestion.Log, d *db.DB, w *ingestion.Worker, s *notifications.Service, logger *zap.Logger) *ingestion.Following {
+	return ingestion.NewFollowing(cfg, log, d, w, s, logger)
+}
+
+// notifiers shows notifications the instances the host runs.
+type notifiers struct{ *host.Host }
+
+func (n notifiers) Notifiers() []notifications.Notifier {
+	instances := n.Host.Notifiers()
+	out := make([]notifications.Notifier, len(instances))
+	for i := range instances {
+		out[i] = instances[i]
+	}
+	return out
+}
+
+// projects tells the name of a project and where it is.
+type projects struct{ auth *auth.Service }
+
+func (p projects) Project(ctx context.Context, id int64) (string, *time.Location) {
+	found, err := p.auth.Project(ctx, id)
+	if err != nil {
+		return "", time.UTC
+	}
+	return found.Name, found.Location()
+}
+
+// posting tells notifications which actions post, and what fits them.
+type posting struct {
+	memory  *actions.Memory
+	store   *actions.Store
+	people  actions.People
+	members actions.Members
+	recent  actions.Recent
+}
+
+func (p *posting) Posts(projectID int64) bool { return p.memory.Project(projectID).Posting.Len() > 0 }
+
+func (p *posting) Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(*sdk.Event, *notifications.Action)) error {
+	project := p.memory.Project(projectID)
+	facts := actions.NewFacts(ctx, projectID, p.people, p.members)
+	var seen actions.Seen
+	seen.Ask(facts)
+	env := &match.Env{Now: time.Now()}
+	for _, ev := range batch {
+		if !project.Posting.Has(ev.Name) {
+			continue
+		}
+		seen.Reset(ev)
+		project.Posting.Matching(&seen, env, func(id int64, r match.Result) {
+			if a := project.ByID[id]; r == match.True && a != nil {
+				fn(ev, told(a))
+			}
+		})
+	}
+	if err := facts.Err(); err != nil {
+		return fmt.Errorf("match events with actions: %w", err)
+	}
+	return nil
+}
+
+// told is an action as notifications see it.
+func told(a *actions.Action) *notifications.Action {
+	out := &notifications.Action{ID: a.ID, Name: a.Title(), Tags: a.Tags, Format: a.Format}
+	for _, d := range a.Destinations {
+		out.Destinations = append(out.Destinations, notifications.Destination(d))
+	}
+	return out
+}
+
+func (p *posting) Action(ctx context.Context, projectID, id int64) (*notifications.Action, error) {
+	a, err := p.store.Get(ctx, projectID, id)
+	if err != nil {
+		return nil, err
+	}
+	return told(&a), nil
+}
+
+// sampled is how many of the newest events are looked at for a sample.
+const sampled = 1000
+
+func (p *posting) Sample(ctx context.Context, projectID, id int64) (*sdk.Event, error) {
+	a, err := p.store.Get(ctx, projectID, id)
+	if err != nil {
+		return nil, err
+	}
+	m, err := actions.Compile(a.Steps, actions.CompileOptions{Lenient: true})
+	if err != nil || m.Never() {
+		return nil, err
+	}
+	name := ""
+	if len(a.Steps) == 1 {
+		name = a.Steps[0].Event
+	}
+	events, err := p.recent.Recent(ctx, projectID, name, "", sampled)
+	if err != nil {
+		return nil, err
+	}
+	var seen actions.Seen
+	seen.Ask(actions.NewFacts(ctx, projectID, p.people, p.members))
+	env := &match.Env{Now: time.Now()}
+	for i := range events {
+		seen.Reset(&events[i])
+		if m.Match(&seen, env) == match.True {
+			return &events[i], nil
+		}
+	}
+	return nil, nil
+}
