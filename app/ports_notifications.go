@@ -26,8 +26,8 @@ import (
 var notificationPorts = fx.Options(
 	notifications.Module,
 	fx.Provide(
-		func(m *actions.Memory, s *actions.Store, p actions.People, c actions.Members, e actions.Recent) notifications.Definitions {
-			return &posting{memory: m, store: s, people: p, members: c, recent: e}
+		func(m *actions.Memory, s *actions.Store, p actions.People, c actions.Members, e actions.Recent, z actions.Zones, o match.Registry) notifications.Definitions {
+			return &posting{memory: m, store: s, people: p, members: c, recent: e, zones: z, operators: o}
 		},
 		func(h *host.Host, d notifications.Definitions, p *persons.Service, a *auth.Service, log *zap.Logger, reg prometheus.Registerer) notifications.Dependencies {
 			return notifications.Dependencies{
@@ -75,6 +75,9 @@ type posting struct {
 	people  actions.People
 	members actions.Members
 	recent  actions.Recent
+
+	zones     actions.Zones
+	operators match.Registry
 }
 
 func (p *posting) Posts(projectID int64) bool { return p.memory.Project(projectID).Posting.Len() > 0 }
@@ -127,7 +130,7 @@ func (p *posting) Sample(ctx context.Context, projectID, id int64) (*sdk.Event, 
 	if err != nil {
 		return nil, err
 	}
-	m, err := actions.Compile(a.Steps, actions.CompileOptions{Lenient: true})
+	m, err := actions.Compile(a.Steps, actions.CompileOptions{Location: p.zones.Location(ctx, projectID), Operators: p.operators, Lenient: true})
 	if err != nil || m.Never() {
 		return nil, err
 	}

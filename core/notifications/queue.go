@@ -84,10 +84,11 @@ func (f *filing) enqueue(ctx context.Context, p *Post) error {
 		ProjectID: p.ProjectID, ActionID: p.ActionID, Notifier: p.Notifier, Destination: p.Destination, Key: key, EventUUID: p.Event.UUID,
 		Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(f.cfg.ExpireAfter),
 	}
-	r.spend()
-	if err := f.store.add(ctx, d); err != nil {
-		return err
+	added, err := f.store.add(ctx, d)
+	if err != nil || !added {
+		return err // or the same event once more, which costs nothing
 	}
+	r.spend()
 	f.store.db.AfterCommit(ctx, f.wake)
 	return nil
 }
@@ -146,13 +147,17 @@ func (s *Service) tellLeftOut(ctx context.Context) error {
 			if err != nil || r.Suppressed == 0 || r.DueAt > now.UnixMicro() {
 				return err // somebody else was faster
 			}
+			if _, loc := s.deps.Projects.Project(ctx, r.ProjectID); !s.quiet.until(now.In(loc)).IsZero() {
+				r.DueAt = s.quiet.until(now.In(loc)).UnixMicro() // left out before the quiet hours, due in them
+				return s.store.saveRate(ctx, r)
+			}
 			r.refill(now, s.cfg.Every, s.cfg.Burst)
 			d := &Delivery{
 				ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key, EventUUID: r.EventUUID,
 				Message: json.RawMessage(r.Message), Suppressed: r.Suppressed - 1, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
 			}
 			r.spend()
-			if err := s.store.add(ctx, d); err != nil {
+			if _, err := s.store.add(ctx, d); err != nil {
 				return err
 			}
 			s.store.db.AfterCommit(ctx, s.wake)

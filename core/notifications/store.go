@@ -59,17 +59,20 @@ func (r *row) delivery() Delivery {
 
 func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
-// add writes a new message; one whose key is there already is left alone.
-func (s *store) add(ctx context.Context, d *Delivery) error {
+// add writes a new message and reports whether it did: one whose key is there
+// already is left alone.
+func (s *store) add(ctx context.Context, d *Delivery) (bool, error) {
 	r := &row{
 		ProjectID: d.ProjectID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, Key: d.Key, EventUUID: d.EventUUID,
 		Message: string(d.Message), Suppressed: d.Suppressed, State: Waiting, NextAt: d.NextAt.UnixMicro(), CreatedAt: d.CreatedAt.UnixMicro(),
 		ExpiresAt: d.ExpiresAt.UnixMicro(),
 	}
-	if _, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (key) DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
-		return fmt.Errorf("queue a notification: %w", err)
+	done, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (key) DO NOTHING").Returning("NULL").Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("queue a notification: %w", err)
 	}
-	return nil
+	n, _ := done.RowsAffected() // both drivers know
+	return n > 0, nil
 }
 
 // lane is one destination of one notifier.
