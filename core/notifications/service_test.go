@@ -1,0 +1,467 @@
+package notifications_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/notifications"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// noon is when these tests begin: no quiet hour of theirs.
+var noon = time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
+
+// clock is set by the test.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// chat is a notifier that remembers what it was given and answers as it is told.
+type chat struct {
+	name   string
+	answer func(n *sdk.Notification) (sdk.NotifyResult, error) // nil: delivered
+
+	mu    sync.Mutex
+	got   []sdk.Notification
+	props sdk.NotifierProperties
+}
+
+func (c *chat) Name() string                       { return c.name }
+func (c *chat) Properties() sdk.NotifierProperties { return c.props }
+func (c *chat) Available() bool                    { return true }
+
+func (c *chat) Notify(_ context.Context, items []*sdk.Notification) ([]sdk.NotifyResult, error) {
+	var out []sdk.NotifyResult
+	for _, n := range items {
+		c.mu.Lock()
+		c.got = append(c.got, *n)
+		answer := c.answer
+		c.mu.Unlock()
+		r := n.Delivered("m-" + n.ID)
+		if answer != nil {
+			var err error
+			if r, err = answer(n); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func (c *chat) set(answer func(n *sdk.Notification) (sdk.NotifyResult, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answer = answer
+}
+
+// texts is what was said, with the number of those left out.
+func (c *chat) texts() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for i := range c.got {
+		text := c.got[i].Text
+		if n := c.got[i].Suppressed; n > 0 {
+			text += fmt.Sprintf("+%d", n)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+func (c *chat) all() []sdk.Notification {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.got)
+}
+
+// world answers what the service asks: an event fits each action whose name it
+// has.
+type world struct {
+	chats   []*chat
+	actions []*notifications.Action
+	zone    *time.Location
+}
+
+func (w *world) Notifiers() []notifications.Notifier {
+	out := make([]notifications.Notifier, len(w.chats))
+	for i := range w.chats {
+		out[i] = w.chats[i]
+	}
+	return out
+}
+
+func (w *world) Posts(int64) bool { return len(w.actions) > 0 }
+
+func (w *world) Matching(_ context.Context, _ int64, batch []*sdk.Event, fn func(*sdk.Event, *notifications.Action)) error {
+	for _, ev := range batch {
+		for _, a := range w.actions {
+			if a.Name == ev.Name {
+				fn(ev, a)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) Action(_ context.Context, _, id int64) (*notifications.Action, error) {
+	for _, a := range w.actions {
+		if a.ID == id {
+			return a, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "not_found", "Not found.")
+}
+
+func (w *world) Sample(context.Context, int64, int64) (*sdk.Event, error) { return nil, nil }
+
+func (w *world) Properties(_ context.Context, _ int64, id string) ([]byte, bool, error) {
+	return []byte(`{"name":"` + id + `"}`), true, nil
+}
+
+func (w *world) GroupProperties(context.Context, int64, string, string) ([]byte, bool, error) {
+	return nil, false, nil
+}
+
+func (w *world) Project(context.Context, int64) (string, *time.Location) { return "Shop", w.zone }
+
+// place is a running service.
+type place struct {
+	*notifications.Service
+	*world
+	db    *db.DB
+	clock *clock
+}
+
+// open starts a service; change may alter its config and its world.
+func open(t *testing.T, d *db.DB, change func(*notifications.Config, *world)) *place {
+	t.Helper()
+	p := prepare(t, d, &clock{at: noon}, change)
+	p.run(t)
+	return p
+}
+
+func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config, *world)) *place {
+	t.Helper()
+	cfg := notifications.DefaultConfig()
+	cfg.RetryMin, cfg.RetryMax = time.Second, time.Minute
+	w := &world{
+		chats: []*chat{{name: "room"}}, zone: time.UTC,
+		actions: []*notifications.Action{{ID: 1, Name: "paid", Format: "[event.distinct_id]"}},
+	}
+	if change != nil {
+		change(&cfg, w)
+	}
+	s, err := notifications.NewService(cfg, d, notifications.Dependencies{
+		Notifiers: w, Definitions: w, People: w, Projects: w, Now: c.now, Log: zap.NewNop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &place{Service: s, world: w, db: d, clock: c}
+}
+
+func (p *place) run(t *testing.T) {
+	t.Helper()
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(context.Background()) })
+}
+
+// happen has people do something, in one transaction, as the follower does.
+func (p *place) happen(t *testing.T, event string, people ...string) {
+	t.Helper()
+	var batch []*sdk.Event
+	for _, who := range people {
+		batch = append(batch, &sdk.Event{
+			UUID: "of-" + event + "-" + who, ProjectID: 1, Name: event, DistinctID: who, Timestamp: p.clock.now(), ReceivedAt: p.clock.now(),
+			Properties: json.RawMessage(`{}`),
+		})
+	}
+	if err := p.db.Tx(t.Context(), func(ctx context.Context) error { return p.Follow(ctx, batch) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows counts the messages in a state.
+func (p *place) rows(t *testing.T, state notifications.State) (n int) {
+	t.Helper()
+	if err := p.db.Read(t.Context()).NewRaw("SELECT count(*) FROM notifications WHERE state = ?", state).Scan(t.Context(), &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func (p *place) says(t *testing.T, c *chat, want string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s says %q (now %q)", c.name, want, c.texts()), func() bool { return c.texts() == want })
+}
+
+func TestWhatFitsAnActionIsToldOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, nil)
+		room := p.chats[0]
+		p.happen(t, "paid", "ada", "bob")
+		p.happen(t, "seen", "eve")
+		p.says(t, room, "ada bob")
+		p.happen(t, "paid", "ada") // sent by the client once more
+		p.happen(t, "paid", "cid")
+		p.says(t, room, "ada bob cid")
+		eventually(t, "all is written down", func() bool { return p.rows(t, notifications.Delivered) == 3 })
+		n := room.all()[0]
+		if n.Person.Display != "ada" || n.Action.Name != "paid" || n.Project.Name != "Shop" || n.Event.UUID != "of-paid-ada" || n.Attempt != 1 {
+			t.Errorf("told %+v", n)
+		}
+	})
+}
+
+func TestEachDestinationOfAnActionHasItsOwnWords(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(_ *notifications.Config, w *world) {
+			w.chats = append(w.chats, &chat{name: "mail"}, &chat{name: "unused"})
+			w.actions[0].Destinations = []notifications.Destination{
+				{Notifier: "room"}, {Notifier: "mail", To: "ops@example.com", Format: "mail of [person]"}, {Notifier: "gone"},
+			}
+		})
+		p.happen(t, "paid", "ada")
+		p.says(t, p.chats[0], "ada")
+		p.says(t, p.chats[1], "mail of ada")
+		if got := p.chats[1].all()[0]; got.Destination != "ops@example.com" || got.ID == p.chats[0].all()[0].ID {
+			t.Errorf("sent %+v", got)
+		}
+		if got := p.chats[2].texts(); got != "" {
+			t.Errorf("nobody named this one, and it says %q", got)
+		}
+	})
+}
+
+func TestWhatComesTooFastIsCountedAndToldWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 2 })
+		room := p.chats[0]
+		var crowd []string
+		for i := range 10 {
+			crowd = append(crowd, fmt.Sprint("p", i))
+		}
+		p.happen(t, "paid", crowd...)
+		p.says(t, room, "p0 p1")
+		p.clock.pass(10 * time.Second) // nothing happens any more: the latest is told, and how many more there were
+		p.says(t, room, "p0 p1 p9+7")
+		p.happen(t, "paid", "p10", "p11")
+		p.clock.pass(10 * time.Second)
+		p.says(t, room, "p0 p1 p9+7 p11+1")
+	})
+}
+
+func TestInQuietHoursNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(c *notifications.Config, w *world) {
+			c.QuietHours, c.Every, c.Burst = "22:00-07:00", 30*time.Second, 1
+			w.zone = time.FixedZone("east", 9*3600) // noon is 21:00 there
+		})
+		room := p.chats[0]
+		p.happen(t, "paid", "early")
+		p.says(t, room, "early")
+		p.clock.pass(time.Hour - 10*time.Second)
+		p.happen(t, "paid", "late")
+		p.says(t, room, "early late")
+		p.happen(t, "paid", "fast") // left out ten seconds before the quiet hours, due in them
+		p.clock.pass(time.Minute)
+		p.happen(t, "paid", "night", "owl")
+		p.clock.pass(8 * time.Hour)
+		time.Sleep(700 * time.Millisecond) // the queue is looked at twice
+		if got := room.texts(); got != "early late" {
+			t.Fatalf("said %q in the night", got)
+		}
+		p.clock.pass(time.Hour)
+		p.says(t, room, "early late owl+2")
+	})
+}
+
+func TestARefusedMessageIsTriedAgainWhenTheServiceSays(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, nil)
+		room := p.chats[0]
+		room.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
+			if n.Attempt == 1 && n.Text == "ada" {
+				return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Throttled(errors.New("slow down"), 30*time.Second))}, nil
+			}
+			return n.Delivered(""), nil
+		})
+		p.happen(t, "paid", "ada")
+		p.says(t, room, "ada")
+		p.happen(t, "paid", "bob") // waits too: the destination was asked to be left alone
+		p.clock.pass(29 * time.Second)
+		time.Sleep(700 * time.Millisecond)
+		if got := room.texts(); got != "ada" {
+			t.Fatalf("said %q too early", got)
+		}
+		p.clock.pass(2 * time.Second)
+		eventually(t, "both are told", func() bool { return p.rows(t, notifications.Delivered) == 2 })
+		got := room.all()
+		if len(got) != 3 || got[0].ID != got[1].ID && got[0].ID != got[2].ID {
+			t.Errorf("a retry has the same id: %s", room.texts())
+		}
+	})
+}
+
+func TestWhatCannotBeToldIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		answer func(n *sdk.Notification) (sdk.NotifyResult, error)
+		state  notifications.State
+	}{
+		"the service will never take it": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{Outcome: sdk.Dropped, Err: sdk.AsError(sdk.Permanent(errors.New("no such channel")))}, nil
+		}, notifications.Failed},
+		"it was tried too often": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Transient(errors.New("down")))}, nil
+		}, notifications.Failed},
+		"nobody knows what became of it": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{}, errors.New("the process is gone")
+		}, notifications.Failed},
+		"an answer that says nothing is no success": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{}, nil
+		}, notifications.Failed},
+		"it is too late": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Throttled(errors.New("later"), 2*time.Hour))}, nil
+		}, notifications.Expired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, dbtest.SQLite(t), func(c *notifications.Config, _ *world) {
+				if c.MaxAttempts = 3; want.state == notifications.Failed {
+					c.ExpireAfter = 1000 * time.Hour
+				}
+			})
+			p.chats[0].set(want.answer)
+			p.happen(t, "paid", "ada")
+			eventually(t, "it is given up", func() bool {
+				p.clock.pass(5 * time.Second)
+				return p.rows(t, want.state) == 1
+			})
+		})
+	}
+}
+
+func TestASlowDestinationHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(_ *notifications.Config, w *world) { w.chats = append(w.chats, &chat{name: "other"}) })
+		free := make(chan struct{})
+		p.chats[0].set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
+			<-free
+			return n.Delivered(""), nil
+		})
+		p.happen(t, "paid", "ada")
+		p.says(t, p.chats[1], "ada")
+		p.happen(t, "paid", "bob")
+		p.says(t, p.chats[1], "ada bob")
+		close(free)
+		p.says(t, p.chats[0], "ada bob")
+	})
+}
+
+func TestWhatWasNotConfirmedIsSentAgainUnderItsId(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		c := &clock{at: noon}
+		// The first server queues and is gone before it sends.
+		first := prepare(t, d, c, nil)
+		first.happen(t, "paid", "ada")
+		// The second has the message in hand when it is gone: its claim runs out.
+		if _, err := d.Write(t.Context()).NewRaw("UPDATE notifications SET leased_until = ?", noon.Add(2*time.Minute).UnixMicro()).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		third := prepare(t, d, c, nil)
+		third.run(t)
+		time.Sleep(700 * time.Millisecond)
+		if got := third.chats[0].texts(); got != "" {
+			t.Fatalf("said %q while another has it in hand", got)
+		}
+		c.pass(3 * time.Minute)
+		third.says(t, third.chats[0], "ada")
+	})
+}
+
+func TestAFailedTransactionTellsNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := prepare(t, d, &clock{at: noon}, nil)
+		gone := errors.New("gone")
+		err := d.Tx(t.Context(), func(ctx context.Context) error {
+			ev := &sdk.Event{UUID: "u", ProjectID: 1, Name: "paid", DistinctID: "ada", Timestamp: noon, Properties: json.RawMessage(`{}`)}
+			if err := p.Follow(ctx, []*sdk.Event{ev}); err != nil {
+				return err
+			}
+			return gone
+		})
+		if !errors.Is(err, gone) || p.rows(t, notifications.Waiting) != 0 {
+			t.Errorf("%v, and %d messages", err, p.rows(t, notifications.Waiting))
+		}
+	})
+}
+
+func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*notifications.Config){
+		"quiet_hours":     func(c *notifications.Config) { c.QuietHours = "late" },
+		"every":           func(c *notifications.Config) { c.Every = -1 },
+		"burst":           func(c *notifications.Config) { c.Burst = 0 },
+		"expire_after":    func(c *notifications.Config) { c.ExpireAfter = 0 },
+		"max_attempts":    func(c *notifications.Config) { c.MaxAttempts = 0 },
+		"retry_min":       func(c *notifications.Config) { c.RetryMin = time.Hour },
+		"site_url":        func(c *notifications.Config) { c.SiteURL = "javascript:alert(1)" },
+		"keep_deliveries": func(c *notifications.Config) { c.KeepDeliveries = 0 },
+	} {
+		cfg := notifications.DefaultConfig()
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "notifications."+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := notifications.DefaultConfig().Validate(); err != nil {
+		t.Error(err)
+	}
+}
