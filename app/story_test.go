@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -23,6 +24,7 @@ import (
 	"github.com/guidonhq/guidon/api/apitest"
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/host"
 )
 
 // A story is one .txtar file of testdata: requests, the answers they must get,
@@ -59,12 +61,30 @@ func TestStories(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			dbtest.RunURL(t, func(t *testing.T, url string) {
-				s := &story{server: serve(t, func(c *app.Config) { c.Database.URL = url }), vars: map[string]string{}}
+				s := &story{server: serve(t, func(c *app.Config) { c.Database.URL = url; plugged(t, c, archive.Comment) }), vars: map[string]string{}}
 				s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
 				for _, part := range archive.Files {
 					s.tell(t, part)
 				}
 			})
+		})
+	}
+}
+
+// plugged adds the plugins that a story asks for in what it says first: a line
+// "notifier: hook" is a webhook notifier whose endpoint takes everything.
+func plugged(t *testing.T, c *app.Config, comment []byte) {
+	t.Helper()
+	for line := range strings.Lines(string(comment)) {
+		name, ok := strings.CutPrefix(line, "notifier:")
+		if !ok {
+			continue
+		}
+		endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		t.Cleanup(endpoint.Close)
+		c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{
+			Name: strings.TrimSpace(name), Kind: "notifier", Use: "webhook",
+			Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
 		})
 	}
 }
