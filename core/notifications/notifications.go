@@ -4,8 +4,8 @@
 // rendered at once, with the person as known at that moment, and written into a
 // durable queue in the transaction of the cursor: a crash neither forgets a
 // message nor writes one twice. From there each destination is served on its
-// own, in order, with retries until the message expires; a destination that is
-// slow or refuses holds up no other.
+// own, in order, with retries until the message expires (one that is tried again
+// lets others pass); a destination that is slow or refuses holds up no other.
 //
 // Actions can match a thousand times a minute, and people cannot read that: per
 // action and destination so many messages go out in so much time, and what is
