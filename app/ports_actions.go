@@ -1,7 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/fx"
@@ -11,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
@@ -34,10 +38,56 @@ var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
 		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o, Log: log}
 	},
 
+	// Traces ask which actions an event is.
+	func(m *actions.Memory, p actions.People, c actions.Members) ingestion.Actions {
+		return &traced{m, p, c}
+	},
+
 	// What is served.
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
 ))
+
+// fitting calls fn for each action of index that each of the events fits.
+func fitting(ctx context.Context, people actions.People, members actions.Members, projectID int64, project *actions.Project, index *actions.Index,
+	batch []*sdk.Event, fn func(*sdk.Event, *actions.Action)) error {
+	facts := actions.NewFacts(ctx, projectID, people, members)
+	var seen actions.Seen
+	seen.Ask(facts)
+	env := &match.Env{Now: time.Now()}
+	for _, ev := range batch {
+		if !index.Has(ev.Name) {
+			continue
+		}
+		seen.Reset(ev)
+		index.Matching(&seen, env, func(id int64, r match.Result) {
+			if a := project.ByID[id]; r == match.True && a != nil {
+				fn(ev, a)
+			}
+		})
+	}
+	if err := facts.Err(); err != nil {
+		return fmt.Errorf("match events with actions: %w", err)
+	}
+	return nil
+}
+
+// traced tells traces which actions an event is.
+type traced struct {
+	memory  *actions.Memory
+	people  actions.People
+	members actions.Members
+}
+
+func (t *traced) Matching(ctx context.Context, ev *sdk.Event) ([]ingestion.ActionRef, error) {
+	out := []ingestion.ActionRef{}
+	project := t.memory.Project(ev.ProjectID)
+	err := fitting(ctx, t.people, t.members, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *actions.Action) {
+		out = append(out, ingestion.ActionRef{ID: a.ID, Name: a.Title()})
+	})
+	slices.SortFunc(out, func(a, b ingestion.ActionRef) int { return cmp.Compare(a.ID, b.ID) })
+	return out, err
+}
 
 // zones lets actions read dates where a project is.
 type zones struct{ auth *auth.Service }

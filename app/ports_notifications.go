@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,25 +83,7 @@ func (p *posting) Posts(projectID int64) bool { return p.memory.Project(projectI
 
 func (p *posting) Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(*sdk.Event, *notifications.Action)) error {
 	project := p.memory.Project(projectID)
-	facts := actions.NewFacts(ctx, projectID, p.people, p.members)
-	var seen actions.Seen
-	seen.Ask(facts)
-	env := &match.Env{Now: time.Now()}
-	for _, ev := range batch {
-		if !project.Posting.Has(ev.Name) {
-			continue
-		}
-		seen.Reset(ev)
-		project.Posting.Matching(&seen, env, func(id int64, r match.Result) {
-			if a := project.ByID[id]; r == match.True && a != nil {
-				fn(ev, told(a))
-			}
-		})
-	}
-	if err := facts.Err(); err != nil {
-		return fmt.Errorf("match events with actions: %w", err)
-	}
-	return nil
+	return fitting(ctx, p.people, p.members, projectID, project, project.Posting, batch, func(ev *sdk.Event, a *actions.Action) { fn(ev, told(a)) })
 }
 
 // told is an action as notifications see it.

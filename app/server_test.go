@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		serveAccept(dir)
 	case "whole":
 		serveWhole(dir)
+	case "acting":
+		serveActing(dir)
 	default:
 		os.Exit(m.Run())
 	}

@@ -1,0 +1,143 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/plugins"
+)
+
+// serveActing is the server as it is run, with a notifier that posts to an
+// endpoint which takes everything.
+func serveActing(dir string) {
+	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	cfg := app.DefaultConfig()
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogBroken
+	cfg.Plugins.Instances = []host.InstanceConfig{{
+		Name: "hook", Kind: "notifier", Use: "webhook", Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
+	}}
+	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
+	must(err)
+	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+}
+
+// BenchmarkActionsPipeline is the whole server with 200 actions that post,
+// against the same without one: 100,000 events under 40 names, half of which
+// some actions are about; one event in 50 fits one. What is measured is from
+// the first request until every reader of the journal has come to its end.
+//
+//	go test ./app -run '^$' -bench ActionsPipeline -benchtime 3x
+func BenchmarkActionsPipeline(b *testing.B) {
+	var without float64
+	for _, actions := range []int{0, 200} {
+		b.Run(fmt.Sprint("actions=", actions), func(b *testing.B) {
+			const requests = 1000
+			var took, used time.Duration
+			for range b.N {
+				b.StopTimer()
+				server, a := spawn(b, "acting")
+				for i := range actions {
+					act(b, a, i)
+				}
+				client := &fasthttp.Client{MaxConnsPerHost: 64}
+				send(b, client, "http://"+a.Address+"/batch/", hundred(a, 0), 10)
+				drained(b, a)
+				before, begin := cpu(b, server.Pid), time.Now()
+				b.StartTimer()
+				for i := range 10 {
+					send(b, client, "http://"+a.Address+"/batch/", hundred(a, i), requests/10)
+				}
+				drained(b, a)
+				b.StopTimer()
+				took, used = took+time.Since(begin), used+cpu(b, server.Pid)-before
+				_ = server.Kill()
+			}
+			events := float64(b.N * requests * 100)
+			rate := events / took.Seconds()
+			b.ReportMetric(rate, "events/s")
+			b.ReportMetric(float64(used.Microseconds())/events, "cpu-µs/event")
+			if actions == 0 {
+				without = rate
+			} else if without > 0 {
+				b.ReportMetric(100*rate/without, "%of-none")
+			}
+		})
+	}
+}
+
+// act makes action i of 200: ten to a name, each about another page, some with
+// a property as well.
+func act(b *testing.B, a announced, i int) {
+	b.Helper()
+	properties := `[]`
+	if i%3 == 0 {
+		properties = `[{"key":"price","type":"event","operator":"gt","value":10}]`
+	}
+	body := fmt.Sprintf(`{"name":"Action %d","post_to_chat":true,"chat_message_format":"[person] did [event.name]","steps":[{"event":"event %d","url":"/products/%d?","url_matching":"contains","properties":%s}]}`,
+		i, i%20, i, properties)
+	req, err := http.NewRequest(http.MethodPost, "http://"+a.Address+"/api/projects/1/actions/", strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+a.Personal)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	if said, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusCreated {
+		b.Fatalf("create action: %d %s", res.StatusCode, said)
+	}
+}
+
+// hundred is a request of 100 events. Two of them fit an action.
+func hundred(a announced, n int) []byte {
+	items := make([]string, 100)
+	for i := range items {
+		page := 1000 + i // no action is about it
+		if i%50 == 0 {
+			page = i % 40
+		}
+		items[i] = fmt.Sprintf(`{"event":"event %d","distinct_id":"user-%d","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/%d?x=1","price":12.5,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all"}}`,
+			i%40, n*100+i%1000, page)
+	}
+	return fmt.Appendf(nil, `{"api_key":%q,"batch":[%s]}`, a.Project, strings.Join(items, ","))
+}
+
+var lagging = regexp.MustCompile(`(?m)^guidon_journal_reader_lag_records\{.*\} [1-9]`)
+
+// drained waits until no reader of the journal is behind.
+func drained(b *testing.B, a announced) {
+	b.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		res, err := http.Get("http://" + a.Address + "/metrics")
+		if err != nil {
+			b.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err == nil && bytes.Contains(text, []byte("guidon_journal_reader_lag_records")) && !lagging.Match(text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.Fatalf("readers are still behind: %s", lagging.Find(text))
+		}
+	}
+}
