@@ -59,7 +59,7 @@ func (f *filing) tell(ctx context.Context, project sdk.ProjectRef, loc *time.Loc
 			continue
 		}
 		p := &Post{
-			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Location: loc, Event: ev,
+			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Format: d.Format, Location: loc, Event: ev,
 			Message: func() Message { return f.compose(ctx, project, ev, a, d.Format, false) },
 		}
 		if err := f.enqueue(ctx, p); err != nil {

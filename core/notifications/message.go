@@ -62,10 +62,11 @@ type Delivery struct {
 	Error       string
 }
 
-// keyOf names the message about an event to a destination of an action.
-func keyOf(actionID int64, notifier, destination string, ev *sdk.Event) string {
+// keyOf names the message about an event to a destination of an action, in the
+// words it has for that.
+func keyOf(actionID int64, notifier, destination, format string, ev *sdk.Event) string {
 	h := sha256.New()
-	for _, s := range []string{strconv.FormatInt(actionID, 10), notifier, destination, strconv.FormatInt(ev.ProjectID, 10), ev.UUID} {
+	for _, s := range []string{strconv.FormatInt(actionID, 10), notifier, destination, format, strconv.FormatInt(ev.ProjectID, 10), ev.UUID} {
 		h.Write(strconv.AppendInt(nil, int64(len(s)), 10))
 		h.Write([]byte(":" + s))
 	}

@@ -15,6 +15,7 @@ type Post struct {
 	ActionID    int64
 	Notifier    string
 	Destination string
+	Format      string         // "" is the action's
 	Location    *time.Location // of the project, for quiet hours
 	Event       *sdk.Event
 	Message     func() Message // made when it is needed
@@ -65,7 +66,7 @@ func (f *filing) enqueue(ctx context.Context, p *Post) error {
 	if err != nil {
 		return err
 	}
-	key := keyOf(p.ActionID, p.Notifier, p.Destination, p.Event)
+	key := keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
 	if r.Key == key && r.Suppressed > 0 {
 		return nil // the same event once more
 	}
