@@ -91,7 +91,8 @@ func (w *watcher) run(ctx context.Context) {
 			w.reload(ctx, "hangup")
 		case <-events:
 			calm.Reset(settle)
-		case <-failures:
+		case err := <-failures:
+			w.log.Debug("a change of the config may have gone unnoticed", zap.Error(err))
 			calm.Reset(settle)
 		case <-slow.C:
 			calm.Reset(0)

@@ -104,7 +104,7 @@ func (p *peer) describeConfig(ctx context.Context, kind pluginv1.Kind, limit tim
 	defer cancel()
 	out, err := p.plugin.ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: kind})
 	if err != nil || len(out.GetJsonSchema()) == 0 {
-		return nil, nil //nolint:nilerr // whoever cannot say this can still be well
+		return nil, nil // whoever cannot say this can still be well
 	}
 	p.schema, err = compileSchema(out.GetJsonSchema())
 	return out.GetJsonSchema(), err

@@ -195,16 +195,6 @@ func (p *process) expected() {
 	p.expect = p.expect || !p.gone
 }
 
-// alive reports whether the process has not been reaped.
-func (p *process) alive() bool {
-	select {
-	case <-p.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // Wait returns when the process is reaped; nothing else counts as its end.
 func (p *process) Wait(context.Context) error {
 	<-p.exited

@@ -56,7 +56,10 @@ func TestProgressOfALongBacklog(t *testing.T) {
 	for range 3 { // let a few batches through: then there is a rate
 		gate <- struct{}{}
 	}
-	eventually(t, "a rate", func() bool { p := w.Progress(); return p.EventsPerSecond > 0 && p.SecondsLeft != nil && *p.SecondsLeft > 0 })
+	eventually(t, "a rate", func() bool {
+		p := w.Progress()
+		return p.EventsPerSecond > 0 && p.SecondsLeft != nil && *p.SecondsLeft > 0
+	})
 	close(gate)
 	eventually(t, "that it has caught up", func() bool { p := w.Progress(); return p.State == ingestion.Current && p.RecordsBehind == 0 })
 	if n := len(s.list()); n != 400 {
