@@ -1,15 +1,22 @@
 package app_test
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/db"
@@ -42,8 +49,12 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		}
 		return res.StatusCode, string(b), res.Header
 	}
-	if status, answer, _ := ask(http.MethodPost, "/capture/", `{"api_key":"`+s.ProjectKey+`","event":"e","distinct_id":"u"}`); status != http.StatusOK {
-		t.Errorf("capture: %s", answer)
+	const n = 40 // events of one person, each overwriting what the one before it set
+	for i := range n {
+		body := fmt.Sprintf(`{"api_key":%q,"event":"e","distinct_id":"u","properties":{"$set":{"last":%d},"$set_once":{"first":%d}}}`, s.ProjectKey, i, i)
+		if status, answer, _ := ask(http.MethodPost, "/capture/", body); status != http.StatusOK {
+			t.Errorf("capture: %s", answer)
+		}
 	}
 	if status, answer, _ := ask(http.MethodPost, "/decide?v=3", `{"api_key":"`+s.ProjectKey+`","distinct_id":"u"}`); status != http.StatusOK || !strings.Contains(answer, `"on":true`) {
 		t.Errorf("decide: %s", answer)
@@ -54,17 +65,116 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		}
 	}
 	road.block(false)
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		status, answer, _ := ask(http.MethodGet, "/api/projects/1/events/?event=e", "")
-		if status == http.StatusOK && strings.Contains(answer, `"distinct_id":"u"`) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the event that was accepted meanwhile is not processed: %d %s", status, answer)
-		}
-		time.Sleep(20 * time.Millisecond)
+	for _, c := range []struct{ what, path, want string }{
+		{"the events that were accepted meanwhile", "/api/projects/1/events/?event=e&limit=1000", fmt.Sprintf(`"last":%d`, n-1)},
+		{"what the last of them set", "/api/projects/1/persons/?distinct_id=u", fmt.Sprintf(`"last":%d`, n-1)},
+		{"what the first of them set", "/api/projects/1/persons/?distinct_id=u", `"first":0`},
+	} {
+		s.until(t, c.what, func() bool {
+			status, answer, _ := ask(http.MethodGet, c.path, "")
+			return status == http.StatusOK && strings.Contains(answer, c.want)
+		})
 	}
+	s.until(t, "the sink has them in order", func() bool { return s.written(t, "last") == inOrder(n) })
+}
+
+// While the database is away for so long that the journal reaches its limit,
+// capture tells clients when to come back; nothing it has acknowledged is lost,
+// and it takes events again by itself.
+func TestTheJournalIsFull(t *testing.T) {
+	t.Parallel()
+	road := newRoad(t, dbtest.PostgresURL(t))
+	s := serve(t, func(c *app.Config) {
+		c.Database = db.Config{URL: road.url}
+		c.Journal.LimitBytes, c.Journal.MaxBytes = 200_000, 1
+		c.Journal.TrimInterval = 20 * time.Millisecond
+	})
+	road.block(true)
+	filler := rand.Text() // not to be compressed away
+	for len(filler) < 4000 {
+		filler += rand.Text()
+	}
+	var kept []string
+	capture := func() (int, http.Header, string) {
+		id := uuid.NewString()
+		body := fmt.Sprintf(`{"api_key":%q,"event":"full","uuid":%q,"distinct_id":"u","properties":{"text":%q}}`, s.ProjectKey, id, filler)
+		res, err := http.Post(s.URL+"/capture/", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode == http.StatusOK {
+			kept = append(kept, id)
+		}
+		return res.StatusCode, res.Header, string(answer)
+	}
+	s.until(t, "capture refuses", func() bool {
+		status, header, answer := capture()
+		if status != http.StatusOK && (status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(answer, "journal_full")) {
+			t.Fatalf("%d %s", status, answer)
+		}
+		return status == http.StatusServiceUnavailable
+	})
+	if res, err := http.Get(s.URL + "/_readiness"); err != nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a server that takes no events calls itself ready (%v)", err)
+	} else {
+		res.Body.Close()
+	}
+	road.block(false)
+	s.until(t, "capture takes events again", func() bool { status, _, _ := capture(); return status == http.StatusOK })
+	s.until(t, "every acknowledged event is stored", func() bool {
+		var stored []string
+		if s.DB.Read(t.Context()).NewRaw("SELECT uuid FROM events WHERE event = 'full'").Scan(t.Context(), &stored) != nil {
+			return false
+		}
+		slices.Sort(stored)
+		slices.Sort(kept)
+		return slices.Equal(stored, kept)
+	})
+}
+
+// until waits for something to become true.
+func (s *server) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// written is what the events in the file sink set the property to, in order.
+func (s *server) written(t *testing.T, property string) string {
+	t.Helper()
+	data, err := os.ReadFile(s.Lines)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(data)) {
+		var e struct {
+			Properties struct {
+				Set map[string]int `json:"$set"`
+			} `json:"properties"`
+		}
+		if json.Unmarshal([]byte(line), &e) == nil {
+			fmt.Fprintf(&b, "%d ", e.Properties.Set[property])
+		}
+	}
+	return b.String()
+}
+
+// inOrder is the numbers below n.
+func inOrder(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d ", i)
+	}
+	return b.String()
 }
 
 // road is a way to a Postgres server that can be blocked.

@@ -46,7 +46,7 @@ import (
 // the section is called "exactly". <any> stands for every value, <string>,
 // <number>, <time> and <uuid> for values of that kind, and <as NAME> keeps the
 // value for later use as $NAME. Headers are lines between status and body. An
-// answer "eventually" is asked for again until it comes or five seconds pass.
+// answer "eventually" is asked for again until it comes or twenty seconds pass.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -364,7 +364,7 @@ func (s *story) rows(t *testing.T, text string) string {
 
 func (s *story) until(t *testing.T, try func() string) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(20 * time.Second)
 	for {
 		problem := try()
 		if problem == "" {

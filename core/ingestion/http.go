@@ -23,6 +23,7 @@ type HTTP struct {
 	gate     *web.Gate
 	decoders *decoders
 	meter    *Meter
+	budget   budget
 }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -36,6 +37,13 @@ func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
 // worker applies.
 func (h *HTTP) WithLimits(l Limits) *HTTP {
 	h.decoders = newDecoders(l)
+	return h
+}
+
+// WithBudget bounds how many bytes of requests may be in memory on their way to
+// the journal; what is beyond is refused for a moment. 0 is no bound.
+func (h *HTTP) WithBudget(bytes int) *HTTP {
+	h.budget.most = int64(bytes)
 	return h
 }
 

@@ -88,6 +88,11 @@ func (h *HTTP) overQuota(c *fiber.Ctx, verdicts []Verdict) error {
 // accept finds out whose events these are and appends them to the journal. It
 // returns verdicts when they were asked for, nil otherwise.
 func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (verdicts []Verdict, err error) {
+	held, err := h.budget.enter(c)
+	if err != nil {
+		return nil, err
+	}
+	defer h.budget.leave(held)
 	limits := h.gate.Limits()
 	limits.Unchecked = true // ReadEnvelope checks, and Decode mends
 	p, err := web.Body(c, limits)

@@ -54,6 +54,11 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	held, err := h.budget.enter(c)
+	if err != nil {
+		return nil, err
+	}
+	defer h.budget.leave(held)
 	limits := h.gate.Limits()
 	limits.Unchecked = true
 	p, err := web.Body(c, limits)

@@ -50,6 +50,9 @@ type Known interface {
 type Config struct {
 	// Limits bound a single event.
 	Limits Limits `koanf:"limits"`
+	// AcceptBytes bounds about how many bytes of requests are in memory on their
+	// way to the journal; what is beyond gets 503. 0 is no bound.
+	AcceptBytes int `koanf:"accept_bytes"`
 	// Worker is how events are processed.
 	Worker WorkerConfig `koanf:"worker"`
 	// Deliver is how events reach the sinks.
@@ -80,7 +83,8 @@ type WorkerConfig struct {
 // DefaultConfig suits a small server.
 func DefaultConfig() Config {
 	return Config{
-		Limits: DefaultLimits(),
+		Limits:      DefaultLimits(),
+		AcceptBytes: 256 << 20,
 		Worker: WorkerConfig{
 			MaxEvents: 5000, MaxBytes: 16 << 20, Timeout: time.Minute,
 			RetryMin: 100 * time.Millisecond, RetryMax: 10 * time.Second, MaxPoison: 100,
@@ -103,6 +107,7 @@ func (c Config) Validate() error {
 	check(c.Limits.MaxEventBytes > 0, "limits.max_event_bytes", "positive")
 	check(c.Limits.MaxDepth > 2 && c.Limits.MaxDepth <= 250, "limits.max_depth", "from 3 to 250")
 	check(c.Limits.MaxProperties > 0, "limits.max_properties", "positive")
+	check(c.AcceptBytes >= 0, "accept_bytes", "0 or more")
 	check(c.Worker.MaxEvents > 0, "worker.max_events", "positive")
 	check(c.Worker.MaxBytes > 0, "worker.max_bytes", "positive")
 	check(c.Worker.Timeout > 0, "worker.timeout", "positive")

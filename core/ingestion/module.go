@@ -27,7 +27,7 @@ var Module = fx.Module("ingestion",
 			return NewManageHTTP(d, l, t).WithMeter(m)
 		},
 		func(cfg Config, j Appender, m *Metrics, meter *Meter, log *zap.Logger) *HTTP {
-			return NewHTTP(j, m, log).WithLimits(cfg.Limits).WithMeter(meter)
+			return NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMeter(meter)
 		},
 		func(cfg Config, d *db.DB, r *Replayer) *Letters { return NewLetters(d, cfg.Limits, r.Wake) },
 		fx.Annotate(func(cfg Config, d *db.DB, m *Metrics, log *zap.Logger) *Meter {

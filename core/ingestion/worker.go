@@ -134,10 +134,11 @@ func (w *Worker) Historical() WorkerStatus { return *w.past.status.Load() }
 // for people who look back.
 const keepUsage = 400 * 24 * time.Hour
 
-// sweep removes warnings and dead letters that are too old, now and then.
+// sweep removes warnings and dead letters that are too old, now and then. A
+// clock that leaps ahead makes nothing old until it has stayed there for a while.
 func (w *Worker) sweep(ctx context.Context) {
-	for sleep(ctx, 10*time.Minute) {
-		now := time.Now()
+	for ages := journal.NewClock(nil); sleep(ctx, 10*time.Minute); {
+		now := ages.Now()
 		err := errors.Join(w.store.dropWarnings(ctx, now.Add(-w.cfg.KeepWarnings)), w.store.dropUsage(ctx, now.Add(-keepUsage)), w.ExpireDeadLetters(ctx, now.Add(-w.cfg.KeepDeadLetters)))
 		if err != nil && ctx.Err() == nil {
 			w.logger.Warn("cannot remove what is too old", zap.Error(err))

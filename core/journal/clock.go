@@ -10,11 +10,11 @@ const (
 	clockTrust = time.Hour   // a jump that lasted this long was a correction
 )
 
-// clock reads the wall clock with suspicion. Records carry the wall clock made
+// Clock reads the wall clock with suspicion. Records carry the wall clock made
 // non-decreasing, so a clock that is set back only makes time stand still for
 // a while. Retention by age asks for old: there, a clock that leaps is only
 // believed after an hour, so that a short mistake does not expire everything.
-type clock struct {
+type Clock struct {
 	now clockFunc
 
 	mu      sync.Mutex
@@ -23,11 +23,17 @@ type clock struct {
 	since   time.Duration // when it was first seen; 0 when there is none
 }
 
+// Now is the time that ages are counted from. It has to be asked more often
+// than once an hour to know a leap when it sees one.
+func (c *Clock) Now() time.Time { return time.UnixMicro(c.old()).UTC() }
+
 // clockFunc is the wall clock in Unix microseconds, and the time since some
 // fixed moment on a clock that nobody can set.
 type clockFunc func() (wall int64, run time.Duration)
 
-func newClock(now clockFunc) *clock {
+// NewClock returns a Clock that believes what the wall clock says now. A nil now
+// reads the clocks of the machine.
+func NewClock(now clockFunc) *Clock {
 	if now == nil {
 		start := time.Now()
 		now = func() (int64, time.Duration) {
@@ -36,17 +42,17 @@ func newClock(now clockFunc) *clock {
 		}
 	}
 	wall, run := now()
-	return &clock{now: now, offset: wall - run.Microseconds()}
+	return &Clock{now: now, offset: wall - run.Microseconds()}
 }
 
 // stamp is the time for a new record, in Unix microseconds, never before last.
-func (c *clock) stamp(last int64) int64 {
+func (c *Clock) stamp(last int64) int64 {
 	wall, _ := c.now()
 	return max(wall, last)
 }
 
 // old is the time in Unix microseconds that ages are counted from.
-func (c *clock) old() int64 {
+func (c *Clock) old() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall, run := c.now()

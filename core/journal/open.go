@@ -44,7 +44,7 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	}
 	j := &store{
 		cfg: cfg, path: filepath.Join(dir, fileName), log: log.Named("journal"), hooks: h,
-		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: newClock(h.Clock), tail: tail{limit: cfg.TailBytes},
+		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: NewClock(h.Clock), tail: tail{limit: cfg.TailBytes},
 		written: make(chan struct{}), closing: make(chan struct{}), gone: make(chan struct{}),
 	}
 	j.wal = newWAL(j.log)

@@ -29,7 +29,7 @@ type store struct {
 	oldest     *sql.Stmt
 
 	queue   *queue
-	clock   *clock
+	clock   *Clock
 	ledger  ledger
 	tail    tail
 	bell    bell

@@ -1,0 +1,73 @@
+package ingestion_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/web/webtest"
+)
+
+// slow is a journal on a disk that takes its time.
+type slow struct {
+	shelf
+	arrived, pass chan struct{}
+}
+
+func (s *slow) Append(ctx context.Context, data []byte) (uint64, error) {
+	s.arrived <- struct{}{}
+	<-s.pass
+	return s.shelf.Append(ctx, data)
+}
+
+// Clients that come again and again while the disk is slow must not fill the
+// memory: what is beyond the budget is told to come back.
+func TestARetryStormIsBounded(t *testing.T) {
+	t.Parallel()
+	j := &slow{arrived: make(chan struct{}, 100), pass: make(chan struct{})}
+	base := webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()).WithBudget(100_000))
+	body := `{"api_key":"phc_x","batch":[{"event":"a","distinct_id":"u","properties":{"text":"` + strings.Repeat("x", 20_000) + `"}}]}`
+	var wg sync.WaitGroup
+	for range 2 { // as many as there is room for
+		wg.Go(func() {
+			if got := send(t, "POST", base+"/batch/", "application/json", body); got.status != 200 {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
+	}
+	<-j.arrived
+	<-j.arrived
+	for range 20 { // the same again, ten times
+		got := send(t, "POST", base+"/batch/", "application/json", body)
+		if got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "ingestion_saturated") {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+	if got := v1(t, base, strings.Replace(body, `"event"`, `"uuid":"`+id1+`","event"`, 1)); got.status != 503 || got.header.Get("Retry-After") == "" {
+		t.Errorf("the protocol of 2026: %d %s", got.status, got.body)
+	}
+	close(j.pass)
+	wg.Wait()
+	if got := send(t, "POST", base+"/batch/", "application/json", body); got.status != 200 {
+		t.Errorf("when there is room again: %d %s", got.status, got.body)
+	}
+	if events, _ := j.events(t); len(events) != 3 {
+		t.Errorf("%d events are kept of the 3 that were acknowledged", len(events))
+	}
+}
+
+// What one client may send always fits, even if it is more than the budget.
+func TestALargeRequestFitsAlone(t *testing.T) {
+	t.Parallel()
+	j := new(shelf)
+	base := webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()).WithBudget(10))
+	for range 3 {
+		if got := send(t, "POST", base+"/e/", "", gzipped(`{"api_key":"phc_x","event":"a","distinct_id":"u"}`)); got.status != 200 {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+}
