@@ -22,7 +22,7 @@ const envPrefix = "GUIDON_"
 
 // foreign are the GUIDON_ names that are not settings of the server: the file
 // to read, what the host hands its plugins, and the knobs of the tests.
-var foreign = []string{"GUIDON_CONFIG", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
+var foreign = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_BENCH_", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
 
 // Load reads the configuration: the defaults, then the YAML file at path when
 // path is not empty, then the GUIDON_* names of environ (as from os.Environ).

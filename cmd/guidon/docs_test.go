@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Every command in the documents is run as it stands there, in order, beside a
@@ -14,7 +15,19 @@ import (
 func TestCommandsInTheDocumentsRun(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
+	text, err := os.ReadFile(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.config(), strings.Replace(string(text), "name: lines", "name: archive", 1))
 	s.start(t)
+	until(t, 20*time.Second, func() string {
+		var one struct{ State string }
+		if s.get(t, "/api/plugins/archive/", &one); one.State != "ready" {
+			return one.State
+		}
+		return ""
+	})
 	path := "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")
 	ran := 0
 	for _, command := range shellLines(t, "../../docs/operators.md") {
@@ -23,7 +36,7 @@ func TestCommandsInTheDocumentsRun(t *testing.T) {
 		}
 		ran++
 		cmd := exec.Command("bash", "-c", command)
-		cmd.Dir, cmd.Env = s.dir, append(s.env(), path)
+		cmd.Dir, cmd.Env = s.dir, append(s.env(), path, "GUIDON_PERSONAL_KEY="+s.personal)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
