@@ -22,7 +22,7 @@ func (b *backoff) next(now time.Time, ready time.Duration, random func() float64
 	}
 	recent := b.exits[:0]
 	for _, at := range b.exits {
-		if now.Sub(at) < b.cfg.QuarantineWindow {
+		if since := now.Sub(at); since >= 0 && since < b.cfg.QuarantineWindow { // not from before the clock was put back
 			recent = append(recent, at)
 		}
 	}

@@ -108,7 +108,7 @@ func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
 	if err := r.Apply(t.Context(), config(instance("p", "stager", map[string]any{"trace": trace, "number": 1}))); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if s.Session() == before || r.Status()[0].State != host.StateReady {
 			return "not replaced"
 		}
@@ -152,7 +152,7 @@ func TestAConfigErrorWhileWritingStopsTheInstance(t *testing.T) {
 	if !strings.Contains(st.LastError, "table is missing") {
 		t.Errorf("error %q", st.LastError)
 	}
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if pid := r.Status()[0].PID; pid != 0 {
 			return fmt.Sprintf("process %d is still there", pid)
 		}
@@ -218,13 +218,13 @@ func TestSecretsReachThePluginAndNobodyElse(t *testing.T) {
 	if got.Err.Message != "password [secret]" {
 		t.Errorf("message %q", got.Err.Message)
 	}
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if st := r.Status()[1]; st.State != host.StateMisconfigured {
 			return string(st.State)
 		}
 		return ""
 	})
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if r.logs.FilterMessage("structured").Len() == 0 {
 			return "no log line"
 		}
@@ -251,7 +251,7 @@ func TestWhatAPluginPrintsIsLogged(t *testing.T) {
 		{"a panic is one record with its stack", "panic: no luck in a goroutine", "error", "stack"},
 	}
 	for _, tt := range tests {
-		eventually(t, 5*time.Second, func() string {
+		eventually(t, 20*time.Second, func() string {
 			entries := r.logs.FilterMessage(tt.message).All()
 			if len(entries) == 0 {
 				return tt.name + ": no line"

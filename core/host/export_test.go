@@ -1,6 +1,7 @@
 package host
 
 import (
+	"io"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,6 +31,9 @@ func NewLogs(log *zap.Logger, perSecond int, dropped func(int)) *Logs {
 
 // Line is one line of a plugin.
 func (l *Logs) Line(text []byte) { l.b.line(text, "stderr") }
+
+// Read is the whole of a stream.
+func (l *Logs) Read(r io.Reader) { l.b.read(r) }
 
 // End is the end of the stream.
 func (l *Logs) End() { l.b.flush() }

@@ -30,7 +30,9 @@ func TestMain(m *testing.M) {
 		case "file":
 			sdk.Serve(file.Plugin())
 		case "raw":
-			serveRaw()
+			serveRaw(rawRegistrar{})
+		case "rawsink":
+			serveRaw(rawSinkRegistrar{})
 		default:
 			sdk.Serve(probePlugin(os.Args[3]))
 		}
@@ -60,8 +62,8 @@ func bundled(name string) []string {
 	if script, ok := scripts[name]; ok {
 		return []string{"/bin/sh", "-c", script}
 	}
-	if name == "raw" {
-		return rawCommand()
+	if name == "raw" || name == "rawsink" {
+		return rawCommand(name)
 	}
 	if name == "unknown" || name == "probes" {
 		return nil
@@ -134,7 +136,7 @@ func (r *run) sink(t testing.TB) *host.SinkInstance {
 
 func ready(t testing.TB, r *run, s *host.SinkInstance) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := s.Ready(ctx); err != nil {
 		t.Fatalf("not ready: %v: %+v", err, r.Status())
@@ -161,7 +163,7 @@ func eventually(t testing.TB, limit time.Duration, check func() string) {
 func (r *run) becomes(t testing.TB, state host.State) host.InstanceStatus {
 	t.Helper()
 	var st host.InstanceStatus
-	eventually(t, 10*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if st = r.Status()[0]; st.State == state {
 			return ""
 		}

@@ -19,7 +19,7 @@ func TestNoGoroutineOutlivesTheHost(t *testing.T) {
 	s := r.sink(t)
 	write(t, s, batch("ok", 0, 1))
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if st := r.Status(); st[0].Restarts != 1 || st[0].State != host.StateReady || st[1].State != host.StateQuarantined {
 			return "not there yet"
 		}

@@ -33,21 +33,21 @@ const rawCookie = "GUIDON_TEST_RAW"
 
 // rawCommand hides the cookie, so that the SDK in this binary leaves the standard
 // output alone.
-func rawCommand() []string {
+func rawCommand(name string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
 	return []string{"/bin/sh", "-c", rawCookie + "=$" + sdk.CookieKey + "; unset " + sdk.CookieKey + "; export " + rawCookie +
-		"; exec " + self + " plugin exec raw"}
+		"; exec " + self + " plugin exec " + name}
 }
 
-func serveRaw() {
+func serveRaw(services goplugin.Plugin) {
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{
 			ProtocolVersion: sdk.ProtocolVersion, MagicCookieKey: rawCookie, MagicCookieValue: sdk.CookieValue,
 		},
-		Plugins:    goplugin.PluginSet{"guidon": rawRegistrar{}},
+		Plugins:    goplugin.PluginSet{"guidon": services},
 		GRPCServer: goplugin.DefaultGRPCServer,
 	})
 }

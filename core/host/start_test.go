@@ -51,7 +51,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 			c.SHA256 = strings.Repeat("0", 64)
 			tt.change(&c)
 			r := start(t, config(c, instance("good", "probe", nil)))
-			eventually(t, 10*time.Second, func() string {
+			eventually(t, 20*time.Second, func() string {
 				st := r.Status()[0]
 				if st.State == tt.state && st.Reason == tt.reason && strings.Contains(st.LastError, tt.says) {
 					return ""
@@ -126,7 +126,7 @@ func TestWhatRunsIsTheVerifiedCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, r.Status()[0].PID, 9)
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if st := r.Status()[0]; st.State != host.StateReady || st.Restarts != 1 {
 			return string(st.State) + ": " + st.LastError
 		}
@@ -185,7 +185,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 	if err := r.Apply(t.Context(), config(a, c)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		if st := r.Status()[0]; st.State != host.StateReady || st.PID == pidOfA {
 			return string(st.State)
 		}
@@ -224,7 +224,7 @@ func TestRequiredInstancesDecideReadiness(t *testing.T) {
 	bad.Required, good.Required = true, true
 	r := start(t, config(bad, good))
 	r.becomes(t, host.StateQuarantined)
-	eventually(t, 5*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		err := r.Ready()
 		if err == nil || !strings.Contains(err.Error(), "bad is quarantined") || strings.Contains(err.Error(), "good") {
 			return "ready: " + errText(err)

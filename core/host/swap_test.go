@@ -83,7 +83,7 @@ func TestTwentySwapsLoseNoBatch(t *testing.T) {
 		}
 		r.serves(t, uint64(n+1))
 		at := w.wrote.Load()
-		eventually(t, 10*time.Second, func() string {
+		eventually(t, 20*time.Second, func() string {
 			if w.wrote.Load() <= at {
 				return "nothing is written"
 			}
@@ -113,7 +113,7 @@ func TestTwentySwapsLoseNoBatch(t *testing.T) {
 	if strings.Count(string(raw), "open p") != 21 {
 		t.Errorf("opened %d times", strings.Count(string(raw), "open p"))
 	}
-	eventually(t, 10*time.Second, func() string {
+	eventually(t, 20*time.Second, func() string {
 		raw, _ := os.ReadFile(trace)
 		if n := strings.Count(string(raw), "close\n"); n != 20 {
 			return fmt.Sprintf("%d old generations were closed", n)
@@ -258,7 +258,7 @@ func TestStopDuringASwap(t *testing.T) {
 				t.Fatal(err)
 			}
 			if next != "probe" {
-				eventually(t, 10*time.Second, func() string {
+				eventually(t, 20*time.Second, func() string {
 					if r.logs.FilterMessage("next generation of a plugin is coming up").Len() == 0 {
 						return "no next generation"
 					}

@@ -1,0 +1,146 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+)
+
+// rawSink is a sink whose author thinks that an empty message says it all: each
+// call answers nothing when the config names it.
+type rawSink struct {
+	*raw
+	sinkv1.UnimplementedSinkServiceServer
+}
+
+type rawSinkRegistrar struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+func (rawSinkRegistrar) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
+	r := rawSink{raw: &raw{answer: map[string]string{}}}
+	pluginv1.RegisterPluginServiceServer(s, r)
+	sinkv1.RegisterSinkServiceServer(s, r)
+	return nil
+}
+
+func (rawSinkRegistrar) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, fmt.Errorf("a plugin does not call itself")
+}
+
+func (r rawSink) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
+	return &pluginv1.InfoResponse{Name: "rawsink", Version: "1.0.0", Kinds: []pluginv1.Kind{pluginv1.Kind_KIND_SINK}}, nil
+}
+
+func (r rawSink) ConfigSchema(context.Context, *pluginv1.ConfigSchemaRequest) (*pluginv1.ConfigSchemaResponse, error) {
+	return &pluginv1.ConfigSchemaResponse{JsonSchema: []byte(`{"type": 7}`)}, nil // not one
+}
+
+func (r rawSink) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) (*pluginv1.ConfigureResponse, error) {
+	out, err := r.raw.Configure(ctx, req)
+	if r.of(req.GetInstanceId()) == "configure" {
+		return &pluginv1.ConfigureResponse{}, nil
+	}
+	return out, err
+}
+
+func (r rawSink) Health(ctx context.Context, req *pluginv1.HealthRequest) (*pluginv1.HealthResponse, error) {
+	for _, id := range req.GetInstanceIds() {
+		if r.of(id) == "health" {
+			return &pluginv1.HealthResponse{}, nil
+		}
+	}
+	return r.raw.Health(ctx, req)
+}
+
+func (r rawSink) Open(_ context.Context, req *sinkv1.OpenRequest) (*sinkv1.OpenResponse, error) {
+	switch r.of(req.GetInstanceId()) {
+	case "open":
+		return &sinkv1.OpenResponse{}, nil
+	case "properties":
+		return &sinkv1.OpenResponse{Opened: true}, nil
+	case "limits":
+		return &sinkv1.OpenResponse{Opened: true, Properties: &sinkv1.SinkProperties{
+			MaxInFlight: 1 << 31, MaxBytes: 1 << 63, MaxStagedEvents: 1 << 63, Linger: durationpb.New(-time.Hour), MaxStagedAge: durationpb.New(-time.Hour),
+			Ordering: 99, Dedup: 99, Commit: 99, Durability: 99,
+		}}, nil
+	}
+	return &sinkv1.OpenResponse{Opened: true, Properties: &sinkv1.SinkProperties{}}, nil
+}
+
+func (r rawSink) WriteBatch(context.Context, *sinkv1.WriteBatchRequest) (*sinkv1.WriteBatchResponse, error) {
+	return &sinkv1.WriteBatchResponse{}, nil
+}
+
+func (r rawSink) Flush(context.Context, *sinkv1.FlushRequest) (*sinkv1.FlushResponse, error) {
+	return &sinkv1.FlushResponse{}, nil
+}
+
+func TestSilenceIsNeverAYes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		answer string
+		state  host.State
+		says   string
+	}{
+		{"configure", host.StateQuarantined, "neither accepted nor refused"},
+		{"open", host.StateConfigured, "neither done nor refused"},
+		{"properties", host.StateConfigured, "neither done nor refused"},
+		{"health", host.StateQuarantined, "says that it does not serve"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.answer, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(instance("p", "rawsink", map[string]any{"answer": tt.answer}))
+			cfg.Restart.QuarantineExits = 1
+			r := start(t, cfg)
+			eventually(t, 20*time.Second, func() string {
+				st := r.Status()[0]
+				if st.State == tt.state && strings.Contains(st.LastError, tt.says) {
+					return ""
+				}
+				return fmt.Sprintf("%s: %s", st.State, st.LastError)
+			})
+		})
+	}
+	t.Run("write", func(t *testing.T) {
+		t.Parallel()
+		r := start(t, config(instance("p", "rawsink", map[string]any{"answer": ""})))
+		s := r.sink(t)
+		if _, err := s.Write(t.Context(), batch("b", 0, 3)); err == nil || !strings.Contains(err.Error(), "no_outcome") {
+			t.Errorf("%v", err)
+		}
+		if s.CommittedThrough() != 0 {
+			t.Errorf("committed through %d", s.CommittedThrough())
+		}
+		if r.logs.FilterMessage("plugin has a config schema that is not valid").Len() == 0 {
+			t.Error("nobody is told that the schema is not valid")
+		}
+	})
+}
+
+func TestWhatASinkAsksForIsBounded(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(instance("a", "rawsink", map[string]any{"answer": ""}), instance("b", "rawsink", map[string]any{"answer": "limits"})))
+	for i, want := range []sdk.SinkProperties{
+		{MaxInFlight: 1},
+		{MaxInFlight: 64, MaxBytes: 4 << 20, MaxStagedEvents: 1 << 40},
+	} {
+		ready(t, r, r.Sinks()[i])
+		want.Ordering, want.Dedup, want.Durability = sdk.OrderNone, sdk.DedupNone, sdk.DurabilityMemory
+		if got := r.Sinks()[i].Properties(); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
