@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/guidonhq/guidon/plugins/matcher/cidr"
 	"github.com/guidonhq/guidon/plugins/notifier/discord"
 	"github.com/guidonhq/guidon/plugins/notifier/email"
 	"github.com/guidonhq/guidon/plugins/notifier/msteams"
@@ -23,6 +24,7 @@ import (
 
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
+	"cidr":     cidr.Plugin,
 	"discord":  discord.Plugin,
 	"email":    email.Plugin,
 	"file":     file.Plugin,

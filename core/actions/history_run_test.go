@@ -180,7 +180,7 @@ type plugins struct{}
 func (plugins) Operator(id string) (match.ExternalOperator, bool) {
 	return match.ExternalOperator{
 		Missing: match.False,
-		Compile: func(value []byte) (match.Program, error) { return match.Program(value), nil },
+		Compile: func(value []byte) (match.Compiled, error) { return match.Compiled{Program: match.Program(value)}, nil },
 	}, id == "net/cidr"
 }
 

@@ -141,11 +141,11 @@ type operators struct{}
 func (operators) Operator(id string) (match.ExternalOperator, bool) {
 	return match.ExternalOperator{
 		Missing: match.False,
-		Compile: func(value []byte) (match.Program, error) {
+		Compile: func(value []byte) (match.Compiled, error) {
 			if string(value) == `"wrong"` {
-				return "", errWrong
+				return match.Compiled{}, errWrong
 			}
-			return match.Program(value), nil
+			return match.Compiled{Program: match.Program(value)}, nil
 		},
 	}, id == "cidr/contains"
 }

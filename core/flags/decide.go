@@ -123,5 +123,5 @@ func (d *Decider) begin(r *run) {
 	} else if r.anonymous != "" && len(r.set.continuous) > 0 && r.trace == nil {
 		r.hashWant = true
 	}
-	r.plugins.able = d.lookups.Matchers != nil
+	r.plugins.matchers, r.plugins.now = d.lookups.Matchers, r.env.Now
 }

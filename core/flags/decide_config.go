@@ -12,7 +12,8 @@ type DecideConfig struct {
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
 	// LookupPause is how long nobody asks a store that has just failed.
 	LookupPause time.Duration `koanf:"lookup_pause"`
-	// PluginTimeout is how long a request waits for operators of plugins.
+	// PluginTimeout is how long a request waits for operators of plugins, 2 to
+	// 50 ms.
 	PluginTimeout time.Duration `koanf:"plugin_timeout"`
 	// PollInterval is how often changes by other processes are looked for.
 	PollInterval time.Duration `koanf:"poll_interval"`
@@ -20,6 +21,13 @@ type DecideConfig struct {
 	// by themselves.
 	EnableCollectEverything bool `koanf:"enable_collect_everything"`
 }
+
+// How long a request may wait for plugins: more is no decision at all, and in
+// less nobody answers.
+const (
+	minPluginTimeout = 2 * time.Millisecond
+	maxPluginTimeout = 50 * time.Millisecond
+)
 
 // DefaultDecideConfig waits 300 ms for stores and 10 ms for plugins.
 func DefaultDecideConfig() DecideConfig {
@@ -38,11 +46,14 @@ func (c DecideConfig) Validate() error {
 		name  string
 		value time.Duration
 	}{
-		{"lookup_timeout", c.LookupTimeout}, {"plugin_timeout", c.PluginTimeout}, {"poll_interval", c.PollInterval},
+		{"lookup_timeout", c.LookupTimeout}, {"poll_interval", c.PollInterval},
 	} {
 		if d.value <= 0 {
 			return fmt.Errorf("%s must be longer than 0, got %s", d.name, d.value)
 		}
+	}
+	if c.PluginTimeout < minPluginTimeout || c.PluginTimeout > maxPluginTimeout {
+		return fmt.Errorf("plugin_timeout must be %s to %s, got %s", minPluginTimeout, maxPluginTimeout, c.PluginTimeout)
 	}
 	if c.LookupPause < 0 {
 		return fmt.Errorf("lookup_pause must not be negative, got %s", c.LookupPause)

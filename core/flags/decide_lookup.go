@@ -51,11 +51,21 @@ func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
 	}
 	if r.plugins.open() {
 		found = true
-		ctx, cancel := context.WithTimeout(ctx, d.cfg.PluginTimeout)
-		r.plugins.ask(ctx, d.lookups.Matchers)
+		ctx, cancel := context.WithTimeout(ctx, d.patience(ctx))
+		r.plugins.ask(ctx)
 		cancel()
 	}
 	return found
+}
+
+// patience is how long plugins may take: what the config says, or a quarter of
+// what is left of the request when that is less.
+func (d *Decider) patience(ctx context.Context) time.Duration {
+	wait := d.cfg.PluginTimeout
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, max(0, time.Until(end)/4))
+	}
+	return wait
 }
 
 func (d *Decider) readSubject(ctx context.Context, kind int, r *run, at int32, get func(ctx context.Context) ([]byte, bool, error)) {

@@ -2,47 +2,46 @@ package flags
 
 import (
 	"context"
+	"time"
 
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Pair is one question to a plugin: does the value pass the program?
-type Pair struct {
-	Program match.Program
-	Value   match.Value
-}
-
 // Matchers answers filters whose operator is a plugin's, all those of a
 // request in one call.
 type Matchers interface {
+	// Known returns what plugins have said about a pair before, if that is
+	// still true at the given time. It neither blocks nor asks anybody.
+	Known(p match.Program, v *match.Value, now time.Time) (match.Result, bool)
 	// MatchPairs writes one result a pair into results, which comes filled
 	// with Unknown. What is still unknown when the deadline of ctx is near
 	// stays so: it must return in time, and keep nothing of the pairs.
-	MatchPairs(ctx context.Context, pairs []Pair, results []match.Result)
+	MatchPairs(ctx context.Context, now time.Time, pairs []match.Pair, results []match.Result)
 }
 
 // answers collects what a request has to ask plugins, and what they said. In
 // the pass that collects every question is unknown; in the next one each has
 // its result.
 type answers struct {
-	able    bool // somebody can be asked
-	pairs   []Pair
-	results []match.Result // of the first so many pairs
+	matchers Matchers // nil: nobody can be asked
+	now      time.Time
+	pairs    []match.Pair
+	results  []match.Result // of the first so many pairs
 }
 
 var _ match.External = (*answers)(nil)
 
 func (a *answers) reset() {
 	clear(a.pairs)
-	a.able, a.pairs, a.results = false, a.pairs[:0], a.results[:0]
+	a.matchers, a.pairs, a.results = nil, a.pairs[:0], a.results[:0]
 }
 
 // open tells whether some question has not been asked yet.
-func (a *answers) open() bool { return a.able && len(a.pairs) > len(a.results) }
+func (a *answers) open() bool { return a.matchers != nil && len(a.pairs) > len(a.results) }
 
 // Match looks the pair up, or notes it to be asked.
 func (a *answers) Match(p match.Program, v *match.Value) match.Result {
-	if !a.able {
+	if a.matchers == nil {
 		return match.Unknown
 	}
 	for i := range a.pairs {
@@ -53,15 +52,18 @@ func (a *answers) Match(p match.Program, v *match.Value) match.Result {
 			return match.Unknown
 		}
 	}
-	a.pairs = append(a.pairs, Pair{Program: p, Value: *v})
+	if res, ok := a.matchers.Known(p, v, a.now); ok {
+		return res
+	}
+	a.pairs = append(a.pairs, match.Pair{Program: p, Value: *v})
 	return match.Unknown
 }
 
-// ask puts all open questions to m.
-func (a *answers) ask(ctx context.Context, m Matchers) {
+// ask puts all open questions to plugins.
+func (a *answers) ask(ctx context.Context) {
 	from := len(a.results)
 	for range a.pairs[from:] {
 		a.results = append(a.results, match.Unknown)
 	}
-	m.MatchPairs(ctx, a.pairs[from:], a.results[from:])
+	a.matchers.MatchPairs(ctx, a.now, a.pairs[from:], a.results[from:])
 }

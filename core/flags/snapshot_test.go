@@ -196,16 +196,20 @@ type network struct {
 func (n *network) Operator(id string) (match.ExternalOperator, bool) {
 	return match.ExternalOperator{
 		Missing: match.False,
-		Compile: func(value []byte) (match.Program, error) {
+		Compile: func(value []byte) (match.Compiled, error) {
 			if string(value) == `"bad"` {
-				return "", errors.New("not a network")
+				return match.Compiled{}, errors.New("not a network")
 			}
-			return match.Program(value), nil
+			return match.Compiled{Program: match.Program(value)}, nil
 		},
 	}, id == "cidr/contains"
 }
 
-func (n *network) MatchPairs(_ context.Context, pairs []flags.Pair, results []match.Result) {
+func (n *network) Known(match.Program, *match.Value, time.Time) (match.Result, bool) {
+	return match.Unknown, false
+}
+
+func (n *network) MatchPairs(_ context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
 	n.calls++
 	n.pairs += len(pairs)
 	for i, p := range pairs {

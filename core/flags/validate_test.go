@@ -219,11 +219,11 @@ func TestBehaviouralCohortsCannotBeUsed(t *testing.T) {
 type near struct{}
 
 func (near) Operator(id string) (match.ExternalOperator, bool) {
-	return match.ExternalOperator{Compile: func(value []byte) (match.Program, error) {
+	return match.ExternalOperator{Compile: func(value []byte) (match.Compiled, error) {
 		if value[0] != '"' {
-			return "", fault.Field("value", "invalid_value", "a place is a text")
+			return match.Compiled{}, fault.Field("value", "invalid_value", "a place is a text")
 		}
-		return match.Program(value), nil
+		return match.Compiled{Program: match.Program(value)}, nil
 	}}, id == "acme/near"
 }
 

@@ -40,7 +40,9 @@ type Filter struct {
 	expected []byte
 	missing  Result
 	test     test    // nil for operators that are not built in
-	program  Program // only for those
+	program  Program // only for those, like the next two
+	reads    []string
+	source   string
 	problem  error
 }
 
@@ -89,8 +91,10 @@ func (f *Filter) compileBuiltIn(row row, o operand) {
 func (f *Filter) compileExternal(known Registry) error {
 	if strings.Contains(f.operator, "/") && known != nil {
 		if op, ok := known.Operator(f.operator); ok {
-			f.missing = op.Missing
-			f.program, f.problem = op.Compile(f.expected)
+			f.missing, f.source = op.Missing, op.Source
+			var made Compiled
+			made, f.problem = op.Compile(f.expected)
+			f.program, f.reads = made.Program, made.Reads
 			if f.problem != nil {
 				f.missing = Unknown
 			}
@@ -134,6 +138,14 @@ func (f *Filter) Expected() []byte { return f.expected }
 
 // External reports whether a plugin answers for this filter.
 func (f *Filter) External() bool { return f.test == nil }
+
+// Source names the plugin that answers for this filter, or is "".
+func (f *Filter) Source() string { return f.source }
+
+// Reads are the properties that the filter looks at instead of Property, as
+// some of plugins do. The value to hand to Match is then their object, made
+// with AppendProperty and CloseObject in this order.
+func (f *Filter) Reads() []string { return f.reads }
 
 // Problem is what is wrong with the filter's value, or nil. It is an Invalid
 // fault for built-in operators.

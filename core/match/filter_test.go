@@ -146,11 +146,11 @@ func TestWritersAreToldWhatIsWrong(t *testing.T) {
 type oracle struct{}
 
 func (oracle) Operator(id string) (match.ExternalOperator, bool) {
-	return match.ExternalOperator{Missing: match.True, Compile: func(value []byte) (match.Program, error) {
+	return match.ExternalOperator{Missing: match.True, Compile: func(value []byte) (match.Compiled, error) {
 		if string(value) == "0" {
-			return "", errors.New("not that")
+			return match.Compiled{}, errors.New("not that")
 		}
-		return match.Program(value), nil
+		return match.Compiled{Program: match.Program(value)}, nil
 	}}, id == "a/b"
 }
 

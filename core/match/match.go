@@ -54,32 +54,3 @@ type Env struct {
 	Now      time.Time // what relative dates count from
 	External External  // answers for operators of plugins; nil knows none
 }
-
-// External answers for filters whose operator is not built in. It is asked
-// for one pair at a time and must not block: whoever calls plugins collects
-// the pairs of a request in a first pass that says Unknown, asks once for all
-// of them, and answers from what came back in a second pass.
-type External interface {
-	Match(p Program, v *Value) Result
-}
-
-// Program names a compiled filter value of an operator that is not built in:
-// whatever the Registry handed out.
-type Program string
-
-// Registry knows the operators that are not built in. Their ids contain a
-// slash, built-in ones never do.
-type Registry interface {
-	// Operator returns the operator with this id, and whether there is one.
-	Operator(id string) (ExternalOperator, bool)
-}
-
-// ExternalOperator is an operator that is not built in.
-type ExternalOperator struct {
-	// Missing is the result for a property that is not there; Unknown makes
-	// whatever depends on it impossible to compute.
-	Missing Result
-	// Compile checks the JSON text of a filter value. Its error is shown to
-	// whoever wrote the filter.
-	Compile func(value []byte) (Program, error)
-}

@@ -107,6 +107,10 @@ func Parse(raw []byte) (Value, error) {
 // Kind returns the JSON type of the value.
 func (v *Value) Kind() Kind { return v.kind }
 
+// Content is what the value holds: the characters of a string, the JSON text of
+// anything else, nothing of a missing one. It is valid for as long as the value.
+func (v *Value) Content() string { return v.text }
+
 // AppendTo appends the JSON text of the value; a missing one appends null.
 func (v *Value) AppendTo(dst []byte) []byte {
 	switch v.kind {
