@@ -52,6 +52,13 @@ func (h *Host) Matchers() []*MatcherInstance {
 // Name is the instance's name in the config.
 func (i *MatcherInstance) Name() string { return i.name }
 
+// Use is the plugin it is of, as the config says.
+func (i *MatcherInstance) Use() string {
+	i.sup.mu.Lock()
+	defer i.sup.mu.Unlock()
+	return i.sup.cfg.Use
+}
+
 // Properties is how the matcher wants to be fed: what it said when it was last
 // opened, within what the host allows, and the weakest choice before that.
 func (i *MatcherInstance) Properties() sdk.MatcherProperties {

@@ -29,6 +29,9 @@ type Compiled struct {
 	// filter's own. Its value is then the object of those that are there, as
 	// AppendProperty writes it, and there is always one.
 	Reads []string
+	// Open says that nobody could look at the value yet: every match is
+	// Unknown.
+	Open bool
 }
 
 // Program names a compiled filter value of an operator that is not built in:

@@ -40,9 +40,10 @@ type Filter struct {
 	expected []byte
 	missing  Result
 	test     test    // nil for operators that are not built in
-	program  Program // only for those, like the next two
+	program  Program // only for those, like what follows
 	reads    []string
 	source   string
+	open     bool // nobody can tell
 	problem  error
 }
 
@@ -94,8 +95,8 @@ func (f *Filter) compileExternal(known Registry) error {
 			f.missing, f.source = op.Missing, op.Source
 			var made Compiled
 			made, f.problem = op.Compile(f.expected)
-			f.program, f.reads = made.Program, made.Reads
-			if f.problem != nil {
+			f.program, f.reads, f.open = made.Program, made.Reads, made.Open || f.problem != nil
+			if f.open {
 				f.missing = Unknown
 			}
 			return nil
@@ -160,7 +161,7 @@ func (f *Filter) Match(v *Value, env *Env) Result {
 	if f.test != nil {
 		return Of(f.test(v, env.Now))
 	}
-	if env.External == nil || f.problem != nil {
+	if env.External == nil || f.open {
 		return Unknown
 	}
 	return env.External.Match(f.program, v)

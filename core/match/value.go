@@ -2,6 +2,7 @@ package match
 
 import (
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/valyala/fastjson"
@@ -110,6 +111,13 @@ func (v *Value) Kind() Kind { return v.kind }
 // Content is what the value holds: the characters of a string, the JSON text of
 // anything else, nothing of a missing one. It is valid for as long as the value.
 func (v *Value) Content() string { return v.text }
+
+// Clone returns v with a text of its own, that outlives whatever v is a view of.
+func (v *Value) Clone() Value {
+	c := *v
+	c.text = strings.Clone(c.text)
+	return c
+}
 
 // AppendTo appends the JSON text of the value; a missing one appends null.
 func (v *Value) AppendTo(dst []byte) []byte {

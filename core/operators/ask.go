@@ -1,0 +1,140 @@
+package operators
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// MatchPairs writes one result a pair into results, which comes filled with
+// Unknown: one call to each plugin, all at once. What is still unknown at the
+// deadline of ctx stays so.
+func (o *Operators) MatchPairs(ctx context.Context, now time.Time, pairs []match.Pair, results []match.Result) {
+	o.ask(ctx, deciding, now, pairs, results)
+}
+
+// inquiry is the questions of one request to one plugin.
+type inquiry struct {
+	plugin    *plugin
+	epoch     uint64
+	batch     Batch
+	operators []*offer // of the programs
+	pairs     []int    // where the questions come from, one for each of batch.Pairs
+	programs  map[match.Program]uint32
+	values    map[text]uint32
+}
+
+type text struct {
+	kind    match.Kind
+	content string
+}
+
+func (o *Operators) ask(ctx context.Context, in purpose, now time.Time, pairs []match.Pair, results []match.Result) {
+	all := o.sort(now, pairs, results)
+	if len(all) == 0 {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, q := range all[1:] {
+		wg.Go(func() { o.inquire(ctx, in, q, pairs, results) })
+	}
+	o.inquire(ctx, in, all[0], pairs, results)
+	wg.Wait()
+}
+
+// sort makes an inquiry for each plugin of what memory does not answer.
+func (o *Operators) sort(now time.Time, pairs []match.Pair, results []match.Result) []*inquiry {
+	var all []*inquiry
+	offers := *o.offers.Load()
+	for i := range pairs {
+		p := &pairs[i]
+		if res, ok := o.Known(p.Program, &p.Value, now); ok {
+			results[i] = res
+			continue
+		}
+		program, ok := unnamed(p.Program)
+		f := offers[program.Operator]
+		if !ok || f == nil {
+			o.meter.unknown("", "unknown_operator", 1)
+			continue
+		}
+		q := inquiryOf(&all, f.plugin, now)
+		q.add(i, p, program, f)
+	}
+	return all
+}
+
+func inquiryOf(all *[]*inquiry, p *plugin, now time.Time) *inquiry {
+	for _, q := range *all {
+		if q.plugin == p {
+			return q
+		}
+	}
+	q := &inquiry{
+		plugin: p, epoch: p.epoch.Load(), batch: Batch{Now: now},
+		programs: map[match.Program]uint32{}, values: map[text]uint32{},
+	}
+	*all = append(*all, q)
+	return q
+}
+
+func (q *inquiry) add(at int, p *match.Pair, program Program, f *offer) {
+	b := &q.batch
+	n, ok := q.programs[p.Program]
+	if !ok {
+		n = uint32(len(b.Programs))
+		q.programs[p.Program] = n
+		b.Programs = append(b.Programs, program)
+		q.operators = append(q.operators, f)
+	}
+	t := text{p.Value.Kind(), p.Value.Content()}
+	v, ok := q.values[t]
+	if !ok {
+		v = uint32(len(b.Values))
+		q.values[t] = v
+		b.Values = append(b.Values, json.RawMessage(p.Value.AppendTo(nil)))
+	}
+	b.Pairs = append(b.Pairs, Pair{n, v})
+	q.pairs = append(q.pairs, at)
+}
+
+// inquire asks one plugin and writes down what it says.
+func (o *Operators) inquire(ctx context.Context, in purpose, q *inquiry, pairs []match.Pair, results []match.Result) {
+	said, reason := o.lane(q.plugin, in).call(ctx, q.plugin.asked(), &q.batch)
+	if reason == "" && len(said.Verdicts) != len(q.pairs) {
+		reason = "error"
+	}
+	o.meter.asked(q.plugin.name, in, len(q.pairs))
+	if reason != "" {
+		o.meter.unknown(q.plugin.name, reason, len(q.pairs))
+		return
+	}
+	for i, verdict := range said.Verdicts {
+		f := q.operators[q.batch.Pairs[i].Program]
+		a := answer{plugin: q.plugin, epoch: q.epoch}
+		switch verdict {
+		case sdk.Match:
+			a.result = match.True
+		case sdk.NoMatch:
+			a.result = match.False
+		case sdk.Failed:
+			o.meter.unknown(q.plugin.name, "failed", 1)
+		default:
+			o.meter.unknown(q.plugin.name, "unknown", 1)
+			continue
+		}
+		if f.Purity == sdk.DataDependent {
+			if a.data = said.DataVersion; a.data == "" {
+				a.data = q.plugin.asked().DataVersion()
+			}
+		}
+		a.until = lasting(&f.Operator, said.TTL, q.batch.Now)
+		at := q.pairs[i]
+		results[at] = a.result
+		o.keep(&pairs[at], a)
+	}
+}
