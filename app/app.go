@@ -31,6 +31,7 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // startTimeout and stopTimeout bound the two ends of the server's life.
@@ -55,6 +56,9 @@ type Options struct {
 	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may
 	// be nil itself.
 	Schema func(name, kind string) []byte
+	// Operators returns what a bundled matcher offers, before it was ever started;
+	// it may be nil itself.
+	Operators func(name string) []sdk.Operator
 	// ConfigFile is where the config came from; it is read again when it changes.
 	// Empty is no file.
 	ConfigFile string
@@ -145,9 +149,10 @@ func rooms(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Actions, cfg.Notifications, cfg.Ingestion, cfg.Plugins,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
+		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
 			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg}
 		}),

@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
+	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -36,6 +37,7 @@ type Config struct {
 	Flags         flags.Config         `koanf:"flags"`
 	Actions       actions.Config       `koanf:"actions"`
 	Notifications notifications.Config `koanf:"notifications"`
+	Operators     operators.Config     `koanf:"operators"`
 	Plugins       host.Config          `koanf:"plugins"`
 }
 
@@ -62,6 +64,7 @@ func DefaultConfig() Config {
 		Flags:         flags.DefaultConfig(),
 		Actions:       actions.DefaultConfig(),
 		Notifications: notifications.DefaultConfig(),
+		Operators:     operators.DefaultConfig(),
 		Plugins:       host.DefaultConfig(),
 	}
 }
@@ -77,7 +80,7 @@ func (c Config) Validate() error {
 	}{
 		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
-		{"notifications", c.Notifications}, {"plugins", c.Plugins},
+		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {
 		if err := room.config.Validate(); err != nil {
 			return fmt.Errorf("config %s: %w", room.name, err)

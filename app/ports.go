@@ -11,14 +11,14 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
-	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // ports says who answers whose question. A room that needs something of
 // another declares a small interface; here, and only here, the two meet.
-var ports = fx.Options(answers, actionPorts, notificationPorts, definitionPorts, fx.Invoke(hooks))
+var ports = fx.Options(answers, actionPorts, notificationPorts, definitionPorts, operatorPorts, fx.Invoke(hooks))
 
 var answers = fx.Provide(
 	// The gate asks accounts who is there.
@@ -28,13 +28,14 @@ var answers = fx.Provide(
 	// operators do plugins bring.
 	func(p *persons.Service) flags.GroupTypes { return p },
 	func(a *auth.Service) flags.Projects { return a },
-	func() match.Registry { return nil },
 	func() flags.Quota { return nil },
-	func(p *persons.Service, s *flags.Store) flags.Lookups {
-		return flags.Lookups{People: p, Memberships: s, HashKeys: s}
+	func(p *persons.Service, s *flags.Store, m flags.Matchers) flags.Lookups {
+		return flags.Lookups{People: p, Memberships: s, HashKeys: s, Matchers: m}
 	},
-	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, log *zap.Logger) flags.Dependencies {
-		return flags.Dependencies{Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Log: log}
+	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
+		return flags.Dependencies{
+			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.Saving(), Log: log,
+		}
 	},
 
 	// Capture appends to the journal, the worker and the sinks read it; the

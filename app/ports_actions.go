@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
@@ -31,58 +31,32 @@ var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
 		return newMembers(s, lists, p, o)
 	},
 	func(a *auth.Service) actions.Zones { return zones{a} },
-	func(e actions.Recent, p actions.People, m actions.Members, o match.Registry, log *zap.Logger) *actions.Previews {
-		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o, Log: log})
+	func(e actions.Recent, p actions.People, m actions.Members, o *operators.Operators, ask func() actions.Plugins, log *zap.Logger) *actions.Previews {
+		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o.Saving(), Plugins: ask, Log: log})
 	},
-	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o match.Registry, chat actions.Chat, log *zap.Logger) actions.Dependencies {
-		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o, Log: log}
+	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
+		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o.Saving(), Log: log}
 	},
 
 	// Traces ask which actions an event is.
-	func(m *actions.Memory, p actions.People, c actions.Members) ingestion.Actions {
-		return &traced{m, p, c}
-	},
+	newFitter,
+	func(m *actions.Memory, f *fitter) ingestion.Actions { return &traced{m, f} },
 
 	// What is served.
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
 ))
 
-// fitting calls fn for each action of index that each of the events fits.
-func fitting(ctx context.Context, people actions.People, members actions.Members, projectID int64, project *actions.Project, index *actions.Index,
-	batch []*sdk.Event, fn func(*sdk.Event, *actions.Action)) error {
-	facts := actions.NewFacts(ctx, projectID, people, members)
-	var seen actions.Seen
-	seen.Ask(facts)
-	env := &match.Env{Now: time.Now()}
-	for _, ev := range batch {
-		if !index.Has(ev.Name) {
-			continue
-		}
-		seen.Reset(ev)
-		index.Matching(&seen, env, func(id int64, r match.Result) {
-			if a := project.ByID[id]; r == match.True && a != nil {
-				fn(ev, a)
-			}
-		})
-	}
-	if err := facts.Err(); err != nil {
-		return fmt.Errorf("match events with actions: %w", err)
-	}
-	return nil
-}
-
 // traced tells traces which actions an event is.
 type traced struct {
-	memory  *actions.Memory
-	people  actions.People
-	members actions.Members
+	memory *actions.Memory
+	fitter *fitter
 }
 
 func (t *traced) Matching(ctx context.Context, ev *sdk.Event) ([]ingestion.ActionRef, error) {
 	out := []ingestion.ActionRef{}
 	project := t.memory.Project(ev.ProjectID)
-	err := fitting(ctx, t.people, t.members, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *actions.Action) {
+	err := t.fitter.fitting(ctx, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *actions.Action) {
 		out = append(out, ingestion.ActionRef{ID: a.ID, Name: a.Title()})
 	})
 	slices.SortFunc(out, func(a, b ingestion.ActionRef) int { return cmp.Compare(a.ID, b.ID) })

@@ -20,8 +20,8 @@ var historyPorts = fx.Options(
 	fx.Provide(
 		func(e *events.Service) actions.Past { return past{e} },
 		func(p *persons.Service) actions.Gallery { return gallery{p} },
-		func(p actions.People, m actions.Members, o match.Registry) actions.HistoryFacts {
-			return actions.HistoryFacts{People: p, Members: m, Operators: o}
+		func(p actions.People, m actions.Members, o match.Registry, ask func() actions.Plugins) actions.HistoryFacts {
+			return actions.HistoryFacts{People: p, Members: m, Operators: o, Plugins: ask}
 		},
 		route(func(h *actions.HistoryHTTP) web.Routes { return h }),
 	),

@@ -25,8 +25,8 @@ import (
 var notificationPorts = fx.Options(
 	notifications.Module,
 	fx.Provide(
-		func(m *actions.Memory, s *actions.Store, p actions.People, c actions.Members, e actions.Recent, z actions.Zones, o match.Registry) notifications.Definitions {
-			return &posting{memory: m, store: s, people: p, members: c, recent: e, zones: z, operators: o}
+		func(m *actions.Memory, s *actions.Store, f *fitter, e actions.Recent, z actions.Zones, o match.Registry) notifications.Definitions {
+			return &posting{memory: m, store: s, fitter: f, recent: e, zones: z, operators: o}
 		},
 		func(h *host.Host, d notifications.Definitions, p *persons.Service, a *auth.Service, log *zap.Logger, reg prometheus.Registerer) notifications.Dependencies {
 			return notifications.Dependencies{
@@ -69,11 +69,10 @@ func (p projects) Project(ctx context.Context, id int64) (string, *time.Location
 
 // posting tells notifications which actions post, and what fits them.
 type posting struct {
-	memory  *actions.Memory
-	store   *actions.Store
-	people  actions.People
-	members actions.Members
-	recent  actions.Recent
+	memory *actions.Memory
+	store  *actions.Store
+	fitter *fitter
+	recent actions.Recent
 
 	zones     actions.Zones
 	operators match.Registry
@@ -83,7 +82,7 @@ func (p *posting) Posts(projectID int64) bool { return p.memory.Project(projectI
 
 func (p *posting) Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(*sdk.Event, *notifications.Action)) error {
 	project := p.memory.Project(projectID)
-	return fitting(ctx, p.people, p.members, projectID, project, project.Posting, batch, func(ev *sdk.Event, a *actions.Action) { fn(ev, told(a)) })
+	return p.fitter.fitting(ctx, projectID, project, project.Posting, batch, func(ev *sdk.Event, a *actions.Action) { fn(ev, told(a)) })
 }
 
 // told is an action as notifications see it.
@@ -123,14 +122,5 @@ func (p *posting) Sample(ctx context.Context, projectID, id int64) (*sdk.Event, 
 	if err != nil {
 		return nil, err
 	}
-	var seen actions.Seen
-	seen.Ask(actions.NewFacts(ctx, projectID, p.people, p.members))
-	env := &match.Env{Now: time.Now()}
-	for i := range events {
-		seen.Reset(&events[i])
-		if m.Match(&seen, env) == match.True {
-			return &events[i], nil
-		}
-	}
-	return nil, nil
+	return p.fitter.first(ctx, projectID, m, events), nil
 }

@@ -63,7 +63,7 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 	for _, c := range change {
 		c(&cfg)
 	}
-	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(),
+	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 	if err != nil {
 		t.Fatal(err)

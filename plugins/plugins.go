@@ -56,3 +56,12 @@ func Find(name string) (sdk.Plugin, bool) {
 	}
 	return plugin(), true
 }
+
+// Operators returns what the bundled matcher of that name offers, or nil.
+func Operators(name string) []sdk.Operator {
+	p, ok := Find(name)
+	if !ok || p.Matcher == nil {
+		return nil
+	}
+	return p.Matcher().Operators()
+}

@@ -27,7 +27,7 @@ func (serveVerb) Run(e *env) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	return app.Serve(ctx, cfg, app.Options{
-		Version: version, Out: e.out, Bundled: bundled, BundledNames: plugins.Names(), Schema: bundledSchema,
+		Version: version, Out: e.out, Bundled: bundled, BundledNames: plugins.Names(), Schema: bundledSchema, Operators: plugins.Operators,
 		ConfigFile: e.path(), Hangup: hangup,
 	})
 }

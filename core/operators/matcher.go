@@ -24,7 +24,7 @@ type Matcher interface {
 	DataVersion() string
 	// Program names the value of a filter for an operator; it fails when the
 	// value is not JSON.
-	Program(o sdk.Operator, value json.RawMessage) (Program, error)
+	Program(o sdk.Operator, value []byte) (Program, error)
 	// Compile asks whether a value makes sense. The error says that the plugin
 	// could not be asked.
 	Compile(ctx context.Context, p Program) (Compiled, error)

@@ -82,7 +82,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{`""`, "", "neither"},
 		{`"10.0.0.0/8/8"`, "", "not a network"},
 		{`"fe80::1%eth0"`, "", "neither"},
-		{`"::ffff:10.0.0.0/8"`, "", "larger than all"},
+		{`"::ffff:10.0.0.0/8"`, "", "larger than all of IPv4"},
 		{`["10.0.0.0/8","10.0.0.0/-1"]`, "/1", "not a network"},
 		{`7`, "", "want a network"},
 	} {

@@ -31,7 +31,7 @@ func network(text string) (span, error) {
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < 96 {
-			return span{}, fmt.Errorf("%q is larger than all IPv4 addresses: write it without ::ffff:", text)
+			return span{}, fmt.Errorf("%q: a network that is larger than all of IPv4 must be written without the ::ffff", text)
 		}
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}

@@ -1,0 +1,136 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/host"
+)
+
+// networks adds the cidr matcher to a server.
+func networks(c *app.Config) {
+	c.Plugins.HealthInterval = 200 * time.Millisecond
+	c.Plugins.Restart.Initial = 10 * time.Millisecond
+	c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher})
+	// These tests are about answers, not about how fast a crowded machine is.
+	c.Flags.PluginTimeout = 50 * time.Millisecond
+}
+
+// ask sends a request and returns the answer.
+func (s *server) ask(t *testing.T, method, path, body string) (int, map[string]any) {
+	t.Helper()
+	req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.PersonalKey)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]any{}
+	if len(answer) > 0 && json.Unmarshal(answer, &out) != nil {
+		t.Fatalf("%s %s: %s", method, path, answer)
+	}
+	return res.StatusCode, out
+}
+
+func (s *server) flag(t *testing.T, key, filters string) int {
+	t.Helper()
+	status, flag := s.ask(t, "POST", "/api/projects/1/feature_flags/", `{"key":"`+key+`","filters":`+filters+`}`)
+	if status != http.StatusCreated {
+		t.Fatalf("flag %s: %d %v", key, status, flag)
+	}
+	return int(flag["id"].(float64))
+}
+
+// decide returns the flags that could be computed for somebody at an address,
+// and whether there are others.
+func (s *server) decide(t *testing.T, address string) string {
+	t.Helper()
+	status, answer := s.ask(t, "POST", "/decide?v=3", `{"api_key":"`+s.ProjectKey+`","distinct_id":"ada","person_properties":{"ip":"`+address+`"}}`)
+	if status != http.StatusOK {
+		t.Fatalf("decide: %d %v", status, answer)
+	}
+	return fmt.Sprint(answer["featureFlags"], " ", answer["errorsWhileComputingFlags"])
+}
+
+func (s *server) pid(t *testing.T, name string) int {
+	t.Helper()
+	_, status := s.ask(t, "GET", "/api/plugins/"+name, "")
+	pid, _ := status["pid"].(float64)
+	return int(pid)
+}
+
+// eventually asks until it gets what it wants.
+func eventually(t *testing.T, want string, ask func() string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		got := ask()
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+const (
+	office = `{"groups":[{"properties":[{"key":"ip","type":"person","operator":"cidr/contains","value":["10.0.0.0/8","2001:db8::/32"]}],"rollout_percentage":100}]}`
+	plain  = `{"groups":[{"rollout_percentage":100}]}`
+)
+
+// A condition with an operator of a plugin decides like any other; while the
+// plugin hangs its flag is left out and the others are answered; and when it is
+// back everything is as before.
+func TestFlagsWithOperatorsOfAPlugin(t *testing.T) {
+	t.Parallel()
+	s := serve(t, networks)
+	s.flag(t, "office", office)
+	s.flag(t, "plain", plain)
+
+	const in, out, unknown = "map[office:true plain:true] false", "map[office:false plain:true] false", "map[plain:true] true"
+	eventually(t, in, func() string { return s.decide(t, "10.1.2.3") })
+	eventually(t, in, func() string { return s.decide(t, "2001:db8::1") })
+	eventually(t, out, func() string { return s.decide(t, "192.0.2.1") })
+
+	// Addresses nobody has asked about: memory has no answer.
+	last := 0
+	fresh := func() string {
+		last++
+		return fmt.Sprintf("10.9.%d.%d", last/250, last%250)
+	}
+	pid := s.pid(t, "networks")
+	if pid <= 0 {
+		t.Fatal("no process")
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, unknown, func() string { return s.decide(t, fresh()) })
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatal(err) // the host may have been faster
+	}
+	eventually(t, in, func() string { return s.decide(t, fresh()) })
+	eventually(t, out, func() string { return s.decide(t, "192.0.2.1") })
+	if now := s.pid(t, "networks"); now == pid {
+		t.Error("the same process")
+	}
+}
