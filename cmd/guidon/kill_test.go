@@ -19,9 +19,10 @@ import (
 
 // TestKillUnderLoad is the promise "a 200 means the event is on disk" as a
 // test: the server is killed with SIGKILL in the middle of the load, again and
-// again, and in the end every event that was acknowledged is in the event
-// store exactly once and in the file sink at least once. GUIDON_CRASH_ROUNDS
-// sets how often (make crash: 20).
+// again. Clients repeat what got no answer, as they do. In the end every event
+// that was acknowledged is in the event store exactly once and in the file sink
+// at least once, and everybody who was merged is one person.
+// GUIDON_CRASH_ROUNDS sets how often (make crash: 20).
 func TestKillUnderLoad(t *testing.T) {
 	rounds := 3
 	if n, err := strconv.Atoi(os.Getenv("GUIDON_CRASH_ROUNDS")); err == nil {
@@ -29,12 +30,15 @@ func TestKillUnderLoad(t *testing.T) {
 	}
 	s := newServer(t)
 	acked := map[string]bool{}
-	for range rounds {
+	var aliases []alias
+	for round := range rounds {
 		s.start(t)
-		for _, id := range loadAndKill(s) {
+		ids, who := loadAndKill(t, s, round)
+		for _, id := range ids {
 			acked[id] = true
 		}
-		until(t, 2*time.Second, func() string {
+		aliases = append(aliases, who...)
+		until(t, 20*time.Second, func() string {
 			if left := alive(t); len(left) > 0 {
 				return fmt.Sprintf("processes outlive the killed server: %q", left)
 			}
@@ -45,27 +49,34 @@ func TestKillUnderLoad(t *testing.T) {
 		t.Fatalf("only %d events were acknowledged in %d rounds: the test proves nothing", len(acked), rounds)
 	}
 	s.start(t)
-	until(t, 60*time.Second, func() string { return missing(acked, inStore(t, s), "the event store") })
+	patience := time.Minute + time.Duration(len(acked))*200*time.Microsecond
+	until(t, patience, func() string { return missing(acked, inStore(t, s), "the event store") })
 	for id, times := range inStore(t, s) {
 		if times != 1 {
 			t.Errorf("event %s is in the event store %d times", id, times)
 		}
 	}
-	until(t, 60*time.Second, func() string { return missing(acked, inSink(t, s), "the file sink") })
-	t.Logf("%d rounds, %d events acknowledged, none lost", rounds, len(acked))
+	until(t, patience, func() string { return missing(acked, inSink(t, s), "the file sink") })
+	merged(t, s, aliases)
+	t.Logf("%d rounds, %d events and %d merges acknowledged, none lost", rounds, len(acked), len(aliases))
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
 }
 
-// loadAndKill sends single events and batches from several connections, kills
-// the server at a random moment, and returns the ids that were acknowledged.
-func loadAndKill(s *server) []string {
+// clients is how many connections load the server.
+const clients = 8
+
+// loadAndKill sends single events, batches and merges from several connections,
+// kills the server at a random moment, starts it again to repeat what got no
+// answer, kills it once more, and returns what was acknowledged.
+func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []alias) {
+	t.Helper()
 	var mu sync.Mutex
-	var acked []string
+	var acked, unsure []load
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
-	for w := range 8 {
+	for w := range clients {
 		wg.Go(func() {
 			for n := 0; ; n++ {
 				select {
@@ -73,16 +84,19 @@ func loadAndKill(s *server) []string {
 					return
 				default:
 				}
-				ids, path, body := request(s.project, w, n)
-				if code, err := s.post(path, body); err != nil || code != http.StatusOK {
-					if err != nil {
-						return
-					}
-					continue
-				}
+				l := loadOf(s.project, w, n, round)
+				code, err := s.post(l.path, l.body)
 				mu.Lock()
-				acked = append(acked, ids...)
+				switch {
+				case err != nil:
+					unsure = append(unsure, l)
+				case code == http.StatusOK:
+					acked = append(acked, l)
+				}
 				mu.Unlock()
+				if err != nil {
+					return
+				}
 			}
 		})
 	}
@@ -90,7 +104,40 @@ func loadAndKill(s *server) []string {
 	s.kill()
 	close(stop)
 	wg.Wait()
-	return acked
+	s.start(t)
+	for _, l := range unsure {
+		if code, err := s.post(l.path, l.body); err != nil || code != http.StatusOK {
+			t.Fatalf("a repeated request: %d %v", code, err)
+		}
+		acked = append(acked, l)
+	}
+	s.kill()
+	for _, l := range acked {
+		ids = append(ids, l.ids...)
+		if l.alias.id != "" {
+			aliases = append(aliases, l.alias)
+		}
+	}
+	return ids, aliases
+}
+
+// load is one request.
+type load struct {
+	ids        []string
+	alias      alias // when it is a merge
+	path, body string
+}
+
+// loadOf is the nth request of a connection: a merge now and then, mostly events.
+func loadOf(key string, worker, n, round int) (l load) {
+	if n != 5 {
+		l.ids, l.path, l.body = request(key, worker, n)
+		return l
+	}
+	l.alias, l.path = alias{fmt.Sprintf("w%d-was-%d", worker, round), fmt.Sprintf("w%d", worker)}, "/batch/"
+	l.body = fmt.Sprintf(`{"api_key":%q,"batch":[{"event":"seen","distinct_id":%q},{"event":"$merge_dangerously","distinct_id":%q,"properties":{"alias":%[2]q}}]}`,
+		key, l.alias.id, l.alias.of)
+	return l
 }
 
 func request(key string, worker, n int) (ids []string, path, body string) {
@@ -108,6 +155,39 @@ func request(key string, worker, n int) (ids []string, path, body string) {
 		items[i] = one(i)
 	}
 	return ids, "/batch/", fmt.Sprintf(`{"api_key":%q,"batch":[%s]}`, key, strings.Join(items, ","))
+}
+
+// alias is a distinct id that was merged into the person of another.
+type alias struct{ id, of string }
+
+// merged checks that nobody is half merged.
+func merged(t *testing.T, s *server, aliases []alias) {
+	t.Helper()
+	if len(aliases) == 0 {
+		t.Error("nobody was merged: the test proves nothing")
+	}
+	ask := func(distinctID string) int64 {
+		var page struct {
+			Results []struct {
+				ID int64 `json:"id"`
+			} `json:"results"`
+		}
+		s.get(t, "/api/projects/1/persons/?distinct_id="+distinctID, &page)
+		if len(page.Results) != 1 {
+			t.Errorf("%s is %d people", distinctID, len(page.Results))
+			return 0
+		}
+		return page.Results[0].ID
+	}
+	owners := map[string]int64{}
+	for _, a := range aliases {
+		if owners[a.of] == 0 {
+			owners[a.of] = ask(a.of)
+		}
+		if ask(a.id) != owners[a.of] {
+			t.Errorf("%s is not the person of %s", a.id, a.of)
+		}
+	}
 }
 
 func missing(acked map[string]bool, there map[string]int, place string) string {
