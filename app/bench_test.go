@@ -65,6 +65,54 @@ func serveFloor() {
 	announce(announced{Address: l.Addr().String()})
 }
 
+// serveBare is the least that a server with the promise "answered is on disk"
+// does: Fiber, and one goroutine that writes everything waiting to a plain file
+// and syncs it.
+func serveBare(dir string) {
+	file, err := os.Create(filepath.Join(dir, "bare"))
+	must(err)
+	type waiting struct {
+		data []byte
+		done chan error
+	}
+	line := make(chan *waiting, 4096)
+	go func() {
+		var buf []byte
+		var group []*waiting
+		for first := range line {
+			group, buf = append(group[:0], first), append(buf[:0], first.data...)
+			for len(line) > 0 {
+				next := <-line
+				group, buf = append(group, next), append(buf, next.data...)
+			}
+			_, err := file.Write(buf)
+			if err == nil {
+				err = syscall.Fdatasync(int(file.Fd()))
+			}
+			for _, w := range group {
+				w.done <- err
+			}
+		}
+	}()
+	pool := sync.Pool{New: func() any { return &waiting{done: make(chan error, 1)} }}
+	f := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 20 << 20})
+	f.Post("/*", func(c *fiber.Ctx) error {
+		w := pool.Get().(*waiting)
+		defer pool.Put(w)
+		w.data = c.Body()
+		line <- w
+		if err := <-w.done; err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+		return c.SendString(`{"status":1}`)
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	go func() { _ = f.Listener(l) }()
+	announce(announced{Address: l.Addr().String()})
+}
+
 // serveAccept is the accept path alone: gate, keys, journal, and nobody who
 // reads it.
 func serveAccept(dir string) {
@@ -114,7 +162,9 @@ func BenchmarkRequests(b *testing.B) {
 		return fmt.Appendf(nil, `{"api_key":%q,"distinct_id":"user-7","person_properties":{"plan":"pro","age":42,"email":"ada@example.com"}}`, a.Project)
 	}
 	b.Run("floor", func(b *testing.B) { load(b, "floor", "/", capture, 1) })
+	b.Run("bare", func(b *testing.B) { load(b, "bare", "/", capture, 1) })
 	b.Run("capture/accept", func(b *testing.B) { load(b, "accept", "/capture/", capture, 1) })
+	b.Run("bare-again", func(b *testing.B) { load(b, "bare", "/", capture, 1) })
 	b.Run("batch100/accept", func(b *testing.B) { load(b, "accept", "/batch/", batch, 100) })
 	b.Run("decide50", func(b *testing.B) { load(b, "whole", "/decide?v=3", decide, 1) })
 	b.Run("floor-again", func(b *testing.B) { load(b, "floor", "/", capture, 1) })

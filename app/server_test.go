@@ -25,8 +25,12 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(serveEnv) {
 	case "floor":
 		serveFloor()
+	case "bare":
+		serveBare(dir)
 	case "accept":
 		serveAccept(dir)
+	case "sustained":
+		serveSustained(dir)
 	case "whole":
 		serveWhole(dir)
 	case "acting":

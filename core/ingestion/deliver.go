@@ -250,6 +250,15 @@ type SinkStatus struct {
 	Historical *HistoricalLag `json:"historical,omitempty"`
 }
 
+// held reports whether something keeps the sink from getting on.
+func (s *SinkStatus) held() bool {
+	switch s.State {
+	case "idle", "delivering":
+		return false
+	}
+	return true
+}
+
 // HistoricalLag is how far the delivery of imports is behind. It counts all
 // requests of the stretch of the journal that imports are looked for in.
 type HistoricalLag struct {

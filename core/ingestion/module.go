@@ -14,8 +14,8 @@ type answers struct {
 	Actions Actions `optional:"true"`
 }
 
-func newTracer(cfg Config, d *db.DB, log Log, a answers) *Tracer {
-	return NewTracer(cfg, d, log, a.Lookup).WithActions(a.Actions)
+func newTracer(cfg Config, d *db.DB, log Log, a answers, w *Worker, del *Deliver) *Tracer {
+	return NewTracer(cfg, d, log, a.Lookup).WithActions(a.Actions).WithReaders(w, del)
 }
 
 // Module takes events in, processes them and delivers them while the server

@@ -1,6 +1,7 @@
 package ingestion
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -75,7 +76,8 @@ type TraceReader struct {
 	State string `json:"state"` // done, waiting or dead_letter
 	// Before is how many records it has to do first, when it is waiting.
 	Before int64 `json:"records_before"`
-	// Error is why the event was set aside.
+	// Error is why the event was set aside, or what a reader in trouble was last
+	// told.
 	Error string `json:"error,omitempty"`
 }
 
@@ -86,6 +88,8 @@ type Tracer struct {
 	lookup  Lookup
 	actions Actions
 	decoder Limits
+	worker  *Worker
+	deliver *Deliver
 }
 
 // NewTracer returns a Tracer. lookup may be nil: then it does not know what is
@@ -97,6 +101,13 @@ func NewTracer(cfg Config, d *db.DB, log Log, lookup Lookup) *Tracer {
 // WithActions has traces tell which actions an event is; a may be nil.
 func (t *Tracer) WithActions(a Actions) *Tracer {
 	t.actions = a
+	return t
+}
+
+// WithReaders has traces tell what is wrong with readers that wait; either may
+// be nil.
+func (t *Tracer) WithReaders(w *Worker, d *Deliver) *Tracer {
+	t.worker, t.deliver = w, d
 	return t
 }
 
@@ -129,7 +140,7 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 		return nil, errNoTrace
 	}
 	out.conclude(stats)
-	return out, nil
+	return out, t.troubles(ctx, out)
 }
 
 var errNoTrace = fault.New(fault.NotFound, "not_found",
@@ -199,10 +210,40 @@ func (out *Trace) conclude(stats journal.Stats) {
 	}
 }
 
+// troubles says why the readers that wait do.
+func (t *Tracer) troubles(ctx context.Context, out *Trace) error {
+	if w := out.Worker; w != nil && w.State == "waiting" && t.worker != nil {
+		status := t.worker.Status()
+		if out.Accepted.Historical {
+			status = t.worker.Historical()
+		}
+		if status.Waiting != nil {
+			w.Error = publicCause(status.Waiting)
+		}
+	}
+	if t.deliver == nil {
+		return nil
+	}
+	status, err := t.deliver.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range out.Sinks {
+		s := &out.Sinks[i]
+		for j := range status {
+			if status[j].Sink == s.Name && s.State == "waiting" && status[j].held() {
+				s.Error = cmp.Or(status[j].LastError, status[j].State)
+			}
+		}
+	}
+	return nil
+}
+
 // readers compares the event's place with the cursors.
 func (out *Trace) readers(stats journal.Stats) {
 	behind := journal.Position{Seq: out.Accepted.JournalSeq - 1, Index: out.Accepted.Index + 1}
 	lane := liveReader
+	var imports []TraceReader
 	if out.Accepted.Historical {
 		lane = historicalReader
 	}
@@ -216,6 +257,16 @@ func (out *Trace) readers(stats journal.Stats) {
 			out.Sinks = append(out.Sinks, one)
 		} else if r.Name == lane {
 			out.Worker = &one
+		} else if name, ok := strings.CutPrefix(r.Name, sourcePast+sourceSink); ok && out.Accepted.Historical {
+			one.Name = name
+			imports = append(imports, one)
+		}
+	}
+	for i := range out.Sinks { // imports have a walk of their own while there are any
+		for _, one := range imports {
+			if one.Name == out.Sinks[i].Name {
+				out.Sinks[i] = one
+			}
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestTrace(t *testing.T) {
 	}}
 	stuck := &fakeSink{name: "stuck", write: rejects(sdk.ClassTransient)}
 	w := startWorker(t, workerConfig(), j, d, store, append(stages, poison)...)
-	startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck))
+	del := startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck))
 	id := func(n int) string { return fmt.Sprintf("0190a5a2-7b3c-4000-8000-%012d", n) }
 	event := func(n int, name, rest string) string {
 		return fmt.Sprintf(`{"event":"%s","uuid":"%s"%s}`, name, id(n), rest)
@@ -53,7 +53,12 @@ func TestTrace(t *testing.T) {
 	eventually(t, "the cursors", func() bool {
 		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "worker").Seq == 2
 	})
-	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store)))
+	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store).WithReaders(w, del)))
+	eventually(t, "what keeps the one that is stuck", func() bool {
+		got := ask(t, "GET", base+"/api/projects/1/events/"+id(1)+"/trace/", "", 200)
+		stuck := got["sinks"].([]any)[2].(map[string]any)
+		return stuck["name"] == "stuck" && strings.Contains(fmt.Sprint(stuck["error"]), "no")
+	})
 	cases := []struct {
 		n                                            int
 		state, worker, good, picky, stuck, said, who string
@@ -85,4 +90,43 @@ func TestTrace(t *testing.T) {
 	ask(t, "GET", base+"/api/projects/1/events/"+id(9)+"/trace/", "", 404)
 	ask(t, "GET", base+"/api/projects/7/events/"+id(1)+"/trace/", "", 404)
 	ask(t, "GET", base+"/api/projects/1/events/x/trace/", "", 404)
+}
+
+// An import that a sink has not got yet is not "done" because the sink is past
+// it with what is sent live.
+func TestTraceOfAnImport(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	stages, store := realStages(t, d)
+	release := make(chan struct{})
+	s := &fakeSink{name: "one", write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if strings.Contains(string(b.NDJSON()), `"event":"past"`) {
+			select {
+			case <-release:
+			default:
+				return rejects(sdk.ClassTransient)(b)
+			}
+		}
+		return b.Committed(), nil
+	}}
+	w := startWorker(t, workerConfig(), j, d, store, stages...)
+	del := startDeliver(t, deliverConfig(), j, d, newSinks(s))
+	const id = "0190a5a2-7b3c-4000-8000-000000000001"
+	rec := record(`[{"event":"past","distinct_id":"u","uuid":"` + id + `"}]`)
+	rec.Historical, rec.ReceivedAt = true, time.Now()
+	if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, j, "live")
+	eventually(t, "what is sent live has gone past", func() bool { return committed(t, j, "sink/one").Seq == 2 && s.has() == "live" })
+	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store).WithReaders(w, del)))
+	sink := func() map[string]any {
+		got := ask(t, "GET", base+"/api/projects/1/events/"+id+"/trace/", "", 200)
+		return got["sinks"].([]any)[0].(map[string]any)
+	}
+	if got := sink(); got["state"] != "waiting" {
+		t.Errorf("an import that was refused is %v", got)
+	}
+	close(release)
+	eventually(t, "the import is there", func() bool { return sink()["state"] == "done" && s.has() == "live past" })
 }

@@ -1,0 +1,172 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/plugins"
+)
+
+// BenchmarkSustained is the whole way of events for a minute: sent in batches of
+// 100, on disk before the answer, through persons into the event store, and
+// through a plugin process into a file. The load holds back while more than
+// sustainedLag events are on their way, so that what is measured is what comes
+// out, not what goes in.
+//
+//	GUIDON_SUSTAIN=60s go test ./app -run '^$' -bench Sustained -benchtime 1x
+func BenchmarkSustained(b *testing.B) {
+	span, err := time.ParseDuration(cmp.Or(os.Getenv("GUIDON_SUSTAIN"), "5s"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("sqlite", func(b *testing.B) { sustain(b, span, "") })
+	b.Run("postgres", func(b *testing.B) { sustain(b, span, dbtest.PostgresURL(b)) })
+}
+
+// sustainedLag is how many events may be on their way.
+const sustainedLag = 100_000
+
+// serveSustained is the server as it is run, with one file sink.
+func serveSustained(dir string) {
+	config := filepath.Join(dir, "guidon.yaml")
+	must(os.WriteFile(config, []byte("plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+filepath.Join(dir, "events.ndjson")+"}\n"), 0o600))
+	cfg, err := app.Load(config, nil)
+	must(err)
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", web.LogBroken
+	cfg.Database = db.Config{URL: os.Getenv("GUIDON_TEST_DATABASE")}
+	s, err := app.Start(context.Background(), cfg, app.Options{
+		Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} },
+	})
+	must(err)
+	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	must(s.Stop())
+}
+
+func sustain(b *testing.B, span time.Duration, database string) {
+	b.Helper()
+	for range b.N {
+		b.Setenv("GUIDON_TEST_DATABASE", database)
+		server, a := spawn(b, "sustained")
+		w := &watching{b: b, address: a.Address, pid: server.Pid}
+		w.look()
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for n := range 4 {
+			wg.Go(func() { w.feed(a, uint64(n), stop) })
+		}
+		time.Sleep(2 * time.Second) // until it is warm
+		first, used, begin := w.look(), cpu(b, server.Pid), time.Now()
+		var early, late, lag float64 // memory in the first and the second half
+		for time.Since(begin) < span {
+			time.Sleep(250 * time.Millisecond)
+			now := w.look()
+			lag = max(lag, float64(w.sent.Load())-min(now.stored, now.sunk))
+			if time.Since(begin) < span/2 {
+				early = max(early, now.memory)
+			} else {
+				late = max(late, now.memory)
+			}
+		}
+		last, took := w.look(), time.Since(begin).Seconds()
+		b.ReportMetric((last.stored-first.stored)/took, "stored/s")
+		b.ReportMetric((last.sunk-first.sunk)/took, "delivered/s")
+		b.ReportMetric(float64((cpu(b, server.Pid)-used).Microseconds())/(last.stored-first.stored), "cpu-µs/event")
+		b.ReportMetric(early/(1<<20), "MB-first-half")
+		b.ReportMetric(late/(1<<20), "MB-second-half")
+		b.ReportMetric(lag, "most-behind")
+		close(stop)
+		wg.Wait()
+	}
+}
+
+// watching is a server under sustained load.
+type watching struct {
+	b       *testing.B
+	address string
+	pid     int
+	sent    atomic.Int64
+	done    atomic.Int64 // stored and delivered, as of the last look
+}
+
+// look is how far the server has come.
+type look struct{ stored, sunk, memory float64 }
+
+func (w *watching) look() (out look) {
+	res, err := http.Get("http://" + w.address + "/metrics")
+	if err != nil {
+		w.b.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		switch {
+		case name == "guidon_ingestion_events_processed_total":
+			out.stored, _ = strconv.ParseFloat(value, 64)
+		case strings.HasPrefix(name, "guidon_ingestion_deliver_events_total"):
+			out.sunk, _ = strconv.ParseFloat(value, 64)
+		case name == "process_resident_memory_bytes":
+			out.memory, _ = strconv.ParseFloat(value, 64)
+		}
+	}
+	w.done.Store(int64(min(out.stored, out.sunk)))
+	return out
+}
+
+// feed sends batches of 100 events of 10,000 people until stop is closed.
+func (w *watching) feed(a announced, seed uint64, stop <-chan struct{}) {
+	const event = `{"event":"paid","distinct_id":"user-%d","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/%d?x=1","price":%d,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all","$set":{"plan":"pro"}},"timestamp":"2026-01-02T03:04:05.678Z"}`
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	client := &fasthttp.Client{}
+	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	req.SetRequestURI("http://" + a.Address + "/batch/")
+	req.Header.SetMethod(http.MethodPost)
+	var body bytes.Buffer
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if w.sent.Load()-w.done.Load() > sustainedLag {
+			time.Sleep(5 * time.Millisecond)
+			continue
+		}
+		body.Reset()
+		fmt.Fprintf(&body, `{"api_key":%q,"batch":[`, a.Project)
+		for i := range 100 {
+			if i > 0 {
+				body.WriteByte(',')
+			}
+			fmt.Fprintf(&body, event, rnd.IntN(10_000), rnd.IntN(1000), rnd.IntN(500))
+		}
+		body.WriteString("]}")
+		req.SetBodyRaw(body.Bytes())
+		if err := client.Do(req, res); err != nil || res.StatusCode() != http.StatusOK {
+			w.b.Errorf("%v %d %s", err, res.StatusCode(), res.Body())
+			return
+		}
+		w.sent.Add(100)
+	}
+}
