@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -154,13 +155,17 @@ func TestABadPluginDoesNotStopTheServer(t *testing.T) {
       kind: sink
       use: file
       config: {paht: x}
+    - name: forged
+      kind: sink
+      use: `+bin+`
+      sha256: `+strings.Repeat("ab", 32)+`
     - name: lines
       kind: sink
       use: file
       config: {path: `+s.lines+`}
 `)
 	s.start(t)
-	until(t, 10*time.Second, func() string {
+	until(t, 20*time.Second, func() string {
 		var page struct {
 			Results []struct{ Name, State string }
 		}
@@ -169,8 +174,8 @@ func TestABadPluginDoesNotStopTheServer(t *testing.T) {
 		for _, p := range page.Results {
 			states[p.Name] = p.State
 		}
-		if states["lines"] != "ready" || states["missing"] == "ready" || states["misconfigured"] != "misconfigured" {
-			return "states: " + strings.TrimSpace(states["lines"]+" "+states["missing"]+" "+states["misconfigured"])
+		if states["lines"] != "ready" || states["missing"] == "ready" || states["misconfigured"] != "misconfigured" || states["forged"] != "untrusted" {
+			return fmt.Sprint("states: ", states)
 		}
 		return ""
 	})
