@@ -21,7 +21,7 @@ func networks(c *app.Config) {
 	c.Plugins.Restart.Initial = 10 * time.Millisecond
 	c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher})
 	// These tests are about answers, not about how fast a crowded machine is.
-	c.Flags.PluginTimeout = 50 * time.Millisecond
+	c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
 }
 
 // ask sends a request and returns the answer.

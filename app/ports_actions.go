@@ -27,8 +27,8 @@ var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
 	// who is in which cohort, who wrote that.
 	func(e *events.Service) actions.Recent { return recent{e} },
 	func(p *persons.Service) actions.People { return p },
-	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry) actions.Members {
-		return newMembers(s, lists, p, o)
+	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actions.Plugins) actions.Members {
+		return newMembers(s, lists, p, o, ask)
 	},
 	func(a *auth.Service) actions.Zones { return zones{a} },
 	func(e actions.Recent, p actions.People, m actions.Members, o *operators.Operators, ask func() actions.Plugins, log *zap.Logger) *actions.Previews {

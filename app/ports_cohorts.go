@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -22,6 +23,7 @@ type members struct {
 	lists     staticCohorts
 	people    storedPeople
 	operators match.Registry
+	ask       func() actions.Plugins
 	now       func() time.Time
 
 	mu   sync.Mutex
@@ -45,8 +47,8 @@ type cohortSet struct {
 	until time.Time
 }
 
-func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry) *members {
-	return &members{source: s, lists: lists, people: people, operators: o, now: time.Now, sets: map[int64]cohortSet{}}
+func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry, ask func() actions.Plugins) *members {
+	return &members{source: s, lists: lists, people: people, operators: o, ask: ask, now: time.Now, sets: map[int64]cohortSet{}}
 }
 
 // InCohort implements actions.Members. Nobody can tell of a cohort that is
@@ -66,9 +68,13 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 		}
 	}
 	q := &flags.Question{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
-	for _, d := range set.flags.Evaluate(q, known, m.now()) {
-		if d.Failed == flags.CauseNone {
-			return match.Of(d.On), nil
+	plugins := m.ask()
+	known.Plugins = plugins
+	for again := true; again; again = plugins.Ask(ctx) {
+		for _, d := range set.flags.Evaluate(q, known, m.now()) {
+			if d.Failed == flags.CauseNone {
+				return match.Of(d.On), nil
+			}
 		}
 	}
 	return match.Unknown, nil

@@ -72,10 +72,17 @@ func TestStories(t *testing.T) {
 }
 
 // plugged adds the plugins that a story asks for in what it says first: a line
-// "notifier: hook" is a webhook notifier whose endpoint takes everything.
+// "notifier: hook" is a webhook notifier whose endpoint takes everything, and
+// "matcher: cidr" a bundled matcher at its defaults.
 func plugged(t *testing.T, c *app.Config, comment []byte) {
 	t.Helper()
 	for line := range strings.Lines(string(comment)) {
+		if name, ok := strings.CutPrefix(line, "matcher:"); ok {
+			name = strings.TrimSpace(name)
+			c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{Name: name, Kind: "matcher", Use: name})
+			// Answers matter here, not how fast a crowded machine is.
+			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
+		}
 		name, ok := strings.CutPrefix(line, "notifier:")
 		if !ok {
 			continue

@@ -195,7 +195,7 @@ func (e *explainer) filterSeen(f *filter) json.RawMessage {
 	case OnElement:
 		return elementTexts(e.seen.chain.Elements(), f.key)
 	default:
-		v, known := f.read(e.seen)
+		v, known := f.seen(e.seen)
 		if !known || v.Kind() == match.Missing {
 			return nil
 		}

@@ -63,6 +63,8 @@ type Seen struct {
 
 	value match.Value // the one under test
 	arena []byte
+
+	several []byte // properties that a plugin looks at together
 }
 
 // Reset makes s the view of ev, which must not change while it is looked at.

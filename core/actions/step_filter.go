@@ -83,7 +83,7 @@ func (f *filter) match(s *Seen, env *match.Env) match.Result {
 	case OnElement:
 		return f.element(s, env)
 	default:
-		v, known := f.read(s)
+		v, known := f.seen(s)
 		if !known {
 			return match.Unknown
 		}
@@ -91,15 +91,35 @@ func (f *filter) match(s *Seen, env *match.Env) match.Result {
 	}
 }
 
-// read returns the property the filter looks at, and whether it is known.
-func (f *filter) read(s *Seen) (*match.Value, bool) {
+// seen returns what the filter looks at, and whether it is known: its property,
+// or all those that the program of a plugin reads.
+func (f *filter) seen(s *Seen) (*match.Value, bool) {
+	if len(f.tests) == 0 || len(f.tests[0].Reads()) == 0 {
+		return f.read(s, f.key)
+	}
+	s.several = s.several[:0]
+	for _, name := range f.tests[0].Reads() {
+		v, known := f.read(s, name)
+		if !known {
+			return v, false
+		}
+		if v.Kind() != match.Missing {
+			s.several = match.AppendProperty(s.several, 0, name, v)
+		}
+	}
+	s.value, s.several = match.CloseObject(s.several, 0)
+	return &s.value, true
+}
+
+// read returns a property from where the filter reads, and whether it is known.
+func (f *filter) read(s *Seen, name string) (*match.Value, bool) {
 	switch f.source {
 	case OnPerson:
-		return s.personProperty(f.key)
+		return s.personProperty(name)
 	case OnGroup:
-		return s.groupProperty(f.group, f.key)
+		return s.groupProperty(f.group, name)
 	default:
-		return s.Property(f.key), true
+		return s.Property(name), true
 	}
 }
 

@@ -26,6 +26,7 @@ type filter struct {
 	expect expectation   // of a flag
 	slot   int32         // of a property
 	spare  int32         // another slot to read when slot is empty, or -1
+	reads  []int32       // of a property: the slots read instead, all at once
 	target int32         // place of a cohort or of a flag
 	kind   filterKind
 	cause  Cause
@@ -89,6 +90,9 @@ func (c *compiler) propertyFilter(f *filter, p *Property, subject int32) {
 		return
 	}
 	s := c.schemaOf(subject)
+	for _, name := range test.Reads() {
+		f.reads = append(f.reads, s.slot(name))
+	}
 	f.slot = s.slot(p.Key)
 	if later := laterName(p.Key); subject == person && later != "" {
 		f.spare = s.slot(later)

@@ -36,6 +36,7 @@ type condition struct {
 	rollout  share
 	subject  int32
 	override int32 // place of a variant, or noVariant
+	external bool  // a plugin answers for some filter
 }
 
 // share is a rollout percentage, ready to compare with a bucket.
@@ -146,6 +147,9 @@ func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
 		out.override = int32(slices.IndexFunc(f.variants, func(v variant) bool { return v.key == in.Variant }))
 	}
 	out.filters = c.filters(in.Properties, out.subject)
+	if n := len(out.filters); n > 0 {
+		out.external = external(&out.filters[n-1]) > 0 // those come last
+	}
 }
 
 // enrolment prepares the gate that comes before the condition sets. It reads

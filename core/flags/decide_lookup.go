@@ -51,14 +51,17 @@ func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
 	}
 	if r.plugins.open() {
 		found = true
-		ctx, cancel := context.WithTimeout(ctx, d.patience(ctx))
+		if r.plugins.until.IsZero() {
+			r.plugins.until = time.Now().Add(d.patience(ctx))
+		}
+		ctx, cancel := context.WithDeadline(ctx, r.plugins.until)
 		r.plugins.ask(ctx)
 		cancel()
 	}
 	return found
 }
 
-// patience is how long plugins may take: what the config says, or a quarter of
+// patience is how long plugins may take, all calls of a request together: what the config says, or a quarter of
 // what is left of the request when that is less.
 func (d *Decider) patience(ctx context.Context) time.Duration {
 	wait := d.cfg.PluginTimeout

@@ -160,6 +160,7 @@ func (r *run) conditions(f *flag) outcome {
 		r.trace.verdict(reason, res)
 		switch {
 		case res == waiting:
+			r.lookAhead(f.conditions[i+1:])
 			return outcome{stage: pending}
 		case res == match.Unknown:
 			r.doubt(&d, f, c)
@@ -179,6 +180,21 @@ func (r *run) conditions(f *flag) outcome {
 		}
 	}
 	return d.settle(best)
+}
+
+// lookAhead has the sets behind one that waits for plugins put their questions
+// too, so that they go with the same call. Nothing else is read for them.
+func (r *run) lookAhead(rest []condition) {
+	if r.trace != nil || r.ahead || !r.plugins.open() {
+		return
+	}
+	r.ahead = true
+	for i := range rest {
+		if c := &rest[i]; c.external && r.present(c.subject) {
+			r.matches(c)
+		}
+	}
+	r.ahead = false
 }
 
 // condition tells whether one set matches: its subject is there, its

@@ -48,11 +48,37 @@ func (r *run) subject(at int32) *subject {
 // property asks a filter about a property of the subject. A property that
 // the request did not give makes the stored ones wanted.
 func (r *run) property(f *filter, at int32) match.Result {
+	if f.reads != nil {
+		v, there := r.several(f, r.subject(at))
+		if there != match.True {
+			return there
+		}
+		return r.test(f, &v)
+	}
 	v, there := r.value(r.subject(at), f.slot, f.spare)
 	if there == match.True || there == match.False {
 		return r.test(f, v)
 	}
 	return there
+}
+
+// several reads the properties that a plugin looks at: True with the object of
+// those that are there.
+func (r *run) several(f *filter, s *subject) (match.Value, match.Result) {
+	start := len(r.arena)
+	for i, name := range f.test.Reads() {
+		switch v, there := r.value(s, f.reads[i], noSlot); there {
+		case match.True:
+			r.arena = match.AppendProperty(r.arena, start, name, v)
+		case match.False:
+		default:
+			r.arena = r.arena[:start]
+			return match.Value{}, there
+		}
+	}
+	var v match.Value
+	v, r.arena = match.CloseObject(r.arena, start)
+	return v, match.True
 }
 
 // test matches a value, and waits when a plugin has yet to say something.
@@ -79,7 +105,7 @@ func (r *run) value(s *subject, slot, spare int32) (*match.Value, match.Result) 
 	}
 	switch s.stored {
 	case unread:
-		s.wanted = true
+		s.wanted = s.wanted || !r.ahead
 		return &missing, waiting
 	case unreadable:
 		r.cause = CauseUnavailable

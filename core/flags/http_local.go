@@ -114,7 +114,7 @@ func (l *localDocuments) of(ctx context.Context, projectID int64, cohorts bool) 
 		if err != nil {
 			return nil, err
 		}
-		p.set, p.plain, p.full = set, tagged(LocalEvaluation(stored, false)), tagged(LocalEvaluation(stored, true))
+		p.set, p.plain, p.full = set, tagged(LocalEvaluation(stored, false, l.snapshots.operators)), tagged(LocalEvaluation(stored, true, l.snapshots.operators))
 	}
 	if cohorts {
 		return p.full, nil

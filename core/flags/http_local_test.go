@@ -127,7 +127,7 @@ type local struct {
 func localOf(t *testing.T, stored flags.Stored, cohorts bool) local {
 	t.Helper()
 	var l local
-	if err := json.Unmarshal(flags.LocalEvaluation(stored, cohorts), &l); err != nil {
+	if err := json.Unmarshal(flags.LocalEvaluation(stored, cohorts, nil), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -202,6 +202,6 @@ func BenchmarkLocalEvaluationOf100Flags(b *testing.B) {
 			Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)})
 	}
 	for b.Loop() {
-		flags.LocalEvaluation(stored, true)
+		flags.LocalEvaluation(stored, true, nil)
 	}
 }

@@ -6,15 +6,19 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // LocalEvaluation is the document from which client libraries decide flags by
 // themselves: every flag that is not deleted, on or off, the group types, and
 // with sendCohorts the property trees of the cohorts these flags use. Without
 // it a flag that asks for one simple cohort is rewritten to ask for the
-// properties of that cohort. It is pure.
-func LocalEvaluation(stored Stored, sendCohorts bool) []byte {
-	l := &localizer{stored: stored, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]CohortDefinition{}}
+// properties of that cohort. Filters with an operator of a plugin are marked;
+// operators, which may be nil, knows what else a client can do about them.
+func LocalEvaluation(stored Stored, sendCohorts bool, operators match.Registry) []byte {
+	l := &localizer{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]CohortDefinition{}}
 	for _, d := range stored.Flags {
 		if !d.Deleted {
 			l.keys[d.ID] = d.Key
@@ -68,10 +72,11 @@ func groupTypeMapping(types map[string]int) map[string]string {
 
 // localizer turns stored flags into what clients read.
 type localizer struct {
-	stored  Stored
-	keys    map[int64]string
-	needs   map[int64][]int64
-	cohorts map[int64]CohortDefinition
+	stored    Stored
+	operators match.Registry
+	keys      map[int64]string
+	needs     map[int64][]int64
+	cohorts   map[int64]CohortDefinition
 }
 
 func (l *localizer) flags(sendCohorts bool) []localFlag {
@@ -105,10 +110,30 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 	if !sendCohorts {
 		l.inlineCohort(d)
 	}
-	if !bytes.Contains(filters, []byte(`"flag"`)) {
+	if !bytes.Contains(filters, []byte(`"flag"`)) && !bytes.ContainsRune(filters, '/') {
 		return d.raw()
 	}
-	return rewriteProperties(d.raw(), setLists, l.dependency)
+	return rewriteProperties(d.raw(), setLists, func(p *document) {
+		l.dependency(p)
+		l.external(p)
+	})
+}
+
+// external marks a filter that a plugin answers: with an expression that says
+// the same, or as one that clients cannot answer.
+func (l *localizer) external(p *document) {
+	raw, _ := p.get("operator")
+	id, ok := text(raw)
+	if !ok || !strings.Contains(id, "/") {
+		return
+	}
+	if l.operators != nil {
+		if o, known := l.operators.Operator(id); known && o.Equivalent != "" {
+			p.set("equivalent", quote(o.Equivalent))
+			return
+		}
+	}
+	p.set("remote_only", []byte("true"))
 }
 
 // wholePercentages writes percentages like 45.0 as 45: older clients read

@@ -25,6 +25,7 @@ type Matchers interface {
 type answers struct {
 	matchers Matchers // nil: nobody can be asked
 	now      time.Time
+	until    time.Time // when the request has waited long enough; zero before it was asked
 	pairs    []match.Pair
 	results  []match.Result // of the first so many pairs
 }
@@ -33,7 +34,7 @@ var _ match.External = (*answers)(nil)
 
 func (a *answers) reset() {
 	clear(a.pairs)
-	a.matchers, a.pairs, a.results = nil, a.pairs[:0], a.results[:0]
+	a.matchers, a.until, a.pairs, a.results = nil, time.Time{}, a.pairs[:0], a.results[:0]
 }
 
 // open tells whether some question has not been asked yet.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // Question is for whom flags are asked, and what is given about them.
@@ -25,6 +27,7 @@ type Facts struct {
 	GroupProperties  map[string]json.RawMessage
 	StaticCohorts    []int64           // the lists the person is on
 	HashKeys         map[string]string // experience continuity: flag key to identifier
+	Plugins          match.External    // answers for operators of plugins; nil: nobody does
 }
 
 // Decision is what one flag came to.
@@ -125,6 +128,9 @@ func (r *run) take(known *Facts) {
 	}
 	r.lists, r.inLists = read, append(r.inLists[:0], known.StaticCohorts...)
 	r.hashKeys, r.hashKey = read, known.HashKeys
+	if known.Plugins != nil {
+		r.env.External = known.Plugins
+	}
 }
 
 // fillRaw is fill from JSON text, and reports whether it could be read. The

@@ -35,6 +35,7 @@ type run struct {
 	hashWant   bool
 	hashKey    map[string]string
 	plugins    answers
+	ahead      bool  // looking ahead for questions to plugins
 	hashed     *flag // whose bucket hashedTo is
 	hashedFor  int32
 	hashedTo   float64
@@ -221,7 +222,7 @@ func (r *run) identifier(f *flag, at int32) (string, match.Result) {
 	}
 	switch r.hashKeys {
 	case unread:
-		r.hashWant = true
+		r.hashWant = r.hashWant || !r.ahead
 		return "", waiting
 	case unreadable:
 		r.cause = CauseUnavailable
@@ -241,7 +242,7 @@ func (r *run) identifier(f *flag, at int32) (string, match.Result) {
 func (r *run) listed(id int64) match.Result {
 	switch r.lists {
 	case unread:
-		r.listsWant = true
+		r.listsWant = r.listsWant || !r.ahead
 		return waiting
 	case unreadable:
 		r.cause = CauseUnavailable

@@ -68,9 +68,9 @@ type ExplainedFilter struct {
 	Type     string            `json:"type"`
 	Operator string            `json:"operator"`
 	Expected json.RawMessage   `json:"expected"`
-	Seen     json.RawMessage   `json:"seen"`   // null when missing
-	Source   string            `json:"source"` // override, stored, missing, identity, cohort, flag, or unreadable
-	Plugin   bool              `json:"plugin,omitempty"`
+	Seen     json.RawMessage   `json:"seen"`             // null when missing
+	Source   string            `json:"source"`           // override, stored, missing, identity, several, cohort, flag, or unreadable
+	Plugin   string            `json:"plugin,omitempty"` // the instance that answers
 	Negated  bool              `json:"negated,omitempty"`
 	Result   string            `json:"result"`
 	Why      string            `json:"why,omitempty"`     // why the result is unknown

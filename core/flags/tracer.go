@@ -155,7 +155,7 @@ func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
 	}
 	switch f.kind {
 	case byProperty:
-		x.Operator, x.Plugin = f.test.Operator(), f.test.External()
+		x.Operator, x.Plugin = f.test.Operator(), f.test.Source()
 		x.Seen, x.Source = r.seen(f, at)
 	case byCohort:
 		x.Source = "cohort"
@@ -175,6 +175,13 @@ func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
 // seen is the value a property filter looked at, and where it came from.
 func (r *run) seen(f *filter, at int32) (json.RawMessage, string) {
 	s := r.subject(at)
+	if f.reads != nil {
+		v, there := r.several(f, s)
+		if there != match.True {
+			return nil, "unreadable"
+		}
+		return v.AppendTo(nil), "several"
+	}
 	v, there := r.value(s, f.slot, f.spare)
 	switch there {
 	case match.False:
