@@ -90,6 +90,8 @@ func (p Plugin) check() (err error) {
 // end of main. What the program prints goes to the host's log, also what it
 // prints to standard output. Serve ends the process, with a reason on standard
 // error, when it was not started by a host or when p is not a valid plugin.
+// Started by hand with DebugKey or ListenKey in the environment, it waits for a
+// host that connects to it, until an interrupt or SIGTERM.
 //
 // When the host dies the process closes its instances and ends within two
 // seconds. An interrupt is ignored, because it is meant for the host; on
@@ -100,8 +102,16 @@ func Serve(p Plugin) {
 		os.Exit(2)
 	}
 	if os.Getenv(CookieKey) != CookieValue {
+		if standsAlone() {
+			if err := serveAlone(p); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
+		}
 		fmt.Fprintf(os.Stderr, "%s %s is a Guidon plugin: it is started by the server, not by hand.\n"+
-			"Name it under plugins.instances in the server's config.\n", p.Name, p.Version)
+			"Name it under plugins.instances in the server's config.\n"+
+			"With %s=1 it waits for a server, for work with a debugger.\n", p.Name, p.Version, DebugKey)
 		os.Exit(1)
 	}
 	srv := newServer(p)

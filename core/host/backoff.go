@@ -11,6 +11,8 @@ type backoff struct {
 	cfg   RestartConfig
 	tries int
 	exits []time.Time
+	// patient is never a quarantine: the process is not ours.
+	patient bool
 }
 
 // next is called at each exit with how long the instance had been ready. It
@@ -27,7 +29,7 @@ func (b *backoff) next(now time.Time, ready time.Duration, random func() float64
 		}
 	}
 	b.exits = append(recent, now)
-	if len(b.exits) >= b.cfg.QuarantineExits {
+	if len(b.exits) >= b.cfg.QuarantineExits && !b.patient {
 		return 0, true
 	}
 	b.tries++

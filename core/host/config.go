@@ -61,6 +61,10 @@ type InstanceConfig struct {
 	Isolated bool `koanf:"isolated"`
 	// Limits bound what the process may use.
 	Limits LimitConfig `koanf:"limits"`
+	// Reattach and Remote connect to a process that the server does not start;
+	// Use is then what that plugin says its name is.
+	Reattach ReattachConfig `koanf:"reattach"`
+	Remote   RemoteConfig   `koanf:"remote"`
 }
 
 // LimitConfig bounds what the process of an instance may use, on Linux; a zero
@@ -220,7 +224,7 @@ func (c InstanceConfig) validate() error {
 			return errors.New("timeouts must not be negative")
 		}
 	}
-	return nil
+	return c.validateAttached()
 }
 
 // process is the part of the config that the process sees or is made by; another
@@ -228,13 +232,13 @@ func (c InstanceConfig) validate() error {
 func (c InstanceConfig) process() InstanceConfig {
 	return InstanceConfig{
 		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Env: c.Env, Timeouts: c.Timeouts,
-		Isolated: c.Isolated, Limits: c.Limits,
+		Isolated: c.Isolated, Limits: c.Limits, Reattach: c.Reattach, Remote: c.Remote,
 	}
 }
 
 // external reports whether Use is a path rather than a bundled name.
 func (c InstanceConfig) external() bool {
-	return strings.ContainsRune(c.Use, filepath.Separator)
+	return strings.ContainsRune(c.Use, filepath.Separator) && !c.attached()
 }
 
 // unverified reports whether nobody vouches for the executable.

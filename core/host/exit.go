@@ -36,6 +36,8 @@ func saysOutOfMemory(lines []string) bool {
 // reason is a word for how the process ended.
 func (e ExitStatus) reason() string {
 	switch {
+	case e.Foreign:
+		return "disconnected"
 	case e.OutOfMemory:
 		return "out_of_memory"
 	case e.Signal == syscall.SIGXCPU.String():
@@ -51,6 +53,9 @@ func (e ExitStatus) String() string { return e.sentence("") }
 
 // sentence is String with a word on when it happened.
 func (e ExitStatus) sentence(when string) string {
+	if e.Foreign {
+		return "the connection to the plugin was lost"
+	}
 	text := fmt.Sprintf("exited with code %d", e.Code)
 	if e.Signal != "" {
 		text = "was ended by a signal: " + e.Signal

@@ -38,6 +38,9 @@ func (f *failure) Error() string { return f.message }
 
 // command returns the command line of an instance, its executable verified.
 func (h *Host) command(c InstanceConfig) ([]string, error) {
+	if c.attached() {
+		return c.contact(), nil
+	}
 	if c.external() {
 		path, err := h.executable(c)
 		switch {
@@ -80,6 +83,15 @@ func (h *Host) unknownPlugin(name string) string {
 	return text + "; write ./" + name + " for a file of that name"
 }
 
+// reach returns the process of an instance when it has shaken hands, or is
+// connected to.
+func (h *Host) reach(ctx context.Context, c InstanceConfig, argv []string, r *resolved, logs *logBridge) (*peer, error) {
+	if c.attached() {
+		return h.attach(ctx, c)
+	}
+	return h.launch(ctx, c, argv, r, logs)
+}
+
 // launch starts a process and returns it when it has shaken hands. Whatever goes
 // wrong, no process is left behind.
 func (h *Host) launch(ctx context.Context, c InstanceConfig, argv []string, r *resolved, logs *logBridge) (*peer, error) {
@@ -99,9 +111,7 @@ func (h *Host) launch(ctx context.Context, c InstanceConfig, argv []string, r *r
 		StartTimeout:     limits.Start,
 		Logger:           hclog.NewNullLogger(),
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: h.runs.path},
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes),
-		)},
+		GRPCDialOptions:  []grpc.DialOption{callSizes()},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
 			started.Store(newProcess(argv, h.environment(c, r, spec.Env), c.Limits, logs))
 			return started.Load(), nil

@@ -105,10 +105,10 @@ func (p *pool) enter(key string, c InstanceConfig, argv []string, r *resolved) *
 
 // fill starts the peer and, when it is gone, takes the slot out of the pool.
 func (s *slot) fill(c InstanceConfig, argv []string, r *resolved) {
-	peer, err := s.pool.host.launch(s.ctx, c, argv, r, s.logs)
+	peer, err := s.pool.host.reach(s.ctx, c, argv, r, s.logs)
 	if err == nil {
 		if err = peer.introduce(s.ctx, c.timeouts().Start, s.pool.host.deps.Version); err != nil {
-			err = peer.callFailed(s.ctx, "info", err, r.scrub)
+			err = unreached(c, peer.callFailed(s.ctx, "info", err, r.scrub))
 			peer.end(s.ctx, c.timeouts(), false)
 			peer = nil
 		} else {

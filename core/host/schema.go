@@ -210,7 +210,7 @@ func (h *Host) schemaOf(c InstanceConfig, argv []string) *configSchema {
 	var text []byte
 	if c.external() {
 		text, _ = os.ReadFile(h.schemaFile(c, argv[0]))
-	} else if h.deps.Schema != nil {
+	} else if h.deps.Schema != nil && !c.attached() {
 		text = h.deps.Schema(c.Use, c.Kind)
 	}
 	if len(text) == 0 {

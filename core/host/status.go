@@ -20,7 +20,7 @@ const (
 	StateBackoff       State = "backoff"       // it died and will be started again
 	StateQuarantined   State = "quarantined"   // it died too often
 	StateIncompatible  State = "incompatible"  // it speaks another contract
-	StateUntrusted     State = "untrusted"     // its checksum is missing or wrong
+	StateUntrusted     State = "untrusted"     // its checksum is missing or wrong, or it is not who was meant
 	StateMisconfigured State = "misconfigured" // it waits for another config
 )
 

@@ -146,6 +146,7 @@ func (s *supervisor) rest(restarts *backoff, why *failure, ready time.Duration) 
 		s.await(0)
 		return
 	}
+	restarts.patient = s.config().attached() // it is not ours to say that it died too often
 	delay, quarantine := restarts.next(time.Now(), ready, s.host.jitter(s.config().Use, restarts.tries))
 	if !quarantine {
 		s.log.Warn("plugin will be started again", zap.String("reason", why.reason), zap.String("error", why.message), zap.Duration("after", delay))

@@ -47,6 +47,9 @@ func (s *supervisor) configureIn(ctx context.Context, session *session, r *resol
 	if err := unfit(session.schema.check(r)); err != nil {
 		return err
 	}
+	if err := session.disown(ctx); err != nil {
+		return session.callFailed(ctx, "close", err, session.scrub)
+	}
 	out, err := session.configure(ctx, r)
 	switch {
 	case err != nil:

@@ -18,6 +18,8 @@ func unsuitable(info *pluginv1.InfoResponse, c InstanceConfig) string {
 	switch {
 	case info.GetName() == "" || info.GetVersion() == "":
 		return "the plugin does not say what it is"
+	case c.attached() && info.GetName() != c.Use:
+		return "the plugin " + c.Use + " says that it is " + info.GetName()
 	case !c.external() && info.GetName() != c.Use:
 		return "the bundled plugin " + c.Use + " says that it is " + info.GetName()
 	case !slices.Contains(info.GetKinds(), kinds[c.Kind]):
@@ -120,7 +122,7 @@ func (s *supervisor) watch(session *session) (now *session, again, answers bool,
 			n := s.read(session)
 			switch {
 			case n.config, n.release && s.upgradeFailed() != nil:
-				if session.info.GetExclusive() {
+				if session.exclusive() {
 					return session, false, true, errReconfigured
 				}
 				s.fallen = 0

@@ -1,0 +1,314 @@
+package host_test
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// byHand starts a plugin as a person does, and returns it with what it printed.
+func byHand(t *testing.T, name string, env ...string) (*exec.Cmd, string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "plugin", "exec", name)
+	cmd.Env = append(env, "TMPDIR="+os.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	var said strings.Builder
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "reattach:") || strings.HasPrefix(lines.Text(), "remote:") {
+			break
+		}
+	}
+	go func() {
+		defer close(ended)
+		for lines.Scan() { // whatever else it prints
+		}
+		_ = cmd.Wait()
+	}()
+	return cmd, said.String()
+}
+
+var (
+	printedSocket  = regexp.MustCompile(`socket: "(.+)", pid: (\d+)`)
+	printedAddress = regexp.MustCompile(`address: "(.+)", ca`)
+)
+
+// reattached is the config that a plugin in the hands of a person prints.
+func reattached(t *testing.T, said string, settings map[string]any) host.InstanceConfig {
+	t.Helper()
+	m := printedSocket.FindStringSubmatch(said)
+	if m == nil || !strings.Contains(said, "use: probe\n") {
+		t.Fatalf("it said %q", said)
+	}
+	pid, _ := strconv.Atoi(m[2])
+	c := instance("p", "probe", settings)
+	c.Reattach = host.ReattachConfig{Socket: m[1], PID: pid}
+	return c
+}
+
+func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
+	t.Parallel()
+	whole := t
+	trace := filepath.Join(t.TempDir(), "trace")
+	cmd, said := byHand(t, "probe", sdk.DebugKey+"=1")
+	c := reattached(t, said, map[string]any{"trace": trace})
+	r := start(t, config(c))
+	s := r.sink(t)
+	write(t, s, batch("ok-1", 0, 3))
+	if st := r.Status()[0]; st.PID != 0 || st.Plugin != "probe" {
+		t.Errorf("status %+v", st)
+	}
+
+	t.Run("another config is one for the same process", func(t *testing.T) {
+		c.Config = map[string]any{"trace": trace, "number": 2}
+		if err := r.Apply(t.Context(), config(c)); err != nil {
+			t.Fatal(err)
+		}
+		r.serves(t, 2)
+		write(t, s, batch("ok-2", 3, 3))
+	})
+
+	t.Run("the server ends, the process does not", func(t *testing.T) {
+		if err := r.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !alive(cmd.Process.Pid) {
+			t.Fatal("the process was ended")
+		}
+		// The next server counts its generations from one again.
+		r = start(whole, config(c))
+		s = r.sink(t)
+		write(t, s, batch("ok-3", 6, 3))
+	})
+
+	t.Run("the process ends, the server waits for another", func(t *testing.T) {
+		kill(t, cmd.Process.Pid, syscall.SIGKILL)
+		st := r.becomes(t, host.StateBackoff)
+		if !strings.Contains(st.LastError, "connect") {
+			t.Errorf("says %q", st.LastError)
+		}
+		_, said := byHand(whole, "probe", sdk.DebugKey+"=1")
+		if err := r.Apply(t.Context(), config(reattached(t, said, map[string]any{"trace": trace}))); err != nil {
+			t.Fatal(err)
+		}
+		ready(t, r, s)
+		write(t, s, batch("ok-4", 9, 3))
+	})
+	text, _ := os.ReadFile(trace)
+	if strings.Count(string(text), "write ok-") != 4 {
+		t.Errorf("trace %s", text)
+	}
+}
+
+func TestWhoListensAtTheSocketMustBeWhoWasMeant(t *testing.T) {
+	t.Parallel()
+	_, said := byHand(t, "probe", sdk.DebugKey+"=1")
+	c := reattached(t, said, nil)
+	c.Reattach.PID++ // as if the number had been given to somebody else
+	r := start(t, config(c))
+	if st := r.becomes(t, host.StateUntrusted); st.Reason != "stranger" || !strings.Contains(st.LastError, "the config says") {
+		t.Errorf("status %+v", st)
+	}
+	c.Reattach.PID--
+	c.Use = "probe2"
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.becomes(t, host.StateIncompatible); !strings.Contains(st.LastError, "says that it is probe") {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// authority makes certificates for a test.
+type authority struct {
+	dir, file string
+	cert      *x509.Certificate
+	key       *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{dir: t.TempDir()}
+	a.file = filepath.Join(a.dir, "ca.pem")
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.key = key
+	a.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.keep(t, a.file, "CERTIFICATE", der)
+	return a
+}
+
+// issue makes a certificate that is good for both ends.
+func (a *authority) issue(t *testing.T, name string) (cert, key string) {
+	t.Helper()
+	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, leaf, a.cert, &pair.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")
+	a.keep(t, cert, "CERTIFICATE", der)
+	text, err := x509.MarshalPKCS8PrivateKey(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.keep(t, key, "PRIVATE KEY", text)
+	return cert, key
+}
+
+func (a *authority) keep(t *testing.T, path, kind string, der []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
+	t.Parallel()
+	ours, theirs := newAuthority(t), newAuthority(t)
+	cert, key := ours.issue(t, "plugin.test")
+	listen := func(address string) (*exec.Cmd, string) {
+		cmd, said := byHand(t, "probe", sdk.ListenKey+"="+address, sdk.TLSCertKey+"="+cert, sdk.TLSKeyKey+"="+key, sdk.TLSCAKey+"="+ours.file)
+		m := printedAddress.FindStringSubmatch(said)
+		if m == nil {
+			t.Fatalf("it said %q", said)
+		}
+		return cmd, m[1]
+	}
+	cmd, address := listen("127.0.0.1:0")
+	mine, myKey := ours.issue(t, "server.test")
+	good := instance("p", "probe", nil)
+	good.Remote = host.RemoteConfig{Address: address, CA: ours.file, Cert: mine, Key: myKey, ServerName: "plugin.test"}
+
+	stranger, strangerKey := theirs.issue(t, "server.test")
+	for name, change := range map[string]func(*host.RemoteConfig){
+		"a server the plugin does not trust": func(c *host.RemoteConfig) { c.Cert, c.Key = stranger, strangerKey },
+		"a plugin the server does not trust": func(c *host.RemoteConfig) { c.CA = theirs.file },
+		"a plugin of another name":           func(c *host.RemoteConfig) { c.ServerName = "else.test" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := good
+			change(&bad.Remote)
+			r := start(t, config(bad))
+			if st := r.becomes(t, host.StateBackoff); !strings.Contains(st.LastError, "cannot talk to "+address) {
+				t.Errorf("says %q", st.LastError)
+			}
+		})
+	}
+	t.Run("a certificate that is not there", func(t *testing.T) {
+		bad := good
+		bad.Remote.Cert = "/nonexistent"
+		start(t, config(bad)).becomes(t, host.StateMisconfigured)
+	})
+
+	t.Run("those who know each other", func(t *testing.T) {
+		other := good
+		other.Name = "q"
+		cfg := config(good, other)
+		cfg.Restart.QuarantineExits = 2
+		r := start(t, cfg)
+		for _, s := range r.Sinks() {
+			ready(t, r, s)
+			write(t, s, batch("ok-1", 0, 3))
+		}
+		kill(t, cmd.Process.Pid, syscall.SIGKILL)
+		eventually(t, 20*time.Second, func() string {
+			if st := r.Status(); st[0].State != host.StateBackoff || st[1].State != host.StateBackoff || r.logs.FilterMessage("plugin will be started again").Len() < 6 {
+				return fmt.Sprintf("%s and %s", st[0].State, st[1].State)
+			}
+			return ""
+		})
+		_, port, _ := net.SplitHostPort(address)
+		listen("127.0.0.1:" + port)
+		for _, s := range r.Sinks() {
+			ready(t, r, s)
+			write(t, s, batch("ok-2", 3, 3))
+		}
+	})
+}
+
+func TestAConnectionThatCannotBeMeantIsRefused(t *testing.T) {
+	t.Parallel()
+	tls := host.RemoteConfig{Address: "there:1", CA: "ca", Cert: "cert", Key: "key"}
+	for says, change := range map[string]func(*host.InstanceConfig){
+		"exclude each other":    func(c *host.InstanceConfig) { c.Reattach.Socket, c.Remote = "/s", tls },
+		"needs a socket":        func(c *host.InstanceConfig) { c.Reattach.PID = 7 },
+		"an absolute path":      func(c *host.InstanceConfig) { c.Reattach.Socket = "s" },
+		"must not be negative":  func(c *host.InstanceConfig) { c.Reattach = host.ReattachConfig{Socket: "/s", PID: -1} },
+		"must be host:port":     func(c *host.InstanceConfig) { c.Remote = tls; c.Remote.Address = "there" },
+		"ca, cert and key":      func(c *host.InstanceConfig) { c.Remote.Address = "there:1" },
+		"sha256, limits and en": func(c *host.InstanceConfig) { c.Remote, c.SHA256 = tls, "ab" },
+	} {
+		c := instance("p", "probe", nil)
+		change(&c)
+		if err := config(c).Validate(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+func TestAPluginForOtherMachinesInsistsOnCertificates(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "plugin", "exec", "probe")
+	cmd.Env = []string{sdk.ListenKey + "=127.0.0.1:0"}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), sdk.TLSCAKey) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
