@@ -128,6 +128,9 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (verd
 // all sorts of numbers there to get around caches.
 func sentBeside(p *web.Payload) string {
 	for _, s := range [...]string{p.Query("_"), p.Query("sent_at"), p.Form("_"), p.Form("sent_at")} {
+		if s == "" {
+			continue // an error of ParseInt is not free
+		}
 		if ms, err := strconv.ParseInt(s, 10, 64); err == nil && ms >= 1609459200000 && ms < 1e14 {
 			return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
 		}
