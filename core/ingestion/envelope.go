@@ -37,7 +37,7 @@ type envelopeReader struct {
 	batch   []byte
 	count   int    // of the batch
 	past    []byte // historical_migration
-	props   []byte
+	inside  tokens // in the properties of a single event
 }
 
 var envelopeReaders = sync.Pool{New: func() any { return new(envelopeReader) }}
@@ -59,8 +59,8 @@ func ReadEnvelope(body []byte) (Envelope, error) {
 
 // forget lets go of the body.
 func (r *envelopeReader) forget() {
-	r.scan.data, r.inner.data, r.top, r.found = nil, nil, tokens{}, nil
-	r.project, r.sentAt, r.batch, r.past, r.props = nil, nil, nil, nil, nil
+	r.scan.data, r.inner.data, r.top, r.inside, r.found = nil, nil, tokens{}, tokens{}, nil
+	r.project, r.sentAt, r.batch, r.past = nil, nil, nil, nil
 }
 
 var (
@@ -129,6 +129,13 @@ func (r *envelopeReader) readTop(s *scanner) {
 			r.batch = s.data[start:s.pos]
 			continue
 		}
+		if string(field) == "properties" {
+			r.inside = tokens{}
+			if s.peek() == '{' {
+				s.readProperties(&r.inside)
+				continue
+			}
+		}
 		v := s.value()
 		switch string(field) {
 		case "batch":
@@ -139,8 +146,6 @@ func (r *envelopeReader) readTop(s *scanner) {
 			r.past = v
 		case "project_id":
 			r.project = v
-		case "properties":
-			r.props = v
 		default:
 			r.top.note(field, v)
 		}
@@ -152,9 +157,7 @@ func (r *envelopeReader) readTop(s *scanner) {
 func (r *envelopeReader) shape(env *Envelope) error {
 	switch string(r.batch) {
 	case "", "null", "false", "0", `""`:
-		var inside tokens
-		inside.inProperties(&r.inner, r.props)
-		r.found = inside.value()
+		r.found = r.inside.value()
 		return nil
 	}
 	if r.batch[0] != '[' {

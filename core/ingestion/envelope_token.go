@@ -37,15 +37,6 @@ func (t *tokens) value() []byte {
 	return nil
 }
 
-// inProperties looks for a key in an event's properties.
-func (t *tokens) inProperties(s *scanner, properties []byte) {
-	if !isObject(properties) {
-		return
-	}
-	s.reset(properties)
-	s.readProperties(t)
-}
-
 // readProperties reads the object at the cursor; of all its members only the
 // token counts.
 func (s *scanner) readProperties(t *tokens) {

@@ -97,6 +97,7 @@ func (l *listener) open() []*conn {
 type conn struct {
 	net.Conn
 	from   *listener
+	until  deadline
 	spoke  atomic.Bool
 	linger atomic.Bool
 }
@@ -104,10 +105,29 @@ type conn struct {
 // Read reads from the client.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	for n == 0 && c.until.later(err) {
+		if err = c.Conn.SetReadDeadline(c.until.set); err == nil {
+			n, err = c.Conn.Read(p)
+		}
+	}
 	if n > 0 && !c.spoke.Load() {
 		c.spoke.Store(true)
 	}
 	return n, err
+}
+
+// SetReadDeadline bounds the reads that follow.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if !c.until.want(t) {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline bounds the reads and the writes that follow.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.until.set, c.until.wanted = t, t
+	return c.Conn.SetDeadline(t)
 }
 
 // Close ends the connection, after what the client is still sending when the
