@@ -18,7 +18,7 @@ const module = "github.com/guidonhq/guidon/"
 // ours that its code (not its tests) may know. A trailing /... covers the
 // rooms below. docs/decisions/0001, 0002, 0012 and 0022 say why it looks like this.
 var mayImport = map[string][]string{
-	"cmd/guidon":         {"app", "plugins", "sdk"},
+	"cmd/guidon":         {"app", "plugins", "sdk", "sdk/plugintest"},
 	"app":                {"core/...", "api", "sdk", "migrations"},
 	"core/flags":         {"core/web", "core/auth", "core/match", "core/fault", "core/db", "sdk"},
 	"core/actions":       {"core/web", "core/auth", "core/match", "core/fault", "core/db", "sdk"},

@@ -28,6 +28,9 @@ func (s *sinkServer) Open(ctx context.Context, req *sinkv1.OpenRequest) (*sinkv1
 	var props SinkProperties
 	err := openAs(ctx, in, func(v sinkValue) (_ int, err error) {
 		props, err = v.Open(ctx, OpenRequest{Instance: in.id, CommittedThrough: req.GetCommittedThrough()})
+		if _, flushes := v.Sink.(Flusher); err == nil && props.Commit == CommitOnFlush && !flushes {
+			err = Errorf(ClassInternal, "no_flush", "the sink commits on flush and has no method Flush(context.Context, sdk.FlushRequest) (sdk.FlushResult, error)")
+		}
 		return props.MaxInFlight, err
 	})
 	if err != nil {

@@ -1,0 +1,420 @@
+package plugintest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+)
+
+const (
+	committed = sinkv1.WriteBatchResponse_OUTCOME_COMMITTED
+	staged    = sinkv1.WriteBatchResponse_OUTCOME_STAGED
+	partial   = sinkv1.WriteBatchResponse_OUTCOME_PARTIAL
+	rejected  = sinkv1.WriteBatchResponse_OUTCOME_REJECTED
+)
+
+// sinkCases are the promises of a sink.
+var sinkCases = group{"sink", []oneCase{
+	{"is not open before it was opened", func(c *check) {
+		c.accepted(instanceID, c.target.Config)
+		out := c.write(c.process(), c.batch(c.some(1)))
+		if out.GetOutcome() != rejected && out.GetOutcome() != 0 {
+			c.fail("it answers %s to a batch before Open", out.GetOutcome())
+		}
+	}},
+	{"opens", func(c *check) { c.openSink(c.process(), 0) }},
+	{"is ready", func(c *check) {
+		c.openSink(c.process(), 0)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			h := c.health()[instanceID]
+			if h.GetStatus() == pluginv1.InstanceHealth_STATUS_READY {
+				return
+			}
+			if time.Now().After(deadline) {
+				c.fail("ten seconds after Open its health is %s", h.GetStatus())
+			}
+		}
+	}},
+	{"stores one event", func(c *check) { c.stores(1) }},
+	{"stores 1,000 events", func(c *check) { c.stores(1000) }},
+	{"stores a large number of events", func(c *check) { c.stores(c.large()) }},
+	{"takes an empty batch", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		b := c.batch(nil)
+		c.good(p, b, c.write(p, b))
+	}},
+	{"keeps odd JSON as it is", oddCase},
+	{"survives an event of 1 MB", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		big := event("large", `{"text":"`+strings.Repeat("x", 1<<20-300)+`"}`)
+		b := c.batch(append(c.some(2), big))
+		out := c.write(p, b)
+		if out.GetOutcome() == partial {
+			for _, f := range out.GetFailures() {
+				if f.GetIndex() != 2 {
+					c.fail("the failure is of record %d, and the large one is 2", f.GetIndex())
+				}
+			}
+			b.events = b.events[:2]
+		} else {
+			c.good(p, b, out)
+		}
+		c.arrived(p, b, true)
+	}},
+	{"takes the same batch again", func(c *check) {
+		p := c.process()
+		props := c.openSink(p, 0)
+		b := c.batch(c.some(100))
+		c.good(p, b, c.write(p, b))
+		b.request.Attempt = 2
+		c.good(p, b, c.write(p, b))
+		c.arrived(p, b, props.GetDedup() > sinkv1.SinkProperties_DEDUP_NONE)
+	}},
+	{"answers for its health while it writes", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		var writing sync.WaitGroup
+		defer writing.Wait()
+		b := c.batch(c.some(c.large()))
+		done := make(chan struct{})
+		writing.Go(func() {
+			defer close(done)
+			ctx, cancel := c.call(time.Minute)
+			defer cancel()
+			_, _ = p.sink().WriteBatch(ctx, b.request) // what it answers is judged elsewhere
+		})
+		for asked := 0; ; asked++ {
+			begin := time.Now()
+			c.health()
+			if took := time.Since(begin); took > 2*time.Second {
+				c.fail("Health took %s while a batch was written", took)
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	}},
+	{"works on after a deadline", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		late := c.batch(c.some(1000))
+		ctx, cancel := c.call(time.Millisecond)
+		_, _ = p.sink().WriteBatch(ctx, late.request)
+		cancel()
+		late.request.Attempt = 2
+		c.good(p, late, c.write(p, late))
+		c.arrived(p, late, false)
+	}},
+	{"does not mix up another instance", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		b := c.batch(c.some(1))
+		b.request.InstanceId = "never-there"
+		if out := c.write(p, b); out.GetOutcome() != rejected && out.GetOutcome() != 0 {
+			c.fail("it answers %s for an instance that is not there", out.GetOutcome())
+		}
+	}},
+	{"loses nothing when it is killed in the middle", killCase},
+	{"finishes its work before it ends", func(c *check) {
+		c.retire()
+		p := c.another()
+		c.openSink(p, c.safe)
+		b := c.batch(c.some(500))
+		c.good(p, b, c.write(p, b))
+		c.flush(p, sinkv1.FlushRequest_REASON_SHUTDOWN, b.last())
+		ctx, cancel := c.call(30 * time.Second)
+		defer cancel()
+		if _, err := p.plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: instanceID}); err != nil {
+			c.fail("Close: %v", err)
+		}
+		c.there(b, false)
+	}},
+}}
+
+// large is how many events the large batches have.
+func (c *check) large() int {
+	if c.target.Events > 0 {
+		return c.target.Events
+	}
+	return 10_000
+}
+
+// openSink configures and opens the instance in a process, once.
+func (c *check) openSink(p *process, through uint64) *sinkv1.SinkProperties {
+	if props := c.opened[p]; props != nil {
+		return props
+	}
+	if out := c.configureIn(p, instanceID, 1, c.target.Config); !out.GetAccepted() {
+		c.fail("Configure refuses the config: %s %s", diagnostics(out.GetDiagnostics()), out.GetError().GetMessage())
+	}
+	ctx, cancel := c.call(30 * time.Second)
+	defer cancel()
+	out, err := p.sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: instanceID, CommittedThrough: through})
+	c.no(err, "Open")
+	if !out.GetOpened() || out.GetProperties() == nil {
+		c.fail("it does not open: %s", failed(out.GetError()))
+	}
+	if c.opened == nil {
+		c.opened = map[*process]*sinkv1.SinkProperties{}
+	}
+	c.opened[p] = out.GetProperties()
+	return out.GetProperties()
+}
+
+// stores writes n events, in as many batches as the sink wants, and looks.
+func (c *check) stores(n int) {
+	p := c.process()
+	props := c.openSink(p, 0)
+	most := n
+	if m := int(props.GetMaxEvents()); m > 0 {
+		most = min(most, m)
+	}
+	var all batch
+	for left := n; left > 0; left -= most {
+		b := c.batch(c.some(min(left, most)))
+		c.good(p, b, c.write(p, b))
+		all.events, all.request = append(all.events, b.events...), b.request
+	}
+	c.arrived(p, &all, true)
+}
+
+func (c *check) write(p *process, b *batch) *sinkv1.WriteBatchResponse {
+	ctx, cancel := c.call(time.Minute)
+	defer cancel()
+	out, err := p.sink().WriteBatch(ctx, b.request)
+	c.no(err, "WriteBatch")
+	return out
+}
+
+// good fails unless every event of the batch is accepted, in an answer that
+// makes sense.
+func (c *check) good(p *process, b *batch, out *sinkv1.WriteBatchResponse) {
+	through := out.GetCommittedThrough()
+	switch out.GetOutcome() {
+	case committed:
+		if through < b.last() {
+			c.fail("it has committed a batch through %d and says %d", b.last(), through)
+		}
+	case staged:
+	case partial:
+		f := out.GetFailures()
+		if len(f) == 0 {
+			c.fail("a partial outcome without failures")
+		}
+		c.fail("it refuses record %d: %s", f[0].GetIndex(), failed(f[0].GetError()))
+	case rejected:
+		c.fail("it refuses the batch: %s", failed(out.GetError()))
+	default:
+		c.fail("it answers without an outcome, which counts as nothing stored")
+	}
+	if through > c.number {
+		c.fail("it says that %d is safe and was sent no more than %d", through, c.number)
+	}
+	if through < c.marks[p] {
+		c.fail("what is safe goes backwards, from %d to %d", c.marks[p], through)
+	}
+	c.mark(p, through)
+}
+
+func (c *check) mark(p *process, through uint64) {
+	if c.marks == nil {
+		c.marks = map[*process]uint64{}
+	}
+	c.marks[p] = max(c.marks[p], through)
+	c.safe = max(c.safe, through)
+}
+
+// flush makes everything up to there safe, when the sink stages.
+func (c *check) flush(p *process, why sinkv1.FlushRequest_Reason, upTo uint64) {
+	if c.openSink(p, 0).GetCommit() != sinkv1.SinkProperties_COMMIT_ON_FLUSH {
+		return
+	}
+	ctx, cancel := c.call(time.Minute)
+	defer cancel()
+	out, err := p.sink().Flush(ctx, &sinkv1.FlushRequest{InstanceId: instanceID, Reason: why, UpToSeq: upTo})
+	c.no(err, "Flush")
+	if out.GetError() != nil {
+		c.fail("Flush fails: %s", failed(out.GetError()))
+	}
+	if !out.GetFlushed() || out.GetCommittedThrough() < upTo {
+		c.fail("after Flush to %d only %d is safe", upTo, out.GetCommittedThrough())
+	}
+	if out.GetCommittedThrough() > c.number {
+		c.fail("it says that %d is safe and was sent no more than %d", out.GetCommittedThrough(), c.number)
+	}
+	c.mark(p, out.GetCommittedThrough())
+}
+
+// arrived makes the batch safe and looks whether it is there.
+func (c *check) arrived(p *process, b *batch, once bool) {
+	c.flush(p, sinkv1.FlushRequest_REASON_TIMER, b.last())
+	c.there(b, once)
+}
+
+// there looks whether the events are where they should be, each once if it must
+// be so. Without anybody who can look it says nothing.
+func (c *check) there(b *batch, once bool) map[string]sdk.Event {
+	if c.target.Received == nil {
+		return nil
+	}
+	got, err := c.target.Received()
+	c.no(err, "look at the destination")
+	times, found := map[string]int{}, map[string]sdk.Event{}
+	for _, e := range got {
+		times[e.UUID]++
+		found[e.UUID] = e
+	}
+	missing, doubled := 0, 0
+	for i := range b.events {
+		switch n := times[b.events[i].UUID]; {
+		case n == 0:
+			missing++
+		case n > 1:
+			doubled++
+		}
+	}
+	if missing > 0 {
+		c.fail("it says that %d events are safe, and %d of them are not there", len(b.events), missing)
+	}
+	if once && doubled > 0 {
+		c.fail("%d of %d events are there more than once", doubled, len(b.events))
+	}
+	return found
+}
+
+func oddCase(c *check) {
+	p := c.process()
+	c.openSink(p, 0)
+	b := c.batch(odd())
+	out := c.write(p, b)
+	if out.GetOutcome() == partial {
+		// A destination may be unable to hold one of them, a NUL say.
+		kept := b.events[:0:0]
+		bad := map[uint32]bool{}
+		for _, f := range out.GetFailures() {
+			if f.GetError().GetClass() != pluginv1.Error_CLASS_PERMANENT {
+				c.fail("record %d fails with %s: one that can never be stored is permanent", f.GetIndex(), failed(f.GetError()))
+			}
+			bad[f.GetIndex()] = true
+		}
+		for i, e := range b.events {
+			if !bad[uint32(i)] {
+				kept = append(kept, e)
+			}
+		}
+		b.events = kept
+	} else {
+		c.good(p, b, out)
+	}
+	c.flush(p, sinkv1.FlushRequest_REASON_TIMER, b.last())
+	found := c.there(b, true)
+	if found == nil {
+		c.skip("there is nobody who looks at the destination")
+	}
+	for _, e := range b.events {
+		if why := differs(e.Properties, found[e.UUID].Properties); why != "" {
+			c.fail("of %s came %s: %s", clip(string(e.Properties)), clip(string(found[e.UUID].Properties)), why)
+		}
+	}
+}
+
+// differs compares two JSON objects, numbers by their value, exactly.
+func differs(sent, got json.RawMessage) string {
+	a, err := exact(sent)
+	if err != nil {
+		return err.Error()
+	}
+	b, err := exact(got)
+	if err != nil {
+		return "it is not JSON any more: " + err.Error()
+	}
+	if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y && !strings.Contains(x, "\x00") { // a NUL may be taken out
+		return "not the same"
+	}
+	return ""
+}
+
+func exact(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	err := d.Decode(&v)
+	return valued(v), err
+}
+
+// valued has numbers as what they are worth, however they are written.
+func valued(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if r, ok := new(big.Rat).SetString(v.String()); ok {
+			return r.RatString()
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = valued(v[k])
+		}
+	case []any:
+		for i := range v {
+			v[i] = valued(v[i])
+		}
+	}
+	return v
+}
+
+// killCase writes, kills the process while it does, and sends again what was
+// not known to be safe, as the host does.
+func killCase(c *check) {
+	var all batch
+	var sent []*batch
+	c.retire()
+	p := c.another()
+	props := c.openSink(p, c.safe)
+	size := 200
+	if m := int(props.GetMaxEvents()); m > 0 {
+		size = min(size, m)
+	}
+	for round := range 3 {
+		for i := range 4 {
+			b := c.batch(c.some(size))
+			sent, all.events = append(sent, b), append(all.events, b.events...)
+			if i == 3 { // on its way when the process is gone
+				ctx, cancel := c.call(time.Minute)
+				var writing sync.WaitGroup
+				writing.Go(func() { _, _ = p.sink().WriteBatch(ctx, b.request) })
+				time.Sleep(time.Duration(round) * 2 * time.Millisecond)
+				p.kill()
+				writing.Wait()
+				cancel()
+				break
+			}
+			c.good(p, b, c.write(p, b))
+		}
+		safe := c.marks[p]
+		p = c.another()
+		c.openSink(p, safe)
+		for _, b := range sent {
+			if b.last() > safe {
+				b.request.Attempt++
+				c.good(p, b, c.write(p, b))
+			}
+		}
+		c.flush(p, sinkv1.FlushRequest_REASON_TIMER, c.number)
+		sent = nil
+	}
+	if c.target.Received == nil {
+		c.skip("there is nobody who looks at the destination")
+	}
+	c.there(&all, props.GetDedup() == sinkv1.SinkProperties_DEDUP_BY_EVENT_ID)
+}

@@ -1,0 +1,327 @@
+// Package plugintest is the conformance kit: it runs a plugin's executable,
+// written in any language, over the published contract and judges whether it
+// keeps what the contract asks of it. Authors run it from their own tests with
+// Run, and anybody runs it on any binary with `guidon plugin test`.
+//
+// The kit is a host that means no harm but makes none of the host's allowances:
+// it kills processes in the middle of a batch, sends batches twice, hands over
+// odd JSON, and looks afterwards whether what the plugin said is true. A case
+// that cannot be judged is skipped with a reason, never in silence.
+package plugintest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+)
+
+// The kinds of plugins, as Target.Kind and reports name them.
+const (
+	Sink     = "sink"
+	Notifier = "notifier"
+	Matcher  = "matcher"
+)
+
+// Target is the plugin to judge.
+type Target struct {
+	// Command is the command line of the plugin: the path of its executable, and
+	// arguments if it takes any. Required.
+	Command []string
+	// Env is the environment of the process, as KEY=value. Nothing else is handed
+	// on.
+	Env []string
+	// Kind is sink, notifier or matcher; "" is the only kind the plugin offers.
+	Kind string
+	// Config is a config that works, as the plugin would get it: secrets in
+	// plain. nil is an empty one.
+	Config map[string]any
+	// Other is a config of a second instance that writes elsewhere; nil uses
+	// Config again.
+	Other map[string]any
+	// Received returns every event that has arrived at the place Config names,
+	// in any order, those of earlier runs too. Without it nobody looks whether a
+	// sink tells the truth.
+	Received func() ([]sdk.Event, error)
+	// Messages returns how many messages have arrived where a notifier with
+	// Config posts. Without it nobody looks.
+	Messages func() (int, error)
+	// Control are texts that must never appear as they are in what a notifier
+	// renders, such as "<!channel>" or "@everyone" where they would call people.
+	Control []string
+	// Events is how many events the large batches have; 0 is 10,000.
+	Events int
+	// Skip leaves out cases: the name of a case, and why it cannot be judged or
+	// is not kept.
+	Skip map[string]string
+}
+
+// Outcome is what became of a case.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+	Skipped Outcome = "skipped"
+)
+
+// Case is one promise of the contract and whether the plugin keeps it.
+type Case struct {
+	Group   string  `json:"group"`
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	// Reason says why a case failed or was skipped.
+	Reason  string  `json:"reason,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Report is the judgement.
+type Report struct {
+	// Kit is the version of the contract that was judged by.
+	Kit     string `json:"kit"`
+	Plugin  string `json:"plugin"`
+	Version string `json:"version"`
+	SDK     string `json:"sdk"`
+	Kind    string `json:"kind"`
+	Cases   []Case `json:"cases"`
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped"`
+}
+
+// Run judges the plugin in a Go test, each case as a subtest.
+func Run(t *testing.T, target Target) {
+	t.Helper()
+	each(t.Context(), target, t.TempDir(), func(group, name string, do func() (Outcome, string)) {
+		t.Run(group+"/"+name, func(t *testing.T) {
+			switch outcome, reason := do(); outcome {
+			case Failed:
+				t.Error(reason)
+			case Skipped:
+				t.Skip(reason)
+			}
+		})
+	})
+}
+
+// Judge judges the plugin and reports. dir is a directory for sockets; its path
+// must be short. The error is about the target, not about the plugin.
+func Judge(ctx context.Context, target Target, dir string) (*Report, error) {
+	if len(target.Command) == 0 {
+		return nil, fmt.Errorf("there is no command to run")
+	}
+	r := &Report{Kit: fmt.Sprintf("guidon/%d.%d", sdk.ProtocolVersion, sdk.ProtocolMinor)}
+	info := each(ctx, target, dir, func(group, name string, do func() (Outcome, string)) {
+		begin := time.Now()
+		outcome, reason := do()
+		r.Cases = append(r.Cases, Case{group, name, outcome, reason, time.Since(begin).Seconds()})
+		switch outcome {
+		case Passed:
+			r.Passed++
+		case Failed:
+			r.Failed++
+		default:
+			r.Skipped++
+		}
+	})
+	r.Kind = target.Kind
+	if info != nil {
+		r.Plugin, r.Version, r.SDK = info.GetName(), info.GetVersion(), info.GetSdk()
+		if kind, ok := only(info); ok && r.Kind == "" {
+			r.Kind = kindNames[kind]
+		}
+	}
+	return r, ctx.Err()
+}
+
+var kindNames = map[pluginv1.Kind]string{
+	pluginv1.Kind_KIND_SINK: Sink, pluginv1.Kind_KIND_NOTIFIER: Notifier, pluginv1.Kind_KIND_MATCHER: Matcher,
+}
+
+func only(info *pluginv1.InfoResponse) (pluginv1.Kind, bool) {
+	if len(info.GetKinds()) != 1 {
+		return 0, false
+	}
+	return info.GetKinds()[0], true
+}
+
+// group is cases that belong together.
+type group struct {
+	name  string
+	cases []oneCase
+}
+
+type oneCase struct {
+	name string
+	try  func(c *check)
+}
+
+// each hands every case of the target to run, in order, and returns what the
+// plugin says it is, or nil when it never said.
+func each(ctx context.Context, target Target, dir string, run func(group, name string, do func() (Outcome, string))) *pluginv1.InfoResponse {
+	k := &kit{target: target, dir: dir}
+	defer k.stop()
+	do := func(g group) {
+		for _, c := range g.cases {
+			run(g.name, c.name, func() (Outcome, string) {
+				if why, ok := target.Skip[c.name]; ok {
+					return Skipped, why
+				}
+				return k.judge(ctx, c.try)
+			})
+		}
+	}
+	do(handshake)
+	do(common)
+	switch {
+	case k.info == nil: // it never came up: the handshake has said so
+	case k.kind == pluginv1.Kind_KIND_SINK:
+		do(sinkCases)
+	case k.kind == pluginv1.Kind_KIND_NOTIFIER:
+		do(notifierCases)
+	case k.kind == pluginv1.Kind_KIND_MATCHER:
+		do(matcherCases)
+	}
+	do(farewell)
+	return k.info
+}
+
+// kit is what the cases share: one process that serves, and what it said.
+type kit struct {
+	target Target
+	dir    string
+	info   *pluginv1.InfoResponse
+	kind   pluginv1.Kind
+	serves *process
+	noise  string // what processes before it wrote to standard output
+	number uint64 // the last sequence number that was used
+	serial int    // of events
+	safe   uint64 // the highest sequence number a sink has vouched for
+	opened map[*process]*sinkv1.SinkProperties
+	marks  map[*process]uint64 // what each process has vouched for
+
+	notifies *notifyv1.NotifierProperties // of an open notifier
+	operates []*matchv1.Operator          // of an open matcher
+}
+
+// caseLimit bounds one case.
+const caseLimit = 2 * time.Minute
+
+// judge runs one case.
+func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, caseLimit)
+	defer cancel()
+	c := &check{kit: k, ctx: ctx}
+	defer func() {
+		for _, p := range c.own {
+			p.kill()
+		}
+		switch stopped := recover().(type) {
+		case nil:
+		case failure:
+			outcome, reason = Failed, string(stopped)
+		case skip:
+			outcome, reason = Skipped, string(stopped)
+		default:
+			panic(stopped)
+		}
+	}()
+	try(c)
+	return Passed, ""
+}
+
+// stop ends the process that serves.
+func (k *kit) stop() {
+	if k.serves != nil {
+		k.serves.kill()
+	}
+}
+
+// check is one case under way. Its methods end the case with a panic that judge
+// catches.
+type check struct {
+	*kit
+	ctx context.Context
+	own []*process // processes of this case alone
+}
+
+type (
+	failure string
+	skip    string
+)
+
+// fail ends the case.
+func (c *check) fail(format string, args ...any) { panic(failure(fmt.Sprintf(format, args...))) }
+
+// skip ends the case without a judgement.
+func (c *check) skip(format string, args ...any) { panic(skip(fmt.Sprintf(format, args...))) }
+
+// no fails when there is an error.
+func (c *check) no(err error, doing string) {
+	if err != nil {
+		c.fail("%s: %v", doing, err)
+	}
+}
+
+// call makes a context for one call.
+func (c *check) call(limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.ctx, limit)
+}
+
+// process is the one that serves, started when there is none.
+func (c *check) process() *process {
+	if c.serves != nil {
+		if c.serves.alive() {
+			return c.serves
+		}
+		said := c.serves.said()
+		c.retire()
+		c.fail("it ended by itself in or after the case before: %s", said)
+	}
+	p, err := start(c.ctx, &c.target, c.dir)
+	c.no(err, "start the plugin")
+	c.serves = p
+	return p
+}
+
+// retire ends the process that serves, so that another one can serve the same
+// instance: some plugins must never run twice.
+func (c *check) retire() {
+	p := c.serves
+	if p == nil {
+		return
+	}
+	ctx, cancel := c.call(5 * time.Second)
+	defer cancel()
+	_ = p.shutdown(ctx) // it may be gone before it answers
+	p.ends(10 * time.Second)
+	p.kill()
+	c.noise += p.printed()
+	c.serves = nil
+}
+
+// another starts a process for this case alone.
+func (c *check) another() *process {
+	p, err := start(c.ctx, &c.target, c.dir)
+	c.no(err, "start the plugin")
+	c.own = append(c.own, p)
+	return p
+}
+
+// encoded is a config as the plugin gets it.
+func (c *check) encoded(config map[string]any) *pluginv1.Config {
+	if config == nil {
+		config = map[string]any{}
+	}
+	raw, err := json.Marshal(config)
+	c.no(err, "encode the config")
+	return &pluginv1.Config{ConfigJson: raw}
+}

@@ -1,0 +1,247 @@
+package plugintest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+)
+
+// startLimit is how long a plugin may take to shake hands.
+const startLimit = 15 * time.Second
+
+// process is a running plugin, reached without TLS, so that nothing is between
+// the kit and what the process does.
+type process struct {
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	conn   *grpc.ClientConn
+	exited chan struct{}
+
+	mu     sync.Mutex
+	stdout bytes.Buffer // after the handshake line
+	stderr tail
+}
+
+// tail keeps the end of what was printed.
+type tail struct{ bytes.Buffer }
+
+func (t *tail) add(line string) {
+	t.WriteString(line)
+	if t.Len() > 16<<10 {
+		rest := bytes.Clone(t.Bytes()[t.Len()-8<<10:])
+		t.Reset()
+		t.Write(rest)
+	}
+}
+
+// environment is what the process is told.
+func environment(t *Target, dir string) []string {
+	return append([]string{
+		sdk.CookieKey + "=" + sdk.CookieValue, sdk.WatchKey + "=stdin", sdk.LogLevelKey + "=warn",
+		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", sdk.ProtocolVersion), "PLUGIN_UNIX_SOCKET_DIR=" + dir, "TMPDIR=" + dir,
+	}, t.Env...)
+}
+
+// start runs the plugin and shakes hands.
+func start(ctx context.Context, t *Target, dir string) (*process, error) {
+	p := &process{exited: make(chan struct{})}
+	p.cmd = exec.Command(t.Command[0], t.Command[1:]...)
+	p.cmd.Env = environment(t, dir)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = time.Second
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin = stdin
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	first := make(chan string, 1)
+	var reading sync.WaitGroup
+	reading.Go(func() { p.read(stdout, first) })
+	reading.Go(func() { p.listen(stderr) })
+	go func() {
+		reading.Wait()
+		_ = p.cmd.Wait()
+		close(p.exited)
+	}()
+	select {
+	case line := <-first:
+		err = p.dial(line)
+	case <-p.exited:
+		err = fmt.Errorf("it ended before the handshake (%s)", p.cmd.ProcessState)
+	case <-time.After(startLimit):
+		err = fmt.Errorf("no handshake line after %s", startLimit)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		p.kill()
+		return nil, fmt.Errorf("%w; standard error: %s", err, p.said())
+	}
+	return p, nil
+}
+
+// read hands over the first line and keeps the others.
+func (p *process) read(r io.Reader, first chan<- string) {
+	in := bufio.NewReader(r)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return
+	}
+	first <- line
+	buf := make([]byte, 4096)
+	for {
+		n, err := in.Read(buf)
+		p.mu.Lock()
+		if p.stdout.Len() < 64<<10 {
+			p.stdout.Write(buf[:n])
+		}
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *process) listen(r io.Reader) {
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadString('\n')
+		p.mu.Lock()
+		p.stderr.add(line)
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// dial reads the handshake line, core|protocol|network|address|grpc, and connects.
+func (p *process) dial(line string) error {
+	part := strings.Split(strings.TrimSpace(line), "|")
+	switch {
+	case len(part) < 5:
+		return fmt.Errorf("%q is not a handshake line", clip(line))
+	case part[0] != "1" || part[1] != fmt.Sprint(sdk.ProtocolVersion):
+		return fmt.Errorf("it speaks protocol %s of core %s, want %d of 1", part[1], part[0], sdk.ProtocolVersion)
+	case part[4] != "grpc":
+		return fmt.Errorf("it speaks %s, want grpc", part[4])
+	}
+	target := "passthrough:///" + part[3]
+	if part[2] == "unix" {
+		target = "unix:" + part[3]
+	}
+	var err error
+	p.conn, err = grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(
+		grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes), grpc.WaitForReady(false)))
+	return err
+}
+
+func clip(s string) string {
+	if len(s) > 120 {
+		return strings.ToValidUTF8(s[:120], "") + "…"
+	}
+	return s
+}
+
+func (p *process) plugin() pluginv1.PluginServiceClient {
+	return pluginv1.NewPluginServiceClient(p.conn)
+}
+func (p *process) sink() sinkv1.SinkServiceClient { return sinkv1.NewSinkServiceClient(p.conn) }
+func (p *process) notifier() notifyv1.NotifierServiceClient {
+	return notifyv1.NewNotifierServiceClient(p.conn)
+}
+func (p *process) matcher() matchv1.MatcherServiceClient {
+	return matchv1.NewMatcherServiceClient(p.conn)
+}
+
+// shutdown asks the process to end, as go-plugin's controller does.
+func (p *process) shutdown(ctx context.Context) error {
+	return p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// ends reports whether the process ends in time.
+func (p *process) ends(d time.Duration) bool {
+	select {
+	case <-p.exited:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// kill ends the process as a power cut would, and everything it started.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.exited
+	_ = p.stdin.Close()
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+}
+
+// printed is what it wrote to standard output after the handshake.
+func (p *process) printed() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stdout.String()
+}
+
+// said is the end of what it wrote to standard error.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.TrimSpace(p.stderr.String())
+}
+
+// byHand runs the plugin as a person would who does not know better.
+func byHand(ctx context.Context, t *Target) (code int, stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.Command[0], t.Command[1:]...)
+	cmd.Env, cmd.WaitDelay = t.Env, time.Second
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err = cmd.Run()
+	if ended := new(exec.ExitError); errors.As(err, &ended) && ctx.Err() == nil {
+		return ended.ExitCode(), out.String(), said.String(), nil
+	}
+	return 0, out.String(), said.String(), errors.Join(err, ctx.Err())
+}
