@@ -18,6 +18,7 @@ type pluginVerb struct {
 	Restart pluginRestartVerb `cmd:"" help:"Start an instance anew; nothing is lost."`
 	Release pluginReleaseVerb `cmd:"" help:"Let an instance out of quarantine."`
 	Reload  pluginReloadVerb  `cmd:"" help:"Have the server read its config again and apply the plugins section."`
+	New     pluginNewVerb     `cmd:"" help:"Write a plugin that works, to start from."`
 	Test    pluginTestVerb    `cmd:"" help:"Judge a plugin by the conformance kit, without a server; --config names its config, a JSON file."`
 	Run     pluginRunVerb     `cmd:"" help:"Drive a plugin by hand, without a server: events from standard input, one JSON object a line; --config names its config."`
 	Exec    pluginExecVerb    `cmd:"" help:"Be a bundled plugin. The server runs this; it is of no use to people."`

@@ -1,0 +1,63 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/guidonhq/guidon/sdk/plugintest"
+)
+
+func TestPluginTestJudgesAndReports(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "config.json"), `{"path": "events.ndjson"}`)
+	run := func(args string) (string, error) {
+		cmd := exec.Command(bin, append([]string{"plugin"}, strings.Fields(args)...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	cmd := exec.Command(bin, "plugin", "test", "file", "--config", "config.json", "--observe", "cat events.ndjson", "--json", "report.json")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 failed, 0 skipped") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report plugintest.Report
+	if err := json.Unmarshal(text, &report); err != nil || report.Plugin != "file" || report.Kind != "sink" || len(report.Cases) != report.Passed {
+		t.Errorf("%v: %s", err, text)
+	}
+	for args, says := range map[string]string{
+		"test webhook":                               "say which kind",
+		"test ./nobody":                              "neither a bundled plugin nor a file",
+		"test /bin/true":                             "it ended before the handshake",
+		"run file --config report.json":              "refuses the config",
+		"run webhook --kind sink --config /bin/true": "not a JSON object",
+	} {
+		if out, err := run(args); err == nil || !strings.Contains(out, says) {
+			t.Errorf("plugin %s: %v\n%s", args, err, out)
+		}
+	}
+}
+
+func TestPluginRunDrivesASinkByHand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "config.json"), `{"path": "events.ndjson"}`)
+	cmd := exec.Command(bin, "plugin", "run", "file", "--config", "config.json")
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader("{\"event\":\"first\",\"distinct_id\":\"ada\"}\n\n{\"event\":\"second\"}\n")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "1-2: committed through 2") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	stored, err := os.ReadFile(filepath.Join(dir, "events.ndjson"))
+	if err != nil || strings.Count(string(stored), "\n") != 2 || !strings.Contains(string(stored), `"distinct_id":"ada"`) {
+		t.Errorf("%v: %s", err, stored)
+	}
+}
