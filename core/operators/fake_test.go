@@ -1,0 +1,268 @@
+package operators_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/operators"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// fake is a matcher that says yes to values that are the program's.
+type fake struct {
+	name string
+
+	mu       sync.Mutex
+	offers   []sdk.Operator
+	version  uint64
+	away     bool
+	data     string
+	ttl      time.Duration
+	refuses  string            // a value that it does not take
+	reads    []string          // of every program
+	verdicts map[string]string // of property values, when they are special
+	hold     func(ctx context.Context) error
+	compiled int
+	batches  []operators.Batch
+}
+
+var errAway = &sdk.Error{Class: sdk.ClassTransient, Code: "plugin_unavailable", Message: "the plugin is not running"}
+
+// opened is a fake that runs and offers operators of the purities: t/pure,
+// t/volatile, t/time, t/data.
+func opened(name string) *fake {
+	op := func(id string, p sdk.Purity) sdk.Operator {
+		return sdk.Operator{ID: name + "/" + id, Purity: p, Missing: sdk.MissingNoMatch, ValueSchema: []byte(`{"type":"string"}`)}
+	}
+	return &fake{name: name, version: 1, data: "1", offers: []sdk.Operator{
+		op("pure", sdk.Pure), op("volatile", sdk.Volatile), op("time", sdk.TimeDependent), op("data", sdk.DataDependent),
+	}}
+}
+
+func (f *fake) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+func (f *fake) calls() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.batches)
+}
+
+func (f *fake) Name() string { return f.name }
+func (f *fake) Use() string  { return f.name }
+
+func (f *fake) Operators() ([]sdk.Operator, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.offers, f.version
+}
+
+func (f *fake) Available() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.away
+}
+
+func (f *fake) Ready(ctx context.Context) error {
+	for !f.Available() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
+}
+
+func (f *fake) DataVersion() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.data
+}
+
+func (f *fake) Program(o sdk.Operator, value []byte) (operators.Program, error) {
+	if !json.Valid(value) {
+		return operators.Program{}, errors.New("not JSON")
+	}
+	return operators.Program{ID: sha256.Sum256([]byte(o.ID + o.Version + string(value))), Operator: o.ID, Value: bytes.Clone(value)}, nil
+}
+
+func (f *fake) Compile(_ context.Context, p operators.Program) (operators.Compiled, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return operators.Compiled{}, errAway
+	}
+	f.compiled++
+	if string(p.Value) == f.refuses {
+		return operators.Compiled{Problems: []operators.Problem{{Pointer: "/3", Summary: "is odd"}}}, nil
+	}
+	return operators.Compiled{OK: true, Reads: f.reads}, nil
+}
+
+func (f *fake) Match(ctx context.Context, b *operators.Batch) (operators.Answer, error) {
+	f.mu.Lock()
+	if f.away {
+		f.mu.Unlock()
+		return operators.Answer{}, errAway
+	}
+	f.batches = append(f.batches, *b)
+	hold := f.hold
+	f.mu.Unlock()
+	if hold != nil {
+		if err := hold(ctx); err != nil {
+			return operators.Answer{}, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := operators.Answer{DataVersion: f.data, TTL: f.ttl}
+	for _, p := range b.Pairs {
+		value := string(b.Values[p.Value])
+		verdict := sdk.Matches(value == string(b.Programs[p.Program].Value))
+		switch f.verdicts[value] {
+		case "failed":
+			verdict = sdk.Failed
+		case "unknown":
+			verdict = sdk.Unknown
+		}
+		out.Verdicts = append(out.Verdicts, verdict)
+	}
+	return out, nil
+}
+
+// forever holds a call until its deadline.
+func forever(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// house is operators over fakes.
+type house struct {
+	*operators.Operators
+	reg *prometheus.Registry
+
+	mu    sync.Mutex
+	fakes []*fake
+}
+
+func newHouse(t testing.TB, change func(*operators.Config), fakes ...*fake) *house {
+	t.Helper()
+	cfg := operators.DefaultConfig()
+	cfg.CompileTimeout = 20 * time.Second
+	if change != nil {
+		change(&cfg)
+	}
+	h := &house{fakes: fakes, reg: prometheus.NewRegistry()}
+	known := func(plugin string) []sdk.Operator {
+		if plugin == "later" {
+			return []sdk.Operator{{ID: "later/pure", Purity: sdk.Pure, ValueSchema: []byte(`{"type":"string"}`)}}
+		}
+		return nil
+	}
+	var err error
+	h.Operators, err = operators.New(cfg, func() []operators.Matcher {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		var out []operators.Matcher
+		for _, f := range h.fakes {
+			out = append(out, f)
+		}
+		return out
+	}, known, nil, h.reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *house) start(t *testing.T) {
+	t.Helper()
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pair is a question whose program is compiled: a value, and a property.
+func (h *house) pair(t testing.TB, operator, value, property string) match.Pair {
+	t.Helper()
+	o, ok := h.Operator(operator)
+	if !ok {
+		t.Fatalf("there is no %s", operator)
+	}
+	made, err := o.Compile([]byte(value))
+	if err != nil || made.Open {
+		t.Fatalf("%s %s: %+v %v", operator, value, made, err)
+	}
+	v, err := match.Parse([]byte(property))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return match.Pair{Program: made.Program, Value: v}
+}
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// ask puts the pairs at a time, within a generous deadline.
+func (h *house) ask(t testing.TB, now time.Time, pairs ...match.Pair) []match.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	results := make([]match.Result, len(pairs))
+	h.MatchPairs(ctx, now, pairs, results)
+	return results
+}
+
+// count reads a counter or a gauge, over all labels or those with one value.
+func (h *house) count(t testing.TB, name, label string) float64 {
+	t.Helper()
+	families, err := h.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0.0
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			fits := label == ""
+			for _, l := range m.GetLabel() {
+				fits = fits || l.GetValue() == label
+			}
+			if fits {
+				n += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return n
+}
+
+// eventually waits for something to become true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
