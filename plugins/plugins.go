@@ -7,7 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/guidonhq/guidon/plugins/matcher/cel"
 	"github.com/guidonhq/guidon/plugins/matcher/cidr"
+	"github.com/guidonhq/guidon/plugins/matcher/geo"
+	"github.com/guidonhq/guidon/plugins/matcher/schedule"
 	"github.com/guidonhq/guidon/plugins/notifier/discord"
 	"github.com/guidonhq/guidon/plugins/notifier/email"
 	"github.com/guidonhq/guidon/plugins/notifier/msteams"
@@ -24,14 +27,17 @@ import (
 
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
+	"cel":      cel.Plugin,
 	"cidr":     cidr.Plugin,
 	"discord":  discord.Plugin,
 	"email":    email.Plugin,
 	"file":     file.Plugin,
+	"geo":      geo.Plugin,
 	"kafka":    kafka.Plugin,
 	"msteams":  msteams.Plugin,
 	"nats":     nats.Plugin,
 	"postgres": postgres.Plugin,
+	"schedule": schedule.Plugin,
 	"slack":    slack.Plugin,
 	"stdout":   stdout.Plugin,
 	"webhook":  webhook,
