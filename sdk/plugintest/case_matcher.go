@@ -14,8 +14,6 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
 )
 
-const matches = byte(matchv1.Verdict_VERDICT_MATCH)
-
 var validOperator = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*$`)
 
 // matcherCases are the promises of a matcher.

@@ -130,9 +130,10 @@ func (d *drive) written(b *batch) (lost int) {
 		return 0
 	case partial:
 		return len(out.GetFailures())
+	default:
+		d.say("  %s", failed(out.GetError()))
+		return len(b.events)
 	}
-	d.say("  %s", failed(out.GetError()))
-	return len(b.events)
 }
 
 func outcomeName(o sinkv1.WriteBatchResponse_Outcome) string { return sdk.Outcome(o).String() }

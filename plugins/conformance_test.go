@@ -1,0 +1,296 @@
+package plugins_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+	"github.com/jackc/pgx/v5"
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/plugintest"
+)
+
+// TestMain lets the test binary be a bundled plugin, as guidon is.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 {
+		if p, ok := plugins.Find(os.Args[1]); ok {
+			sdk.Serve(p)
+			return
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// conformance judges a bundled plugin by the kit that is published for others.
+func conformance(t *testing.T, name string, target plugintest.Target) {
+	t.Helper()
+	target.Command, target.Events = []string{os.Args[0], name}, 2000
+	target.Skip = map[string]string{"ends on SIGTERM": "the SDK's own test waits for it"}
+	plugintest.Run(t, target)
+}
+
+var private = []any{"127.0.0.0/8"}
+
+// The stdout sink is missing: it prints where its parent does, here among the
+// answers of the tests.
+func TestBundledSinksConform(t *testing.T) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "events.ndjson")
+		conformance(t, "file", plugintest.Target{
+			Config: map[string]any{"path": path}, Other: map[string]any{"path": path + ".other"},
+			Received: func() ([]sdk.Event, error) {
+				text, err := os.ReadFile(path)
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil, nil
+				}
+				return lines(text), err
+			},
+		})
+	})
+	t.Run("webhook", func(t *testing.T) {
+		t.Parallel()
+		in := newInbox(t)
+		conformance(t, "webhook", plugintest.Target{
+			Kind: plugintest.Sink, Config: map[string]any{"url": in.URL, "format": "ndjson", "allow_networks": private},
+			Received: func() ([]sdk.Event, error) { return lines(in.all()), nil },
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := dbtest.PostgresURL(t)
+		conformance(t, "postgres", plugintest.Target{
+			Config:   map[string]any{"url": url, "table": "kept"},
+			Other:    map[string]any{"url": url, "table": "other"},
+			Received: func() ([]sdk.Event, error) { return inPostgres(t.Context(), url) },
+		})
+	})
+	t.Run("nats", func(t *testing.T) {
+		t.Parallel()
+		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 8 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		if !s.ReadyForConnections(20 * time.Second) {
+			t.Fatal("the server does not come up")
+		}
+		conformance(t, "nats", plugintest.Target{
+			Config:   map[string]any{"servers": []any{s.ClientURL()}, "stream": "kept", "subject": "kept.{project}", "create": true},
+			Received: func() ([]sdk.Event, error) { return inStream(s.ClientURL(), "kept") },
+		})
+	})
+	t.Run("kafka", func(t *testing.T) {
+		t.Parallel()
+		c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "kept"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		var brokers []any
+		for _, address := range c.ListenAddrs() {
+			brokers = append(brokers, address)
+		}
+		conformance(t, "kafka", plugintest.Target{
+			Config:   map[string]any{"brokers": brokers, "topic": "kept", "max_bytes": 8 << 20},
+			Received: func() ([]sdk.Event, error) { return inTopic(t.Context(), c.ListenAddrs(), "kept") },
+		})
+	})
+}
+
+func TestBundledNotifiersConform(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer  string
+		config  map[string]any
+		control []string
+	}{
+		"webhook": {"", map[string]any{}, nil},                                    // nothing is a command in JSON
+		"slack":   {"ok", map[string]any{"allow_hosts": []any{"127.0.0.1"}}, nil}, // rich text has text apart
+		"discord": {`{"id":"1"}`, map[string]any{"allow_hosts": []any{"127.0.0.1"}}, []string{"**bold**", "__x__"}},
+		"msteams": {"1", map[string]any{"allow_hosts": []any{"127.0.0.1"}}, nil}, // mentions need a list, which is empty
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := newInbox(t)
+			in.answer = c.answer
+			c.config["url"], c.config["allow_networks"] = in.URL, private
+			conformance(t, name, plugintest.Target{
+				Kind: plugintest.Notifier, Config: c.config, Control: c.control,
+				Messages: func() (int, error) { return int(in.posts.Load()), nil },
+			})
+		})
+	}
+	t.Run("email", func(t *testing.T) {
+		t.Parallel()
+		box := &mailbox{}
+		s := smtp.NewServer(box)
+		s.Domain, s.AllowInsecureAuth = "localhost", true
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _ = s.Serve(l) }()
+		t.Cleanup(func() { _ = s.Close() })
+		conformance(t, "email", plugintest.Target{
+			Config: map[string]any{
+				"host": "127.0.0.1", "port": l.Addr().(*net.TCPAddr).Port, "tls": "none", "from": "Guidon <guidon@example.com>", "to": []any{"ops@example.com"},
+			},
+			Messages: func() (int, error) { return int(box.mails.Load()), nil },
+		})
+	})
+}
+
+// lines reads one event a line; one that a kill has cut is not there.
+func lines(text []byte) (events []sdk.Event) {
+	for line := range bytes.Lines(text) {
+		var ev sdk.Event
+		if json.Unmarshal(line, &ev) == nil {
+			events = append(events, ev)
+		}
+	}
+	return events
+}
+
+// inbox is an HTTP endpoint that keeps what is posted.
+type inbox struct {
+	*httptest.Server
+	answer string
+	posts  atomic.Int64
+
+	mu   sync.Mutex
+	body bytes.Buffer
+	seen map[string]bool // by idempotency key
+}
+
+func newInbox(t *testing.T) *inbox {
+	t.Helper()
+	in := &inbox{seen: map[string]bool{}}
+	in.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // it was killed while it sent
+		}
+		in.mu.Lock()
+		if key := r.Header.Get("Idempotency-Key"); key == "" || !in.seen[key] {
+			in.seen[key] = true
+			in.posts.Add(1)
+			in.body.Write(body)
+		}
+		in.mu.Unlock()
+		_, _ = io.WriteString(w, in.answer)
+	}))
+	t.Cleanup(in.Close)
+	return in
+}
+
+func (in *inbox) all() []byte {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return bytes.Clone(in.body.Bytes())
+}
+
+func inPostgres(ctx context.Context, url string) ([]sdk.Event, error) {
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close(ctx) }()
+	rows, err := c.Query(ctx, "SELECT uuid::text, distinct_id, properties::text FROM kept")
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (ev sdk.Event, err error) {
+		var properties string
+		err = row.Scan(&ev.UUID, &ev.DistinctID, &properties)
+		ev.Properties = json.RawMessage(properties)
+		return ev, err
+	})
+}
+
+func inStream(url, stream string) ([]sdk.Event, error) {
+	c, err := natsgo.Connect(url)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	js, err := c.JetStream()
+	if err != nil {
+		return nil, err
+	}
+	info, err := js.StreamInfo(stream)
+	if err != nil {
+		return nil, nil // there is none yet
+	}
+	sub, err := js.SubscribeSync("", natsgo.BindStream(stream), natsgo.OrderedConsumer())
+	if err != nil {
+		return nil, err
+	}
+	var events []sdk.Event
+	for range info.State.Msgs {
+		m, err := sub.NextMsg(10 * time.Second)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, lines(m.Data)...)
+	}
+	return events, nil
+}
+
+func inTopic(ctx context.Context, brokers []string, topic string) ([]sdk.Event, error) {
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	var events []sdk.Event
+	for quiet := 0; quiet < 2; { // the end is where nothing comes any more
+		wait, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+		fetched := c.PollFetches(wait)
+		cancel()
+		if fetched.NumRecords() == 0 {
+			quiet++
+		}
+		fetched.EachRecord(func(r *kgo.Record) { events = append(events, lines(r.Value)...) })
+	}
+	return events, nil
+}
+
+// mailbox is a mail server that counts.
+type mailbox struct{ mails atomic.Int64 }
+
+func (b *mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return letter{b}, nil }
+
+type letter struct{ *mailbox }
+
+func (letter) Reset()                               { /* nothing is kept */ }
+func (letter) Logout() error                        { return nil }
+func (letter) Mail(string, *smtp.MailOptions) error { return nil }
+func (letter) Rcpt(string, *smtp.RcptOptions) error { return nil }
+func (l letter) Data(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	l.mails.Add(1)
+	return err
+}
