@@ -153,8 +153,9 @@ func rooms(cfg Config, opts Options) fx.Option {
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
-		fx.Provide(func(log *zap.Logger, reg prometheus.Registerer) host.Deps {
-			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg}
+		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
+			spans, err := traces(lc, cfg.Traces, opts.Version, log)
+			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg, Traces: spans}, err
 		}),
 		fx.Provide(func(lc fx.Lifecycle, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 			return provideReloader(lc, cfg, opts, h, log, reg)

@@ -26,6 +26,7 @@ type Config struct {
 	// sockets of plugins.
 	DataDir       string               `koanf:"data_dir"`
 	Log           LogConfig            `koanf:"log"`
+	Traces        TracesConfig         `koanf:"traces"`
 	HTTP          web.Config           `koanf:"http"`
 	Database      db.Config            `koanf:"database"`
 	Auth          auth.Config          `koanf:"auth"`
@@ -53,6 +54,7 @@ func DefaultConfig() Config {
 	return Config{
 		DataDir:       "./data",
 		Log:           LogConfig{Level: "info", Format: "auto"},
+		Traces:        TracesConfig{Sample: 1},
 		HTTP:          web.DefaultConfig(),
 		Database:      db.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
@@ -78,7 +80,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {

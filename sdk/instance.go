@@ -198,9 +198,13 @@ func (in *instance) closeLocked(ctx context.Context) error {
 	return guard(in.log, func() error { return v.Close(ctx) })
 }
 
-// context adds the instance's logger.
+// context adds the instance's logger, which names the trace if there is one.
 func (in *instance) context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, logKey{}, in.log)
+	log := in.log
+	if parent := TraceParent(ctx); len(parent) >= 35 { // 00-<32 digits>-…
+		log = log.With("trace_id", parent[3:35])
+	}
+	return context.WithValue(ctx, logKey{}, log)
 }
 
 // guard turns a panic of the author's code into an INTERNAL error.

@@ -86,7 +86,7 @@ func (h *Host) attach(ctx context.Context, c InstanceConfig) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := grpc.NewClient(target, append(options, grpc.WithIdleTimeout(0), callSizes())...)
+	conn, err := grpc.NewClient(target, append(append(options, grpc.WithIdleTimeout(0)), h.traces.dialOptions()...)...)
 	if err != nil {
 		return nil, &failure{state: StateMisconfigured, reason: "address", message: err.Error()}
 	}

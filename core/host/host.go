@@ -23,6 +23,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 )
 
@@ -44,6 +45,8 @@ type Deps struct {
 	Log *zap.Logger
 	// Metrics may be nil.
 	Metrics prometheus.Registerer
+	// Traces takes the spans of calls of plugins; nil is no tracing.
+	Traces trace.TracerProvider
 }
 
 // Host runs the configured plugin instances. Its methods may be called from
@@ -52,6 +55,7 @@ type Host struct {
 	deps    Deps
 	log     *zap.Logger
 	metrics *metrics
+	traces  *tracing
 	trust   *trustStore
 	pool    *pool
 	runs    *runDir
@@ -91,7 +95,7 @@ func New(cfg Config, deps Deps) (*Host, error) {
 		trust: newTrustStore(deps.DataDir), changed: make(chan struct{}),
 		seed: maphash.MakeSeed(), rings: map[string]*ring{},
 	}
-	h.pool = newPool(h)
+	h.traces, h.pool = newTracing(deps.Traces), newPool(h)
 	for _, instance := range cfg.Instances {
 		h.instances = append(h.instances, newSupervisor(h, instance))
 	}

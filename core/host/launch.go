@@ -111,7 +111,7 @@ func (h *Host) launch(ctx context.Context, c InstanceConfig, argv []string, r *r
 		StartTimeout:     limits.Start,
 		Logger:           hclog.NewNullLogger(),
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: h.runs.path},
-		GRPCDialOptions:  []grpc.DialOption{callSizes()},
+		GRPCDialOptions:  h.traces.dialOptions(),
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
 			started.Store(newProcess(argv, h.environment(c, r, spec.Env), c.Limits, logs))
 			return started.Load(), nil

@@ -100,6 +100,10 @@ func (p *probe) Open(ctx context.Context, req sdk.OpenRequest) (sdk.SinkProperti
 
 func (p *probe) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	p.trace("write %s %d", b.ID, b.Attempt)
+	if parent := sdk.TraceParent(ctx); parent != "" {
+		p.trace("parent %s", parent)
+		sdk.Log(ctx).Info("traced")
+	}
 	word, _, _ := strings.Cut(b.ID, "-")
 	switch word {
 	case "hang":

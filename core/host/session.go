@@ -27,6 +27,7 @@ type session struct {
 	timeouts   TimeoutConfig
 	scrub      *scrubber
 	metrics    *metrics
+	traces     *tracing
 	remarks    []Diagnostic // of the plugin, about a config it took
 
 	busy    crowd         // the calls of others that are under way
@@ -40,6 +41,7 @@ type session struct {
 func (s *session) call(ctx context.Context, method string, limit time.Duration, fn func(context.Context) (outcome string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	ctx, end := s.traces.start(ctx, s, method)
 	s.metrics.inFlight.WithLabelValues(s.instance).Inc()
 	defer s.metrics.inFlight.WithLabelValues(s.instance).Dec()
 	start := time.Now()
@@ -47,6 +49,7 @@ func (s *session) call(ctx context.Context, method string, limit time.Duration, 
 	if err != nil {
 		outcome = status.Code(err).String()
 	}
+	end(outcome, err)
 	s.metrics.calls.WithLabelValues(s.instance, method, outcome).Observe(time.Since(start).Seconds())
 	return err
 }
