@@ -67,7 +67,7 @@ generate: ## Regenerate generated code
 
 .PHONY: generated
 generated: generate ## Fail when generated code is not up to date
-	@git diff --exit-code -- sdk/pb || { echo "generated code is stale: run make generate and commit"; exit 1; }
+	@git diff --exit-code -- sdk/pb docs/plugins/catalogue.md || { echo "generated code is stale: run make generate and commit"; exit 1; }
 
 .PHONY: api
 api: ## Compare the SDK and the contract with the last release
