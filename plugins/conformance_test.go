@@ -163,6 +163,18 @@ func TestBundledNotifiersConform(t *testing.T) {
 	})
 }
 
+func TestBundledMatchersConform(t *testing.T) {
+	t.Parallel()
+	for _, name := range plugins.Names() {
+		if plugins.Operators(name) != nil {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				conformance(t, name, plugintest.Target{})
+			})
+		}
+	}
+}
+
 // lines reads one event a line; one that a kill has cut is not there.
 func lines(text []byte) (events []sdk.Event) {
 	for line := range bytes.Lines(text) {
