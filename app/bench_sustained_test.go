@@ -2,10 +2,8 @@ package app_test
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -134,15 +132,15 @@ func (w *watching) look() (out look) {
 	return out
 }
 
-// feed sends batches of 100 events of 10,000 people until stop is closed.
+// feed sends batches of 100 events of 10,000 people, as they happen, until stop
+// is closed.
 func (w *watching) feed(a announced, seed uint64, stop <-chan struct{}) {
-	const event = `{"event":"paid","distinct_id":"user-%d","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/%d?x=1","price":%d,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all","$set":{"plan":"pro"}},"timestamp":"2026-01-02T03:04:05.678Z"}`
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	client := &fasthttp.Client{}
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	req.SetRequestURI("http://" + a.Address + "/batch/")
 	req.Header.SetMethod(http.MethodPost)
-	var body bytes.Buffer
+	var body []byte
 	for {
 		select {
 		case <-stop:
@@ -153,20 +151,29 @@ func (w *watching) feed(a announced, seed uint64, stop <-chan struct{}) {
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}
-		body.Reset()
-		fmt.Fprintf(&body, `{"api_key":%q,"batch":[`, a.Project)
-		for i := range 100 {
-			if i > 0 {
-				body.WriteByte(',')
-			}
-			fmt.Fprintf(&body, event, rnd.IntN(10_000), rnd.IntN(1000), rnd.IntN(500))
+		body = append(append(append(body[:0], `{"api_key":"`...), a.Project...), `","batch":[`...)
+		for range 100 {
+			body = append(sustainedEvent(body, rnd), ',')
 		}
-		body.WriteString("]}")
-		req.SetBodyRaw(body.Bytes())
+		body = append(body[:len(body)-1], "]}"...)
+		req.SetBodyRaw(body)
 		if err := client.Do(req, res); err != nil || res.StatusCode() != http.StatusOK {
 			w.b.Errorf("%v %d %s", err, res.StatusCode(), res.Body())
 			return
 		}
 		w.sent.Add(100)
 	}
+}
+
+// sustainedEvent appends an event of about 550 bytes.
+func sustainedEvent(to []byte, rnd *rand.Rand) []byte {
+	to = append(to, `{"event":"paid","distinct_id":"user-`...)
+	to = strconv.AppendInt(to, int64(rnd.IntN(10_000)), 10)
+	to = append(to, `","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/`...)
+	to = strconv.AppendInt(to, int64(rnd.IntN(1000)), 10)
+	to = append(to, `?x=1","price":`...)
+	to = strconv.AppendInt(to, int64(rnd.IntN(500)), 10)
+	to = append(to, `,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all","$set":{"plan":"pro"}},"timestamp":"`...)
+	to = time.Now().UTC().AppendFormat(to, time.RFC3339Nano)
+	return append(to, `"}`...)
 }
