@@ -56,6 +56,7 @@ type Decoder struct {
 	tally map[string]say // of those of this record
 
 	members        []member
+	last           map[string]int // of names that may come more than once
 	extra          []extra
 	chains         chains
 	address, clock []byte

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"hash/maphash"
+	"unsafe"
 )
 
 // member is one name and value of an object, as they stand in the source.
@@ -68,7 +69,7 @@ func (d *Decoder) rewrite(ev *item, p *properties, out uint32) json.RawMessage {
 func (d *Decoder) checkTwice(p *properties) {
 	d.members = d.members[:0]
 	d.collect(p.raw)
-	if p.twice = supersede(d.members); !p.twice {
+	if p.twice = d.supersede(d.members); !p.twice {
 		p.seed = maphash.MakeSeed()
 	}
 }
@@ -123,7 +124,7 @@ func (d *Decoder) merge(base, top []byte) {
 		d.collect(base)
 	}
 	d.collect(top)
-	supersede(d.members)
+	d.supersede(d.members)
 	d.arena = append(d.arena, '{')
 	for i := range d.members {
 		if !d.members[i].gone {
@@ -139,7 +140,7 @@ func (d *Decoder) copyMembers(p *properties, out uint32) {
 	d.members = d.members[:0]
 	d.collect(p.raw)
 	if p.twice {
-		supersede(d.members)
+		d.supersede(d.members)
 	}
 	var buf [48]byte
 	for i := range d.members {
@@ -188,9 +189,9 @@ func nameStart(object []byte, value int, name text) int {
 
 // supersede marks the members that are followed by another of the same name,
 // and reports whether there are any.
-func supersede(ms []member) (found bool) {
+func (d *Decoder) supersede(ms []member) (found bool) {
 	if len(ms) > 32 {
-		return supersedeMany(ms)
+		return d.supersedeMany(ms)
 	}
 	for i := range ms {
 		for j := i + 1; j < len(ms); j++ {
@@ -203,14 +204,18 @@ func supersede(ms []member) (found bool) {
 	return found
 }
 
-func supersedeMany(ms []member) (found bool) {
-	last := make(map[string]int, len(ms))
+func (d *Decoder) supersedeMany(ms []member) (found bool) {
+	if d.last == nil {
+		d.last = make(map[string]int)
+	}
+	defer clear(d.last) // its keys are bytes of the record
 	for i := range ms {
-		key := string(ms[i].name.plainName(nil))
-		if earlier, ok := last[key]; ok {
+		key := ms[i].name.plainName(nil)
+		name := unsafe.String(unsafe.SliceData(key), len(key))
+		if earlier, ok := d.last[name]; ok {
 			ms[earlier].gone, found = true, true
 		}
-		last[key] = i
+		d.last[name] = i
 	}
 	return found
 }

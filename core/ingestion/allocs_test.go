@@ -1,0 +1,45 @@
+package ingestion_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/ingestion"
+)
+
+// Properties stay the bytes they came as: neither taking an event in nor
+// decoding it allocates anything for each of them.
+func TestAPropertyCostsNoAllocation(t *testing.T) {
+	const many = 2000
+	event := func(properties int) []byte {
+		var b strings.Builder
+		for i := range properties {
+			fmt.Fprintf(&b, `,"p%d":{"a":[%d,"x\n",true],"b":null}`, i, i)
+		}
+		return []byte(`{"api_key":"phc_x","event":"a","distinct_id":"u","properties":{"x":1` + b.String() + `}}`)
+	}
+	count := func(properties int) (accept, decode float64) {
+		body := event(properties)
+		accept = testing.AllocsPerRun(20, func() {
+			if _, err := ingestion.ReadEnvelope(body); err != nil {
+				t.Fatal(err)
+			}
+		})
+		rec := record(string(body))
+		dec := ingestion.NewDecoder(ingestion.DefaultLimits())
+		var out ingestion.Decoded
+		decode = testing.AllocsPerRun(20, func() {
+			out.Reset()
+			dec.Decode(&rec, &out)
+		})
+		if len(out.Events) != 1 {
+			t.Fatalf("%d properties: %+v", properties, out.Notices)
+		}
+		return accept, decode
+	}
+	accept, decode := count(many)
+	if accept > many/100 || decode > many/100 { // a handful, whatever the race detector adds
+		t.Errorf("%d properties cost %.0f allocations when they are accepted and %.0f when they are decoded", many, accept, decode)
+	}
+}
