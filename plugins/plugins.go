@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/plugins/sink/kafka"
 	"github.com/guidonhq/guidon/plugins/sink/nats"
+	"github.com/guidonhq/guidon/plugins/sink/parquet"
 	"github.com/guidonhq/guidon/plugins/sink/postgres"
 	"github.com/guidonhq/guidon/plugins/sink/stdout"
 	webhooksink "github.com/guidonhq/guidon/plugins/sink/webhook"
@@ -36,6 +37,7 @@ var bundled = map[string]func() sdk.Plugin{
 	"kafka":    kafka.Plugin,
 	"msteams":  msteams.Plugin,
 	"nats":     nats.Plugin,
+	"parquet":  parquet.Plugin,
 	"postgres": postgres.Plugin,
 	"schedule": schedule.Plugin,
 	"slack":    slack.Plugin,

@@ -48,7 +48,7 @@ func values(p sdk.Plugin) map[string]any {
 }
 
 // commented is an option that is shown with its default, behind a #.
-var commented = regexp.MustCompile(`(?m)^(\s*)# ?([a-z_]+:( |$))`)
+var commented = regexp.MustCompile(`(?m)^(\s*)# ?([a-z][a-z0-9_]*:( |$))`)
 
 // sample reads a folder's sample with what is commented out, or without it.
 func sample(t *testing.T, folder string, whole bool) (use, kind string, config map[string]any) {
