@@ -16,6 +16,10 @@ import (
 // TestMain lets the test binary be its own bundled plugins, as guidon is.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugin" && os.Args[2] == "exec" {
+		if os.Args[3] == "noop" {
+			sdk.Serve(noopPlugin())
+			return
+		}
 		if plugin, ok := plugins.Find(os.Args[3]); ok {
 			sdk.Serve(plugin)
 			return

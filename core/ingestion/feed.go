@@ -95,7 +95,7 @@ const (
 func (f *feed) fill(ctx context.Context, r *run, maxEvents, maxBytes int) (full bool, err error) {
 	for {
 		if f.seq == 0 {
-			if len(r.notices)+len(r.broken) >= maxNotices {
+			if len(r.notices)+len(r.broken) >= maxNotices || len(r.events) >= maxEvents || (len(r.events) > 0 && r.bytes >= maxBytes) {
 				return true, nil
 			}
 			ok, err := f.load(ctx, r)

@@ -1,0 +1,141 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// noop is a sink that takes everything and does nothing, four batches at a time.
+type noop struct{}
+
+func noopPlugin() sdk.Plugin {
+	return sdk.Plugin{Name: "noop", Version: "1.0.0", Sink: func() sdk.Sink { return noop{} }}
+}
+
+func (noop) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error) {
+	return sdk.SinkProperties{MaxInFlight: 4}, nil
+}
+func (noop) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+	return b.Committed(), nil
+}
+func (noop) Flush(_ context.Context, r sdk.FlushRequest) (sdk.FlushResult, error) {
+	return sdk.FlushResult{CommittedThrough: r.UpTo}, nil
+}
+func (noop) Close(context.Context) error { return nil }
+
+// hosted shows delivery what the host runs.
+type hosted struct{ *host.Host }
+
+func (h hosted) Sinks() (out []ingestion.Sink) {
+	for _, s := range h.Host.Sinks() {
+		out = append(out, s)
+	}
+	return out
+}
+
+// BenchmarkDelivery is the way of 200,000 events of 500 bytes from the journal
+// to a plugin process that does nothing, with mutual TLS, until the cursor is
+// behind them. It reports the CPU time of the server alone, and of the plugin.
+func BenchmarkDelivery(b *testing.B) {
+	const requests, each = 2000, 100
+	dir := b.TempDir()
+	jc := journal.DefaultConfig()
+	jc.MinFreeBytes = 0
+	j, err := journal.Open(jc, dir, zap.NewNop(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = j.Close(context.Background()) })
+	for i := range requests {
+		body := []byte{'['}
+		for k := range each {
+			if k > 0 {
+				body = append(body, ',')
+			}
+			n := i*each + k
+			body = fmt.Appendf(body, `{"event":"$pageview","distinct_id":"d%04d","timestamp":"2026-05-01T09:59:58.123Z","uuid":"0190a5a2-7b3c-7000-8000-%012d",`+
+				`"properties":{"$os":"Linux","$browser":"Chrome","$browser_version":120,"$current_url":"https://shop.example/products/17?ref=mail",`+
+				`"$host":"shop.example","$pathname":"/products/17","$screen_height":1080,"$lib":"web","$lib_version":"1.96.1","price":12.50}}`, n%1000, n)
+		}
+		rec := ingestion.Record{ReceivedAt: time.Now(), ProjectID: 1, Items: append(body, ']')}
+		if _, err := j.Append(b.Context(), rec.Append(nil)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	store, err := db.Open(b.Context(), db.Config{URL: "sqlite:" + filepath.Join(dir, "db")}, dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	if err := store.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	var took, ours, theirs time.Duration
+	for i := range b.N {
+		name := fmt.Sprint("noop", i)
+		hc := host.DefaultConfig()
+		hc.Instances = []host.InstanceConfig{{Name: name, Kind: host.KindSink, Use: "noop"}}
+		h, err := host.New(hc, host.Deps{DataDir: dir, Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := h.Start(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := h.Sinks()[0].Ready(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		ic := ingestion.DefaultConfig()
+		ic.Deliver.Start = "begin"
+		d, err := ingestion.NewDeliver(ic, j, store, hosted{h}, ingestion.NewMetrics(nil), zap.NewNop())
+		if err != nil {
+			b.Fatal(err)
+		}
+		pid := h.Status()[0].PID
+		begin, host, plugin := time.Now(), cpu(b, os.Getpid()), cpu(b, pid)
+		if err := d.Start(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		for arrived(b, j, "sink/"+name) < requests*each {
+			time.Sleep(5 * time.Millisecond)
+		}
+		took, ours, theirs = took+time.Since(begin), ours+cpu(b, os.Getpid())-host, theirs+cpu(b, pid)-plugin
+		if err := d.Stop(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if err := h.Stop(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	events := float64(b.N * requests * each)
+	b.ReportMetric(events/took.Seconds(), "events/s")
+	b.ReportMetric(float64(ours.Nanoseconds())/events/1000, "host-cpu-µs/event")
+	b.ReportMetric(float64(theirs.Nanoseconds())/events/1000, "plugin-cpu-µs/event")
+}
+
+// arrived is how many events a reader of the journal has behind it.
+func arrived(b *testing.B, j journal.Journal, reader string) uint64 {
+	b.Helper()
+	stats, err := j.Stats(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range stats.Readers {
+		if r.Name == reader {
+			return r.Position.Count
+		}
+	}
+	return 0
+}

@@ -1,0 +1,61 @@
+package ingestion_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion"
+)
+
+func TestDeliverMakesBatches(t *testing.T) {
+	t.Parallel()
+	// Seven events of about 1,000 bytes, in requests of three, three and one.
+	item := func(n int) string {
+		return fmt.Sprintf(`{"event":"e%d","distinct_id":"d","properties":{"p":%q}}`, n, strings.Repeat("x", 1000))
+	}
+	cases := []struct {
+		name  string
+		batch ingestion.BatchConfig
+		sizes []int
+	}{
+		{"by their number", ingestion.BatchConfig{MaxEvents: 2, Linger: time.Minute}, []int{2, 2, 2}},
+		{"by their bytes", ingestion.BatchConfig{MaxBytes: 4000, Linger: time.Minute}, []int{3, 3}},
+		{"one that is larger than all may be goes alone", ingestion.BatchConfig{MaxBytes: 10, Linger: time.Minute}, []int{1, 1, 1, 1, 1, 1, 1}},
+		{"across requests, while there is time", ingestion.BatchConfig{MaxEvents: 7, Linger: time.Minute}, []int{7}},
+		{"and when the time is over, however few", ingestion.BatchConfig{MaxEvents: 100, Linger: time.Millisecond}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+			s := configured{&fakeSink{name: "one"}, ingestion.SinkConfig{Batch: c.batch}}
+			startDeliver(t, deliverConfig(), j, d, newSinks(&s))
+			lay(t, j, false, item(1), item(2), item(3))
+			lay(t, j, false, item(4), item(5), item(6))
+			lay(t, j, false, item(7))
+			want := 7
+			if c.sizes != nil {
+				want = 0
+				for _, n := range c.sizes {
+					want += n
+				}
+			}
+			eventually(t, "the batches", func() bool { return len(strings.Fields(s.has())) >= want })
+			var sizes []int
+			for _, b := range s.sent() {
+				sizes = append(sizes, len(b.Records))
+			}
+			if c.sizes != nil && !slices.Equal(sizes, c.sizes) {
+				t.Errorf("batches of %v, want %v", sizes, c.sizes)
+			}
+			// What waits is sent with whatever comes next, never later than Linger.
+			if got, all := s.has(), "e1 e2 e3 e4 e5 e6 e7"; !strings.HasPrefix(all, got) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
