@@ -17,9 +17,10 @@ import (
 
 // networks adds the cidr matcher to a server.
 func networks(c *app.Config) {
-	c.Plugins.HealthInterval = 200 * time.Millisecond
 	c.Plugins.Restart.Initial = 10 * time.Millisecond
-	c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher})
+	in := host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher}
+	in.Timeouts.Health = time.Minute // that a process hangs is for the breaker to notice
+	c.Plugins.Instances = append(c.Plugins.Instances, in)
 	// These tests are about answers, not about how fast a crowded machine is.
 	c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
 }
@@ -76,6 +77,26 @@ func (s *server) pid(t *testing.T, name string) int {
 	return int(pid)
 }
 
+// metric reads one line of GET /metrics.
+func (s *server) metric(t *testing.T, name string) string {
+	t.Helper()
+	res, err := http.Get(s.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "no " + name
+}
+
 // eventually asks until it gets what it wants.
 func eventually(t *testing.T, want string, ask func() string) {
 	t.Helper()
@@ -125,6 +146,12 @@ func TestFlagsWithOperatorsOfAPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, unknown, func() string { return s.decide(t, fresh()) })
+	eventually(t, "1", func() string {
+		if got := s.decide(t, fresh()); got != unknown {
+			t.Errorf("hung: %s", got)
+		}
+		return s.metric(t, `guidon_operators_breaker_open{for="decide",plugin="networks"}`)
+	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err) // the host may have been faster
 	}

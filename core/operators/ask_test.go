@@ -35,7 +35,7 @@ func TestOneCallToEachPluginAndAllAtOnce(t *testing.T) {
 		{Program: "nobody made this"},
 	}
 	got := h.ask(t, noon, pairs...)
-	if want := "[true false false true true false unknown]"; fmt.Sprint(got) != want {
+	if want := "true false false true true false unknown"; words(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if a.calls() != 1 || b.calls() != 1 {
@@ -105,7 +105,7 @@ func TestValuesOfDifferentKindsAreDifferentQuestions(t *testing.T) {
 	h := newHouse(t, nil, f)
 	text, number := h.pair(t, "t/pure", `"1"`, `"1"`), h.pair(t, "t/pure", `"1"`, `1`)
 	for range 2 {
-		if got := fmt.Sprint(h.ask(t, noon, text, number)); got != "[true false]" {
+		if got := words(h.ask(t, noon, text, number)); got != "true false" {
 			t.Errorf("%s", got)
 		}
 	}
@@ -143,7 +143,7 @@ func TestWhatCannotBeJudgedIsUnknown(t *testing.T) {
 	h := newHouse(t, nil, f)
 	failed, unknown := h.pair(t, "t/pure", `"x"`, `"f"`), h.pair(t, "t/pure", `"x"`, `"u"`)
 	for range 2 {
-		if got := fmt.Sprint(h.ask(t, noon, failed, unknown)); got != "[unknown unknown]" {
+		if got := words(h.ask(t, noon, failed, unknown)); got != "unknown unknown" {
 			t.Errorf("%s", got)
 		}
 	}

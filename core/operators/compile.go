@@ -136,6 +136,9 @@ func (o *Operators) save(f *offer, p Program) outcome {
 		ctx, cancel := context.WithTimeout(context.Background(), o.cfg.CompileTimeout)
 		defer cancel()
 		if f.plugin.asked().Ready(ctx) == nil {
+			if !f.stated { // it has come up just now: what it says counts from here on
+				o.look()
+			}
 			if said, err := o.compile(ctx, f, p); err == nil {
 				return said
 			}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -265,4 +266,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
+}
+
+func words(results []match.Result) string {
+	all := make([]string, len(results))
+	for i, r := range results {
+		all[i] = r.String()
+	}
+	return strings.Join(all, " ")
 }
