@@ -84,26 +84,47 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// BenchmarkStart measures from a host that is made to a sink that is ready.
+// BenchmarkStart measures from a host that is made to sinks that are all ready:
+// one, twenty that share a process, and twenty with a process each.
 func BenchmarkStart(b *testing.B) {
-	for b.Loop() {
-		h, err := host.New(config(instance("p", "probe", nil)), host.Deps{DataDir: b.TempDir(), Bundled: bundled})
-		if err != nil {
+	for _, bb := range []struct {
+		name     string
+		n        int
+		isolated bool
+	}{{"instances=1", 1, false}, {"instances=20", 20, false}, {"processes=20", 20, true}} {
+		b.Run(bb.name, func(b *testing.B) {
+			instances := make([]host.InstanceConfig, bb.n)
+			for i := range instances {
+				instances[i] = instance(fmt.Sprintf("p%d", i), "probe", nil)
+				instances[i].Isolated, instances[i].Timeouts.Start = bb.isolated, time.Minute
+			}
+			for b.Loop() {
+				startAndStop(b, config(instances...))
+			}
+		})
+	}
+}
+
+func startAndStop(b *testing.B, cfg host.Config) {
+	b.Helper()
+	h, err := host.New(cfg, host.Deps{DataDir: b.TempDir(), Bundled: bundled})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := h.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range h.Sinks() {
+		if err := s.Ready(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		if err := h.Start(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		if err := h.Sinks()[0].Ready(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		if err := h.Stop(ctx); err != nil {
-			b.Fatal(err)
-		}
-		cancel()
-		b.StartTimer()
+	}
+	b.StopTimer()
+	defer b.StartTimer()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := h.Stop(ctx); err != nil {
+		b.Fatal(err)
 	}
 }
 
