@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -111,6 +112,26 @@ func TestACallThatHangsEndsAtItsDeadlineAndOthersGoOn(t *testing.T) {
 	write(t, s, batch("ok", 1, 1))
 	if st := r.Status()[0]; st.Restarts != 0 {
 		t.Errorf("a process that is well was restarted: %+v", st)
+	}
+}
+
+func TestCallsThatHangAreNoReasonToKillAProcessThatIsWell(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "probe", nil)
+	c.Timeouts.Health = 10 * time.Second
+	r := start(t, config(c))
+	s := r.sink(t)
+	var wg sync.WaitGroup
+	for n := range 5 { // more than it takes to raise a suspicion
+		wg.Go(func() { _, _ = s.Write(t.Context(), batch(fmt.Sprintf("hang-%d", n), 0, 1)) })
+	}
+	wg.Wait()
+	ready(t, r, s)
+	if got := write(t, s, batch("ok", 1, 1)); got.Outcome != sdk.Committed {
+		t.Errorf("%+v", got)
+	}
+	if st := r.Status()[0]; st.Restarts != 0 {
+		t.Errorf("it was restarted: %+v", st)
 	}
 }
 

@@ -169,6 +169,16 @@ func propertiesFromProto(p *sinkv1.SinkProperties) sdk.SinkProperties {
 	return out
 }
 
+// fitting keeps batches so small that their messages are not larger than the
+// plugin takes; 0 is a plugin that does not say. A quarter is for what a message
+// holds beside the events.
+func fitting(p sdk.SinkProperties, largest uint64) sdk.SinkProperties {
+	if bytes := largest / 4 * 3; largest > 0 && bytes < maxBatchBytes && (p.MaxBytes == 0 || p.MaxBytes > int(bytes)) {
+		p.MaxBytes = max(1, int(bytes))
+	}
+	return p
+}
+
 // diagnosticsFromProto reads a plugin's remarks, secrets covered.
 func diagnosticsFromProto(items []*pluginv1.Diagnostic, scrub *scrubber) []Diagnostic {
 	names := map[pluginv1.Diagnostic_Severity]string{

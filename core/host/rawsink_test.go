@@ -40,7 +40,9 @@ func (rawSinkRegistrar) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.
 }
 
 func (r rawSink) Info(context.Context, *pluginv1.InfoRequest) (*pluginv1.InfoResponse, error) {
-	return &pluginv1.InfoResponse{Name: "rawsink", Version: "1.0.0", Kinds: []pluginv1.Kind{pluginv1.Kind_KIND_SINK}}, nil
+	return &pluginv1.InfoResponse{
+		Name: "rawsink", Version: "1.0.0", Kinds: []pluginv1.Kind{pluginv1.Kind_KIND_SINK}, MaxMessageBytes: 1 << 20,
+	}, nil
 }
 
 func (r rawSink) ConfigSchema(context.Context, *pluginv1.ConfigSchemaRequest) (*pluginv1.ConfigSchemaResponse, error) {
@@ -134,8 +136,8 @@ func TestWhatASinkAsksForIsBounded(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("a", "rawsink", map[string]any{"answer": ""}), instance("b", "rawsink", map[string]any{"answer": "limits"})))
 	for i, want := range []sdk.SinkProperties{
-		{MaxInFlight: 1},
-		{MaxInFlight: 64, MaxBytes: 4 << 20, MaxStagedEvents: 1 << 40},
+		{MaxInFlight: 1, MaxBytes: 768 << 10}, // three quarters of the largest message
+		{MaxInFlight: 64, MaxBytes: 768 << 10, MaxStagedEvents: 1 << 40},
 	} {
 		ready(t, r, r.Sinks()[i])
 		want.Ordering, want.Dedup, want.Durability = sdk.OrderNone, sdk.DedupNone, sdk.DurabilityMemory

@@ -82,7 +82,7 @@ func (i *SinkInstance) open(ctx context.Context, s *session) (*opening, *sdk.Err
 	if err != nil || !out.GetOpened() || out.GetProperties() == nil {
 		return nil, errorFromProto(out.GetError(), s.scrub), err
 	}
-	p := propertiesFromProto(out.GetProperties())
+	p := fitting(propertiesFromProto(out.GetProperties()), s.info.GetMaxMessageBytes())
 	s.staging.Store(p.Commit == sdk.CommitOnFlush)
 	return &opening{
 		adopt: func() {

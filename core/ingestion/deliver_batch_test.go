@@ -1,6 +1,7 @@
 package ingestion_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 func TestDeliverMakesBatches(t *testing.T) {
@@ -57,5 +59,54 @@ func TestDeliverMakesBatches(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// Whatever a sink answers and whoever starts anew, one id is always one content
+// under the same numbers, and another content has another id.
+func TestDeliverNamesABatchAfterItsContent(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	const n = 300
+	for i := range n {
+		accept(t, j, fmt.Sprintf(`{"event":"e%d","distinct_id":"u%d"}`, i, i%7))
+	}
+	calls := 0
+	s := &fakeSink{name: "one", props: sdk.SinkProperties{MaxEvents: 16, MaxInFlight: 3}}
+	s.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
+		switch calls++; {
+		case calls%5 == 0:
+			return sdk.WriteResult{}, errors.New("who knows")
+		case calls%5 == 1 && len(b.Records) > 2:
+			return b.Partial(sdk.Failure{Index: 1, Err: sdk.Errorf(sdk.ClassTransient, "later", "later")}), nil
+		case calls%5 == 2 && len(b.Records) > 1:
+			return rejects(sdk.ClassPermanent)(b)
+		}
+		return b.Committed(), nil
+	}
+	del := startDeliver(t, deliverConfig(), j, d, newSinks(s))
+	eventually(t, "the first hundred", func() bool { return committed(t, j, "sink/one").Count >= 100 })
+	stopDeliver(t, del)
+	startDeliver(t, deliverConfig(), j, d, newSinks(s))
+	eventually(t, "everything", func() bool { return committed(t, j, "sink/one").Count == n })
+	contents, ids, repeated := map[string]string{}, map[string]string{}, 0
+	for _, b := range s.sent() {
+		content := fmt.Sprint(b.FirstSeq, b.LastSeq)
+		for _, r := range b.Records {
+			content += fmt.Sprintf(" %x %s", r.UUID, r.JSON)
+		}
+		if known, ok := contents[b.ID]; ok {
+			repeated++
+			if known != content {
+				t.Fatalf("%s is another batch than before: %s, was %s", b.ID, content, known)
+			}
+		}
+		if known, ok := ids[content]; ok && known != b.ID {
+			t.Fatalf("the same batch is %s and %s", known, b.ID)
+		}
+		contents[b.ID], ids[content] = content, b.ID
+	}
+	if repeated == 0 {
+		t.Error("no batch was sent twice")
 	}
 }
