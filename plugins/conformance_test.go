@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 func conformance(t *testing.T, name string, target plugintest.Target) {
 	t.Helper()
 	target.Command, target.Events = []string{os.Args[0], name}, 2000
+	if testing.Short() {
+		target.Events = 200
+	}
 	target.Skip = map[string]string{"ends on SIGTERM": "the SDK's own test waits for it"}
 	plugintest.Run(t, target)
 }

@@ -236,8 +236,12 @@ func target(t *testing.T, name string) plugintest.Target {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.ndjson")
+	events := 5000
+	if testing.Short() {
+		events = 500
+	}
 	return plugintest.Target{
-		Command: []string{os.Args[0], name}, Events: 5000, Control: []string{"<!channel>"},
+		Command: []string{os.Args[0], name}, Events: events, Control: []string{"<!channel>"},
 		Config: configFor(name, path), Other: configFor(name, path+".other"),
 		Received: func() ([]sdk.Event, error) { return read[sdk.Event](path) },
 		Messages: func() (int, error) { all, err := read[string](path); return len(all), err },
