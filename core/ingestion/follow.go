@@ -152,41 +152,9 @@ const followEvents = 1000
 func (f *Following) fill(ctx context.Context, r *run, pause *backoff) bool {
 	r.reset(f.feed.pos)
 	r.events = nil // the follower may keep those of the batch before
-	var until time.Time
-	for {
-		_, err := f.feed.fill(ctx, r, followEvents, f.cfg.Worker.MaxBytes)
-		if len(r.events) > 0 || !until.IsZero() && !time.Now().Before(until) {
-			return ctx.Err() == nil
-		}
-		if !r.empty() && until.IsZero() {
-			until = time.Now().Add(skipPause)
-		}
-		if err == nil {
-			err = f.await(ctx, until)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return false
-		case err == nil:
-			pause.reset()
-		default:
-			f.logger.Warn("cannot read the journal", zap.Error(err))
-			sleep(ctx, pause.pause())
-		}
-	}
-}
-
-// await waits for more, at most until then; the zero time waits for ever.
-func (f *Following) await(ctx context.Context, until time.Time) error {
-	if until.IsZero() {
-		return f.feed.wait(ctx)
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	if err := f.feed.wait(ctx); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return f.feed.gather(ctx, r, gathering{
+		most: followEvents, bytes: f.cfg.Worker.MaxBytes, idle: func(r *run) bool { return len(r.events) == 0 }, pause: pause, log: f.logger,
+	})
 }
 
 // behind waits until the worker has come to p; false when ctx ends.

@@ -145,10 +145,6 @@ func (l *lane) read(ctx context.Context, ready chan<- *run, spare <-chan *run) {
 	}
 }
 
-// skipPause is how long the cursor rests while a lane meets only what belongs
-// into the other one.
-const skipPause = time.Second
-
 // historicalEvents bounds a batch of imported events: while it is in the
 // database, others wait.
 const historicalEvents = 1000
@@ -160,43 +156,11 @@ func (l *lane) fill(ctx context.Context, r *run, pause *backoff) bool {
 	if l.historical {
 		most = min(most, historicalEvents)
 	}
-	var until time.Time // when to move on with nothing to do; zero for never
-	for {
-		_, err := l.feed.fill(ctx, r, most, l.cfg.Worker.MaxBytes)
-		if !r.idle() || (!until.IsZero() && !time.Now().Before(until)) {
-			l.busy.Store(!r.idle())
-			return ctx.Err() == nil
-		}
-		if !r.empty() && until.IsZero() {
-			until = time.Now().Add(skipPause)
-		}
-		if err == nil {
-			l.busy.Store(false)
-			err = l.await(ctx, until)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return false
-		case err == nil:
-			pause.reset()
-		default:
-			l.logger.Warn("cannot read the journal", zap.Error(err))
-			sleep(ctx, pause.pause())
-		}
-	}
-}
-
-// await waits for more, at most until then; the zero time waits for ever.
-func (l *lane) await(ctx context.Context, until time.Time) error {
-	if until.IsZero() {
-		return l.feed.wait(ctx)
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	if err := l.feed.wait(ctx); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	ok := l.feed.gather(ctx, r, gathering{
+		most: most, bytes: l.cfg.Worker.MaxBytes, idle: (*run).idle, resting: func() { l.busy.Store(false) }, pause: pause, log: l.logger,
+	})
+	l.busy.Store(!r.idle())
+	return ok
 }
 
 // patience is how long an import waits for a pause in what is sent live.
