@@ -50,7 +50,9 @@ bench: ## Run the benchmarks (BENCH=regexp BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
 
 .PHONY: e2e
-e2e: build ## Judge the server with unmodified client libraries from npm and the Go proxy
+e2e: build clickhouse ## Judge the server with unmodified client libraries from npm and the Go proxy, and the clickhouse sink with ClickHouse
+	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse
+	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon
 	./e2e/run
 
 .PHONY: crash
@@ -76,6 +78,10 @@ api: ## Compare the SDK and the contract with the last release
 .PHONY: postgres
 postgres:
 	@./.ci/need-postgres
+
+.PHONY: clickhouse
+clickhouse:
+	@./.ci/need-clickhouse
 
 .PHONY: compiler
 compiler:

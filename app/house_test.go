@@ -81,6 +81,8 @@ var walls = []wall{
 	{"github.com/hashicorp/go-plugin", "only sdk and core/host know how a plugin is reached", within("sdk", "core/host")},
 	{"google.golang.org/grpc", "only sdk and core/host know how a plugin is reached", within("sdk", "core/host")},
 	{"github.com/nats-io", "only core/journal and the nats sink know NATS", within("core/journal", "plugins/sink/nats")},
+	{"github.com/parquet-go", "only the parquet sink knows Parquet", within("plugins/sink/parquet")},
+	{"github.com/minio", "only the parquet sink knows S3", within("plugins/sink/parquet")},
 }
 
 func TestRoomsImportOnlyWhatTheHouseAllows(t *testing.T) {

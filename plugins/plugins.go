@@ -16,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/plugins/notifier/msteams"
 	"github.com/guidonhq/guidon/plugins/notifier/slack"
 	webhooknotifier "github.com/guidonhq/guidon/plugins/notifier/webhook"
+	"github.com/guidonhq/guidon/plugins/sink/clickhouse"
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/plugins/sink/kafka"
 	"github.com/guidonhq/guidon/plugins/sink/nats"
@@ -28,21 +29,22 @@ import (
 
 // bundled are the plugins by name; a name is the one its Plugin says.
 var bundled = map[string]func() sdk.Plugin{
-	"cel":      cel.Plugin,
-	"cidr":     cidr.Plugin,
-	"discord":  discord.Plugin,
-	"email":    email.Plugin,
-	"file":     file.Plugin,
-	"geo":      geo.Plugin,
-	"kafka":    kafka.Plugin,
-	"msteams":  msteams.Plugin,
-	"nats":     nats.Plugin,
-	"parquet":  parquet.Plugin,
-	"postgres": postgres.Plugin,
-	"schedule": schedule.Plugin,
-	"slack":    slack.Plugin,
-	"stdout":   stdout.Plugin,
-	"webhook":  webhook,
+	"cel":        cel.Plugin,
+	"cidr":       cidr.Plugin,
+	"clickhouse": clickhouse.Plugin,
+	"discord":    discord.Plugin,
+	"email":      email.Plugin,
+	"file":       file.Plugin,
+	"geo":        geo.Plugin,
+	"kafka":      kafka.Plugin,
+	"msteams":    msteams.Plugin,
+	"nats":       nats.Plugin,
+	"parquet":    parquet.Plugin,
+	"postgres":   postgres.Plugin,
+	"schedule":   schedule.Plugin,
+	"slack":      slack.Plugin,
+	"stdout":     stdout.Plugin,
+	"webhook":    webhook,
 }
 
 // webhook is one plugin that is of two kinds.

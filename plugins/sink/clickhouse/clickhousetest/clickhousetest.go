@@ -1,0 +1,119 @@
+// Package clickhousetest starts a ClickHouse for tests.
+package clickhousetest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Start starts a ClickHouse of its own, or uses the one that is named by
+// GUIDON_TEST_CLICKHOUSE, and returns its URL. The password is hush.
+func Start(t testing.TB) string {
+	t.Helper()
+	if url := os.Getenv("GUIDON_TEST_CLICKHOUSE"); url != "" {
+		return url
+	}
+	program, args := serverProgram(t)
+	dir := t.TempDir()
+	web, native := freePort(t), freePort(t)
+	files := map[string]string{
+		"config.xml": fmt.Sprintf(`<yandex><logger><level>warning</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
+<http_port>%d</http_port><tcp_port>%d</tcp_port><path>%s/data/</path><tmp_path>%[3]s/tmp/</tmp_path><mark_cache_size>5368709</mark_cache_size>
+<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database></yandex>`, web, native, dir),
+		"users.xml": `<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password>hush</password>
+<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>`,
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"data", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	cmd := exec.Command(program, append(args, "--config-file="+filepath.Join(dir, "config.xml"))...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+		if t.Failed() {
+			t.Logf("ClickHouse said, last:\n%s", said.Bytes()[max(0, said.Len()-4000):])
+		}
+	})
+	url := fmt.Sprintf("http://127.0.0.1:%d", web)
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if res, err := http.Get(url + "/ping"); err == nil {
+			_ = res.Body.Close()
+			return url
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("ClickHouse is not ready after a minute")
+		}
+	}
+}
+
+func serverProgram(t testing.TB) (program string, args []string) {
+	t.Helper()
+	for _, name := range []string{"clickhouse-server", "/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	if path, err := exec.LookPath("clickhouse"); err == nil {
+		return path, []string{"server"}
+	}
+	t.Fatal("there is no clickhouse-server: install the package, or set GUIDON_TEST_CLICKHOUSE")
+	return "", nil
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	return port
+}
+
+// Query runs a statement as the user default and returns what it answers.
+func Query(t testing.TB, url, statement string) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url+"/?wait_end_of_query=1", strings.NewReader(statement))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-ClickHouse-User", "default")
+	req.Header.Set("X-ClickHouse-Key", "hush")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", statement, answer)
+	}
+	return strings.TrimSpace(string(answer))
+}
