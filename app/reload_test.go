@@ -191,6 +191,14 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 		if now := e.plugins(t); len(now) != 1 || now["a"] != serving {
 			t.Errorf("with %q: %+v, was %+v", broken, now, serving)
 		}
+		req, err := http.NewRequest(http.MethodPost, e.URL+"/api/plugins/reload/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+e.PersonalKey)
+		if status, answer := e.send(t, req); status != http.StatusBadRequest || !strings.Contains(answer, "invalid_config") {
+			t.Errorf("reload: %d %s", status, answer)
+		}
 	}
 	e.more(t, 20)
 
