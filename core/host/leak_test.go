@@ -9,18 +9,26 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // Not parallel: it counts the goroutines of the whole test binary.
 func TestNoGoroutineOutlivesTheHost(t *testing.T) {
+	_, said := byHand(t, "probe", sdk.DebugKey+"=1")
+	foreign := reattached(t, said, nil)
+	foreign.Name = "foreign"
+	lost := foreign
+	lost.Name, lost.Reattach.Socket = "lost", "/nonexistent"
 	before := goleak.IgnoreCurrent()
 	files := descriptors(t)
-	r := start(t, config(instance("good", "probe", nil), instance("bad", "crash", nil), instance("misfit", "probe", map[string]any{"x": 1})))
+	r := start(t, config(
+		instance("good", "probe", nil), instance("bad", "crash", nil), instance("misfit", "probe", map[string]any{"x": 1}), foreign, lost,
+	))
 	s := r.sink(t)
 	write(t, s, batch("ok", 0, 1))
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status(); st[0].Restarts != 1 || st[0].State != host.StateReady || st[1].State != host.StateQuarantined {
+		if st := r.Status(); st[0].Restarts != 1 || st[0].State != host.StateReady || st[1].State != host.StateQuarantined || st[3].State != host.StateReady {
 			return "not there yet"
 		}
 		return ""
