@@ -15,7 +15,6 @@ const skipPause = time.Second
 type gathering struct {
 	most, bytes int
 	idle        func(*run) bool // nothing in it is to be done
-	resting     func()          // called before each wait; may be nil
 	pause       *backoff        // after a failure to read
 	log         *zap.Logger
 }
@@ -34,9 +33,6 @@ func (f *feed) gather(ctx context.Context, r *run, g gathering) bool {
 			until = time.Now().Add(skipPause)
 		}
 		if err == nil {
-			if g.resting != nil {
-				g.resting()
-			}
 			err = f.waitUntil(ctx, until)
 		}
 		switch {

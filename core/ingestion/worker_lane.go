@@ -22,9 +22,9 @@ type lane struct {
 
 	feed     *feed
 	commit   *committer
-	work     []sdk.Event // the copies the stages may change
-	poisoned int         // events set aside in a row
-	busy     atomic.Bool // there is something to process
+	work     []sdk.Event   // the copies the stages may change
+	poisoned int           // events set aside in a row
+	filled   atomic.Uint64 // events read so far; those beyond the status wait to be processed
 	status   atomic.Pointer[WorkerStatus]
 
 	pace        pace // of the pacer, as the two below
@@ -157,18 +157,21 @@ func (l *lane) fill(ctx context.Context, r *run, pause *backoff) bool {
 		most = min(most, historicalEvents)
 	}
 	ok := l.feed.gather(ctx, r, gathering{
-		most: most, bytes: l.cfg.Worker.MaxBytes, idle: (*run).idle, resting: func() { l.busy.Store(false) }, pause: pause, log: l.logger,
+		most: most, bytes: l.cfg.Worker.MaxBytes, idle: (*run).idle, pause: pause, log: l.logger,
 	})
-	l.busy.Store(!r.idle())
+	l.filled.Store(r.end.Count)
 	return ok
 }
 
 // patience is how long an import waits for a pause in what is sent live.
 const patience = 5 * time.Second
 
+// busy reports whether events that were read wait to be processed.
+func (l *lane) busy() bool { return l.filled.Load() > l.status.Load().Position.Count }
+
 // giveWay waits until the live lane has nothing to do, but not for ever.
 func (l *lane) giveWay(ctx context.Context) {
-	for deadline := time.Now().Add(patience); l.live.busy.Load() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); l.live.busy() && time.Now().Before(deadline); {
 		if !sleep(ctx, 5*time.Millisecond) {
 			return
 		}

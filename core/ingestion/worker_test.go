@@ -396,6 +396,7 @@ func TestWorkerLetsImportsWait(t *testing.T) {
 	})
 	w := startWorker(t, workerConfig(), j, d, nil, s)
 	accept(t, j, "live 3")
+	eventually(t, "the live lane has read it", func() bool { return ingestion.LiveRead(w) == 3 })
 	close(hold)
 	eventually(t, "everything", func() bool {
 		return strings.Contains(s.seen(), "last of the past") && strings.Contains(s.seen(), "live 3")
