@@ -26,6 +26,7 @@ type inquiry struct {
 	pairs     []int    // where the questions come from, one for each of batch.Pairs
 	programs  map[match.Program]uint32
 	values    map[text]uint32
+	arena     []byte // the texts of batch.Values
 }
 
 type text struct {
@@ -56,19 +57,18 @@ func (o *Operators) sort(now time.Time, pairs []match.Pair, results []match.Resu
 			results[i] = res
 			continue
 		}
-		program, ok := unnamed(p.Program)
-		f := offers[program.Operator]
-		if !ok || f == nil {
+		f := offers[operatorOf(p.Program)]
+		if f == nil {
 			o.meter.unknown("", "unknown_operator", 1)
 			continue
 		}
-		q := inquiryOf(&all, f.plugin, now)
-		q.add(i, p, program, f)
+		q := inquiryOf(&all, f.plugin, now, len(pairs)-i)
+		q.add(i, p, f)
 	}
 	return all
 }
 
-func inquiryOf(all *[]*inquiry, p *plugin, now time.Time) *inquiry {
+func inquiryOf(all *[]*inquiry, p *plugin, now time.Time, most int) *inquiry {
 	for _, q := range *all {
 		if q.plugin == p {
 			return q
@@ -76,19 +76,20 @@ func inquiryOf(all *[]*inquiry, p *plugin, now time.Time) *inquiry {
 	}
 	q := &inquiry{
 		plugin: p, epoch: p.epoch.Load(), batch: Batch{Now: now},
-		programs: map[match.Program]uint32{}, values: map[text]uint32{},
+		pairs: make([]int, 0, most), values: make(map[text]uint32, most), programs: map[match.Program]uint32{},
 	}
+	q.batch.Pairs = make([]Pair, 0, most)
 	*all = append(*all, q)
 	return q
 }
 
-func (q *inquiry) add(at int, p *match.Pair, program Program, f *offer) {
+func (q *inquiry) add(at int, p *match.Pair, f *offer) {
 	b := &q.batch
 	n, ok := q.programs[p.Program]
 	if !ok {
 		n = uint32(len(b.Programs))
 		q.programs[p.Program] = n
-		b.Programs = append(b.Programs, program)
+		b.Programs = append(b.Programs, unnamed(p.Program))
 		q.operators = append(q.operators, f)
 	}
 	t := text{p.Value.Kind(), p.Value.Content()}
@@ -96,7 +97,9 @@ func (q *inquiry) add(at int, p *match.Pair, program Program, f *offer) {
 	if !ok {
 		v = uint32(len(b.Values))
 		q.values[t] = v
-		b.Values = append(b.Values, json.RawMessage(p.Value.AppendTo(nil)))
+		start := len(q.arena)
+		q.arena = p.Value.AppendTo(q.arena)
+		b.Values = append(b.Values, json.RawMessage(q.arena[start:len(q.arena):len(q.arena)]))
 	}
 	b.Pairs = append(b.Pairs, Pair{n, v})
 	q.pairs = append(q.pairs, at)

@@ -95,15 +95,23 @@ func named(p Program) match.Program {
 	return match.Program(string(p.ID[:]) + p.Operator + "\x00" + string(p.Value))
 }
 
-// unnamed is the opposite.
-func unnamed(m match.Program) (p Program, ok bool) {
-	if len(m) < len(p.ID) {
-		return p, false
+const idBytes = len(Program{}.ID)
+
+// operatorOf is the operator of a program as matches know it.
+func operatorOf(m match.Program) string {
+	if len(m) < idBytes {
+		return ""
 	}
+	operator, _, _ := strings.Cut(string(m[idBytes:]), "\x00")
+	return operator
+}
+
+// unnamed is the opposite of named.
+func unnamed(m match.Program) (p Program) {
 	copy(p.ID[:], m)
-	operator, text, ok := strings.Cut(string(m[len(p.ID):]), "\x00")
+	operator, text, _ := strings.Cut(string(m[idBytes:]), "\x00")
 	p.Operator, p.Value = operator, json.RawMessage(text)
-	return p, ok
+	return p
 }
 
 // loadTimeout bounds how long loading waits for one value. Loads come in

@@ -11,11 +11,26 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// question is a pair as the cache knows it.
+// question is a pair as the cache knows it: half of the checksum of the program
+// is as good as the program, and quicker to look up.
 type question struct {
-	program match.Program
-	kind    match.Kind
+	program [2]uint64
+	kind    uint64
 	value   string
+}
+
+func questionOf(p match.Program, v *match.Value) question {
+	q := question{kind: uint64(v.Kind()), value: v.Content()}
+	if len(p) >= 16 {
+		q.program[0], q.program[1] = word(p), word(p[8:])
+	}
+	return q
+}
+
+func word(p match.Program) uint64 {
+	_ = p[7]
+	return uint64(p[0]) | uint64(p[1])<<8 | uint64(p[2])<<16 | uint64(p[3])<<24 |
+		uint64(p[4])<<32 | uint64(p[5])<<40 | uint64(p[6])<<48 | uint64(p[7])<<56
 }
 
 // answer is what a plugin said, and for how long that is true.
@@ -38,7 +53,7 @@ const (
 // true at the given time. Unknown with true means that the plugin cannot judge
 // the value. It does not block.
 func (o *Operators) Known(p match.Program, v *match.Value, now time.Time) (match.Result, bool) {
-	a, ok := o.results.GetIfPresent(question{p, v.Kind(), v.Content()})
+	a, ok := o.results.GetIfPresent(questionOf(p, v))
 	if !ok || !a.holds(now.UnixNano()) {
 		return match.Unknown, false
 	}
@@ -85,11 +100,12 @@ func (o *Operators) keep(pair *match.Pair, a answer) {
 	if a.until == 0 || o.cfg.CacheBytes == 0 {
 		return
 	}
-	o.results.Set(question{pair.Program, pair.Value.Kind(), strings.Clone(pair.Value.Content())}, a)
+	q := questionOf(pair.Program, &pair.Value)
+	q.value = strings.Clone(q.value)
+	o.results.Set(q, a)
 }
 
-// entryBytes is what an entry takes besides its value. The program is shared
-// with the filter it is of.
+// entryBytes is what an entry takes besides its value.
 const entryBytes = 256
 
 func newResults(size int) (*otter.Cache[question, answer], error) {

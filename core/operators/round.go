@@ -28,7 +28,7 @@ func (o *Operators) NewRound() *Round {
 
 // Match answers what is known, or notes the question.
 func (r *Round) Match(p match.Program, v *match.Value) match.Result {
-	if i, ok := r.at[question{p, v.Kind(), v.Content()}]; ok {
+	if i, ok := r.at[questionOf(p, v)]; ok {
 		if i < len(r.results) {
 			return r.results[i]
 		}
@@ -38,7 +38,7 @@ func (r *Round) Match(p match.Program, v *match.Value) match.Result {
 		return res
 	}
 	own := v.Clone()
-	r.at[question{p, own.Kind(), own.Content()}] = len(r.noted)
+	r.at[questionOf(p, &own)] = len(r.noted)
 	r.noted = append(r.noted, match.Pair{Program: p, Value: own})
 	return match.Unknown
 }

@@ -1,0 +1,231 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/operators"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/webtest"
+	"github.com/guidonhq/guidon/plugins"
+)
+
+// cidrHost is a host with a real cidr process that can be asked.
+func cidrHost(b *testing.B) *host.Host {
+	b.Helper()
+	cfg := host.DefaultConfig()
+	in := host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher}
+	in.Timeouts.Health = time.Minute
+	cfg.Instances = []host.InstanceConfig{in}
+	h, err := host.New(cfg, host.Deps{DataDir: b.TempDir(), Version: "bench", BundledNames: plugins.Names(), Log: zap.NewNop(),
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := h.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = h.Stop(context.Background()) })
+	if err := h.Matchers()[0].Ready(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+func operatorsOf(b *testing.B, h *host.Host, cacheBytes int) *operators.Operators {
+	b.Helper()
+	cfg := operators.DefaultConfig()
+	cfg.CacheBytes = cacheBytes
+	o, err := app.NewOperators(cfg, h, plugins.Operators, zap.NewNop(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return o
+}
+
+// cidrPairs are n questions with programs and values of their own.
+func cidrPairs(b *testing.B, o *operators.Operators, n int) []match.Pair {
+	b.Helper()
+	op, ok := o.Saving().Operator("cidr/contains")
+	if !ok {
+		b.Fatal("there is no cidr/contains")
+	}
+	pairs := make([]match.Pair, n)
+	for i := range pairs {
+		made, err := op.Compile(fmt.Appendf(nil, `"10.%d.0.0/16"`, i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		pairs[i] = match.Pair{Program: made.Program, Value: match.Text(fmt.Sprintf("10.%d.2.3", i))}
+	}
+	return pairs
+}
+
+// spread reports the median and the 99th percentile of what was measured.
+func spread(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
+}
+
+// BenchmarkOperatorPairs asks a real process about pairs that memory does not
+// know, in one call.
+func BenchmarkOperatorPairs(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("pairs=%d", n), func(b *testing.B) {
+			o := operatorsOf(b, cidrHost(b), 0)
+			pairs, results := cidrPairs(b, o, n), make([]match.Result, n)
+			took := make([]time.Duration, 0, 1<<16)
+			for b.Loop() {
+				clear(results)
+				ctx, cancel := context.WithTimeout(b.Context(), 50*time.Millisecond)
+				from := time.Now()
+				o.MatchPairs(ctx, from, pairs, results)
+				took = append(took, time.Since(from))
+				cancel()
+			}
+			spread(b, took)
+		})
+	}
+}
+
+// shelf is a source of flags.
+type shelf flags.Stored
+
+func (s *shelf) Definitions(context.Context, int64) (flags.Stored, error) {
+	return flags.Stored(*s), nil
+}
+
+func (s *shelf) Stamps(context.Context) (map[int64]int64, error) { return map[int64]int64{1: 1}, nil }
+
+// BenchmarkDecideOperator is a whole decide without its network: one flag with a
+// condition on a property, by a built-in operator, and by one of a plugin that
+// memory answers.
+func BenchmarkDecideOperator(b *testing.B) {
+	o := operatorsOf(b, cidrHost(b), 1<<20)
+	for _, c := range []struct{ name, operator, value string }{
+		{"built-in", "exact", `["10.1.2.3"]`}, {"cached", "cidr/contains", `"10.0.0.0/8"`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			filters := fmt.Sprintf(`{"groups":[{"properties":[{"key":"ip","type":"person","operator":%q,"value":%s}],"rollout_percentage":100}]}`, c.operator, c.value)
+			cfg := flags.DefaultDecideConfig()
+			cfg.PluginTimeout = 50 * time.Millisecond
+			snapshots, err := flags.NewSnapshots(cfg, &shelf{Flags: []flags.Definition{
+				{ID: 1, ProjectID: 1, Key: "office", Active: true, Filters: []byte(filters)},
+			}}, o, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := snapshots.Poll(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			decider, err := flags.NewDecider(cfg, snapshots, flags.Lookups{Matchers: o}, nil, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			handle := handler(b, flags.NewDecideHTTP(decider, nil))
+			var ctx fasthttp.RequestCtx
+			ctx.Request.Header.SetMethod("POST")
+			ctx.Request.SetRequestURI("/decide/?v=3")
+			ctx.Request.Header.SetContentType("application/json")
+			body := `{"token":"phc_test","distinct_id":"user-42","person_properties":{"ip":"10.1.2.3"}}`
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Request.SetBodyString(body)
+				ctx.Response.Reset()
+				handle(&ctx)
+				ctx.ResetUserValues()
+			}
+			if !strings.Contains(string(ctx.Response.Body()), `"office":true`) {
+				b.Fatalf("%s", ctx.Response.Body())
+			}
+		})
+	}
+}
+
+func handler(b *testing.B, rooms ...web.Routes) fasthttp.RequestHandler {
+	b.Helper()
+	cfg := web.DefaultConfig()
+	cfg.AccessLog = web.LogBroken
+	s, err := web.New(cfg, webtest.OneOfEach(), zap.NewNop(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.Mount(rooms...)
+	handle, err := s.Handler()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return handle
+}
+
+// BenchmarkHungOperator is what a process that does not answer costs a request:
+// the deadline of 10 ms, and next to nothing once it is spared.
+func BenchmarkHungOperator(b *testing.B) {
+	h := cidrHost(b)
+	pid := h.Status()[0].PID
+	ask := func(o *operators.Operators, pairs []match.Pair) time.Duration {
+		ctx, cancel := context.WithTimeout(b.Context(), 10*time.Millisecond)
+		defer cancel()
+		results := make([]match.Result, len(pairs))
+		from := time.Now()
+		o.MatchPairs(ctx, from, pairs, results)
+		return time.Since(from)
+	}
+	signal := func(s syscall.Signal) {
+		if err := syscall.Kill(pid, s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("asked", func(b *testing.B) {
+		var took []time.Duration
+		var o *operators.Operators
+		var pairs []match.Pair
+		for n := 0; b.Loop(); n++ {
+			if n%10 == 0 { // neither the breaker nor the host shall notice
+				o = operatorsOf(b, h, 0)
+				pairs = cidrPairs(b, o, 1)
+			}
+			signal(syscall.SIGSTOP)
+			took = append(took, ask(o, pairs))
+			signal(syscall.SIGCONT)
+			if err := h.Matchers()[0].Ready(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			for ask(o, pairs) > 9*time.Millisecond { // until it answers again
+				continue
+			}
+		}
+		spread(b, took)
+	})
+	b.Run("spared", func(b *testing.B) {
+		o := operatorsOf(b, h, 0)
+		pairs := cidrPairs(b, o, 1)
+		signal(syscall.SIGSTOP)
+		defer signal(syscall.SIGCONT)
+		for range 30 {
+			ask(o, pairs)
+		}
+		var took []time.Duration
+		for b.Loop() {
+			if len(took) == 50_000 {
+				took = took[:0]
+			}
+			took = append(took, ask(o, pairs))
+		}
+		spread(b, took)
+	})
+}
