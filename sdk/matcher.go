@@ -1,9 +1,11 @@
 package sdk
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 )
 
 // Matcher adds operators to property filters. The SDK makes one value for each
@@ -78,11 +80,14 @@ type Input struct {
 
 // String returns the value when it is a JSON string.
 func (in *Input) String() (string, bool) {
-	var s string
-	if len(in.Value) == 0 || in.Value[0] != '"' || json.Unmarshal(in.Value, &s) != nil {
+	if len(in.Value) < 2 || in.Value[0] != '"' {
 		return "", false
 	}
-	return s, true
+	if plain := in.Value[1 : len(in.Value)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+		return string(plain), true // nearly all are
+	}
+	var s string
+	return s, json.Unmarshal(in.Value, &s) == nil
 }
 
 // Number returns the value when it is a JSON number.

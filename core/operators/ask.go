@@ -12,7 +12,7 @@ import (
 
 // MatchPairs writes one result a pair into results, which comes filled with
 // Unknown: one call to each plugin, all at once. What is still unknown at the
-// deadline of ctx stays so.
+// deadline of ctx stays so. Memory is not asked: see Known.
 func (o *Operators) MatchPairs(ctx context.Context, now time.Time, pairs []match.Pair, results []match.Result) {
 	o.ask(ctx, deciding, now, pairs, results)
 }
@@ -22,9 +22,9 @@ type inquiry struct {
 	plugin    *plugin
 	epoch     uint64
 	batch     Batch
-	operators []*offer // of the programs
-	pairs     []int    // where the questions come from, one for each of batch.Pairs
-	programs  map[match.Program]uint32
+	operators []*offer             // of the programs
+	pairs     []int                // where the questions come from, one for each of batch.Pairs
+	programs  map[[2]uint64]uint32 // by half of their checksum
 	values    map[text]uint32
 	arena     []byte // the texts of batch.Values
 }
@@ -35,7 +35,7 @@ type text struct {
 }
 
 func (o *Operators) ask(ctx context.Context, in purpose, now time.Time, pairs []match.Pair, results []match.Result) {
-	all := o.sort(now, pairs, results)
+	all := o.sort(now, pairs)
 	if len(all) == 0 {
 		return
 	}
@@ -47,16 +47,12 @@ func (o *Operators) ask(ctx context.Context, in purpose, now time.Time, pairs []
 	wg.Wait()
 }
 
-// sort makes an inquiry for each plugin of what memory does not answer.
-func (o *Operators) sort(now time.Time, pairs []match.Pair, results []match.Result) []*inquiry {
+// sort makes an inquiry for each plugin.
+func (o *Operators) sort(now time.Time, pairs []match.Pair) []*inquiry {
 	var all []*inquiry
 	offers := *o.offers.Load()
 	for i := range pairs {
 		p := &pairs[i]
-		if res, ok := o.Known(p.Program, &p.Value, now); ok {
-			results[i] = res
-			continue
-		}
 		f := offers[operatorOf(p.Program)]
 		if f == nil {
 			o.meter.unknown("", "unknown_operator", 1)
@@ -76,7 +72,7 @@ func inquiryOf(all *[]*inquiry, p *plugin, now time.Time, most int) *inquiry {
 	}
 	q := &inquiry{
 		plugin: p, epoch: p.epoch.Load(), batch: Batch{Now: now},
-		pairs: make([]int, 0, most), values: make(map[text]uint32, most), programs: map[match.Program]uint32{},
+		pairs: make([]int, 0, most), values: make(map[text]uint32, most), programs: map[[2]uint64]uint32{},
 	}
 	q.batch.Pairs = make([]Pair, 0, most)
 	*all = append(*all, q)
@@ -85,10 +81,11 @@ func inquiryOf(all *[]*inquiry, p *plugin, now time.Time, most int) *inquiry {
 
 func (q *inquiry) add(at int, p *match.Pair, f *offer) {
 	b := &q.batch
-	n, ok := q.programs[p.Program]
+	id := [2]uint64{word(p.Program), word(p.Program[8:])}
+	n, ok := q.programs[id]
 	if !ok {
 		n = uint32(len(b.Programs))
-		q.programs[p.Program] = n
+		q.programs[id] = n
 		b.Programs = append(b.Programs, unnamed(p.Program))
 		q.operators = append(q.operators, f)
 	}

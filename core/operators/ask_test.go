@@ -202,7 +202,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	o := h.pair(t, "t/pure", `"x"`, `"x"`)
 	var pairs []match.Pair
 	for i := range 10_000 {
-		v := match.Text(fmt.Sprintf("value %d", i))
+		v := match.Text(fmt.Sprintf("value %200d", i))
 		pairs = append(pairs, match.Pair{Program: o.Program, Value: v})
 	}
 	h.ask(t, noon, pairs...)

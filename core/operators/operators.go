@@ -41,6 +41,7 @@ type Operators struct {
 	plugins map[string]*plugin
 
 	results  *otter.Cache[question, answer]
+	recent   *recent
 	outcomes *otter.Cache[value, outcome]
 	waiting  atomic.Bool // a value could not be compiled yet
 	moved    atomic.Bool // offers are other ones than those last told of
@@ -64,7 +65,7 @@ func New(cfg Config, list func() []Matcher, known func(plugin string) []sdk.Oper
 	if known == nil {
 		known = func(string) []sdk.Operator { return nil }
 	}
-	o := &Operators{cfg: cfg, list: list, known: known, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}}
+	o := &Operators{cfg: cfg, list: list, known: known, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}, recent: newRecent()}
 	var err error
 	if o.results, err = newResults(cfg.CacheBytes); err != nil {
 		return nil, err

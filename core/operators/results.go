@@ -53,10 +53,17 @@ const (
 // true at the given time. Unknown with true means that the plugin cannot judge
 // the value. It does not block.
 func (o *Operators) Known(p match.Program, v *match.Value, now time.Time) (match.Result, bool) {
-	a, ok := o.results.GetIfPresent(questionOf(p, v))
-	if !ok || !a.holds(now.UnixNano()) {
+	q, at := questionOf(p, v), now.UnixNano()
+	slot := o.recent.slot(&q)
+	if k := slot.Load(); k != nil && k.question == q && k.holds(at) {
+		o.meter.hit()
+		return k.result, true
+	}
+	a, ok := o.results.GetIfPresent(q)
+	if !ok || !a.holds(at) {
 		return match.Unknown, false
 	}
+	o.recent.offer(slot, q, a)
 	o.meter.hit()
 	return a.result, true
 }

@@ -75,7 +75,7 @@ func (Matcher) Compile(operator string, value json.RawMessage) (sdk.Program, err
 	}
 	want := operator == "cidr/contains"
 	return sdk.ProgramFunc(func(in *sdk.Input) sdk.Verdict {
-		return sdk.Matches(networks.holdsAny(in.Value) == want)
+		return sdk.Matches(networks.holdsAny(in) == want)
 	}), nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // span is all addresses from first to last, of one family.
@@ -74,23 +76,16 @@ func (s set) holds(a netip.Addr) bool {
 
 // holdsAny reports whether a property is an address in the set, or a list with
 // one.
-func (s set) holdsAny(property json.RawMessage) bool {
-	switch {
-	case len(property) == 0:
-		return false
-	case property[0] == '"':
-		var text string
-		if json.Unmarshal(property, &text) != nil {
-			return false
-		}
+func (s set) holdsAny(in *sdk.Input) bool {
+	if text, ok := in.String(); ok {
 		a, ok := address(text)
 		return ok && s.holds(a)
-	case property[0] == '[':
-		var list []json.RawMessage
-		return json.Unmarshal(property, &list) == nil &&
-			slices.ContainsFunc(list, func(item json.RawMessage) bool { return item[0] == '"' && s.holdsAny(item) })
 	}
-	return false
+	var list []json.RawMessage
+	if len(in.Value) == 0 || in.Value[0] != '[' || json.Unmarshal(in.Value, &list) != nil {
+		return false
+	}
+	return slices.ContainsFunc(list, func(item json.RawMessage) bool { return item[0] == '"' && s.holdsAny(&sdk.Input{Value: item}) })
 }
 
 // address reads an address, with or without a port and a zone.
