@@ -12,20 +12,24 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/emersion/go-smtp"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
+	parquetgo "github.com/parquet-go/parquet-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/plugins/sink/parquet"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/plugintest"
 )
@@ -51,6 +55,9 @@ func conformance(t *testing.T, name string, target plugintest.Target) {
 	target.Skip = map[string]string{"ends on SIGTERM": "the SDK's own test waits for it"}
 	plugintest.Run(t, target)
 }
+
+// tooLarge is an event that no message can hold.
+var tooLarge = json.RawMessage(`{"text":"` + strings.Repeat("x", 3<<20) + `"}`)
 
 var private = []any{"127.0.0.0/8"}
 
@@ -91,7 +98,7 @@ func TestBundledSinksConform(t *testing.T) {
 	})
 	t.Run("nats", func(t *testing.T) {
 		t.Parallel()
-		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 8 << 20})
+		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 2 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +108,16 @@ func TestBundledSinksConform(t *testing.T) {
 			t.Fatal("the server does not come up")
 		}
 		conformance(t, "nats", plugintest.Target{
-			Config:   map[string]any{"servers": []any{s.ClientURL()}, "stream": "kept", "subject": "kept.{project}", "create": true},
+			Config: map[string]any{"servers": []any{s.ClientURL()}, "stream": "kept", "subject": "kept.{project}", "create": true}, Refused: tooLarge,
 			Received: func() ([]sdk.Event, error) { return inStream(s.ClientURL(), "kept") },
+		})
+	})
+	t.Run("parquet", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		conformance(t, "parquet", plugintest.Target{
+			Config: map[string]any{"path": dir}, Other: map[string]any{"path": t.TempDir()},
+			Received: func() ([]sdk.Event, error) { return inLake(dir) },
 		})
 	})
 	t.Run("kafka", func(t *testing.T) {
@@ -117,7 +132,7 @@ func TestBundledSinksConform(t *testing.T) {
 			brokers = append(brokers, address)
 		}
 		conformance(t, "kafka", plugintest.Target{
-			Config:   map[string]any{"brokers": brokers, "topic": "kept", "max_bytes": 8 << 20},
+			Config: map[string]any{"brokers": brokers, "topic": "kept", "max_bytes": 2 << 20}, Refused: tooLarge,
 			Received: func() ([]sdk.Event, error) { return inTopic(t.Context(), c.ListenAddrs(), "kept") },
 		})
 	})
@@ -243,6 +258,21 @@ func inPostgres(ctx context.Context, url string) ([]sdk.Event, error) {
 		ev.Properties = json.RawMessage(properties)
 		return ev, err
 	})
+}
+
+// inLake reads the Parquet files below a directory.
+func inLake(dir string) (events []sdk.Event, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
+			return err
+		}
+		rows, err := parquetgo.ReadFile[parquet.Row](path)
+		for _, r := range rows {
+			events = append(events, sdk.Event{UUID: uuid.UUID(r.UUID).String(), DistinctID: r.DistinctID, Properties: json.RawMessage(r.Properties)})
+		}
+		return err
+	})
+	return events, err
 }
 
 func inStream(url, stream string) ([]sdk.Event, error) {

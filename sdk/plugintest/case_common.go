@@ -88,6 +88,7 @@ var common = group{"common", []oneCase{
 		}
 		c.fail("no diagnostic points at /%s: %s", strange, diagnostics(out.GetDiagnostics()))
 	}},
+	{"keeps secrets to itself", secretCase},
 	{"takes the same generation twice and no older one", func(c *check) {
 		const id = "generations"
 		defer c.closeInstance(id)

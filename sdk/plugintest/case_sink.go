@@ -1,12 +1,9 @@
 package plugintest
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"math/big"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/guidonhq/guidon/sdk"
@@ -113,17 +110,22 @@ var sinkCases = group{"sink", []oneCase{
 		ctx, cancel := c.call(time.Millisecond)
 		_, _ = p.sink().WriteBatch(ctx, late.request)
 		cancel()
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-			late.request.Attempt++
-			out := c.write(p, late)
-			if out.GetOutcome() == rejected && out.GetError().GetClass() == pluginv1.Error_CLASS_TRANSIENT && time.Now().Before(deadline) {
-				continue // it needs a moment
-			}
-			c.good(p, late, out)
-			break
-		}
-		c.arrived(p, late, false)
+		c.again(p, late)
 	}},
+	{"works on after it was held up", func(c *check) {
+		p := c.process()
+		c.openSink(p, 0)
+		late := c.batch(c.some(100))
+		c.no(p.cmd.Process.Signal(syscall.SIGSTOP), "stop the process")
+		ctx, cancel := c.call(200 * time.Millisecond)
+		_, _ = p.sink().WriteBatch(ctx, late.request)
+		cancel()
+		c.no(p.cmd.Process.Signal(syscall.SIGCONT), "have the process go on")
+		c.again(p, late)
+	}},
+	{"takes as many batches at once as it says", crowdCase},
+	{"names the records that it cannot store", poisonCase},
+	{"makes safe what it holds when it is told to", stagedCase},
 	{"does not mix up another instance", func(c *check) {
 		p := c.process()
 		c.openSink(p, 0)
@@ -203,6 +205,20 @@ func (c *check) write(p *process, b *batch) *sinkv1.WriteBatchResponse {
 	out, err := p.sink().WriteBatch(ctx, b.request)
 	c.no(err, "WriteBatch")
 	return out
+}
+
+// again sends a batch whose outcome nobody knows until it is taken.
+func (c *check) again(p *process, b *batch) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		b.request.Attempt++
+		out := c.write(p, b)
+		if out.GetOutcome() == rejected && out.GetError().GetClass() == pluginv1.Error_CLASS_TRANSIENT && time.Now().Before(deadline) {
+			continue // it needs a moment
+		}
+		c.good(p, b, out)
+		break
+	}
+	c.arrived(p, b, false)
 }
 
 // good fails unless every event of the batch is accepted, in an answer that
@@ -299,129 +315,4 @@ func (c *check) there(b *batch, once bool) map[string]sdk.Event {
 		c.fail("%d of %d events are there more than once", doubled, len(b.events))
 	}
 	return found
-}
-
-func oddCase(c *check) {
-	p := c.process()
-	c.openSink(p, 0)
-	b := c.batch(odd())
-	out := c.write(p, b)
-	if out.GetOutcome() == partial {
-		// A destination may be unable to hold one of them, a NUL say.
-		kept := b.events[:0:0]
-		bad := map[uint32]bool{}
-		for _, f := range out.GetFailures() {
-			if f.GetError().GetClass() != pluginv1.Error_CLASS_PERMANENT {
-				c.fail("record %d fails with %s: one that can never be stored is permanent", f.GetIndex(), failed(f.GetError()))
-			}
-			bad[f.GetIndex()] = true
-		}
-		for i, e := range b.events {
-			if !bad[uint32(i)] {
-				kept = append(kept, e)
-			}
-		}
-		b.events = kept
-	} else {
-		c.good(p, b, out)
-	}
-	c.flush(p, sinkv1.FlushRequest_REASON_TIMER, b.last())
-	found := c.there(b, true)
-	if found == nil {
-		c.skip("there is nobody who looks at the destination")
-	}
-	for _, e := range b.events {
-		if why := differs(e.Properties, found[e.UUID].Properties); why != "" {
-			c.fail("of %s came %s: %s", clip(string(e.Properties)), clip(string(found[e.UUID].Properties)), why)
-		}
-	}
-}
-
-// differs compares two JSON objects, numbers by their value, exactly.
-func differs(sent, got json.RawMessage) string {
-	a, err := exact(sent)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := exact(got)
-	if err != nil {
-		return "it is not JSON any more: " + err.Error()
-	}
-	if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y && !strings.Contains(x, "\x00") { // a NUL may be taken out
-		return "not the same"
-	}
-	return ""
-}
-
-func exact(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return valued(v), err
-}
-
-// valued has numbers as what they are worth, however they are written.
-func valued(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if r, ok := new(big.Rat).SetString(v.String()); ok {
-			return r.RatString()
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = valued(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = valued(v[i])
-		}
-	}
-	return v
-}
-
-// killCase writes, kills the process while it does, and sends again what was
-// not known to be safe, as the host does.
-func killCase(c *check) {
-	var all batch
-	var sent []*batch
-	c.retire()
-	p := c.another()
-	props := c.openSink(p, c.safe)
-	size := 200
-	if m := int(props.GetMaxEvents()); m > 0 {
-		size = min(size, m)
-	}
-	for round := range 3 {
-		for i := range 4 {
-			b := c.batch(c.some(size))
-			sent, all.events = append(sent, b), append(all.events, b.events...)
-			if i == 3 { // on its way when the process is gone
-				ctx, cancel := c.call(time.Minute)
-				var writing sync.WaitGroup
-				writing.Go(func() { _, _ = p.sink().WriteBatch(ctx, b.request) })
-				time.Sleep(time.Duration(round) * 2 * time.Millisecond)
-				p.kill()
-				writing.Wait()
-				cancel()
-				break
-			}
-			c.good(p, b, c.write(p, b))
-		}
-		safe := c.marks[p]
-		p = c.another()
-		c.openSink(p, safe)
-		for _, b := range sent {
-			if b.last() > safe {
-				b.request.Attempt++
-				c.good(p, b, c.write(p, b))
-			}
-		}
-		c.flush(p, sinkv1.FlushRequest_REASON_TIMER, c.number)
-		sent = nil
-	}
-	if c.target.Received == nil {
-		c.skip("there is nobody who looks at the destination")
-	}
-	c.there(&all, props.GetDedup() == sinkv1.SinkProperties_DEDUP_BY_EVENT_ID)
 }

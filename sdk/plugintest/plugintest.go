@@ -57,6 +57,10 @@ type Target struct {
 	// renders, such as "<!channel>" where it would call people. Leave them out
 	// when the service takes text apart from markup, where any text is harmless.
 	Control []string
+	// Refused are the properties, a JSON object, of an event that the destination
+	// can never hold. Without them nobody looks whether a sink names the right
+	// records.
+	Refused json.RawMessage
 	// Events is how many events the large batches have; 0 is 10,000.
 	Events int
 	// Skip leaves out cases: the name of a case, and why it cannot be judged or

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/plugintest"
@@ -49,7 +50,8 @@ func serve(fault string) {
 }
 
 type config struct {
-	Path string `json:"path" required:"true" doc:"File to append to."`
+	Path  string `json:"path" required:"true" doc:"File to append to."`
+	Token string `json:"token" secret:"true" doc:"Nothing is done with it."`
 }
 
 // sink appends events to a file.
@@ -65,25 +67,38 @@ type sink struct {
 func (s *sink) Config() any { return &s.cfg }
 
 func (s *sink) Open(context.Context, sdk.OpenRequest) (p sdk.SinkProperties, err error) {
-	p.MaxEvents, p.Durability = 3000, sdk.DurabilityLocalDisk
+	p.MaxEvents, p.Durability = 1500, sdk.DurabilityLocalDisk
 	switch s.fault {
 	case "doubles":
 		p.Dedup = sdk.DedupByEventID
-	case "stages":
+	case "stages", "withholds":
 		p.Commit = sdk.CommitOnFlush
+	case "halves":
+		p.MaxInFlight = 4
+	case "tells":
+		if s.cfg.Token != "" {
+			return p, sdk.ConfigError("/token", fmt.Errorf("the token %s is not a good one", s.cfg.Token))
+		}
 	}
 	s.file, err = os.OpenFile(s.cfg.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	return p, sdk.ConfigError("/path", err)
 }
 
 func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
-	s.mu.Lock()
+	if s.fault == "halves" && !s.mu.TryLock() { // it says it can take several
+		return sdk.WriteResult{}, sdk.Transient(errors.New("busy"))
+	} else if s.fault != "halves" {
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
+	if s.fault == "halves" && len(b.Records) == 200 {
+		time.Sleep(time.Second) // long enough to meet another batch of several at once
+	}
 	lines := b.NDJSON()
 	switch s.fault {
 	case "lies":
 		return b.Committed(), nil
-	case "stages":
+	case "stages", "withholds":
 		s.behind = append(s.behind, lines...)
 		return b.Staged(s.safe), nil
 	case "forgets": // what the last batch brought is written with the next one
@@ -101,6 +116,24 @@ func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 		if bytes.Contains(lines, []byte("deep")) {
 			os.Exit(3)
 		}
+	case "picky", "misnames", "swallows":
+		var kept []byte
+		var refused []sdk.Failure
+		for i, r := range b.Records {
+			if !bytes.Contains(r.JSON, []byte("poison")) {
+				kept = append(append(kept, r.JSON...), '\n')
+				continue
+			}
+			f := sdk.Failure{Index: i, Err: sdk.AsError(sdk.Permanent(errors.New("poison")))}
+			if s.fault == "misnames" {
+				f.Index = len(b.Records) - 1 - i
+			}
+			if s.fault != "swallows" {
+				refused = append(refused, f)
+			}
+		}
+		_, err := s.file.Write(kept)
+		return b.Partial(refused...), err
 	case "blames":
 		if len(b.Records) == 6 {
 			return b.Partial(sdk.Failure{Index: 5, Err: sdk.AsError(sdk.Transient(errors.New("some day")))}), nil
@@ -115,6 +148,9 @@ func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 func (s *sink) Flush(_ context.Context, req sdk.FlushRequest) (sdk.FlushResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.fault == "withholds" { // it says so, and writes nothing
+		return sdk.FlushResult{CommittedThrough: req.UpTo}, nil
+	}
 	_, err := s.file.Write(s.behind)
 	s.behind, s.safe = nil, max(s.safe, req.UpTo)
 	return sdk.FlushResult{CommittedThrough: s.safe}, err
@@ -216,6 +252,13 @@ func (m *matcher) Compile(_ string, value json.RawMessage) (sdk.Program, error) 
 	var text string
 	_ = json.Unmarshal(value, &text)
 	return sdk.ProgramFunc(func(in *sdk.Input) sdk.Verdict {
+		if m.fault == "hasty" {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.calls++; m.calls > 2000 {
+				return sdk.Match // never mind
+			}
+		}
 		if m.fault == "moody" {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -236,11 +279,16 @@ func target(t *testing.T, name string) plugintest.Target {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.ndjson")
-	events := 5000
+	events := 2000
 	if testing.Short() {
 		events = 500
 	}
+	var refused json.RawMessage
+	if strings.HasSuffix(name, "picky") || strings.HasSuffix(name, "misnames") || strings.HasSuffix(name, "swallows") {
+		refused = json.RawMessage(`{"text":"poison"}`)
+	}
 	return plugintest.Target{
+		Refused: refused,
 		Command: []string{os.Args[0], name}, Events: events, Control: []string{"<!channel>"},
 		Config: configFor(name, path), Other: configFor(name, path+".other"),
 		Received: func() ([]sdk.Event, error) { return read[sdk.Event](path) },
@@ -273,7 +321,7 @@ func read[T any](path string) ([]T, error) {
 
 func TestGoodPluginsPass(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"sink", "sink-stages", "notifier", "notifier-slow", "matcher"} {
+	for _, name := range []string{"sink", "sink-stages", "sink-picky", "notifier", "notifier-slow", "matcher"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one := target(t, name)
@@ -297,6 +345,12 @@ func TestTheKitFindsWhatIsWrong(t *testing.T) {
 		"sink-dies":      {"keeps odd JSON as it is"},
 		"sink-blames":    {"keeps odd JSON as it is"},
 		"sink-hoards":    {"opens"},
+		"sink-misnames":  {"names the records that it cannot store"},
+		"sink-swallows":  {"names the records that it cannot store"},
+		"sink-halves":    {"takes as many batches at once as it says"},
+		"sink-tells":     {"keeps secrets to itself"},
+		"sink-withholds": {"makes safe what it holds when it is told to"},
+		"matcher-hasty":  {"leaves unknown what the time is too short for"},
 		"notifier-rude":  {"takes nothing in an event for a command"},
 		"notifier-quiet": {"tells how many were left out"},
 		"notifier-lies":  {"delivers a message"},
@@ -307,6 +361,9 @@ func TestTheKitFindsWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			one := target(t, name)
 			one.Skip = map[string]string{"ends on SIGTERM": "it takes five seconds"}
+			if name == "sink-halves" {
+				one.Skip["loses nothing when it is killed in the middle"] = "it takes a second for each batch"
+			}
 			r, err := plugintest.Judge(t.Context(), one, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
@@ -334,7 +391,9 @@ func TestTheKitFindsWhatIsWrong(t *testing.T) {
 
 func TestReportsCanBeReadByPeopleAndPrograms(t *testing.T) {
 	t.Parallel()
-	r, err := plugintest.Judge(t.Context(), target(t, "matcher"), t.TempDir())
+	one := target(t, "matcher")
+	one.Skip = map[string]string{"ends on SIGTERM": "it takes five seconds"}
+	r, err := plugintest.Judge(t.Context(), one, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
