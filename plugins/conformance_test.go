@@ -29,7 +29,6 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/plugins"
-	"github.com/guidonhq/guidon/plugins/sink/parquet"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/plugintest"
 )
@@ -262,11 +261,16 @@ func inPostgres(ctx context.Context, url string) ([]sdk.Event, error) {
 
 // inLake reads the Parquet files below a directory.
 func inLake(dir string) (events []sdk.Event, err error) {
+	type row struct {
+		UUID       [16]byte `parquet:"uuid,uuid"`
+		DistinctID string   `parquet:"distinct_id"`
+		Properties string   `parquet:"properties"`
+	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".parquet" {
 			return err
 		}
-		rows, err := parquetgo.ReadFile[parquet.Row](path)
+		rows, err := parquetgo.ReadFile[row](path)
 		for _, r := range rows {
 			events = append(events, sdk.Event{UUID: uuid.UUID(r.UUID).String(), DistinctID: r.DistinctID, Properties: json.RawMessage(r.Properties)})
 		}

@@ -40,6 +40,7 @@ func (s *Sink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error)
 		s.held.rows = append(s.held.rows, r)
 		s.held.bytes += r.size
 	}
+	s.accepted = b.LastSeq
 	result := b.Staged(s.committed)
 	result.StagedEvents, result.StagedBytes = uint64(len(s.held.rows)), uint64(s.held.bytes)
 	result.Duplicates = duplicates
@@ -56,11 +57,12 @@ func (h *held) cut(seq uint64) {
 	h.rows = h.rows[:n]
 }
 
-// Flush writes what is held. When it fails nothing is vouched for, and the
-// server sends everything again.
+// Flush writes all that is held, also what it was not asked for yet, and says
+// so. When it fails nothing is vouched for, and the server sends everything
+// again.
 func (s *Sink) Flush(ctx context.Context, req sdk.FlushRequest) (sdk.FlushResult, error) {
-	rows, taken := s.held.rows, s.taken
-	s.held, s.taken, s.settled = held{}, 0, false
+	rows, taken, accepted := s.held.rows, s.taken, s.accepted
+	s.held, s.taken, s.accepted, s.settled = held{}, 0, 0, false
 	if len(rows) > 0 {
 		if err := s.write(ctx, rows); err != nil {
 			s.safe, s.known = nil, false // some files may be there
@@ -68,7 +70,7 @@ func (s *Sink) Flush(ctx context.Context, req sdk.FlushRequest) (sdk.FlushResult
 		}
 	}
 	// Records that were refused are in no file, and are done with as well.
-	s.committed = max(s.committed, min(req.UpTo, taken))
+	s.committed = max(s.committed, accepted, min(req.UpTo, taken))
 	return sdk.FlushResult{CommittedThrough: s.committed}, nil
 }
 

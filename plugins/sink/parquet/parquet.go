@@ -60,6 +60,7 @@ type Sink struct {
 	place     place
 	held      held
 	taken     uint64  // the last number of the last batch
+	accepted  uint64  // the last number that is held
 	safe      flushes // those that the server may not know of
 	known     bool    // safe is true
 	settled   bool    // a batch has come since the last flush
