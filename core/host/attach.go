@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -46,7 +47,10 @@ type RemoteConfig struct {
 
 // attached reports whether the server connects to a process that it does not
 // start.
-func (c InstanceConfig) attached() bool { return c.Reattach.Socket != "" || c.Remote.Address != "" }
+func (c InstanceConfig) attached() bool { return c.address() != "" }
+
+// address is where such a process is, or "".
+func (c InstanceConfig) address() string { return cmp.Or(c.Reattach.Socket, c.Remote.Address) }
 
 // validateAttached finds what is wrong with the connection to such a process.
 func (c InstanceConfig) validateAttached() error {

@@ -90,7 +90,7 @@ func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
 	r := start(t, config(c))
 	s := r.sink(t)
 	write(t, s, batch("ok-1", 0, 3))
-	if st := r.Status()[0]; st.PID != 0 || st.Plugin != "probe" {
+	if st := r.Status()[0]; st.PID != 0 || st.Plugin != "probe" || st.Address != c.Reattach.Socket {
 		t.Errorf("status %+v", st)
 	}
 

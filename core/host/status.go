@@ -55,6 +55,8 @@ type InstanceStatus struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// Unverified is true when nobody vouched for that executable.
 	Unverified bool `json:"unverified,omitempty"`
+	// Address is where a plugin is reached that the server does not start.
+	Address string `json:"address,omitempty"`
 	// PID is 0 when there is no process. Instances may share one.
 	PID int `json:"pid,omitempty"`
 	// Plugin and Version are what the running plugin says it is.

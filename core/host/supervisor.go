@@ -57,7 +57,7 @@ func newSupervisor(h *Host, c InstanceConfig) *supervisor {
 	s.soft, s.stopSoft = context.WithCancel(context.Background())
 	s.hard, s.stopHard = context.WithCancel(context.Background())
 	s.status = InstanceStatus{
-		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, State: StateDiscovered, Since: time.Now().UTC(),
+		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.address(), State: StateDiscovered, Since: time.Now().UTC(),
 	}
 	h.metrics.enter(c.Name, StateDiscovered)
 	switch c.Kind {

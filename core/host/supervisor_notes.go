@@ -25,7 +25,7 @@ func (s *supervisor) configure(c InstanceConfig) {
 	defer s.mu.Unlock()
 	same := reflect.DeepEqual(s.cfg.process(), c.process()) && (s.digest == "" || s.digest == digest)
 	s.cfg = c
-	s.status.Use, s.status.Required = c.Use, c.Required
+	s.status.Use, s.status.Required, s.status.Address = c.Use, c.Required, c.address()
 	if same {
 		switch s.status.State { // what was wrong may have been put right elsewhere
 		case StateMisconfigured, StateUntrusted, StateIncompatible:
