@@ -6,6 +6,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -15,6 +16,7 @@ type pluginsHTTP struct {
 	host    *host.Host
 	deliver *ingestion.Deliver
 	reload  *reloader
+	offers  *operators.Operators
 }
 
 // instance is one line of the answer. Delivery is null for a plugin that takes
@@ -22,6 +24,8 @@ type pluginsHTTP struct {
 type instance struct {
 	host.InstanceStatus
 	Delivery *ingestion.SinkStatus `json:"delivery"`
+	// Operators are those that a matcher answers for.
+	Operators []offered `json:"operators,omitempty"`
 }
 
 // The most and the usual number of log lines in an answer.
@@ -62,7 +66,7 @@ func (h *pluginsHTTP) instances(c *web.Call, name string) ([]instance, error) {
 	results := []instance{}
 	for _, status := range h.host.Status() {
 		if name == "" || status.Name == name {
-			results = append(results, instance{status, bySink[status.Name]})
+			results = append(results, instance{status, bySink[status.Name], offeredBy(h.offers, status.Name)})
 		}
 	}
 	return results, nil

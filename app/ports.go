@@ -59,8 +59,8 @@ var answers = fx.Provide(
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 	route(func(d *ingestion.Deliver) web.Routes { return &sinksHTTP{d} }),
-	route(func(h *host.Host, d *ingestion.Deliver, r *reloader) web.Routes {
-		return &pluginsHTTP{host: h, deliver: d, reload: r}
+	route(func(h *host.Host, d *ingestion.Deliver, r *reloader, o *operators.Operators) web.Routes {
+		return &pluginsHTTP{host: h, deliver: d, reload: r, offers: o}
 	}),
 )
 
