@@ -411,6 +411,21 @@ func TestReportsCanBeReadByPeopleAndPrograms(t *testing.T) {
 	}
 }
 
+func TestThePageOfTheKitNamesEveryCase(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/plugins/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, cases := range plugintest.CaseNames() {
+		for _, name := range cases {
+			if !strings.Contains(string(page), "| "+name+" | ") {
+				t.Errorf("docs/plugins/conformance.md does not name the case %q of %s", name, group)
+			}
+		}
+	}
+}
+
 func TestATargetMustHaveACommand(t *testing.T) {
 	t.Parallel()
 	if _, err := plugintest.Judge(t.Context(), plugintest.Target{}, t.TempDir()); err == nil {
