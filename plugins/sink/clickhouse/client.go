@@ -77,6 +77,9 @@ func (c *client) do(ctx context.Context, statement string, data []byte, settings
 		req.Header.Set("X-ClickHouse-Key", c.password)
 	}
 	req.Header.Set("User-Agent", "guidon")
+	// Everything we ask can be asked again: a connection that ClickHouse has
+	// closed in the meantime is no failure. The header itself is not sent.
+	req.Header["Idempotency-Key"] = nil
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, sdk.Transient(err)

@@ -104,8 +104,9 @@ func (s *Sink) find(ctx context.Context, name string, found *flush) error {
 		return err
 	}
 	ids, err := decode(data)
-	if err != nil {
-		return sdk.Errorf(sdk.ClassTransient, "file_broken", "cannot read %s: %w", name, err)
+	if err != nil { // not our doing: a file is there whole or not at all
+		sdk.Log(ctx).Warn("a file of an earlier flush cannot be read: its events are written again", "file", name, "error", err.Error())
+		return nil
 	}
 	for _, id := range ids {
 		found.ids[id] = struct{}{}

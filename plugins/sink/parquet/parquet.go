@@ -35,7 +35,7 @@ type config struct {
 type s3Config struct {
 	Endpoint  string        `json:"endpoint" doc:"Where the store is, as https://host[:port]. http is not encrypted."`
 	Bucket    string        `json:"bucket" doc:"Bucket to write to. It must exist."`
-	Prefix    string        `json:"prefix" doc:"What the names of objects begin with."`
+	Prefix    string        `json:"prefix" doc:"Folder in the bucket that everything is put in."`
 	Region    string        `json:"region" doc:"Region of the bucket."`
 	AccessKey string        `json:"access_key" doc:"Access key; empty for the role of the machine."`
 	SecretKey string        `json:"secret_key" secret:"true" doc:"The secret that belongs to the access key."`

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -161,4 +164,32 @@ func TestWhatTheLastFlushMadeSafeIsNotHeldAgain(t *testing.T) {
 	write(t, s, batch(all, 10, 30))
 	flush(t, s, 30)
 	isOnce(t, rowsIn(t, filesIn(t, dir)), all)
+}
+
+// What somebody else has done to a file does not stop the writing.
+func TestAFileThatCannotBeReadIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := opened(t, inDir(dir, ""))
+	all := events(10)
+	write(t, s, batch(all, 0, 10))
+	flush(t, s, 10)
+	for name := range filesIn(t, dir) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("no"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // the notes are broken, then the files
+		s = opened(t, inDir(dir, ""))
+		write(t, s, batch(all, 0, 10))
+		flush(t, s, 10)
+		isOnce(t, rowsIn(t, filesIn(t, dir)), all)
+		for name := range filesIn(t, dir) {
+			if !strings.HasPrefix(name, parquet.Own) {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("no"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
 }

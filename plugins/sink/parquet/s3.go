@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -45,6 +46,9 @@ func openS3(ctx context.Context, c s3Config) (*bucket, error) {
 		return nil, sdk.ConfigError("/s3/endpoint", err)
 	}
 	b := &bucket{client: client, name: c.Bucket, prefix: c.Prefix, timeout: c.Timeout}
+	if b.prefix != "" && !strings.HasSuffix(b.prefix, "/") {
+		b.prefix += "/"
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	there, err := client.BucketExists(ctx, b.name)

@@ -49,7 +49,7 @@ func store(t *testing.T) (url string, files func() map[string][]byte) {
 }
 
 func inBucket(url, bucket string) string {
-	return fmt.Sprintf(`{"s3": {"endpoint": %q, "bucket": %q, "prefix": "pre/", "access_key": "me", "secret_key": "hush"}}`, url, bucket)
+	return fmt.Sprintf(`{"s3": {"endpoint": %q, "bucket": %q, "prefix": "pre", "access_key": "me", "secret_key": "hush"}}`, url, bucket)
 }
 
 func TestEventsArriveInABucket(t *testing.T) {
