@@ -36,6 +36,9 @@ func (e *edited) lines(t *testing.T, name string) (out []line) {
 		t.Fatal(err)
 	}
 	for raw := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(raw, "\n") {
+			break // it is just being written
+		}
 		l := line{raw: raw}
 		if err := json.Unmarshal([]byte(raw), &l); err != nil {
 			t.Fatalf("%v: %s", err, raw)
