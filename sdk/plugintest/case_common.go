@@ -125,7 +125,7 @@ var common = group{"common", []oneCase{
 		}
 	}},
 	{"closes what it does not know", func(c *check) {
-		ctx, cancel := c.call(5 * time.Second)
+		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
 		out, err := c.process().plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: "never-there"})
 		c.no(err, "Close")
@@ -144,7 +144,7 @@ func (c *check) needKind() {
 
 func (c *check) schema() any {
 	c.needKind()
-	ctx, cancel := c.call(5 * time.Second)
+	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
 	out, err := c.process().plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
 	c.no(err, "ConfigSchema")
@@ -162,7 +162,7 @@ func (c *check) plain(config map[string]any) any {
 
 func (c *check) validate(config map[string]any) *pluginv1.ValidateResponse {
 	c.needKind()
-	ctx, cancel := c.call(10 * time.Second)
+	ctx, cancel := c.call(20 * time.Second)
 	defer cancel()
 	out, err := c.process().plugin().Validate(ctx, &pluginv1.ValidateRequest{InstanceId: instanceID, Config: c.encoded(config), Kind: c.kind})
 	c.no(err, "Validate")
@@ -198,7 +198,7 @@ func (c *check) closeInstance(id string) {
 }
 
 func (c *check) health() map[string]*pluginv1.InstanceHealth {
-	ctx, cancel := c.call(5 * time.Second)
+	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
 	out, err := c.process().plugin().Health(ctx, &pluginv1.HealthRequest{})
 	c.no(err, "Health")

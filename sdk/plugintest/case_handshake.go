@@ -31,7 +31,7 @@ var handshake = group{"handshake", []oneCase{
 	}},
 	{"shakes hands", func(c *check) {
 		p := c.process()
-		ctx, cancel := c.call(5 * time.Second)
+		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
 		var err error
 		c.info, err = p.plugin().Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest", ProtocolMinor: sdk.ProtocolMinor}, grpc.WaitForReady(true))
@@ -52,25 +52,25 @@ var handshake = group{"handshake", []oneCase{
 		c.no(err, "start it with certificates")
 		raw, err := proto.Dispense("guidon")
 		c.no(err, "connect with certificates")
-		ctx, cancel := c.call(5 * time.Second)
+		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
 		_, err = pluginv1.NewPluginServiceClient(raw.(*grpc.ClientConn)).Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest"})
 		c.no(err, "Info with certificates")
 	}},
 	{"ends when it is told to", func(c *check) {
 		p := c.another()
-		ctx, cancel := c.call(5 * time.Second)
+		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
 		_ = p.shutdown(ctx) // it may be gone before it answers
-		if !p.ends(5 * time.Second) {
-			c.fail("it runs five seconds after Shutdown")
+		if !p.ends(10 * time.Second) {
+			c.fail("it runs ten seconds after Shutdown")
 		}
 	}},
 	{"ends on SIGTERM", func(c *check) {
 		p := c.another()
 		c.no(p.cmd.Process.Signal(syscall.SIGTERM), "signal")
-		if !p.ends(10 * time.Second) {
-			c.fail("it runs ten seconds after SIGTERM")
+		if !p.ends(20 * time.Second) {
+			c.fail("it runs twenty seconds after SIGTERM")
 		}
 	}},
 	{"ends when the host is gone", func(c *check) {

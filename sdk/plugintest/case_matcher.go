@@ -106,7 +106,7 @@ var matcherCases = group{"matcher", []oneCase{
 		op := c.operators()[0]
 		p := program(op, []byte(`"unheard of"`))
 		p.ValueJson = nil
-		ctx, cancel := c.call(5 * time.Second)
+		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
 		out, err := c.process().matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
 			InstanceId: instanceID, Programs: []*matchv1.Program{p}, Values: [][]byte{[]byte(`"x"`)}, PairProgram: []uint32{0}, PairValue: []uint32{0}, NowUs: now(),
@@ -169,7 +169,7 @@ func program(op *matchv1.Operator, value []byte) *matchv1.Program {
 }
 
 func (c *check) compile(p *matchv1.Program) *matchv1.CompileResult {
-	ctx, cancel := c.call(5 * time.Second)
+	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
 	out, err := c.process().matcher().Compile(ctx, &matchv1.CompileRequest{InstanceId: instanceID, Programs: []*matchv1.Program{p}})
 	c.no(err, "Compile")

@@ -87,7 +87,7 @@ var notifierCases = group{"notifier", []oneCase{
 	}},
 	{"does not mix up another instance", func(c *check) {
 		c.openNotifier()
-		ctx, cancel := c.call(10 * time.Second)
+		ctx, cancel := c.call(20 * time.Second)
 		defer cancel()
 		out, err := c.process().notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: "never-there", Items: []*notifyv1.Notification{c.notification("lost")}})
 		c.no(err, "Notify")
@@ -184,7 +184,7 @@ func (c *check) rendered(n *notifyv1.Notification) string {
 	if !slices.Contains(c.info.GetFeatures(), "notifier/preview/v1") {
 		c.skip("it has no preview")
 	}
-	ctx, cancel := c.call(10 * time.Second)
+	ctx, cancel := c.call(20 * time.Second)
 	defer cancel()
 	out, err := c.process().notifier().Preview(ctx, &notifyv1.PreviewRequest{InstanceId: instanceID, Item: n})
 	c.no(err, "Preview")
