@@ -28,7 +28,10 @@ import (
 func TestTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	road := newRoad(t, dbtest.PostgresURL(t))
-	s := serve(t, func(c *app.Config) { c.Database = db.Config{URL: road.url} })
+	s := serve(t, func(c *app.Config) {
+		c.Database = db.Config{URL: road.url}
+		c.Ingestion.Worker.RetryMax = 200 * time.Millisecond
+	})
 	s.manage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":100}]}}`)
 	road.block(true)
 	ask := func(method, path, body string) (int, string, http.Header) {
@@ -88,6 +91,7 @@ func TestTheJournalIsFull(t *testing.T) {
 		c.Database = db.Config{URL: road.url}
 		c.Journal.LimitBytes, c.Journal.MaxBytes = 200_000, 1
 		c.Journal.TrimInterval = 20 * time.Millisecond
+		c.Ingestion.Worker.RetryMax = 200 * time.Millisecond
 	})
 	road.block(true)
 	filler := rand.Text() // not to be compressed away
@@ -140,7 +144,7 @@ func TestTheJournalIsFull(t *testing.T) {
 // until waits for something to become true.
 func (s *server) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}
