@@ -19,6 +19,15 @@ type Matchers interface {
 	MatchPairs(ctx context.Context, now time.Time, pairs []match.Pair, results []match.Result)
 }
 
+// Round answers for operators of plugins in two rounds: what it does not know in
+// the first it notes and asks, and answers in the second.
+type Round interface {
+	match.External
+	// Ask asks the plugins everything that was noted, within the deadline of
+	// ctx, and reports whether there was anything.
+	Ask(ctx context.Context) bool
+}
+
 // answers collects what a request has to ask plugins, and what they said. In
 // the pass that collects every question is unknown; in the next one each has
 // its result.

@@ -94,7 +94,7 @@ func (s *Service) audienceOf(ctx context.Context, project auth.Project, filters 
 		return Audience{}, err
 	}
 	if groupIndex != nil {
-		err = s.deps.Population.Groups(ctx, project.ID, *groupIndex, c.groups)
+		err = s.deps.Population.Groups(ctx, project.ID, *groupIndex, func(page []Subject) error { return c.groups(ctx, page) })
 	} else {
 		err = s.deps.Population.Persons(ctx, project.ID, func(page []Subject) error { return c.persons(ctx, page) })
 	}
@@ -123,8 +123,15 @@ type census struct {
 	hashKeys  bool // there are flags with experience continuity
 	now       time.Time
 	until     time.Time
+	plugins   func() Round
 
 	seen, affected, unknown int64
+}
+
+// surveyed is somebody a census asks about.
+type surveyed struct {
+	question Question
+	known    Facts
 }
 
 // censusKey is the key of the flag a census asks, which no stored flag has.
@@ -136,7 +143,7 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 		return nil, err
 	}
 	probe := Definition{ID: math.MaxInt64, ProjectID: project.ID, Key: censusKey, Filters: filters, Active: true}
-	c := &census{store: s.store, projectID: project.ID, key: censusKey, now: s.now(), until: time.Now().Add(s.cfg.CountBudget)}
+	c := &census{store: s.store, projectID: project.ID, key: censusKey, now: s.now(), until: time.Now().Add(s.cfg.CountBudget), plugins: s.deps.Plugins}
 	for _, f := range stored.Flags {
 		c.hashKeys = c.hashKeys || f.Active && f.EnsureExperienceContinuity
 	}
@@ -167,6 +174,7 @@ func (c *census) persons(ctx context.Context, page []Subject) error {
 			return err
 		}
 	}
+	all := make([]surveyed, 0, len(page))
 	for i := range page {
 		p := &page[i]
 		q := Question{FlagKeys: []string{c.key}}
@@ -177,30 +185,53 @@ func (c *census) persons(ctx context.Context, page []Subject) error {
 		for _, id := range p.DistinctIDs {
 			known.StaticCohorts = append(known.StaticCohorts, lists[id]...)
 		}
-		c.count(&q, &known)
+		all = append(all, surveyed{q, known})
 	}
+	c.survey(ctx, all)
 	return c.more()
 }
 
-func (c *census) groups(page []Subject) error {
+func (c *census) groups(ctx context.Context, page []Subject) error {
+	all := make([]surveyed, 0, len(page))
 	for i := range page {
 		g := &page[i]
-		q := Question{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}}
-		c.count(&q, &Facts{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}})
+		all = append(all, surveyed{
+			Question{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}},
+			Facts{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}},
+		})
 	}
+	c.survey(ctx, all)
 	return c.more()
 }
 
-func (c *census) count(q *Question, known *Facts) {
-	c.seen++
-	for _, d := range c.set.Evaluate(q, known, c.now) {
-		switch {
-		case d.Failed != CauseNone:
-			c.unknown++
-		case d.On:
-			c.affected++
+// survey counts some people or groups; plugins are asked once about all of them.
+func (c *census) survey(ctx context.Context, all []surveyed) {
+	var plugins Round
+	if c.plugins != nil {
+		plugins = c.plugins()
+		for i := range all {
+			all[i].known.Plugins = plugins
 		}
 	}
+	affected, unknown := c.count(all)
+	if plugins != nil && plugins.Ask(ctx) {
+		affected, unknown = c.count(all)
+	}
+	c.seen, c.affected, c.unknown = c.seen+int64(len(all)), c.affected+affected, c.unknown+unknown
+}
+
+func (c *census) count(all []surveyed) (affected, unknown int64) {
+	for i := range all {
+		for _, d := range c.set.Evaluate(&all[i].question, &all[i].known, c.now) {
+			switch {
+			case d.Failed != CauseNone:
+				unknown++
+			case d.On:
+				affected++
+			}
+		}
+	}
+	return affected, unknown
 }
 
 func (c *census) more() error {

@@ -128,6 +128,10 @@ func (o *Operators) load(f *offer, p Program) outcome {
 		ctx, cancel := context.WithTimeout(context.Background(), loadTimeout)
 		defer cancel()
 		if said, err := o.compile(ctx, f, p); err == nil {
+			if said.problem != nil {
+				o.log.Warn("a plugin refuses the value of a stored filter, which nobody can decide", zap.String("plugin", f.plugin.name),
+					zap.String("operator", f.ID), zap.ByteString("value", p.Value[:min(len(p.Value), 200)]), zap.Error(said.problem))
+			}
 			return said
 		}
 	}

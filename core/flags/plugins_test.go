@@ -1,0 +1,176 @@
+package flags_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// compass is a plugin whose operator geo/at reads two properties, and passes
+// when their object is the filter's value.
+type compass struct {
+	known map[string]match.Result // by the object
+	asked [][]string
+	waits []time.Duration
+}
+
+func (c *compass) Operator(id string) (match.ExternalOperator, bool) {
+	return match.ExternalOperator{Source: "compass", Missing: match.False, Equivalent: "value == property", Compile: func(value []byte) (match.Compiled, error) {
+		var program string
+		_ = json.Unmarshal(value, &program)
+		return match.Compiled{Program: match.Program(program), Reads: []string{"lat", "lng"}, Open: program == "nobody looked"}, nil
+	}}, id == "geo/at"
+}
+
+func (c *compass) Known(_ match.Program, v *match.Value, _ time.Time) (match.Result, bool) {
+	res, ok := c.known[v.Content()]
+	return res, ok
+}
+
+func (c *compass) MatchPairs(ctx context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
+	var asked []string
+	for i, p := range pairs {
+		asked = append(asked, string(p.Program)+" of "+p.Value.Content())
+		results[i] = match.Of(string(p.Program) == p.Value.Content())
+	}
+	c.asked = append(c.asked, asked)
+	if end, ok := ctx.Deadline(); ok {
+		c.waits = append(c.waits, time.Until(end))
+	}
+}
+
+// places are condition sets with geo/at and the given values, in turn.
+func places(values ...string) string {
+	var sets []string
+	for _, v := range values {
+		value, _ := json.Marshal(v)
+		sets = append(sets, `{"properties":[{"key":"place","operator":"geo/at","value":`+string(value)+`}]}`)
+	}
+	return `{"groups":[` + strings.Join(sets, ",") + `]}`
+}
+
+func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string, defs ...flags.Definition) map[string]any {
+	t.Helper()
+	cfg := flags.DefaultDecideConfig()
+	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: flags.Stored{Flags: defs}}, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := snapshots.Poll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lookups.Matchers = c
+	d, err := flags.NewDecider(cfg, snapshots, lookups, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := person(properties)
+	q.DistinctID = "user-42"
+	out := map[string]any{}
+	for _, d := range d.Decide(t.Context(), 1, &q) {
+		if out[d.Key] = d.Value(); d.Failed != flags.CauseNone {
+			out[d.Key] = d.Failed.Code()
+		}
+	}
+	return out
+}
+
+func TestAPluginSeesThePropertiesItReads(t *testing.T) {
+	t.Parallel()
+	c := &compass{}
+	stored := around(&town{people: map[string]string{"user-42": `{"lat":1.5,"lng":7}`}})
+	got := c.decide(t, stored, `{"lng":2}`,
+		def(1, "here", places(`{"lat":1.5,"lng":2}`)), def(2, "there", places(`{"lat":1.5,"lng":7}`)), def(3, "open", places("nobody looked")))
+	want(t, got, map[string]any{"here": true, "there": false, "open": "operator_unavailable"})
+	if len(c.asked) != 1 || len(c.asked[0]) != 2 {
+		t.Errorf("asked %q", c.asked)
+	}
+	// None of them is there: the operator is asked all the same.
+	c = &compass{}
+	want(t, c.decide(t, flags.Lookups{}, `{}`, def(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
+}
+
+// All condition sets of a flag put their questions at once, and nobody waits
+// twice.
+func TestOneCallForAllSetsOfAFlag(t *testing.T) {
+	t.Parallel()
+	c := &compass{}
+	got := c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
+	want(t, got, map[string]any{"third": true})
+	if len(c.asked) != 1 || !slices.Equal(c.asked[0], []string{`a of {"lat":1,"lng":2}`, `b of {"lat":1,"lng":2}`, `{"lat":1,"lng":2} of {"lat":1,"lng":2}`}) {
+		t.Errorf("asked %q", c.asked)
+	}
+	for _, w := range c.waits {
+		if w > flags.DefaultDecideConfig().PluginTimeout {
+			t.Errorf("waits %s", w)
+		}
+	}
+}
+
+func TestWhatIsKnownIsNotAsked(t *testing.T) {
+	t.Parallel()
+	c := &compass{known: map[string]match.Result{`{"lat":1,"lng":2}`: match.True}}
+	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "known", places("a"))), map[string]any{"known": true})
+	c.known[`{"lat":1,"lng":2}`] = match.Unknown // it cannot be judged
+	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
+	if len(c.asked) != 0 {
+		t.Errorf("asked %q", c.asked)
+	}
+}
+
+func TestLocalEvaluationMarksOperatorsOfPlugins(t *testing.T) {
+	t.Parallel()
+	stored := flags.Stored{Flags: []flags.Definition{
+		def(1, "place", places("a")),
+		def(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
+	}}
+	doc := string(flags.LocalEvaluation(stored, false, &compass{}))
+	if strings.Count(doc, `"equivalent":"value == property"`) != 1 || strings.Count(doc, `"remote_only":true`) != 1 {
+		t.Error(doc)
+	}
+}
+
+// two is a Round over a compass.
+type two struct {
+	*compass
+	noted, answered []match.Pair
+}
+
+func (r *two) Match(p match.Program, v *match.Value) match.Result {
+	for _, a := range r.answered {
+		if a.Program == p && a.Value.Same(v) {
+			return match.Of(string(p) == v.Content())
+		}
+	}
+	r.noted = append(r.noted, match.Pair{Program: p, Value: v.Clone()})
+	return match.Unknown
+}
+
+func (r *two) Ask(context.Context) bool {
+	r.answered, r.noted = append(r.answered, r.noted...), nil
+	return len(r.answered) > 0
+}
+
+// Whoever evaluates without a decider can have plugins asked in two rounds.
+func TestEvaluateWithARound(t *testing.T) {
+	t.Parallel()
+	set := flags.Compile([]flags.Definition{def(1, "here", places(`{"lat":1}`))}, nil, nil, flags.CompileOptions{Operators: &compass{}})
+	var round flags.Round = &two{}
+	known := &flags.Facts{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
+	q := &flags.Question{DistinctID: "u"}
+	if d := set.Evaluate(q, known, now)[0]; d.Failed != flags.CauseOperator {
+		t.Errorf("first: %+v", d)
+	}
+	if !round.Ask(t.Context()) {
+		t.Fatal("nothing was noted")
+	}
+	if d := set.Evaluate(q, known, now)[0]; !d.On {
+		t.Errorf("second: %+v", d)
+	}
+}
