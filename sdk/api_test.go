@@ -18,41 +18,48 @@ import (
 	"golang.org/x/exp/apidiff"
 )
 
-var update = flag.Bool("update", false, "write testdata/api.txt anew")
+var update = flag.Bool("update", false, "write testdata/api*.txt anew")
+
+// published are the packages that authors build against, and where their
+// exported names are written down. Those of sdk/pb follow from the contract,
+// which has a check of its own.
+var published = map[string]string{".": "testdata/api.txt", "./plugintest": "testdata/api_plugintest.txt"}
 
 // growing are the constants that change with each release.
 var growing = []string{"Version", "ProtocolMinor"}
 
-// TestTheAPIIsTheOneWrittenDown compares what the package exports with
-// testdata/api.txt. What is there stays: plugins are built against it. What is
-// new is written down with -update, so that it is seen in the review.
+// TestTheAPIIsTheOneWrittenDown compares what the packages export with what is
+// written down. What is there stays: plugins are built against it. What is new is
+// written down with -update, so that it is seen in the review.
 func TestTheAPIIsTheOneWrittenDown(t *testing.T) {
 	t.Parallel()
-	const path = "testdata/api.txt"
-	now := exported(load(t, "."))
-	if *update {
-		if err := os.WriteFile(path, []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
+	for dir, path := range published {
+		now := exported(load(t, dir))
+		if *update {
+			if err := os.WriteFile(path, []byte(strings.Join(now, "\n")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := strings.Split(strings.TrimSpace(string(text)), "\n")
-	for _, line := range before {
-		if !slices.Contains(now, line) {
-			t.Errorf("gone or changed, and plugins may use it: %s", line)
+		before := strings.Split(strings.TrimSpace(string(text)), "\n")
+		for _, line := range before {
+			if !slices.Contains(now, line) {
+				t.Errorf("%s: gone or changed, and plugins may use it: %s", path, line)
+			}
 		}
-	}
-	for _, line := range now {
-		if !slices.Contains(before, line) {
-			t.Errorf("new: %s\nif it is meant to stay for ever: go test ./sdk -run TestTheAPI -update", line)
+		for _, line := range now {
+			if !slices.Contains(before, line) {
+				t.Errorf("%s: new: %s\nif it is meant to stay for ever: go test ./sdk -run TestTheAPI -update", path, line)
+			}
 		}
 	}
 }
 
-// TestTheAPIKeepsToTheLastRelease compares the package with that of the last tag.
+// TestTheAPIKeepsToTheLastRelease compares the packages with those of the last
+// tag, as far as it had them.
 func TestTheAPIKeepsToTheLastRelease(t *testing.T) {
 	t.Parallel()
 	tag, err := exec.Command("git", "describe", "--tags", "--abbrev=0", "--match", "v*").Output()
@@ -60,10 +67,16 @@ func TestTheAPIKeepsToTheLastRelease(t *testing.T) {
 		t.Log("there is no release yet: nothing to compare with")
 		return
 	}
-	report := apidiff.Changes(load(t, checkout(t, strings.TrimSpace(string(tag)))), load(t, "."))
-	for _, c := range report.Changes {
-		if !c.Compatible && !slices.ContainsFunc(growing, func(name string) bool { return strings.HasPrefix(c.Message, name+":") }) {
-			t.Errorf("since %s: %s", bytes.TrimSpace(tag), c.Message)
+	released := checkout(t, strings.TrimSpace(string(tag)))
+	for dir := range published {
+		before := filepath.Join(released, dir)
+		if _, err := os.Stat(before); err != nil {
+			continue
+		}
+		for _, c := range apidiff.Changes(load(t, before), load(t, dir)).Changes {
+			if !c.Compatible && !slices.ContainsFunc(growing, func(name string) bool { return strings.HasPrefix(c.Message, name+":") }) {
+				t.Errorf("since %s: %s: %s", bytes.TrimSpace(tag), dir, c.Message)
+			}
 		}
 	}
 }
