@@ -32,8 +32,13 @@ func byHand(t *testing.T, name string, env ...string) (*exec.Cmd, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir, err := os.MkdirTemp("", "gd") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	cmd := exec.Command(self, "plugin", "exec", name)
-	cmd.Env = append(env, "TMPDIR="+os.TempDir())
+	cmd.Env = append(env, "TMPDIR="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
