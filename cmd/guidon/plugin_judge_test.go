@@ -15,13 +15,13 @@ func TestPluginTestJudgesAndReports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "config.json"), `{"path": "events.ndjson"}`)
-	// A file sink has no secret, stages nothing, takes one batch at a time and any event.
 	run := func(args string) (string, error) {
 		cmd := exec.Command(bin, append([]string{"plugin"}, strings.Fields(args)...)...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+	// A file sink has no secret, stages nothing, takes one batch at a time and any event.
 	cmd := exec.Command(bin, "plugin", "test", "file", "--config", "config.json", "--observe", "cat events.ndjson", "--json", "report.json")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 failed, 4 skipped") {
