@@ -22,11 +22,31 @@ type inquiry struct {
 	plugin    *plugin
 	epoch     uint64
 	batch     Batch
-	operators []*offer             // of the programs
-	pairs     []int                // where the questions come from, one for each of batch.Pairs
-	programs  map[[2]uint64]uint32 // by half of their checksum
-	values    map[text]uint32
-	arena     []byte // the texts of batch.Values
+	operators []*offer // of the programs
+	pairs     []int    // where the questions come from, one for each of batch.Pairs
+	arena     []byte   // the texts of programs and values
+	*index
+}
+
+// index says where programs and values are in a batch. Its memory is used again.
+type index struct {
+	programs map[[2]uint64]uint32 // by half of their checksum
+	values   map[text]uint32
+}
+
+var indexes = sync.Pool{New: func() any { return &index{map[[2]uint64]uint32{}, map[text]uint32{}} }}
+
+// mostIndexed bounds the memory that is used again.
+const mostIndexed = 4096
+
+// forget gives the index back.
+func (q *inquiry) forget() {
+	if len(q.programs)+len(q.values) <= mostIndexed {
+		clear(q.programs)
+		clear(q.values)
+		indexes.Put(q.index)
+	}
+	q.index = nil
 }
 
 type text struct {
@@ -38,6 +58,9 @@ func (o *Operators) ask(ctx context.Context, in purpose, now time.Time, pairs []
 	all := o.sort(now, pairs)
 	if len(all) == 0 {
 		return
+	}
+	for _, q := range all {
+		q.forget()
 	}
 	var wg sync.WaitGroup
 	for _, q := range all[1:] {
@@ -71,10 +94,10 @@ func inquiryOf(all *[]*inquiry, p *plugin, now time.Time, most int) *inquiry {
 		}
 	}
 	q := &inquiry{
-		plugin: p, epoch: p.epoch.Load(), batch: Batch{Now: now},
-		pairs: make([]int, 0, most), values: make(map[text]uint32, most), programs: map[[2]uint64]uint32{},
+		plugin: p, epoch: p.epoch.Load(), index: indexes.Get().(*index),
+		batch: Batch{Now: now, Programs: make([]Program, 0, min(most, 16)), Values: make([]json.RawMessage, 0, most), Pairs: make([]Pair, 0, most)},
+		pairs: make([]int, 0, most), operators: make([]*offer, 0, min(most, 16)), arena: make([]byte, 0, 32*most),
 	}
-	q.batch.Pairs = make([]Pair, 0, most)
 	*all = append(*all, q)
 	return q
 }
@@ -86,7 +109,11 @@ func (q *inquiry) add(at int, p *match.Pair, f *offer) {
 	if !ok {
 		n = uint32(len(b.Programs))
 		q.programs[id] = n
-		b.Programs = append(b.Programs, unnamed(p.Program))
+		start := len(q.arena)
+		q.arena = append(q.arena, valueOf(p.Program)...)
+		made := Program{Operator: f.ID, Value: q.arena[start:len(q.arena):len(q.arena)]}
+		copy(made.ID[:], p.Program)
+		b.Programs = append(b.Programs, made)
 		q.operators = append(q.operators, f)
 	}
 	t := text{p.Value.Kind(), p.Value.Content()}

@@ -2,7 +2,6 @@ package operators
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -106,12 +105,10 @@ func operatorOf(m match.Program) string {
 	return operator
 }
 
-// unnamed is the opposite of named.
-func unnamed(m match.Program) (p Program) {
-	copy(p.ID[:], m)
-	operator, text, _ := strings.Cut(string(m[idBytes:]), "\x00")
-	p.Operator, p.Value = operator, json.RawMessage(text)
-	return p
+// valueOf is its value.
+func valueOf(m match.Program) string {
+	_, text, _ := strings.Cut(string(m[idBytes:]), "\x00")
+	return text
 }
 
 // loadTimeout bounds how long loading waits for one value. Loads come in
