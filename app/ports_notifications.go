@@ -87,7 +87,7 @@ func (p *posting) Matching(ctx context.Context, projectID int64, batch []*sdk.Ev
 
 // told is an action as notifications see it.
 func told(a *actions.Action) *notifications.Action {
-	out := &notifications.Action{ID: a.ID, Name: a.Title(), Tags: a.Tags, Format: a.Format}
+	out := &notifications.Action{ID: a.ID, Posts: a.PostToChat, Name: a.Title(), Tags: a.Tags, Format: a.Format}
 	for _, d := range a.Destinations {
 		out.Destinations = append(out.Destinations, notifications.Destination(d))
 	}
@@ -99,7 +99,9 @@ func (p *posting) Action(ctx context.Context, projectID, id int64) (*notificatio
 	if err != nil {
 		return nil, err
 	}
-	return told(&a), nil
+	out := told(&a)
+	out.Posts = out.Posts && !a.Deleted
+	return out, nil
 }
 
 // sampled is how many of the newest events are looked at for a sample.

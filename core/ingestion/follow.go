@@ -24,11 +24,13 @@ type Follower interface {
 	// asked for every request and must be quick; those of a project that is not
 	// wanted are passed over without being decoded.
 	Wants(projectID int64) bool
-	// Follow handles events inside the transaction that ctx carries, which also
-	// carries the follower's cursor. The events may be kept and changed. On an
-	// error nothing of it is kept; it is tried again, in the end one event at a
-	// time, and the event that fails every time is passed over and logged.
-	Follow(ctx context.Context, batch []*sdk.Event) error
+	// Prepare looks at events, which it may keep and change, and returns what
+	// stores the outcome: a function that is called once, inside the transaction
+	// of its ctx, which also carries the follower's cursor. Whatever takes time
+	// belongs into Prepare: on SQLite nobody else can write meanwhile. On an error
+	// nothing is kept; it is tried again, in the end one event at a time, and the
+	// event that fails every time is passed over and logged.
+	Prepare(ctx context.Context, batch []*sdk.Event) (store func(ctx context.Context) error, err error)
 }
 
 // Following walks the journal for a follower, with a reader and a cursor of its
@@ -236,16 +238,20 @@ func (f *Following) try(ctx context.Context, r *run) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	keep := func(context.Context) error { return nil }
+	if len(r.events) > 0 {
+		batch := make([]*sdk.Event, len(r.events))
+		for i := range r.events {
+			ev := r.events[i]
+			batch[i] = &ev
+		}
+		if keep, err = f.follower.Prepare(ctx, batch); err != nil {
+			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
+		}
+	}
 	return f.store.tx(ctx, func(ctx context.Context) error {
-		if len(r.events) > 0 {
-			batch := make([]*sdk.Event, len(r.events))
-			for i := range r.events {
-				ev := r.events[i]
-				batch[i] = &ev
-			}
-			if err := f.follower.Follow(ctx, batch); err != nil {
-				return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
-			}
+		if err := keep(ctx); err != nil {
+			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
 		}
 		return f.store.saveCursor(ctx, f.reader, cursor{f.journalID, r.end})
 	})

@@ -28,8 +28,8 @@ type follower struct {
 
 func (f *follower) Name() string     { return "test" }
 func (f *follower) Wants(int64) bool { return !f.deaf.Load() }
-func (f *follower) Follow(ctx context.Context, batch []*sdk.Event) error {
-	return f.Process(ctx, batch)
+func (f *follower) Prepare(_ context.Context, batch []*sdk.Event) (func(context.Context) error, error) {
+	return func(ctx context.Context) error { return f.Process(ctx, batch) }, nil
 }
 
 var away = fault.New(fault.Unavailable, "away", "Not now.")

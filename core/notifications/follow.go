@@ -19,54 +19,40 @@ func (s *Service) Wants(projectID int64) bool {
 	return s.deps.Definitions.Posts(projectID) && len(s.deps.Notifiers.Notifiers()) > 0
 }
 
-// Follow queues a message for each event that fits an action that posts, for
-// each destination of that. It works in the transaction of ctx.
-func (s *Service) Follow(ctx context.Context, batch []*sdk.Event) error {
+// Prepare finds the actions that post and that the events fit, and returns what
+// queues a message for each destination of each, in a transaction.
+func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context.Context) error, error) {
 	byProject := map[int64][]*sdk.Event{}
 	for _, ev := range batch {
 		byProject[ev.ProjectID] = append(byProject[ev.ProjectID], ev)
 	}
-	f := s.filing()
+	var posts []*Post
 	for id, events := range byProject {
 		name, loc := s.deps.Projects.Project(ctx, id)
-		var failed error
+		project := sdk.ProjectRef{ID: id, Name: name, URL: s.projectURL(id)}
 		err := s.deps.Definitions.Matching(ctx, id, events, func(ev *sdk.Event, a *Action) {
-			if failed == nil {
-				failed = f.tell(ctx, sdk.ProjectRef{ID: id, Name: name, URL: s.projectURL(id)}, loc, ev, a)
-			}
+			posts = append(posts, s.postsOf(project, loc, ev, a)...)
 		})
-		if err != nil || failed != nil {
-			return firstOf(failed, err)
-		}
-	}
-	return f.save(ctx)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return func(ctx context.Context) error { return s.file(ctx, posts) }, nil
 }
 
-// tell queues what one action says about one event.
-func (f *filing) tell(ctx context.Context, project sdk.ProjectRef, loc *time.Location, ev *sdk.Event, a *Action) error {
-	for _, d := range f.destinations(a) {
-		if f.find(d.Notifier) == nil {
-			f.log.Warn("an action posts to a notifier that is not there", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
+// postsOf is what one action says about one event.
+func (s *Service) postsOf(project sdk.ProjectRef, loc *time.Location, ev *sdk.Event, a *Action) (posts []*Post) {
+	for _, d := range s.destinations(a) {
+		if s.find(d.Notifier) == nil {
+			s.log.Warn("an action posts to a notifier that is not there", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
 			continue
 		}
-		p := &Post{
+		posts = append(posts, &Post{
 			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Format: d.Format, Location: loc, Event: ev,
-			Message: func() Message { return f.compose(ctx, project, ev, a, d.Format, false) },
-		}
-		if err := f.enqueue(ctx, p); err != nil {
-			return err
-		}
+			Message: func(ctx context.Context) Message { return s.compose(ctx, project, ev, a, d.Format, false) },
+		})
 	}
-	return nil
+	return posts
 }
 
 // compose renders a message. A format that cannot be parsed any more, or a
@@ -112,4 +98,13 @@ func (s *Service) facts(ctx context.Context, projectID int64, ev *sdk.Event, a *
 
 func (s *Service) projectURL(id int64) string {
 	return (&Facts{Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: id}).project()
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

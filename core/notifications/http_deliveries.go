@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -56,10 +57,8 @@ type deliveryView struct {
 }
 
 func show(d *Delivery) deliveryView {
-	var m Message
-	_ = json.Unmarshal(d.Message, &m) // one that cannot be read has no text
 	v := deliveryView{
-		ID: d.ID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, EventUUID: d.EventUUID, Text: m.Text,
+		ID: d.ID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, EventUUID: d.EventUUID, Text: d.Text,
 		Suppressed: d.Suppressed, State: d.State, Attempts: d.Attempts, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, SettledAt: d.SettledAt,
 		MessageID: d.MessageID, ErrorCode: d.ErrorCode, Error: d.Error,
 	}
@@ -132,6 +131,9 @@ func (h *HTTP) retry(c *web.Call) error {
 	if d.State == Delivered {
 		return fault.New(fault.Conflict, "delivered", "This message was delivered.")
 	}
+	if posts, err := h.service.posts(c.UserContext(), d.ProjectID, d.ActionID); err != nil || !posts {
+		return firstOf(err, fault.New(fault.Conflict, "action_off", "The action is deleted or does not post any more."))
+	}
 	now := h.service.clock()
 	d.State, d.Attempts, d.NextAt, d.SettledAt, d.ErrorCode, d.Error = Waiting, 0, now, nil, "", ""
 	if err := h.service.store.again(c.UserContext(), &d, now.Add(h.service.cfg.ExpireAfter)); err != nil {
@@ -170,6 +172,9 @@ func (h *HTTP) preview(c *web.Call) error {
 		return err
 	}
 	format := f.String("chat_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(1200)).Value
+	if older := f.String("slack_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(1200)); format == "" {
+		format = older.Value
+	}
 	name := f.String("name", web.Nullable, web.Blank, web.Max(400)).Or("Sample action")
 	id := f.Int("id", web.Nullable).Value
 	if err := f.Err(); err != nil {
@@ -235,6 +240,9 @@ func (h *HTTP) test(c *web.Call) error {
 	if err := f.Err(); err != nil {
 		return err
 	}
+	if to.Value != "" && notifier.Value == "" {
+		return fault.Field("notifier", "required", "Say which notifier leads there.")
+	}
 	targets := h.service.destinations(a)
 	if notifier.Set && !notifier.Null {
 		targets = []Destination{{Notifier: notifier.Value, To: to.Value}}
@@ -245,10 +253,12 @@ func (h *HTTP) test(c *web.Call) error {
 	ctx, cancel := context.WithTimeout(c.UserContext(), testTimeout)
 	defer cancel()
 	ev := h.sample(ctx, c.Project.ID, id)
-	results := make([]testView, len(targets))
+	results, project := make([]testView, len(targets)), h.project(c)
+	var trying sync.WaitGroup
 	for i, d := range targets {
-		results[i] = h.service.try(ctx, h.project(c), a, d, ev)
+		trying.Go(func() { results[i] = h.service.try(ctx, project, a, d, ev) })
 	}
+	trying.Wait()
 	return web.JSON(c.Ctx, map[string]any{"results": results})
 }
 

@@ -49,11 +49,13 @@ type Delivery struct {
 	Destination string // "" is the notifier's own
 	Key         string
 	EventUUID   string
-	Message     json.RawMessage
+	Text        string
+	Message     json.RawMessage // nil in lists
 	Suppressed  int64
 	State       State
 	Attempts    int64
 	NextAt      time.Time
+	LeasedUntil time.Time // until when this process has it
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	SettledAt   *time.Time
@@ -71,6 +73,15 @@ func keyOf(actionID int64, notifier, destination, format string, ev *sdk.Event) 
 		h.Write([]byte(":" + s))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// wordsOf names a format, briefly; "" is the action's own.
+func wordsOf(format string) string {
+	if format == "" {
+		return ""
+	}
+	h := sha256.Sum256([]byte(format))
+	return hex.EncodeToString(h[:8])
 }
 
 // notification is the delivery as a notifier is given it.

@@ -1,11 +1,14 @@
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -18,79 +21,133 @@ type Post struct {
 	Format      string         // "" is the action's
 	Location    *time.Location // of the project, for quiet hours
 	Event       *sdk.Event
-	Message     func() Message // made when it is needed
+	Message     func(ctx context.Context) Message // made when it is needed
 }
 
-// filing queues the messages of one transaction. It keeps the rates it has
-// read, so that a thousand events that fit one action read and write its rate
-// once.
-type filing struct {
-	*Service
-	rates map[rateKey]*rateRow
+func (p *Post) key() string {
+	return keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
 }
 
+func (p *Post) rate() rateKey {
+	return rateKey{p.ActionID, lane{p.Notifier, p.Destination}, wordsOf(p.Format)}
+}
+
+// rateKey is what has a rate: an action, a destination, and the words for it.
 type rateKey struct {
 	action int64
 	lane
+	format string
 }
 
-func (s *Service) filing() *filing { return &filing{s, map[rateKey]*rateRow{}} }
-
-func (f *filing) rate(ctx context.Context, p *Post, now time.Time) (*rateRow, error) {
-	k := rateKey{p.ActionID, lane{p.Notifier, p.Destination}}
-	if r := f.rates[k]; r != nil {
-		return r, nil
-	}
-	r, err := f.store.rate(ctx, p.ActionID, k.lane, p.ProjectID, f.cfg.Burst, now)
-	if err == nil {
-		f.rates[k] = r
-	}
-	return r, err
+func (k rateKey) compare(o rateKey) int {
+	return cmp.Or(cmp.Compare(k.action, o.action), cmp.Compare(k.Notifier, o.Notifier), cmp.Compare(k.Destination, o.Destination),
+		cmp.Compare(k.format, o.format))
 }
 
-// save writes the rates back.
-func (f *filing) save(ctx context.Context) error {
-	for _, r := range f.rates {
-		if err := f.store.saveRate(ctx, r); err != nil {
+// file queues posts in the transaction of ctx: those that may go now as
+// messages, of the others the latest and how many there were.
+func (s *Service) file(ctx context.Context, posts []*Post) error {
+	posts, err := s.unsent(ctx, posts)
+	if err != nil || len(posts) == 0 {
+		return err
+	}
+	now := s.clock()
+	rates, err := s.ratesOf(ctx, posts, now)
+	if err != nil {
+		return err
+	}
+	for _, p := range posts {
+		if err := s.enqueue(ctx, p, rates[p.rate()], now); err != nil {
+			return err
+		}
+	}
+	for _, r := range rates {
+		if r.latest != nil {
+			message, err := json.Marshal(r.latest.Message(ctx))
+			if err != nil {
+				return err
+			}
+			r.Key, r.EventUUID, r.Message = r.latest.key(), r.latest.Event.UUID, string(message)
+		}
+		if err := s.store.saveRate(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// enqueue writes a message into the queue, or counts it as left out. It works
-// in the transaction of ctx.
-func (f *filing) enqueue(ctx context.Context, p *Post) error {
-	now := f.clock()
-	r, err := f.rate(ctx, p, now)
-	if err != nil {
-		return err
+// unsent leaves out what was told before, and what stands twice among posts: a
+// client has sent its events again.
+func (s *Service) unsent(ctx context.Context, posts []*Post) ([]*Post, error) {
+	keys := make([]string, len(posts))
+	for i, p := range posts {
+		keys[i] = p.key()
 	}
-	key := keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
+	told, err := s.store.sent(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Post
+	for i, p := range posts {
+		if !told[keys[i]] {
+			out = append(out, p)
+		}
+		told[keys[i]] = true
+	}
+	return out, nil
+}
+
+// ratesOf reads the rates of all posts, in the order in which every process
+// locks them.
+func (s *Service) ratesOf(ctx context.Context, posts []*Post, now time.Time) (map[rateKey]*rateRow, error) {
+	projects := map[rateKey]int64{}
+	var keys []rateKey
+	for _, p := range posts {
+		k := p.rate()
+		if _, ok := projects[k]; !ok {
+			keys = append(keys, k)
+		}
+		projects[k] = p.ProjectID
+	}
+	slices.SortFunc(keys, rateKey.compare)
+	out := make(map[rateKey]*rateRow, len(keys))
+	for _, k := range keys {
+		r, err := s.store.rate(ctx, k, projects[k], s.cfg.Burst, now)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = r
+	}
+	return out, nil
+}
+
+// enqueue writes a message into the queue, or counts it as left out.
+func (s *Service) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time) error {
+	key := p.key()
 	if r.Key == key && r.Suppressed > 0 {
 		return nil // the same event once more
 	}
-	message, err := json.Marshal(p.Message())
+	quietEnd := s.quiet.until(now.In(p.Location))
+	r.refill(now, s.cfg.Every, s.cfg.Burst)
+	if r.Tokens < 1 || !quietEnd.IsZero() {
+		r.leaveOut(p, max(now.Add(r.wait(s.cfg.Every)).UnixMicro(), microsOf(quietEnd)))
+		s.metrics.suppressed.Inc()
+		return nil
+	}
+	m := p.Message(ctx)
+	message, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	quietEnd := f.quiet.until(now.In(p.Location))
-	r.refill(now, f.cfg.Every, f.cfg.Burst)
-	if r.Tokens < 1 || !quietEnd.IsZero() {
-		r.leaveOut(key, p.Event.UUID, string(message), max(now.Add(r.wait(f.cfg.Every)).UnixMicro(), microsOf(quietEnd)))
-		f.metrics.suppressed.Inc()
-		return nil
-	}
-	d := &Delivery{
+	added, err := s.store.add(ctx, &Delivery{
 		ProjectID: p.ProjectID, ActionID: p.ActionID, Notifier: p.Notifier, Destination: p.Destination, Key: key, EventUUID: p.Event.UUID,
-		Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(f.cfg.ExpireAfter),
-	}
-	added, err := f.store.add(ctx, d)
+		Text: m.Text, Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
+	})
 	if err != nil || !added {
-		return err // or the same event once more, which costs nothing
+		return err // or another process was faster
 	}
 	r.spend()
-	f.store.db.AfterCommit(ctx, f.wake)
+	s.store.db.AfterCommit(ctx, s.wake)
 	return nil
 }
 
@@ -103,15 +160,15 @@ func microsOf(t time.Time) int64 {
 
 // leaveOut counts a message that does not go out by itself, and keeps it as
 // the one that may be told later.
-func (r *rateRow) leaveOut(key, eventUUID, message string, due int64) {
+func (r *rateRow) leaveOut(p *Post, due int64) {
 	r.Suppressed++
-	r.Key, r.EventUUID, r.Message, r.DueAt = key, eventUUID, message, due
+	r.latest, r.DueAt = p, due
 }
 
 // spend takes one message; it tells of those left out before.
 func (r *rateRow) spend() {
 	r.Tokens = max(r.Tokens-1, 0)
-	r.Suppressed, r.DueAt, r.Key, r.EventUUID, r.Message = 0, 0, "", "", ""
+	r.Suppressed, r.DueAt, r.Key, r.EventUUID, r.Message, r.latest = 0, 0, "", "", "", nil
 }
 
 // refill gives what time has earned.
@@ -142,31 +199,59 @@ func (s *Service) tellLeftOut(ctx context.Context) error {
 	}
 	for i := range rows {
 		seen := &rows[i]
-		err := s.store.db.Tx(ctx, func(ctx context.Context) error {
-			now := s.clock()
-			r, err := s.store.rate(ctx, seen.ActionID, lane{seen.Notifier, seen.Destination}, seen.ProjectID, s.cfg.Burst, now)
-			if err != nil || r.Suppressed == 0 || r.DueAt > now.UnixMicro() {
-				return err // somebody else was faster
-			}
-			if _, loc := s.deps.Projects.Project(ctx, r.ProjectID); !s.quiet.until(now.In(loc)).IsZero() {
-				r.DueAt = s.quiet.until(now.In(loc)).UnixMicro() // left out before the quiet hours, due in them
-				return s.store.saveRate(ctx, r)
-			}
-			r.refill(now, s.cfg.Every, s.cfg.Burst)
-			d := &Delivery{
-				ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key, EventUUID: r.EventUUID,
-				Message: json.RawMessage(r.Message), Suppressed: r.Suppressed - 1, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
-			}
-			r.spend()
-			if _, err := s.store.add(ctx, d); err != nil {
-				return err
-			}
-			s.store.db.AfterCommit(ctx, s.wake)
-			return s.store.saveRate(ctx, r)
-		})
+		posts, err := s.posts(ctx, seen.ProjectID, seen.ActionID)
+		if err != nil {
+			return err
+		}
+		_, loc := s.deps.Projects.Project(ctx, seen.ProjectID)
+		err = s.store.db.Tx(ctx, func(ctx context.Context) error { return s.summarise(ctx, seen, posts, loc) })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// posts reports whether the action is there and posts.
+func (s *Service) posts(ctx context.Context, projectID, actionID int64) (bool, error) {
+	a, err := s.deps.Definitions.Action(ctx, projectID, actionID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return a.Posts, nil
+}
+
+// summarise queues the message for what one rate has left out, in the
+// transaction of ctx. Of an action that does not post any more nothing is told.
+func (s *Service) summarise(ctx context.Context, seen *rateRow, posts bool, loc *time.Location) error {
+	now := s.clock()
+	k := rateKey{seen.ActionID, lane{seen.Notifier, seen.Destination}, seen.Format}
+	r, err := s.store.rate(ctx, k, seen.ProjectID, s.cfg.Burst, now)
+	if err != nil || r.Suppressed == 0 || r.DueAt > now.UnixMicro() {
+		return err // somebody else was faster
+	}
+	if end := s.quiet.until(now.In(loc)); posts && !end.IsZero() {
+		r.DueAt = end.UnixMicro() // left out before the quiet hours, due in them
+		return s.store.saveRate(ctx, r)
+	}
+	r.refill(now, s.cfg.Every, s.cfg.Burst)
+	if posts {
+		var m Message
+		_ = json.Unmarshal([]byte(r.Message), &m) // one that cannot be read has no text
+		// A name of its own: the event itself may have been told meanwhile.
+		_, err = s.store.add(ctx, &Delivery{
+			ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key + "+", EventUUID: r.EventUUID,
+			Text: m.Text, Message: json.RawMessage(r.Message), Suppressed: r.Suppressed - 1,
+			NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
+		})
+		if err != nil {
+			return err
+		}
+		s.store.db.AfterCommit(ctx, s.wake)
+	}
+	r.spend()
+	return s.store.saveRate(ctx, r)
 }

@@ -27,28 +27,41 @@ const (
 
 // Start begins to send.
 func (s *Service) Start(context.Context) error {
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.done.Go(func() { s.dispatch(ctx) })
-	s.done.Go(func() { s.sweep(ctx) })
+	running, stop := context.WithCancel(context.Background())
+	living, kill := context.WithCancel(context.Background())
+	s.stop, s.kill = stop, kill
+	s.done.Go(func() { s.dispatch(running, living) })
+	s.done.Go(func() { s.sweep(running) })
 	return nil
 }
 
-// Stop ends the calls at hand and waits. What was not confirmed is sent again,
-// under the same id, after the next start.
-func (s *Service) Stop(context.Context) error {
-	if s.stop != nil {
-		s.stop()
-		s.done.Wait()
+// Stop waits for the calls at hand; when ctx ends first they are given up. What
+// was not confirmed is sent again, under the same id, after the next start.
+func (s *Service) Stop(ctx context.Context) error {
+	if s.stop == nil {
+		return nil
 	}
+	s.stop()
+	finished := make(chan struct{})
+	go func() {
+		s.done.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		s.kill()
+		<-finished
+	}
+	s.kill()
 	return nil
 }
 
 // dispatch sees to it that each destination with something to send is served.
-func (s *Service) dispatch(ctx context.Context) {
+func (s *Service) dispatch(ctx, living context.Context) {
 	failing := false
 	for ctx.Err() == nil {
-		err := s.look(ctx)
+		err := s.look(ctx, living)
 		if failed := err != nil && ctx.Err() == nil; failed != failing {
 			failing = failed
 			if failed {
@@ -67,7 +80,7 @@ func (s *Service) dispatch(ctx context.Context) {
 	}
 }
 
-func (s *Service) look(ctx context.Context) error {
+func (s *Service) look(ctx, living context.Context) error {
 	if err := s.tellLeftOut(ctx); err != nil {
 		return err
 	}
@@ -80,7 +93,7 @@ func (s *Service) look(ctx context.Context) error {
 		if n := s.find(l.Notifier); n != nil && n.Available() && s.enter(l, now) {
 			s.done.Go(func() {
 				defer s.leave(l)
-				s.serve(ctx, l, n)
+				s.serve(ctx, living, l, n)
 			})
 		}
 	}
@@ -122,20 +135,41 @@ func (s *Service) isPaused(l lane) bool {
 	return s.clock().Before(s.paused[l])
 }
 
-// serve sends what a destination has, until there is nothing more or it asks
-// for a pause.
-func (s *Service) serve(ctx context.Context, l lane, n Notifier) {
+// serve sends what a destination has, one after the other, until there is
+// nothing more or it asks for a pause. The call under way outlives ctx.
+func (s *Service) serve(ctx, living context.Context, l lane, n Notifier) {
 	for ctx.Err() == nil && !s.isPaused(l) && n.Available() {
-		items, err := s.store.claim(ctx, l, s.clock(), max(1, min(n.Properties().MaxItems, 10)), lease)
-		if err != nil || len(items) == 0 {
+		if !sleep(ctx, s.turn(l, n.Properties())) {
 			return
 		}
-		s.send(ctx, l, n, items)
-		// The rate that the service allows, so that it never has to refuse.
-		if per := n.Properties().PerSecond; per > 0 && !sleep(ctx, time.Duration(float64(len(items))/per*float64(time.Second))) {
+		d, err := s.store.claim(ctx, l, s.clock(), lease)
+		if err != nil || d == nil {
 			return
 		}
+		s.send(living, l, n, d)
 	}
+}
+
+// turn takes the next turn that the rate of the service allows, so that it
+// never has to refuse, and returns how long that is away.
+func (s *Service) turn(l lane, p sdk.NotifierProperties) time.Duration {
+	if p.PerSecond <= 0 {
+		return 0
+	}
+	if !p.PerDestination {
+		l.Destination = ""
+	}
+	each := time.Duration(float64(time.Second) / p.PerSecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	// What was not used of the rate may be used at once, up to Burst.
+	next := s.turns[l]
+	if earliest := now.Add(-each * time.Duration(max(p.Burst-1, 0))); next.Before(earliest) {
+		next = earliest
+	}
+	s.turns[l] = next.Add(each)
+	return max(next.Sub(now), 0)
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -149,38 +183,32 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send hands messages over and writes down what became of each.
-func (s *Service) send(ctx context.Context, l lane, n Notifier, items []Delivery) {
-	var batch []*sdk.Notification
-	var sent []*Delivery
-	for i := range items {
-		d := &items[i]
-		msg, err := d.notification()
-		switch {
-		case err != nil:
-			s.settled(ctx, d, Failed, "unreadable", err.Error())
-		case !s.clock().Before(d.ExpiresAt):
-			s.settled(ctx, d, Expired, "expired", "")
-		default:
-			batch, sent = append(batch, msg), append(sent, d)
-		}
+// send hands a message over and writes down what became of it.
+func (s *Service) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
+	msg, err := d.notification()
+	switch {
+	case err != nil:
+		s.settled(ctx, d, Failed, "unreadable", err.Error())
+		return
+	case !s.clock().Before(d.ExpiresAt):
+		s.settled(ctx, d, Expired, "expired", "")
+		return
 	}
-	if len(batch) == 0 {
+	if posts, err := s.posts(ctx, d.ProjectID, d.ActionID); err == nil && !posts {
+		s.settled(ctx, d, Failed, "action_off", "The action is deleted or does not post any more.")
 		return
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
-	results, err := n.Notify(call, batch)
+	results, err := n.Notify(call, []*sdk.Notification{msg})
 	cancel()
-	for i, d := range sent {
-		r := sdk.NotifyResult{Outcome: sdk.Retry}
-		switch {
-		case err != nil:
-			r.Err = sdk.AsError(err)
-		case i < len(results):
-			r = results[i]
-		}
-		s.outcome(ctx, l, d, r)
+	r := sdk.NotifyResult{Outcome: sdk.Retry}
+	switch {
+	case err != nil:
+		r.Err = sdk.AsError(err)
+	case len(results) == 1:
+		r = results[0]
 	}
+	s.outcome(ctx, l, d, r)
 }
 
 // outcome writes down what became of one try.
@@ -252,6 +280,7 @@ func (s *Service) sweep(ctx context.Context) {
 		for n := int64(1); n > 0 && forgotten == nil && ctx.Err() == nil; {
 			n, forgotten = s.store.forget(ctx, now.Add(-s.cfg.KeepDeliveries), 500)
 		}
+		forgotten = errors.Join(forgotten, s.store.forgetRates(ctx, now.Add(-s.cfg.KeepDeliveries)))
 		n, counted := s.store.waiting(ctx)
 		if counted == nil {
 			s.metrics.waiting.Set(float64(n))

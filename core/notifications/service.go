@@ -41,7 +41,7 @@ type Definitions interface {
 	// Matching calls fn for each action of the project that posts and that the
 	// event fits.
 	Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(ev *sdk.Event, a *Action)) error
-	// Action returns an action, or NotFound.
+	// Action returns an action that is not deleted, or NotFound.
 	Action(ctx context.Context, projectID, id int64) (*Action, error)
 	// Sample returns an event that fits the action, the latest, or nil.
 	Sample(ctx context.Context, projectID, id int64) (*sdk.Event, error)
@@ -50,6 +50,7 @@ type Definitions interface {
 // Action is what a message needs of one.
 type Action struct {
 	ID           int64
+	Posts        bool // it is on
 	Name         string
 	Tags         []string
 	Format       string
@@ -92,12 +93,14 @@ type Service struct {
 	metrics metrics
 
 	woken chan struct{}
-	stop  context.CancelFunc
+	stop  context.CancelFunc // nothing new
+	kill  context.CancelFunc // not even what is under way
 	done  sync.WaitGroup
 
 	mu        sync.Mutex
 	busy      map[lane]bool
 	paused    map[lane]time.Time // no message before then
+	turns     map[lane]time.Time // when the next one may go, as the service's rate has it
 	templates map[string]*Template
 }
 
@@ -127,7 +130,7 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were left out, to be told with another one."))),
 			waiting:    f.NewGauge(prometheus.GaugeOpts(opts("waiting", "Messages that wait to be delivered."))),
 		},
-		woken: make(chan struct{}, 1), busy: map[lane]bool{}, paused: map[lane]time.Time{}, templates: map[string]*Template{},
+		woken: make(chan struct{}, 1), busy: map[lane]bool{}, paused: map[lane]time.Time{}, turns: map[lane]time.Time{}, templates: map[string]*Template{},
 	}
 	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,6 +108,7 @@ type world struct {
 	chats   []*chat
 	actions []*notifications.Action
 	zone    *time.Location
+	off     atomic.Bool // no action posts any more
 }
 
 func (w *world) Notifiers() []notifications.Notifier {
@@ -133,7 +135,9 @@ func (w *world) Matching(_ context.Context, _ int64, batch []*sdk.Event, fn func
 func (w *world) Action(_ context.Context, _, id int64) (*notifications.Action, error) {
 	for _, a := range w.actions {
 		if a.ID == id {
-			return a, nil
+			out := *a
+			out.Posts = a.Posts && !w.off.Load()
+			return &out, nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "not_found", "Not found.")
@@ -173,7 +177,7 @@ func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config
 	cfg.RetryMin, cfg.RetryMax = time.Second, time.Minute
 	w := &world{
 		chats: []*chat{{name: "room"}}, zone: time.UTC,
-		actions: []*notifications.Action{{ID: 1, Name: "paid", Format: "[event.distinct_id]"}},
+		actions: []*notifications.Action{{ID: 1, Posts: true, Name: "paid", Format: "[event.distinct_id]"}},
 	}
 	if change != nil {
 		change(&cfg, w)
@@ -205,7 +209,11 @@ func (p *place) happen(t *testing.T, event string, people ...string) {
 			Properties: json.RawMessage(`{}`),
 		})
 	}
-	if err := p.db.Tx(t.Context(), func(ctx context.Context) error { return p.Follow(ctx, batch) }); err != nil {
+	store, err := p.Prepare(t.Context(), batch)
+	if err == nil {
+		err = p.db.Tx(t.Context(), store)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -290,6 +298,84 @@ func TestWhatComesTooFastIsCountedAndToldWithTheNextOne(t *testing.T) {
 		p.clock.pass(10 * time.Second)
 		p.says(t, room, "p0 p1 p9+7 p11+1")
 	})
+}
+
+func TestWhatAClientSendsAgainIsNotCounted(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 3 })
+		room := p.chats[0]
+		p.happen(t, "paid", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p0", "p1", "p6") // the last three once more
+		p.says(t, room, "p0 p1 p2")
+		p.clock.pass(10 * time.Second)
+		p.says(t, room, "p0 p1 p2 p6+3")
+		p.happen(t, "paid", "p0", "p1", "p2")
+		p.clock.pass(time.Minute)
+		p.happen(t, "paid", "p7")
+		p.says(t, room, "p0 p1 p2 p6+3 p7")
+	})
+}
+
+func TestWordsForOneDestinationHaveRatesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(c *notifications.Config, w *world) {
+			c.Every, c.Burst = 10*time.Second, 1
+			w.actions[0].Destinations = []notifications.Destination{{Notifier: "room"}, {Notifier: "room", Format: "again-[event.distinct_id]"}}
+		})
+		p.happen(t, "paid", "a", "b", "c")
+		p.says(t, p.chats[0], "a again-a")
+		p.clock.pass(10 * time.Second)
+		eventually(t, "both tell what was left out", func() bool {
+			said := p.chats[0].texts()
+			return strings.Contains(said, " c+1") && strings.Contains(said, " again-c+1")
+		})
+	})
+}
+
+func TestAnActionThatIsSwitchedOffIsSilentAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 2 })
+		room := p.chats[0]
+		room.set(func(*sdk.Notification) (sdk.NotifyResult, error) {
+			return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Transient(errors.New("down")))}, nil
+		})
+		p.happen(t, "paid", "a", "b", "c", "d")
+		p.says(t, room, "a b")
+		room.set(nil)
+		p.off.Store(true)
+		p.clock.pass(time.Minute)
+		eventually(t, "what waited is given up", func() bool { return p.rows(t, notifications.Failed) == 2 })
+		p.off.Store(false)
+		p.happen(t, "paid", "e")
+		p.says(t, room, "a b e") // and nothing of what was left out before
+	})
+}
+
+func TestStopWaitsForTheCallUnderWay(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	p := open(t, d, nil)
+	room := p.chats[0]
+	entered, free := make(chan struct{}), make(chan struct{})
+	room.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
+		close(entered)
+		<-free
+		return n.Delivered(""), nil
+	})
+	p.happen(t, "paid", "ada")
+	<-entered
+	stopped := make(chan struct{})
+	go func() {
+		_ = p.Stop(context.Background())
+		close(stopped)
+	}()
+	close(free)
+	<-stopped
+	if n := p.rows(t, notifications.Delivered); n != 1 {
+		t.Errorf("%d are written down as delivered", n)
+	}
 }
 
 func TestInQuietHoursNothingIsSaid(t *testing.T) {
@@ -432,7 +518,11 @@ func TestAFailedTransactionTellsNothing(t *testing.T) {
 		gone := errors.New("gone")
 		err := d.Tx(t.Context(), func(ctx context.Context) error {
 			ev := &sdk.Event{UUID: "u", ProjectID: 1, Name: "paid", DistinctID: "ada", Timestamp: noon, Properties: json.RawMessage(`{}`)}
-			if err := p.Follow(ctx, []*sdk.Event{ev}); err != nil {
+			store, err := p.Prepare(ctx, []*sdk.Event{ev})
+			if err != nil {
+				return err
+			}
+			if err := store(ctx); err != nil {
 				return err
 			}
 			return gone

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -29,6 +30,7 @@ type row struct {
 	Destination string
 	Key         string
 	EventUUID   string `bun:"event_uuid"`
+	Text        string
 	Message     string
 	Suppressed  int64
 	State       State
@@ -46,7 +48,7 @@ type row struct {
 func (r *row) delivery() Delivery {
 	d := Delivery{
 		ID: r.ID, ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key,
-		EventUUID: r.EventUUID, Message: json.RawMessage(r.Message), Suppressed: r.Suppressed, State: r.State, Attempts: r.Attempts,
+		EventUUID: r.EventUUID, Text: r.Text, Message: json.RawMessage(r.Message), LeasedUntil: micros(r.LeasedUntil), Suppressed: r.Suppressed, State: r.State, Attempts: r.Attempts,
 		NextAt: micros(r.NextAt), CreatedAt: micros(r.CreatedAt), ExpiresAt: micros(r.ExpiresAt), MessageID: r.MessageID,
 		ErrorCode: r.ErrorCode, Error: r.Error,
 	}
@@ -64,7 +66,7 @@ func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 func (s *store) add(ctx context.Context, d *Delivery) (bool, error) {
 	r := &row{
 		ProjectID: d.ProjectID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, Key: d.Key, EventUUID: d.EventUUID,
-		Message: string(d.Message), Suppressed: d.Suppressed, State: Waiting, NextAt: d.NextAt.UnixMicro(), CreatedAt: d.CreatedAt.UnixMicro(),
+		Text: d.Text, Message: string(d.Message), Suppressed: d.Suppressed, State: Waiting, NextAt: d.NextAt.UnixMicro(), CreatedAt: d.CreatedAt.UnixMicro(),
 		ExpiresAt: d.ExpiresAt.UnixMicro(),
 	}
 	done, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (key) DO NOTHING").Returning("NULL").Exec(ctx)
@@ -90,9 +92,9 @@ func (s *store) due(ctx context.Context, now time.Time) ([]lane, error) {
 	return lanes, nil
 }
 
-// claim takes up to n messages of a destination, oldest first, for so long.
-// Two processes never have the same one.
-func (s *store) claim(ctx context.Context, l lane, now time.Time, n int, lease time.Duration) ([]Delivery, error) {
+// claim takes the oldest message of a destination for so long. Two processes
+// never have the same one.
+func (s *store) claim(ctx context.Context, l lane, now time.Time, lease time.Duration) (*Delivery, error) {
 	skip := ""
 	if s.db.Postgres() {
 		skip = " FOR UPDATE SKIP LOCKED"
@@ -100,27 +102,42 @@ func (s *store) claim(ctx context.Context, l lane, now time.Time, n int, lease t
 	var rows []row
 	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ? WHERE id IN (
 		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
-		ORDER BY next_at, id LIMIT ?`+skip+`) RETURNING *`,
-		now.Add(lease).UnixMicro(), l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro(), n).Scan(ctx, &rows)
+		ORDER BY next_at, id LIMIT 1`+skip+`) RETURNING *`,
+		now.Add(lease).UnixMicro(), l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("take notifications: %w", err)
+		return nil, fmt.Errorf("take a notification: %w", err)
 	}
-	out := make([]Delivery, len(rows))
-	for i := range rows {
-		out[i] = rows[i].delivery()
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	d := rows[0].delivery()
+	return &d, nil
+}
+
+// sent tells which of the keys there are messages for.
+func (s *store) sent(ctx context.Context, keys []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	for part := range slices.Chunk(keys, 500) {
+		var found []string
+		if err := s.db.Read(ctx).NewRaw("SELECT key FROM notifications WHERE key IN (?)", bun.List(part)).Scan(ctx, &found); err != nil {
+			return nil, fmt.Errorf("look for notifications: %w", err)
+		}
+		for _, key := range found {
+			out[key] = true
+		}
 	}
 	return out, nil
 }
 
-// settle writes what became of a message.
+// settle writes what became of a message, unless somebody else has it by now.
 func (s *store) settle(ctx context.Context, d *Delivery) error {
 	var settled sql.NullInt64
 	if d.SettledAt != nil {
 		settled = sql.NullInt64{Int64: d.SettledAt.UnixMicro(), Valid: true}
 	}
 	_, err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET state = ?, attempts = ?, next_at = ?, leased_until = 0, settled_at = ?,
-		message_id = ?, error_code = ?, error = ? WHERE id = ?`,
-		d.State, d.Attempts, d.NextAt.UnixMicro(), settled, d.MessageID, d.ErrorCode, d.Error, d.ID).Exec(ctx)
+		message_id = ?, error_code = ?, error = ? WHERE id = ? AND state = 'waiting' AND leased_until = ?`,
+		d.State, d.Attempts, d.NextAt.UnixMicro(), settled, d.MessageID, d.ErrorCode, d.Error, d.ID, d.LeasedUntil.UnixMicro()).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("write what became of a notification: %w", err)
 	}
@@ -171,7 +188,7 @@ func (s *store) get(ctx context.Context, projectID, actionID, id int64) (Deliver
 // there are. An empty state is any.
 func (s *store) list(ctx context.Context, projectID, actionID int64, state State, limit, offset int) ([]Delivery, int, error) {
 	var rows []row
-	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND action_id = ?", projectID, actionID)
+	q := s.db.Read(ctx).NewSelect().Model(&rows).ExcludeColumn("message").Where("project_id = ? AND action_id = ?", projectID, actionID)
 	if state != "" {
 		q = q.Where("state = ?", state)
 	}

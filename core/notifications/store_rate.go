@@ -17,6 +17,7 @@ type rateRow struct {
 	ActionID    int64  `bun:",pk"`
 	Notifier    string `bun:",pk"`
 	Destination string `bun:",pk"`
+	Format      string `bun:",pk"`
 	ProjectID   int64
 	Tokens      float64
 	At          int64
@@ -25,30 +26,48 @@ type rateRow struct {
 	Key         string
 	EventUUID   string `bun:"event_uuid"`
 	Message     string
+
+	latest *Post // of what was left out in this transaction; not rendered yet
 }
 
 // rate reads how fast an action may speak to a destination; a fresh one is full.
-// On PostgreSQL its row is locked until the transaction ends.
-func (s *store) rate(ctx context.Context, actionID int64, l lane, projectID int64, burst int, now time.Time) (*rateRow, error) {
+// On PostgreSQL its row is locked until the transaction ends: take several in
+// the order of their keys.
+func (s *store) rate(ctx context.Context, k rateKey, projectID int64, burst int, now time.Time) (*rateRow, error) {
+	fresh := &rateRow{
+		ActionID: k.action, Notifier: k.Notifier, Destination: k.Destination, Format: k.format, ProjectID: projectID, Tokens: float64(burst), At: now.UnixMicro(),
+	}
+	if s.db.Postgres() { // a row that is not there cannot be locked
+		if _, err := s.db.Write(ctx).NewInsert().Model(fresh).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
+			return nil, fmt.Errorf("make the rate of action %d: %w", k.action, err)
+		}
+	}
 	r := &rateRow{}
-	q := s.db.Write(ctx).NewSelect().Model(r).Where("action_id = ? AND notifier = ? AND destination = ?", actionID, l.Notifier, l.Destination)
+	q := s.db.Write(ctx).NewSelect().Model(r).
+		Where("action_id = ? AND notifier = ? AND destination = ? AND format = ?", k.action, k.Notifier, k.Destination, k.format)
 	if s.db.Postgres() {
 		q = q.For("UPDATE")
 	}
 	err := q.Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return &rateRow{
-			ActionID: actionID, Notifier: l.Notifier, Destination: l.Destination, ProjectID: projectID, Tokens: float64(burst), At: now.UnixMicro(),
-		}, nil
+		return fresh, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the rate of action %d: %w", actionID, err)
+		return nil, fmt.Errorf("read the rate of action %d: %w", k.action, err)
 	}
 	return r, nil
 }
 
+// forgetRates removes those that have said nothing since then.
+func (s *store) forgetRates(ctx context.Context, then time.Time) error {
+	if _, err := s.db.Write(ctx).NewRaw("DELETE FROM notification_rates WHERE suppressed = 0 AND at < ?", then.UnixMicro()).Exec(ctx); err != nil {
+		return fmt.Errorf("forget rates: %w", err)
+	}
+	return nil
+}
+
 func (s *store) saveRate(ctx context.Context, r *rateRow) error {
-	_, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (action_id, notifier, destination) DO UPDATE").
+	_, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (action_id, notifier, destination, format) DO UPDATE").
 		Set("tokens = EXCLUDED.tokens, at = EXCLUDED.at, suppressed = EXCLUDED.suppressed, due_at = EXCLUDED.due_at").
 		Set("key = EXCLUDED.key, event_uuid = EXCLUDED.event_uuid, message = EXCLUDED.message, project_id = EXCLUDED.project_id").Exec(ctx)
 	if err != nil {

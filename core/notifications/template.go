@@ -123,13 +123,35 @@ func token(inside string, column int) ([]string, error) {
 	if list == nil {
 		list = known[first]
 	}
+	for _, w := range words {
+		if w == "" {
+			return nil, wrong(column, fmt.Sprintf("[%s] has an empty word", clip(inside, 40)))
+		}
+	}
+	unknown := func(what string) error {
+		return wrong(column, fmt.Sprintf("[%s] is not known; %s", clip(inside, 40), what))
+	}
+	path := 2 // how many words there may be
 	switch {
-	case first == "groups", first == "person" && second == "", first == "event" && second == "":
-		return words, nil
+	case first == "groups":
+		if len(words) > 2 && words[2] != "link" && words[2] != "properties" {
+			return nil, unknown("after a group comes link or properties")
+		}
+		if path = 3; len(words) > 2 && words[2] == "properties" {
+			if path = len(words); len(words) < 4 {
+				return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+			}
+		}
+	case second == "" && (first == "person" || first == "event"):
 	case len(list) > 0 && !contains(list, second):
-		return nil, wrong(column, fmt.Sprintf("[%s] is not known; after %s comes %s", clip(inside, 40), first, strings.Join(list, ", ")))
-	case second == "properties" && len(words) < 3:
-		return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+		return nil, unknown("after " + first + " comes " + strings.Join(list, ", "))
+	case second == "properties":
+		if path = len(words); len(words) < 3 {
+			return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+		}
+	}
+	if len(words) > path {
+		return nil, unknown("nothing comes after " + strings.Join(words[:path], "."))
 	}
 	return words, nil
 }

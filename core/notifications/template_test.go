@@ -88,16 +88,22 @@ func TestTemplatesSayWhatTheirTokensStandFor(t *testing.T) {
 func TestTemplatesRefuseWhatTheyDoNotKnowAndSayWhere(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ format, says string }{
-		"an unknown token":         {"Hi [nobody.name]", "Column 4: [nobody.name] is not known"},
-		"columns are characters":   {"→→ [nobody]", "Column 4:"},
-		"an unknown second word":   {"[event.colour]", "after event comes"},
-		"an action has no more":    {"[action.tags]", "after action comes name, link"},
-		"a property has a name":    {"[event.properties]", "names no property"},
-		"a bracket that is open":   {"Hi [event", "Column 4: there is no ]"},
-		"a bracket in a bracket":   {"[event[x]]", "Column 1: there is no ]"},
-		"a bracket that is closed": {"Hi ]", "Column 4: there is no ["},
-		"an empty token":           {"[]", "Column 1: [] is not known"},
-		"too many":                 {strings.Repeat("[event] ", 60), "at most 100 parts"},
+		"an unknown token":           {"Hi [nobody.name]", "Column 4: [nobody.name] is not known"},
+		"columns are characters":     {"→→ [nobody]", "Column 4:"},
+		"an unknown second word":     {"[event.colour]", "after event comes"},
+		"an action has no more":      {"[action.tags]", "after action comes name, link"},
+		"a property has a name":      {"[event.properties]", "names no property"},
+		"nothing comes after a name": {"[action.name.x]", "nothing comes after action.name"},
+		"nor after a uuid":           {"[event.uuid.x]", "nothing comes after event.uuid"},
+		"a group has no more":        {"[groups.company.seats]", "after a group comes link or properties"},
+		"a property of a group":      {"[groups.company.properties]", "names no property"},
+		"a word that is empty":       {"[person.properties.]", "has an empty word"},
+		"a group without a name":     {"[groups.]", "has an empty word"},
+		"a bracket that is open":     {"Hi [event", "Column 4: there is no ]"},
+		"a bracket in a bracket":     {"[event[x]]", "Column 1: there is no ]"},
+		"a bracket that is closed":   {"Hi ]", "Column 4: there is no ["},
+		"an empty token":             {"[]", "Column 1: [] is not known"},
+		"too many":                   {strings.Repeat("[event] ", 60), "at most 100 parts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ CREATE TABLE notifications (
     destination  TEXT    NOT NULL,
     key          TEXT    NOT NULL UNIQUE,
     event_uuid   TEXT    NOT NULL,
+    text         TEXT    NOT NULL,
     message      TEXT    NOT NULL,
     suppressed   BIGINT  NOT NULL,
     state        TEXT    NOT NULL,
@@ -27,12 +28,13 @@ CREATE INDEX notifications_waiting ON notifications (notifier, destination, next
 CREATE INDEX notifications_action ON notifications (project_id, action_id, id);
 CREATE INDEX notifications_settled ON notifications (settled_at) WHERE settled_at IS NOT NULL;
 
--- How fast messages of an action go to a destination: what may go at once, since
+-- How fast messages of an action go to a destination, by their words: what may go at once, since
 -- when, and what was left out since the last one, the latest of it kept.
 CREATE TABLE notification_rates (
     action_id   BIGINT NOT NULL,
     notifier    TEXT   NOT NULL,
     destination TEXT   NOT NULL,
+    format      TEXT   NOT NULL, -- a hash of the words for that destination; empty for the action's
     project_id  BIGINT NOT NULL,
     tokens      DOUBLE PRECISION NOT NULL,
     at          BIGINT NOT NULL,
@@ -41,7 +43,7 @@ CREATE TABLE notification_rates (
     key         TEXT   NOT NULL,
     event_uuid  TEXT   NOT NULL,
     message     TEXT   NOT NULL,
-    PRIMARY KEY (action_id, notifier, destination)
+    PRIMARY KEY (action_id, notifier, destination, format)
 );
 
 CREATE INDEX notification_rates_due ON notification_rates (due_at) WHERE suppressed > 0;

@@ -112,7 +112,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	}
 	answer, err := post.JSON(ctx, n.client, to, nil, n.message(m))
 	if err != nil {
-		return sdk.NotifyResult{Rate: rate(answer.Header)}, post.Throttle(err, post.Seconds(answer.Header.Get("X-RateLimit-Reset-After")))
+		return sdk.NotifyResult{Rate: rate(answer.Header)}, post.Throttle(post.Own(m, err), post.Seconds(answer.Header.Get("X-RateLimit-Reset-After")))
 	}
 	var said struct {
 		ID string `json:"id"`

@@ -104,7 +104,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 		err = connectorFailed(string(answer.Body))
 	}
 	if err != nil {
-		return sdk.NotifyResult{}, err
+		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil
 }

@@ -137,7 +137,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 		to = m.Destination
 	}
 	if _, err := post.JSON(ctx, n.client, to, nil, messageOf(m, "")); err != nil {
-		return sdk.NotifyResult{}, err
+		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil
 }

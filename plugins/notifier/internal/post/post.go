@@ -119,6 +119,20 @@ func endpoint(resp *http.Response, err error) error {
 	return e
 }
 
+// Own is the error of a message to the address of the config. What the service
+// refuses there may be right again in a minute, after a deployment or when a
+// token was renewed, so it is tried again until the message expires, and stops
+// nothing else. A destination that an action names has no such credit.
+func Own(m *sdk.Notification, err error) error {
+	e := sdk.AsError(err)
+	if e == nil || m.Destination != "" || e.Class != sdk.ClassConfig || !strings.HasPrefix(e.Code, "http_") {
+		return err
+	}
+	out := *e
+	out.Class, out.Pointer = sdk.ClassTransient, ""
+	return &out
+}
+
 // unreachable is the error of a request that had no answer.
 func unreachable(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {

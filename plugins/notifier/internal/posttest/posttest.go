@@ -146,11 +146,11 @@ func Answers(t *testing.T, open func(t *testing.T, url string) sdk.Notifier) {
 		after  time.Duration
 	}{
 		"bad":                 {400, [2]string{}, sdk.ClassPermanent, 0},
-		"who are you?":        {401, [2]string{}, sdk.ClassConfig, 0},
-		"no right":            {403, [2]string{}, sdk.ClassConfig, 0},
-		"not here":            {404, [2]string{}, sdk.ClassConfig, 0},
-		"no more":             {410, [2]string{}, sdk.ClassConfig, 0},
-		"elsewhere":           {302, [2]string{"Location", "http://169.254.169.254/latest"}, sdk.ClassConfig, 0},
+		"who are you?":        {401, [2]string{}, sdk.ClassTransient, 0},
+		"no right":            {403, [2]string{}, sdk.ClassTransient, 0},
+		"not here":            {404, [2]string{}, sdk.ClassTransient, 0},
+		"no more":             {410, [2]string{}, sdk.ClassTransient, 0},
+		"elsewhere":           {302, [2]string{"Location", "http://169.254.169.254/latest"}, sdk.ClassTransient, 0},
 		"too fast":            {429, [2]string{"Retry-After", "7"}, sdk.ClassThrottled, 7 * time.Second},
 		"broken":              {500, [2]string{}, sdk.ClassTransient, 0},
 		"gateway":             {502, [2]string{}, sdk.ClassTransient, 0},
