@@ -105,7 +105,7 @@ func (p *posting) Action(ctx context.Context, projectID, id int64) (*notificatio
 }
 
 // sampled is how many of the newest events are looked at for a sample.
-const sampled = 1000
+const sampled = 200
 
 func (p *posting) Sample(ctx context.Context, projectID, id int64) (*sdk.Event, error) {
 	a, err := p.store.Get(ctx, projectID, id)

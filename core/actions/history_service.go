@@ -30,6 +30,8 @@ type History struct {
 	metrics historyMetrics
 	people  *peopleMemory
 
+	problems problems
+
 	ctx    context.Context // ends the runs
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -154,11 +156,48 @@ func (h *History) CalculatedAt(ctx context.Context, actionIDs []int64) (map[int6
 // Problem returns what is wrong with a definition, so that some or all of its
 // steps match nothing; "" when there is nothing.
 func (h *History) Problem(a *Action, loc *time.Location) string {
-	p, err := newPlan(a.Steps, loc, h.facts.Operators)
-	if err != nil {
-		return err.Error()
+	key := problemKey{a.ID, a.Version, loc.String()}
+	h.problems.Lock()
+	known, ok := h.problems.known[key]
+	h.problems.Unlock()
+	if ok && time.Since(known.at) < problemsFor {
+		return known.text
 	}
-	return p.problem()
+	text := ""
+	if p, err := newPlan(a.Steps, loc, h.facts.Operators); err != nil {
+		text = err.Error()
+	} else {
+		text = p.problem()
+	}
+	h.problems.Lock()
+	defer h.problems.Unlock()
+	if h.problems.known == nil || len(h.problems.known) >= problemsMost {
+		h.problems.known = map[problemKey]problemText{}
+	}
+	h.problems.known[key] = problemText{text, time.Now()}
+	return text
+}
+
+// What is wrong with a definition is remembered for a while, because lists show
+// it: it changes with the definition, and with the plugins that are there.
+const (
+	problemsFor  = 30 * time.Second
+	problemsMost = 10_000
+)
+
+type problemKey struct {
+	action, version int64
+	zone            string
+}
+
+type problemText struct {
+	text string
+	at   time.Time
+}
+
+type problems struct {
+	sync.Mutex
+	known map[problemKey]problemText
 }
 
 // stale reports whether what is stored has to be counted again as a whole.

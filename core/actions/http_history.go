@@ -154,6 +154,10 @@ func period(c *web.Call, now time.Time) (from, to time.Time, err error) {
 	if to.IsZero() {
 		to = now
 	}
+	// Nothing has happened yet after that, but for clocks that are ahead.
+	if latest := now.AddDate(0, 0, 2); to.After(latest) {
+		to = latest
+	}
 	if to.Before(from) {
 		return from, to, fault.Field("date_to", "invalid_input", "The end of the time is before its beginning.")
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
@@ -49,7 +51,12 @@ func answerCSV(c *web.Call, head []string, rows [][]string) error {
 
 // harmless is a cell that no spreadsheet takes for a formula.
 func harmless(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
+	if cell == "" {
+		return cell
+	}
+	bare := strings.TrimLeftFunc(cell, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '\ufeff' })
+	first, _ := utf8.DecodeRuneInString(bare)
+	if strings.ContainsRune("=+-@＝＋－＠", first) && bare != "" || strings.IndexByte("\t\r\n", cell[0]) >= 0 {
 		return "'" + cell
 	}
 	return cell

@@ -43,6 +43,11 @@ type Matcher struct {
 // steps__1__properties__0__value); of several, which are joined, fault.From
 // finds the first. With opts.Lenient there is none.
 func Compile(steps []Step, opts CompileOptions) (*Matcher, error) {
+	if !opts.Lenient {
+		if err := bounded(steps); err != nil {
+			return nil, err
+		}
+	}
 	m := &Matcher{steps: make([]step, len(steps)), source: slices.Clone(steps)}
 	var problems []error
 	for i := range steps {

@@ -46,7 +46,9 @@ type Project struct {
 	// ByID is every action that is not deleted.
 	ByID map[int64]*Action
 
-	stamp int64
+	stamp    int64
+	zone     string
+	matchers map[int64]*Matcher
 }
 
 // NewMemory returns an empty Memory over store. operators may be nil.
@@ -130,7 +132,7 @@ func (s *Memory) poll(ctx context.Context) {
 func (s *Memory) RefreshAll(ctx context.Context) error {
 	var errs []error
 	for id := range *s.projects.Load() {
-		errs = append(errs, s.Refresh(ctx, id))
+		errs = append(errs, s.refresh(ctx, id, true))
 	}
 	return errors.Join(errs...)
 }
@@ -138,6 +140,11 @@ func (s *Memory) RefreshAll(ctx context.Context) error {
 // Refresh loads one project now. When it returns without an error, whoever asks
 // later sees what was committed before the call.
 func (s *Memory) Refresh(ctx context.Context, projectID int64) error {
+	return s.refresh(ctx, projectID, false)
+}
+
+// refresh loads one project; anew compiles also what has not changed.
+func (s *Memory) refresh(ctx context.Context, projectID int64, anew bool) error {
 	s.load.Lock()
 	defer s.load.Unlock()
 	stamps, err := s.store.Stamps(ctx) // before the actions: at worst they are read once more
@@ -151,7 +158,11 @@ func (s *Memory) Refresh(ctx context.Context, projectID int64) error {
 	if broken != nil {
 		s.log.Warn("an action cannot be read and matches nothing", zap.Int64("project_id", projectID), zap.Error(broken))
 	}
-	p := s.compile(ctx, projectID, list)
+	before := s.Project(projectID)
+	if anew {
+		before = noProject
+	}
+	p := s.compile(ctx, projectID, list, before)
 	p.stamp = stamps[projectID]
 	next := maps.Clone(*s.projects.Load())
 	next[projectID] = p
@@ -159,23 +170,23 @@ func (s *Memory) Refresh(ctx context.Context, projectID int64) error {
 	return nil
 }
 
-func (s *Memory) compile(ctx context.Context, projectID int64, list []Action) *Project {
+// compile makes a project of its actions. Those that are as before are not
+// compiled again.
+func (s *Memory) compile(ctx context.Context, projectID int64, list []Action, before *Project) *Project {
 	opts := CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
-	p := &Project{ByID: make(map[int64]*Action, len(list))}
+	p := &Project{ByID: make(map[int64]*Action, len(list)), zone: opts.Location.String(), matchers: make(map[int64]*Matcher, len(list))}
 	var all, posting []Entry
 	for i := range list {
 		a := &list[i]
 		p.ByID[a.ID] = a
-		m, err := Compile(a.Steps, opts)
-		if err == nil {
-			err = m.Problem()
-		}
-		if err != nil {
-			s.log.Warn("an action has steps that match nothing", zap.Int64("project_id", projectID), zap.Int64("action", a.ID), zap.Error(err))
+		m := before.matchers[a.ID]
+		if old := before.ByID[a.ID]; m == nil || old.Version != a.Version || before.zone != p.zone {
+			m = s.matcher(projectID, a, opts)
 		}
 		if m == nil {
 			continue
 		}
+		p.matchers[a.ID] = m
 		all = append(all, Entry{ID: a.ID, Matcher: m})
 		if a.PostToChat {
 			posting = append(posting, Entry{ID: a.ID, Matcher: m})
@@ -183,6 +194,18 @@ func (s *Memory) compile(ctx context.Context, projectID int64, list []Action) *P
 	}
 	p.All, p.Posting = NewIndex(all), NewIndex(posting)
 	return p
+}
+
+// matcher compiles an action, and logs what is wrong with it.
+func (s *Memory) matcher(projectID int64, a *Action, opts CompileOptions) *Matcher {
+	m, err := Compile(a.Steps, opts)
+	if err == nil {
+		err = m.Problem()
+	}
+	if err != nil {
+		s.log.Warn("an action has steps that match nothing", zap.Int64("project_id", projectID), zap.Int64("action", a.ID), zap.Error(err))
+	}
+	return m
 }
 
 // Title is what people call an action, also one without a name.

@@ -119,8 +119,11 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		ProjectID: project.ID, Tags: []string{}, Steps: []Step{}, Destinations: []Destination{},
 		CreatedAt: now, CreatedBy: who.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
 	}
+	if err := s.prepare(ctx, project, a, &in); err != nil {
+		return a, err
+	}
 	err := s.change(ctx, project.ID, func(ctx context.Context) error {
-		if err := s.apply(ctx, project, &a, in); err != nil {
+		if err := s.apply(ctx, &a, in); err != nil {
 			return err
 		}
 		if err := s.store.insert(ctx, &a); err != nil {
@@ -134,13 +137,19 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 // Update changes the fields of in. It fails with NotFound, and with Invalid for
 // the first broken rule. An update that changes nothing writes nothing.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
-	var a Action
-	err := s.change(ctx, project.ID, func(ctx context.Context) (err error) {
+	a, err := s.store.Get(ctx, project.ID, id)
+	if err == nil {
+		err = s.prepare(ctx, project, a, &in)
+	}
+	if err != nil {
+		return a, err
+	}
+	err = s.change(ctx, project.ID, func(ctx context.Context) (err error) {
 		if a, err = s.store.Get(ctx, project.ID, id); err != nil {
 			return err
 		}
 		before := a
-		if err := s.apply(ctx, project, &a, in); err != nil {
+		if err := s.apply(ctx, &a, in); err != nil {
 			return err
 		}
 		changes := differ(&before, &a)

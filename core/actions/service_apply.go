@@ -83,8 +83,8 @@ func ReadInput(f *web.Fields) (Input, error) {
 	return in, f.Err()
 }
 
-// apply puts what in says into a, by the rules.
-func (s *Service) apply(ctx context.Context, project auth.Project, a *Action, in Input) error {
+// apply puts what in says into a, by the rules. The steps have been prepared.
+func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	if in.Name.Set {
 		a.Name = in.Name.Value
 	}
@@ -107,9 +107,7 @@ func (s *Service) apply(ctx context.Context, project auth.Project, a *Action, in
 		a.PinnedAt = s.pinned(a.PinnedAt, in.Pinned)
 	}
 	if in.Steps.Set {
-		if err := s.steps(ctx, project, a, in.Steps.Value); err != nil {
-			return err
-		}
+		a.Steps = in.Steps.Value
 	}
 	return s.chat(a, in)
 }
@@ -151,9 +149,25 @@ func tidyTags(tags []string) []string {
 	return slices.Compact(out)
 }
 
+// prepare checks what can be checked before the transaction, in which nobody
+// else can write: the name of a, then the steps.
+func (s *Service) prepare(ctx context.Context, project auth.Project, a Action, in *Input) error {
+	if in.Name.Set {
+		a.Name = in.Name.Value
+	}
+	if in.Deleted.Set {
+		a.Deleted = in.Deleted.Value
+	}
+	if err := s.unique(ctx, &a); err != nil || !in.Steps.Set {
+		return err
+	}
+	return s.steps(ctx, project, in)
+}
+
 // steps checks new steps and gives each an id: its own when that is one and no
 // other step has it, else a new one.
-func (s *Service) steps(ctx context.Context, project auth.Project, a *Action, steps []Step) error {
+func (s *Service) steps(ctx context.Context, project auth.Project, in *Input) error {
+	steps := in.Steps.Value
 	opts := CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
 	if s.deps.CohortIDs != nil && usesCohorts(steps) {
 		ids, err := s.deps.CohortIDs.CohortIDs(ctx, project.ID)
@@ -168,7 +182,7 @@ func (s *Service) steps(ctx context.Context, project auth.Project, a *Action, st
 		}
 		return err
 	}
-	a.Steps = make([]Step, len(steps))
+	in.Steps.Value = make([]Step, len(steps))
 	seen := map[string]bool{}
 	for i, step := range steps {
 		if step.ID == "" || len(step.ID) > 64 || seen[step.ID] {
@@ -176,7 +190,7 @@ func (s *Service) steps(ctx context.Context, project auth.Project, a *Action, st
 		}
 		seen[step.ID] = true
 		step.Null = slices.DeleteFunc(slices.Clone(step.Null), func(name string) bool { return name == "id" })
-		a.Steps[i] = step
+		in.Steps.Value[i] = step
 	}
 	return nil
 }

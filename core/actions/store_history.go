@@ -39,38 +39,31 @@ type historyDayRow struct {
 }
 
 // load returns what was counted for an action, an empty tally when nothing was.
+// The line and its days are read in one statement, so that they fit together.
 func (s *historyStore) load(ctx context.Context, actionID int64) (*tally, error) {
 	t := &tally{days: map[int64]*day{}}
-	// The line is read before and after its days: a change in between moves its
-	// serial.
-	var row historyRow
-	var days []historyDayRow
-	for range 5 {
-		serial, err := s.line(ctx, actionID, &row)
-		if err != nil || serial == 0 {
-			return t, err
-		}
-		days = days[:0]
-		if err := s.db.Read(ctx).NewSelect().Model(&days).Where("action_id = ?", actionID).Scan(ctx); err != nil {
-			return nil, fmt.Errorf("read the history of action %d: %w", actionID, err)
-		}
-		if again, err := s.line(ctx, actionID, &row); err != nil || again == serial {
-			return fill(t, &row, days), err
-		}
-	}
-	return nil, errRaced
-}
+	var rows []struct {
+		historyRow `bun:",extend"`
 
-func (s *historyStore) line(ctx context.Context, actionID int64, row *historyRow) (serial int64, err error) {
-	*row = historyRow{}
-	err = s.db.Read(ctx).NewSelect().Model(row).Where("action_id = ?", actionID).Scan(ctx)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("read the history of action %d: %w", actionID, err)
+		Day     sql.NullInt64 `bun:"day"`
+		DayRow  sql.NullInt64 `bun:"day_row"`
+		Counted []byte        `bun:"counted"`
 	}
-	return row.Serial, nil
+	err := s.db.Read(ctx).NewRaw(`SELECT l.*, d.day AS day, d.last_row AS day_row, d.counts AS counted
+		FROM action_history AS l LEFT JOIN action_history_days AS d ON d.action_id = l.action_id WHERE l.action_id = ?`, actionID).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of action %d: %w", actionID, err)
+	}
+	if len(rows) == 0 || rows[0].Serial == 0 {
+		return t, nil
+	}
+	var days []historyDayRow
+	for i := range rows {
+		if rows[i].Day.Valid {
+			days = append(days, historyDayRow{ActionID: actionID, Day: rows[i].Day.Int64, LastRow: rows[i].DayRow.Int64, Counts: rows[i].Counted})
+		}
+	}
+	return fill(t, &rows[0].historyRow, days), nil
 }
 
 func fill(t *tally, row *historyRow, days []historyDayRow) *tally {

@@ -34,7 +34,24 @@ func (g *Gate) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
 	if r.scope != "" && !who.Can(r.scope) {
 		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", r.scope)
 	}
+	if err := plainQuery(c); err != nil {
+		return err
+	}
 	return h(&call)
+}
+
+// plainQuery refuses NUL in the query: no store can look for it.
+func plainQuery(c *fiber.Ctx) (err error) {
+	if !bytes.Contains(c.Request().URI().QueryString(), []byte("%00")) {
+		return nil
+	}
+	c.Request().URI().QueryArgs().VisitAll(func(name, value []byte) {
+		if err == nil && (bytes.IndexByte(value, 0) >= 0 || bytes.IndexByte(name, 0) >= 0) {
+			attr := strings.ReplaceAll(string(name), "\x00", "")
+			err = fault.Field(attr, "null_characters_not_allowed", "Null characters are not allowed.")
+		}
+	})
+	return err
 }
 
 // principal finds the personal key and who holds it. The first place that has

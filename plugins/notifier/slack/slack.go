@@ -127,7 +127,7 @@ func (n *Notifier) channel(m *sdk.Notification) string {
 func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyResult, error) {
 	if n.cfg.Token != "" {
 		ts, err := n.call(ctx, "chat.postMessage", messageOf(m, n.channel(m)))
-		return m.Delivered(ts), err
+		return m.Delivered(ts), post.Own(m, err)
 	}
 	to := n.cfg.URL
 	if m.Destination != "" {

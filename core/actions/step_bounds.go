@@ -1,0 +1,93 @@
+package actions
+
+import (
+	"encoding/json"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// How large a definition may be as a whole: in bytes, in property filters, and
+// in what its regular expressions become, each instruction some 40 bytes that
+// every server keeps in memory.
+const (
+	maxDefinition   = 512 << 10
+	maxConditions   = 1000
+	maxRegexProgram = 50_000
+)
+
+// bounded refuses a definition that is too large before anything of it is
+// compiled.
+func bounded(steps []Step) error {
+	size, conditions, program := 0, 0, 0
+	for i := range steps {
+		s := &steps[i]
+		for _, field := range s.texts() {
+			size += len(*field.at)
+		}
+		for _, p := range []struct{ mode, pattern string }{{s.URLMatching, s.URL}, {s.TextMatching, s.Text}, {s.HrefMatching, s.Href}} {
+			if p.mode == "regex" {
+				program += programSize(p.pattern)
+			}
+		}
+		conditions += len(s.Properties)
+		for _, raw := range s.Properties {
+			if size += len(raw); size <= maxDefinition {
+				program += filterProgram(raw)
+			}
+		}
+		if size > maxDefinition || conditions > maxConditions || program > maxRegexProgram {
+			break
+		}
+	}
+	switch {
+	case size > maxDefinition:
+		return fault.Fieldf("steps", "max_length", "The steps of an action may have at most %d KB.", maxDefinition>>10)
+	case conditions > maxConditions:
+		return fault.Fieldf("steps", "max_length", "An action may have at most %d property filters.", maxConditions)
+	case program > maxRegexProgram:
+		return fault.Field("steps", "max_length", "The regular expressions of this action are too large. Repeat less, or split the action.")
+	}
+	return nil
+}
+
+// filterProgram is how large the regular expressions of a filter are.
+func filterProgram(raw json.RawMessage) (size int) {
+	var f struct {
+		Operator string
+		Value    json.RawMessage
+	}
+	if json.Unmarshal(raw, &f) != nil || !strings.HasSuffix(f.Operator, "regex") {
+		return 0 // Compile says what is wrong
+	}
+	var one string
+	if json.Unmarshal(f.Value, &one) == nil {
+		return programSize(one)
+	}
+	var list []json.RawMessage
+	_ = json.Unmarshal(f.Value, &list)
+	for _, v := range list {
+		if json.Unmarshal(v, &one) == nil {
+			size += programSize(one)
+		}
+		if size > maxRegexProgram {
+			break
+		}
+	}
+	return size
+}
+
+// programSize is how many instructions a regular expression becomes; 0 for one
+// that is none.
+func programSize(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
+}
