@@ -163,7 +163,7 @@ func (h *History) Problem(a *Action, loc *time.Location) string {
 	if ok && time.Since(known.at) < problemsFor {
 		return known.text
 	}
-	text := ""
+	var text string
 	if p, err := newPlan(a.Steps, loc, h.facts.Operators); err != nil {
 		text = err.Error()
 	} else {

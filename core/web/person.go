@@ -41,17 +41,17 @@ func (g *Gate) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
 }
 
 // plainQuery refuses NUL in the query: no store can look for it.
-func plainQuery(c *fiber.Ctx) (err error) {
+func plainQuery(c *fiber.Ctx) error {
 	if !bytes.Contains(c.Request().URI().QueryString(), []byte("%00")) {
 		return nil
 	}
-	c.Request().URI().QueryArgs().VisitAll(func(name, value []byte) {
-		if err == nil && (bytes.IndexByte(value, 0) >= 0 || bytes.IndexByte(name, 0) >= 0) {
+	for name, value := range c.Request().URI().QueryArgs().All() {
+		if bytes.IndexByte(value, 0) >= 0 || bytes.IndexByte(name, 0) >= 0 {
 			attr := strings.ReplaceAll(string(name), "\x00", "")
-			err = fault.Field(attr, "null_characters_not_allowed", "Null characters are not allowed.")
+			return fault.Field(attr, "null_characters_not_allowed", "Null characters are not allowed.")
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // principal finds the personal key and who holds it. The first place that has
