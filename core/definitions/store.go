@@ -105,13 +105,13 @@ func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 		q = q.Where("group_index = ?", *f.GroupIndex)
 	}
 	if f.Names != nil {
-		q = q.Where("name IN (?)", bun.In(append(f.Names, ""))) // never an empty list
+		q = q.Where("name IN (?)", bun.List(append(f.Names, ""))) // never an empty list
 	}
 	if len(f.Without) > 0 {
-		q = q.Where("name NOT IN (?)", bun.In(f.Without))
+		q = q.Where("name NOT IN (?)", bun.List(f.Without))
 	}
 	if f.Types != nil {
-		q = q.Where("property_type IN (?)", bun.In(append(f.Types, "?")))
+		q = q.Where("property_type IN (?)", bun.List(append(f.Types, "?")))
 	}
 	if f.Numeric != nil {
 		q = q.Where("(property_type = ?) = ?", Numeric, *f.Numeric)
@@ -198,7 +198,7 @@ func (s *store) remove(ctx context.Context, id string) error {
 // removeGroups removes the group properties of types that are not listed.
 func (s *store) removeGroups(ctx context.Context, projectID int64, kept []int) error {
 	_, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).
-		Where("project_id = ? AND kind = ? AND group_index NOT IN (?)", projectID, int64(GroupProperty), bun.In(append(kept, noGroup))).Exec(ctx)
+		Where("project_id = ? AND kind = ? AND group_index NOT IN (?)", projectID, int64(GroupProperty), bun.List(append(kept, noGroup))).Exec(ctx)
 	return err
 }
 
