@@ -1,11 +1,12 @@
 // Package geo is a matcher about places: whether a point is near another one, in
-// a box, or in a polygon. It knows no countries: the borders of countries are
-// data, and the property $geoip_country_code with a built-in operator says more.
+// a box, in a polygon, or in a country. The borders of countries are data that
+// the operator brings, in a file.
 package geo
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/guidonhq/guidon/sdk"
@@ -15,19 +16,43 @@ import (
 func Plugin() sdk.Plugin {
 	return sdk.Plugin{
 		Name: "geo", Version: "1.0.0",
-		Summary: "Tells whether a place is near another one, in a box, or in a polygon.",
-		Matcher: func() sdk.Matcher { return Matcher{} },
+		Summary: "Tells whether a place is near another one, in a box, in a polygon, or in a country.",
+		Matcher: func() sdk.Matcher { return New() },
 	}
 }
 
 // Matcher offers the operators.
-type Matcher struct{}
+type Matcher struct {
+	cfg   config
+	world *world // nil without borders
+}
 
-var _ sdk.Matcher = Matcher{}
+var (
+	_ sdk.Matcher       = (*Matcher)(nil)
+	_ sdk.Configured    = (*Matcher)(nil)
+	_ sdk.DataVersioner = (*Matcher)(nil)
+)
 
-// Open has nothing to load.
-func (Matcher) Open(context.Context, sdk.OpenRequest) (sdk.MatcherProperties, error) {
-	return sdk.MatcherProperties{}, nil
+// New returns a matcher that is not open, its config at the defaults.
+func New() *Matcher { return &Matcher{cfg: config{Code: "ISO_A2_EH"}} }
+
+// Config is where the SDK puts the operator's config.
+func (m *Matcher) Config() any { return &m.cfg }
+
+// Open loads the borders, when there are some.
+func (m *Matcher) Open(context.Context, sdk.OpenRequest) (p sdk.MatcherProperties, err error) {
+	if m.cfg.Borders != "" {
+		m.world, err = load(m.cfg.Borders, m.cfg.Code)
+	}
+	return p, sdk.ConfigError("/borders", err)
+}
+
+// DataVersion names the borders.
+func (m *Matcher) DataVersion() string {
+	if m.world == nil {
+		return ""
+	}
+	return m.world.version
 }
 
 const (
@@ -42,14 +67,18 @@ const (
 		`, "west": ` + longitude + `, "north": ` + degrees + `, "east": ` + longitude + `, ` + of + `}}`
 	polygonSchema = `{"type": "object", "additionalProperties": false, "required": ["points"], "properties": {"points": {"type": "array", "minItems": 3, ` +
 		`"maxItems": 1000, "items": ` + point + `}, ` + of + `}}`
+	code          = `{"type": "string", "minLength": 2, "maxLength": 10}`
+	codes         = `{"type": "array", "minItems": 1, "maxItems": 300, "items": ` + code + `}`
+	countrySchema = `{"anyOf": [` + code + `, ` + codes + `, {"type": "object", "additionalProperties": false, "required": ["codes"], "properties": {"codes": ` +
+		codes + `, ` + of + `}}]}`
 
 	aboutPoint = " The point is the property: an object with lat and lng (or latitude and longitude), or a text such as \"52.52,13.41\"; or, when " +
 		"the value has `of`, the two properties it names, latitude first, such as [\"$geoip_latitude\", \"$geoip_longitude\"]. What is not a " +
 		"point is nowhere."
 )
 
-// Operators lists the three.
-func (Matcher) Operators() []sdk.Operator {
+// Operators lists those about areas and, with borders, the one about countries.
+func (m *Matcher) Operators() []sdk.Operator {
 	op := func(name, label, doc, schema string, cost time.Duration, examples ...sdk.OperatorExample) sdk.Operator {
 		return sdk.Operator{
 			ID: "geo/" + name, Version: "1", Label: label, Doc: doc + aboutPoint,
@@ -60,7 +89,7 @@ func (Matcher) Operators() []sdk.Operator {
 	example := func(value, property string, result sdk.Verdict) sdk.OperatorExample {
 		return sdk.OperatorExample{Value: json.RawMessage(value), Property: json.RawMessage(property), Result: result}
 	}
-	return []sdk.Operator{
+	operators := []sdk.Operator{
 		op("near", "is near place", "The point is at most km away from lat and lng, over the surface of the earth.", nearSchema, time.Microsecond,
 			example(`{"lat": 52.52, "lng": 13.41, "km": 50}`, `{"lat": 52.39, "lng": 13.06}`, sdk.Match),
 			example(`{"lat": 52.52, "lng": 13.41, "km": 50}`, `"48.14,11.58"`, sdk.NoMatch),
@@ -78,11 +107,17 @@ func (Matcher) Operators() []sdk.Operator {
 			example(`{"points": [{"lat": 47, "lng": 5}, {"lat": 47, "lng": 15}, {"lat": 55, "lng": 10}]}`, `"54,6"`, sdk.NoMatch),
 		),
 	}
+	if m.world == nil {
+		return operators
+	}
+	country := op("country", "is in country", "The point is within the borders of the country with this code, or of one of them.", countrySchema, 20*time.Microsecond)
+	country.Purity = sdk.DataDependent
+	return append(operators, country)
 }
 
 // Compile reads an area.
-func (Matcher) Compile(operator string, value json.RawMessage) (sdk.Program, error) {
-	inside, of, err := read(operator, value)
+func (m *Matcher) Compile(operator string, value json.RawMessage) (sdk.Program, error) {
+	inside, of, err := m.read(operator, value)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +128,16 @@ func (Matcher) Compile(operator string, value json.RawMessage) (sdk.Program, err
 		p, ok := place(in)
 		return sdk.Matches(ok && inside(p))
 	}), nil
+}
+
+func (m *Matcher) read(operator string, value json.RawMessage) (inside area, of []string, err error) {
+	if operator != "geo/country" {
+		return read(operator, value)
+	}
+	if m.world == nil {
+		return nil, nil, sdk.ValueError("", errors.New("the matcher has no borders"))
+	}
+	return m.world.country(value)
 }
 
 // pair reads latitude and longitude from two properties.
@@ -111,4 +156,4 @@ func (p *pair) Match(in *sdk.Input) sdk.Verdict {
 }
 
 // Close has nothing to release.
-func (Matcher) Close(context.Context) error { return nil }
+func (*Matcher) Close(context.Context) error { return nil }

@@ -2,6 +2,8 @@ package geo_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +14,7 @@ import (
 
 func program(t testing.TB, operator, value string) sdk.Program {
 	t.Helper()
-	p, err := geo.Matcher{}.Compile(operator, json.RawMessage(value))
+	p, err := geo.New().Compile(operator, json.RawMessage(value))
 	if err != nil {
 		t.Fatalf("%s: %v", value, err)
 	}
@@ -95,7 +97,7 @@ func TestAreasThatAreRefused(t *testing.T) {
 		{"geo/in_polygon", `{"points":[{"lat":1,"lng":2},{"lat":91,"lng":2},{"lat":1,"lng":3}]}`, "/points/1", "not on the earth"},
 		{"geo/near", `{"lat":1,"lon":2,"km":1}`, "", "unknown field"},
 	} {
-		_, err := geo.Matcher{}.Compile(tt.operator, json.RawMessage(tt.value))
+		_, err := geo.New().Compile(tt.operator, json.RawMessage(tt.value))
 		if e := sdk.AsError(err); e == nil || e.Pointer != tt.pointer || !strings.Contains(e.Message, tt.says) {
 			t.Errorf("%s: %+v", tt.value, e)
 		}
@@ -104,7 +106,7 @@ func TestAreasThatAreRefused(t *testing.T) {
 
 func TestExamplesAreTrue(t *testing.T) {
 	t.Parallel()
-	for _, o := range (geo.Matcher{}).Operators() {
+	for _, o := range geo.New().Operators() {
 		if !json.Valid(o.ValueSchema) {
 			t.Errorf("%s: the schema is not JSON", o.ID)
 		}
@@ -116,10 +118,101 @@ func TestExamplesAreTrue(t *testing.T) {
 	}
 }
 
+// borders are a square with a lake, and a land of two islands, one of them across
+// the 180th meridian.
+const borders = `{"type":"FeatureCollection","features":[
+	{"type":"Feature","properties":{"ISO_A2_EH":"AA"},"geometry":{"type":"Polygon","coordinates":[[[0,0],[10,0],[10,10],[0,10],[0,0]],[[4,4],[6,4],[6,6],[4,6],[4,4]]]}},
+	{"type":"Feature","properties":{"ISO_A2_EH":"BB"},"geometry":{"type":"MultiPolygon","coordinates":[[[[20,0],[30,0],[30,10],[20,10],[20,0]]],[[[178,-20],[-178,-20],[-178,-15],[178,-15],[178,-20]]]]}},
+	{"type":"Feature","properties":{"ISO_A2_EH":"-99"},"geometry":{"type":"Polygon","coordinates":[[[40,0],[50,0],[50,10],[40,0]]]}},
+	{"type":"Feature","properties":{},"geometry":null}]}`
+
+// opened is a matcher with a file of borders.
+func opened(t *testing.T, text string) (*geo.Matcher, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "borders.geojson")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := geo.New()
+	if err := json.Unmarshal([]byte(`{"borders":"`+path+`"}`), m.Config()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Open(t.Context(), sdk.OpenRequest{})
+	return m, err
+}
+
+func TestCountries(t *testing.T) {
+	t.Parallel()
+	m, err := opened(t, borders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ops := m.Operators(); ops[len(ops)-1].ID != "geo/country" || m.DataVersion() == "" {
+		t.Fatalf("offers %+v of %q", ops, m.DataVersion())
+	}
+	for _, tt := range []struct {
+		name, value, property string
+		in                    bool
+	}{
+		{"in the country", `"AA"`, `"2,2"`, true},
+		{"whatever the case", `"aa"`, `"2,2"`, true},
+		{"in its lake", `"AA"`, `"5,5"`, false},
+		{"outside", `"AA"`, `"2,11"`, false},
+		{"on an island", `["BB"]`, `"5,25"`, true},
+		{"on the other, west of the meridian", `"BB"`, `"-18,179"`, true},
+		{"and east of it", `"BB"`, `"-18,-179"`, true},
+		{"in one of two", `["AA","BB"]`, `"5,25"`, true},
+		{"no point", `"AA"`, `"here"`, false},
+	} {
+		p, err := m.Compile("geo/country", json.RawMessage(tt.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Match(&sdk.Input{Value: json.RawMessage(tt.property)}); got != sdk.Matches(tt.in) {
+			t.Errorf("%s: %s", tt.name, got)
+		}
+	}
+	p, err := m.Compile("geo/country", json.RawMessage(`{"codes":["AA"],"of":["lat","lng"]}`))
+	if r, ok := p.(sdk.Reader); err != nil || !ok || !slices.Equal(r.Reads(), []string{"lat", "lng"}) {
+		t.Errorf("%+v %v", p, err)
+	}
+	for value, says := range map[string]string{`"ZZ"`: "has the code", `["AA","ZZ"]`: "has the code", `{"codes":["AA"],"x":1}`: "unknown field", `[]`: "no country"} {
+		if _, err := m.Compile("geo/country", json.RawMessage(value)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	if _, err := geo.New().Compile("geo/country", json.RawMessage(`"AA"`)); err == nil {
+		t.Error("a matcher without borders knows countries")
+	}
+}
+
+func TestBordersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	square := `[[[0,0],[10,0],[10,10],[0,0]]]`
+	feature := func(kind, coordinates string) string {
+		return `{"type":"FeatureCollection","features":[{"properties":{"ISO_A2_EH":"AA"},"geometry":{"type":"` + kind + `","coordinates":` + coordinates + `}}]}`
+	}
+	for text, says := range map[string]string{
+		`no`:                              "no GeoJSON",
+		`{"type":"Feature"}`:              "no GeoJSON",
+		feature("Point", `[1,2]`):         "not \"Point\"",
+		feature("Polygon", `[[[0,0]]]`):   "four positions",
+		feature("Polygon", `[[[0],[1]]]`): "two numbers",
+		feature("Polygon", `[[[0,99],[1,1],[2,2],[0,99]]]`): "not on the earth",
+		feature("MultiPolygon", square):                     "cannot unmarshal",
+		`{"type":"FeatureCollection","features":[]}`:        "no feature has a property",
+	} {
+		_, err := opened(t, text)
+		if e := sdk.AsError(err); e == nil || e.Class != sdk.ClassConfig || e.Pointer != "/borders" || !strings.Contains(e.Message, says) {
+			t.Errorf("%s: %+v", text, e)
+		}
+	}
+}
+
 func FuzzPlace(f *testing.F) {
 	f.Add(`{"points":[{"lat":0,"lng":170},{"lat":0,"lng":-170},{"lat":9,"lng":180}]}`, `"1,179"`)
 	f.Fuzz(func(t *testing.T, value, property string) {
-		p, err := geo.Matcher{}.Compile("geo/in_polygon", json.RawMessage(value))
+		p, err := geo.New().Compile("geo/in_polygon", json.RawMessage(value))
 		if err == nil && json.Valid([]byte(property)) {
 			if v := p.Match(&sdk.Input{Value: json.RawMessage(property)}); v != sdk.Match && v != sdk.NoMatch {
 				t.Errorf("%s", v)
