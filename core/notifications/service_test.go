@@ -238,7 +238,12 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func (p *place) says(t *testing.T, c *chat, want string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s says %q (now %q)", c.name, want, c.texts()), func() bool { return c.texts() == want })
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s said %q at the end", c.name, c.texts())
+		}
+	})
+	eventually(t, fmt.Sprintf("%s says %q", c.name, want), func() bool { return c.texts() == want })
 }
 
 func TestWhatFitsAnActionIsToldOnce(t *testing.T) {
@@ -347,6 +352,11 @@ func TestAnActionThatIsSwitchedOffIsSilentAtOnce(t *testing.T) {
 		p.off.Store(true)
 		p.clock.pass(time.Minute)
 		eventually(t, "what waited is given up", func() bool { return p.rows(t, notifications.Failed) == 2 })
+		eventually(t, "what was left out is forgotten", func() bool {
+			var n int
+			err := d.Read(t.Context()).NewRaw("SELECT count(*) FROM notification_rates WHERE suppressed > 0").Scan(t.Context(), &n)
+			return err == nil && n == 0
+		})
 		p.off.Store(false)
 		p.happen(t, "paid", "e")
 		p.says(t, room, "a b e") // and nothing of what was left out before
