@@ -36,8 +36,6 @@ func (s *stampPointer) MarshalJSON() ([]byte, error) {
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
 
-func lower(s string) string { return strings.ToLower(s) }
-
 // likeText makes a text stand for itself in a pattern that escapes with !.
 var likeText = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 

@@ -82,7 +82,8 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 // the action, in each interval of the zone, those without events included. It
 // waits as Count does.
 func (h *History) Series(ctx context.Context, a *Action, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
-	if oldest := time.Now().AddDate(0, 0, 1-h.cfg.Days); from.Before(oldest) {
+	year, month, today := time.Now().In(loc).Date()
+	if from.Before(midnight(year, month, today+1-h.cfg.Days, loc)) {
 		return nil, Finding{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
 	}
 	starts, err := i.starts(from.In(loc), to)

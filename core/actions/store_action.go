@@ -149,8 +149,8 @@ func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, i
 	var rows []actionRow
 	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID)
 	if q.Search != "" {
-		like := "%" + likeText.Replace(lower(q.Search)) + "%"
-		query = query.Where(`(LOWER(name) LIKE ? ESCAPE '!' OR LOWER(description) LIKE ? ESCAPE '!')`, like, like)
+		like := "%" + likeText.Replace(q.Search) + "%" // the database folds both in the same way
+		query = query.Where(`(LOWER(name) LIKE LOWER(?) ESCAPE '!' OR LOWER(description) LIKE LOWER(?) ESCAPE '!')`, like, like)
 	}
 	for _, tag := range q.Tags {
 		query = query.Where(`tags LIKE ? ESCAPE '!'`, "%"+likeText.Replace(string(encode(tag)))+"%")

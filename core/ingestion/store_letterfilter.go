@@ -42,8 +42,8 @@ func (f LetterFilter) where(projectID int64) (string, []any) {
 	add(f.Code != "", "code = ?", f.Code)
 	add(!f.After.IsZero(), "failed_at >= ?", f.After.UnixMicro())
 	add(!f.Before.IsZero(), "failed_at < ?", f.Before.UnixMicro())
-	like := "%" + likeText.Replace(strings.ToLower(f.Search)) + "%"
-	add(f.Search != "", `(LOWER(payload) LIKE ? ESCAPE '!' OR LOWER(message) LIKE ? ESCAPE '!' OR LOWER(code) LIKE ? ESCAPE '!')`, like, like, like)
+	like := "%" + likeText.Replace(f.Search) + "%" // the database folds both in the same way
+	add(f.Search != "", `(LOWER(payload) LIKE LOWER(?) ESCAPE '!' OR LOWER(message) LIKE LOWER(?) ESCAPE '!' OR LOWER(code) LIKE LOWER(?) ESCAPE '!')`, like, like, like)
 	return where, args
 }
 
