@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/journal"
@@ -26,7 +27,7 @@ func readers(tb testing.TB, j journal.Journal) (names []string) {
 }
 
 // TestDeliverImportsDoNotDelayWhatHappensNow has a large import in front of
-// what happens now, and a sink that takes one batch only when it is let.
+// what happens now, and a sink that is slow.
 func TestDeliverImportsDoNotDelayWhatHappensNow(t *testing.T) {
 	t.Parallel()
 	for _, ordering := range []sdk.Ordering{sdk.OrderNone, sdk.OrderPerKey, sdk.OrderTotal} {
@@ -36,6 +37,12 @@ func TestDeliverImportsDoNotDelayWhatHappensNow(t *testing.T) {
 			lay(t, j, true, numbered(1000, 1600)...)
 			lay(t, j, false, numbered(0, 60)...)
 			s := &fakeSink{name: "one", props: sdk.SinkProperties{MaxEvents: 10, MaxInFlight: 4, Ordering: ordering}}
+			// It takes its time, so that it is not over with the import before
+			// anybody could look for what happens now.
+			s.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
+				time.Sleep(20 * time.Millisecond)
+				return b.Committed(), nil
+			}
 			del := startDeliver(t, deliverConfig(), j, d, newSinks(s))
 			eventually(t, "everything", func() bool { return len(strings.Fields(s.has())) == 660 })
 			kept := strings.Fields(s.has())
