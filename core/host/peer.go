@@ -59,15 +59,7 @@ func (p *peer) alive() bool {
 
 // within waits for the end and reports whether it came in time.
 func (p *peer) within(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
+	return closedWithin(ctx, p.exited, d)
 }
 
 // exit is how the process ended; call it when exited is closed.

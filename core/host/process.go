@@ -177,10 +177,16 @@ func (p *process) end(ctx context.Context, grace time.Duration) {
 
 // within waits for the exit and reports whether it came in time.
 func (p *process) within(ctx context.Context, d time.Duration) bool {
+	return closedWithin(ctx, p.exited, d)
+}
+
+// closedWithin waits until done is closed, for at most d and until ctx ends, and
+// reports whether it was.
+func closedWithin(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-p.exited:
+	case <-done:
 		return true
 	case <-timer.C:
 	case <-ctx.Done():

@@ -47,10 +47,11 @@ func (s *Service) postsOf(project sdk.ProjectRef, loc *time.Location, ev *sdk.Ev
 			s.log.Warn("an action posts to a notifier that is not there", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
 			continue
 		}
-		posts = append(posts, &Post{
+		post := &Post{
 			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Format: d.Format, Location: loc, Event: ev,
 			Message: func(ctx context.Context) Message { return s.compose(ctx, project, ev, a, d.Format, false) },
-		})
+		}
+		posts = append(posts, post.identify())
 	}
 	return posts
 }
@@ -98,13 +99,4 @@ func (s *Service) facts(ctx context.Context, projectID int64, ev *sdk.Event, a *
 
 func (s *Service) projectURL(id int64) string {
 	return (&Facts{Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: id}).project()
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

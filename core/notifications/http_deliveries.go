@@ -131,8 +131,12 @@ func (h *HTTP) retry(c *web.Call) error {
 	if d.State == Delivered {
 		return fault.New(fault.Conflict, "delivered", "This message was delivered.")
 	}
-	if posts, err := h.service.posts(c.UserContext(), d.ProjectID, d.ActionID); err != nil || !posts {
-		return firstOf(err, fault.New(fault.Conflict, "action_off", "The action is deleted or does not post any more."))
+	posts, err := h.service.posts(c.UserContext(), d.ProjectID, d.ActionID)
+	if err != nil {
+		return err
+	}
+	if !posts {
+		return fault.New(fault.Conflict, "action_off", "The action is deleted or does not post any more.")
 	}
 	now := h.service.clock()
 	d.State, d.Attempts, d.NextAt, d.SettledAt, d.ErrorCode, d.Error = Waiting, 0, now, nil, "", ""

@@ -22,14 +22,16 @@ type Post struct {
 	Location    *time.Location // of the project, for quiet hours
 	Event       *sdk.Event
 	Message     func(ctx context.Context) Message // made when it is needed
+
+	key  string  // names the message
+	rate rateKey // what it has to wait for
 }
 
-func (p *Post) key() string {
-	return keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
-}
-
-func (p *Post) rate() rateKey {
-	return rateKey{p.ActionID, lane{p.Notifier, p.Destination}, wordsOf(p.Format)}
+// identify names the post.
+func (p *Post) identify() *Post {
+	p.key = keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
+	p.rate = rateKey{p.ActionID, lane{p.Notifier, p.Destination}, wordsOf(p.Format)}
+	return p
 }
 
 // rateKey is what has a rate: an action, a destination, and the words for it.
@@ -57,7 +59,7 @@ func (s *Service) file(ctx context.Context, posts []*Post) error {
 		return err
 	}
 	for _, p := range posts {
-		if err := s.enqueue(ctx, p, rates[p.rate()], now); err != nil {
+		if err := s.enqueue(ctx, p, rates[p.rate], now); err != nil {
 			return err
 		}
 	}
@@ -67,7 +69,7 @@ func (s *Service) file(ctx context.Context, posts []*Post) error {
 			if err != nil {
 				return err
 			}
-			r.Key, r.EventUUID, r.Message = r.latest.key(), r.latest.Event.UUID, string(message)
+			r.Key, r.EventUUID, r.Message = r.latest.key, r.latest.Event.UUID, string(message)
 		}
 		if err := s.store.saveRate(ctx, r); err != nil {
 			return err
@@ -81,7 +83,7 @@ func (s *Service) file(ctx context.Context, posts []*Post) error {
 func (s *Service) unsent(ctx context.Context, posts []*Post) ([]*Post, error) {
 	keys := make([]string, len(posts))
 	for i, p := range posts {
-		keys[i] = p.key()
+		keys[i] = p.key
 	}
 	told, err := s.store.sent(ctx, keys)
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *Service) ratesOf(ctx context.Context, posts []*Post, now time.Time) (ma
 	projects := map[rateKey]int64{}
 	var keys []rateKey
 	for _, p := range posts {
-		k := p.rate()
+		k := p.rate
 		if _, ok := projects[k]; !ok {
 			keys = append(keys, k)
 		}
@@ -123,8 +125,7 @@ func (s *Service) ratesOf(ctx context.Context, posts []*Post, now time.Time) (ma
 
 // enqueue writes a message into the queue, or counts it as left out.
 func (s *Service) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time) error {
-	key := p.key()
-	if r.Key == key && r.Suppressed > 0 {
+	if r.Key == p.key && r.Suppressed > 0 {
 		return nil // the same event once more
 	}
 	quietEnd := s.quiet.until(now.In(p.Location))
@@ -140,7 +141,7 @@ func (s *Service) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Tim
 		return err
 	}
 	added, err := s.store.add(ctx, &Delivery{
-		ProjectID: p.ProjectID, ActionID: p.ActionID, Notifier: p.Notifier, Destination: p.Destination, Key: key, EventUUID: p.Event.UUID,
+		ProjectID: p.ProjectID, ActionID: p.ActionID, Notifier: p.Notifier, Destination: p.Destination, Key: p.key, EventUUID: p.Event.UUID,
 		Text: m.Text, Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
 	})
 	if err != nil || !added {

@@ -1,8 +1,8 @@
 package notifications
 
 import (
-	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -256,7 +256,4 @@ func (f *Facts) EventURL() string {
 	return f.project() + "/events/" + f.Event.UUID + "/" + url.PathEscape(f.Event.Timestamp.UTC().Format(time.RFC3339Nano))
 }
 
-func number(n int64) string {
-	raw, _ := json.Marshal(n) // cannot fail
-	return string(raw)
-}
+func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -119,7 +119,7 @@ func (s *Service) leave(l lane) {
 	delete(s.busy, l)
 }
 
-// pause leaves a destination alone for a while, or, without one, a notifier.
+// pause leaves a destination alone for a while.
 func (s *Service) pause(l lane, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

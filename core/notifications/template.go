@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -143,7 +144,7 @@ func token(inside string, column int) ([]string, error) {
 			}
 		}
 	case second == "" && (first == "person" || first == "event"):
-	case len(list) > 0 && !contains(list, second):
+	case len(list) > 0 && !slices.Contains(list, second):
 		return nil, unknown("after " + first + " comes " + strings.Join(list, ", "))
 	case second == "properties":
 		if path = len(words); len(words) < 3 {
@@ -157,15 +158,6 @@ func token(inside string, column int) ([]string, error) {
 }
 
 var unescape = strings.NewReplacer(`\[`, "[", `\]`, "]")
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
-}
 
 // clip is the first n characters of s.
 func clip(s string, n int) string {
