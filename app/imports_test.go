@@ -1,0 +1,266 @@
+package app_test
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/guidonhq/guidon/"
+
+// base lists the packages that every feature may import: they know nothing of
+// flags, actions or events on their way in.
+var base = []string{
+	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
+	"core/web", "core/web/body", "core/activity", "sdk",
+}
+
+// mayImport is the import table: for each package, the packages of this module
+// that its code (not its tests) may import. A trailing /... covers the packages
+// below. A child package never imports its parent. ARCHITECTURE.md draws the
+// table and says why it looks like this.
+var mayImport = map[string][]string{
+	"cmd/guidon": {"app", "plugins", "sdk", "sdk/plugintest"},
+	"app":        {"core/...", "api", "sdk", "migrations"},
+	"core/admin": with("core/host/...", "core/ingestion/...", "core/operators", "core/journal"),
+
+	// Leaves: no other package of this module, or almost none.
+	"core/fault":     {},
+	"core/text":      {},
+	"core/retry":     {},
+	"core/jsontext":  {"core/fault"},
+	"core/snapshot":  {"core/retry"},
+	"core/match":     {"core/fault", "core/jsontext", "core/text"},
+	"core/db":        {"migrations", "core/fault", "core/text", "core/retry"},
+	"core/db/dbtest": {"core/db"},
+	"core/journal":   {"core/fault", "core/retry"},
+	"core/auth":      {"core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
+	"core/web/body":  {"core/fault", "core/jsontext"},
+	"core/web":       {"core/auth", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body"},
+	"core/activity":  {"core/web", "core/auth", "core/fault", "core/db", "core/text"},
+	"migrations":     {},
+	"api":            {},
+
+	// Data packages: any feature may import their read API.
+	"core/accounts":    with(),
+	"core/persons":     with(),
+	"core/events":      with(),
+	"core/definitions": with("core/persons"),
+	"core/cohorts":     with("core/persons", "core/flags/eval"),
+
+	// Flags.
+	"core/flags/eval":       {"core/match"},
+	"core/flags/dashboards": with("core/events"),
+	"core/flags/decide":     with("core/flags/eval", "core/cohorts", "core/persons"),
+	"core/flags/local":      with("core/flags/eval", "core/cohorts", "core/persons"),
+	"core/flags":            with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
+
+	// Actions and notifications.
+	"core/actions/match":   {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/actions/history": with("core/actions/match", "core/cohorts", "core/persons", "core/events"),
+	"core/actions":         with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
+	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),
+
+	// Ingestion.
+	"core/ingestion/event":      {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/ingestion/capture":    with("core/ingestion/event", "core/journal"),
+	"core/ingestion/reader":     with("core/ingestion/event", "core/journal"),
+	"core/ingestion/deadletter": with("core/ingestion/event", "core/journal"),
+	"core/ingestion/pipeline":   with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
+	"core/ingestion/delivery":   with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/journal", "core/host/config"),
+	"core/ingestion/replay":     with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/journal"),
+	"core/ingestion/trace":      with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal", "core/events"),
+	"core/ingestion":            with("core/ingestion/...", "core/journal", "core/events", "core/persons", "core/definitions"),
+
+	// Plugins.
+	"core/host/config":  {"core/fault", "core/text", "sdk"},
+	"core/host/process": {"core/host/config", "core/fault", "core/text", "core/retry", "sdk"},
+	"core/host/wire":    {"core/fault", "core/text", "sdk", "sdk/pb/..."},
+	"core/host":         {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
+	"core/operators":    {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
+	"plugins":           {"plugins/...", "sdk"},
+	"sdk":               {"sdk/pb/..."},
+	"sdk/plugintest":    {"sdk", "sdk/pb/..."},
+
+	// Support for tests.
+	"api/apitest":              {},
+	"core/flags/flagstest":     {"core/flags", "core/flags/eval"},
+	"core/web/webtest":         {"core/web", "core/auth", "core/fault"},
+	"core/journal/journaltest": {"core/journal", "core/fault"},
+}
+
+// with returns base and more.
+func with(more ...string) []string { return append(slices.Clone(base), more...) }
+
+// libraryRule says that an import may appear only in some files.
+type libraryRule struct {
+	imports string // a prefix of the import path
+	reason  string
+	allows  func(pkg, file string) bool
+}
+
+func files(prefixes ...string) func(pkg, file string) bool {
+	return func(_, file string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(file, p) })
+	}
+}
+
+func packages(trees ...string) func(pkg, file string) bool {
+	return func(pkg, _ string) bool {
+		return slices.ContainsFunc(trees, func(r string) bool { return pkg == r || strings.HasPrefix(pkg, r+"/") })
+	}
+}
+
+func either(a, b func(pkg, file string) bool) func(pkg, file string) bool {
+	return func(pkg, file string) bool { return a(pkg, file) || b(pkg, file) }
+}
+
+var libraryRules = []libraryRule{
+	{"github.com/uptrace/bun", "SQL belongs in store*.go", either(files("store"), packages("core/db"))},
+	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal"))},
+	{"github.com/jackc/pgx", "SQL belongs in store*.go", either(files("store"), packages("core/db", "plugins/sink/postgres"))},
+	{"github.com/gofiber/fiber", "HTTP belongs in http*.go and in core/web", either(files("http"), packages("core/web"))},
+	{"go.uber.org/fx", "wiring belongs in module.go and in app", either(files("module"), packages("app"))},
+	{"github.com/hashicorp/go-plugin", "only sdk and core/host reach plugins", packages("sdk", "core/host")},
+	{"google.golang.org/grpc", "only sdk and core/host reach plugins", packages("sdk", "core/host")},
+	{"github.com/nats-io", "only core/journal and the nats sink use NATS", packages("core/journal", "plugins/sink/nats")},
+	{"github.com/parquet-go", "only the parquet sink writes Parquet", packages("plugins/sink/parquet")},
+	{"github.com/minio", "only the parquet sink uses S3", packages("plugins/sink/parquet")},
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	eachFile(t, func(pkg, file string, imports []string) {
+		for _, imp := range imports {
+			ours, ok := strings.CutPrefix(imp, module)
+			if ok && ours != pkg && !allowed(pkg, ours) {
+				t.Errorf("%s/%s imports %s: the import table allows %s only %v; declare a small interface beside its use and bind it in app", pkg, file, ours, pkg, mayImport[pkg])
+			}
+			for _, r := range libraryRules {
+				if strings.HasPrefix(imp, r.imports) && !r.allows(pkg, file) {
+					t.Errorf("%s/%s imports %s: %s", pkg, file, imp, r.reason)
+				}
+			}
+		}
+	})
+}
+
+// Limits of a package, without tests. Past them, find the second package.
+const (
+	maxLines = 3000
+	maxFiles = 30
+)
+
+// oversized lists packages that are being split.
+var oversized = map[string]bool{
+	"core/flags": true, "core/ingestion": true, "core/host": true, "core/actions": true, "core/web": true,
+	"core/persons": true, "core/match": true, "sdk": true,
+}
+
+func TestPackageSize(t *testing.T) {
+	t.Parallel()
+	lines, count := map[string]int{}, map[string]int{}
+	eachFile(t, func(pkg, file string, _ []string) {
+		src, err := os.ReadFile(filepath.Join("..", pkg, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[pkg] += bytes.Count(src, []byte("\n"))
+		count[pkg]++
+	})
+	for pkg := range lines {
+		if strings.HasPrefix(pkg, "sdk/pb") || oversized[pkg] {
+			continue
+		}
+		if lines[pkg] > maxLines || count[pkg] > maxFiles {
+			t.Errorf("%s has %d lines in %d files; the limit is %d lines and %d files: find the second package in it", pkg, lines[pkg], count[pkg], maxLines, maxFiles)
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	fset := token.NewFileSet()
+	eachFile(t, func(pkg, file string, _ []string) {
+		f, err := parser.ParseFile(fset, filepath.Join("..", pkg, file), nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented[pkg] = documented[pkg] || f.Doc != nil
+	})
+	for pkg, ok := range documented {
+		if !ok && !strings.HasPrefix(pkg, "sdk/pb") {
+			t.Errorf("%s has no package comment: begin the file named after the package with its problem, approach and guarantees", pkg)
+		}
+	}
+}
+
+func TestNoUtilityPackages(t *testing.T) {
+	t.Parallel()
+	vague := []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "shared", "misc"}
+	eachFile(t, func(pkg, file string, _ []string) {
+		if slices.Contains(vague, path.Base(pkg)) {
+			t.Errorf("%s/%s: name the package after its subject", pkg, file)
+		}
+	})
+}
+
+func allowed(pkg, imp string) bool {
+	list, ok := mayImport[pkg]
+	if !ok && strings.HasPrefix(pkg, "plugins/") {
+		// Beside the SDK, the internal packages of plugins of the same kind.
+		list, ok = []string{"sdk", path.Dir(pkg) + "/internal/..."}, true
+	}
+	if !ok && strings.HasPrefix(pkg, "sdk/pb") {
+		list = []string{"sdk/pb/..."}
+	}
+	return slices.ContainsFunc(list, func(a string) bool {
+		below, tree := strings.CutSuffix(a, "/...")
+		return a == imp || tree && (imp == below || strings.HasPrefix(imp, below+"/"))
+	})
+}
+
+// eachFile calls fn for every Go file of the module that is neither a test nor
+// test data, with its package path inside the module and its imports.
+func eachFile(t *testing.T, fn func(pkg, file string, imports []string)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	err := filepath.WalkDir("..", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(p, ".."), string(filepath.Separator)))
+		if d.IsDir() {
+			if d.Name() == "testdata" || rel != "" && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || rel == "e2e" || rel == "data" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(fset, p, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, spec := range f.Imports {
+			imp, _ := strconv.Unquote(spec.Path.Value)
+			imports = append(imports, imp)
+		}
+		fn(path.Dir(rel), path.Base(rel), imports)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
