@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
@@ -162,7 +163,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.About{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, journal.Module, web.Module,
-		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module,
+		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module,
 	)
 }
 

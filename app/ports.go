@@ -1,10 +1,13 @@
 package app
 
 import (
+	"context"
+
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/accounts"
+	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
@@ -50,19 +53,20 @@ var answers = fx.Provide(
 	func(s *flags.Store) accounts.Flags { return roleFlags{s} },
 	accounts.NewHTTP,
 
+	func(r *reloader) admin.Reload {
+		return func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) }
+	},
+
 	// What is served.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
-	route(func(j journal.Journal, h *host.Host, w *ingestion.Worker) web.Routes { return &checks{j, h, w} }),
+	route(func(r *admin.Readiness) web.Routes { return r }),
+	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *flags.DecideHTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.ManageHTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
-	route(func(d *ingestion.Deliver) web.Routes { return &sinksHTTP{d} }),
-	route(func(h *host.Host, d *ingestion.Deliver, r *reloader, o *operators.Operators) web.Routes {
-		return &pluginsHTTP{host: h, deliver: d, reload: r, offers: o}
-	}),
 )
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }

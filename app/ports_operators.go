@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -86,24 +85,4 @@ func (m matcher) Match(ctx context.Context, b *operators.Batch) (operators.Answe
 		return operators.Answer{}, err
 	}
 	return operators.Answer{Verdicts: said.Verdicts, DataVersion: said.DataVersion, TTL: said.TTL}, nil
-}
-
-// offered is an operator as people see it who write filters.
-type offered struct {
-	ID            string          `json:"id"`
-	Label         string          `json:"label,omitempty"`
-	Doc           string          `json:"doc,omitempty"`
-	ValueSchema   json.RawMessage `json:"value_schema,omitempty"`
-	PropertyTypes []string        `json:"property_types,omitempty"`
-	Equivalent    string          `json:"equivalent,omitempty"`
-}
-
-func offeredBy(o *operators.Operators, plugin string) []offered {
-	var out []offered
-	for _, op := range o.List() {
-		if op.Plugin == plugin {
-			out = append(out, offered{op.ID, op.Label, op.Doc, op.ValueSchema, op.PropertyTypes, op.CEL})
-		}
-	}
-	return out
 }

@@ -1,0 +1,40 @@
+// Package admin serves the administration of the server itself, as opposed to
+// the projects on it: plugin instances under /api/plugins and the fields of
+// GET /_readiness.
+//
+// An instance is one plugin of the configuration. Its state has two owners: the
+// host knows the process, delivery knows the batches that a sink has taken and
+// those it has not. The handlers here join the two; they hold no state and
+// decide nothing.
+//
+// Readiness covers what the server cannot work without: a journal that takes
+// events, and the plugins marked as required. A database that is away is not
+// among them, because capture and decide go on without it, and neither is a
+// backlog, because they do not wait for it.
+package admin
+
+import (
+	"context"
+
+	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/operators"
+)
+
+// Reload reads the configuration again and applies it. cause is the reason for
+// the log. It returns a JSON-encodable summary of the changes, or an Invalid
+// error when the configuration cannot be used.
+type Reload func(ctx context.Context, cause string) (any, error)
+
+// Plugins serves the plugin instances.
+type Plugins struct {
+	host      *host.Host
+	delivery  *ingestion.Deliver
+	operators *operators.Operators
+	reload    Reload
+}
+
+// NewPlugins returns the handlers of /api/plugins.
+func NewPlugins(h *host.Host, d *ingestion.Deliver, o *operators.Operators, reload Reload) *Plugins {
+	return &Plugins{host: h, delivery: d, operators: o, reload: reload}
+}
