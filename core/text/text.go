@@ -1,0 +1,78 @@
+// Package text shortens texts and finds similar names.
+//
+// Texts of clients and plugins reach columns, log lines and messages with a
+// limit. A cut between the bytes of a character would make them invalid UTF-8,
+// which PostgreSQL refuses, so all functions here cut between characters.
+// Limits are in bytes (Truncate, Ellipsis) where storage or a line bounds the
+// text, and in characters (TruncateChars, EllipsisChars) where a protocol does.
+//
+// The package repairs nothing: text that is invalid UTF-8 stays invalid.
+package text
+
+import (
+	"iter"
+	"unicode/utf8"
+
+	"github.com/agnivade/levenshtein"
+)
+
+const ellipsis = "…"
+
+// Truncate returns at most the first n bytes of s, without the rest of a
+// character that would be split.
+func Truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	end := max(n, 0)
+	for end > max(n-utf8.UTFMax, 0) && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
+// Ellipsis returns s, or at most its first n bytes followed by an ellipsis.
+func Ellipsis(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return Truncate(s, n) + ellipsis
+}
+
+// TruncateChars returns at most the first n characters of s.
+func TruncateChars(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n <= 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// EllipsisChars returns s, or its first n-1 characters followed by an ellipsis:
+// at most n characters in all.
+func EllipsisChars(s string, n int) string {
+	if len(s) <= n || utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return TruncateChars(s, n-1) + ellipsis
+}
+
+// Nearest returns the name of known with the smallest Levenshtein distance to
+// name, for a "did you mean". It returns "" when each differs by more than
+// atMost edits. Of several equally near names it returns the alphabetically
+// first.
+func Nearest(name string, known iter.Seq[string], atMost int) string {
+	best, distance := "", atMost
+	for k := range known {
+		d := levenshtein.ComputeDistance(name, k)
+		if d < distance || d == distance && (best == "" || k < best) {
+			best, distance = k, d
+		}
+	}
+	return best
+}
