@@ -2,7 +2,7 @@
 // of files a step and a pair for each dialect, embedded in the binary.
 //
 // A step is named NNNN_what.up.sql (forward) and NNNN_what.down.sql (back).
-// Its number is its identity, not its place in a count: rooms own ranges of
+// Its number is its identity, not its position: packages own ranges of
 // numbers, gaps are normal, and a step with a lower number that arrives in a
 // later release is applied all the same. A published step is never edited;
 // the next step corrects it. core/db applies them, each in a transaction of
