@@ -12,7 +12,7 @@ import (
 // decoding it allocates anything for each of them.
 func TestAPropertyCostsNoAllocation(t *testing.T) {
 	const many = 2000
-	event := func(properties int) []byte {
+	body := func(properties int) []byte {
 		var b strings.Builder
 		for i := range properties {
 			fmt.Fprintf(&b, `,"p%d":{"a":[%d,"x\n",true],"b":null}`, i, i)
@@ -20,7 +20,7 @@ func TestAPropertyCostsNoAllocation(t *testing.T) {
 		return []byte(`{"api_key":"phc_x","event":"a","distinct_id":"u","properties":{"x":1` + b.String() + `}}`)
 	}
 	count := func(properties int) (accept, decode float64) {
-		body := event(properties)
+		body := body(properties)
 		accept = testing.AllocsPerRun(20, func() {
 			if _, err := ingestion.ReadEnvelope(body); err != nil {
 				t.Fatal(err)

@@ -31,7 +31,7 @@ func (l *DeadLetter) event() (sdk.Event, error) {
 // received_at and person_id may be there, so that a whole event can be read,
 // edited and sent back, but only as they are. Anything else is refused, and so
 // is whatever could not have been captured.
-func (limits Limits) amend(ev *sdk.Event, patch []byte) error {
+func amend(limits Limits, ev *sdk.Event, patch []byte) error {
 	fields, err := membersOf(patch)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (limits Limits) amend(ev *sdk.Event, patch []byte) error {
 		case "timestamp":
 			err = amendTime(&ev.Timestamp, name, raw)
 		case "properties":
-			err = limits.amendProperties(ev, raw)
+			err = amendProperties(limits, ev, raw)
 		case "uuid", "project_id", "received_at", "person_id":
 			err = unchanged(ev, name, raw)
 		default:
@@ -117,7 +117,7 @@ func amendTime(to *time.Time, name string, raw json.RawMessage) error {
 }
 
 // amendProperties takes an object within the limits, each name once.
-func (limits Limits) amendProperties(ev *sdk.Event, raw json.RawMessage) error {
+func amendProperties(limits Limits, ev *sdk.Event, raw json.RawMessage) error {
 	const name = "properties"
 	if !isObject(raw) {
 		return fault.Field(name, "not_a_dict", "Expected a dictionary of items.")

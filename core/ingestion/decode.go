@@ -67,6 +67,13 @@ func NewDecoder(limits Limits) *Decoder {
 	return &Decoder{limits: limits, names: make(map[string]string)}
 }
 
+// LimitNotices makes Decode list at most n notices of each kind of a record; the
+// last of them counts the rest in More. 0 lists all.
+func (d *Decoder) LimitNotices(n int) *Decoder {
+	d.most = n
+	return d
+}
+
 // Decode appends the record's events and notices to out. It never fails: an
 // item that is not an event is a notice.
 func (d *Decoder) Decode(rec *Record, out *Decoded) {
@@ -108,7 +115,7 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 		s.skip()
 	} else {
 		start = s.pos
-		ev.read(s, &d.props)
+		ev.readFields(s, &d.props)
 	}
 	if s.bad {
 		return

@@ -1,11 +1,6 @@
 package ingestion_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"io"
-	"slices"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/ingestion"
@@ -39,46 +34,6 @@ func TestDecodeElements(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestDecodeElementsOfEveryBrowserLibrary clicks through the same page with
-// libraries that send lists and with one that sends chains.
-func TestDecodeElementsOfEveryBrowserLibrary(t *testing.T) {
-	t.Parallel()
-	sent := recordings(t)
-	want := chainsOf(t, sent["posthog-js-1.449.2.jsonl"])
-	if len(want) < 5 {
-		t.Fatalf("the newest library sent %q", want)
-	}
-	for _, client := range []string{"posthog-js-1.57.4-base64.jsonl", "posthog-js-1.57.4-gzip.jsonl", "posthog-js-1.57.4-lz64.jsonl", "posthog-js-1.96.1.jsonl"} {
-		if got := chainsOf(t, sent[client]); !slices.Equal(got, want) {
-			t.Errorf("%s:\n%q\nwant\n%q", client, got, want)
-		}
-	}
-}
-
-// chainsOf decodes what a library sent, as its recorder understood it.
-func chainsOf(t *testing.T, sent []exchange) (out []string) {
-	t.Helper()
-	for _, x := range sent {
-		if z, err := gzip.NewReader(bytes.NewReader(x.Body)); err == nil && len(x.Decoded) == 0 {
-			if x.Decoded, err = io.ReadAll(z); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, e := range expected(t, x) {
-			data, err := json.Marshal(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, got := range decode(record(string(data))).Events {
-				if got.Name == "$autocapture" {
-					out = append(out, got.ElementsChain)
-				}
-			}
-		}
-	}
-	return out
 }
 
 // BenchmarkDecodeElements is one click with a list of elements, and with the

@@ -55,9 +55,9 @@ func (n *Notice) detail(name string, value any) *Notice {
 	return n
 }
 
-// read reads the object at the cursor. Of a name that comes twice the last
+// readFields reads the object at the cursor. If a name occurs twice the last
 // value counts.
-func (it *item) read(s *scanner, p *properties) {
+func (it *item) readFields(s *scanner, p *properties) {
 	p.reset()
 	s.open()
 	var buf [32]byte

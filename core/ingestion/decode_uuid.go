@@ -72,3 +72,29 @@ func madeUUID(rec *Record, index uint32) string {
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
 }
+
+// SentUUIDs returns the uuid of each item of an array, as the client sent it; ""
+// for an item without one. items must be valid JSON.
+func SentUUIDs(items []byte) []string {
+	var s scanner
+	var it item
+	var p properties
+	var out []string
+	s.reset(items)
+	s.peek()
+	s.open()
+	for first := true; s.element(first); first = false {
+		id := ""
+		if s.peek() == '{' {
+			it.reset(0)
+			it.readFields(&s, &p)
+			if it.uuid != nil && it.uuid[0] == '"' {
+				id = plainText(it.uuid)
+			}
+		} else {
+			s.skip()
+		}
+		out = append(out, id)
+	}
+	return out
+}

@@ -132,7 +132,7 @@ func (r *envelopeReader) readTop(s *scanner) {
 		if string(field) == "properties" {
 			r.inside = tokens{}
 			if s.peek() == '{' {
-				s.readProperties(&r.inside)
+				readProperties(s, &r.inside)
 				continue
 			}
 		}

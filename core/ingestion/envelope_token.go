@@ -39,7 +39,7 @@ func (t *tokens) value() []byte {
 
 // readProperties reads the object at the cursor; of all its members only the
 // token counts.
-func (s *scanner) readProperties(t *tokens) {
+func readProperties(s *scanner, t *tokens) {
 	var buf [16]byte
 	s.open()
 	name, ok := s.member(true)
@@ -62,7 +62,7 @@ func (r *envelopeReader) readItem(s *scanner, first bool) error {
 		field := name.plainName(buf[:])
 		if string(field) == "properties" && s.peek() == '{' {
 			inner = tokens{}
-			s.readProperties(&inner)
+			readProperties(s, &inner)
 			continue
 		}
 		v := s.value()

@@ -68,9 +68,7 @@ type feed struct {
 }
 
 func newFeed(log Log, limits Limits, from journal.Position) *feed {
-	f := &feed{log: log, decoder: NewDecoder(limits), pos: from}
-	f.decoder.most = listedNotices
-	return f
+	return &feed{log: log, decoder: NewDecoder(limits).LimitNotices(listedNotices), pos: from}
 }
 
 const (

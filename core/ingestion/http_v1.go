@@ -142,33 +142,16 @@ func v1RequestID(c *fiber.Ctx) [16]byte {
 	return newRequestID()
 }
 
-// v1UUIDs returns the uuid of each item as it was sent: the answer is keyed by
-// them, so every event must have one.
+// v1UUIDs returns the uuid of each item as sent: the answer is keyed by them, so
+// every event must have a valid one.
 func v1UUIDs(items []byte) ([]string, error) {
-	var s scanner
-	var it item
-	var p properties
-	var out []string
-	s.reset(items)
-	s.peek()
-	s.open()
-	for first := true; s.element(first); first = false {
-		id := ""
-		if s.peek() == '{' {
-			it.reset(0)
-			it.read(&s, &p)
-			if it.uuid != nil && it.uuid[0] == '"' {
-				id = plainText(it.uuid)
-			}
-		} else {
-			s.skip()
-		}
+	ids := SentUUIDs(items)
+	for i, id := range ids {
 		if _, err := uuid.Parse(id); err != nil {
-			return nil, &v1Refusal{fiber.StatusBadRequest, "invalid_event_uuid", "Event " + strconv.Itoa(len(out)) + " has no valid uuid."}
+			return nil, &v1Refusal{fiber.StatusBadRequest, "invalid_event_uuid", "Event " + strconv.Itoa(i) + " has no valid uuid."}
 		}
-		out = append(out, id)
 	}
-	return out, nil
+	return ids, nil
 }
 
 // v1Details names what that protocol calls otherwise.

@@ -64,7 +64,7 @@ func (s *Letters) Edit(ctx context.Context, projectID, id int64, patch []byte) (
 	if err != nil {
 		return l, err
 	}
-	if err := s.limits.amend(&ev, patch); err != nil {
+	if err := amend(s.limits, &ev, patch); err != nil {
 		return l, err
 	}
 	l.Event, l.DistinctID, l.Payload = ev.Name, ev.DistinctID, ev.AppendJSON(nil)

@@ -19,16 +19,16 @@ import (
 const letterUUID = "0192f0aa-0000-7000-8000-%012d"
 
 // put writes a dead letter of project 1 and returns its id.
-func put(t *testing.T, d *db.DB, n int, source, event, code string, failedAt time.Time) int64 {
+func put(t *testing.T, d *db.DB, n int, source, name, code string, failedAt time.Time) int64 {
 	t.Helper()
 	id := fmt.Sprintf(letterUUID, n)
 	ev := sdk.Event{
-		UUID: id, ProjectID: 1, Name: event, DistinctID: "u", Timestamp: arrival, ReceivedAt: arrival, Properties: []byte(`{"plan":"Gold 100%"}`),
+		UUID: id, ProjectID: 1, Name: name, DistinctID: "u", Timestamp: arrival, ReceivedAt: arrival, Properties: []byte(`{"plan":"Gold 100%"}`),
 	}
 	var row int64
 	err := d.Write(t.Context()).NewRaw(`INSERT INTO dead_letters (project_id, source, event_uuid, event, distinct_id, received_at, created_at,
 		failed_at, attempts, class, code, message, seq, payload) VALUES (1, ?, ?, ?, 'u', ?, ?, ?, 1, 'permanent', ?, 'no', ?, ?) RETURNING id`,
-		source, id, event, arrival.UnixMicro(), failedAt.UnixMicro(), failedAt.UnixMicro(), code, n, string(ev.AppendJSON(nil))).Scan(t.Context(), &row)
+		source, id, name, arrival.UnixMicro(), failedAt.UnixMicro(), failedAt.UnixMicro(), code, n, string(ev.AppendJSON(nil))).Scan(t.Context(), &row)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,9 +38,9 @@ func TestTimestampVectors(t *testing.T) {
 }
 
 func (v timeVector) check(t *testing.T) {
-	event := map[string]any{"event": "a", "distinct_id": "u", "timestamp": v.Timestamp, "offset": v.Offset,
+	item := map[string]any{"event": "a", "distinct_id": "u", "timestamp": v.Timestamp, "offset": v.Offset,
 		"properties": map[string]any{"$ignore_sent_at": v.IgnoreSentAt}}
-	items, err := json.Marshal(event)
+	items, err := json.Marshal(item)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestTrace(t *testing.T) {
 	w := startWorker(t, workerConfig(), j, d, store, append(stages, poison)...)
 	del := startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck))
 	id := func(n int) string { return fmt.Sprintf("0190a5a2-7b3c-4000-8000-%012d", n) }
-	event := func(n int, name, rest string) string {
+	item := func(n int, name, rest string) string {
 		return fmt.Sprintf(`{"event":"%s","uuid":"%s"%s}`, name, id(n), rest)
 	}
 	now := func(items ...string) {
@@ -47,8 +47,8 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now(event(1, "fine", `,"distinct_id":"u","timestamp":"soon"`), event(2, "disliked", `,"distinct_id":"u"`))
-	now(event(3, "no id", ``), event(4, "poison", `,"distinct_id":"u"`))
+	now(item(1, "fine", `,"distinct_id":"u","timestamp":"soon"`), item(2, "disliked", `,"distinct_id":"u"`))
+	now(item(3, "no id", ``), item(4, "poison", `,"distinct_id":"u"`))
 	eventually(t, "the dead letters", func() bool { return w.Status().Position.Seq == 2 && len(strings.Fields(letters(t, d))) == 2 })
 	eventually(t, "the cursors", func() bool {
 		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "worker").Seq == 2
