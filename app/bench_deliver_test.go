@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -69,7 +70,7 @@ func BenchmarkDelivery(b *testing.B) {
 				`"properties":{"$os":"Linux","$browser":"Chrome","$browser_version":120,"$current_url":"https://shop.example/products/17?ref=mail",`+
 				`"$host":"shop.example","$pathname":"/products/17","$screen_height":1080,"$lib":"web","$lib_version":"1.96.1","price":12.50}}`, n%1000, n)
 		}
-		rec := ingestion.Record{ReceivedAt: time.Now(), ProjectID: 1, Items: append(body, ']')}
+		rec := event.Record{ReceivedAt: time.Now(), ProjectID: 1, Items: append(body, ']')}
 		if _, err := j.Append(b.Context(), rec.Append(nil)); err != nil {
 			b.Fatal(err)
 		}

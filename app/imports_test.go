@@ -91,10 +91,11 @@ var mayImport = map[string][]string{
 	"sdk/plugintest":    {"sdk", "sdk/pb/..."},
 
 	// Support for tests.
-	"api/apitest":              {},
-	"core/flags/flagstest":     {"core/flags", "core/flags/eval"},
-	"core/web/webtest":         {"core/web", "core/auth", "core/fault"},
-	"core/journal/journaltest": {"core/journal", "core/fault"},
+	"api/apitest":                  {},
+	"core/flags/flagstest":         {"core/flags", "core/flags/eval"},
+	"core/ingestion/ingestiontest": {"core/ingestion/event", "core/journal", "core/fault", "sdk"},
+	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
+	"core/journal/journaltest":     {"core/journal", "core/fault"},
 }
 
 // with returns base and more.

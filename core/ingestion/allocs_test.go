@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
 // Properties stay the bytes they came as: neither taking an event in nor
@@ -26,9 +28,9 @@ func TestAPropertyCostsNoAllocation(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		rec := record(string(body))
-		dec := ingestion.NewDecoder(ingestion.DefaultLimits())
-		var out ingestion.Decoded
+		rec := ingestiontest.Record(string(body))
+		dec := event.NewDecoder(event.DefaultLimits())
+		var out event.Decoded
 		decode = testing.AllocsPerRun(20, func() {
 			out.Reset()
 			dec.Decode(&rec, &out)

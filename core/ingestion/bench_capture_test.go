@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -30,15 +31,17 @@ func BenchmarkCapture(b *testing.B) {
 		c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
 		return c.SendString(`{"status":1}`)
 	})
-	single := append([]byte(`{"api_key":"phc_benchmark_key_0123456789",`), eventBody(1)[1:]...)
+	single := append([]byte(`{"api_key":"phc_benchmark_key_0123456789",`), ingestiontest.EventBody(1)[1:]...)
 	b.Run("floor", func(b *testing.B) { benchHandler(b, floor.Handler(), "/capture/", single, 1) })
 	b.Run("single/no-journal", func(b *testing.B) { benchHandler(b, captureHandler(b, nowhere{}), "/capture/", single, 1) })
 	b.Run("single/fsync", func(b *testing.B) {
 		benchHandler(b, captureHandler(b, openJournal(b, b.TempDir())), "/capture/", single, 1)
 	})
-	b.Run("batch100/no-journal", func(b *testing.B) { benchHandler(b, captureHandler(b, nowhere{}), "/batch/", batchBody(100), 100) })
+	b.Run("batch100/no-journal", func(b *testing.B) {
+		benchHandler(b, captureHandler(b, nowhere{}), "/batch/", ingestiontest.BatchBody(100), 100)
+	})
 	b.Run("batch100/fsync", func(b *testing.B) {
-		benchHandler(b, captureHandler(b, openJournal(b, b.TempDir())), "/batch/", batchBody(100), 100)
+		benchHandler(b, captureHandler(b, openJournal(b, b.TempDir())), "/batch/", ingestiontest.BatchBody(100), 100)
 	})
 }
 

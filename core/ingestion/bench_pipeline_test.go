@@ -12,6 +12,8 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/sdk"
@@ -55,9 +57,9 @@ func fillJournal(tb testing.TB, j journal.Journal, n int) {
 			if k > 0 {
 				body = append(body, ',')
 			}
-			body = append(body, eventBody(i*100+k)...)
+			body = append(body, ingestiontest.EventBody(i*100+k)...)
 		}
-		rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, Items: append(body, ']')}
+		rec := event.Record{ReceivedAt: ingestiontest.Arrival, ProjectID: 1, Items: append(body, ']')}
 		if _, err := j.Append(context.Background(), rec.Append(nil)); err != nil {
 			tb.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -71,6 +72,6 @@ func brokenLetter(journalID string, b *brokenRecord) *DeadLetter {
 	return &DeadLetter{
 		Source: sourceWorker, EventUUID: fmt.Sprintf("%s/%d", journalID, b.record.Seq), ReceivedAt: b.record.At,
 		CreatedAt: time.Now(), FailedAt: time.Now(), Attempts: 1, Class: sdk.ClassPermanent.String(),
-		Code: KindUnreadableRecord, Message: clipText(b.err.Error(), maxMessage), Payload: payload,
+		Code: event.KindUnreadableRecord, Message: clipText(b.err.Error(), maxMessage), Payload: payload,
 	}
 }

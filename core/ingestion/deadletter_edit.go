@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -31,7 +32,7 @@ func (l *DeadLetter) event() (sdk.Event, error) {
 // received_at and person_id may be there, so that a whole event can be read,
 // edited and sent back, but only as they are. Anything else is refused, and so
 // is whatever could not have been captured.
-func amend(limits Limits, ev *sdk.Event, patch []byte) error {
+func amend(limits event.Limits, ev *sdk.Event, patch []byte) error {
 	fields, err := membersOf(patch)
 	if err != nil {
 		return err
@@ -40,9 +41,9 @@ func amend(limits Limits, ev *sdk.Event, patch []byte) error {
 		raw := fields[name]
 		switch name {
 		case "event":
-			err = amendText(&ev.Name, name, raw, 1, maxChars)
+			err = amendText(&ev.Name, name, raw, 1, event.MaxChars)
 		case "distinct_id":
-			err = amendText(&ev.DistinctID, name, raw, 1, maxChars)
+			err = amendText(&ev.DistinctID, name, raw, 1, event.MaxChars)
 		case "elements_chain":
 			err = amendText(&ev.ElementsChain, name, raw, 0, limits.MaxEventBytes)
 		case "timestamp":
@@ -66,12 +67,12 @@ func amend(limits Limits, ev *sdk.Event, patch []byte) error {
 
 // membersOf returns the members of a JSON object.
 func membersOf(object []byte) (map[string]json.RawMessage, error) {
-	var s scanner
-	s.reset(object)
-	if s.peek() != '{' || !json.Valid(object) {
+	var s event.Scanner
+	s.Reset(object)
+	if s.Peek() != '{' || !json.Valid(object) {
 		return nil, fault.New(fault.Malformed, "parse_error", "JSON parse error - the event has to be a JSON object.")
 	}
-	if s.value(); !s.end() {
+	if s.Value(); !s.End() {
 		return nil, fault.New(fault.Malformed, "parse_error", "JSON parse error - the event nests too deep.")
 	}
 	var fields map[string]json.RawMessage
@@ -83,12 +84,12 @@ func membersOf(object []byte) (map[string]json.RawMessage, error) {
 
 // amendText reads a string of least to most characters.
 func amendText(to *string, name string, raw json.RawMessage, least, most int) error {
-	var s scanner
-	s.reset(raw)
-	if s.peek() != '"' {
+	var s event.Scanner
+	s.Reset(raw)
+	if s.Peek() != '"' {
 		return fault.Field(name, "invalid_input", "Not a valid string.")
 	}
-	if s.value(); s.bad || s.dirty {
+	if s.Value(); s.Bad || s.Dirty {
 		return fault.Field(name, "invalid_input", "The text holds characters that cannot be stored.")
 	}
 	var text string
@@ -108,7 +109,7 @@ func amendText(to *string, name string, raw json.RawMessage, least, most int) er
 func amendTime(to *time.Time, name string, raw json.RawMessage) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		if at, ok := parseTime(text); ok && at.Year() >= 0 && at.Year() <= 9999 {
+		if at, ok := event.ParseTime(text); ok && at.Year() >= 0 && at.Year() <= 9999 {
 			*to = at.UTC()
 			return nil
 		}
@@ -117,31 +118,31 @@ func amendTime(to *time.Time, name string, raw json.RawMessage) error {
 }
 
 // amendProperties takes an object within the limits, each name once.
-func amendProperties(limits Limits, ev *sdk.Event, raw json.RawMessage) error {
+func amendProperties(limits event.Limits, ev *sdk.Event, raw json.RawMessage) error {
 	const name = "properties"
-	if !isObject(raw) {
+	if !event.IsObject(raw) {
 		return fault.Field(name, "not_a_dict", "Expected a dictionary of items.")
 	}
-	var s scanner
-	s.reset(raw)
-	s.peek()
-	s.open()
+	var s event.Scanner
+	s.Reset(raw)
+	s.Peek()
+	s.Open()
 	seen := map[string]bool{}
-	for key, ok := s.member(true); ok; key, ok = s.member(false) {
-		text := string(key.plainName(nil))
+	for key, ok := s.Member(true); ok; key, ok = s.Member(false) {
+		text := string(key.PlainName(nil))
 		if seen[text] {
 			return fault.Fieldf(name, "invalid_input", "The property %q is there twice.", text)
 		}
 		seen[text] = true
-		s.value()
+		s.Value()
 	}
 	switch {
 	case len(seen) > limits.MaxProperties:
 		return fault.Fieldf(name, "too_many_properties", "There are %d properties; %d are allowed.", len(seen), limits.MaxProperties)
-	case s.deepest >= limits.MaxDepth: // the event around them is one level more
+	case s.Deepest >= limits.MaxDepth: // the event around them is one level more
 		return fault.Fieldf(name, "too_deep", "They nest deeper than %d levels.", limits.MaxDepth)
 	}
-	ev.Properties = appendClean(nil, raw)
+	ev.Properties = event.AppendClean(nil, raw)
 	return nil
 }
 

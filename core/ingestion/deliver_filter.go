@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -100,9 +101,9 @@ func (r *rules) pass(ev *sdk.Event, now time.Time) bool {
 		return true
 	}
 	values := make([][]byte, len(r.filters)) // nil where the event has none
-	eachMember(ev.Properties, func(name text, value []byte) {
+	eachMember(ev.Properties, func(name event.Text, value []byte) {
 		var buf [64]byte
-		key := name.plainName(buf[:0])
+		key := name.PlainName(buf[:0])
 		for i, f := range r.filters {
 			if f.Property() == string(key) {
 				values[i] = value // as everywhere, the last of a name counts
@@ -126,20 +127,20 @@ func (r *rules) pass(ev *sdk.Event, now time.Time) bool {
 }
 
 // eachMember walks over the members of a JSON object.
-func eachMember(object []byte, do func(name text, value []byte)) {
-	var s scanner
-	s.reset(object)
-	if s.peek() != '{' {
+func eachMember(object []byte, do func(name event.Text, value []byte)) {
+	var s event.Scanner
+	s.Reset(object)
+	if s.Peek() != '{' {
 		return
 	}
-	s.open()
+	s.Open()
 	for first := true; ; first = false {
-		name, ok := s.member(first)
+		name, ok := s.Member(first)
 		if !ok {
 			return
 		}
-		value := s.value()
-		if s.bad {
+		value := s.Value()
+		if s.Bad {
 			return
 		}
 		do(name, value)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -37,7 +38,7 @@ type keyed struct {
 func lay(tb testing.TB, j journal.Journal, historical bool, items ...string) {
 	tb.Helper()
 	for part := range slices.Chunk(items, 3) {
-		rec := record("[" + strings.Join(part, ",") + "]")
+		rec := ingestiontest.Record("[" + strings.Join(part, ",") + "]")
 		rec.Historical = historical
 		binary.BigEndian.PutUint64(rec.RequestID[:], puts.Add(1)<<16|0xfefe)
 		if _, err := j.Append(context.Background(), rec.Append(nil)); err != nil {

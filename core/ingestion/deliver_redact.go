@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"hash"
 )
 
@@ -46,9 +47,9 @@ func (r *redactor) clean(properties json.RawMessage) json.RawMessage {
 func (r *redactor) object(out, object []byte, top bool) []byte {
 	out = append(out, '{')
 	start := len(out)
-	eachMember(object, func(name text, value []byte) {
+	eachMember(object, func(name event.Text, value []byte) {
 		var buf [64]byte
-		key := string(name.plainName(buf[:0]))
+		key := string(name.PlainName(buf[:0]))
 		hashed, listed := r.hashed[key]
 		if listed && !hashed {
 			return
@@ -56,7 +57,7 @@ func (r *redactor) object(out, object []byte, top bool) []byte {
 		if len(out) > start {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, '"'), name.raw...), '"', ':')
+		out = append(append(append(out, '"'), name.Raw...), '"', ':')
 		switch {
 		case hashed:
 			out = r.appendHash(out, value)

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -183,7 +184,7 @@ func (d *delivery) find(seq uint64) (*sdk.Event, error) {
 		}
 		id := p.ids[seq-p.firstSeq]
 		f := newFeed(d.log, d.cfg.Limits, p.begin)
-		f.wants = func(rec *Record) bool { return rec.Historical == p.walk.historical }
+		f.wants = func(rec *event.Record) bool { return rec.Historical == p.walk.historical }
 		for r := new(run); ; {
 			r.reset(f.pos)
 			if _, err := f.fill(d.living, r, 1000, maxBatchBytes); err != nil {

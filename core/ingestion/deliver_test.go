@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -45,7 +46,7 @@ func TestDeliverRecordsAreCanonicalEvents(t *testing.T) {
 	r := s.sent()[0].Records[0]
 	const want = `{"uuid":"0190a5a2-7b3c-7000-8000-0000000000ff","project_id":1,"event":"a","distinct_id":"u",` +
 		`"timestamp":"2024-05-01T10:00:00.000000Z","received_at":"2024-05-01T10:00:00.000000Z","properties":{"n":1.50}}`
-	if string(r.JSON) != want || r.ProjectID != 1 || !r.ReceivedAt.Equal(arrival) {
+	if string(r.JSON) != want || r.ProjectID != 1 || !r.ReceivedAt.Equal(ingestiontest.Arrival) {
 		t.Errorf("got %s of %d at %s", r.JSON, r.ProjectID, r.ReceivedAt)
 	}
 	if fmt.Sprintf("%x", r.UUID) != "0190a5a27b3c700080000000000000ff" {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -40,7 +41,7 @@ func (d *delivery) assemble(ctx context.Context, w *walk, at journal.Position) {
 		log = w.bound.over(log)
 	}
 	f := newFeed(log, d.cfg.Limits, at)
-	f.wants = func(rec *Record) bool {
+	f.wants = func(rec *event.Record) bool {
 		if rec.Historical && !w.historical && w.sighted == nil {
 			w.sighted = &journal.Position{Seq: f.pos.Seq}
 		}

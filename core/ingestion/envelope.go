@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 )
 
 // Envelope is what the accept path has to know of a body before it can be
@@ -28,8 +29,8 @@ type Envelope struct {
 
 // envelopeReader holds the scratch memory of ReadEnvelope.
 type envelopeReader struct {
-	scan    scanner
-	inner   scanner
+	scan    event.Scanner
+	inner   event.Scanner
 	top     tokens // beside the events, or of a single event
 	found   []byte // the key the events carry
 	project []byte
@@ -59,7 +60,7 @@ func ReadEnvelope(body []byte) (Envelope, error) {
 
 // forget lets go of the body.
 func (r *envelopeReader) forget() {
-	r.scan.data, r.inner.data, r.top, r.inside, r.found = nil, nil, tokens{}, tokens{}, nil
+	r.scan.Data, r.inner.Data, r.top, r.inside, r.found = nil, nil, tokens{}, tokens{}, nil
 	r.project, r.sentAt, r.batch, r.past = nil, nil, nil, nil
 }
 
@@ -71,30 +72,30 @@ var (
 
 func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
 	s := &r.scan
-	s.reset(body)
-	switch s.peek() {
+	s.Reset(body)
+	switch s.Peek() {
 	case '[':
-		start := s.pos
+		start := s.Pos
 		env.Count = r.countItems(s)
-		env.Items = body[start:s.pos]
-		if s.end() {
+		env.Items = body[start:s.Pos]
+		if s.End() {
 			err = r.readItems(env.Items)
 		}
 	case '{':
-		start := s.pos
+		start := s.Pos
 		r.readTop(s)
-		env.Items, env.Count = body[start:s.pos], 1
-		if s.end() {
+		env.Items, env.Count = body[start:s.Pos], 1
+		if s.End() {
 			err = r.shape(&env)
 		}
 	default:
-		s.skip()
-		if s.end() {
+		s.Skip()
+		if s.End() {
 			err = errShape
 		}
 	}
 	switch {
-	case !s.end():
+	case !s.End():
 		return Envelope{}, errSyntax
 	case err != nil:
 		return Envelope{}, err
@@ -107,36 +108,36 @@ func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
 }
 
 // countItems moves over the array at the cursor.
-func (r *envelopeReader) countItems(s *scanner) (n int) {
-	s.open()
-	for first := true; s.element(first); first = false {
-		s.skip()
+func (r *envelopeReader) countItems(s *event.Scanner) (n int) {
+	s.Open()
+	for first := true; s.Element(first); first = false {
+		s.Skip()
 		n++
 	}
 	return n
 }
 
 // readTop reads the members of a single event or of a batch's envelope.
-func (r *envelopeReader) readTop(s *scanner) {
+func (r *envelopeReader) readTop(s *event.Scanner) {
 	var buf [32]byte
-	s.open()
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
-		field := name.plainName(buf[:])
-		if string(field) == "batch" && s.peek() == '[' {
-			start := s.pos
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		field := name.PlainName(buf[:])
+		if string(field) == "batch" && s.Peek() == '[' {
+			start := s.Pos
 			r.count = r.countItems(s)
-			r.batch = s.data[start:s.pos]
+			r.batch = s.Data[start:s.Pos]
 			continue
 		}
 		if string(field) == "properties" {
 			r.inside = tokens{}
-			if s.peek() == '{' {
+			if s.Peek() == '{' {
 				readProperties(s, &r.inside)
 				continue
 			}
 		}
-		v := s.value()
+		v := s.Value()
 		switch string(field) {
 		case "batch":
 			r.batch = v
@@ -174,11 +175,11 @@ func (r *envelopeReader) shape(env *Envelope) error {
 // must carry the same.
 func (r *envelopeReader) readItems(items []byte) error {
 	s := &r.inner
-	s.reset(items)
-	s.open()
-	for first := true; s.element(first); first = false {
-		if s.peek() != '{' {
-			s.skip()
+	s.Reset(items)
+	s.Open()
+	for first := true; s.Element(first); first = false {
+		if s.Peek() != '{' {
+			s.Skip()
 			continue
 		}
 		if err := r.readItem(s, first); err != nil {

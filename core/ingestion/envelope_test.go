@@ -8,6 +8,8 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
 func TestReadEnvelope(t *testing.T) {
@@ -107,8 +109,8 @@ func FuzzReadEnvelope(f *testing.F) {
 			if !lenient && !json.Valid(env.Items) {
 				t.Fatalf("items %q of %q", env.Items, body)
 			}
-			rec := ingestion.Record{Items: env.Items}
-			if got := decode(rec); int(got.Items) != env.Count || len(got.Events)+dropped(got) != env.Count {
+			rec := event.Record{Items: env.Items}
+			if got := ingestiontest.Decode(rec); int(got.Items) != env.Count || len(got.Events)+dropped(got) != env.Count {
 				t.Fatalf("%d items counted in %q, decoded %+v", env.Count, body, got)
 			}
 			return
@@ -123,7 +125,7 @@ func FuzzReadEnvelope(f *testing.F) {
 	})
 }
 
-func dropped(d *ingestion.Decoded) (n int) {
+func dropped(d *event.Decoded) (n int) {
 	for _, notice := range d.Notices {
 		if notice.Dropped {
 			n++

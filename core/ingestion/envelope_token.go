@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 )
 
 var (
@@ -30,7 +31,7 @@ func (t *tokens) note(name, value []byte) {
 // value returns the one that counts, or nil.
 func (t *tokens) value() []byte {
 	for _, v := range [...][]byte{t.dollar, t.token, t.apiKey} {
-		if !isNull(v) && string(v) != `""` {
+		if !event.IsNull(v) && string(v) != `""` {
 			return v
 		}
 	}
@@ -39,13 +40,13 @@ func (t *tokens) value() []byte {
 
 // readProperties reads the object at the cursor; of all its members only the
 // token counts.
-func readProperties(s *scanner, t *tokens) {
+func readProperties(s *event.Scanner, t *tokens) {
 	var buf [16]byte
-	s.open()
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
-		v := s.value()
-		if string(name.plainName(buf[:])) == "token" {
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		v := s.Value()
+		if string(name.PlainName(buf[:])) == "token" {
 			t.token = v
 		}
 	}
@@ -53,19 +54,19 @@ func readProperties(s *scanner, t *tokens) {
 
 // readItem reads the key of the event at the cursor. It fails when the events
 // before it carried another one.
-func (r *envelopeReader) readItem(s *scanner, first bool) error {
+func (r *envelopeReader) readItem(s *event.Scanner, first bool) error {
 	var own, inner tokens
 	var buf [16]byte
-	s.open()
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
-		field := name.plainName(buf[:])
-		if string(field) == "properties" && s.peek() == '{' {
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		field := name.PlainName(buf[:])
+		if string(field) == "properties" && s.Peek() == '{' {
 			inner = tokens{}
 			readProperties(s, &inner)
 			continue
 		}
-		v := s.value()
+		v := s.Value()
 		if first && string(field) == "project_id" && r.project == nil {
 			r.project = v
 		}
@@ -106,12 +107,12 @@ func trimmedText(raw []byte) string { return strings.TrimSpace(shortText(raw)) }
 // others enough is kept to show and to refuse.
 func shortText(raw []byte) string {
 	switch {
-	case isNull(raw):
+	case event.IsNull(raw):
 		return ""
 	case len(raw) > 255 && raw[0] == '"':
-		return firstChars(plainText(raw), 100)
+		return event.FirstChars(event.PlainText(raw), 100)
 	case len(raw) > 255:
 		return string(raw[:100])
 	}
-	return plainText(raw)
+	return event.PlainText(raw)
 }

@@ -3,6 +3,7 @@ package ingestion
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -31,7 +32,7 @@ type run struct {
 
 // said is a notice with where it belongs.
 type said struct {
-	Notice
+	event.Notice
 	project int64
 }
 
@@ -58,17 +59,17 @@ const eventOverhead = 256
 // goroutine.
 type feed struct {
 	log     Log
-	decoder *Decoder
-	wants   func(*Record) bool // records that are not wanted are passed over; nil wants all
+	decoder *event.Decoder
+	wants   func(*event.Record) bool // records that are not wanted are passed over; nil wants all
 	pos     journal.Position
 	records []journal.Record // read and not decoded yet
-	current Decoded          // of the record behind pos
+	current event.Decoded    // of the record behind pos
 	next    int              // the first of current that was not handed out
 	seq     uint64           // of that record, 0 when there is none
 }
 
-func newFeed(log Log, limits Limits, from journal.Position) *feed {
-	return &feed{log: log, decoder: NewDecoder(limits).LimitNotices(listedNotices), pos: from}
+func newFeed(log Log, limits event.Limits, from journal.Position) *feed {
+	return &feed{log: log, decoder: event.NewDecoder(limits).LimitNotices(listedNotices), pos: from}
 }
 
 const (
@@ -129,14 +130,14 @@ func (f *feed) load(ctx context.Context, r *run) (ok bool, err error) {
 	record := f.records[0]
 	f.records[0] = journal.Record{}
 	f.records = f.records[1:]
-	f.current = Decoded{Events: f.current.Events[:0], Index: f.current.Index[:0], Notices: f.current.Notices[:0]}
+	f.current = event.Decoded{Events: f.current.Events[:0], Index: f.current.Index[:0], Notices: f.current.Notices[:0]}
 	f.open(r, record)
 	return true, nil
 }
 
 // open decodes a record and gets ready to hand out its events.
 func (f *feed) open(r *run, record journal.Record) {
-	rec, err := ParseRecord(record.Data)
+	rec, err := event.ParseRecord(record.Data)
 	wanted := f.wants == nil || f.wants(&rec)
 	if err != nil && wanted {
 		r.broken = append(r.broken, brokenRecord{record, err})
@@ -185,6 +186,6 @@ func (f *feed) finish(r *run, seq uint64) {
 	f.pos.Seq, f.pos.Index, f.seq = seq, 0, 0
 	r.end = f.pos
 	if cap(f.current.Events) > keptEvents {
-		f.current = Decoded{}
+		f.current = event.Decoded{}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -110,7 +111,7 @@ func (f *Following) run(running, living context.Context, registered journal.Posi
 		return
 	}
 	f.feed = newFeed(f.log, f.cfg.Limits, at)
-	f.feed.wants = func(rec *Record) bool { return !rec.Historical && f.follower.Wants(rec.ProjectID) }
+	f.feed.wants = func(rec *event.Record) bool { return !rec.Historical && f.follower.Wants(rec.ProjectID) }
 	var committing sync.WaitGroup
 	committing.Go(func() { f.commit.run(running) })
 	pause := backoff{least: f.cfg.Worker.RetryMin, most: f.cfg.Worker.RetryMax}

@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -30,12 +31,12 @@ var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the paths, with the default limits of an event.
 func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
-	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), decoders: newDecoders(DefaultLimits())}
+	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), decoders: newDecoders(event.DefaultLimits())}
 }
 
 // WithLimits judges events by other limits than the default ones: those the
 // worker applies.
-func (h *HTTP) WithLimits(l Limits) *HTTP {
+func (h *HTTP) WithLimits(l event.Limits) *HTTP {
 	h.decoders = newDecoders(l)
 	return h
 }

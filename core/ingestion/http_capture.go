@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -107,7 +108,7 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (verd
 	if err != nil || env.Count == 0 {
 		return nil, err
 	}
-	rec := Record{
+	rec := event.Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
 		Anonymise: project.AnonymizeIPs, SentAt: env.SentAt, DefaultName: defaultName, Items: env.Items,
 	}
@@ -157,7 +158,7 @@ func (h *HTTP) project(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Projec
 
 // append writes the record into the journal and waits until it is on disk. It
 // fails with errOverQuota when the project may not send any more.
-func (h *HTTP) append(c *fiber.Ctx, rec *Record, events int) error {
+func (h *HTTP) append(c *fiber.Ctx, rec *event.Record, events int) error {
 	if !h.meter.Take(rec.ProjectID, events) {
 		return errOverQuota
 	}

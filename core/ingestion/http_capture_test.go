@@ -20,6 +20,8 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -53,12 +55,12 @@ func (s *shelf) events(t *testing.T) (events []sdk.Event, said string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, data := range s.records {
-		rec, err := ingestion.ParseRecord(data)
+		rec, err := event.ParseRecord(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := decode(rec)
-		events, said = append(events, got.Events...), strings.TrimSpace(said+" "+kinds(got))
+		got := ingestiontest.Decode(rec)
+		events, said = append(events, got.Events...), strings.TrimSpace(said+" "+ingestiontest.Kinds(got))
 	}
 	return events, said
 }
@@ -224,7 +226,7 @@ func TestCaptureKeepsNoAddressOfAPrivateProject(t *testing.T) {
 	if string(events[0].Properties) != `{}` {
 		t.Errorf("got %s", events[0].Properties)
 	}
-	if rec, err := ingestion.ParseRecord(j.records[0]); err != nil || rec.ClientIP.IsValid() {
+	if rec, err := event.ParseRecord(j.records[0]); err != nil || rec.ClientIP.IsValid() {
 		t.Errorf("the journal holds %v, %v", rec.ClientIP, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -45,7 +46,7 @@ func letterQuery(c *web.Call) (f LetterFilter, err error) {
 		if text == "" {
 			continue
 		}
-		at, ok := parseTime(text)
+		at, ok := event.ParseTime(text)
 		if !ok {
 			return f, fault.Field(bound.name, "invalid_input", "Give a time, such as 2024-05-01T10:00:00Z.")
 		}

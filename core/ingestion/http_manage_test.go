@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -116,7 +117,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 		accept(t, j, "bad 1", "bad 2", "end")
 		startWorker(t, workerConfig(), j, d, nil, s)
 		eventually(t, "the last event", func() bool { return s.seen() == "end" })
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, ingestion.DefaultLimits(), nil), nil))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
 		count, list := listOf(t, base+"/api/projects/1/dead_letters/?limit=1")
 		if count != 2 || len(list) != 1 || list[0]["event"] != "bad 2" || list[0]["source"] != "worker" {
 			t.Fatalf("%d: %v", count, list)

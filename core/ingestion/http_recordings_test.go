@@ -16,6 +16,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -187,7 +188,7 @@ func chainsOf(t *testing.T, sent []exchange) (out []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, got := range decode(record(string(data))).Events {
+			for _, got := range ingestiontest.Decode(ingestiontest.Record(string(data))).Events {
 				if got.Name == "$autocapture" {
 					out = append(out, got.ElementsChain)
 				}

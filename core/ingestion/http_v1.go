@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -79,7 +80,7 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := Record{
+	rec := event.Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: v1RequestID(c), Historical: env.Historical, Verbatim: true,
 		Anonymise: project.AnonymizeIPs, SentAt: c.Get("PostHog-Request-Timestamp"), Items: env.Items,
 	}
@@ -145,7 +146,7 @@ func v1RequestID(c *fiber.Ctx) [16]byte {
 // v1UUIDs returns the uuid of each item as sent: the answer is keyed by them, so
 // every event must have a valid one.
 func v1UUIDs(items []byte) ([]string, error) {
-	ids := SentUUIDs(items)
+	ids := event.SentUUIDs(items)
 	for i, id := range ids {
 		if _, err := uuid.Parse(id); err != nil {
 			return nil, &v1Refusal{fiber.StatusBadRequest, "invalid_event_uuid", "Event " + strconv.Itoa(i) + " has no valid uuid."}
@@ -156,15 +157,15 @@ func v1UUIDs(items []byte) ([]string, error) {
 
 // v1Details names what that protocol calls otherwise.
 var v1Details = map[string]string{
-	KindMissingName:        "missing_event_name",
-	KindInvalidDistinctID:  "missing_distinct_id",
-	KindDistinctIDTooLong:  "distinct_id_too_large",
-	KindInvalidProperties:  "malformed_event_properties",
-	KindNotAnObject:        "malformed_event",
-	KindEmptyEvent:         "malformed_event",
-	KindTooDeep:            "malformed_event_properties",
-	KindTooManyProperties:  "malformed_event_properties",
-	KindPersonlessIdentify: "invalid_event_when_process_person_profile_is_false",
+	event.KindMissingName:        "missing_event_name",
+	event.KindInvalidDistinctID:  "missing_distinct_id",
+	event.KindDistinctIDTooLong:  "distinct_id_too_large",
+	event.KindInvalidProperties:  "malformed_event_properties",
+	event.KindNotAnObject:        "malformed_event",
+	event.KindEmptyEvent:         "malformed_event",
+	event.KindTooDeep:            "malformed_event_properties",
+	event.KindTooManyProperties:  "malformed_event_properties",
+	event.KindPersonlessIdentify: "invalid_event_when_process_person_profile_is_false",
 }
 
 // v1Results writes the answer. Of an event that comes twice the first counts;

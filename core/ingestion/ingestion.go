@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -49,7 +50,7 @@ type Known interface {
 // Config is what an operator can say about ingestion.
 type Config struct {
 	// Limits bound a single event.
-	Limits Limits `koanf:"limits"`
+	Limits event.Limits `koanf:"limits"`
 	// AcceptBytes bounds about how many bytes of requests are in memory on their
 	// way to the journal; what is beyond gets 503. 0 is no bound.
 	AcceptBytes int `koanf:"accept_bytes"`
@@ -83,7 +84,7 @@ type WorkerConfig struct {
 // DefaultConfig suits a small server.
 func DefaultConfig() Config {
 	return Config{
-		Limits:      DefaultLimits(),
+		Limits:      event.DefaultLimits(),
 		AcceptBytes: 256 << 20,
 		Worker: WorkerConfig{
 			MaxEvents: 5000, MaxBytes: 16 << 20, Timeout: time.Minute,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 )
 
 // Letters is what people do with dead letters: look, mend, send again, throw
@@ -14,14 +15,14 @@ import (
 // Replayer of a server.
 type Letters struct {
 	store  *store
-	limits Limits
+	limits event.Limits
 	wake   func()
 }
 
 // NewLetters returns the dead letters of a database. limits bound what an
 // event can be edited to; wake tells a Replayer of the same process that there
 // is something to do, and may be nil.
-func NewLetters(d *db.DB, limits Limits, wake func()) *Letters {
+func NewLetters(d *db.DB, limits event.Limits, wake func()) *Letters {
 	if wake == nil {
 		wake = func() {}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -23,12 +25,12 @@ func put(t *testing.T, d *db.DB, n int, source, name, code string, failedAt time
 	t.Helper()
 	id := fmt.Sprintf(letterUUID, n)
 	ev := sdk.Event{
-		UUID: id, ProjectID: 1, Name: name, DistinctID: "u", Timestamp: arrival, ReceivedAt: arrival, Properties: []byte(`{"plan":"Gold 100%"}`),
+		UUID: id, ProjectID: 1, Name: name, DistinctID: "u", Timestamp: ingestiontest.Arrival, ReceivedAt: ingestiontest.Arrival, Properties: []byte(`{"plan":"Gold 100%"}`),
 	}
 	var row int64
 	err := d.Write(t.Context()).NewRaw(`INSERT INTO dead_letters (project_id, source, event_uuid, event, distinct_id, received_at, created_at,
 		failed_at, attempts, class, code, message, seq, payload) VALUES (1, ?, ?, ?, 'u', ?, ?, ?, 1, 'permanent', ?, 'no', ?, ?) RETURNING id`,
-		source, id, name, arrival.UnixMicro(), failedAt.UnixMicro(), failedAt.UnixMicro(), code, n, string(ev.AppendJSON(nil))).Scan(t.Context(), &row)
+		source, id, name, ingestiontest.Arrival.UnixMicro(), failedAt.UnixMicro(), failedAt.UnixMicro(), code, n, string(ev.AppendJSON(nil))).Scan(t.Context(), &row)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +40,12 @@ func put(t *testing.T, d *db.DB, n int, source, name, code string, failedAt time
 func TestDeadLettersAreFound(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
-		put(t, d, 1, "worker", "paid", "bad_value", arrival)
-		put(t, d, 2, "sink/one", "paid", "Constraint_9", arrival.Add(time.Hour))
-		put(t, d, 3, "sink/two", "seen", "bad_value", arrival.Add(2*time.Hour))
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, ingestion.DefaultLimits(), nil), nil))
+		put(t, d, 1, "worker", "paid", "bad_value", ingestiontest.Arrival)
+		put(t, d, 2, "sink/one", "paid", "Constraint_9", ingestiontest.Arrival.Add(time.Hour))
+		put(t, d, 3, "sink/two", "seen", "bad_value", ingestiontest.Arrival.Add(2*time.Hour))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
 		path := base + "/api/projects/1/dead_letters/"
-		after := arrival.Add(30 * time.Minute).Format(time.RFC3339)
+		after := ingestiontest.Arrival.Add(30 * time.Minute).Format(time.RFC3339)
 		for query, want := range map[string]string{
 			"":                              "3 2 1",
 			"?sink=one":                     "2",
@@ -77,9 +79,9 @@ func TestDeadLettersAreDeletedByFilter(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for n := range 4 {
-			put(t, d, n+1, fmt.Sprint("sink/", n%2), "e", "c", arrival)
+			put(t, d, n+1, fmt.Sprint("sink/", n%2), "e", "c", ingestiontest.Arrival)
 		}
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, ingestion.DefaultLimits(), nil), nil))
+		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
 		path := base + "/api/projects/1/dead_letters/"
 		for body, status := range map[string]int{`{}`: 400, `{"evnet":"e"}`: 400, `{"ids":[]}`: 400, `{"after":"x"}`: 400, `{"ids":["x"]}`: 400} {
 			ask(t, "POST", path+"delete/", body, status)
@@ -101,16 +103,16 @@ func TestDeadLettersExpire(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for n := range 1203 {
-			put(t, d, n+1, "worker", "old", "c", arrival)
+			put(t, d, n+1, "worker", "old", "c", ingestiontest.Arrival)
 		}
-		kept := put(t, d, 5000, "worker", "waits", "c", arrival)
-		put(t, d, 5001, "worker", "new", "c", arrival.Add(time.Hour))
-		l := ingestion.NewLetters(d, ingestion.DefaultLimits(), nil)
+		kept := put(t, d, 5000, "worker", "waits", "c", ingestiontest.Arrival)
+		put(t, d, 5001, "worker", "new", "c", ingestiontest.Arrival.Add(time.Hour))
+		l := ingestion.NewLetters(d, event.DefaultLimits(), nil)
 		if _, err := l.Replay(t.Context(), 1, ingestion.LetterFilter{IDs: []int64{kept}}, false, 0); err != nil {
 			t.Fatal(err)
 		}
 		w := startWorker(t, workerConfig(), openJournal(t, t.TempDir()), d, nil)
-		if err := w.ExpireDeadLetters(t.Context(), arrival.Add(time.Minute)); err != nil {
+		if err := w.ExpireDeadLetters(t.Context(), ingestiontest.Arrival.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if got := letters(t, d); got != "waits new" {
@@ -122,7 +124,7 @@ func TestDeadLettersExpire(t *testing.T) {
 func TestDeadLettersAreEditedStrictly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	l := ingestion.NewLetters(d, ingestion.Limits{MaxEventBytes: 2000, MaxDepth: 4, MaxProperties: 3}, nil)
+	l := ingestion.NewLetters(d, event.Limits{MaxEventBytes: 2000, MaxDepth: 4, MaxProperties: 3}, nil)
 	const whole = `{"uuid":"%s","project_id":1,"event":"e","distinct_id":"u","timestamp":"2024-05-01T10:00:00.000000Z","received_at":"2024-05-01T10:00:00.000000Z","properties":%s%s}`
 	for n, tc := range []struct{ name, patch, want string }{
 		{"nothing", `{}`, `"properties":{"plan":"Gold 100%"}}`},
@@ -160,7 +162,7 @@ func TestDeadLettersAreEditedStrictly(t *testing.T) {
 		{"not a number", `{"properties":{"a":NaN}}`, " parse_error"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			id := put(t, d, n+1, "worker", "e", "c", arrival)
+			id := put(t, d, n+1, "worker", "e", "c", ingestiontest.Arrival)
 			if tc.patch == "whole" {
 				tc.patch = fmt.Sprintf(whole, fmt.Sprintf(letterUUID, n+1), "{}", "")
 			}
@@ -191,7 +193,7 @@ func TestDeadLettersAreEditedStrictly(t *testing.T) {
 func TestDeadLettersWithoutAnEvent(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
-	id := put(t, d, 1, "worker", "e", "unreadable_record", arrival)
+	id := put(t, d, 1, "worker", "e", "unreadable_record", ingestiontest.Arrival)
 	if _, err := d.Write(t.Context()).ExecContext(t.Context(), `UPDATE dead_letters SET payload = '{"journal":"j","seq":1,"data":"AA=="}'`); err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +232,9 @@ func TestReplayThroughTheStagesHappensOnce(t *testing.T) {
 		}
 		w := startWorker(t, workerConfig(), j, d, through{st}, st)
 		l := startReplayer(t, d, w, startDeliver(t, deliverConfig(), j, d, newSinks()))
-		put(t, d, 1, "worker", "known", "c", arrival)
-		put(t, d, 2, "worker", "bad", "c", arrival)
-		put(t, d, 3, "worker", "fine", "c", arrival)
+		put(t, d, 1, "worker", "known", "c", ingestiontest.Arrival)
+		put(t, d, 2, "worker", "bad", "c", ingestiontest.Arrival)
+		put(t, d, 3, "worker", "fine", "c", ingestiontest.Arrival)
 		got := replayAll(t, l, 5*time.Second)
 		if got.Replayed != 2 || got.Failed != 1 || st.seen() != "fine" || letters(t, d) != "bad" {
 			t.Errorf("%+v, went through: %q, left: %q", got, st.seen(), letters(t, d))

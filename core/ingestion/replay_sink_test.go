@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -75,7 +76,7 @@ func TestReplayAskedForByAnotherProcess(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := &fakeSink{name: "one"}
 		del, w := bury(t, d, s, "a", "b")
-		other := ingestion.NewLetters(d, ingestion.DefaultLimits(), nil)
+		other := ingestion.NewLetters(d, event.DefaultLimits(), nil)
 		if got := replayAll(t, other, 0); got.Waiting != 2 || got.Replayed+got.Failed != 0 || s.has() != "" {
 			t.Fatalf("without a server: %+v", got)
 		}
@@ -128,7 +129,7 @@ func TestReplayAfterACrashSendsOnceMore(t *testing.T) {
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	replayAll(t, ingestion.NewLetters(d, ingestion.DefaultLimits(), r.Wake), 0)
+	replayAll(t, ingestion.NewLetters(d, event.DefaultLimits(), r.Wake), 0)
 	<-arrived
 	_ = r.Stop(t.Context())
 	close(gone)

@@ -15,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -43,7 +44,7 @@ func startReplayer(t *testing.T, d *db.DB, w *ingestion.Worker, del *ingestion.D
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Stop(context.Background()) })
-	return ingestion.NewLetters(d, ingestion.DefaultLimits(), r.Wake)
+	return ingestion.NewLetters(d, event.DefaultLimits(), r.Wake)
 }
 
 func TestReplay(t *testing.T) {

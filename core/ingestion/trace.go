@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -87,7 +88,7 @@ type Tracer struct {
 	log     Log
 	lookup  Lookup
 	actions Actions
-	decoder Limits
+	decoder event.Limits
 	worker  *Worker
 	deliver *Deliver
 }

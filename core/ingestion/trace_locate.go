@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -69,7 +70,7 @@ func (t *Tracer) before(ctx context.Context, stats journal.Stats, then time.Time
 
 // look reads records until one holds the event; the zero time is no end.
 func (t *Tracer) look(ctx context.Context, projectID int64, after uint64, until time.Time, out *Trace) (bool, error) {
-	decoder, decoded := NewDecoder(t.decoder), new(Decoded)
+	decoder, decoded := event.NewDecoder(t.decoder), new(event.Decoded)
 	for looked := 0; looked < traceBytes; {
 		records, err := t.log.Read(ctx, after, readRecords, readBytes)
 		if err != nil || len(records) == 0 {
@@ -80,7 +81,7 @@ func (t *Tracer) look(ctx context.Context, projectID int64, after uint64, until 
 			if !until.IsZero() && r.At.After(until) {
 				return false, nil
 			}
-			rec, err := ParseRecord(r.Data)
+			rec, err := event.ParseRecord(r.Data)
 			if err != nil || rec.ProjectID != projectID {
 				continue
 			}
@@ -99,7 +100,7 @@ func (t *Tracer) look(ctx context.Context, projectID int64, after uint64, until 
 }
 
 // matches looks for the event among those of a record, kept and dropped.
-func (out *Trace) matches(d *Decoded) bool {
+func (out *Trace) matches(d *event.Decoded) bool {
 	for i := range d.Events {
 		if ev := &d.Events[i]; ev.UUID == out.UUID {
 			out.take(ev, d.Index[i], d)
@@ -115,7 +116,7 @@ func (out *Trace) matches(d *Decoded) bool {
 	return false
 }
 
-func (out *Trace) take(ev *sdk.Event, index uint32, d *Decoded) {
+func (out *Trace) take(ev *sdk.Event, index uint32, d *event.Decoded) {
 	out.Accepted = &TracePlace{Index: index}
 	if !out.Stored {
 		out.Event, out.DistinctID = ev.Name, ev.DistinctID

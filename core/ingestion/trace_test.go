@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -41,7 +42,7 @@ func TestTrace(t *testing.T) {
 		return fmt.Sprintf(`{"event":"%s","uuid":"%s"%s}`, name, id(n), rest)
 	}
 	now := func(items ...string) {
-		rec := record("[" + strings.Join(items, ",") + "]")
+		rec := ingestiontest.Record("[" + strings.Join(items, ",") + "]")
 		rec.ReceivedAt = time.Now()
 		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
 			t.Fatal(err)
@@ -112,7 +113,7 @@ func TestTraceOfAnImport(t *testing.T) {
 	w := startWorker(t, workerConfig(), j, d, store, stages...)
 	del := startDeliver(t, deliverConfig(), j, d, newSinks(s))
 	const id = "0190a5a2-7b3c-4000-8000-000000000001"
-	rec := record(`[{"event":"past","distinct_id":"u","uuid":"` + id + `"}]`)
+	rec := ingestiontest.Record(`[{"event":"past","distinct_id":"u","uuid":"` + id + `"}]`)
 	rec.Historical, rec.ReceivedAt = true, time.Now()
 	if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package ingestion
 
-import "sync"
+import (
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"sync"
+)
 
 // Verdict says what will become of one item of a request, as far as the item
 // alone decides it.
@@ -12,21 +15,21 @@ type Verdict struct {
 // decoders are for judging requests while their clients wait.
 type decoders struct{ pool sync.Pool }
 
-func newDecoders(limits Limits) *decoders {
-	return &decoders{sync.Pool{New: func() any { return &judge{decoder: NewDecoder(limits)} }}}
+func newDecoders(limits event.Limits) *decoders {
+	return &decoders{sync.Pool{New: func() any { return &judge{decoder: event.NewDecoder(limits)} }}}
 }
 
 type judge struct {
-	decoder *Decoder
-	decoded Decoded
+	decoder *event.Decoder
+	decoded event.Decoded
 }
 
 // judge decodes a record the way the worker will, and returns a verdict for
 // each of its items.
-func (d *decoders) judge(rec *Record) []Verdict {
+func (d *decoders) judge(rec *event.Record) []Verdict {
 	j := d.pool.Get().(*judge)
 	defer d.pool.Put(j)
-	j.decoded = Decoded{}
+	j.decoded = event.Decoded{}
 	j.decoder.Decode(rec, &j.decoded)
 	out := make([]Verdict, j.decoded.Items)
 	for i := range out {

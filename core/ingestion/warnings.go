@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"slices"
 	"time"
 )
@@ -59,7 +60,7 @@ func newCollector(keys *hourlyKeys, now time.Time) *collector {
 }
 
 func (c *collector) add(w Warning) {
-	k := warningKey{w.ProjectID, w.Type, firstChars(w.Key, maxChars)}
+	k := warningKey{w.ProjectID, w.Type, event.FirstChars(w.Key, event.MaxChars)}
 	if !c.keys.allow(k, c.now) {
 		k.key = otherKeys
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -87,8 +88,8 @@ func TestWorkerAndAClockThatJumps(t *testing.T) {
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	var want []string
 	for i, at := range []time.Duration{0, 48 * time.Hour, -48 * time.Hour, -47 * time.Hour, 10_000 * time.Hour, 0} {
-		rec := record(fmt.Sprintf(`[{"event":"a%d","distinct_id":"u"},{"event":"b%d","distinct_id":"u","offset":1000}]`, i, i))
-		rec.ReceivedAt = arrival.Add(at)
+		rec := ingestiontest.Record(fmt.Sprintf(`[{"event":"a%d","distinct_id":"u"},{"event":"b%d","distinct_id":"u","offset":1000}]`, i, i))
+		rec.ReceivedAt = ingestiontest.Arrival.Add(at)
 		rec.RequestID = [16]byte{byte(i + 1), 0xcc}
 		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -58,7 +59,7 @@ func (l *lane) run(running, living context.Context) {
 		return
 	}
 	l.feed = newFeed(l.log, l.cfg.Limits, at)
-	l.feed.wants = func(rec *Record) bool { return rec.Historical == l.historical }
+	l.feed.wants = func(rec *event.Record) bool { return rec.Historical == l.historical }
 	l.commit = newCommitter(l.log, l.reader, l.registered, l.logger)
 	l.progress(at)
 	var committing sync.WaitGroup

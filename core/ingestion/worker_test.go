@@ -17,6 +17,8 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -44,7 +46,7 @@ func accept(tb testing.TB, j journal.Journal, names ...string) {
 		}
 		items = append(items, n)
 	}
-	rec := record("[" + strings.Join(items, ",") + "]")
+	rec := ingestiontest.Record("[" + strings.Join(items, ",") + "]")
 	rec.RequestID = [16]byte{byte(counter.Add(1)), byte(counter.Load() >> 8)}
 	if _, err := j.Append(context.Background(), rec.Append(nil)); err != nil {
 		tb.Fatal(err)
@@ -178,7 +180,7 @@ func TestWorkerProcessesInOrder(t *testing.T) {
 		if err := d.Read(t.Context()).NewRaw("SELECT type FROM ingestion_warnings ORDER BY type").Scan(t.Context(), &kinds); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(kinds, []string{ingestion.KindEmptyEvent, ingestion.KindInvalidDistinctID}) {
+		if !slices.Equal(kinds, []string{event.KindEmptyEvent, event.KindInvalidDistinctID}) {
 			t.Errorf("warnings %v", kinds)
 		}
 	})
@@ -191,7 +193,7 @@ func TestWorkerHoldsNoMoreThanARequestOfUselessItems(t *testing.T) {
 	const items = 300_000
 	before := heap()
 	w := startWorker(t, workerConfig(), j, d, nil)
-	rec := record("[" + strings.Repeat("1,", items-1) + "1]")
+	rec := ingestiontest.Record("[" + strings.Repeat("1,", items-1) + "1]")
 	if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +375,7 @@ func TestWorkerLetsImportsWait(t *testing.T) {
 	j := openJournal(t, t.TempDir())
 	past := func(names ...string) {
 		items := `[{"event":"` + strings.Join(names, `","distinct_id":"u"},{"event":"`) + `","distinct_id":"u"}]`
-		rec := record(items)
+		rec := ingestiontest.Record(items)
 		rec.Historical, rec.RequestID = true, [16]byte{byte(counter.Add(1)), 0xff}
 		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"unicode/utf16"
@@ -61,11 +61,11 @@ func rune8(data []byte) int {
 	return n
 }
 
-// plainName returns the string for a switch over names that are known: itself
+// PlainName returns the string for a switch over names that are known: itself
 // when it holds no escapes, else resolved into buf.
-func (t text) plainName(buf []byte) []byte {
+func (t Text) PlainName(buf []byte) []byte {
 	if !t.escaped {
-		return t.raw
+		return t.Raw
 	}
 	return t.append(buf[:0])
 }
@@ -74,20 +74,20 @@ func (t text) plainName(buf []byte) []byte {
 // are not UTF-8 become U+FFFD, the two halves in which old browsers send
 // characters beyond the first 65,536 (CESU-8) become that character, and half
 // a surrogate pair becomes the six characters of its escape.
-func (t text) append(dst []byte) []byte {
-	for i := 0; i < len(t.raw); {
+func (t Text) append(dst []byte) []byte {
+	for i := 0; i < len(t.Raw); {
 		n := 1
-		switch c := t.raw[i]; {
+		switch c := t.Raw[i]; {
 		case c == '\\':
 			var clean bool
-			n, clean = escape(t.raw[i:])
-			dst = appendUnescaped(dst, t.raw[i:i+n], clean)
+			n, clean = escape(t.Raw[i:])
+			dst = appendUnescaped(dst, t.Raw[i:i+n], clean)
 		case c == 0:
 			dst = utf8.AppendRune(dst, utf8.RuneError)
 		case c < utf8.RuneSelf:
 			dst = append(dst, c)
 		default:
-			dst, n = appendWide(dst, t.raw[i:], "")
+			dst, n = appendWide(dst, t.Raw[i:], "")
 		}
 		i += n
 	}
@@ -155,10 +155,10 @@ func appendUnescaped(dst, seq []byte, clean bool) []byte {
 	}
 }
 
-// appendClean appends valid, compact JSON text that every reader can store:
+// AppendClean appends valid, compact JSON text that every reader can store:
 // what append does inside strings, and null for NaN and the infinities. The
 // text must have passed the scanner.
-func appendClean(dst, raw []byte) []byte {
+func AppendClean(dst, raw []byte) []byte {
 	inside := false
 	for i := 0; i < len(raw); {
 		c := raw[i]

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"time"
@@ -19,8 +19,8 @@ func DefaultLimits() Limits {
 	return Limits{MaxEventBytes: 1 << 20, MaxDepth: 100, MaxProperties: 10_000}
 }
 
-// maxChars is how many characters of a name or a distinct id are kept.
-const maxChars = 200
+// MaxChars is how many characters of a name or a distinct id are kept.
+const MaxChars = 200
 
 // Decoded is what a record holds.
 type Decoded struct {
@@ -45,8 +45,8 @@ func (d *Decoded) Reset() {
 // time. It may not be used by two goroutines at once.
 type Decoder struct {
 	limits Limits
-	scan   scanner
-	inner  scanner // for a second look at an object
+	scan   Scanner
+	inner  Scanner // for a second look at an object
 	ev     item
 	props  properties
 	arena  []byte // the properties that could not stay as they are
@@ -78,20 +78,20 @@ func (d *Decoder) LimitNotices(n int) *Decoder {
 // item that is not an event is a notice.
 func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	s := &d.scan
-	s.reset(rec.Items)
+	s.Reset(rec.Items)
 	clear(d.tally)
 	d.preface(rec)
 	d.arena = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
-	switch s.peek() {
+	switch s.Peek() {
 	case '[':
-		s.open()
-		for first := true; s.element(first); first = false {
+		s.Open()
+		for first := true; s.Element(first); first = false {
 			d.item(rec, out)
 		}
 	default:
 		d.item(rec, out)
 	}
-	if !s.end() {
+	if !s.End() {
 		out.Notices = append(out.Notices, Notice{Index: out.Items, Kind: KindUnreadableRecord, Dropped: true})
 	}
 	d.arena = nil
@@ -104,26 +104,26 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	ev := &d.ev
 	ev.reset(index)
 	s := &d.scan
-	start := s.pos
-	s.deepest, s.dirty = s.depth, false
+	start := s.Pos
+	s.Deepest, s.Dirty = s.depth, false
 	base := s.depth
-	if c := s.peek(); c != '{' {
+	if c := s.Peek(); c != '{' {
 		ev.drop(KindNotAnObject)
 		if c == 'n' {
 			ev.verdict.Kind = KindEmptyEvent
 		}
-		s.skip()
+		s.Skip()
 	} else {
-		start = s.pos
+		start = s.Pos
 		ev.readFields(s, &d.props)
 	}
-	if s.bad {
+	if s.Bad {
 		return
 	}
 	switch {
-	case s.pos-start > d.limits.MaxEventBytes:
-		ev.drop(KindTooLarge).detail("bytes", s.pos-start).detail("limit", d.limits.MaxEventBytes)
-	case s.deepest-base > d.limits.MaxDepth:
+	case s.Pos-start > d.limits.MaxEventBytes:
+		ev.drop(KindTooLarge).detail("bytes", s.Pos-start).detail("limit", d.limits.MaxEventBytes)
+	case s.Deepest-base > d.limits.MaxDepth:
 		ev.drop(KindTooDeep).detail("limit", d.limits.MaxDepth)
 	}
 	event := sdk.Event{UUID: ev.eventUUID(rec)}
@@ -172,7 +172,7 @@ func (d *Decoder) label(ev *item, event *sdk.Event, n *Notice) {
 	n.Index = ev.index
 	n.EventName, n.EventUUID, n.DistinctID = event.Name, event.UUID, event.DistinctID
 	if n.EventName == "" && ev.name != nil {
-		n.EventName = firstChars(plainText(ev.name), maxChars)
+		n.EventName = FirstChars(PlainText(ev.name), MaxChars)
 	}
 }
 

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"math"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// parseTime reads a point in time in any form clients send: RFC 3339 with its
+// ParseTime reads a point in time in any form clients send: RFC 3339 with its
 // many shortcuts, dates alone, ISO weeks and ordinal dates, RFC 2822, and
 // seconds or milliseconds since 1970. Without a zone it is UTC. The result is
 // cut to microseconds.
-func parseTime(s string) (time.Time, bool) {
+func ParseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < 8 {
 		return time.Time{}, false

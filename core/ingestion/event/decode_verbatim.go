@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"time"
@@ -12,22 +12,22 @@ func (d *Decoder) verbatim(ev *item, p *properties) {
 	d.extra = d.extra[:0]
 	d.lift(p, propSessionID, `"$session_id":`, ev.sessionID)
 	d.lift(p, propWindowID, `"$window_id":`, ev.windowID)
-	if isObject(ev.options) {
+	if IsObject(ev.options) {
 		d.liftOptions(p, ev.options)
 	}
-	if ev.name != nil && utf8.RuneCountInString(plainText(ev.name)) > maxChars {
+	if ev.name != nil && utf8.RuneCountInString(PlainText(ev.name)) > MaxChars {
 		ev.drop(KindNameTooLong)
 		return
 	}
-	if ev.distinctID != nil && len(plainText(ev.distinctID)) > maxChars {
+	if ev.distinctID != nil && len(PlainText(ev.distinctID)) > MaxChars {
 		ev.drop(KindDistinctIDTooLong)
 		return
 	}
 	if ev.timestamp == nil {
 		return
 	}
-	if _, err := time.Parse(time.RFC3339Nano, plainText(ev.timestamp)); err != nil {
-		ev.drop(KindInvalidEventTime).detail("timestamp", firstChars(plainText(ev.timestamp), maxChars))
+	if _, err := time.Parse(time.RFC3339Nano, PlainText(ev.timestamp)); err != nil {
+		ev.drop(KindInvalidEventTime).detail("timestamp", FirstChars(PlainText(ev.timestamp), MaxChars))
 	}
 }
 
@@ -40,7 +40,7 @@ type extra struct {
 
 // lift makes value the property id; null leaves it as it is.
 func (d *Decoder) lift(p *properties, id int, name string, value []byte) {
-	if isNull(value) {
+	if IsNull(value) {
 		return
 	}
 	p.val[id] = value
@@ -49,14 +49,14 @@ func (d *Decoder) lift(p *properties, id int, name string, value []byte) {
 
 func (d *Decoder) liftOptions(p *properties, options []byte) {
 	s := &d.inner
-	s.reset(options)
-	s.peek()
-	s.open()
+	s.Reset(options)
+	s.Peek()
+	s.Open()
 	var buf [32]byte
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
-		key := name.plainName(buf[:])
-		v := s.value()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		key := name.PlainName(buf[:])
+		v := s.Value()
 		switch string(key) {
 		case "process_person_profile":
 			d.lift(p, propPersonSwitch, `"$process_person_profile":`, v)
@@ -79,7 +79,7 @@ func (d *Decoder) addExtras() (replaced uint32) {
 			continue
 		}
 		d.arena = append(d.arena, x.name...)
-		d.arena = append(appendClean(d.arena, x.value), ',')
+		d.arena = append(AppendClean(d.arena, x.value), ',')
 		replaced |= 1 << x.id
 	}
 	return replaced

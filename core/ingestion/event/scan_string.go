@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"encoding/binary"
@@ -6,46 +6,46 @@ import (
 )
 
 // str reads the string whose opening quote is at the cursor.
-func (s *scanner) str() text {
-	start := s.pos + 1
-	i := plain(s.data, start)
-	if i < len(s.data) && s.data[i] == '"' {
-		s.pos = i + 1
-		return text{raw: s.data[start:i]}
+func (s *Scanner) str() Text {
+	start := s.Pos + 1
+	i := plain(s.Data, start)
+	if i < len(s.Data) && s.Data[i] == '"' {
+		s.Pos = i + 1
+		return Text{Raw: s.Data[start:i]}
 	}
 	return s.strSlow(start, i)
 }
 
 // strSlow reads on at i, where something else than the closing quote stands.
-func (s *scanner) strSlow(start, i int) (t text) {
-	for data := s.data; i < len(data); i = plain(data, i) {
+func (s *Scanner) strSlow(start, i int) (t Text) {
+	for data := s.Data; i < len(data); i = plain(data, i) {
 		switch c := data[i]; {
 		case c == '"':
-			s.pos = i + 1
-			t.raw = data[start:i]
+			s.Pos = i + 1
+			t.Raw = data[start:i]
 			return t
 		case c == '\\':
 			t.escaped = true
 			n, clean := escape(data[i:])
 			if n == 0 {
 				s.fail()
-				return text{}
+				return Text{}
 			}
-			s.dirty = s.dirty || !clean
+			s.Dirty = s.Dirty || !clean
 			i += n
 		case c >= 0x80:
 			n := rune8(data[i:])
 			if n == 0 {
-				s.dirty, n = true, 1
+				s.Dirty, n = true, 1
 			}
 			i += n
 		default: // a bare control character
-			s.dirty = true
+			s.Dirty = true
 			i++
 		}
 	}
 	s.fail()
-	return text{}
+	return Text{}
 }
 
 const (

@@ -1,4 +1,4 @@
-package ingestion_test
+package event_test
 
 import (
 	"bytes"
@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
 func TestRecordReadsBack(t *testing.T) {
-	want := ingestion.Record{
-		ReceivedAt: arrival.Add(123456 * time.Microsecond), ProjectID: 42, RequestID: [16]byte{9, 8, 7},
+	want := event.Record{
+		ReceivedAt: ingestiontest.Arrival.Add(123456 * time.Microsecond), ProjectID: 42, RequestID: [16]byte{9, 8, 7},
 		Historical: true, Anonymise: true, Verbatim: true,
 		ClientIP: netip.MustParseAddr("2001:db8::1"), SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Items: []byte(`[{}]`),
 	}
@@ -22,14 +23,14 @@ func TestRecordReadsBack(t *testing.T) {
 	if len(data)-1 != want.Size() {
 		t.Errorf("%d bytes, Size says %d", len(data)-1, want.Size())
 	}
-	got, err := ingestion.ParseRecord(data[1:])
+	got, err := event.ParseRecord(data[1:])
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestRecordRefuses(t *testing.T) {
-	whole := (&ingestion.Record{ReceivedAt: arrival, ClientIP: netip.IPv6Loopback(), Items: []byte("{}")}).Append(nil)
+	whole := (&event.Record{ReceivedAt: ingestiontest.Arrival, ClientIP: netip.IPv6Loopback(), Items: []byte("{}")}).Append(nil)
 	cases := map[string][]byte{
 		"nothing":                  nil,
 		"another version":          append([]byte{9}, whole[1:]...),
@@ -39,7 +40,7 @@ func TestRecordRefuses(t *testing.T) {
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ingestion.ParseRecord(data); !errors.Is(err, ingestion.ErrRecord) {
+			if _, err := event.ParseRecord(data); !errors.Is(err, event.ErrRecord) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -47,10 +48,10 @@ func TestRecordRefuses(t *testing.T) {
 }
 
 func FuzzParseRecord(f *testing.F) {
-	f.Add((&ingestion.Record{ReceivedAt: arrival, ClientIP: netip.IPv6Loopback(), SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
+	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, ClientIP: netip.IPv6Loopback(), SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
 	f.Add([]byte{1, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		rec, err := ingestion.ParseRecord(data)
+		rec, err := event.ParseRecord(data)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package ingestion_test
+package event_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
 type timeVector struct {
@@ -44,11 +45,11 @@ func (v timeVector) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := ingestion.Record{ReceivedAt: v.Now, ProjectID: 1, Items: items}
+	rec := event.Record{ReceivedAt: v.Now, ProjectID: 1, Items: items}
 	if v.SentAt != nil {
 		rec.SentAt = *v.SentAt
 	}
-	got := decode(rec)
+	got := ingestiontest.Decode(rec)
 	if at := got.Events[0].Timestamp.Format("2006-01-02T15:04:05.000000Z07:00"); at != v.Expected {
 		t.Errorf("got %s, want %s", at, v.Expected)
 	}
@@ -83,12 +84,12 @@ func TestTimestampForms(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.sent, func(t *testing.T) {
-			got := decode(record(`{"event":"a","distinct_id":"u","timestamp":` + c.sent + `}`))
+			got := ingestiontest.Decode(ingestiontest.Record(`{"event":"a","distinct_id":"u","timestamp":` + c.sent + `}`))
 			if at := got.Events[0].Timestamp.Format("2006-01-02T15:04:05.000000Z07:00"); at != c.want {
 				t.Errorf("got %s, want %s", at, c.want)
 			}
 			if unused := c.want == "2024-05-01T10:00:00.000000Z"; unused != (len(got.Notices) == 1) {
-				t.Errorf("notices %q", kinds(got))
+				t.Errorf("notices %q", ingestiontest.Kinds(got))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import "unicode/utf8"
 
@@ -22,7 +22,7 @@ func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (ou
 	case "$$client_ingestion_warning":
 		n := ev.drop(KindClientWarning)
 		if v := p.val[propClientMessage]; v != nil {
-			n.detail("message", firstChars(plainText(v), 1000))
+			n.detail("message", FirstChars(PlainText(v), 1000))
 		}
 	case "$identify", "$create_alias", "$merge_dangerously":
 		if personless {
@@ -42,7 +42,7 @@ func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (ou
 func (d *Decoder) personless(ev *item, p *properties) bool {
 	v := p.val[propPersonSwitch]
 	switch {
-	case isNull(v) || string(v) == "true":
+	case IsNull(v) || string(v) == "true":
 		return false
 	case string(v) == "false":
 		return true
@@ -57,10 +57,10 @@ func (d *Decoder) group(ev *item, p *properties, personless bool) {
 	switch {
 	case personless:
 		ev.drop(KindPersonlessIdentify)
-	case !isNull(set) && !isObject(set):
+	case !IsNull(set) && !IsObject(set):
 		ev.drop(KindInvalidGroupSet)
 	case p.val[propGroupKey] != nil:
-		if n := utf8.RuneCountInString(plainText(p.val[propGroupKey])); n > maxGroupKey {
+		if n := utf8.RuneCountInString(PlainText(p.val[propGroupKey])); n > maxGroupKey {
 			ev.drop(KindGroupKeyTooLong).detail("length", n).detail("limit", maxGroupKey)
 		}
 	}
@@ -75,7 +75,7 @@ func (d *Decoder) checkSets(ev *item, p *properties) {
 		{"$set", ev.set}, {"$set_once", ev.setOnce},
 		{"properties.$set", p.val[propSet]}, {"properties.$set_once", p.val[propSetOnce]},
 	} {
-		if !isNull(v.raw) && !isObject(v.raw) {
+		if !IsNull(v.raw) && !IsObject(v.raw) {
 			ev.change(KindInvalidSet).detail("field", v.field)
 		}
 	}

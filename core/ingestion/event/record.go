@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import "hash/maphash"
 
@@ -92,39 +92,39 @@ func (p *properties) reset() {
 }
 
 // read reads the value at the cursor.
-func (p *properties) read(s *scanner) {
+func (p *properties) read(s *Scanner) {
 	p.reset()
-	switch s.peek() {
+	switch s.Peek() {
 	case '{':
 	case 'n':
-		s.skip()
+		s.Skip()
 		return
 	default:
 		p.wrong = true
-		s.skip()
+		s.Skip()
 		return
 	}
-	before := s.dirty
-	s.dirty = false
-	start := s.pos
+	before := s.Dirty
+	s.Dirty = false
+	start := s.Pos
 	var buf [48]byte
-	s.open()
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
 		p.count++
-		key := name.plainName(buf[:])
+		key := name.PlainName(buf[:])
 		p.note(key)
-		v := s.value()
+		v := s.Value()
 		if id := knownProperty(key); id != propOther {
 			p.val[id] = v
 		}
 	}
-	if s.bad {
+	if s.Bad {
 		return
 	}
-	p.raw = s.data[start:s.pos]
-	p.dirty = s.dirty
-	s.dirty = s.dirty || before
+	p.raw = s.Data[start:s.Pos]
+	p.dirty = s.Dirty
+	s.Dirty = s.Dirty || before
 }
 
 // note remembers a name in a small filter, and that one may have come twice
@@ -138,8 +138,8 @@ func (p *properties) note(key []byte) {
 	p.filter[word] |= bit
 }
 
-// isObject reports whether a value is a JSON object.
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+// IsObject reports whether a value is a JSON object.
+func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// isNull reports whether a value is missing or null, as NaN is.
-func isNull(raw []byte) bool { return raw == nil || raw[0] == 'n' || raw[0] == 'N' }
+// IsNull reports whether a value is missing or null, as NaN is.
+func IsNull(raw []byte) bool { return raw == nil || raw[0] == 'n' || raw[0] == 'N' }

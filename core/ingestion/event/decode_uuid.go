@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import "github.com/google/uuid"
 
@@ -9,7 +9,7 @@ func (it *item) eventUUID(rec *Record) string {
 	if it.uuid == nil || string(it.uuid) == `""` {
 		return madeUUID(rec, it.index)
 	}
-	sent := plainText(it.uuid)
+	sent := PlainText(it.uuid)
 	if canonicalUUID(sent) {
 		if sent == "00000000-0000-0000-0000-000000000000" {
 			return madeUUID(rec, it.index)
@@ -18,7 +18,7 @@ func (it *item) eventUUID(rec *Record) string {
 	}
 	id, err := uuid.Parse(sent)
 	if it.uuid[0] != '"' || err != nil {
-		it.change(KindInvalidUUID).detail("uuid", firstChars(sent, maxChars))
+		it.change(KindInvalidUUID).detail("uuid", FirstChars(sent, MaxChars))
 		return madeUUID(rec, it.index)
 	}
 	if id == uuid.Nil {
@@ -76,23 +76,23 @@ func madeUUID(rec *Record, index uint32) string {
 // SentUUIDs returns the uuid of each item of an array, as the client sent it; ""
 // for an item without one. items must be valid JSON.
 func SentUUIDs(items []byte) []string {
-	var s scanner
+	var s Scanner
 	var it item
 	var p properties
 	var out []string
-	s.reset(items)
-	s.peek()
-	s.open()
-	for first := true; s.element(first); first = false {
+	s.Reset(items)
+	s.Peek()
+	s.Open()
+	for first := true; s.Element(first); first = false {
 		id := ""
-		if s.peek() == '{' {
+		if s.Peek() == '{' {
 			it.reset(0)
 			it.readFields(&s, &p)
 			if it.uuid != nil && it.uuid[0] == '"' {
-				id = plainText(it.uuid)
+				id = PlainText(it.uuid)
 			}
 		} else {
-			s.skip()
+			s.Skip()
 		}
 		out = append(out, id)
 	}

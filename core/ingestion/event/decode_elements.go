@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"github.com/guidonhq/guidon/core/match"
@@ -18,7 +18,7 @@ type chains struct {
 // read as neither stays where it is.
 func (d *Decoder) elements(p *properties, event *sdk.Event) (out uint32) {
 	if chain := p.val[propElementsChain]; chain != nil && (chain[0] == '"' || chain[0] == 'n') {
-		event.ElementsChain = plainText(chain)
+		event.ElementsChain = PlainText(chain)
 		out |= 1 << propElementsChain
 	}
 	switch list := p.val[propElements]; {
@@ -27,7 +27,7 @@ func (d *Decoder) elements(p *properties, event *sdk.Event) (out uint32) {
 		out |= 1 << propElements
 	case list[0] == '[':
 		if p.dirty {
-			d.chains.source = appendClean(d.chains.source[:0], list)
+			d.chains.source = AppendClean(d.chains.source[:0], list)
 			list = d.chains.source
 		}
 		var ok bool

@@ -1,9 +1,10 @@
-package ingestion_test
+package event_test
 
 import (
 	"testing"
 
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
 func TestDecodeElements(t *testing.T) {
@@ -24,9 +25,9 @@ func TestDecodeElements(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := decode(record(`{"event":"$autocapture","distinct_id":"u","properties":` + c.props + `}`))
+			got := ingestiontest.Decode(ingestiontest.Record(`{"event":"$autocapture","distinct_id":"u","properties":` + c.props + `}`))
 			if len(got.Events) != 1 || len(got.Notices) != 0 {
-				t.Fatalf("%d events, notices: %s", len(got.Events), kinds(got))
+				t.Fatalf("%d events, notices: %s", len(got.Events), ingestiontest.Kinds(got))
 			}
 			e := got.Events[0]
 			if e.ElementsChain != c.chain || string(e.Properties) != c.left {
@@ -45,9 +46,9 @@ func BenchmarkDecodeElements(b *testing.B) {
 		`nth-child=\"2\"nth-of-type=\"1\"text=\"Buy now\";body:nth-child=\"2\"nth-of-type=\"1\""`
 	for _, c := range []struct{ name, props string }{{"none", `"k":1`}, {"list", list}, {"chain", chain}} {
 		b.Run(c.name, func(b *testing.B) {
-			rec := record(`{"event":"$autocapture","distinct_id":"u","properties":{"$event_type":"click",` + c.props + `}}`)
-			d := ingestion.NewDecoder(ingestion.DefaultLimits())
-			var out ingestion.Decoded
+			rec := ingestiontest.Record(`{"event":"$autocapture","distinct_id":"u","properties":{"$event_type":"click",` + c.props + `}}`)
+			d := event.NewDecoder(event.DefaultLimits())
+			var out event.Decoded
 			b.ReportAllocs()
 			for b.Loop() {
 				out.Reset()

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 
 // member is one name and value of an object, as they stand in the source.
 type member struct {
-	name text
+	name Text
 	raw  []byte // from the opening quote of the name to the end of the value
 	gone bool   // a later member has the same name
 }
@@ -22,7 +22,7 @@ func (d *Decoder) preface(rec *Record) {
 		d.address = append(d.address, `"$ip":"`...)
 		d.address = append(rec.ClientIP.AppendTo(d.address), `",`...)
 	}
-	if at, ok := parseTime(rec.SentAt); ok && at.Year() >= 0 && at.Year() <= 9999 {
+	if at, ok := ParseTime(rec.SentAt); ok && at.Year() >= 0 && at.Year() <= 9999 {
 		d.clock = append(d.clock, `"$sent_at":"`...)
 		d.clock = append(at.AppendFormat(d.clock, "2006-01-02T15:04:05.000000Z"), `",`...)
 	}
@@ -101,7 +101,7 @@ func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32)
 		name string
 		top  []byte
 	}{{propSet, `"$set":`, ev.set}, {propSetOnce, `"$set_once":`, ev.setOnce}} {
-		if !isObject(m.top) || out&(1<<m.id) != 0 {
+		if !IsObject(m.top) || out&(1<<m.id) != 0 {
 			continue
 		}
 		d.arena = append(d.arena, m.name...)
@@ -109,9 +109,9 @@ func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32)
 		d.arena = append(d.arena, ',')
 		replaced |= 1 << m.id
 	}
-	if ev.unset != nil && isNull(p.val[propUnset]) && out&(1<<propUnset) == 0 {
+	if ev.unset != nil && IsNull(p.val[propUnset]) && out&(1<<propUnset) == 0 {
 		d.arena = append(d.arena, `"$unset":`...)
-		d.arena = append(appendClean(d.arena, ev.unset), ',')
+		d.arena = append(AppendClean(d.arena, ev.unset), ',')
 		replaced |= 1 << propUnset
 	}
 	return replaced
@@ -120,7 +120,7 @@ func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32)
 // merge writes the members of both objects; where a name is in both, top's.
 func (d *Decoder) merge(base, top []byte) {
 	d.members = d.members[:0]
-	if isObject(base) {
+	if IsObject(base) {
 		d.collect(base)
 	}
 	d.collect(top)
@@ -128,7 +128,7 @@ func (d *Decoder) merge(base, top []byte) {
 	d.arena = append(d.arena, '{')
 	for i := range d.members {
 		if !d.members[i].gone {
-			d.arena = append(appendClean(d.arena, d.members[i].raw), ',')
+			d.arena = append(AppendClean(d.arena, d.members[i].raw), ',')
 		}
 	}
 	d.closeObject()
@@ -145,12 +145,12 @@ func (d *Decoder) copyMembers(p *properties, out uint32) {
 	var buf [48]byte
 	for i := range d.members {
 		m := &d.members[i]
-		known := knownProperty(m.name.plainName(buf[:]))
+		known := knownProperty(m.name.PlainName(buf[:]))
 		if m.gone || (known != propOther && out&(1<<known) != 0) {
 			continue
 		}
 		if p.dirty {
-			d.arena = appendClean(d.arena, m.raw)
+			d.arena = AppendClean(d.arena, m.raw)
 		} else {
 			d.arena = append(d.arena, m.raw...)
 		}
@@ -161,30 +161,30 @@ func (d *Decoder) copyMembers(p *properties, out uint32) {
 // collect appends the members of an object that has been scanned before.
 func (d *Decoder) collect(object []byte) {
 	s := &d.inner
-	s.reset(object)
-	s.peek()
-	s.open()
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
-		v := s.value()
-		if s.bad {
+	s.Reset(object)
+	s.Peek()
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		v := s.Value()
+		if s.Bad {
 			return
 		}
-		start := s.pos - len(v)
+		start := s.Pos - len(v)
 		// The name starts where its quotes do: walk back over the white
 		// space and the colon to the end of the name, then over the name.
-		d.members = append(d.members, member{name: name, raw: object[nameStart(object, start, name):s.pos]})
+		d.members = append(d.members, member{name: name, raw: object[nameStart(object, start, name):s.Pos]})
 	}
 }
 
 // nameStart returns the offset of the opening quote of the name of the value
 // that starts at value.
-func nameStart(object []byte, value int, name text) int {
+func nameStart(object []byte, value int, name Text) int {
 	i := value
 	for object[i-1] != '"' {
 		i--
 	}
-	return i - len(name.raw) - 2
+	return i - len(name.Raw) - 2
 }
 
 // supersede marks the members that are followed by another of the same name,
@@ -210,7 +210,7 @@ func (d *Decoder) supersedeMany(ms []member) (found bool) {
 	}
 	defer clear(d.last) // its keys are bytes of the record
 	for i := range ms {
-		key := ms[i].name.plainName(nil)
+		key := ms[i].name.PlainName(nil)
 		name := unsafe.String(unsafe.SliceData(key), len(key))
 		if earlier, ok := d.last[name]; ok {
 			ms[earlier].gone, found = true, true
@@ -221,9 +221,9 @@ func (d *Decoder) supersedeMany(ms []member) (found bool) {
 }
 
 // same reports whether both strings read alike.
-func (t text) same(o text) bool {
+func (t Text) same(o Text) bool {
 	if !t.escaped && !o.escaped {
-		return bytes.Equal(t.raw, o.raw)
+		return bytes.Equal(t.Raw, o.Raw)
 	}
-	return bytes.Equal(t.plainName(nil), o.plainName(nil))
+	return bytes.Equal(t.PlainName(nil), o.PlainName(nil))
 }

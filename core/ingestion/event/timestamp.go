@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"math"
@@ -33,7 +33,7 @@ type clockIssue struct {
 func resolveTime(in clockInput) (time.Time, []clockIssue) {
 	var issues []clockIssue
 	result := in.now
-	at, ok := parseTime(in.timestamp)
+	at, ok := ParseTime(in.timestamp)
 	if !ok && (in.timestamp != "" || in.timestampBad) {
 		issues = append(issues, clockIssue{KindInvalidTimestamp, "timestamp", in.timestamp, "not a time in a known form"})
 	}
@@ -41,7 +41,7 @@ func resolveTime(in clockInput) (time.Time, []clockIssue) {
 	case ok:
 		result = at
 		if in.sentAt != "" && !in.ignoreSentAt {
-			sent, ok := parseTime(in.sentAt)
+			sent, ok := ParseTime(in.sentAt)
 			if ok {
 				// Not Sub: a Duration ends at 292 years, a broken clock does not.
 				result = time.UnixMicro(at.UnixMicro() + in.now.UnixMicro() - sent.UnixMicro())

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 import (
 	"bytes"
@@ -57,20 +57,20 @@ func (n *Notice) detail(name string, value any) *Notice {
 
 // readFields reads the object at the cursor. If a name occurs twice the last
 // value counts.
-func (it *item) readFields(s *scanner, p *properties) {
+func (it *item) readFields(s *Scanner, p *properties) {
 	p.reset()
-	s.open()
+	s.Open()
 	var buf [32]byte
-	name, ok := s.member(true)
-	for ; ok; name, ok = s.member(false) {
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
 		it.members++
-		field := name.plainName(buf[:])
+		field := name.PlainName(buf[:])
 		if string(field) == "properties" {
 			p.read(s)
 			continue
 		}
-		v := s.value()
-		if isNull(v) {
+		v := s.Value()
+		if IsNull(v) {
 			v = nil
 		}
 		switch string(field) {
@@ -100,7 +100,7 @@ func (it *item) readFields(s *scanner, p *properties) {
 			it.options = v
 		}
 	}
-	if it.members == 0 && !s.bad {
+	if it.members == 0 && !s.Bad {
 		it.drop(KindEmptyEvent)
 	}
 }
@@ -113,8 +113,8 @@ func (d *Decoder) name(rec *Record, ev *item) string {
 	if known, ok := d.names[string(ev.name)]; ok {
 		return known
 	}
-	name := plainText(ev.name)
-	if cut := firstChars(name, maxChars); len(cut) < len(name) {
+	name := PlainText(ev.name)
+	if cut := FirstChars(name, MaxChars); len(cut) < len(name) {
 		ev.change(KindNameTooLong).detail("length", utf8.RuneCountInString(name))
 		return cut
 	}
@@ -134,11 +134,11 @@ func (d *Decoder) distinctID(ev *item, p *properties) string {
 		if raw == nil {
 			continue
 		}
-		id := plainText(raw)
+		id := PlainText(raw)
 		if blank(id) {
 			continue
 		}
-		if cut := firstChars(id, maxChars); len(cut) < len(id) {
+		if cut := FirstChars(id, MaxChars); len(cut) < len(id) {
 			ev.change(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
 			return cut
 		}
@@ -147,17 +147,17 @@ func (d *Decoder) distinctID(ev *item, p *properties) string {
 	return ""
 }
 
-// plainText returns the text of a JSON value: of a string what it reads as, of
+// PlainText returns the text of a JSON value: of a string what it reads as, of
 // a number or a word its digits or letters, of a container its compact JSON
 // with sorted names, of NaN and the infinities nothing.
-func plainText(raw []byte) string {
+func PlainText(raw []byte) string {
 	switch raw[0] {
 	case '"':
-		t := text{raw: raw[1 : len(raw)-1]}
-		if bytes.IndexByte(t.raw, '\\') < 0 && bytes.IndexByte(t.raw, 0) < 0 && utf8.Valid(t.raw) {
-			return string(t.raw)
+		t := Text{Raw: raw[1 : len(raw)-1]}
+		if bytes.IndexByte(t.Raw, '\\') < 0 && bytes.IndexByte(t.Raw, 0) < 0 && utf8.Valid(t.Raw) {
+			return string(t.Raw)
 		}
-		return string(t.append(make([]byte, 0, len(t.raw))))
+		return string(t.append(make([]byte, 0, len(t.Raw))))
 	case '{', '[':
 		return sortedJSON(raw)
 	case 'n', 'N', 'I':
@@ -171,23 +171,23 @@ func plainText(raw []byte) string {
 }
 
 func sortedJSON(raw []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(appendClean(nil, raw)))
+	dec := json.NewDecoder(bytes.NewReader(AppendClean(nil, raw)))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return string(appendClean(nil, raw))
+		return string(AppendClean(nil, raw))
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return string(appendClean(nil, raw))
+		return string(AppendClean(nil, raw))
 	}
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// firstChars returns the first n characters of s.
-func firstChars(s string, n int) string {
+// FirstChars returns the first n characters of s.
+func FirstChars(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -216,7 +216,7 @@ func number(raw []byte) float64 {
 	if raw == nil {
 		return 0
 	}
-	f, err := strconv.ParseFloat(plainText(raw), 64)
+	f, err := strconv.ParseFloat(PlainText(raw), 64)
 	if err != nil {
 		return 0
 	}
@@ -230,7 +230,7 @@ func timeText(raw []byte) (s string, bad bool) {
 	case raw == nil:
 		return "", false
 	case raw[0] == '"' || raw[0] == '-' || raw[0]-'0' < 10:
-		return plainText(raw), false
+		return PlainText(raw), false
 	}
 	return string(raw[:min(len(raw), 200)]), true
 }

@@ -1,4 +1,4 @@
-package ingestion
+package event
 
 // Kinds of notices. The first group are events that were not ingested, the
 // second events that were kept but changed. They are the types of the

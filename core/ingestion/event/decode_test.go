@@ -1,4 +1,4 @@
-package ingestion_test
+package event_test
 
 import (
 	"bytes"
@@ -7,36 +7,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
-
-var arrival = time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
-
-func record(items string) ingestion.Record {
-	return ingestion.Record{ReceivedAt: arrival, ProjectID: 1, RequestID: [16]byte{1, 2, 3}, Items: []byte(items)}
-}
-
-func decode(rec ingestion.Record) *ingestion.Decoded {
-	var out ingestion.Decoded
-	ingestion.NewDecoder(ingestion.DefaultLimits()).Decode(&rec, &out)
-	return &out
-}
-
-// kinds lists the notices of a decoded record; dropped ones have a minus.
-func kinds(d *ingestion.Decoded) string {
-	var out []string
-	for _, n := range d.Notices {
-		if n.Dropped {
-			out = append(out, "-"+n.Kind)
-			continue
-		}
-		out = append(out, n.Kind)
-	}
-	return strings.Join(out, " ")
-}
 
 func TestDecodeEvent(t *testing.T) {
 	long := strings.Repeat("é", 201)
@@ -58,8 +33,8 @@ func TestDecodeEvent(t *testing.T) {
 		{"zero and false are ids too", `{"event":"a","distinct_id":0}`, "a", "0", `{}`, ""},
 		{"a list is its compact text", `{"event":"a","distinct_id":[ "a", "b" ]}`, "a", `["a","b"]`, `{}`, ""},
 		{"an object is its compact text with sorted names", `{"event":"a","distinct_id":{"b":1.0,"a":"<"}}`, "a", `{"a":"<","b":1.0}`, `{}`, ""},
-		{"201 characters become 200", `{"event":"a","distinct_id":"` + long + `"}`, "a", long[:400], `{}`, ingestion.KindDistinctIDTooLong},
-		{"a name of 201 characters becomes 200", `{"event":"` + long + `","distinct_id":"u"}`, long[:400], "u", `{}`, ingestion.KindNameTooLong},
+		{"201 characters become 200", `{"event":"a","distinct_id":"` + long + `"}`, "a", long[:400], `{}`, event.KindDistinctIDTooLong},
+		{"a name of 201 characters becomes 200", `{"event":"` + long + `","distinct_id":"u"}`, long[:400], "u", `{}`, event.KindNameTooLong},
 		{"a name that is not text is its JSON", `{"event":{"b":1,"a":2},"distinct_id":"u"}`, `{"a":2,"b":1}`, "u", `{}`, ""},
 		{"NUL becomes U+FFFD", `{"event":"a\u0000","distinct_id":"u\u0000","properties":{"k\u0000":"\u0000"}}`, "a\ufffd", "u\ufffd", "{\"k\ufffd\":\"\ufffd\"}", ""},
 		{"half a surrogate pair becomes the text of its escape",
@@ -82,12 +57,12 @@ func TestDecodeEvent(t *testing.T) {
 		{"$set_once and $unset beside the event count too",
 			`{"event":"$set","distinct_id":"u","$set_once":{"a":1},"$unset":["t"]}`, "$set", "u", `{"$set_once":{"a":1},"$unset":["t"]}`, ""},
 		{"$set that is no object is ignored, with a notice",
-			`{"event":"a","distinct_id":"u","$set":"x"}`, "a", "u", `{}`, ingestion.KindInvalidSet},
+			`{"event":"a","distinct_id":"u","$set":"x"}`, "a", "u", `{}`, event.KindInvalidSet},
 		{"without person processing no person update is kept",
 			`{"event":"view","distinct_id":"u9","$set":{"b":1},"properties":{"$process_person_profile":false,"$set":{"a":1},"k":1}}`,
 			"view", "u9", `{"$process_person_profile":false,"k":1}`, ""},
 		{"a switch that is no boolean is taken for true",
-			`{"event":"a","distinct_id":"u","properties":{"$process_person_profile":"no"}}`, "a", "u", `{"$process_person_profile":"no"}`, ingestion.KindInvalidPersonSwitch},
+			`{"event":"a","distinct_id":"u","properties":{"$process_person_profile":"no"}}`, "a", "u", `{"$process_person_profile":"no"}`, event.KindInvalidPersonSwitch},
 		{"the elements chain has its own place",
 			`{"event":"$autocapture","distinct_id":"u","properties":{"$elements_chain":"a:text=\"x\"","k":1}}`, "$autocapture", "u", `{"k":1}`, ""},
 		{"a group event updates no person",
@@ -97,16 +72,16 @@ func TestDecodeEvent(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := decode(record(c.items))
+			got := ingestiontest.Decode(ingestiontest.Record(c.items))
 			if len(got.Events) != 1 {
-				t.Fatalf("%d events, notices: %s", len(got.Events), kinds(got))
+				t.Fatalf("%d events, notices: %s", len(got.Events), ingestiontest.Kinds(got))
 			}
 			e := got.Events[0]
 			if e.Name != c.event || e.DistinctID != c.id || string(e.Properties) != c.props {
 				t.Errorf("got  %q %q %s\nwant %q %q %s", e.Name, e.DistinctID, e.Properties, c.event, c.id, c.props)
 			}
-			if kinds(got) != c.said {
-				t.Errorf("notices %q, want %q", kinds(got), c.said)
+			if ingestiontest.Kinds(got) != c.said {
+				t.Errorf("notices %q, want %q", ingestiontest.Kinds(got), c.said)
 			}
 		})
 	}
@@ -114,32 +89,32 @@ func TestDecodeEvent(t *testing.T) {
 
 func TestDecodeDrops(t *testing.T) {
 	cases := []struct{ name, items, want string }{
-		{"no name", `{"distinct_id":"u"}`, ingestion.KindMissingName},
-		{"an empty name", `{"event":"","distinct_id":"u"}`, ingestion.KindMissingName},
-		{"no distinct id", `{"event":"a"}`, ingestion.KindInvalidDistinctID},
-		{"an empty distinct id", `{"event":"a","distinct_id":""}`, ingestion.KindInvalidDistinctID},
-		{"a distinct id of white space", `{"event":"a","distinct_id":" \t\u00a0"}`, ingestion.KindInvalidDistinctID},
-		{"a null distinct id", `{"event":"a","distinct_id":null}`, ingestion.KindInvalidDistinctID},
-		{"properties that are no object", `{"event":"a","distinct_id":"u","properties":[1]}`, ingestion.KindInvalidProperties},
-		{"null in a list", `[null]`, ingestion.KindEmptyEvent},
-		{"an empty object in a list", `[{}]`, ingestion.KindEmptyEvent},
-		{"text in a list", `["a"]`, ingestion.KindNotAnObject},
-		{"an event over 1 MB", `{"event":"a","distinct_id":"u","properties":{"k":"` + strings.Repeat("x", 1<<20) + `"}}`, ingestion.KindTooLarge},
-		{"an event nested too deep", `{"event":"a","distinct_id":"u","properties":{"k":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`, ingestion.KindTooDeep},
-		{"an event of too many properties", `{"event":"a","distinct_id":"u","properties":` + manyProperties(10_001) + `}`, ingestion.KindTooManyProperties},
-		{"identify without person processing", `{"event":"$identify","distinct_id":"u","properties":{"$process_person_profile":false}}`, ingestion.KindPersonlessIdentify},
-		{"a group event without person processing", `{"event":"$groupidentify","distinct_id":"u","properties":{"$process_person_profile":false}}`, ingestion.KindPersonlessIdentify},
-		{"a group key over 400 characters", `{"event":"$groupidentify","distinct_id":"u","properties":{"$group_type":"c","$group_key":"` + strings.Repeat("é", 401) + `"}}`, ingestion.KindGroupKeyTooLong},
-		{"a $group_set that is no object", `{"event":"$groupidentify","distinct_id":"u","properties":{"$group_type":"c","$group_key":"k","$group_set":"x"}}`, ingestion.KindInvalidGroupSet},
-		{"what a client says about itself", `{"event":"$$client_ingestion_warning","distinct_id":"u","properties":{"$$client_ingestion_warning_message":"slow down"}}`, ingestion.KindClientWarning},
-		{"performance events", `{"event":"$performance_event","distinct_id":"u"}`, ingestion.KindPerformanceEvent},
+		{"no name", `{"distinct_id":"u"}`, event.KindMissingName},
+		{"an empty name", `{"event":"","distinct_id":"u"}`, event.KindMissingName},
+		{"no distinct id", `{"event":"a"}`, event.KindInvalidDistinctID},
+		{"an empty distinct id", `{"event":"a","distinct_id":""}`, event.KindInvalidDistinctID},
+		{"a distinct id of white space", `{"event":"a","distinct_id":" \t\u00a0"}`, event.KindInvalidDistinctID},
+		{"a null distinct id", `{"event":"a","distinct_id":null}`, event.KindInvalidDistinctID},
+		{"properties that are no object", `{"event":"a","distinct_id":"u","properties":[1]}`, event.KindInvalidProperties},
+		{"null in a list", `[null]`, event.KindEmptyEvent},
+		{"an empty object in a list", `[{}]`, event.KindEmptyEvent},
+		{"text in a list", `["a"]`, event.KindNotAnObject},
+		{"an event over 1 MB", `{"event":"a","distinct_id":"u","properties":{"k":"` + strings.Repeat("x", 1<<20) + `"}}`, event.KindTooLarge},
+		{"an event nested too deep", `{"event":"a","distinct_id":"u","properties":{"k":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`, event.KindTooDeep},
+		{"an event of too many properties", `{"event":"a","distinct_id":"u","properties":` + manyProperties(10_001) + `}`, event.KindTooManyProperties},
+		{"identify without person processing", `{"event":"$identify","distinct_id":"u","properties":{"$process_person_profile":false}}`, event.KindPersonlessIdentify},
+		{"a group event without person processing", `{"event":"$groupidentify","distinct_id":"u","properties":{"$process_person_profile":false}}`, event.KindPersonlessIdentify},
+		{"a group key over 400 characters", `{"event":"$groupidentify","distinct_id":"u","properties":{"$group_type":"c","$group_key":"` + strings.Repeat("é", 401) + `"}}`, event.KindGroupKeyTooLong},
+		{"a $group_set that is no object", `{"event":"$groupidentify","distinct_id":"u","properties":{"$group_type":"c","$group_key":"k","$group_set":"x"}}`, event.KindInvalidGroupSet},
+		{"what a client says about itself", `{"event":"$$client_ingestion_warning","distinct_id":"u","properties":{"$$client_ingestion_warning_message":"slow down"}}`, event.KindClientWarning},
+		{"performance events", `{"event":"$performance_event","distinct_id":"u"}`, event.KindPerformanceEvent},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := decode(record(c.items))
-			if len(got.Events) != 0 || kinds(got) != "-"+c.want {
-				t.Errorf("%d events, notices %q; want none and -%s", len(got.Events), kinds(got), c.want)
+			got := ingestiontest.Decode(ingestiontest.Record(c.items))
+			if len(got.Events) != 0 || ingestiontest.Kinds(got) != "-"+c.want {
+				t.Errorf("%d events, notices %q; want none and -%s", len(got.Events), ingestiontest.Kinds(got), c.want)
 			}
 		})
 	}
@@ -155,29 +130,29 @@ func manyProperties(n int) string {
 
 func TestDecodeBatch(t *testing.T) {
 	t.Run("one bad event does not touch the others", func(t *testing.T) {
-		got := decode(record(`[{"event":"a","distinct_id":"u"},{"event":"b"},null,{"event":"c","distinct_id":"u"}]`))
+		got := ingestiontest.Decode(ingestiontest.Record(`[{"event":"a","distinct_id":"u"},{"event":"b"},null,{"event":"c","distinct_id":"u"}]`))
 		if len(got.Events) != 2 || got.Events[0].Name != "a" || got.Events[1].Name != "c" {
 			t.Fatalf("events %+v", got.Events)
 		}
 		if fmt.Sprint(got.Index) != "[0 3]" || got.Items != 4 {
 			t.Errorf("index %v of %d items, want [0 3] of 4", got.Index, got.Items)
 		}
-		if n := got.Notices[0]; n.Index != 1 || n.EventName != "b" || n.Kind != ingestion.KindInvalidDistinctID {
+		if n := got.Notices[0]; n.Index != 1 || n.EventName != "b" || n.Kind != event.KindInvalidDistinctID {
 			t.Errorf("first notice %+v", n)
 		}
 	})
 	t.Run("an event without a name gets the one of its path", func(t *testing.T) {
-		rec := record(`{"$token":"phc_x","$distinct_id":"u1","$set":{"plan":"pro"}}`)
+		rec := ingestiontest.Record(`{"$token":"phc_x","$distinct_id":"u1","$set":{"plan":"pro"}}`)
 		rec.DefaultName = "$identify"
-		got := decode(rec)
+		got := ingestiontest.Decode(rec)
 		if len(got.Events) != 1 || got.Events[0].Name != "$identify" || string(got.Events[0].Properties) != `{"$set":{"plan":"pro"}}` {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("memory of the decoder is not shared between events", func(t *testing.T) {
-		rec := record(`[{"event":"a","distinct_id":"u","properties":{"n":1}},{"event":"b","distinct_id":"v","properties":{"n":2}}]`)
+		rec := ingestiontest.Record(`[{"event":"a","distinct_id":"u","properties":{"n":1}},{"event":"b","distinct_id":"v","properties":{"n":2}}]`)
 		rec.ClientIP = netip.MustParseAddr("10.0.0.1")
-		got := decode(rec)
+		got := ingestiontest.Decode(rec)
 		first := string(got.Events[0].Properties)
 		_ = append(got.Events[0].Properties, "garbage"...)
 		if string(got.Events[1].Properties) != `{"$ip":"10.0.0.1","n":2}` || first != `{"$ip":"10.0.0.1","n":1}` {
@@ -200,9 +175,9 @@ func TestDecodeAddress(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			rec := record(`{"event":"a","distinct_id":"u","properties":` + c.props + `}`)
+			rec := ingestiontest.Record(`{"event":"a","distinct_id":"u","properties":` + c.props + `}`)
 			rec.ClientIP, rec.Anonymise = netip.MustParseAddr("192.0.2.7"), c.anonymise
-			if got := string(decode(rec).Events[0].Properties); got != c.want {
+			if got := string(ingestiontest.Decode(rec).Events[0].Properties); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -220,13 +195,13 @@ func TestDecodeUUID(t *testing.T) {
 		{"empty is none", `""`, "", ""},
 		{"null is none", `null`, "", ""},
 		{"nil is none, clients send it for every event", `"00000000-0000-0000-0000-000000000000"`, "", ""},
-		{"invalid is replaced, the event is kept", `"order-17"`, "", ingestion.KindInvalidUUID},
-		{"a number is replaced", `12345678901234567890123456789012`, "", ingestion.KindInvalidUUID},
+		{"invalid is replaced, the event is kept", `"order-17"`, "", event.KindInvalidUUID},
+		{"a number is replaced", `12345678901234567890123456789012`, "", event.KindInvalidUUID},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := decode(record(`[{"event":"a","distinct_id":"u","uuid":` + c.uuid + `}]`))
-			again := decode(record(`[{"event":"a","distinct_id":"u","uuid":` + c.uuid + `}]`))
+			got := ingestiontest.Decode(ingestiontest.Record(`[{"event":"a","distinct_id":"u","uuid":` + c.uuid + `}]`))
+			again := ingestiontest.Decode(ingestiontest.Record(`[{"event":"a","distinct_id":"u","uuid":` + c.uuid + `}]`))
 			id := got.Events[0].UUID
 			switch {
 			case c.want != "" && id != c.want:
@@ -236,15 +211,15 @@ func TestDecodeUUID(t *testing.T) {
 			case id != again.Events[0].UUID:
 				t.Errorf("decoding again gives %s, then %s", id, again.Events[0].UUID)
 			}
-			if kinds(got) != c.said {
-				t.Errorf("notices %q, want %q", kinds(got), c.said)
+			if ingestiontest.Kinds(got) != c.said {
+				t.Errorf("notices %q, want %q", ingestiontest.Kinds(got), c.said)
 			}
 		})
 	}
 	t.Run("made ones differ and sort as the events were sent", func(t *testing.T) {
 		items := "[" + strings.Repeat(`{"event":"a","distinct_id":"u"},`, 3000) + `{"event":"a","distinct_id":"u"}]`
 		last := ""
-		for _, e := range decode(record(items)).Events {
+		for _, e := range ingestiontest.Decode(ingestiontest.Record(items)).Events {
 			if e.UUID <= last {
 				t.Fatalf("%s after %s", e.UUID, last)
 			}
@@ -259,13 +234,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`[1,null,{"uuid":"x","$unset":["a"],"event":"$groupidentify","properties":{"distinct_id":-Infinity}}]`), "\xff", "", byte(2))
 	f.Fuzz(func(t *testing.T, items []byte, ip, sentAt string, flags byte) {
 		addr, _ := netip.ParseAddr(ip)
-		rec := ingestion.Record{ReceivedAt: arrival, ProjectID: 1, ClientIP: addr.WithZone(""), SentAt: sentAt, Items: items,
+		rec := event.Record{ReceivedAt: ingestiontest.Arrival, ProjectID: 1, ClientIP: addr.WithZone(""), SentAt: sentAt, Items: items,
 			Historical: flags&1 != 0, Anonymise: flags&2 != 0, Verbatim: flags&4 != 0}
-		parsed, err := ingestion.ParseRecord(rec.Append(nil))
+		parsed, err := event.ParseRecord(rec.Append(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, again := decode(parsed), decode(parsed)
+		got, again := ingestiontest.Decode(parsed), ingestiontest.Decode(parsed)
 		for i, e := range got.Events {
 			checkEvent(t, e.Name, e.DistinctID, e.Properties)
 			line := e.AppendJSON(nil)
