@@ -1,9 +1,6 @@
 package actions
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Action is a named definition of events.
 type Action struct {
@@ -28,32 +25,6 @@ type Action struct {
 	CalculatedAt time.Time // when the history was last counted, at first CreatedAt
 	// Version grows with every change of what the action matches or says.
 	Version int64
-}
-
-// Step is one way for an event to fit. Empty fields ask for nothing; the empty
-// step fits every event.
-type Step struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-
-	Event string `json:"event"` // the name, exactly
-
-	URL         string `json:"url"`
-	URLMatching string `json:"url_matching"` // "" is contains
-
-	TagName      string `json:"tag_name"`
-	Text         string `json:"text"`
-	TextMatching string `json:"text_matching"` // "" is exact
-	Href         string `json:"href"`
-	HrefMatching string `json:"href_matching"` // "" is exact
-	Selector     string `json:"selector"`
-
-	// Properties are filters that must all hold, as they were written.
-	Properties []json.RawMessage `json:"properties"`
-
-	// Null says which of the fields above were null or absent rather than "".
-	// It is kept so that a definition is read as it was written.
-	Null []string `json:"null,omitempty"`
 }
 
 // Destination is one place notifications of an action go to.

@@ -103,3 +103,13 @@ func (m *Matcher) Never() bool {
 	}
 	return true
 }
+
+// conditions is how many fields an explanation has at most.
+func (m *Matcher) conditions() int {
+	const fields = 7 // event, url, four of elements, and those together
+	n := 0
+	for i := range m.steps {
+		n += fields + len(m.steps[i].filters)
+	}
+	return n
+}

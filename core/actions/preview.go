@@ -37,15 +37,6 @@ type PreviewDependencies struct {
 	Log     *zap.Logger
 }
 
-// Plugins answers for plugin operators in two rounds: what it does not know
-// in the first it notes and asks, and answers in the second.
-type Plugins interface {
-	match.External
-	// Ask asks the plugins everything that was noted, within the deadline of
-	// ctx, and reports whether there was anything.
-	Ask(ctx context.Context) bool
-}
-
 // Previews shows what a definition nobody has saved would match. It is safe
 // for parallel use.
 type Previews struct {
@@ -126,16 +117,6 @@ func (p *Previews) plugins() Plugins {
 		return nil
 	}
 	return p.deps.Plugins()
-}
-
-// conditions is how many fields an explanation has at most.
-func (m *Matcher) conditions() int {
-	const fields = 7 // event, url, four of elements, and those together
-	n := 0
-	for i := range m.steps {
-		n += fields + len(m.steps[i].filters)
-	}
-	return n
 }
 
 func (p *Previews) explain(m *Matcher, events []sdk.Event, facts Lookup, env *match.Env) Preview {

@@ -26,6 +26,15 @@ type Members interface {
 	InCohort(ctx context.Context, projectID, cohortID int64, distinctID string) (match.Result, error)
 }
 
+// Plugins answers for plugin operators in two rounds: what it does not know
+// in the first it notes and asks, and answers in the second.
+type Plugins interface {
+	match.External
+	// Ask asks the plugins everything that was noted, within the deadline of
+	// ctx, and reports whether there was anything.
+	Ask(ctx context.Context) bool
+}
+
 // errNobody is why a question has no answer when there is nobody to ask.
 var errNobody = errors.New("there is nobody to ask")
 

@@ -51,20 +51,6 @@ func readStep(f *web.Fields) Step {
 	return s
 }
 
-type textField struct {
-	name string
-	at   *string
-}
-
-// texts are the fields of a step that are texts.
-func (s *Step) texts() []textField {
-	return []textField{
-		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
-		{"tag_name", &s.TagName}, {"text", &s.Text}, {"text_matching", &s.TextMatching},
-		{"href", &s.Href}, {"href_matching", &s.HrefMatching}, {"selector", &s.Selector},
-	}
-}
-
 // readFilters reads property filters: a list of them, one alone, or what
 // older clients write, an object of values by <property> or
 // <property>__<operator>.

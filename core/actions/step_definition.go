@@ -1,0 +1,43 @@
+package actions
+
+import "encoding/json"
+
+// Step is one way for an event to fit. Empty fields ask for nothing; the empty
+// step fits every event.
+type Step struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	Event string `json:"event"` // the name, exactly
+
+	URL         string `json:"url"`
+	URLMatching string `json:"url_matching"` // "" is contains
+
+	TagName      string `json:"tag_name"`
+	Text         string `json:"text"`
+	TextMatching string `json:"text_matching"` // "" is exact
+	Href         string `json:"href"`
+	HrefMatching string `json:"href_matching"` // "" is exact
+	Selector     string `json:"selector"`
+
+	// Properties are filters that must all hold, as they were written.
+	Properties []json.RawMessage `json:"properties"`
+
+	// Null says which of the fields above were null or absent rather than "".
+	// It is kept so that a definition is read as it was written.
+	Null []string `json:"null,omitempty"`
+}
+
+type textField struct {
+	name string
+	at   *string
+}
+
+// texts are the fields of a step that are texts.
+func (s *Step) texts() []textField {
+	return []textField{
+		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
+		{"tag_name", &s.TagName}, {"text", &s.Text}, {"text_matching", &s.TextMatching},
+		{"href", &s.Href}, {"href_matching", &s.HrefMatching}, {"selector", &s.Selector},
+	}
+}
