@@ -40,7 +40,7 @@ func (h *HTTP) Routes(g *web.Gate) {
 }
 
 func (h *HTTP) list(c *web.Call) error {
-	csv, err := wantsCSV(c)
+	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (h *HTTP) create(c *web.Call) error {
 // input reads the body, after the format of the answer, so that nothing is
 // written that cannot be answered for.
 func (h *HTTP) input(c *web.Call) (Input, error) {
-	if _, err := wantsCSV(c); err != nil {
+	if _, err := c.WantsCSV(); err != nil {
 		return Input{}, err
 	}
 	f, err := c.Fields()
@@ -125,7 +125,7 @@ func (h *HTTP) update(c *web.Call) error {
 
 // answer shows one action.
 func (h *HTTP) answer(c *web.Call, a Action) error {
-	csv, err := wantsCSV(c)
+	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func actionsCSV(c *web.Call, views []actionView) error {
 			rows[i][j] = cells[name]
 		}
 	}
-	return answerCSV(c, head, rows)
+	return c.CSV(head, rows)
 }
 
 // flatten puts every value in v under the path to it.

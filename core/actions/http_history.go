@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -57,7 +58,7 @@ type countView struct {
 }
 
 func (h *HistoryHTTP) count(c *web.Call) error {
-	csv, err := wantsCSV(c)
+	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (h *HistoryHTTP) count(c *web.Call) error {
 		return err
 	}
 	if csv {
-		return answerCSV(c, []string{"count"}, [][]string{{strconv.FormatInt(f.Count, 10)}})
+		return c.CSV([]string{"count"}, [][]string{{strconv.FormatInt(f.Count, 10)}})
 	}
 	return web.JSON(c.Ctx, countView{f.Count, f.Calculating, f.Undecided, f.Problem})
 }
@@ -95,7 +96,7 @@ type seriesView struct {
 }
 
 func (h *HistoryHTTP) series(c *web.Call) error {
-	csv, err := wantsCSV(c)
+	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (h *HistoryHTTP) series(c *web.Call) error {
 		rows[i] = []string{view.Results[i].Start, strconv.FormatInt(b.Count, 10)}
 	}
 	if csv {
-		return answerCSV(c, []string{"start", "count"}, rows)
+		return c.CSV([]string{"start", "count"}, rows)
 	}
 	if !f.CalculatedAt.IsZero() {
 		at := stampMicros(f.CalculatedAt)
@@ -201,7 +202,7 @@ type peopleView struct {
 }
 
 func (h *HistoryHTTP) people(c *web.Call) error {
-	csv, err := wantsCSV(c)
+	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
 	}
@@ -301,4 +302,20 @@ func turnTo(c *web.Call, offset int) *string {
 	}
 	link := c.BaseURL() + c.Path() + "?" + q.Encode()
 	return &link
+}
+
+func peopleCSV(c *web.Call, people []Person) error {
+	rows := make([][]string, len(people))
+	for i := range people {
+		p := &people[i]
+		first, email := "", ""
+		if len(p.DistinctIDs) > 0 {
+			first = p.DistinctIDs[0]
+		}
+		if v, err := fastjson.ParseBytes(p.Properties); err == nil {
+			email = string(v.GetStringBytes("email"))
+		}
+		rows[i] = []string{first, p.UUID, email, p.Name, string(p.Properties)}
+	}
+	return c.CSV([]string{"Distinct ID", "Internal ID", "Email", "Name", "Properties"}, rows)
 }

@@ -1,4 +1,4 @@
-package actions
+package web
 
 import (
 	"bytes"
@@ -8,15 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/web"
 )
 
-// wantsCSV tells whether the answer is to be a table: format=csv, or no format
-// and a client that takes text/csv only. An unknown format is NotFound.
-func wantsCSV(c *web.Call) (bool, error) {
+// WantsCSV reports whether the client asks for CSV: format=csv, or no format and
+// an Accept header that takes text/csv but not JSON. An unknown format is
+// NotFound.
+func (c *Call) WantsCSV() (bool, error) {
 	switch c.Query("format") {
 	case "csv":
 		return true, nil
@@ -28,8 +27,9 @@ func wantsCSV(c *web.Call) (bool, error) {
 	return false, fault.New(fault.NotFound, "not_found", "Not found.")
 }
 
-// answerCSV answers with a table.
-func answerCSV(c *web.Call, head []string, rows [][]string) error {
+// CSV answers with a table. Cells that a spreadsheet would run as a formula get
+// a leading apostrophe; rows is changed in place.
+func (c *Call) CSV(head []string, rows [][]string) error {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
@@ -38,7 +38,7 @@ func answerCSV(c *web.Call, head []string, rows [][]string) error {
 	}
 	for _, row := range rows {
 		for i := range row {
-			row[i] = harmless(row[i])
+			row[i] = withoutFormula(row[i])
 		}
 		if err := w.Write(row); err != nil {
 			return err
@@ -49,8 +49,8 @@ func answerCSV(c *web.Call, head []string, rows [][]string) error {
 	return c.Send(out.Bytes())
 }
 
-// harmless is a cell that no spreadsheet takes for a formula.
-func harmless(cell string) string {
+// withoutFormula prefixes a cell that a spreadsheet would run as a formula.
+func withoutFormula(cell string) string {
 	if cell == "" {
 		return cell
 	}
@@ -60,20 +60,4 @@ func harmless(cell string) string {
 		return "'" + cell
 	}
 	return cell
-}
-
-func peopleCSV(c *web.Call, people []Person) error {
-	rows := make([][]string, len(people))
-	for i := range people {
-		p := &people[i]
-		first, email := "", ""
-		if len(p.DistinctIDs) > 0 {
-			first = p.DistinctIDs[0]
-		}
-		if v, err := fastjson.ParseBytes(p.Properties); err == nil {
-			email = string(v.GetStringBytes("email"))
-		}
-		rows[i] = []string{first, p.UUID, email, p.Name, string(p.Properties)}
-	}
-	return answerCSV(c, []string{"Distinct ID", "Internal ID", "Email", "Name", "Properties"}, rows)
 }
