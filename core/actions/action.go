@@ -36,3 +36,8 @@ type Destination struct {
 	// Format replaces the action's; "" leaves it.
 	Format string `json:"format,omitempty"`
 }
+
+// definition is the part of a that its history depends on.
+func (a *Action) definition() *Definition {
+	return &Definition{ID: a.ID, ProjectID: a.ProjectID, Version: a.Version, Steps: a.Steps}
+}

@@ -107,7 +107,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	})
 	b.Run("people first", func(b *testing.B) {
 		for b.Loop() {
-			h := actions.NewHistory(p.cfg, d, p.past, gallery{p.persons}, p.facts, zap.NewNop(), nil)
+			h := actions.NewHistory(p.cfg, d, p.past, p.persons, p.facts, zap.NewNop(), nil)
 			people(b, h)
 		}
 	})

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
-	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/core/persons"
 )
 
 // HistoryConfig is what an operator can say about counting the history.
@@ -53,77 +54,32 @@ func (c HistoryConfig) Validate() error {
 // countedDays is more than three months have.
 const countedDays = 93
 
-// Past is the event store as the history of actions asks it.
-type Past interface {
-	// Standing returns how far the history of a project has come.
-	Standing(ctx context.Context, projectID int64) (Standing, error)
-	// Tally counts the events that fit for each interval of the given width.
-	Tally(ctx context.Context, a *PastAsk, width time.Duration) (PastTally, error)
-	// Actors returns the persons of the events that fit, ascending, and
-	// whether there are open events besides.
-	Actors(ctx context.Context, a *PastAsk) (ids []int64, open bool, err error)
-	// Scan hands every event that fits to fn until fn fails. What fn gets is
-	// good until it returns.
-	Scan(ctx context.Context, a *PastAsk, fn func(*PastEvent) error) error
+// Definition is the part of an action that its history depends on.
+type Definition struct {
+	ID        int64 // of the action
+	ProjectID int64
+	Version   int64 // grows with every change of the action
+	Steps     []Step
 }
 
-// Standing is how far a history has come: what was counted up to Row stays
-// right while Erased is the same, whose events those are while People is.
-type Standing struct{ Row, Erased, People int64 }
-
-// PastAsk says which events: those that fit a clause, with a timestamp from
-// From up to, but not at, To, and a row later than After and not later than
-// Through. Zero bounds do not bound. Open asks for the events about which the
-// store cannot tell by itself whether they fit; no other answer holds those.
-type PastAsk struct {
-	ProjectID      int64
-	From, To       time.Time
-	After, Through int64
-	Any            []PastClause
-	Open           bool
-	People         bool // the person of each event is wanted
+// EventHistory reads the stored events of a project. core/events implements it.
+type EventHistory interface {
+	// Checkpoint returns how far the history of a project has come.
+	Checkpoint(ctx context.Context, projectID int64) (events.Checkpoint, error)
+	// CountHistory counts the events of q for each interval of the given width.
+	CountHistory(ctx context.Context, q *events.HistoryQuery, width time.Duration) (events.HistoryCounts, error)
+	// PersonIDs returns the persons of the events of q, ascending, and whether
+	// q has ambiguous events besides.
+	PersonIDs(ctx context.Context, q *events.HistoryQuery) (ids []int64, ambiguous bool, err error)
+	// ScanHistory calls fn for every event of q until fn fails. The event is
+	// valid until fn returns.
+	ScanHistory(ctx context.Context, q *events.HistoryQuery, fn func(*events.HistoryEvent) error) error
 }
 
-// PastClause is one way for an event to fit. An empty URL takes every address,
-// none as well; Contains tells LIKE %URL% from equality.
-type PastClause struct {
-	Event    string
-	AnyEvent bool
-	URL      string
-	Contains bool
-}
-
-// PastTally is the events of each interval by its number since 1970, the last
-// row that was looked at, and how many events are open besides.
-type PastTally struct {
-	Row    int64
-	Events map[int64]int64
-	Open   int64
-}
-
-// PastEvent is an event of the history. Person and PersonProperties are those
-// of the person it belongs to now; 0 and nil for none, or when nobody asked.
-type PastEvent struct {
-	Row              int64
-	Event            sdk.Event
-	Person           int64
-	PersonProperties []byte
-}
-
-// Person is a person as answers show it.
-type Person struct {
-	ID          int64
-	UUID        string
-	Name        string
-	DistinctIDs []string
-	Properties  []byte // a JSON object
-	CreatedAt   time.Time
-}
-
-// Gallery shows persons.
-type Gallery interface {
-	// Persons returns the persons with these ids that there are, in any order.
-	Persons(ctx context.Context, projectID int64, ids []int64) ([]Person, error)
+// Persons reads persons. core/persons implements it.
+type Persons interface {
+	// Several returns the persons with these ids that exist, in any order.
+	Several(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
 }
 
 // HistoryFacts is who tells what events do not carry; each may be nil.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -29,20 +30,20 @@ type found struct {
 
 // count counts the events that fit, in one time and one range of rows. What
 // comes while it counts is not in it.
-func (c *counter) count(ctx context.Context, a PastAsk) (found, error) {
+func (c *counter) count(ctx context.Context, a events.HistoryQuery) (found, error) {
 	a.ProjectID, a.Any = c.projectID, c.plan.clauses
 	if !c.plan.exact {
 		return c.look(ctx, a)
 	}
-	t, err := c.h.past.Tally(ctx, &a, quarter)
+	t, err := c.h.past.CountHistory(ctx, &a, quarter)
 	if err != nil {
 		return found{}, err
 	}
 	f := found{row: t.Row, events: t.Events}
-	if t.Open == 0 {
+	if t.Ambiguous == 0 {
 		return f, nil
 	}
-	a.Open = true
+	a.Ambiguous = true
 	if a.Through == 0 {
 		a.Through = t.Row
 	}
@@ -54,10 +55,10 @@ func (c *counter) count(ctx context.Context, a PastAsk) (found, error) {
 }
 
 // look reads the events that may fit and lets the matcher decide.
-func (c *counter) look(ctx context.Context, a PastAsk) (found, error) {
+func (c *counter) look(ctx context.Context, a events.HistoryQuery) (found, error) {
 	f := found{events: map[int64]int64{}}
 	if a.Through == 0 {
-		st, err := c.h.past.Standing(ctx, c.projectID)
+		st, err := c.h.past.Checkpoint(ctx, c.projectID)
 		if err != nil {
 			return f, err
 		}
@@ -67,7 +68,7 @@ func (c *counter) look(ctx context.Context, a PastAsk) (found, error) {
 		}
 	}
 	f.row = a.Through
-	err := c.judge(ctx, a, func(e *PastEvent, r match.Result) {
+	err := c.judge(ctx, a, func(e *events.HistoryEvent, r match.Result) {
 		if r == match.True {
 			f.events[quarterOf(e.Event.Timestamp)]++
 		} else {
@@ -83,11 +84,11 @@ const judged = 2000
 
 // judge calls fn for every event that the matcher lets through or cannot
 // decide.
-func (c *counter) judge(ctx context.Context, a PastAsk, fn func(*PastEvent, match.Result)) error {
-	a.People = a.People || c.plan.person
+func (c *counter) judge(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
+	a.WithPersons = a.WithPersons || c.plan.person
 	j := &judge{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
 	n := 0
-	err := c.h.past.Scan(ctx, &a, func(e *PastEvent) error {
+	err := c.h.past.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
 		if n%judged == 0 {
 			j.turn()
 		}
@@ -106,12 +107,12 @@ func (c *counter) judge(ctx context.Context, a PastAsk, fn func(*PastEvent, matc
 type judge struct {
 	c       *counter
 	ctx     context.Context
-	fn      func(*PastEvent, match.Result)
+	fn      func(*events.HistoryEvent, match.Result)
 	env     match.Env
 	seen    Seen
 	facts   *Facts
 	plugins Plugins
-	waiting []PastEvent // for what plugins say
+	waiting []events.HistoryEvent // for what plugins say
 }
 
 // turn ends some events and begins others.
@@ -136,7 +137,7 @@ func (j *judge) turn() {
 	}
 }
 
-func (j *judge) hear(e *PastEvent) {
+func (j *judge) hear(e *events.HistoryEvent) {
 	switch r := j.match(e); {
 	case r == match.False:
 	case r == match.Unknown && j.plugins != nil:
@@ -148,7 +149,7 @@ func (j *judge) hear(e *PastEvent) {
 	}
 }
 
-func (j *judge) match(e *PastEvent) match.Result {
+func (j *judge) match(e *events.HistoryEvent) match.Result {
 	j.seen.Reset(&e.Event)
 	if j.c.plan.person {
 		j.seen.SetPerson(e.PersonProperties)

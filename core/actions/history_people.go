@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
 )
 
 // PeopleQuery says whose events are looked for: those of an action, or of an
@@ -22,7 +24,7 @@ type PeopleQuery struct {
 
 // PeoplePage is a part of the people of a query, in the order of their ids.
 type PeoplePage struct {
-	People    []Person
+	People    []persons.Person
 	More      bool
 	Undecided int64
 }
@@ -38,7 +40,7 @@ func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, of
 		return PeoplePage{}, err
 	}
 	if p.never() {
-		return PeoplePage{People: []Person{}}, nil
+		return PeoplePage{People: []persons.Person{}}, nil
 	}
 	who, err := h.who(ctx, projectID, p, &q)
 	if err != nil {
@@ -46,15 +48,15 @@ func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, of
 	}
 	from := min(offset, len(who.ids))
 	to := min(from+limit, len(who.ids))
-	page := PeoplePage{People: []Person{}, More: to < len(who.ids), Undecided: who.undecided}
+	page := PeoplePage{People: []persons.Person{}, More: to < len(who.ids), Undecided: who.undecided}
 	if from == to {
 		return page, nil
 	}
 	ids := who.ids[from:to]
-	if page.People, err = h.gallery.Persons(ctx, projectID, ids); err != nil {
+	if page.People, err = h.gallery.Several(ctx, projectID, ids); err != nil {
 		return PeoplePage{}, fmt.Errorf("show the people of the history: %w", err)
 	}
-	slices.SortFunc(page.People, func(a, b Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(page.People, func(a, b persons.Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	return page, nil
 }
 
@@ -71,7 +73,7 @@ func (q *PeopleQuery) plan(operators match.Registry) (*plan, error) {
 type crowd struct {
 	ids       []int64 // ascending
 	undecided int64
-	standing  Standing
+	standing  events.Checkpoint
 	at        time.Time
 }
 
@@ -82,7 +84,7 @@ const crowdLife = 5 * time.Minute
 // who returns a crowd as it is now.
 func (h *History) who(ctx context.Context, projectID int64, p *plan, q *PeopleQuery) (*crowd, error) {
 	key := peopleKey{projectID, p.fingerprint, q.From.UnixMicro(), q.To.UnixMicro()}
-	st, err := h.past.Standing(ctx, projectID)
+	st, err := h.past.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +135,17 @@ func (h *History) faded(c *crowd, p *plan) bool {
 
 // search finds a crowd, starting from an older one when that still holds.
 func (h *History) search(ctx context.Context, projectID int64, p *plan, q *PeopleQuery, old *crowd) (*crowd, error) {
-	st, err := h.past.Standing(ctx, projectID)
+	st, err := h.past.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	ask := PastAsk{ProjectID: projectID, Any: p.clauses, From: q.From, To: q.To, Through: st.Row}
+	ask := events.HistoryQuery{ProjectID: projectID, Any: p.clauses, From: q.From, To: q.To, Through: st.Row}
 	if ask.To.IsZero() {
 		ask.To = now
 	}
 	out := &crowd{standing: st, at: now}
-	if old != nil && !h.faded(old, p) && old.standing.Erased == st.Erased && old.standing.People == st.People {
+	if old != nil && !h.faded(old, p) && old.standing.Erased == st.Erased && old.standing.Persons == st.Persons {
 		if ask.After = old.standing.Row; ask.After == st.Row {
 			return old, nil
 		}
@@ -160,24 +162,24 @@ func (h *History) search(ctx context.Context, projectID int64, p *plan, q *Peopl
 	return out, nil
 }
 
-func (h *History) actors(ctx context.Context, p *plan, ask PastAsk, out *crowd) error {
+func (h *History) actors(ctx context.Context, p *plan, ask events.HistoryQuery, out *crowd) error {
 	if p.exact {
-		ids, open, err := h.past.Actors(ctx, &ask)
+		ids, open, err := h.past.PersonIDs(ctx, &ask)
 		out.ids = append(out.ids, ids...)
 		if err != nil || !open {
 			return err
 		}
-		ask.Open = true
+		ask.Ambiguous = true
 	}
-	ask.People = true
+	ask.WithPersons = true
 	c := &counter{h: h, projectID: ask.ProjectID, plan: p, now: out.at}
 	had := map[int64]bool{}
-	err := c.judge(ctx, ask, func(e *PastEvent, r match.Result) {
+	err := c.judge(ctx, ask, func(e *events.HistoryEvent, r match.Result) {
 		switch {
 		case r == match.Unknown:
 			out.undecided++
-		case e.Person != 0:
-			had[e.Person] = true
+		case e.PersonRow != 0:
+			had[e.PersonRow] = true
 		}
 	})
 	for id := range had {

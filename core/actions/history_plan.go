@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -15,7 +16,7 @@ import (
 // plan is how the events of a definition are found in the event store.
 type plan struct {
 	matcher *Matcher
-	clauses []PastClause
+	clauses []events.HistoryClause
 	// exact says that the clauses say all that the definition asks. Where they
 	// say less, the matcher looks at every event they let through.
 	exact bool
@@ -45,13 +46,15 @@ func newPlan(steps []Step, loc *time.Location, operators match.Registry) (*plan,
 
 // add adds the clause of a step: what the store can say of it.
 func (p *plan) add(s *CompiledStep) {
-	c := PastClause{Event: s.Event, AnyEvent: s.Event == ""}
+	c := events.HistoryClause{Event: s.Event, AnyEvent: s.Event == ""}
 	switch {
 	case s.URL == "":
-	case s.URLMatching != match.Regex && plainText(s.URL):
-		c.URL, c.Contains = s.URL, s.URLMatching == match.Contains
-	default:
+	case s.URLMatching == match.Regex || !plainText(s.URL):
 		p.exact = false
+	case s.URLMatching == match.Contains:
+		c.URL, c.URLMatching = s.URL, events.URLContains
+	default:
+		c.URL, c.URLMatching = s.URL, events.URLEquals
 	}
 	if !plainText(s.Event) || s.HasElements() || len(s.Filters) > 0 {
 		p.exact = false

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -25,7 +26,7 @@ type run struct {
 
 // join returns the run that answers for these days, starting one when there is
 // none. One that answers for less is waited for first.
-func (h *History) join(a *Action, p *plan, from, to int64) (*run, error) {
+func (h *History) join(a *Definition, p *plan, from, to int64) (*run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
@@ -119,7 +120,7 @@ type books struct {
 // work counts the days that lack, the newest first, then what has come since
 // to any of them.
 func (b *books) work(ctx context.Context) error {
-	st, err := b.h.past.Standing(ctx, b.projectID)
+	st, err := b.h.past.Checkpoint(ctx, b.projectID)
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (b *books) work(ctx context.Context) error {
 	// Events that were erased while their days were counted are in some of
 	// them: whoever asks next counts again, because erased is the old number.
 	b.t.erased = st.Erased
-	if st, err = b.h.past.Standing(ctx, b.projectID); err != nil {
+	if st, err = b.h.past.Checkpoint(ctx, b.projectID); err != nil {
 		return err
 	}
 	if err := b.follow(ctx, st.Row); err != nil {
@@ -171,7 +172,7 @@ func (b *books) span() int64 {
 
 // begin prepares the tally: of another definition nothing is kept; what is
 // stale answers until it is counted anew.
-func (b *books) begin(st Standing) {
+func (b *books) begin(st events.Checkpoint) {
 	t := b.t
 	if t.fingerprint != b.r.plan.fingerprint {
 		*t = tally{serial: t.serial, fingerprint: b.r.plan.fingerprint, erased: st.Erased, days: map[int64]*day{}, anew: true}
@@ -189,7 +190,7 @@ func (b *books) begin(st Standing) {
 }
 
 func (b *books) countDays(ctx context.Context, from, to int64) error {
-	f, err := b.counter.count(ctx, PastAsk{From: dayStart(from), To: dayStart(to + 1)})
+	f, err := b.counter.count(ctx, events.HistoryQuery{From: dayStart(from), To: dayStart(to + 1)})
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (b *books) follow(ctx context.Context, through int64) error {
 	for _, step := range slices.Compact(steps) {
 		for low < step {
 			high := min(step, low+stride)
-			f, err := b.counter.count(ctx, PastAsk{From: oldest, After: low, Through: high})
+			f, err := b.counter.count(ctx, events.HistoryQuery{From: oldest, After: low, Through: high})
 			if err != nil {
 				return err
 			}

@@ -14,25 +14,26 @@ import (
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 )
 
 // gated is an event store that answers when it is told to.
 type gated struct {
-	actions.Past
+	actions.EventHistory
 	asked atomic.Int64
 	gate  chan struct{} // one answer a token; closed: all
 }
 
-func (g *gated) Tally(ctx context.Context, a *actions.PastAsk, width time.Duration) (actions.PastTally, error) {
+func (g *gated) CountHistory(ctx context.Context, a *events.HistoryQuery, width time.Duration) (events.HistoryCounts, error) {
 	g.asked.Add(1)
 	select {
 	case <-g.gate:
 	case <-ctx.Done():
-		return actions.PastTally{}, ctx.Err()
+		return events.HistoryCounts{}, ctx.Err()
 	}
-	return g.Past.Tally(ctx, a, width)
+	return g.EventHistory.CountHistory(ctx, a, width)
 }
 
 // until waits for something that is about to be true.
@@ -51,7 +52,7 @@ func TestALongCountGoesOnInTheBackground(t *testing.T) {
 		slow := &gated{gate: make(chan struct{})}
 		p := newPlace(t, d, func(p *place) {
 			p.cfg.Patience = time.Millisecond
-			slow.Past, p.past = p.past, slow
+			slow.EventHistory, p.past = p.past, slow
 		})
 		p.happened(today.AddDate(0, 0, -3), "signup", "a", `{}`)
 		p.happened(today.AddDate(0, 0, -50), "signup", "a", `{}`)
@@ -95,7 +96,7 @@ func TestAllWhoAskShareOneRun(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		slow := &gated{gate: make(chan struct{})}
-		p := newPlace(t, d, func(p *place) { slow.Past, p.past = p.past, slow })
+		p := newPlace(t, d, func(p *place) { slow.EventHistory, p.past = p.past, slow })
 		for n := range 20 {
 			p.happened(today.Add(-time.Duration(n)*24*time.Hour-time.Hour), "signup", "a", `{}`)
 		}

@@ -81,7 +81,7 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 // Series returns how many events from one time up to, but not at, another fit
 // the action, in each interval of the zone, those without events included. It
 // waits as Count does.
-func (h *History) Series(ctx context.Context, a *Action, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
+func (h *History) Series(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
 	year, month, today := time.Now().In(loc).Date()
 	if from.Before(midnight(year, month, today+1-h.cfg.Days, loc)) {
 		return nil, Finding{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
@@ -115,7 +115,7 @@ func (h *History) Series(ctx context.Context, a *Action, loc *time.Location, fro
 
 // trim takes what is before from out of the first bucket, and what is not
 // before to out of the last.
-func (h *History) trim(ctx context.Context, a *Action, p *plan, t *tally, out []Bucket, f *Finding, from, to time.Time) error {
+func (h *History) trim(ctx context.Context, a *Definition, p *plan, t *tally, out []Bucket, f *Finding, from, to time.Time) error {
 	early, err := h.outside(ctx, a, p, t, quarterStart(quarterOf(from)), from)
 	if err != nil {
 		return fmt.Errorf("count action %d: %w", a.ID, err)

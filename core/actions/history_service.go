@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events"
 )
 
 // History counts the events of the past that fit an action, and finds who did
@@ -22,8 +23,8 @@ import (
 // goroutines; they work between Start and Stop.
 type History struct {
 	cfg     HistoryConfig
-	past    Past
-	gallery Gallery
+	past    EventHistory
+	gallery Persons
 	facts   HistoryFacts
 	store   *historyStore
 	log     *zap.Logger
@@ -60,7 +61,7 @@ func newHistoryMetrics(reg prometheus.Registerer) historyMetrics {
 
 // NewHistory returns a History on d, whose schema must be migrated. reg may be
 // nil.
-func NewHistory(cfg HistoryConfig, d *db.DB, past Past, gallery Gallery, facts HistoryFacts, log *zap.Logger, reg prometheus.Registerer) *History {
+func NewHistory(cfg HistoryConfig, d *db.DB, past EventHistory, gallery Persons, facts HistoryFacts, log *zap.Logger, reg prometheus.Registerer) *History {
 	h := &History{
 		cfg: cfg, past: past, gallery: gallery, facts: facts, store: &historyStore{db: d}, log: log.Named("actions"),
 		metrics: newHistoryMetrics(reg), people: newPeopleMemory(cfg.PeopleBytes),
@@ -97,7 +98,7 @@ func (h *History) Stop(ctx context.Context) error {
 // Count returns how many events with a timestamp from one time up to another
 // fit the action. It waits a little for what has to be counted first; see
 // Finding.Calculating.
-func (h *History) Count(ctx context.Context, a *Action, loc *time.Location, from, to time.Time) (Finding, error) {
+func (h *History) Count(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time) (Finding, error) {
 	p, t, f, err := h.ask(ctx, a, loc, from, to)
 	if err != nil || p.never() {
 		return f, err
@@ -109,7 +110,7 @@ func (h *History) Count(ctx context.Context, a *Action, loc *time.Location, from
 
 // ask brings what is counted from one time to another up to date, as far as
 // there is patience.
-func (h *History) ask(ctx context.Context, a *Action, loc *time.Location, from, to time.Time) (*plan, *tally, Finding, error) {
+func (h *History) ask(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time) (*plan, *tally, Finding, error) {
 	p, err := newPlan(a.Steps, loc, h.facts.Operators)
 	if err != nil {
 		return nil, nil, Finding{}, err
@@ -128,12 +129,12 @@ func (h *History) ask(ctx context.Context, a *Action, loc *time.Location, from, 
 }
 
 // outside counts the events of a part of a quarter.
-func (h *History) outside(ctx context.Context, a *Action, p *plan, t *tally, from, to time.Time) (n int64, err error) {
+func (h *History) outside(ctx context.Context, a *Definition, p *plan, t *tally, from, to time.Time) (n int64, err error) {
 	if !from.Before(to) || t.sum(quarterOf(from), quarterOf(from)+1) == 0 {
 		return 0, nil
 	}
 	c := &counter{h: h, projectID: a.ProjectID, plan: p, now: time.Now()}
-	f, err := c.count(ctx, PastAsk{From: from, To: to, Through: t.row})
+	f, err := c.count(ctx, events.HistoryQuery{From: from, To: to, Through: t.row})
 	for _, some := range f.events {
 		n += some
 	}
@@ -155,7 +156,7 @@ func (h *History) CalculatedAt(ctx context.Context, actionIDs []int64) (map[int6
 
 // Problem returns what is wrong with a definition, so that some or all of its
 // steps match nothing; "" when there is nothing.
-func (h *History) Problem(a *Action, loc *time.Location) string {
+func (h *History) Problem(a *Definition, loc *time.Location) string {
 	key := problemKey{a.ID, a.Version, loc.String()}
 	h.problems.Lock()
 	known, ok := h.problems.known[key]
@@ -201,18 +202,18 @@ type problems struct {
 }
 
 // stale reports whether what is stored has to be counted again as a whole.
-func (h *History) stale(t *tally, p *plan, st Standing, now time.Time) bool {
+func (h *History) stale(t *tally, p *plan, st events.Checkpoint, now time.Time) bool {
 	return t.erased != st.Erased || (p.volatile || t.undecided > 0) && now.Sub(t.calculatedAt) > h.cfg.Refresh
 }
 
 // whole reports whether t answers for all of the days.
-func (h *History) whole(t *tally, p *plan, st Standing, from, to int64) bool {
+func (h *History) whole(t *tally, p *plan, st events.Checkpoint, from, to int64) bool {
 	return t.serial > 0 && t.fingerprint == p.fingerprint && !h.stale(t, p, st, time.Now()) &&
 		!t.calculatedAt.IsZero() && t.lowest() >= st.Row && len(t.lacking(from, to, 1)) == 0
 }
 
 // fresh returns what is counted, and whether that is all there is.
-func (h *History) fresh(ctx context.Context, a *Action, p *plan, from, to int64) (*tally, bool, error) {
+func (h *History) fresh(ctx context.Context, a *Definition, p *plan, from, to int64) (*tally, bool, error) {
 	t, done, err := h.known(ctx, a, p, from, to)
 	if err != nil || done {
 		return t, done, err
@@ -236,8 +237,8 @@ func (h *History) fresh(ctx context.Context, a *Action, p *plan, from, to int64)
 }
 
 // known returns what is stored of the plan.
-func (h *History) known(ctx context.Context, a *Action, p *plan, from, to int64) (*tally, bool, error) {
-	st, err := h.past.Standing(ctx, a.ProjectID)
+func (h *History) known(ctx context.Context, a *Definition, p *plan, from, to int64) (*tally, bool, error) {
+	st, err := h.past.Checkpoint(ctx, a.ProjectID)
 	if err != nil {
 		return nil, false, err
 	}

@@ -22,64 +22,13 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// past binds the event store to actions, as the app does.
-type past struct{ events *events.Service }
-
-func (p past) Standing(ctx context.Context, projectID int64) (actions.Standing, error) {
-	st, err := p.events.Standing(ctx, projectID)
-	return actions.Standing(st), err
-}
-
-func (p past) Tally(ctx context.Context, a *actions.PastAsk, width time.Duration) (actions.PastTally, error) {
-	t, err := p.events.Tally(ctx, asked(a), width)
-	return actions.PastTally(t), err
-}
-
-func (p past) Actors(ctx context.Context, a *actions.PastAsk) ([]int64, bool, error) {
-	return p.events.Actors(ctx, asked(a))
-}
-
-func (p past) Scan(ctx context.Context, a *actions.PastAsk, fn func(*actions.PastEvent) error) error {
-	return p.events.Scan(ctx, asked(a), func(e *events.Past) error { return fn((*actions.PastEvent)(e)) })
-}
-
-func asked(a *actions.PastAsk) *events.Ask {
-	out := &events.Ask{
-		ProjectID: a.ProjectID, From: a.From, To: a.To, After: a.After, Through: a.Through, Open: a.Open, People: a.People,
-	}
-	for _, c := range a.Any {
-		way := events.URLAny
-		switch {
-		case c.URL == "":
-		case c.Contains:
-			way = events.URLContains
-		default:
-			way = events.URLIs
-		}
-		out.Any = append(out.Any, events.Clause{Event: c.Event, AnyEvent: c.AnyEvent, URL: c.URL, URLWay: way})
-	}
-	return out
-}
-
-type gallery struct{ persons *persons.Service }
-
-func (g gallery) Persons(ctx context.Context, projectID int64, ids []int64) ([]actions.Person, error) {
-	found, err := g.persons.Several(ctx, projectID, ids)
-	out := make([]actions.Person, len(found))
-	for i := range found {
-		p := &found[i]
-		out[i] = actions.Person{ID: p.ID, UUID: p.UUID, Name: p.Name(), DistinctIDs: p.DistinctIDs, Properties: p.Properties, CreatedAt: p.CreatedAt}
-	}
-	return out, err
-}
-
 // place is a project with its events, its people and the history of both.
 type place struct {
 	t       testing.TB
 	db      *db.DB
 	events  *events.Service
 	persons *persons.Service
-	past    actions.Past
+	past    actions.EventHistory
 	cfg     actions.HistoryConfig
 	facts   actions.HistoryFacts
 	history *actions.History
@@ -94,9 +43,9 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 	}
 	p.cfg.Patience = time.Minute
 	p.persons.OnErase(p.events.Erase)
-	p.persons.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return p.events.PeopleMoved(ctx, projectID) })
-	p.persons.OnDelete(func(ctx context.Context, projectID, _ int64) error { return p.events.PeopleMoved(ctx, projectID) })
-	p.past, p.facts.People = past{p.events}, p.persons
+	p.persons.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
+	p.persons.OnDelete(func(ctx context.Context, projectID, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
+	p.past, p.facts.People = p.events, p.persons
 	if change != nil {
 		change(p)
 	}
@@ -109,7 +58,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 
 // open starts a history, as a server does that starts.
 func (p *place) open() {
-	h := actions.NewHistory(p.cfg, p.db, p.past, gallery{p.persons}, p.facts, zap.NewNop(), nil)
+	h := actions.NewHistory(p.cfg, p.db, p.past, p.persons, p.facts, zap.NewNop(), nil)
 	if err := h.Start(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
@@ -151,7 +100,7 @@ func (p *place) store(batch ...*sdk.Event) {
 	}
 }
 
-func (p *place) count(a *actions.Action, from, to time.Time) actions.Finding {
+func (p *place) count(a *actions.Definition, from, to time.Time) actions.Finding {
 	p.t.Helper()
 	f, err := p.history.Count(p.t.Context(), a, time.UTC, from, to)
 	if err != nil {
@@ -160,8 +109,8 @@ func (p *place) count(a *actions.Action, from, to time.Time) actions.Finding {
 	return f
 }
 
-func action(id int64, steps ...actions.Step) *actions.Action {
-	return &actions.Action{ID: id, ProjectID: 1, Name: fmt.Sprint("action ", id), Steps: steps}
+func action(id int64, steps ...actions.Step) *actions.Definition {
+	return &actions.Definition{ID: id, ProjectID: 1, Steps: steps}
 }
 
 // today is the time the events of these tests are around.
@@ -232,7 +181,7 @@ func TestHistoryAgreesWithTheMatcher(t *testing.T) {
 }
 
 // agree holds a count, a series and the people against the matcher itself.
-func (p *place) agree(round int, a *actions.Action, all []*sdk.Event, from, to time.Time) {
+func (p *place) agree(round int, a *actions.Definition, all []*sdk.Event, from, to time.Time) {
 	p.t.Helper()
 	if to.Before(from) {
 		from, to = to, from

@@ -12,25 +12,29 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Defined finds definitions.
-type Defined interface {
-	// Get returns an action of the project, a deleted one as well, or NotFound.
-	Get(ctx context.Context, projectID, id int64) (Action, error)
+// Definitions reads the definitions of actions.
+type Definitions interface {
+	// Definition returns the definition of an action of the project, also of a
+	// deleted one, or NotFound.
+	Definition(ctx context.Context, projectID, id int64) (Definition, error)
 }
 
 // HistoryHTTP serves what is known about the history of actions.
 type HistoryHTTP struct {
-	actions Defined
+	actions Definitions
 	history *History
 }
 
 var _ web.Routes = (*HistoryHTTP)(nil)
 
 // NewHistoryHTTP returns the routes of h.
-func NewHistoryHTTP(d Defined, h *History) *HistoryHTTP { return &HistoryHTTP{actions: d, history: h} }
+func NewHistoryHTTP(d Definitions, h *History) *HistoryHTTP {
+	return &HistoryHTTP{actions: d, history: h}
+}
 
 const historyPath = "/api/projects/:project_id/actions"
 
@@ -41,12 +45,12 @@ func (h *HistoryHTTP) Routes(g *web.Gate) {
 	g.Manage(fiber.MethodGet, historyPath+"/:id/series", "action:read", h.series)
 }
 
-func (h *HistoryHTTP) action(c *web.Call, id string) (Action, error) {
+func (h *HistoryHTTP) action(c *web.Call, id string) (Definition, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return Action{}, fault.New(fault.NotFound, "not_found", "Not found.")
+		return Definition{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
-	return h.actions.Get(c.UserContext(), c.Project.ID, n)
+	return h.actions.Definition(c.UserContext(), c.Project.ID, n)
 }
 
 // countView is the answer of count. What goes without saying is left out.
@@ -220,7 +224,7 @@ func (h *HistoryHTTP) people(c *web.Call) error {
 	}
 	group := peopleGroup{People: make([]personView, len(page.People)), Count: len(page.People)}
 	for i, p := range page.People {
-		group.People[i] = personView{p.ID, p.UUID, p.Name, p.DistinctIDs, p.Properties, stampMicros(p.CreatedAt)}
+		group.People[i] = personView{p.ID, p.UUID, p.Name(), p.DistinctIDs, p.Properties, stampMicros(p.CreatedAt)}
 	}
 	view := peopleView{Results: []peopleGroup{group}, Undecided: page.Undecided}
 	if page.More {
@@ -304,7 +308,7 @@ func turnTo(c *web.Call, offset int) *string {
 	return &link
 }
 
-func peopleCSV(c *web.Call, people []Person) error {
+func peopleCSV(c *web.Call, people []persons.Person) error {
 	rows := make([][]string, len(people))
 	for i := range people {
 		p := &people[i]
@@ -315,7 +319,7 @@ func peopleCSV(c *web.Call, people []Person) error {
 		if v, err := fastjson.ParseBytes(p.Properties); err == nil {
 			email = string(v.GetStringBytes("email"))
 		}
-		rows[i] = []string{first, p.UUID, email, p.Name, string(p.Properties)}
+		rows[i] = []string{first, p.UUID, email, p.Name(), string(p.Properties)}
 	}
 	return c.CSV([]string{"Distinct ID", "Internal ID", "Email", "Name", "Properties"}, rows)
 }

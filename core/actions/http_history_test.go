@@ -19,13 +19,13 @@ import (
 )
 
 // defined is the definitions of project 1.
-type defined map[int64]*actions.Action
+type defined map[int64]*actions.Definition
 
-func (d defined) Get(_ context.Context, projectID, id int64) (actions.Action, error) {
+func (d defined) Definition(_ context.Context, projectID, id int64) (actions.Definition, error) {
 	if a := d[id]; a != nil && a.ProjectID == projectID {
 		return *a, nil
 	}
-	return actions.Action{}, fault.New(fault.NotFound, "not_found", "Not found.")
+	return actions.Definition{}, fault.New(fault.NotFound, "not_found", "Not found.")
 }
 
 func TestHistoryHTTP(t *testing.T) {

@@ -51,7 +51,7 @@ type Calculations interface {
 	// were are left out.
 	CalculatedAt(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error)
 	// Problem is what is wrong with a definition, or "".
-	Problem(a *Action, loc *time.Location) string
+	Problem(d *Definition, loc *time.Location) string
 }
 
 // Chat knows what can be said, and where.
@@ -94,6 +94,13 @@ func (s *Service) clock() time.Time { return s.now().UTC().Truncate(time.Microse
 // Get returns an action of the project, a deleted one as well, or NotFound.
 func (s *Service) Get(ctx context.Context, projectID, id int64) (Action, error) {
 	return s.store.Get(ctx, projectID, id)
+}
+
+// Definition returns the definition of an action of the project, also of a
+// deleted one, or NotFound.
+func (s *Service) Definition(ctx context.Context, projectID, id int64) (Definition, error) {
+	a, err := s.store.Get(ctx, projectID, id)
+	return *a.definition(), err
 }
 
 // List returns the actions of q, and how many there are without its limit.
@@ -217,7 +224,7 @@ func (s *Service) show(ctx context.Context, project auth.Project, list ...Action
 		a := &list[i]
 		c := calculation{at: counted[a.ID]}
 		if s.deps.Calculations != nil {
-			c.running, c.problem = s.deps.Calculations.Calculating(a.ID), s.deps.Calculations.Problem(a, loc)
+			c.running, c.problem = s.deps.Calculations.Calculating(a.ID), s.deps.Calculations.Problem(a.definition(), loc)
 		}
 		var creator *auth.User
 		if u, ok := found[a.CreatedBy]; ok {

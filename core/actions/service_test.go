@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
@@ -16,8 +18,6 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
-
-	"go.uber.org/zap"
 )
 
 type nobody struct{}

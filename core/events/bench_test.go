@@ -138,7 +138,7 @@ func BenchmarkHistory(b *testing.B) {
 				}
 			}
 		})
-		ask := &events.Ask{ProjectID: 1, From: month, Any: []events.Clause{{Event: "$pageview", URL: "insights", URLWay: events.URLContains}}}
+		ask := &events.HistoryQuery{ProjectID: 1, From: month, Any: []events.HistoryClause{{Event: "$pageview", URL: "insights", URLMatching: events.URLContains}}}
 		plan, err := s.Plan(context.Background(), ask)
 		if err != nil {
 			b.Fatal(err)
@@ -146,23 +146,23 @@ func BenchmarkHistory(b *testing.B) {
 		b.Log(plan)
 		b.Run("tally by address", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Tally(context.Background(), ask, 15*time.Minute); err != nil {
+				if _, err := s.CountHistory(context.Background(), ask, 15*time.Minute); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("actors by address", func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := s.Actors(context.Background(), ask); err != nil {
+				if _, _, err := s.PersonIDs(context.Background(), ask); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("read by name", func(b *testing.B) {
-			ask := &events.Ask{ProjectID: 1, From: month, Any: []events.Clause{{Event: "$pageview"}}}
+			ask := &events.HistoryQuery{ProjectID: 1, From: month, Any: []events.HistoryClause{{Event: "$pageview"}}}
 			read := 0
 			for b.Loop() {
-				if err := s.Scan(context.Background(), ask, func(*events.Past) error { read++; return nil }); err != nil {
+				if err := s.ScanHistory(context.Background(), ask, func(*events.HistoryEvent) error { read++; return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -40,7 +40,7 @@ func (s *Service) Counts(ctx context.Context, q Question) ([]Count, error) {
 	if q.Interval < time.Second {
 		return nil, fault.Field("interval", "invalid_input", "An interval has at least one second.")
 	}
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	ask := s.countRead
 	if q.indexed() {

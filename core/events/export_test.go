@@ -6,10 +6,10 @@ import (
 )
 
 // Plan is how the database answers Tally.
-func (s *Service) Plan(ctx context.Context, a *Ask) (string, error) {
+func (s *Service) Plan(ctx context.Context, a *HistoryQuery) (string, error) {
 	var out []string
-	for _, p := range s.parts(a) {
-		q := p.from(s.db.Read(ctx), a).ColumnExpr("e.timestamp / 900000000, count(*)").GroupExpr("1")
+	for _, p := range s.splitQuery(a) {
+		q := p.selectEvents(s.db.Read(ctx), a).ColumnExpr("e.timestamp / 900000000, count(*)").GroupExpr("1")
 		lines, err := s.explain(ctx, q.String())
 		if err != nil {
 			return "", err

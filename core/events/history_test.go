@@ -52,21 +52,21 @@ func TestAddressesAreComparedAsStepsDo(t *testing.T) {
 				if way == match.Exact && len(pattern) >= events.URLMax-3 {
 					continue // all addresses of that length are open then
 				}
-				a := &events.Ask{ProjectID: 1, Any: []events.Clause{{Event: "$pageview", URL: pattern, URLWay: urlWay(way)}}}
-				got, err := s.Tally(t.Context(), a, 24*time.Hour)
-				if n := sum(got.Events); err != nil || n != want || got.Open != open {
-					t.Errorf("%s %q: %d and %d open, want %d and %d: %v", way, pattern, n, got.Open, want, open, err)
+				a := &events.HistoryQuery{ProjectID: 1, Any: []events.HistoryClause{{Event: "$pageview", URL: pattern, URLMatching: urlWay(way)}}}
+				got, err := s.CountHistory(t.Context(), a, 24*time.Hour)
+				if n := sum(got.Events); err != nil || n != want || got.Ambiguous != open {
+					t.Errorf("%s %q: %d and %d open, want %d and %d: %v", way, pattern, n, got.Ambiguous, want, open, err)
 				}
 			}
 		}
 	})
 }
 
-func urlWay(way match.Matching) events.URLWay {
+func urlWay(way match.Matching) events.URLMatching {
 	if way == match.Contains {
 		return events.URLContains
 	}
-	return events.URLIs
+	return events.URLEquals
 }
 
 func sum(counts map[int64]int64) (n int64) {
@@ -87,30 +87,30 @@ func TestAskingBounds(t *testing.T) {
 		other.ProjectID = 2
 		store(t, s, other)
 		at := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
-		a, b, every := events.Clause{Event: "a"}, events.Clause{Event: "b"}, events.Clause{AnyEvent: true}
+		a, b, every := events.HistoryClause{Event: "a"}, events.HistoryClause{Event: "b"}, events.HistoryClause{AnyEvent: true}
 		for _, c := range []struct {
 			what string
-			ask  events.Ask
+			ask  events.HistoryQuery
 			want int64
 		}{
-			{"no clause", events.Ask{}, 0},
-			{"one name", events.Ask{Any: []events.Clause{a}}, 5},
-			{"a name twice", events.Ask{Any: []events.Clause{a, a}}, 5},
-			{"two names", events.Ask{Any: []events.Clause{a, b}}, 10},
-			{"every name, and one of them", events.Ask{Any: []events.Clause{a, every}}, 10},
-			{"every name at an address", events.Ask{Any: []events.Clause{{AnyEvent: true, URL: "x", URLWay: events.URLContains}}}, 0},
-			{"from a moment on, up to but not at another", events.Ask{From: at(2), To: at(5), Any: []events.Clause{every}}, 3},
-			{"later than a row, not later than another", events.Ask{After: 2, Through: 6, Any: []events.Clause{every}}, 4},
-			{"of a name, by row", events.Ask{After: 2, Through: 6, Any: []events.Clause{a}}, 2},
-			{"open ones, where nothing can be", events.Ask{Open: true, Any: []events.Clause{a}}, 0},
+			{"no clause", events.HistoryQuery{}, 0},
+			{"one name", events.HistoryQuery{Any: []events.HistoryClause{a}}, 5},
+			{"a name twice", events.HistoryQuery{Any: []events.HistoryClause{a, a}}, 5},
+			{"two names", events.HistoryQuery{Any: []events.HistoryClause{a, b}}, 10},
+			{"every name, and one of them", events.HistoryQuery{Any: []events.HistoryClause{a, every}}, 10},
+			{"every name at an address", events.HistoryQuery{Any: []events.HistoryClause{{AnyEvent: true, URL: "x", URLMatching: events.URLContains}}}, 0},
+			{"from a moment on, up to but not at another", events.HistoryQuery{From: at(2), To: at(5), Any: []events.HistoryClause{every}}, 3},
+			{"later than a row, not later than another", events.HistoryQuery{After: 2, Through: 6, Any: []events.HistoryClause{every}}, 4},
+			{"of a name, by row", events.HistoryQuery{After: 2, Through: 6, Any: []events.HistoryClause{a}}, 2},
+			{"open ones, where nothing can be", events.HistoryQuery{Ambiguous: true, Any: []events.HistoryClause{a}}, 0},
 		} {
 			c.ask.ProjectID = 1
-			got, err := s.Tally(t.Context(), &c.ask, time.Minute)
+			got, err := s.CountHistory(t.Context(), &c.ask, time.Minute)
 			if n := sum(got.Events); err != nil || n != c.want || got.Row != 11 {
 				t.Errorf("%s: %+v %v, want %d", c.what, got, err, c.want)
 			}
 			var seen int64
-			err = s.Scan(t.Context(), &c.ask, func(p *events.Past) error { seen++; return nil })
+			err = s.ScanHistory(t.Context(), &c.ask, func(p *events.HistoryEvent) error { seen++; return nil })
 			if err != nil || seen != c.want {
 				t.Errorf("%s: saw %d %v, want %d", c.what, seen, err, c.want)
 			}
@@ -122,21 +122,21 @@ func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
-		standing := func(project int64) events.Standing {
+		standing := func(project int64) events.Checkpoint {
 			t.Helper()
-			st, err := s.Standing(t.Context(), project)
+			st, err := s.Checkpoint(t.Context(), project)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return st
 		}
-		if st := standing(1); st != (events.Standing{}) {
+		if st := standing(1); st != (events.Checkpoint{}) {
 			t.Errorf("at first %+v", st)
 		}
 		elsewhere := ev(9, "a", "u", `{}`)
 		elsewhere.ProjectID = 2
 		store(t, s, ev(1, "a", "u1", `{}`), ev(2, "a", "u2", `{}`), elsewhere)
-		if st := standing(1); st != (events.Standing{Row: 3}) {
+		if st := standing(1); st != (events.Checkpoint{Row: 3}) {
 			t.Errorf("after events %+v", st)
 		}
 		erase := func(project int64, id string) {
@@ -157,10 +157,10 @@ func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
 		if st := standing(1); st.Erased != 2 {
 			t.Errorf("after the last row went elsewhere %+v", st)
 		}
-		if err := s.PeopleMoved(t.Context(), 1); err != nil {
+		if err := s.PersonsChanged(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		if st := standing(2); standing(1).People != 1 || st.People != 0 {
+		if st := standing(2); standing(1).Persons != 1 || st.Persons != 0 {
 			t.Errorf("after people moved %+v, elsewhere %+v", standing(1), st)
 		}
 	})
@@ -184,9 +184,9 @@ func TestCountsComeFromAnIndexAlone(t *testing.T) {
 					return err
 				}
 			}
-			plan, err = s.Plan(ctx, &events.Ask{
+			plan, err = s.Plan(ctx, &events.HistoryQuery{
 				ProjectID: 1, From: start.AddDate(0, 0, -88), To: start.AddDate(0, 0, -87),
-				Any: []events.Clause{{Event: "$pageview", URL: "insights", URLWay: events.URLContains}},
+				Any: []events.HistoryClause{{Event: "$pageview", URL: "insights", URLMatching: events.URLContains}},
 			})
 			return err
 		})
@@ -208,22 +208,22 @@ func TestPastEventsHaveTheirPeople(t *testing.T) {
 		one.ElementsChain = "a:text=\"x\""
 		store(t, s, one)
 		p := people(t, d, "u1", "u2")
-		var seen []events.Past
-		a := &events.Ask{ProjectID: 1, Any: []events.Clause{{Event: "a"}}}
-		keep := func(p *events.Past) error { seen = append(seen, *p); return nil }
-		for _, a.People = range []bool{false, true} {
-			if err := s.Scan(t.Context(), a, keep); err != nil {
+		var seen []events.HistoryEvent
+		a := &events.HistoryQuery{ProjectID: 1, Any: []events.HistoryClause{{Event: "a"}}}
+		keep := func(p *events.HistoryEvent) error { seen = append(seen, *p); return nil }
+		for _, a.WithPersons = range []bool{false, true} {
+			if err := s.ScanHistory(t.Context(), a, keep); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(seen) != 2 || seen[0].Person != 0 || seen[1].Person != p || string(seen[1].PersonProperties) != `{"k":"v"}` {
+		if len(seen) != 2 || seen[0].PersonRow != 0 || seen[1].PersonRow != p || string(seen[1].PersonProperties) != `{"k":"v"}` {
 			t.Errorf("%+v", seen)
 		}
 		seen[1].Event.PersonID = ""
 		if got, want := asJSON(t, seen[1].Event), asJSON(t, *one); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		ids, open, err := s.Actors(t.Context(), a)
+		ids, open, err := s.PersonIDs(t.Context(), a)
 		if err != nil || open || len(ids) != 1 || ids[0] != p {
 			t.Errorf("actors %v %v %v", ids, open, err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// asking gives a question its time.
-func (s *Service) asking(ctx context.Context) (context.Context, context.CancelFunc) {
+// withQueryTimeout gives a question its time.
+func (s *Service) withQueryTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.cfg.QueryTimeout)
 }
 
@@ -19,7 +19,7 @@ func (s *Service) asking(ctx context.Context) (context.Context, context.CancelFu
 // cursor of the next page; the zero Cursor when there is none. PersonID is the
 // person the event belongs to now.
 func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	rows, err := s.list(ctx, projectID, f, limit+1)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Even
 	if err != nil {
 		return sdk.Event{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	rows, err := s.byUUID(ctx, projectID, u)
 	switch {
@@ -60,7 +60,7 @@ func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Even
 // arrives. On Postgres with several nodes, an event whose transaction commits
 // after that of a later row may be missed.
 func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) ([]Stored, error) {
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	rows, err := s.after(ctx, projectID, after, limit)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) (
 
 // Last returns the row of the event stored last, 0 when there is none.
 func (s *Service) Last(ctx context.Context) (int64, error) {
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	row, err := s.last(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) Last(ctx context.Context) (int64, error) {
 
 // Count returns how many events pass the filter; its cursor is ignored.
 func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, error) {
-	ctx, cancel := s.asking(ctx)
+	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	f.Cursor = Cursor{}
 	n, err := s.countRows(ctx, projectID, f)

@@ -7,29 +7,29 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// part is the share of a question that one query answers: the clauses about
+// subquery is the share of a question that one query answers: the clauses about
 // one event name, or all of them when one takes every name.
-type part struct {
+type subquery struct {
 	postgres bool
 	event    string
-	any      bool
-	clauses  []Clause
+	anyEvent bool
+	clauses  []HistoryClause
 }
 
-// parts splits a question so that no event is in two parts, and each can be
+// splitQuery splits a question so that no event is in two parts, and each can be
 // answered from the index of its event name.
-func (s *Service) parts(a *Ask) []part {
-	var out []part
+func (s *Service) splitQuery(a *HistoryQuery) []subquery {
+	var out []subquery
 	place := map[string]int{}
 	for _, c := range a.Any {
 		if c.AnyEvent {
-			return []part{{postgres: s.db.Postgres(), any: true, clauses: a.Any}}
+			return []subquery{{postgres: s.db.Postgres(), anyEvent: true, clauses: a.Any}}
 		}
 		i, seen := place[c.Event]
 		if !seen {
 			i = len(out)
 			place[c.Event] = i
-			out = append(out, part{postgres: s.db.Postgres(), event: c.Event})
+			out = append(out, subquery{postgres: s.db.Postgres(), event: c.Event})
 		}
 		out[i].clauses = append(out[i].clauses, c)
 	}
@@ -47,33 +47,33 @@ func (c *condition) add(sql string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// longest is the length from which an address may be a cut one: a character
+// ambiguousLength is the length from which an address may be a cut one: a character
 // has up to four bytes and is not cut in two.
-const longest = URLMax - 3
+const ambiguousLength = URLMax - 3
 
-const mayBeCut = "octet_length(e.current_url) >= ?"
+const mayBeTruncated = "octet_length(e.current_url) >= ?"
 
-// fits is true for events of the part that fit for certain. It may be NULL.
-func (p *part) fits() (out condition) {
+// matchCondition is true for events of the part that fit for certain. It may be NULL.
+func (p *subquery) matchCondition() (out condition) {
 	out.sql = "("
 	for i, c := range p.clauses {
 		if i > 0 {
 			out.add(" OR ")
 		}
-		p.clause(&out, &c)
+		p.addClause(&out, &c)
 	}
 	out.sql += ")"
 	return out
 }
 
-func (p *part) clause(out *condition, c *Clause) {
+func (p *subquery) addClause(out *condition, c *HistoryClause) {
 	out.add("(TRUE")
-	if p.any && !c.AnyEvent {
+	if p.anyEvent && !c.AnyEvent {
 		out.add(" AND e.event = ?", c.Event)
 	}
-	switch c.URLWay {
-	case URLIs:
-		if len(c.URL) < longest {
+	switch c.URLMatching {
+	case URLEquals:
+		if len(c.URL) < ambiguousLength {
 			out.add(" AND e.current_url = ?", c.URL)
 		} else {
 			out.add(" AND FALSE") // every address of that length is open
@@ -89,21 +89,21 @@ func (p *part) clause(out *condition, c *Clause) {
 	out.add(")")
 }
 
-// looks tells whether any clause looks at the address.
-func (p *part) looks() bool {
+// checksURL tells whether any clause looks at the address.
+func (p *subquery) checksURL() bool {
 	for i := range p.clauses {
-		if p.clauses[i].URLWay != URLAny {
+		if p.clauses[i].URLMatching != URLAny {
 			return true
 		}
 	}
 	return false
 }
 
-// from selects the events of the part that fit or may fit, those that may fit
+// selectEvents selects the events of the part that fit or may fit, those that may fit
 // only when the question is open.
-func (p *part) from(d bun.IDB, a *Ask) *bun.SelectQuery {
+func (p *subquery) selectEvents(d bun.IDB, a *HistoryQuery) *bun.SelectQuery {
 	q := d.NewSelect().TableExpr(p.table(a)).Where("e.project_id = ?", a.ProjectID)
-	if !p.any {
+	if !p.anyEvent {
 		q = q.Where("e.event = ?", p.event)
 	}
 	if !a.From.IsZero() {
@@ -118,14 +118,14 @@ func (p *part) from(d bun.IDB, a *Ask) *bun.SelectQuery {
 	if a.Through > 0 {
 		q = q.Where("e.id <= ?", a.Through)
 	}
-	fits := p.fits()
+	fits := p.matchCondition()
 	switch {
-	case a.Open && !p.looks():
+	case a.Ambiguous && !p.checksURL():
 		return q.Where("FALSE")
-	case a.Open:
-		return q.Where(mayBeCut, longest).Where("NOT coalesce("+fits.sql+", FALSE)", fits.args...)
-	case p.looks():
-		fits.add(" OR "+mayBeCut, longest)
+	case a.Ambiguous:
+		return q.Where(mayBeTruncated, ambiguousLength).Where("NOT coalesce("+fits.sql+", FALSE)", fits.args...)
+	case p.checksURL():
+		fits.add(" OR "+mayBeTruncated, ambiguousLength)
 	}
 	return q.Where(fits.sql, fits.args...)
 }
@@ -133,13 +133,13 @@ func (p *part) from(d bun.IDB, a *Ask) *bun.SelectQuery {
 // table is the table with the index that suits the question. SQLite, which
 // keeps no statistics here, would read an index of names where few new rows
 // are asked for.
-func (p *part) table(a *Ask) string {
+func (p *subquery) table(a *HistoryQuery) string {
 	switch {
 	case p.postgres:
 		return "events AS e"
 	case a.After > 0:
 		return "events AS e NOT INDEXED" // by row
-	case p.any:
+	case p.anyEvent:
 		return "events AS e INDEXED BY events_newest"
 	}
 	return "events AS e INDEXED BY events_by_name"

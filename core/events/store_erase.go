@@ -51,7 +51,7 @@ func (s *Service) eraseSome(ctx context.Context, projectID int64, ids []string) 
 		if now < last {
 			projectID = allProjects
 		}
-		return s.changed(ctx, projectID, 1, 0)
+		return s.recordChange(ctx, projectID, 1, 0)
 	})
 	return n, err
 }

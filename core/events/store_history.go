@@ -24,14 +24,14 @@ func (s *Service) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error) err
 	return fn(tx)
 }
 
-func (s *Service) tally(ctx context.Context, a *Ask, width time.Duration) (Tally, error) {
-	t := Tally{Events: map[int64]int64{}}
+func (s *Service) countHistory(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
+	t := HistoryCounts{Events: map[int64]int64{}}
 	err := s.inSnapshot(ctx, func(tx bun.IDB) error {
 		if err := tx.NewRaw("SELECT coalesce(max(id), 0) FROM events").Scan(ctx, &t.Row); err != nil {
 			return err
 		}
-		for _, p := range s.parts(a) {
-			if err := s.tallyPart(ctx, tx, a, &p, width, &t); err != nil {
+		for _, p := range s.splitQuery(a) {
+			if err := s.countSubquery(ctx, tx, a, &p, width, &t); err != nil {
 				return err
 			}
 		}
@@ -40,35 +40,35 @@ func (s *Service) tally(ctx context.Context, a *Ask, width time.Duration) (Tally
 	return t, err
 }
 
-func (s *Service) tallyPart(ctx context.Context, tx bun.IDB, a *Ask, p *part, width time.Duration, t *Tally) error {
+func (s *Service) countSubquery(ctx context.Context, tx bun.IDB, a *HistoryQuery, p *subquery, width time.Duration, t *HistoryCounts) error {
 	var rows []struct {
 		Interval int64 `bun:"interval"`
 		Sure     bool  `bun:"sure"`
 		Events   int64 `bun:"events"`
 	}
-	fits := p.fits()
-	err := p.from(tx, a).ColumnExpr("e.timestamp / ? AS interval", width.Microseconds()).
+	fits := p.matchCondition()
+	err := p.selectEvents(tx, a).ColumnExpr("e.timestamp / ? AS interval", width.Microseconds()).
 		ColumnExpr("coalesce("+fits.sql+", FALSE) AS sure", fits.args...).ColumnExpr("count(*) AS events").
 		GroupExpr("1, 2").Scan(ctx, &rows)
 	for _, r := range rows {
 		if r.Sure {
 			t.Events[r.Interval] += r.Events
 		} else {
-			t.Open += r.Events
+			t.Ambiguous += r.Events
 		}
 	}
 	return err
 }
 
-func (s *Service) actors(ctx context.Context, a *Ask) (ids []int64, open bool, err error) {
+func (s *Service) findPersonIDs(ctx context.Context, a *HistoryQuery) (ids []int64, open bool, err error) {
 	err = s.inSnapshot(ctx, func(tx bun.IDB) error {
-		for _, p := range s.parts(a) {
+		for _, p := range s.splitQuery(a) {
 			var rows []struct {
 				Person sql.NullInt64 `bun:"person"`
 				Sure   bool          `bun:"sure"`
 			}
-			fits := p.fits()
-			err := p.from(tx, a).Distinct().ColumnExpr("d.person_id AS person").
+			fits := p.matchCondition()
+			err := p.selectEvents(tx, a).Distinct().ColumnExpr("d.person_id AS person").
 				ColumnExpr("coalesce("+fits.sql+", FALSE) AS sure", fits.args...).
 				Join("LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id").
 				Scan(ctx, &rows)
@@ -89,36 +89,36 @@ func (s *Service) actors(ctx context.Context, a *Ask) (ids []int64, open bool, e
 	return ids, open, err
 }
 
-const pastColumns = `e.id, e.uuid, e.event, e.distinct_id, e.timestamp, e.received_at, coalesce(e.elements_chain, ''),
+const historyColumns = `e.id, e.uuid, e.event, e.distinct_id, e.timestamp, e.received_at, coalesce(e.elements_chain, ''),
 	e.properties, `
 
 const (
-	nobodyColumns = "0, '', NULL"
-	ownerColumns  = "coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties"
+	noPersonColumns = "0, '', NULL"
+	personColumns   = "coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties"
 )
 
-func (s *Service) scan(ctx context.Context, a *Ask, fn func(*Past) error) error {
-	for _, p := range s.parts(a) {
-		if err := s.scanPart(ctx, a, &p, fn); err != nil {
+func (s *Service) scanHistory(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
+	for _, p := range s.splitQuery(a) {
+		if err := s.scanSubquery(ctx, a, &p, fn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) scanPart(ctx context.Context, a *Ask, p *part, fn func(*Past) error) error {
-	q := p.from(s.db.Read(ctx), a)
-	if a.People {
-		q = q.ColumnExpr(pastColumns + ownerColumns).Join(owners)
+func (s *Service) scanSubquery(ctx context.Context, a *HistoryQuery, p *subquery, fn func(*HistoryEvent) error) error {
+	q := p.selectEvents(s.db.Read(ctx), a)
+	if a.WithPersons {
+		q = q.ColumnExpr(historyColumns + personColumns).Join(joinPersons)
 	} else {
-		q = q.ColumnExpr(pastColumns + nobodyColumns)
+		q = q.ColumnExpr(historyColumns + noPersonColumns)
 	}
 	rows, err := q.Rows(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	var one Past
+	var one HistoryEvent
 	var id uuid.UUID
 	var at, received int64
 	var chain, properties, person sql.RawBytes
@@ -126,7 +126,7 @@ func (s *Service) scanPart(ctx context.Context, a *Ask, p *part, fn func(*Past) 
 	ev.ProjectID = a.ProjectID
 	for rows.Next() {
 		err := rows.Scan(&one.Row, &id, &ev.Name, &ev.DistinctID, &at, &received, &chain, &properties,
-			&one.Person, &ev.PersonID, &person)
+			&one.PersonRow, &ev.PersonID, &person)
 		if err != nil {
 			return err
 		}

@@ -46,8 +46,8 @@ func (r *eventRow) event() sdk.Event {
 const eventColumns = `e.id, e.project_id, e.uuid, e.event, e.distinct_id, e.person_uuid, p.uuid AS owner,
 	e.timestamp, e.received_at, e.elements_chain, e.properties`
 
-// owners joins the persons events belong to now.
-const owners = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id
+// joinPersons joins the persons events belong to now.
+const joinPersons = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id
 	LEFT JOIN persons AS p ON p.id = d.person_id`
 
 func (s *Service) selectEvents(ctx context.Context) *bun.SelectQuery {
@@ -55,7 +55,7 @@ func (s *Service) selectEvents(ctx context.Context) *bun.SelectQuery {
 }
 
 func (s *Service) selectFrom(ctx context.Context, table string) *bun.SelectQuery {
-	return s.db.Read(ctx).NewSelect().TableExpr(table).ColumnExpr(eventColumns).Join(owners)
+	return s.db.Read(ctx).NewSelect().TableExpr(table).ColumnExpr(eventColumns).Join(joinPersons)
 }
 
 // indexed is the table with the index that suits the filter. SQLite, which
