@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/app"
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/plugins"
 )
@@ -28,7 +28,7 @@ func serveActing(dir string) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	cfg := app.DefaultConfig()
 	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogBroken
-	cfg.Plugins.Instances = []host.InstanceConfig{{
+	cfg.Plugins.Instances = []settings.Instance{{
 		Name: "hook", Kind: "notifier", Use: "webhook", Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
 	}}
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
@@ -86,8 +87,8 @@ func BenchmarkDelivery(b *testing.B) {
 	var took, ours, theirs time.Duration
 	for i := range b.N {
 		name := fmt.Sprint("noop", i)
-		hc := host.DefaultConfig()
-		hc.Instances = []host.InstanceConfig{{Name: name, Kind: host.KindSink, Use: "noop"}}
+		hc := settings.Default()
+		hc.Instances = []settings.Instance{{Name: name, Kind: settings.KindSink, Use: "noop"}}
 		h, err := host.New(hc, host.Deps{DataDir: dir, Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 		if err != nil {
 			b.Fatal(err)

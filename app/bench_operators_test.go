@@ -16,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
@@ -26,10 +27,10 @@ import (
 // cidrHost is a host with a real cidr process that can be asked.
 func cidrHost(b *testing.B) *host.Host {
 	b.Helper()
-	cfg := host.DefaultConfig()
-	in := host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher}
+	cfg := settings.Default()
+	in := settings.Instance{Name: "networks", Use: "cidr", Kind: settings.KindMatcher}
 	in.Timeouts.Health = time.Minute
-	cfg.Instances = []host.InstanceConfig{in}
+	cfg.Instances = []settings.Instance{in}
 	h, err := host.New(cfg, host.Deps{DataDir: b.TempDir(), Version: "bench", BundledNames: plugins.Names(), Log: zap.NewNop(),
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 	if err != nil {

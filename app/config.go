@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
@@ -39,7 +39,7 @@ type Config struct {
 	Actions       actions.Config       `koanf:"actions"`
 	Notifications notifications.Config `koanf:"notifications"`
 	Operators     operators.Config     `koanf:"operators"`
-	Plugins       host.Config          `koanf:"plugins"`
+	Plugins       settings.Config      `koanf:"plugins"`
 }
 
 // DefaultYAML is the whole default config with a comment on every setting. It
@@ -67,7 +67,7 @@ func DefaultConfig() Config {
 		Actions:       actions.DefaultConfig(),
 		Notifications: notifications.DefaultConfig(),
 		Operators:     operators.DefaultConfig(),
-		Plugins:       host.DefaultConfig(),
+		Plugins:       settings.Default(),
 	}
 }
 

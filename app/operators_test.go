@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/app"
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 // networks adds the cidr matcher to a server.
 func networks(c *app.Config) {
 	c.Plugins.Restart.Initial = 10 * time.Millisecond
-	in := host.InstanceConfig{Name: "networks", Use: "cidr", Kind: host.KindMatcher}
+	in := settings.Instance{Name: "networks", Use: "cidr", Kind: settings.KindMatcher}
 	in.Timeouts.Health = time.Minute // that a process hangs is for the breaker to notice
 	c.Plugins.Instances = append(c.Plugins.Instances, in)
 	// These tests are about answers, not about how fast a crowded machine is.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 )
 
@@ -23,7 +24,7 @@ type sinks struct {
 // becomes another sink, and its delivery begins anew where it is.
 type sink struct {
 	*host.SinkInstance
-	section host.DeliveryConfig
+	section settings.Delivery
 	problem error
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 // reloadPatience bounds how long plugins that were taken out of the config may
@@ -34,7 +35,7 @@ type reloader struct {
 
 	mu      sync.Mutex
 	started Config // what the other rooms were started with
-	plugins host.Config
+	plugins settings.Config
 }
 
 // Reloaded is what a reload did.
@@ -110,8 +111,8 @@ func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
 }
 
 // compare notes which instances came, went and changed.
-func (d *Reloaded) compare(before, after []host.InstanceConfig) {
-	old := map[string]host.InstanceConfig{}
+func (d *Reloaded) compare(before, after []settings.Instance) {
+	old := map[string]settings.Instance{}
 	for _, c := range before {
 		old[c.Name] = c
 	}
@@ -130,7 +131,7 @@ func (d *Reloaded) compare(before, after []host.InstanceConfig) {
 // plugins that are looked at once.
 func needRestart(started, now Config) []string {
 	socketDir := started.Plugins.SocketDir != now.Plugins.SocketDir
-	started.Plugins, now.Plugins = host.Config{}, host.Config{}
+	started.Plugins, now.Plugins = settings.Config{}, settings.Config{}
 	out := differences("", reflect.ValueOf(started), reflect.ValueOf(now))
 	if socketDir {
 		out = append(out, "plugins.socket_dir")

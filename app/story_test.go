@@ -24,7 +24,7 @@ import (
 	"github.com/guidonhq/guidon/api/apitest"
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 // A story is one .txtar file of testdata: requests, the answers they must get,
@@ -79,7 +79,7 @@ func plugged(t *testing.T, c *app.Config, comment []byte) {
 	for line := range strings.Lines(string(comment)) {
 		if name, ok := strings.CutPrefix(line, "matcher:"); ok {
 			name = strings.TrimSpace(name)
-			c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{Name: name, Kind: "matcher", Use: name})
+			c.Plugins.Instances = append(c.Plugins.Instances, settings.Instance{Name: name, Kind: "matcher", Use: name})
 			// Answers matter here, not how fast a crowded machine is.
 			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
 		}
@@ -89,7 +89,7 @@ func plugged(t *testing.T, c *app.Config, comment []byte) {
 		}
 		endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		t.Cleanup(endpoint.Close)
-		c.Plugins.Instances = append(c.Plugins.Instances, host.InstanceConfig{
+		c.Plugins.Instances = append(c.Plugins.Instances, settings.Instance{
 			Name: strings.TrimSpace(name), Kind: "notifier", Use: "webhook",
 			Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
 		})

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -74,15 +75,15 @@ var (
 )
 
 // reattached is the config that a plugin in the hands of a person prints.
-func reattached(t *testing.T, said string, settings map[string]any) host.InstanceConfig {
+func reattached(t *testing.T, said string, pluginConfig map[string]any) settings.Instance {
 	t.Helper()
 	m := printedSocket.FindStringSubmatch(said)
 	if m == nil || !strings.Contains(said, "use: probe\n") {
 		t.Fatalf("it said %q", said)
 	}
 	pid, _ := strconv.Atoi(m[2])
-	c := instance("p", "probe", settings)
-	c.Reattach = host.ReattachConfig{Socket: m[1], PID: pid}
+	c := instance("p", "probe", pluginConfig)
+	c.Reattach = settings.Reattach{Socket: m[1], PID: pid}
 	return c
 }
 
@@ -235,13 +236,13 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 	cmd, address := listen("127.0.0.1:0")
 	mine, myKey := ours.issue(t, "server.test")
 	good := instance("p", "probe", nil)
-	good.Remote = host.RemoteConfig{Address: address, CA: ours.file, Cert: mine, Key: myKey, ServerName: "plugin.test"}
+	good.Remote = settings.Remote{Address: address, CA: ours.file, Cert: mine, Key: myKey, ServerName: "plugin.test"}
 
 	stranger, strangerKey := theirs.issue(t, "server.test")
-	for name, change := range map[string]func(*host.RemoteConfig){
-		"a server the plugin does not trust": func(c *host.RemoteConfig) { c.Cert, c.Key = stranger, strangerKey },
-		"a plugin the server does not trust": func(c *host.RemoteConfig) { c.CA = theirs.file },
-		"a plugin of another name":           func(c *host.RemoteConfig) { c.ServerName = "else.test" },
+	for name, change := range map[string]func(*settings.Remote){
+		"a server the plugin does not trust": func(c *settings.Remote) { c.Cert, c.Key = stranger, strangerKey },
+		"a plugin the server does not trust": func(c *settings.Remote) { c.CA = theirs.file },
+		"a plugin of another name":           func(c *settings.Remote) { c.ServerName = "else.test" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good
@@ -286,15 +287,15 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 
 func TestAConnectionThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
-	tls := host.RemoteConfig{Address: "there:1", CA: "ca", Cert: "cert", Key: "key"}
-	for says, change := range map[string]func(*host.InstanceConfig){
-		"exclude each other":    func(c *host.InstanceConfig) { c.Reattach.Socket, c.Remote = "/s", tls },
-		"needs a socket":        func(c *host.InstanceConfig) { c.Reattach.PID = 7 },
-		"an absolute path":      func(c *host.InstanceConfig) { c.Reattach.Socket = "s" },
-		"must not be negative":  func(c *host.InstanceConfig) { c.Reattach = host.ReattachConfig{Socket: "/s", PID: -1} },
-		"must be host:port":     func(c *host.InstanceConfig) { c.Remote = tls; c.Remote.Address = "there" },
-		"ca, cert and key":      func(c *host.InstanceConfig) { c.Remote.Address = "there:1" },
-		"sha256, limits and en": func(c *host.InstanceConfig) { c.Remote, c.SHA256 = tls, "ab" },
+	tls := settings.Remote{Address: "there:1", CA: "ca", Cert: "cert", Key: "key"}
+	for says, change := range map[string]func(*settings.Instance){
+		"exclude each other":    func(c *settings.Instance) { c.Reattach.Socket, c.Remote = "/s", tls },
+		"needs a socket":        func(c *settings.Instance) { c.Reattach.PID = 7 },
+		"an absolute path":      func(c *settings.Instance) { c.Reattach.Socket = "s" },
+		"must not be negative":  func(c *settings.Instance) { c.Reattach = settings.Reattach{Socket: "/s", PID: -1} },
+		"must be host:port":     func(c *settings.Instance) { c.Remote = tls; c.Remote.Address = "there" },
+		"ca, cert and key":      func(c *settings.Instance) { c.Remote.Address = "there:1" },
+		"sha256, limits and en": func(c *settings.Instance) { c.Remote, c.SHA256 = tls, "ab" },
 	} {
 		c := instance("p", "probe", nil)
 		change(&c)

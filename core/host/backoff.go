@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/guidonhq/guidon/core/host/settings"
 	"math/rand/v2"
 	"time"
 )
@@ -8,7 +9,7 @@ import (
 // backoff decides what follows an exit. It is pure: time and randomness come
 // from the caller.
 type backoff struct {
-	cfg   RestartConfig
+	cfg   settings.Restart
 	tries int
 	exits []time.Time
 	// patient is never a quarantine: the process is not ours.
@@ -41,7 +42,7 @@ func (b *backoff) reset() { b.tries, b.exits = 0, nil }
 
 // curve is the delay before try n: nothing for the first, then a random part of
 // a doubling bound.
-func curve(cfg RestartConfig, n int, random func() float64) time.Duration {
+func curve(cfg settings.Restart, n int, random func() float64) time.Duration {
 	if n <= 0 {
 		return 0
 	}

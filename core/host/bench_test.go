@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -93,7 +94,7 @@ func BenchmarkStart(b *testing.B) {
 		isolated bool
 	}{{"instances=1", 1, false}, {"instances=20", 20, false}, {"processes=20", 20, true}} {
 		b.Run(bb.name, func(b *testing.B) {
-			instances := make([]host.InstanceConfig, bb.n)
+			instances := make([]settings.Instance, bb.n)
 			for i := range instances {
 				instances[i] = instance(fmt.Sprintf("p%d", i), "probe", nil)
 				instances[i].Isolated, instances[i].Timeouts.Start = bb.isolated, time.Minute
@@ -105,7 +106,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-func startAndStop(b *testing.B, cfg host.Config) {
+func startAndStop(b *testing.B, cfg settings.Config) {
 	b.Helper()
 	h, err := host.New(cfg, host.Deps{DataDir: b.TempDir(), Bundled: bundled})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
@@ -17,7 +18,7 @@ const lateCalls = 3
 
 // kinds are the kinds of instances as the contract numbers them.
 var kinds = map[string]pluginv1.Kind{
-	KindSink: pluginv1.Kind_KIND_SINK, KindNotifier: pluginv1.Kind_KIND_NOTIFIER, KindMatcher: pluginv1.Kind_KIND_MATCHER,
+	settings.KindSink: pluginv1.Kind_KIND_SINK, settings.KindNotifier: pluginv1.Kind_KIND_NOTIFIER, settings.KindMatcher: pluginv1.Kind_KIND_MATCHER,
 }
 
 // failed turns a call that did not come to an answer into what the caller must

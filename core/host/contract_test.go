@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -184,7 +185,7 @@ func TestAPluginSeesOnlyTheEnvironmentItIsAllowed(t *testing.T) {
 	t.Setenv("GUIDON_TEST_ALLOWED", "for this one")
 	trace := filepath.Join(t.TempDir(), "trace")
 	c := instance("p", "environ", map[string]any{"trace": trace})
-	c.Env = host.EnvConfig{Allow: []string{"GUIDON_TEST_ALLOWED"}, Set: map[string]string{"TOKEN": "${env:GUIDON_TEST_SECRET}"}}
+	c.Env = settings.Env{Allow: []string{"GUIDON_TEST_ALLOWED"}, Set: map[string]string{"TOKEN": "${env:GUIDON_TEST_SECRET}"}}
 	r := start(t, config(c))
 	r.sink(t)
 	raw, err := os.ReadFile(trace)

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -137,7 +138,7 @@ func TestCallsThatHangAreNoReasonToKillAProcessThatIsWell(t *testing.T) {
 
 func TestAProcessThatWillNotEndIsKilled(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]host.InstanceConfig{
+	for name, c := range map[string]settings.Instance{
 		"close hangs":  instance("p", "stubborn", nil),
 		"write hangs":  instance("p", "probe", nil),
 		"it is frozen": instance("p", "probe", nil),
@@ -257,7 +258,7 @@ func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
 func TestRestartNeverMeansNever(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
-	c.Restart = host.RestartNever
+	c.Restart = settings.RestartNever
 	r := start(t, config(c))
 	r.sink(t)
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)

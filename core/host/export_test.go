@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
@@ -14,7 +15,7 @@ import (
 type Backoff struct{ b backoff }
 
 // NewBackoff returns one that has seen nothing.
-func NewBackoff(cfg RestartConfig) *Backoff { return &Backoff{backoff{cfg: cfg}} }
+func NewBackoff(cfg settings.Restart) *Backoff { return &Backoff{backoff{cfg: cfg}} }
 
 // Next is what follows an exit.
 func (b *Backoff) Next(now time.Time, ready time.Duration, random float64) (time.Duration, bool) {

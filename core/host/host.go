@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
@@ -66,7 +67,7 @@ type Host struct {
 	rest     context.CancelFunc // ends the tending
 
 	mu        sync.Mutex // never held while something is waited for
-	cfg       Config
+	cfg       settings.Config
 	started   bool
 	stopped   bool
 	instances []*supervisor
@@ -76,7 +77,7 @@ type Host struct {
 }
 
 // New checks the config and prepares a host; it starts nothing.
-func New(cfg Config, deps Deps) (*Host, error) {
+func New(cfg settings.Config, deps Deps) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func stopAll(ctx context.Context, instances []*supervisor) {
 // Apply makes cfg the config: instances that are gone are stopped, those that
 // are new are started, those whose config differs get the new one, and the
 // others are left alone. A config that is not valid changes nothing.
-func (h *Host) Apply(ctx context.Context, cfg Config) error {
+func (h *Host) Apply(ctx context.Context, cfg settings.Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -176,13 +177,13 @@ func (h *Host) Apply(ctx context.Context, cfg Config) error {
 
 // adopt makes cfg the config and returns what is to be started, configured and
 // stopped.
-func (h *Host) adopt(cfg Config) (fresh []*supervisor, known map[*supervisor]InstanceConfig, gone []*supervisor) {
+func (h *Host) adopt(cfg settings.Config) (fresh []*supervisor, known map[*supervisor]settings.Instance, gone []*supervisor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
 		return nil, nil, nil
 	}
-	known = map[*supervisor]InstanceConfig{}
+	known = map[*supervisor]settings.Instance{}
 	old := map[string]*supervisor{}
 	for _, s := range h.instances {
 		old[s.name] = s
@@ -215,7 +216,7 @@ func (h *Host) adopt(cfg Config) (fresh []*supervisor, known map[*supervisor]Ins
 }
 
 // config is the config of the moment.
-func (h *Host) config() Config {
+func (h *Host) config() settings.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cfg

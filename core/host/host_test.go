@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -76,18 +77,18 @@ func bundled(name string) []string {
 }
 
 // config is a config whose waits are short.
-func config(instances ...host.InstanceConfig) host.Config {
-	cfg := host.DefaultConfig()
+func config(instances ...settings.Instance) settings.Config {
+	cfg := settings.Default()
 	cfg.HealthInterval = 100 * time.Millisecond
 	cfg.Restart.Initial, cfg.Restart.Max = 10*time.Millisecond, 50*time.Millisecond
 	cfg.Instances = instances
 	return cfg
 }
 
-func instance(name, use string, settings map[string]any) host.InstanceConfig {
-	return host.InstanceConfig{
-		Name: name, Use: use, Kind: host.KindSink, Config: settings,
-		Timeouts: host.TimeoutConfig{
+func instance(name, use string, pluginConfig map[string]any) settings.Instance {
+	return settings.Instance{
+		Name: name, Use: use, Kind: settings.KindSink, Config: pluginConfig,
+		Timeouts: settings.Timeouts{
 			Start: 5 * time.Second, Call: 2 * time.Second, Drain: time.Second, Flush: time.Second,
 			Stop: 300 * time.Millisecond, Health: 300 * time.Millisecond,
 		},
@@ -101,7 +102,7 @@ type run struct {
 	dir  string
 }
 
-func start(t testing.TB, cfg host.Config) *run {
+func start(t testing.TB, cfg settings.Config) *run {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
 	r := &run{logs: logs, dir: t.TempDir()}

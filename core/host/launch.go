@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -37,11 +38,11 @@ type failure struct {
 func (f *failure) Error() string { return f.message }
 
 // command returns the command line of an instance, its executable verified.
-func (h *Host) command(c InstanceConfig) ([]string, error) {
-	if c.attached() {
-		return c.contact(), nil
+func (h *Host) command(c settings.Instance) ([]string, error) {
+	if c.Attached() {
+		return c.ConnectionKey(), nil
 	}
-	if c.external() {
+	if c.External() {
 		path, err := h.executable(c)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -61,8 +62,8 @@ func (h *Host) command(c InstanceConfig) ([]string, error) {
 }
 
 // executable returns the copy to run of a third party's file.
-func (h *Host) executable(c InstanceConfig) (string, error) {
-	if c.unverified() && h.config().Dev {
+func (h *Host) executable(c settings.Instance) (string, error) {
+	if c.Unverified() && h.config().Dev {
 		return h.trust.whatever(c.Use)
 	}
 	return h.trust.executable(c.Use, c.SHA256)
@@ -85,8 +86,8 @@ func (h *Host) unknownPlugin(name string) string {
 
 // reach returns the process of an instance when it has shaken hands, or is
 // connected to.
-func (h *Host) reach(ctx context.Context, c InstanceConfig, argv []string, r *resolved, logs *logBridge) (*peer, error) {
-	if c.attached() {
+func (h *Host) reach(ctx context.Context, c settings.Instance, argv []string, r *resolved, logs *logBridge) (*peer, error) {
+	if c.Attached() {
 		return h.attach(ctx, c)
 	}
 	return h.launch(ctx, c, argv, r, logs)
@@ -94,11 +95,11 @@ func (h *Host) reach(ctx context.Context, c InstanceConfig, argv []string, r *re
 
 // launch starts a process and returns it when it has shaken hands. Whatever goes
 // wrong, no process is left behind.
-func (h *Host) launch(ctx context.Context, c InstanceConfig, argv []string, r *resolved, logs *logBridge) (*peer, error) {
+func (h *Host) launch(ctx context.Context, c settings.Instance, argv []string, r *resolved, logs *logBridge) (*peer, error) {
 	if err := h.runs.ensure(); err != nil {
 		return nil, &failure{state: StateBackoff, reason: "socket_dir", message: err.Error()}
 	}
-	limits := c.timeouts()
+	limits := c.EffectiveTimeouts()
 	var started atomic.Pointer[process]
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{
@@ -197,7 +198,7 @@ func connect(ctx context.Context, client *goplugin.Client, limit time.Duration, 
 
 // environment is everything a plugin sees: what go-plugin needs to say, what we
 // say, and what the operator allowed.
-func (h *Host) environment(c InstanceConfig, r *resolved, protocol []string) []string {
+func (h *Host) environment(c settings.Instance, r *resolved, protocol []string) []string {
 	env := append([]string{}, protocol...)
 	env = append(env, sdk.WatchKey+"=stdin", sdk.LogLevelKey+"="+h.config().LogLevel)
 	if c.Limits.MemoryBytes > 0 { // a Go runtime collects in time; others do not mind
@@ -207,7 +208,7 @@ func (h *Host) environment(c InstanceConfig, r *resolved, protocol []string) []s
 }
 
 // bridge makes the log of one process.
-func (h *Host) bridge(c InstanceConfig) *logBridge {
+func (h *Host) bridge(c settings.Instance) *logBridge {
 	log := h.deps.Log.Named("plugin").With(zap.String("plugin", c.Use))
 	return newLogBridge(log, h.config().LogLinesPerSecond, func(instance string, n int) {
 		if instance == "" {

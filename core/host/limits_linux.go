@@ -10,13 +10,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"golang.org/x/sys/unix"
 )
 
 // restrict sets the limits of a process that has just been started; what it
 // starts itself inherits them. Memory is what the process can write to, so that
 // the large reservations of a Go runtime do not count.
-func restrict(pid int, l LimitConfig) error {
+func restrict(pid int, l settings.Limits) error {
 	var problems []error
 	set := func(name string, resource int, value uint64) {
 		limit := unix.Rlimit{Cur: value, Max: value}

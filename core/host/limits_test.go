@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 func TestAProcessHasItsLimits(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "environ", map[string]any{"trace": t.TempDir() + "/trace"})
-	c.Limits = host.LimitConfig{OpenFiles: 345, MemoryBytes: 1 << 40, CPUTime: 5*time.Hour + time.Millisecond}
+	c.Limits = settings.Limits{OpenFiles: 345, MemoryBytes: 1 << 40, CPUTime: 5*time.Hour + time.Millisecond}
 	r := start(t, config(c))
 	r.sink(t)
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(r.Status()[0].PID) + "/limits")

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
 )
@@ -98,9 +99,9 @@ func (p planProgram) Match(in *sdk.Input) sdk.Verdict {
 	return sdk.Matches(string(plan) == `"`+string(p)+`"` && counted)
 }
 
-func matcherConfig(name, use string, settings map[string]any) host.InstanceConfig {
-	c := instance(name, use, settings)
-	c.Kind = host.KindMatcher
+func matcherConfig(name, use string, pluginConfig map[string]any) settings.Instance {
+	c := instance(name, use, pluginConfig)
+	c.Kind = settings.KindMatcher
 	return c
 }
 

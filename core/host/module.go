@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"go.uber.org/fx"
 )
 
@@ -10,7 +11,7 @@ import (
 // stops them.
 var Module = fx.Module("host", fx.Provide(provide))
 
-func provide(lc fx.Lifecycle, cfg Config, deps Deps) (*Host, error) {
+func provide(lc fx.Lifecycle, cfg settings.Config, deps Deps) (*Host, error) {
 	h, err := New(cfg, deps)
 	if err != nil {
 		return nil, err

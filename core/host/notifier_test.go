@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 )
@@ -82,9 +83,9 @@ func (p *probeNotifier) Close(context.Context) error {
 	return nil
 }
 
-func notifierConfig(name, use string, settings map[string]any) host.InstanceConfig {
-	c := instance(name, use, settings)
-	c.Kind = host.KindNotifier
+func notifierConfig(name, use string, pluginConfig map[string]any) settings.Instance {
+	c := instance(name, use, pluginConfig)
+	c.Kind = settings.KindNotifier
 	return c
 }
 
@@ -322,7 +323,7 @@ func TestAnInstanceOfAKindThatThePluginIsNot(t *testing.T) {
 	c := notifierConfig("n", "file", nil)
 	sink := instance("s", "raw", map[string]any{"answer": ""})
 	matcher := instance("m", "file", nil)
-	matcher.Kind = host.KindMatcher
+	matcher.Kind = settings.KindMatcher
 	r := start(t, config(c, sink, matcher))
 	eventually(t, 20*time.Second, func() string {
 		for i, says := range []string{"file is not a notifier", "raw is not a sink", "file is not a matcher"} {
@@ -354,7 +355,7 @@ func TestAnOpenThatSaysNothingIsTriedAgain(t *testing.T) {
 func TestInstancesOfSeveralKindsLiveSideBySide(t *testing.T) {
 	t.Parallel()
 	matcher := instance("match", "probe", nil)
-	matcher.Kind = host.KindMatcher
+	matcher.Kind = settings.KindMatcher
 	r := start(t, config(instance("store", "probe", nil), notifierConfig("chat", "probe", nil), matcher))
 	if len(r.Sinks()) != 1 || len(r.Notifiers()) != 1 || len(r.Matchers()) != 1 {
 		t.Fatalf("%d sinks, %d notifiers, %d matchers", len(r.Sinks()), len(r.Notifiers()), len(r.Matchers()))

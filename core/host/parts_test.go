@@ -15,13 +15,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
 func TestRestartsComeLaterAndLaterAndThenNotAtAll(t *testing.T) {
 	t.Parallel()
-	cfg := host.DefaultConfig().Restart
+	cfg := settings.Default().Restart
 	b := host.NewBackoff(cfg)
 	now := time.Now()
 	for i, want := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second} {
@@ -53,19 +54,19 @@ func TestAConfigThatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, says string
-		change     func(*host.Config)
+		change     func(*settings.Config)
 	}{
-		{"two of one name", `a second instance is named "p"`, func(c *host.Config) { c.Instances = append(c.Instances, c.Instances[0]) }},
-		{"no name", "name must be", func(c *host.Config) { c.Instances[0].Name = "" }},
-		{"name with a slash", "name must be", func(c *host.Config) { c.Instances[0].Name = "a/b" }},
-		{"nothing to use", "use is missing", func(c *host.Config) { c.Instances[0].Use = "" }},
-		{"unknown kind", `kind must be sink, notifier or matcher, not "sinc"`, func(c *host.Config) { c.Instances[0].Kind = "sinc" }},
-		{"unknown restart", "restart must be", func(c *host.Config) { c.Instances[0].Restart = "maybe" }},
-		{"negative timeout", "timeouts", func(c *host.Config) { c.Instances[0].Timeouts.Call = -1 }},
-		{"log level", "log_level", func(c *host.Config) { c.LogLevel = "loud" }},
-		{"log lines", "log_lines_per_second", func(c *host.Config) { c.LogLinesPerSecond = 0 }},
-		{"health interval", "health_interval", func(c *host.Config) { c.HealthInterval = 0 }},
-		{"restart curve", "restart:", func(c *host.Config) { c.Restart.Max = 0 }},
+		{"two of one name", `a second instance is named "p"`, func(c *settings.Config) { c.Instances = append(c.Instances, c.Instances[0]) }},
+		{"no name", "name must be", func(c *settings.Config) { c.Instances[0].Name = "" }},
+		{"name with a slash", "name must be", func(c *settings.Config) { c.Instances[0].Name = "a/b" }},
+		{"nothing to use", "use is missing", func(c *settings.Config) { c.Instances[0].Use = "" }},
+		{"unknown kind", `kind must be sink, notifier or matcher, not "sinc"`, func(c *settings.Config) { c.Instances[0].Kind = "sinc" }},
+		{"unknown restart", "restart must be", func(c *settings.Config) { c.Instances[0].Restart = "maybe" }},
+		{"negative timeout", "timeouts", func(c *settings.Config) { c.Instances[0].Timeouts.Call = -1 }},
+		{"log level", "log_level", func(c *settings.Config) { c.LogLevel = "loud" }},
+		{"log lines", "log_lines_per_second", func(c *settings.Config) { c.LogLinesPerSecond = 0 }},
+		{"health interval", "health_interval", func(c *settings.Config) { c.HealthInterval = 0 }},
+		{"restart curve", "restart:", func(c *settings.Config) { c.Restart.Max = 0 }},
 	}
 	for _, tt := range tests {
 		c := config(instance("p", "file", nil))
@@ -74,7 +75,7 @@ func TestAConfigThatCannotBeMeantIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	if err := host.DefaultConfig().Validate(); err != nil {
+	if err := settings.Default().Validate(); err != nil {
 		t.Error(err)
 	}
 }

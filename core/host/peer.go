@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
@@ -114,7 +115,7 @@ func (p *peer) strike(ctx context.Context, grace time.Duration) {
 // end takes the peer down in our own order: drain, shut down, each with a
 // deadline, then signals. A process that is not ours is only left. It returns
 // when the process is reaped.
-func (p *peer) end(ctx context.Context, limits TimeoutConfig, clean bool) {
+func (p *peer) end(ctx context.Context, limits settings.Timeouts, clean bool) {
 	if p.proc != nil {
 		p.proc.expected()
 		if p.alive() {
@@ -131,7 +132,7 @@ func (p *peer) end(ctx context.Context, limits TimeoutConfig, clean bool) {
 
 // finish asks the process to finish, and gives up at the first silence. What
 // already hangs is not waited for.
-func (p *peer) finish(ctx context.Context, limits TimeoutConfig, clean bool) {
+func (p *peer) finish(ctx context.Context, limits settings.Timeouts, clean bool) {
 	patience := min(limits.Drain, limits.Health)
 	if clean {
 		patience = limits.Drain

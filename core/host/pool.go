@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/status"
 )
@@ -46,7 +47,7 @@ type slot struct {
 
 // kinship says which instances may share a process: those for which it would be
 // started in the same way, with the same environment.
-func kinship(c InstanceConfig, argv []string, r *resolved) string {
+func kinship(c settings.Instance, argv []string, r *resolved) string {
 	env := slices.Sorted(slices.Values(r.env))
 	name := ""
 	if c.Isolated {
@@ -58,30 +59,30 @@ func kinship(c InstanceConfig, argv []string, r *resolved) string {
 
 // acquire returns the slot of a living peer that has introduced itself, started
 // for the instance or shared with others. The caller leaves it.
-func (p *pool) acquire(ctx context.Context, c InstanceConfig, argv []string, r *resolved) (*slot, error) {
+func (p *pool) acquire(ctx context.Context, c settings.Instance, argv []string, r *resolved) (*slot, error) {
 	key := kinship(c, argv, r)
 	for {
 		s := p.enter(key, c, argv, r)
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
-			s.leave(context.WithoutCancel(ctx), c.Name, c.timeouts(), true)
+			s.leave(context.WithoutCancel(ctx), c.Name, c.EffectiveTimeouts(), true)
 			return nil, &failure{state: StateBackoff, reason: "start", message: "stopped while starting"}
 		}
 		if s.err != nil {
-			s.leave(ctx, c.Name, c.timeouts(), true)
+			s.leave(ctx, c.Name, c.EffectiveTimeouts(), true)
 			return nil, s.err
 		}
 		if s.owner == c.Name || s.peer.info.GetMultiInstance() {
 			return s, nil
 		}
-		s.leave(ctx, c.Name, c.timeouts(), true)
+		s.leave(ctx, c.Name, c.EffectiveTimeouts(), true)
 		key += " " + c.Name
 	}
 }
 
 // enter makes the instance a tenant of a slot that has room for it.
-func (p *pool) enter(key string, c InstanceConfig, argv []string, r *resolved) *slot {
+func (p *pool) enter(key string, c settings.Instance, argv []string, r *resolved) *slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var s *slot
@@ -104,12 +105,12 @@ func (p *pool) enter(key string, c InstanceConfig, argv []string, r *resolved) *
 }
 
 // fill starts the peer and, when it is gone, takes the slot out of the pool.
-func (s *slot) fill(c InstanceConfig, argv []string, r *resolved) {
+func (s *slot) fill(c settings.Instance, argv []string, r *resolved) {
 	peer, err := s.pool.host.reach(s.ctx, c, argv, r, s.logs)
 	if err == nil {
-		if err = peer.introduce(s.ctx, c.timeouts().Start, s.pool.host.deps.Version); err != nil {
+		if err = peer.introduce(s.ctx, c.EffectiveTimeouts().Start, s.pool.host.deps.Version); err != nil {
 			err = unreached(c, peer.callFailed(s.ctx, "info", err, r.scrub))
-			peer.end(s.ctx, c.timeouts(), false)
+			peer.end(s.ctx, c.EffectiveTimeouts(), false)
 			peer = nil
 		} else {
 			s.learn(peer, c, argv)
@@ -130,9 +131,9 @@ func (s *slot) fill(c InstanceConfig, argv []string, r *resolved) {
 
 // learn asks a peer for its schema. One that is not valid is a fault of the
 // plugin, which then checks its config itself.
-func (s *slot) learn(peer *peer, c InstanceConfig, argv []string) {
+func (s *slot) learn(peer *peer, c settings.Instance, argv []string) {
 	h := s.pool.host
-	text, err := peer.describeConfig(s.ctx, kinds[c.Kind], c.timeouts().Start)
+	text, err := peer.describeConfig(s.ctx, kinds[c.Kind], c.EffectiveTimeouts().Start)
 	if err != nil {
 		h.metrics.breaches.WithLabelValues(c.Name, "bad_schema").Inc()
 		h.log.Warn("plugin has a config schema that is not valid", zap.String("instance", c.Name), zap.String("error", clip(err.Error(), 300)))
@@ -160,14 +161,14 @@ func (s *slot) close() {
 }
 
 // kill ends the peer for all its tenants.
-func (s *slot) kill(ctx context.Context, limits TimeoutConfig) {
+func (s *slot) kill(ctx context.Context, limits settings.Timeouts) {
 	s.shut()
 	s.peer.strike(ctx, limits.Stop)
 }
 
 // leave ends the tenancy of an instance. The last one out takes the peer down,
 // and returns when there is no process. clean says that the instance was closed.
-func (s *slot) leave(ctx context.Context, name string, limits TimeoutConfig, clean bool) {
+func (s *slot) leave(ctx context.Context, name string, limits settings.Timeouts, clean bool) {
 	s.pool.mu.Lock()
 	s.tenants[name] = false
 	if clean {

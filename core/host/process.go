@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/hashicorp/go-plugin/runner"
 	"go.uber.org/zap"
 )
@@ -28,7 +29,7 @@ import (
 type process struct {
 	argv   []string
 	env    []string
-	limits LimitConfig
+	limits settings.Limits
 	cmd    *exec.Cmd
 	logs   *logBridge
 	stdout *io.PipeReader // the handshake line, for go-plugin
@@ -50,7 +51,7 @@ type process struct {
 var _ runner.Runner = (*process)(nil)
 
 // newProcess prepares a process that runs argv with exactly env.
-func newProcess(argv, env []string, limits LimitConfig, logs *logBridge) *process {
+func newProcess(argv, env []string, limits settings.Limits, logs *logBridge) *process {
 	out, lines := io.Pipe()
 	return &process{argv: argv, env: env, limits: limits, logs: logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{})}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -206,11 +207,11 @@ func list(values []any) string {
 // schemaOf returns what is known of a plugin's config before it runs: a bundled
 // plugin's schema is compiled in, a third party's is kept from an earlier run of
 // the very same file. It is nil when nothing is known.
-func (h *Host) schemaOf(c InstanceConfig, argv []string) *configSchema {
+func (h *Host) schemaOf(c settings.Instance, argv []string) *configSchema {
 	var text []byte
-	if c.external() {
+	if c.External() {
 		text, _ = os.ReadFile(h.schemaFile(c, argv[0]))
-	} else if h.deps.Schema != nil && !c.attached() {
+	} else if h.deps.Schema != nil && !c.Attached() {
 		text = h.deps.Schema(c.Use, c.Kind)
 	}
 	if len(text) == 0 {
@@ -225,13 +226,13 @@ func (h *Host) schemaOf(c InstanceConfig, argv []string) *configSchema {
 
 // schemaFile is where the schema of a verified copy is kept. The copy is named
 // by its checksum.
-func (h *Host) schemaFile(c InstanceConfig, copied string) string {
+func (h *Host) schemaFile(c settings.Instance, copied string) string {
 	return filepath.Join(h.deps.DataDir, "plugins", "schema", filepath.Base(copied)+"."+c.Kind+".json")
 }
 
 // keepSchema remembers a third party's schema for the next time.
-func (h *Host) keepSchema(c InstanceConfig, argv []string, text []byte) {
-	if !c.external() || len(text) == 0 {
+func (h *Host) keepSchema(c settings.Instance, argv []string, text []byte) {
+	if !c.External() || len(text) == 0 {
 		return
 	}
 	path := h.schemaFile(c, argv[0])

@@ -17,12 +17,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // probeSchema is what the probe would say of its config, and a little more.
 func probeSchema(name, kind string) []byte {
-	if name != "probe" || kind != host.KindSink {
+	if name != "probe" || kind != settings.KindSink {
 		return nil
 	}
 	return sdk.Schema((&probe{}).Config())

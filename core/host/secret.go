@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"maps"
 	"os"
 	"regexp"
@@ -30,7 +31,7 @@ type resolved struct {
 
 // resolve reads every reference in the config and the environment of an
 // instance. The error names the place and the reference, never a value.
-func resolve(c InstanceConfig) (*resolved, error) {
+func resolve(c settings.Instance) (*resolved, error) {
 	r := &resolved{secrets: map[string][]byte{}, scrub: &scrubber{}}
 	tree, err := r.walk("", normalise(c.Config))
 	if err != nil {

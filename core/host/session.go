@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
@@ -19,12 +20,12 @@ type session struct {
 	*peer
 
 	slot       *slot
-	cfg        InstanceConfig
+	cfg        settings.Instance
 	argv       []string
 	instance   string
 	generation uint64
 	digest     string // of the config as it was resolved
-	timeouts   TimeoutConfig
+	timeouts   settings.Timeouts
 	scrub      *scrubber
 	metrics    *metrics
 	traces     *tracing

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // many are n instances of one plugin.
-func many(n int, settings map[string]any) []host.InstanceConfig {
-	out := make([]host.InstanceConfig, n)
+func many(n int, pluginConfig map[string]any) []settings.Instance {
+	out := make([]settings.Instance, n)
 	for i := range out {
-		out[i] = instance(fmt.Sprintf("p%d", i), "probe", settings)
+		out[i] = instance(fmt.Sprintf("p%d", i), "probe", pluginConfig)
 	}
 	return out
 }
@@ -110,14 +111,14 @@ func TestWhoDoesNotShareAProcess(t *testing.T) {
 	limits[1].Limits.OpenFiles = 99
 	tests := []struct {
 		name      string
-		instances []host.InstanceConfig
+		instances []settings.Instance
 		processes int
 	}{
 		{"an isolated instance", isolated, 2},
 		{"one with another environment", environment, 2},
 		{"one with other limits", limits, 2},
-		{"instances of different plugins", []host.InstanceConfig{instance("a", "probe", nil), instance("b", "probe2", nil)}, 2},
-		{"instances of a plugin that takes one only", []host.InstanceConfig{instance("a", "loner", nil), instance("b", "loner", nil)}, 2},
+		{"instances of different plugins", []settings.Instance{instance("a", "probe", nil), instance("b", "probe2", nil)}, 2},
+		{"instances of a plugin that takes one only", []settings.Instance{instance("a", "loner", nil), instance("b", "loner", nil)}, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 // A bad plugin is a state with a reason a person understands, and it never
@@ -19,7 +20,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(*host.InstanceConfig)
+		change func(*settings.Instance)
 		state  host.State
 		reason string
 		says   string
@@ -29,7 +30,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 		{"prints before the handshake", use("noise"), host.StateQuarantined, "start", `printed before the handshake: "Hello, I am a plugin!"`},
 		{"lies about its address", use("liar"), host.StateQuarantined, "info", "no such file or directory"},
 		{"drowns its last words", use("torrent"), host.StateQuarantined, "start", "last line: after the flood"},
-		{"never says a word", func(c *host.InstanceConfig) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
+		{"never says a word", func(c *settings.Instance) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
 			host.StateQuarantined, "start", "no handshake within 100ms"},
 		{"speaks a later contract", use("future"), host.StateIncompatible, "protocol", "Plugin version: 99"},
 		{"is somebody else", use("impostor"), host.StateIncompatible, "unsuitable", "says that it is somebody-else"},
@@ -63,12 +64,12 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 	}
 }
 
-func use(name string) func(*host.InstanceConfig) {
-	return func(c *host.InstanceConfig) { c.Use = name }
+func use(name string) func(*settings.Instance) {
+	return func(c *settings.Instance) { c.Use = name }
 }
 
-func set(key string, value any) func(*host.InstanceConfig) {
-	return func(c *host.InstanceConfig) { c.Config = map[string]any{key: value} }
+func set(key string, value any) func(*settings.Instance) {
+	return func(c *settings.Instance) { c.Config = map[string]any{key: value} }
 }
 
 func TestAThirdPartysBinaryRunsOnlyWithItsChecksum(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"go.uber.org/zap"
 )
 
@@ -34,22 +35,22 @@ type supervisor struct {
 
 	mu         sync.Mutex
 	started    bool
-	cfg        InstanceConfig // what the operator wants
-	generation uint64         // of cfg
-	digest     string         // of cfg with its references resolved
-	good       *plan          // what served last
-	refused    *failure       // why cfg does not serve while good does
+	cfg        settings.Instance // what the operator wants
+	generation uint64            // of cfg
+	digest     string            // of cfg with its references resolved
+	good       *plan             // what served last
+	refused    *failure          // why cfg does not serve while good does
 	notes      notes
 	status     InstanceStatus
 }
 
 // plan is a config and the number of its generation.
 type plan struct {
-	cfg        InstanceConfig
+	cfg        settings.Instance
 	generation uint64
 }
 
-func newSupervisor(h *Host, c InstanceConfig) *supervisor {
+func newSupervisor(h *Host, c settings.Instance) *supervisor {
 	s := &supervisor{
 		name: c.Name, host: h, log: h.log.With(zap.String("instance", c.Name)), gate: newGate(), cfg: c, generation: 1,
 		done: make(chan struct{}), wake: make(chan struct{}, 1),
@@ -57,13 +58,13 @@ func newSupervisor(h *Host, c InstanceConfig) *supervisor {
 	s.soft, s.stopSoft = context.WithCancel(context.Background())
 	s.hard, s.stopHard = context.WithCancel(context.Background())
 	s.status = InstanceStatus{
-		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.address(), State: StateDiscovered, Since: time.Now().UTC(),
+		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(), State: StateDiscovered, Since: time.Now().UTC(),
 	}
 	h.metrics.enter(c.Name, StateDiscovered)
 	switch c.Kind {
-	case KindNotifier:
+	case settings.KindNotifier:
 		s.face = newNotifierInstance(c.Name, s)
-	case KindMatcher:
+	case settings.KindMatcher:
 		s.face = newMatcherInstance(c.Name, s)
 	default:
 		s.sink = newSinkInstance(c.Name, s)
@@ -74,7 +75,7 @@ func newSupervisor(h *Host, c InstanceConfig) *supervisor {
 
 func (s *supervisor) kind() string { return s.config().Kind }
 
-func (s *supervisor) config() InstanceConfig {
+func (s *supervisor) config() settings.Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cfg
@@ -141,12 +142,12 @@ func (s *supervisor) rest(restarts *backoff, why *failure, ready time.Duration) 
 		restarts.reset()
 		return
 	}
-	if policy == RestartNever {
+	if policy == settings.RestartNever {
 		s.enter(StateStopped, why.reason, why)
 		s.await(0)
 		return
 	}
-	restarts.patient = s.config().attached() // it is not ours to say that it died too often
+	restarts.patient = s.config().Attached() // it is not ours to say that it died too often
 	delay, quarantine := restarts.next(time.Now(), ready, s.host.jitter(s.config().Use, restarts.tries))
 	if !quarantine {
 		s.log.Warn("plugin will be started again", zap.String("reason", why.reason), zap.String("error", why.message), zap.Duration("after", delay))
@@ -155,7 +156,7 @@ func (s *supervisor) rest(restarts *backoff, why *failure, ready time.Duration) 
 		return
 	}
 	s.enter(StateQuarantined, why.reason, why)
-	if policy == RestartAlways {
+	if policy == settings.RestartAlways {
 		s.await(s.host.config().Restart.QuarantineFor)
 	} else {
 		s.await(0)

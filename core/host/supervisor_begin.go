@@ -28,7 +28,7 @@ func (s *supervisor) begin(ctx context.Context, p plan, step func(State)) (*sess
 	}
 	step(StateHandshaken)
 	session := &session{
-		peer: slot.peer, slot: slot, cfg: p.cfg, argv: argv, instance: s.name, generation: p.generation, digest: r.digest(argv), timeouts: p.cfg.timeouts(),
+		peer: slot.peer, slot: slot, cfg: p.cfg, argv: argv, instance: s.name, generation: p.generation, digest: r.digest(argv), timeouts: p.cfg.EffectiveTimeouts(),
 		scrub: r.scrub, metrics: s.host.metrics, traces: s.host.traces,
 	}
 	if err := s.configureIn(ctx, session, r); err != nil {

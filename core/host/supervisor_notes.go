@@ -1,6 +1,9 @@
 package host
 
-import "reflect"
+import (
+	"github.com/guidonhq/guidon/core/host/settings"
+	"reflect"
+)
 
 // notes are what others left for the supervisor since it last looked.
 type notes struct {
@@ -15,7 +18,7 @@ type notes struct {
 // configure leaves a new config, if it differs. What the process does not see
 // counts at once; the rest, and a secret that has changed behind its reference,
 // calls for a next generation.
-func (s *supervisor) configure(c InstanceConfig) {
+func (s *supervisor) configure(c settings.Instance) {
 	digest := ""
 	argv, err := s.host.command(c)
 	if r, rerr := resolve(c); err == nil && rerr == nil {
@@ -23,9 +26,9 @@ func (s *supervisor) configure(c InstanceConfig) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := reflect.DeepEqual(s.cfg.process(), c.process()) && (s.digest == "" || s.digest == digest)
+	same := reflect.DeepEqual(s.cfg.ProcessPart(), c.ProcessPart()) && (s.digest == "" || s.digest == digest)
 	s.cfg = c
-	s.status.Use, s.status.Required, s.status.Address = c.Use, c.Required, c.address()
+	s.status.Use, s.status.Required, s.status.Address = c.Use, c.Required, c.Address()
 	if same {
 		switch s.status.State { // what was wrong may have been put right elsewhere
 		case StateMisconfigured, StateUntrusted, StateIncompatible:

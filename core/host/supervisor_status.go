@@ -86,8 +86,8 @@ func (s *supervisor) occupied(session *session) {
 	info := session.info
 	s.update(func(st *InstanceStatus) {
 		st.PID, st.Generation, st.Diagnostics = session.pid(), session.generation, session.remarks
-		st.SHA256, st.Unverified = "", session.cfg.unverified()
-		if session.cfg.external() {
+		st.SHA256, st.Unverified = "", session.cfg.Unverified()
+		if session.cfg.External() {
 			st.SHA256 = filepath.Base(session.argv[0])
 		}
 		st.Plugin, st.Version, st.SDK = clip(info.GetName(), 100), clip(info.GetVersion(), 100), clip(info.GetSdk(), 100)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
@@ -14,13 +15,13 @@ import (
 const missedChecks = 3
 
 // unsuitable says why the plugin cannot be used as configured, or "".
-func unsuitable(info *pluginv1.InfoResponse, c InstanceConfig) string {
+func unsuitable(info *pluginv1.InfoResponse, c settings.Instance) string {
 	switch {
 	case info.GetName() == "" || info.GetVersion() == "":
 		return "the plugin does not say what it is"
-	case c.attached() && info.GetName() != c.Use:
+	case c.Attached() && info.GetName() != c.Use:
 		return "the plugin " + c.Use + " says that it is " + info.GetName()
-	case !c.external() && info.GetName() != c.Use:
+	case !c.External() && info.GetName() != c.Use:
 		return "the bundled plugin " + c.Use + " says that it is " + info.GetName()
 	case !slices.Contains(info.GetKinds(), kinds[c.Kind]):
 		return "the plugin " + info.GetName() + " is not a " + c.Kind

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -71,7 +72,7 @@ func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
 func TestSwapsLoseNoBatch(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
-	settings := func(n int) host.InstanceConfig {
+	settings := func(n int) settings.Instance {
 		return instance("p", "probe", map[string]any{"trace": trace, "labels": map[string]any{"n": fmt.Sprint(n)}})
 	}
 	r := start(t, config(settings(0)))
@@ -130,14 +131,14 @@ func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, says string
-		change     func(*host.InstanceConfig)
+		change     func(*settings.Instance)
 	}{
 		{"a config the plugin refuses", "number", set("number", 99)},
 		{"a plugin that crashes", "find my own head", use("crash")},
 		{"a plugin that is another", "says that it is", use("impostor")},
 		{"a plugin nobody knows", "no bundled plugin", use("unknown")},
 		{"a target that is wrong", "wrong", use("openconfig")},
-		{"a file without a checksum", "sha256 is missing", func(c *host.InstanceConfig) { c.Use = "/bin/true" }},
+		{"a file without a checksum", "sha256 is missing", func(c *settings.Instance) { c.Use = "/bin/true" }},
 		{"a reference to nothing", "not set", set("secret", "${env:GUIDON_TEST_NO_SUCH_THING}")},
 		{"a plugin without an answer to open", "", use("openpanic")},
 	}
@@ -182,7 +183,7 @@ func TestWhatTheProcessDoesNotSeeCostsNoProcess(t *testing.T) {
 	r.sink(t)
 	before := r.Status()[0]
 	c := instance("p", "probe", nil)
-	c.Required, c.Restart = true, host.RestartAlways
+	c.Required, c.Restart = true, settings.RestartAlways
 	if err := r.Apply(t.Context(), config(c)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -144,7 +145,7 @@ func TestAConfigThatComesWhileThePluginIsNotRunning(t *testing.T) {
 			}
 			r := start(t, cfg)
 			r.becomes(t, tt.when)
-			cfg.Instances = []host.InstanceConfig{instance("p", "probe", nil)}
+			cfg.Instances = []settings.Instance{instance("p", "probe", nil)}
 			if err := r.Apply(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +225,7 @@ func TestPluginsRunWhereNobodyCanWriteTemporaryFiles(t *testing.T) {
 
 func TestAClockThatJumpsNeitherHurriesNorDelaysRestarts(t *testing.T) {
 	t.Parallel()
-	cfg := host.DefaultConfig().Restart
+	cfg := settings.Default().Restart
 	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			b := host.NewBackoff(cfg)

@@ -1,4 +1,14 @@
-package host
+// Package settings declares the configuration of plugins: the `plugins` section
+// with its instances, their limits, timeouts and delivery sections, with defaults
+// and validation.
+//
+// It is a leaf, so that a package which needs one section (delivery needs the
+// delivery section of a sink) imports the type instead of declaring it again.
+// Values are plain data: references to secrets (${env:NAME}) are kept as written
+// and resolved by the host. Validate checks what the configuration alone shows; a
+// missing executable, a wrong checksum or a config that the plugin rejects
+// becomes the state of the instance and never stops the server.
+package settings
 
 import (
 	"errors"
@@ -9,114 +19,115 @@ import (
 	"time"
 )
 
-// Config is the `plugins` section of the server's config.
+// Config is the `plugins` section of the server's configuration.
 type Config struct {
 	// Instances are the plugins to run.
-	Instances []InstanceConfig `koanf:"instances"`
-	// SocketDir is where the private directory for sockets is made; "" is
-	// the data directory or, when its path is too long for a socket, the
-	// system's temporary directory.
+	Instances []Instance `koanf:"instances"`
+	// SocketDir is the parent of the private directory for sockets; "" is the
+	// data directory or, when its path is too long for a socket, the system's
+	// temporary directory.
 	SocketDir string `koanf:"socket_dir"`
-	// LogLevel is what plugins are told to log: debug, info, warn or error.
+	// LogLevel is the log level of plugins: debug, info, warn or error.
 	LogLevel string `koanf:"log_level"`
-	// LogLinesPerSecond bounds what one instance may write to the log.
+	// LogLinesPerSecond limits the log lines of one process.
 	LogLinesPerSecond int `koanf:"log_lines_per_second"`
 	// HealthInterval is the time between two health checks.
 	HealthInterval time.Duration `koanf:"health_interval"`
-	// Restart is how an instance that died is started again.
-	Restart RestartConfig `koanf:"restart"`
-	// Dev lets executables run whose checksum the config does not hold. It is
-	// for the development of plugins; the log says so each minute.
+	// Restart controls restarts after an exit.
+	Restart Restart `koanf:"restart"`
+	// Dev runs executables without a configured checksum. It is for the
+	// development of plugins; the log warns each minute.
 	Dev bool `koanf:"dev"`
 }
 
-// InstanceConfig is one configured plugin.
-type InstanceConfig struct {
-	// Name appears in every log line and metric, and names the cursor of a
-	// sink: a new name is a new reader that starts from the beginning.
+// Instance is one configured plugin.
+type Instance struct {
+	// Name labels every log line and metric, and names the cursor of a sink: a
+	// new name is a new reader that starts from the beginning.
 	Name string `koanf:"name"`
 	// Use is the name of a bundled plugin, or the path of an executable.
 	Use string `koanf:"use"`
-	// Kind is what the plugin is used for: sink, notifier or matcher.
+	// Kind is sink, notifier or matcher.
 	Kind string `koanf:"kind"`
-	// SHA256 is the checksum of the executable, required with a path unless
-	// Dev is on.
+	// SHA256 is the checksum of the executable; required with a path unless Dev
+	// is on.
 	SHA256 string `koanf:"sha256"`
-	// Required makes the server not ready while this instance is not.
+	// Required makes the server report not ready while this instance is not.
 	Required bool `koanf:"required"`
-	// Config is handed to the plugin. Strings may hold ${env:NAME} and
-	// ${file:/path}; what they stand for is never shown.
+	// Config is sent to the plugin. Strings may contain the references
+	// ${env:NAME} and ${file:/path}; resolved values are never logged or
+	// returned.
 	Config map[string]any `koanf:"config"`
-	// Delivery is what a sink is sent, and how.
-	Delivery DeliveryConfig `koanf:"delivery"`
-	// Restart is on_exit, always (also out of quarantine) or never; "" is
-	// on_exit.
+	// Delivery selects the events of a sink, and their batches and retries.
+	Delivery Delivery `koanf:"delivery"`
+	// Restart is on_exit, always (leaves quarantine by itself, too) or never;
+	// "" is on_exit.
 	Restart string `koanf:"restart"`
-	// Env is the environment of the process, beside a few harmless names.
-	Env EnvConfig `koanf:"env"`
-	// Timeouts bound the calls.
-	Timeouts TimeoutConfig `koanf:"timeouts"`
-	// Isolated gives the instance a process of its own, also where the plugin
-	// would share one.
+	// Env adds variables to the process environment, which otherwise holds only
+	// PATH, TZ, TMPDIR and the certificate locations.
+	Env Env `koanf:"env"`
+	// Timeouts limit the calls.
+	Timeouts Timeouts `koanf:"timeouts"`
+	// Isolated gives the instance its own process where it would otherwise
+	// share one.
 	Isolated bool `koanf:"isolated"`
-	// Limits bound what the process may use.
-	Limits LimitConfig `koanf:"limits"`
+	// Limits are the resource limits of the process.
+	Limits Limits `koanf:"limits"`
 	// Reattach and Remote connect to a process that the server does not start;
-	// Use is then what that plugin says its name is.
-	Reattach ReattachConfig `koanf:"reattach"`
-	Remote   RemoteConfig   `koanf:"remote"`
+	// Use is then the name that the plugin reports.
+	Reattach Reattach `koanf:"reattach"`
+	Remote   Remote   `koanf:"remote"`
 }
 
-// LimitConfig bounds what the process of an instance may use, on Linux; a zero
-// takes the default.
-type LimitConfig struct {
-	// MemoryBytes is the most memory the process may hold; 0 is no limit.
+// Limits are the resource limits of a plugin process. They work on Linux; zero is
+// the default.
+type Limits struct {
+	// MemoryBytes is the largest data segment (RLIMIT_DATA); 0 is no limit.
 	MemoryBytes int `koanf:"memory_bytes"`
-	// OpenFiles is how many files and connections it may have open; 0 is the
-	// server's own limit.
+	// OpenFiles limits open files and connections; 0 is the server's own limit.
 	OpenFiles int `koanf:"open_files"`
-	// CPUTime ends the process when it has used that much; 0 is no limit.
+	// CPUTime ends the process after this much CPU time; 0 is no limit.
 	CPUTime time.Duration `koanf:"cpu_time"`
-	// CoreDumps lets the system keep an image of a process that crashed, which
-	// holds its secrets.
+	// CoreDumps allows core dumps, which contain the secrets of the process.
 	CoreDumps bool `koanf:"core_dumps"`
 }
 
-// EnvConfig says which variables a plugin sees.
-type EnvConfig struct {
-	// Allow names variables to pass on from the server's environment.
+// Env selects the environment variables that a plugin sees.
+type Env struct {
+	// Allow names variables to copy from the server's environment.
 	Allow []string `koanf:"allow"`
-	// Set gives variables a value, which may hold references.
+	// Set holds further variables; values may contain references.
 	Set map[string]string `koanf:"set"`
 }
 
-// TimeoutConfig bounds the calls of one instance; a zero takes the default.
-type TimeoutConfig struct {
-	// Start is for the process to come up and shake hands.
+// Timeouts limit the calls of one instance; zero is the default.
+type Timeouts struct {
+	// Start limits process start and handshake.
 	Start time.Duration `koanf:"start"`
-	// Open is for the plugin to connect.
+	// Open limits the plugin's connection to its service.
 	Open time.Duration `koanf:"open"`
-	// Call is for one batch.
+	// Call limits one batch.
 	Call time.Duration `koanf:"call"`
-	// Flush is for making staged events safe.
+	// Flush limits the commit of staged events.
 	Flush time.Duration `koanf:"flush"`
-	// Drain is for finishing the work at hand when stopping.
+	// Drain limits the completion of running calls at a stop.
 	Drain time.Duration `koanf:"drain"`
-	// Stop is for the process to end by itself, and once more after SIGTERM.
+	// Stop limits the wait for the exit after a shutdown request, and again after
+	// SIGTERM.
 	Stop time.Duration `koanf:"stop"`
-	// Health is for one health check.
+	// Health limits one health check.
 	Health time.Duration `koanf:"health"`
 }
 
-// RestartConfig is the curve of restarts: the first is immediate, the next wait
+// Restart is the delay between restarts: the first is immediate, later ones wait
 // a random part of Initial × 2ⁿ, at most Max.
-type RestartConfig struct {
+type Restart struct {
 	Initial time.Duration `koanf:"initial"`
 	Max     time.Duration `koanf:"max"`
-	// ResetAfter is how long an instance must have been ready to be trusted
-	// again.
+	// ResetAfter is how long an instance must be ready to reset the delay.
 	ResetAfter time.Duration `koanf:"reset_after"`
-	// QuarantineExits exits within QuarantineWindow end the restarts.
+	// QuarantineExits exits within QuarantineWindow put the instance into
+	// quarantine, which ends the restarts.
 	QuarantineExits  int           `koanf:"quarantine_exits"`
 	QuarantineWindow time.Duration `koanf:"quarantine_window"`
 	// QuarantineFor is how long the quarantine lasts with restart: always.
@@ -134,28 +145,28 @@ const (
 	RestartNever  = "never"
 )
 
-// The least that a limit may be.
+// The smallest limits under which a plugin starts.
 const (
 	minMemory = 32 << 20
 	minFiles  = 32
 )
 
-// DefaultConfig runs no plugin.
-func DefaultConfig() Config {
+// Default returns the configuration without instances.
+func Default() Config {
 	return Config{
 		LogLevel:          "info",
 		LogLinesPerSecond: 1000,
 		HealthInterval:    5 * time.Second,
-		Restart: RestartConfig{
+		Restart: Restart{
 			Initial: 250 * time.Millisecond, Max: time.Minute, ResetAfter: 5 * time.Minute,
 			QuarantineExits: 6, QuarantineWindow: 10 * time.Minute, QuarantineFor: 30 * time.Minute,
 		},
 	}
 }
 
-// DefaultTimeouts are used where an instance gives none.
-func DefaultTimeouts() TimeoutConfig {
-	return TimeoutConfig{
+// DefaultTimeouts returns the timeouts of an instance that configures none.
+func DefaultTimeouts() Timeouts {
+	return Timeouts{
 		Start: 10 * time.Second, Open: 30 * time.Second, Call: 10 * time.Second, Flush: 30 * time.Second,
 		Drain: 15 * time.Second, Stop: 2 * time.Second, Health: time.Second,
 	}
@@ -163,8 +174,8 @@ func DefaultTimeouts() TimeoutConfig {
 
 var instanceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$`)
 
-// Validate finds what is wrong with the config itself. What only shows when the
-// plugin is started, such as a missing file, becomes the instance's state.
+// Validate returns all errors of the configuration, joined. Errors that only show
+// at start, such as a missing file, become the state of the instance.
 func (c Config) Validate() error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -195,13 +206,13 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-func (c InstanceConfig) validate() error {
+func (c Instance) validate() error {
 	switch {
 	case !instanceName.MatchString(c.Name):
 		return errors.New("name must be 1 to 63 lower-case letters, digits, - and _")
 	case c.Use == "":
 		return errors.New("use is missing: the name of a bundled plugin or the path of an executable")
-	case kinds[c.Kind] == 0:
+	case c.Kind != KindSink && c.Kind != KindNotifier && c.Kind != KindMatcher:
 		return fmt.Errorf("kind must be %s, %s or %s, not %q", KindSink, KindNotifier, KindMatcher, c.Kind)
 	}
 	switch c.Restart {
@@ -227,25 +238,25 @@ func (c InstanceConfig) validate() error {
 	return c.validateAttached()
 }
 
-// process is the part of the config that the process sees or is made by; another
-// one calls for another process.
-func (c InstanceConfig) process() InstanceConfig {
-	return InstanceConfig{
+// ProcessPart returns c reduced to the settings that the process sees or is
+// started with. A change to any of them needs a new process.
+func (c Instance) ProcessPart() Instance {
+	return Instance{
 		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Env: c.Env, Timeouts: c.Timeouts,
 		Isolated: c.Isolated, Limits: c.Limits, Reattach: c.Reattach, Remote: c.Remote,
 	}
 }
 
-// external reports whether Use is a path rather than a bundled name.
-func (c InstanceConfig) external() bool {
-	return strings.ContainsRune(c.Use, filepath.Separator) && !c.attached()
+// External reports whether Use is a path rather than a bundled name.
+func (c Instance) External() bool {
+	return strings.ContainsRune(c.Use, filepath.Separator) && !c.Attached()
 }
 
-// unverified reports whether nobody vouches for the executable.
-func (c InstanceConfig) unverified() bool { return c.external() && strings.TrimSpace(c.SHA256) == "" }
+// Unverified reports whether the executable runs without a checksum.
+func (c Instance) Unverified() bool { return c.External() && strings.TrimSpace(c.SHA256) == "" }
 
-// timeouts are the instance's timeouts with the defaults filled in.
-func (c InstanceConfig) timeouts() TimeoutConfig {
+// EffectiveTimeouts returns the timeouts with defaults in place of zeros.
+func (c Instance) EffectiveTimeouts() Timeouts {
 	t, d := c.Timeouts, DefaultTimeouts()
 	for dst, value := range map[*time.Duration]time.Duration{
 		&t.Start: d.Start, &t.Open: d.Open, &t.Call: d.Call, &t.Flush: d.Flush,
