@@ -10,8 +10,8 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
-// within opens the accounts for one verb.
-func (e *env) within(do func(ctx context.Context, a *app.Admin) error) error {
+// withAdmin opens the accounts, calls do and closes them.
+func (e *env) withAdmin(do func(ctx context.Context, a *app.Admin) error) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (e *env) within(do func(ctx context.Context, a *app.Admin) error) error {
 	return err
 }
 
-// table writes rows in columns.
+// table prints rows in aligned columns. The words of header name the columns.
 func (e *env) table(header string, rows [][]any) error {
 	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.ReplaceAll(header, " ", "\t"))
@@ -44,16 +44,18 @@ func (e *env) table(header string, rows [][]any) error {
 	return w.Flush()
 }
 
-func day(t time.Time) string {
+// formatTime formats a time for a table cell; "-" stands for the zero time.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
 	return t.Format(time.DateTime)
 }
 
-func alive(revoked time.Time) string {
+// keyState returns the last column of a key.
+func keyState(revoked time.Time) string {
 	if revoked.IsZero() {
 		return "active"
 	}
-	return "revoked " + day(revoked)
+	return "revoked " + formatTime(revoked)
 }

@@ -46,7 +46,7 @@ func BenchmarkStart(b *testing.B) {
 		}
 		b.ReportMetric(float64(total.Milliseconds())/float64(b.N), "ready-ms")
 		s.start(b)
-		time.Sleep(2 * time.Second) // let it become idle: this measures rest
+		time.Sleep(2 * time.Second) // wait until the server is idle
 		b.ReportMetric(resident(b, s.cmd.Process.Pid), "server-MB")
 		b.ReportMetric(pluginMemory(b, s.cmd.Process.Pid), "plugin-MB")
 	})
@@ -60,7 +60,7 @@ func tenEvents(key string, n int) string {
 	return fmt.Sprintf(`{"api_key":%q,"batch":[%s]}`, key, strings.Join(items, ","))
 }
 
-// resident is the memory of a process in MB.
+// resident returns the resident memory of a process in MB.
 func resident(b *testing.B, pid int) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -77,7 +77,7 @@ func resident(b *testing.B, pid int) float64 {
 
 func pluginMemory(b *testing.B, server int) float64 {
 	b.Helper()
-	for _, line := range alive(b) {
+	for _, line := range runningProcesses(b) {
 		pid, err := strconv.Atoi(strings.Fields(line)[0])
 		if err == nil && pid != server && strings.Contains(line, "plugin exec") {
 			return resident(b, pid)

@@ -13,9 +13,9 @@ import (
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
 )
 
-// The process of the clickhouse sink is killed in the middle of its work, and so
-// is the server: every event that was accepted is in the table, and counts once.
-func TestAKilledClickHouseSinkLosesNothing(t *testing.T) {
+// The test kills the process of the clickhouse sink and the server under load:
+// every accepted event is in the table and counts once.
+func TestClickHouseSinkSurvivesKills(t *testing.T) {
 	url := clickhousetest.Start(t)
 	clickhousetest.Query(t, url, "DROP TABLE IF EXISTS killed")
 	s := newServer(t)
@@ -27,7 +27,7 @@ func TestAKilledClickHouseSinkLosesNothing(t *testing.T) {
 	for round := range 3 {
 		s.start(t)
 		for n := range 50 {
-			ids, path, body := request(s.project, round, n)
+			ids, path, body := captureRequest(s.project, round, n)
 			if code, err := s.post(path, body); err != nil || code != http.StatusOK {
 				t.Fatalf("%d %v", code, err)
 			}
@@ -44,18 +44,18 @@ func TestAKilledClickHouseSinkLosesNothing(t *testing.T) {
 	}
 	until(t, 60*time.Second, func() string {
 		if clickhousetest.Query(t, url, "EXISTS TABLE killed") != "1" {
-			return "there is no table yet"
+			return "the table does not exist yet"
 		}
-		there := map[string]int{}
+		found := map[string]int{}
 		for _, id := range strings.Fields(clickhousetest.Query(t, url, "SELECT uuid FROM killed FINAL")) {
-			there[id]++
+			found[id]++
 		}
-		for id, times := range there {
+		for id, times := range found {
 			if times != 1 {
 				t.Errorf("%s counts %d times", id, times)
 			}
 		}
-		return missing(acked, there, "ClickHouse")
+		return missingEvents(acked, found, "ClickHouse")
 	})
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)

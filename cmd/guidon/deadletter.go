@@ -13,16 +13,16 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
-type deadletterVerb struct {
-	List   deadletterListVerb   `cmd:"" help:"List dead letters, newest first."`
-	Show   deadletterShowVerb   `cmd:"" help:"Print one dead letter, with its event."`
-	Edit   deadletterEditVerb   `cmd:"" help:"Change fields of the event that would be sent again."`
-	Replay deadletterReplayVerb `cmd:"" help:"Send dead letters again; --dry-run first shows which."`
-	Delete deadletterDeleteVerb `cmd:"" help:"Throw dead letters away; --dry-run first shows which."`
+type deadletterCmd struct {
+	List   deadletterListCmd   `cmd:"" help:"List dead letters, newest first."`
+	Show   deadletterShowCmd   `cmd:"" help:"Print one dead letter, with its event."`
+	Edit   deadletterEditCmd   `cmd:"" help:"Change fields of the event; a replay sends the changed event."`
+	Replay deadletterReplayCmd `cmd:"" help:"Send dead letters again; --dry-run only lists them."`
+	Delete deadletterDeleteCmd `cmd:"" help:"Delete dead letters; --dry-run only lists them."`
 }
 
-// deadletters opens the dead letters for one verb.
-func (e *env) deadletters(do func(ctx context.Context, d *app.DeadLetters) error) error {
+// withDeadLetters opens the dead letters, calls do and closes them.
+func (e *env) withDeadLetters(do func(ctx context.Context, d *app.DeadLetters) error) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -35,20 +35,20 @@ func (e *env) deadletters(do func(ctx context.Context, d *app.DeadLetters) error
 	return errors.Join(do(ctx, d), d.Close())
 }
 
-// letterFilter is the flags that say which dead letters.
-type letterFilter struct {
+// deadLetterFlags are the flags that filter dead letters.
+type deadLetterFlags struct {
 	Project    int64  `default:"1" help:"Id of the project."`
-	Source     string `help:"Who could not take it: worker, or sink/NAME."`
+	Source     string `help:"Where the event failed: worker, or sink/NAME."`
 	Sink       string `help:"Short for --source sink/NAME."`
 	Event      string `help:"Name of the event."`
-	DistinctID string `name:"distinct-id" help:"Who the event is of."`
+	DistinctID string `name:"distinct-id" help:"Distinct id of the event."`
 	Code       string `help:"Code of the error."`
-	Search     string `help:"Text in the event or the error, whatever the case."`
-	After      string `help:"Failed at this time or later (2026-05-01T10:00:00Z), or at most so long ago (36h)."`
-	Before     string `help:"Failed before this time, or longer ago than this."`
+	Search     string `help:"Text in the event or the error; case is ignored."`
+	After      string `help:"Failed at or after this time (2026-05-01T10:00:00Z), or at most this long ago (36h)."`
+	Before     string `help:"Failed before this time, or more than this long ago."`
 }
 
-func (f letterFilter) filter(ids []int64) (app.DeadLetterFilter, error) {
+func (f deadLetterFlags) filter(ids []int64) (app.DeadLetterFilter, error) {
 	out := app.DeadLetterFilter{
 		IDs: ids, Source: f.Source, Event: f.Event, DistinctID: f.DistinctID, Code: f.Code, Search: f.Search,
 	}
@@ -56,14 +56,14 @@ func (f letterFilter) filter(ids []int64) (app.DeadLetterFilter, error) {
 		out.Source = "sink/" + f.Sink
 	}
 	var err error
-	if out.After, err = moment("--after", f.After); err == nil {
-		out.Before, err = moment("--before", f.Before)
+	if out.After, err = parseTime("--after", f.After); err == nil {
+		out.Before, err = parseTime("--before", f.Before)
 	}
 	return out, err
 }
 
-// moment reads a time, or how long ago it was.
-func moment(flag, text string) (time.Time, error) {
+// parseTime parses an RFC 3339 time, or a duration before now. "" is the zero time.
+func parseTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -77,67 +77,69 @@ func moment(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-type deadletterListVerb struct {
-	letterFilter `embed:""`
-	Limit        int `short:"n" default:"50" help:"How many."`
+type deadletterListCmd struct {
+	deadLetterFlags `embed:""`
+	Limit           int `short:"n" default:"50" help:"Number of dead letters to list."`
 }
 
-func (v deadletterListVerb) Run(e *env) error {
-	f, err := v.filter(nil)
+func (c deadletterListCmd) Run(e *env) error {
+	f, err := c.filter(nil)
 	if err != nil {
 		return err
 	}
-	return e.deadletters(func(ctx context.Context, d *app.DeadLetters) error {
-		letters, count, err := d.List(ctx, v.Project, f, v.Limit, 0)
+	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
+		page, count, err := d.List(ctx, c.Project, f, c.Limit, 0)
 		if err != nil {
 			return err
 		}
-		if err := e.letterTable(letters); err != nil || count <= len(letters) {
+		if err := e.deadLetterTable(page); err != nil || count <= len(page) {
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%d more\n", count-len(letters))
+		_, err = fmt.Fprintf(e.out, "%d more\n", count-len(page))
 		return err
 	})
 }
 
-func (e *env) letterTable(letters []app.DeadLetter) error {
-	rows := make([][]any, len(letters))
-	for i, l := range letters {
-		rows[i] = []any{l.ID, day(l.FailedAt), l.Source, oneLine(l.Event, 30), oneLine(l.DistinctID, 30), l.Code, oneLine(l.Message, 60)}
+func (e *env) deadLetterTable(page []app.DeadLetter) error {
+	rows := make([][]any, len(page))
+	for i, l := range page {
+		rows[i] = []any{l.ID, formatTime(l.FailedAt), l.Source, oneLine(l.Event, 30), oneLine(l.DistinctID, 30), l.Code, oneLine(l.Message, 60)}
 	}
 	return e.table("ID FAILED SOURCE EVENT DISTINCT_ID CODE MESSAGE", rows)
 }
 
-// oneLine makes a cell of a text: nothing in it moves the cursor of a terminal.
-func oneLine(s string, most int) string {
+// oneLine returns a text as a table cell of at most maxRunes characters, with
+// control characters replaced by spaces.
+func oneLine(s string, maxRunes int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return ' '
 		}
 		return r
 	}, s)
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	if runes := []rune(s); len(runes) > maxRunes {
+		return string(runes[:maxRunes-1]) + "…"
 	}
 	return s
 }
 
-type deadletterShowVerb struct {
+type deadletterShowCmd struct {
 	ID      int64 `arg:"" help:"Id of the dead letter."`
 	Project int64 `default:"1" help:"Id of the project."`
 }
 
-func (v deadletterShowVerb) Run(e *env) error {
-	return e.deadletters(func(ctx context.Context, d *app.DeadLetters) error {
-		l, err := d.Get(ctx, v.Project, v.ID)
+func (c deadletterShowCmd) Run(e *env) error {
+	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
+		l, err := d.Get(ctx, c.Project, c.ID)
 		if err != nil {
 			return err
 		}
-		return e.indented(l)
+		return e.printJSON(l)
 	})
 }
 
-func (e *env) indented(v any) error {
+// printJSON prints a value as indented JSON.
+func (e *env) printJSON(v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
@@ -146,94 +148,94 @@ func (e *env) indented(v any) error {
 	return err
 }
 
-type deadletterEditVerb struct {
+type deadletterEditCmd struct {
 	ID      int64  `arg:"" help:"Id of the dead letter."`
-	Patch   string `arg:"" help:"JSON object with the fields to change, such as '{\"distinct_id\": \"ada\"}'; - reads it from standard input."`
+	Patch   string `arg:"" help:"JSON object with the fields to change, such as '{\"distinct_id\": \"ada\"}'; - reads the object from standard input."`
 	Project int64  `default:"1" help:"Id of the project."`
 }
 
-func (v deadletterEditVerb) Run(e *env) error {
-	patch := []byte(v.Patch)
-	if v.Patch == "-" {
+func (c deadletterEditCmd) Run(e *env) error {
+	patch := []byte(c.Patch)
+	if c.Patch == "-" {
 		var err error
 		if patch, err = io.ReadAll(io.LimitReader(os.Stdin, 16<<20)); err != nil {
 			return err
 		}
 	}
-	return e.deadletters(func(ctx context.Context, d *app.DeadLetters) error {
-		l, err := d.Edit(ctx, v.Project, v.ID, patch)
+	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
+		l, err := d.Edit(ctx, c.Project, c.ID, patch)
 		if err != nil {
 			return err
 		}
-		return e.indented(l)
+		return e.printJSON(l)
 	})
 }
 
-type deadletterReplayVerb struct {
-	IDs          []int64 `arg:"" optional:"" name:"id" help:"Ids; without any, those the flags let through."`
-	letterFilter `embed:""`
-	All          bool          `help:"Needed to replay everything, with neither ids nor a filter."`
-	DryRun       bool          `help:"Only show which."`
-	Wait         time.Duration `default:"10s" help:"How long to wait for a server to do it."`
+type deadletterReplayCmd struct {
+	IDs             []int64 `arg:"" optional:"" name:"id" help:"Ids of dead letters; without ids, all that match the filter flags."`
+	deadLetterFlags `embed:""`
+	All             bool          `help:"Replay everything; required without ids and filter flags."`
+	DryRun          bool          `help:"Only list the dead letters that match."`
+	Wait            time.Duration `default:"10s" help:"How long to wait for a running server to finish the replay."`
 }
 
-func (v deadletterReplayVerb) Run(e *env) error {
-	f, err := v.filter(v.IDs)
+func (c deadletterReplayCmd) Run(e *env) error {
+	f, err := c.filter(c.IDs)
 	if err != nil {
 		return err
 	}
-	if f.Everything() && !v.All && !v.DryRun {
+	if f.Everything() && !c.All && !c.DryRun {
 		return errors.New("name ids, a filter, or --all")
 	}
-	return e.deadletters(func(ctx context.Context, d *app.DeadLetters) error {
-		out, err := d.Replay(ctx, v.Project, f, v.DryRun, v.Wait)
+	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
+		out, err := d.Replay(ctx, c.Project, f, c.DryRun, c.Wait)
 		if err != nil {
 			return err
 		}
-		if v.DryRun {
-			return e.wouldTouch("replay", out.Matched, out.Sample)
+		if c.DryRun {
+			return e.printDryRun("replay", out.Matched, out.Sample)
 		}
 		fmt.Fprintf(e.out, "%d matched, %d replayed, %d failed again, %d waiting\n", out.Matched, out.Replayed, out.Failed, out.Waiting)
 		for _, failed := range out.Failures {
 			fmt.Fprintf(e.out, "%d: %s\n", failed.ID, oneLine(failed.Error, 200))
 		}
 		if out.Waiting > 0 {
-			fmt.Fprintln(e.out, "What waits is sent by a server that runs on this database, now or when one starts.")
+			fmt.Fprintln(e.out, "A server that runs on this database replays the waiting dead letters, now or when it starts.")
 		}
 		return nil
 	})
 }
 
-func (e *env) wouldTouch(what string, matched int, sample []app.DeadLetter) error {
-	fmt.Fprintf(e.out, "would %s %d\n", what, matched)
+func (e *env) printDryRun(verb string, matched int, sample []app.DeadLetter) error {
+	fmt.Fprintf(e.out, "would %s %d\n", verb, matched)
 	if len(sample) == 0 {
 		return nil
 	}
-	return e.letterTable(sample)
+	return e.deadLetterTable(sample)
 }
 
-type deadletterDeleteVerb struct {
-	IDs          []int64 `arg:"" optional:"" name:"id" help:"Ids; without any, those the flags let through."`
-	letterFilter `embed:""`
-	All          bool `help:"Needed to delete everything, with neither ids nor a filter."`
-	DryRun       bool `help:"Only show which."`
+type deadletterDeleteCmd struct {
+	IDs             []int64 `arg:"" optional:"" name:"id" help:"Ids of dead letters; without ids, all that match the filter flags."`
+	deadLetterFlags `embed:""`
+	All             bool `help:"Delete everything; required without ids and filter flags."`
+	DryRun          bool `help:"Only list the dead letters that match."`
 }
 
-func (v deadletterDeleteVerb) Run(e *env) error {
-	f, err := v.filter(v.IDs)
+func (c deadletterDeleteCmd) Run(e *env) error {
+	f, err := c.filter(c.IDs)
 	if err != nil {
 		return err
 	}
-	if f.Everything() && !v.All && !v.DryRun {
+	if f.Everything() && !c.All && !c.DryRun {
 		return errors.New("name ids, a filter, or --all")
 	}
-	return e.deadletters(func(ctx context.Context, d *app.DeadLetters) error {
-		out, err := d.Delete(ctx, v.Project, f, v.DryRun)
+	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
+		out, err := d.Delete(ctx, c.Project, f, c.DryRun)
 		if err != nil {
 			return err
 		}
-		if v.DryRun {
-			return e.wouldTouch("delete", out.Matched, out.Sample)
+		if c.DryRun {
+			return e.printDryRun("delete", out.Matched, out.Sample)
 		}
 		_, err = fmt.Fprintf(e.out, "%d deleted\n", out.Deleted)
 		return err

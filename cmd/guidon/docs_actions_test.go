@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// The guide to actions is run as it stands there, in one shell.
-func TestTheGuideToActionsWorks(t *testing.T) {
+// The test runs the commands of the guide to actions in one shell.
+func TestActionsGuideRuns(t *testing.T) {
 	t.Parallel()
-	room := newEndpoint(t)
+	hook := newEndpoint(t)
 	s := newServer(t)
-	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("team", room.URL))
+	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("team", hook.URL))
 	s.start(t)
 	until(t, 20*time.Second, func() string {
 		var one struct{ State string }
@@ -23,9 +23,9 @@ func TestTheGuideToActionsWorks(t *testing.T) {
 		}
 		return ""
 	})
-	script := strings.ReplaceAll(fenced(t, "../../docs/actions.md", "sh"), "http://localhost:8000", s.url)
+	script := strings.ReplaceAll(fencedText(t, "../../docs/actions.md", "sh"), "http://localhost:8000", s.url)
 	if strings.Count(script, "curl ") < 8 {
-		t.Fatalf("only this is there:\n%s", script)
+		t.Fatalf("too few commands:\n%s", script)
 	}
 	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
 	cmd.Env = append(os.Environ(), "PROJECT_KEY="+s.project, "PERSONAL_KEY="+s.personal)
@@ -37,9 +37,9 @@ func TestTheGuideToActionsWorks(t *testing.T) {
 		t.Fatalf("capture: %d %v", code, err)
 	}
 	until(t, 20*time.Second, func() string {
-		told := strings.Join(room.told(), "\n")
-		if !strings.Contains(told, "bob paid 99") || strings.Count(told, "Again: paid") != 2 { // the test and this one
-			return told
+		received := strings.Join(hook.received(), "\n")
+		if !strings.Contains(received, "bob paid 99") || strings.Count(received, "Again: paid") != 2 { // the test notification and this one
+			return received
 		}
 		return ""
 	})

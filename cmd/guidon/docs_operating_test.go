@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// What operators of plugins are told is tried on a running server, from top to
-// bottom: configs are applied without a restart, commands are run.
-func TestThePageForOperatorsOfPluginsTellsTheTruth(t *testing.T) {
+// The test follows the guide from top to bottom on a running server: it applies
+// each config without a restart and runs each command.
+func TestOperatingGuideRuns(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -26,11 +26,11 @@ func TestThePageForOperatorsOfPluginsTellsTheTruth(t *testing.T) {
 		case i%2 == 0:
 		case language == "yaml":
 			configs++
-			s.applies(t, body)
+			s.applyConfig(t, body)
 		case language == "sh":
 			for command := range strings.Lines(body) {
 				commands++
-				if out, err := s.types(command); err != nil {
+				if out, err := s.runCommand(command); err != nil {
 					t.Errorf("%s%v\n%s", command, err, out)
 				}
 			}
@@ -41,19 +41,20 @@ func TestThePageForOperatorsOfPluginsTellsTheTruth(t *testing.T) {
 	}
 }
 
-// applies puts a config of instances in place and waits until it is so.
-func (s *server) applies(t *testing.T, body string) {
+// applyConfig writes a config of instances, reloads it and waits until the server
+// has applied it.
+func (s *server) applyConfig(t *testing.T, body string) {
 	t.Helper()
 	if !strings.HasPrefix(body, "plugins:") {
 		body = "plugins:\n  instances:\n" + body
 	}
 	write(t, s.config(), strings.NewReplacer("./data/archive.ndjson", s.lines, "env:HASH_KEY", "env:PATH").Replace(body))
-	if out, err := s.types("guidon plugin reload"); err != nil {
+	if out, err := s.runCommand("guidon plugin reload"); err != nil {
 		t.Fatalf("%s\n%v\n%s", body, err, out)
 	}
 	name, state := "archive", "ready"
 	if strings.Contains(body, "name: warehouse") {
-		name, state = "warehouse", "untrusted" // the checksum is for the reader to fill in
+		name, state = "warehouse", "untrusted" // the reader fills in the checksum
 	}
 	until(t, 20*time.Second, func() string {
 		var page struct {
@@ -67,13 +68,14 @@ func (s *server) applies(t *testing.T, body string) {
 		if len(page.Results) == 1 && page.Results[0].Name == name && page.Results[0].State == state && page.Results[0].Delivery.State != "misconfigured" {
 			return ""
 		}
-		out, _ := s.types("guidon plugin status")
+		out, _ := s.runCommand("guidon plugin status")
 		return body + out
 	})
 }
 
-// types runs a command as an operator would.
-func (s *server) types(command string) (string, error) {
+// runCommand runs a shell command in the directory of the server, with guidon in
+// PATH and a personal key in the environment.
+func (s *server) runCommand(command string) (string, error) {
 	cmd := exec.Command("bash", "-c", command)
 	cmd.Dir = s.dir
 	cmd.Env = append(s.env(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "GUIDON_PERSONAL_KEY="+s.personal)

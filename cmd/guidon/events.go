@@ -8,23 +8,23 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
-type eventsVerb struct {
-	Tail eventsTailVerb `cmd:"" help:"Print the newest events, and follow."`
+type eventsCmd struct {
+	Tail eventsTailCmd `cmd:"" help:"Print the newest events; -f follows."`
 }
 
-type eventsTailVerb struct {
+type eventsTailCmd struct {
 	Project int64  `default:"1" help:"Id of the project."`
 	Event   string `help:"Only events of this name."`
-	Lines   int    `short:"n" default:"10" help:"How many stored events to begin with."`
+	Lines   int    `short:"n" default:"10" help:"Number of stored events to print first."`
 	Follow  bool   `short:"f" help:"Keep printing events as they are stored."`
 }
 
-func (v eventsTailVerb) Run(e *env) error {
+func (c eventsTailCmd) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	return app.TailEvents(ctx, cfg, app.Tail{Project: v.Project, Event: v.Event, Lines: v.Lines, Follow: v.Follow}, e.out)
+	return app.TailEvents(ctx, cfg, app.Tail{Project: c.Project, Event: c.Event, Lines: c.Lines, Follow: c.Follow}, e.out)
 }

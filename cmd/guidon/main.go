@@ -1,8 +1,12 @@
-// Command guidon serves feature flags, actions and event ingestion, and holds
-// the verbs an operator needs beside that. `guidon --help` lists them.
+// Command guidon serves feature flags, actions and event ingestion, and has the
+// commands for administration. `guidon --help` lists them.
 //
-// The same binary is its bundled plugins: the server starts them as
-// `guidon plugin exec NAME`, processes like any other plugin's.
+// The binary contains the bundled plugins: the server starts each as a process
+// of its own, `guidon plugin exec NAME`.
+//
+// One file holds one group of commands: a struct per command, its flags as
+// fields, and Run. The commands on accounts and dead letters open the database;
+// the commands on plugin instances call a running server over HTTP.
 package main
 
 import (
@@ -19,33 +23,35 @@ import (
 // version is set at link time.
 var version = "dev"
 
-type verbs struct {
-	ConfigFile string `name:"config" short:"c" help:"YAML file to read; default: $GUIDON_CONFIG, else guidon.yaml in this directory when there is one." placeholder:"FILE"`
+// commands is the command line; kong fills it in.
+type commands struct {
+	ConfigFile string `name:"config" short:"c" help:"YAML file to read; default: $GUIDON_CONFIG, else guidon.yaml in the working directory if it exists." placeholder:"FILE"`
 
-	Serve      serveVerb      `cmd:"" help:"Serve until interrupted."`
-	Migrate    migrateVerb    `cmd:"" help:"Bring the database to the newest schema."`
-	Config     configVerb     `cmd:"" help:"Print the whole default config, commented."`
-	Project    projectVerb    `cmd:"" help:"Projects."`
-	User       userVerb       `cmd:"" help:"People."`
-	Key        keyVerb        `cmd:"" help:"Project keys (phc_) and personal keys (phx_)."`
-	Events     eventsVerb     `cmd:"" help:"Stored events."`
-	Deadletter deadletterVerb `cmd:"" help:"Events that could not be processed or delivered."`
-	Plugin     pluginVerb     `cmd:"" help:"Plugins."`
-	Version    versionVerb    `cmd:"" help:"Print the version."`
+	Serve      serveCmd      `cmd:"" help:"Serve until interrupted."`
+	Migrate    migrateCmd    `cmd:"" help:"Migrate the database to the newest schema."`
+	Config     configCmd     `cmd:"" help:"Print the default config with comments."`
+	Project    projectCmd    `cmd:"" help:"Create, list and close projects."`
+	User       userCmd       `cmd:"" help:"Create, list and revoke users."`
+	Key        keyCmd        `cmd:"" help:"Create, list and revoke project keys (phc_) and personal keys (phx_)."`
+	Events     eventsCmd     `cmd:"" help:"Print stored events."`
+	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`
+	Plugin     pluginCmd     `cmd:"" help:"Write and test plugins; control the instances of a running server."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
-// env is what a verb works with.
+// env is the environment of a command: its output and the --config flag.
 type env struct {
 	out  io.Writer
 	file string
 }
 
-// config loads the config the verb was told to use.
+// config loads the config from the file at path and from the environment.
 func (e *env) config() (app.Config, error) {
 	return app.Load(e.path(), os.Environ())
 }
 
-// path is the config file the verb was told to use, or found; "" is none.
+// path returns the config file: --config, else the one app.FindConfig finds. ""
+// means that there is none.
 func (e *env) path() string {
 	if e.file != "" {
 		return e.file
@@ -53,25 +59,25 @@ func (e *env) path() string {
 	return app.FindConfig(os.Environ())
 }
 
-type versionVerb struct{}
+type versionCmd struct{}
 
-func (versionVerb) Run(e *env) error {
+func (versionCmd) Run(e *env) error {
 	_, err := fmt.Fprintln(e.out, "guidon", version)
 	return err
 }
 
-type configVerb struct{}
+type configCmd struct{}
 
-func (configVerb) Run(e *env) error {
+func (configCmd) Run(e *env) error {
 	_, err := io.WriteString(e.out, app.DefaultYAML)
 	return err
 }
 
 func main() {
-	var v verbs
-	k := kong.Parse(&v, kong.Name("guidon"), kong.Description("Feature flags, actions and event ingestion in one binary."), kong.UsageOnError(),
+	var c commands
+	k := kong.Parse(&c, kong.Name("guidon"), kong.Description("Feature flags, actions and event ingestion in one binary."), kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
-	if err := k.Run(&env{out: os.Stdout, file: v.ConfigFile}); err != nil {
+	if err := k.Run(&env{out: os.Stdout, file: c.ConfigFile}); err != nil {
 		fmt.Fprintln(os.Stderr, "guidon:", err)
 		os.Exit(1)
 	}

@@ -18,7 +18,8 @@ import (
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// endpoint is where a webhook notifier posts to: it takes what is signed.
+// endpoint is a destination of webhook notifiers. It records messages and verifies
+// their signatures.
 type endpoint struct {
 	*httptest.Server
 
@@ -26,7 +27,7 @@ type endpoint struct {
 	texts  []string
 	ids    map[string]int
 	wrong  []string
-	answer func(w http.ResponseWriter, r *http.Request) bool // true: nothing more is to be done
+	answer func(w http.ResponseWriter, r *http.Request) bool // returns true if it has answered
 }
 
 func newEndpoint(t *testing.T) *endpoint {
@@ -60,19 +61,19 @@ func newEndpoint(t *testing.T) *endpoint {
 	return e
 }
 
-func (e *endpoint) told() []string {
+func (e *endpoint) received() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.texts)
 }
 
-// says waits until exactly that was told; one that had to be sent again may come
-// after those behind it.
-func (e *endpoint) says(t *testing.T, want ...string) {
+// waitReceived waits until the endpoint has received exactly these texts, given in
+// sorted order: a message that was sent again may arrive after later ones.
+func (e *endpoint) waitReceived(t *testing.T, want ...string) {
 	t.Helper()
 	until(t, 30*time.Second, func() string {
-		if got := slices.Sorted(slices.Values(e.told())); !slices.Equal(got, want) {
-			return fmt.Sprintf("told %q, want %q", got, want)
+		if got := slices.Sorted(slices.Values(e.received())); !slices.Equal(got, want) {
+			return fmt.Sprintf("received %q, want %q", got, want)
 		}
 		return ""
 	})
@@ -88,8 +89,8 @@ func notifier(name, url string) string {
 	return fmt.Sprintf("    - name: %s\n      kind: notifier\n      use: webhook\n      config: {url: %q, secret: %s, allow_networks: [127.0.0.0/8]}\n", name, url, hookSecret)
 }
 
-// manage asks a management path with a body.
-func (s *server) manage(t *testing.T, method, path, body string) {
+// managementRequest sends a request with a body to a management path.
+func (s *server) managementRequest(t *testing.T, method, path, body string) {
 	t.Helper()
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -102,32 +103,32 @@ func (s *server) manage(t *testing.T, method, path, body string) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if said, _ := io.ReadAll(res.Body); res.StatusCode > 299 {
-		t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, said)
+	if output, _ := io.ReadAll(res.Body); res.StatusCode > 299 {
+		t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, output)
 	}
 }
 
-func (s *server) pay(t *testing.T, who string) {
+func (s *server) capturePaid(t *testing.T, distinctID string) {
 	t.Helper()
-	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"paid","distinct_id":"`+who+`"}`); err != nil || code != http.StatusOK {
+	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"paid","distinct_id":"`+distinctID+`"}`); err != nil || code != http.StatusOK {
 		t.Fatalf("capture: %d %v", code, err)
 	}
 }
 
-// A real server, real notifier processes, real posts: each message arrives once,
-// signed, whatever is killed meanwhile, and one endpoint that does not answer
-// holds up no other.
-func TestActionsTellChatThroughRealNotifiers(t *testing.T) {
+// The test runs a server with two notifier processes and kills a notifier and the
+// server: each message arrives once and signed, and an endpoint that does not
+// answer does not delay the other.
+func TestActionsPostThroughNotifierProcesses(t *testing.T) {
 	t.Parallel()
-	room, other := newEndpoint(t), newEndpoint(t)
+	hook, other := newEndpoint(t), newEndpoint(t)
 	s := newServer(t)
-	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("room", room.URL)+notifier("other", other.URL))
+	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("hook", hook.URL)+notifier("other", other.URL))
 	s.start(t)
-	s.manage(t, http.MethodPost, "/api/projects/1/actions/",
+	s.managementRequest(t, http.MethodPost, "/api/projects/1/actions/",
 		`{"name":"Paid","steps":[{"event":"paid"}],"post_to_chat":true,"chat_message_format":"[person] paid"}`)
-	s.pay(t, "ada")
-	room.says(t, "ada paid")
-	other.says(t, "ada paid")
+	s.capturePaid(t, "ada")
+	hook.waitReceived(t, "ada paid")
+	other.waitReceived(t, "ada paid")
 
 	// One endpoint is slow, and its notifier is killed while it waits.
 	stuck := make(chan struct{})
@@ -135,7 +136,7 @@ func TestActionsTellChatThroughRealNotifiers(t *testing.T) {
 	release := func() { free.Do(func() { close(stuck) }) }
 	t.Cleanup(release)
 	waiting := make(chan struct{}, 1)
-	room.set(func(_ http.ResponseWriter, r *http.Request) bool {
+	hook.set(func(_ http.ResponseWriter, r *http.Request) bool {
 		select {
 		case waiting <- struct{}{}:
 		default:
@@ -144,39 +145,39 @@ func TestActionsTellChatThroughRealNotifiers(t *testing.T) {
 		case <-stuck:
 			return false
 		case <-r.Context().Done():
-			return true // whoever asked is gone
+			return true // the client has disconnected
 		}
 	})
-	s.pay(t, "bob")
-	other.says(t, "ada paid", "bob paid")
+	s.capturePaid(t, "bob")
+	other.waitReceived(t, "ada paid", "bob paid")
 	<-waiting
-	s.killInstance(t, "room")
-	s.pay(t, "cid")
-	other.says(t, "ada paid", "bob paid", "cid paid")
+	s.killInstance(t, "hook")
+	s.capturePaid(t, "cid")
+	other.waitReceived(t, "ada paid", "bob paid", "cid paid")
 	release()
-	room.says(t, "ada paid", "bob paid", "cid paid")
+	hook.waitReceived(t, "ada paid", "bob paid", "cid paid")
 
-	// The server is killed; what it had accepted is told by the next one.
-	room.set(func(w http.ResponseWriter, _ *http.Request) bool {
+	// The server is killed; the next one sends the notifications of accepted events.
+	hook.set(func(w http.ResponseWriter, _ *http.Request) bool {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	})
-	s.pay(t, "dan")
+	s.capturePaid(t, "dan")
 	s.kill()
-	room.set(nil)
+	hook.set(nil)
 	s.start(t)
-	room.says(t, "ada paid", "bob paid", "cid paid", "dan paid")
+	hook.waitReceived(t, "ada paid", "bob paid", "cid paid", "dan paid")
 	other.mu.Lock()
 	defer other.mu.Unlock()
-	room.mu.Lock()
-	defer room.mu.Unlock()
-	for id, n := range room.ids {
+	hook.mu.Lock()
+	defer hook.mu.Unlock()
+	for id, n := range hook.ids {
 		if n != 1 {
 			t.Errorf("message %s arrived %d times", id, n)
 		}
 	}
-	if len(room.wrong)+len(other.wrong) > 0 {
-		t.Errorf("wrong: %q %q", room.wrong, other.wrong)
+	if len(hook.wrong)+len(other.wrong) > 0 {
+		t.Errorf("wrong: %q %q", hook.wrong, other.wrong)
 	}
 }
 

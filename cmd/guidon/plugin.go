@@ -8,25 +8,25 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-type pluginVerb struct {
-	List    pluginListVerb    `cmd:"" help:"List the plugins that come with this binary."`
-	Status  pluginStatusVerb  `cmd:"" help:"How the instances of a running server are, or all about one."`
-	Logs    pluginLogsVerb    `cmd:"" help:"The last lines an instance has logged."`
-	Check   pluginCheckVerb   `cmd:"" help:"Have an instance try what it depends on."`
-	Pause   pluginPauseVerb   `cmd:"" help:"Hold the delivery to a sink; its events wait in the journal."`
-	Resume  pluginResumeVerb  `cmd:"" help:"Go on with it."`
-	Restart pluginRestartVerb `cmd:"" help:"Start an instance anew; nothing is lost."`
-	Release pluginReleaseVerb `cmd:"" help:"Let an instance out of quarantine."`
-	Reload  pluginReloadVerb  `cmd:"" help:"Have the server read its config again and apply the plugins section."`
-	New     pluginNewVerb     `cmd:"" help:"Write a plugin that works, to start from."`
-	Test    pluginTestVerb    `cmd:"" help:"Judge a plugin by the conformance kit, without a server; --config names its config, a JSON file."`
-	Run     pluginRunVerb     `cmd:"" help:"Drive a plugin by hand, without a server: events from standard input, one JSON object a line; --config names its config."`
-	Exec    pluginExecVerb    `cmd:"" help:"Be a bundled plugin. The server runs this; it is of no use to people."`
+type pluginCmd struct {
+	List    pluginListCmd    `cmd:"" help:"List the bundled plugins."`
+	Status  pluginStatusCmd  `cmd:"" help:"Show the state of all instances of a running server, or the details of one."`
+	Logs    pluginLogsCmd    `cmd:"" help:"Print the last log lines of an instance."`
+	Check   pluginCheckCmd   `cmd:"" help:"Run the health check of an instance, including what it depends on."`
+	Pause   pluginPauseCmd   `cmd:"" help:"Pause the delivery to a sink; its events wait in the journal."`
+	Resume  pluginResumeCmd  `cmd:"" help:"Resume the delivery to a paused sink."`
+	Restart pluginRestartCmd `cmd:"" help:"Restart the process of an instance; no event is lost."`
+	Release pluginReleaseCmd `cmd:"" help:"Release an instance from quarantine."`
+	Reload  pluginReloadCmd  `cmd:"" help:"Make the server read its config again and apply the plugins section."`
+	New     pluginNewCmd     `cmd:"" help:"Generate a working plugin to start from."`
+	Test    pluginTestCmd    `cmd:"" help:"Test a plugin with the conformance kit, without a server; --config names the config of the plugin, a JSON file."`
+	Run     pluginRunCmd     `cmd:"" help:"Run a plugin without a server: it receives the events of standard input, one JSON object a line; --config names the config of the plugin."`
+	Exec    pluginExecCmd    `cmd:"" help:"Serve as a bundled plugin. For internal use: the server runs this command."`
 }
 
-type pluginListVerb struct{}
+type pluginListCmd struct{}
 
-func (pluginListVerb) Run(e *env) error {
+func (pluginListCmd) Run(e *env) error {
 	var rows [][]any
 	for _, name := range plugins.Names() {
 		p, _ := plugins.Find(name)
@@ -35,7 +35,7 @@ func (pluginListVerb) Run(e *env) error {
 	return e.table("NAME VERSION KINDS SUMMARY", rows)
 }
 
-// kindsOf tells what a plugin can be used for.
+// kindsOf returns the kinds that a plugin offers.
 func kindsOf(p sdk.Plugin) []string {
 	var kinds []string
 	if p.Sink != nil {
@@ -50,14 +50,14 @@ func kindsOf(p sdk.Plugin) []string {
 	return kinds
 }
 
-type pluginExecVerb struct {
+type pluginExecCmd struct {
 	Name string `arg:"" help:"Name of the plugin, from plugin list."`
 }
 
-func (v pluginExecVerb) Run() error {
-	p, ok := plugins.Find(v.Name)
+func (c pluginExecCmd) Run() error {
+	p, ok := plugins.Find(c.Name)
 	if !ok {
-		return fmt.Errorf("there is no bundled plugin %q; there are %q", v.Name, plugins.Names())
+		return fmt.Errorf("there is no bundled plugin %q; there are %q", c.Name, plugins.Names())
 	}
 	sdk.Serve(p)
 	return nil

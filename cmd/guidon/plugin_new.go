@@ -16,21 +16,21 @@ import (
 	"text/template"
 )
 
-// scaffold is the module that plugin new writes, by kind.
+// scaffold holds the templates of the module that plugin new writes, by kind.
 //
 //go:embed scaffold
 var scaffold embed.FS
 
-type pluginNewVerb struct {
+type pluginNewCmd struct {
 	Kind    string `arg:"" enum:"sink,notifier,matcher" help:"sink, notifier or matcher."`
-	Name    string `arg:"" help:"Name of the plugin, lower case, with yours before it: acme/warehouse."`
+	Name    string `arg:"" help:"Name of the plugin in lower case, with the name of its maker first: acme/warehouse."`
 	Module  string `help:"Path of the Go module; default: example.com/NAME." placeholder:"PATH"`
-	Dir     string `help:"Directory to make; default: the last part of the name." placeholder:"DIR"`
+	Dir     string `help:"Directory to create; default: the last part of the name." placeholder:"DIR"`
 	SDK     string `name:"sdk" help:"Version of github.com/guidonhq/guidon to require; default: that of this binary." placeholder:"VERSION"`
-	Replace string `help:"Directory of a checkout to build against instead." placeholder:"DIR"`
+	Replace string `help:"Directory of a Guidon checkout to build against instead of a release." placeholder:"DIR"`
 }
 
-// module is what the templates are filled with.
+// module holds the values of the templates.
 type module struct {
 	Kind, Name, Binary, Operator, Module, Go, Guidon, Replace, Sample string
 }
@@ -41,39 +41,39 @@ var (
 	notInName  = regexp.MustCompile(`[^a-z0-9_-]`)
 )
 
-// Run writes a module that compiles and passes the conformance kit as it is.
-func (v pluginNewVerb) Run(e *env) error {
-	m, err := v.module()
+// Run writes a module that compiles and passes the conformance kit without changes.
+func (c pluginNewCmd) Run(e *env) error {
+	m, err := c.module()
 	if err != nil {
 		return err
 	}
-	dir := v.Dir
+	dir := c.Dir
 	if dir == "" {
 		dir = m.Binary
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err // never into a directory that is there
+		return err // an existing directory is never written to
 	}
-	for _, part := range []string{"common", v.Kind} {
-		if err := write(dir, path.Join("scaffold", part), m); err != nil {
+	for _, part := range []string{"common", c.Kind} {
+		if err := writeTemplates(dir, path.Join("scaffold", part), m); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(e.out, "%s is a %s that works. Next:\n\n  cd %s && go mod tidy && make test\n", dir, v.Kind, dir)
+	_, err = fmt.Fprintf(e.out, "%s contains a working %s. Next:\n\n  cd %s && go mod tidy && make test\n", dir, c.Kind, dir)
 	return err
 }
 
-func (v pluginNewVerb) module() (module, error) {
-	if !pluginName.MatchString(v.Name) {
-		return module{}, fmt.Errorf("a name is lower case letters, digits, dots and dashes, with at most one slash, not %q", v.Name)
+func (c pluginNewCmd) module() (module, error) {
+	if !pluginName.MatchString(c.Name) {
+		return module{}, fmt.Errorf("a name is lower case letters, digits, dots and dashes, with at most one slash, not %q", c.Name)
 	}
-	m := module{Kind: v.Kind, Name: v.Name, Binary: path.Base(v.Name), Module: v.Module, Guidon: v.SDK, Go: goVersion()}
+	m := module{Kind: c.Kind, Name: c.Name, Binary: path.Base(c.Name), Module: c.Module, Guidon: c.SDK, Go: goVersion()}
 	m.Operator = notInName.ReplaceAllString(m.Binary, "-")
 	if m.Module == "" {
-		m.Module = "example.com/" + v.Name
+		m.Module = "example.com/" + c.Name
 	}
-	if v.Replace != "" {
-		dir, err := filepath.Abs(v.Replace)
+	if c.Replace != "" {
+		dir, err := filepath.Abs(c.Replace)
 		if err != nil {
 			return m, err
 		}
@@ -84,17 +84,17 @@ func (v pluginNewVerb) module() (module, error) {
 	}
 	if m.Guidon == "" {
 		if m.Guidon = version; !release.MatchString(version) {
-			return m, errors.New("this binary is no release: say --sdk VERSION, or --replace DIR with a checkout")
+			return m, errors.New("this binary is no release: set --sdk VERSION, or --replace DIR with a checkout")
 		}
 	}
-	sample, err := fs.ReadFile(scaffold, path.Join("scaffold", v.Kind, "config.json.tmpl"))
+	sample, err := fs.ReadFile(scaffold, path.Join("scaffold", c.Kind, "config.json.tmpl"))
 	if text := strings.TrimSpace(string(sample)); text != "{}" {
 		m.Sample = text
 	}
 	return m, err
 }
 
-// goVersion is the language version that the SDK needs.
+// goVersion returns the language version for go.mod: that of this binary.
 func goVersion() string {
 	parts := strings.SplitN(strings.TrimPrefix(runtime.Version(), "go"), ".", 3)
 	if len(parts) < 2 {
@@ -103,8 +103,8 @@ func goVersion() string {
 	return parts[0] + "." + parts[1]
 }
 
-// write fills the templates of a directory in.
-func write(dir, from string, m module) error {
+// writeTemplates executes the templates of a scaffold directory into dir.
+func writeTemplates(dir, from string, m module) error {
 	files, err := scaffold.ReadDir(from)
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-// The process of the postgres sink is killed again and again in the middle of
-// its work: every event that was accepted is in the table, once.
-func TestAKilledPostgresSinkLosesAndDoublesNothing(t *testing.T) {
+// The test kills the process of the postgres sink under load: every accepted event
+// is in the table exactly once.
+func TestPostgresSinkSurvivesKills(t *testing.T) {
 	t.Parallel()
 	url := dbtest.PostgresURL(t)
 	s := newServer(t)
@@ -27,7 +27,7 @@ func TestAKilledPostgresSinkLosesAndDoublesNothing(t *testing.T) {
 	acked := map[string]bool{}
 	for round := range 3 {
 		for n := range 50 {
-			ids, path, body := request(s.project, round, n)
+			ids, path, body := captureRequest(s.project, round, n)
 			if code, err := s.post(path, body); err != nil || code != http.StatusOK {
 				t.Fatalf("%d %v", code, err)
 			}
@@ -44,20 +44,20 @@ func TestAKilledPostgresSinkLosesAndDoublesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(context.Background())
-	until(t, 30*time.Second, func() string { return missing(acked, inTable(t, c), "the postgres sink") })
-	for id, times := range inTable(t, c) {
+	until(t, 30*time.Second, func() string { return missingEvents(acked, tableEvents(t, c), "the postgres sink") })
+	for id, times := range tableEvents(t, c) {
 		if times != 1 {
-			t.Errorf("%s is there %d times", id, times)
+			t.Errorf("%s is in the table %d times", id, times)
 		}
 	}
 }
 
-// inTable lists the uuids in the table.
-func inTable(t *testing.T, c *pgx.Conn) map[string]int {
+// tableEvents lists the uuids in the table.
+func tableEvents(t *testing.T, c *pgx.Conn) map[string]int {
 	t.Helper()
 	rows, err := c.Query(t.Context(), "SELECT uuid::text FROM events")
 	if err != nil {
-		return nil // not made yet
+		return nil // the table does not exist yet
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {

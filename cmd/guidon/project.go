@@ -7,26 +7,26 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
-type projectVerb struct {
-	Create projectCreateVerb `cmd:"" help:"Create a project and print its key."`
-	List   projectListVerb   `cmd:"" help:"List projects."`
-	Revoke projectRevokeVerb `cmd:"" help:"Close a project: its keys stop working, its data stays."`
+type projectCmd struct {
+	Create projectCreateCmd `cmd:"" help:"Create a project and print its key."`
+	List   projectListCmd   `cmd:"" help:"List projects."`
+	Revoke projectRevokeCmd `cmd:"" help:"Close a project: its keys stop working; its data is kept."`
 }
 
-type projectCreateVerb struct {
+type projectCreateCmd struct {
 	Name         string `arg:"" help:"Name of the project."`
-	Organization string `help:"Id of the organization; needed only when there are several."`
-	Timezone     string `default:"UTC" help:"IANA time zone in which dates of flag conditions are read."`
+	Organization string `help:"Id of the organization; required only if there are several."`
+	Timezone     string `default:"UTC" help:"IANA time zone of the dates in flag conditions."`
 }
 
-func (v projectCreateVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) (err error) {
-		if v.Organization == "" {
-			if v.Organization, err = a.DefaultOrganization(ctx); err != nil {
+func (c projectCreateCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) (err error) {
+		if c.Organization == "" {
+			if c.Organization, err = a.DefaultOrganization(ctx); err != nil {
 				return err
 			}
 		}
-		p, key, err := a.NewProject(ctx, v.Organization, v.Name, v.Timezone)
+		p, key, err := a.NewProject(ctx, c.Organization, c.Name, c.Timezone)
 		if err != nil {
 			return err
 		}
@@ -35,10 +35,10 @@ func (v projectCreateVerb) Run(e *env) error {
 	})
 }
 
-type projectListVerb struct{}
+type projectListCmd struct{}
 
-func (projectListVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) error {
+func (projectListCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) error {
 		organizations, err := a.Organizations(ctx)
 		if err != nil {
 			return err
@@ -50,17 +50,17 @@ func (projectListVerb) Run(e *env) error {
 				return err
 			}
 			for _, p := range projects {
-				rows = append(rows, []any{p.ID, p.Name, p.Timezone, day(p.CreatedAt), o.Name})
+				rows = append(rows, []any{p.ID, p.Name, p.Timezone, formatTime(p.CreatedAt), o.Name})
 			}
 		}
 		return e.table("ID NAME TIMEZONE CREATED ORGANIZATION", rows)
 	})
 }
 
-type projectRevokeVerb struct {
+type projectRevokeCmd struct {
 	ID int64 `arg:"" help:"Id of the project."`
 }
 
-func (v projectRevokeVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) error { return a.RevokeProject(ctx, v.ID) })
+func (c projectRevokeCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) error { return a.RevokeProject(ctx, c.ID) })
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-type serveVerb struct{}
+type serveCmd struct{}
 
-// Run serves until SIGINT or SIGTERM; a second signal ends the process at once.
-// SIGHUP reads the config again, as a change of its file does.
-func (serveVerb) Run(e *env) error {
+// Run serves until SIGINT or SIGTERM; a second signal ends the process
+// immediately. SIGHUP reloads the config, as a change of its file does.
+func (serveCmd) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -32,7 +32,8 @@ func (serveVerb) Run(e *env) error {
 	})
 }
 
-// bundled is the command line of a bundled plugin: this very executable.
+// bundled returns the command line of a bundled plugin, which starts this
+// executable. It returns nil for an unknown name.
 func bundled(name string) []string {
 	if _, ok := plugins.Find(name); !ok {
 		return nil
@@ -44,32 +45,33 @@ func bundled(name string) []string {
 	return []string{self, "plugin", "exec", name}
 }
 
-// bundledSchema describes the config of a bundled plugin, used as that kind.
+// bundledSchema returns the JSON schema for the config of a bundled plugin used as
+// that kind, or nil if the plugin does not exist or does not offer the kind.
 func bundledSchema(name, kind string) []byte {
 	p, ok := plugins.Find(name)
 	if !ok {
 		return nil
 	}
-	var made any
+	var plugin any
 	switch {
 	case kind == "sink" && p.Sink != nil:
-		made = p.Sink()
+		plugin = p.Sink()
 	case kind == "notifier" && p.Notifier != nil:
-		made = p.Notifier()
+		plugin = p.Notifier()
 	case kind == "matcher" && p.Matcher != nil:
-		made = p.Matcher()
+		plugin = p.Matcher()
 	default:
 		return nil
 	}
-	if c, ok := made.(sdk.Configured); ok {
+	if c, ok := plugin.(sdk.Configured); ok {
 		return sdk.Schema(c.Config())
 	}
 	return sdk.Schema(nil)
 }
 
-type migrateVerb struct{}
+type migrateCmd struct{}
 
-func (migrateVerb) Run(e *env) error {
+func (migrateCmd) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err

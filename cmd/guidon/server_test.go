@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// bin is the binary under test, built once: the same one that is shipped.
+// bin is the path of the binary under test, which TestMain builds.
 var bin string
 
 func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
@@ -37,7 +37,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// server is one directory and the processes that serve it one after another.
+// server is a data directory and the server process on it, which tests may stop
+// and start again.
 type server struct {
 	dir, address, url, project, personal, lines string
 
@@ -67,8 +68,8 @@ func newServer(t testing.TB) *server {
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			said, _ := os.ReadFile(s.log.Name())
-			t.Logf("the server said, last:\n%s", said[max(0, len(said)-8000):])
+			output, _ := os.ReadFile(s.log.Name())
+			t.Logf("last log lines of the server:\n%s", output[max(0, len(output)-8000):])
 		}
 		s.log.Close()
 	})
@@ -78,7 +79,7 @@ func newServer(t testing.TB) *server {
 func (s *server) config() string { return filepath.Join(s.dir, "guidon.yaml") }
 func (s *server) data() string   { return filepath.Join(s.dir, "data") }
 
-// guidon runs one verb against the server's directory and returns what it said.
+// guidon runs a command on the server's directory and returns its output.
 func (s *server) guidon(args ...string) (string, error) {
 	cmd := exec.Command(bin, args...)
 	cmd.Dir = s.dir
@@ -91,7 +92,7 @@ func (s *server) env() []string {
 	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config())
 }
 
-// start runs `guidon serve` and returns when it is ready, with how long that took.
+// start runs `guidon serve`, waits until it is ready and returns how long that took.
 func (s *server) start(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -101,20 +102,20 @@ func (s *server) start(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	deadline := begin.Add(30 * time.Second)
-	for !s.answers("/_readiness") {
+	for !s.isOK("/_readiness") {
 		if time.Now().After(deadline) {
 			t.Fatal("the server is not ready after 30 s")
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	took := time.Since(begin)
-	// The keys are printed once it listens, so they may come a moment later.
+	// The server prints the keys after it listens, so they may appear later.
 	for s.project == "" || s.personal == "" {
-		said, err := os.ReadFile(s.log.Name())
+		output, err := os.ReadFile(s.log.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, key := range keyText.FindAllString(string(said), -1) {
+		for _, key := range keyText.FindAllString(string(output), -1) {
 			if strings.HasPrefix(key, "phc_") {
 				s.project = key
 			} else {
@@ -122,14 +123,14 @@ func (s *server) start(t testing.TB) time.Duration {
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the first run printed no keys: %s", said)
+			t.Fatalf("the first run printed no keys: %s", output)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	return took
 }
 
-// kill ends the process as a power cut would. It waits for the process only.
+// kill ends the process with SIGKILL and waits for it, but not for its plugins.
 func (s *server) kill() {
 	if s.cmd != nil {
 		_ = s.cmd.Process.Kill()
@@ -138,7 +139,7 @@ func (s *server) kill() {
 	}
 }
 
-// stop asks the process to end and returns its error, nil for exit code 0.
+// stop sends SIGTERM and returns the error of the process, nil for exit code 0.
 func (s *server) stop(t testing.TB) error {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -156,7 +157,7 @@ func (s *server) stop(t testing.TB) error {
 	}
 }
 
-func (s *server) answers(path string) bool {
+func (s *server) isOK(path string) bool {
 	res, err := http.Get(s.url + path)
 	if err != nil {
 		return false
@@ -176,7 +177,7 @@ func (s *server) post(path, body string) (int, error) {
 	return res.StatusCode, err
 }
 
-// get asks a management path and decodes the answer.
+// get reads a management path and decodes the answer.
 func (s *server) get(t *testing.T, path string, out any) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, s.url+strings.TrimPrefix(path, s.url), nil)
@@ -198,7 +199,7 @@ func (s *server) get(t *testing.T, path string, out any) {
 	}
 }
 
-// until polls try until it returns nothing to complain of.
+// until calls try until it returns "", and fails with its last result after limit.
 func until(t *testing.T, limit time.Duration, try func() string) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -214,8 +215,8 @@ func until(t *testing.T, limit time.Duration, try func() string) {
 	}
 }
 
-// alive lists the processes that run the binary under test.
-func alive(t testing.TB) []string {
+// runningProcesses lists the processes of the binary under test.
+func runningProcesses(t testing.TB) []string {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

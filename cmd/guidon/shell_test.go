@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// pasteable picks the curl commands out of what was printed: a line that
-// begins with curl and those it is continued on.
-func pasteable(said string) []string {
+// curlCommands returns the curl commands in an output: lines that begin with curl,
+// each with its continuation lines.
+func curlCommands(output string) []string {
 	var out []string
 	open := false
-	for line := range strings.SplitSeq(said, "\n") {
+	for line := range strings.SplitSeq(output, "\n") {
 		text := strings.TrimSpace(line)
 		switch {
 		case open:
@@ -49,7 +49,7 @@ func drain(from <-chan int, n int) []int {
 	return out
 }
 
-func containsDir(lines []string, dir string) bool {
+func anyContains(lines []string, dir string) bool {
 	for _, line := range lines {
 		if strings.Contains(line, dir) {
 			return true

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// What is printed at the first run works as it is pasted into a shell.
-func TestFirstRunPrintsLinesThatWorkWhenPasted(t *testing.T) {
+// The commands that the first run prints work when pasted into a shell.
+func TestFirstRunPrintsWorkingCommands(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
-	said, err := os.ReadFile(s.log.Name())
+	output, err := os.ReadFile(s.log.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ran := 0
-	for _, command := range pasteable(string(said)) {
+	for _, command := range curlCommands(string(output)) {
 		ran++
 		out, err := shell(s.dir, command)
 		if err != nil || strings.Contains(out, `"type"`) {
@@ -28,14 +28,14 @@ func TestFirstRunPrintsLinesThatWorkWhenPasted(t *testing.T) {
 		}
 	}
 	if ran != 3 {
-		t.Fatalf("the first run printed %d curl lines, want 3:\n%s", ran, said)
+		t.Fatalf("the first run printed %d curl lines, want 3:\n%s", ran, output)
 	}
 	if code, err := s.post("/decide?v=3", `{"api_key":"`+s.project+`","distinct_id":"ada"}`); code != http.StatusOK || err != nil {
 		t.Errorf("decide: %d %v", code, err)
 	}
 }
 
-func TestSecondRunKeepsEverythingAndPrintsNoKeys(t *testing.T) {
+func TestSecondRunKeepsDataAndPrintsNoKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -45,7 +45,7 @@ func TestSecondRunKeepsEverythingAndPrintsNoKeys(t *testing.T) {
 	if err := s.stop(t); err != nil {
 		t.Fatalf("stop: %v", err)
 	}
-	if left := alive(t); containsDir(left, s.dir) {
+	if left := runningProcesses(t); anyContains(left, s.dir) {
 		t.Errorf("processes outlive a graceful stop: %q", left)
 	}
 	before, _ := os.ReadFile(s.log.Name())
@@ -66,7 +66,7 @@ func TestSecondRunKeepsEverythingAndPrintsNoKeys(t *testing.T) {
 	})
 }
 
-func TestStopLetsRequestsFinish(t *testing.T) {
+func TestStopFinishesRequests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
@@ -100,7 +100,7 @@ func TestStopLetsRequestsFinish(t *testing.T) {
 	})
 }
 
-func TestServeRefusesWhatItCannotDo(t *testing.T) {
+func TestServeStartupErrors(t *testing.T) {
 	t.Parallel()
 	t.Run("an unknown key names the nearest known one", func(t *testing.T) {
 		t.Parallel()
@@ -108,7 +108,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		write(t, s.config(), "http:\n  adress: 127.0.0.1:1\n")
 		out, err := s.guidon("serve")
 		if err == nil || !strings.Contains(out, "http.adress") || !strings.Contains(out, "http.address") {
-			t.Errorf("said %q (%v)", out, err)
+			t.Errorf("got %q (%v)", out, err)
 		}
 	})
 	t.Run("an unknown name in the environment", func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		s := newServer(t)
 		out, err := shell(s.dir, "GUIDON_HTTP_ADRESS=x "+bin+" serve")
 		if err == nil || !strings.Contains(out, "GUIDON_HTTP_ADDRESS") {
-			t.Errorf("said %q (%v)", out, err)
+			t.Errorf("got %q (%v)", out, err)
 		}
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		other.address = s.address
 		out, err := other.guidon("serve")
 		if err == nil || !strings.Contains(out, s.address) {
-			t.Errorf("said %q (%v)", out, err)
+			t.Errorf("got %q (%v)", out, err)
 		}
 	})
 	t.Run("a directory that another server holds", func(t *testing.T) {
@@ -138,12 +138,12 @@ func TestServeRefusesWhatItCannotDo(t *testing.T) {
 		s2.address = "127.0.0.1:0"
 		out, err := s2.guidon("serve")
 		if err == nil || !strings.Contains(out, "journal") {
-			t.Errorf("said %q (%v)", out, err)
+			t.Errorf("got %q (%v)", out, err)
 		}
 	})
 }
 
-func TestABadPluginDoesNotStopTheServer(t *testing.T) {
+func TestServerStartsWithBadPlugins(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	write(t, s.config(), `plugins:
@@ -181,14 +181,14 @@ func TestABadPluginDoesNotStopTheServer(t *testing.T) {
 	})
 }
 
-func TestAKilledSinkIsRestartedAndLosesNothing(t *testing.T) {
+func TestFileSinkSurvivesKills(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
 	acked := map[string]bool{}
 	for round := range 3 {
 		for n := range 50 {
-			ids, path, body := request(s.project, round, n)
+			ids, path, body := captureRequest(s.project, round, n)
 			if code, err := s.post(path, body); err != nil || code != http.StatusOK {
 				t.Fatalf("%d %v", code, err)
 			}
@@ -200,7 +200,7 @@ func TestAKilledSinkIsRestartedAndLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	until(t, 20*time.Second, func() string { return missing(acked, inSink(t, s), "the file sink") })
+	until(t, 20*time.Second, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
 }
 
 func killPlugin(t *testing.T, s *server) {

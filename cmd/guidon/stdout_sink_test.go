@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTheStdoutSinkPrintsOnTheServersOutput(t *testing.T) {
+func TestStdoutSinkPrintsToServerOutput(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	yaml := "plugins:\n  instances:\n    - name: console\n      kind: sink\n      use: stdout\n"
@@ -22,8 +22,8 @@ func TestTheStdoutSinkPrintsOnTheServersOutput(t *testing.T) {
 		t.Fatal(code, err)
 	}
 	until(t, 20*time.Second, func() string {
-		said, _ := os.ReadFile(s.log.Name())
-		for line := range strings.Lines(string(said)) {
+		output, _ := os.ReadFile(s.log.Name())
+		for line := range strings.Lines(string(output)) {
 			if strings.HasPrefix(line, `{"uuid":`) && strings.Contains(line, `"event":"seen on the console"`) {
 				return ""
 			}

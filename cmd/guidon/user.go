@@ -7,27 +7,27 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
-type userVerb struct {
-	Create userCreateVerb `cmd:"" help:"Create a user of an organization."`
-	List   userListVerb   `cmd:"" help:"List users."`
-	Revoke userRevokeVerb `cmd:"" help:"Take a user's access away: their personal keys stop working."`
+type userCmd struct {
+	Create userCreateCmd `cmd:"" help:"Create a user in an organization."`
+	List   userListCmd   `cmd:"" help:"List users."`
+	Revoke userRevokeCmd `cmd:"" help:"Revoke the access of a user: the personal keys of the user stop working."`
 }
 
-type userCreateVerb struct {
+type userCreateCmd struct {
 	Email        string `arg:"" help:"E-mail address."`
 	Name         string `help:"First name."`
-	Organization string `help:"Id of the organization; needed only when there are several."`
+	Organization string `help:"Id of the organization; required only if there are several."`
 	Level        string `enum:"member,admin,owner" default:"member" help:"member, admin or owner."`
 }
 
-func (v userCreateVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) (err error) {
-		if v.Organization == "" {
-			if v.Organization, err = a.DefaultOrganization(ctx); err != nil {
+func (c userCreateCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) (err error) {
+		if c.Organization == "" {
+			if c.Organization, err = a.DefaultOrganization(ctx); err != nil {
 				return err
 			}
 		}
-		id, err := a.NewUser(ctx, v.Organization, v.Email, v.Name, v.Level)
+		id, err := a.NewUser(ctx, c.Organization, c.Email, c.Name, c.Level)
 		if err != nil {
 			return err
 		}
@@ -36,10 +36,10 @@ func (v userCreateVerb) Run(e *env) error {
 	})
 }
 
-type userListVerb struct{}
+type userListCmd struct{}
 
-func (userListVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) error {
+func (userListCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) error {
 		users, err := a.Users(ctx)
 		if err != nil {
 			return err
@@ -52,10 +52,10 @@ func (userListVerb) Run(e *env) error {
 	})
 }
 
-type userRevokeVerb struct {
+type userRevokeCmd struct {
 	ID int64 `arg:"" help:"Id of the user."`
 }
 
-func (v userRevokeVerb) Run(e *env) error {
-	return e.within(func(ctx context.Context, a *app.Admin) error { return a.RevokeUser(ctx, v.ID) })
+func (c userRevokeCmd) Run(e *env) error {
+	return e.withAdmin(func(ctx context.Context, a *app.Admin) error { return a.RevokeUser(ctx, c.ID) })
 }

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// lesson is a document whose commands are run, in order.
-type lesson struct {
+// tutorial runs the commands of a document in order.
+type tutorial struct {
 	*server
-	place string // the working directory, which a command may change
+	workDir string // commands may change it
 }
 
-// The tutorial for authors is followed to the letter: its commands are run, its
-// program is built, and what it shows is what comes. Only what would ask the
-// network is done in another way.
-func TestTheTutorialTellsTheTruth(t *testing.T) {
+// The test follows the tutorial for authors: it runs the commands, builds the
+// program and compares the output with the blocks of type text. It replaces only
+// the commands that need the network.
+func TestTutorialRuns(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lesson{server: newServer(t)}
-	l.place = l.dir
-	instead := strings.NewReplacer(
+	l := &tutorial{server: newServer(t)}
+	l.workDir = l.dir
+	replacements := strings.NewReplacer(
 		"guidon plugin new sink acme/picky\n", "guidon plugin new sink acme/picky --replace "+root+"\n",
-		"go mod tidy\n", "cp "+root+"/go.sum .\n", // that asks the network
+		"go mod tidy\n", "cp "+root+"/go.sum .\n", // go mod tidy needs the network
 		"http://127.0.0.1:8000", l.url,
 	)
 	type step struct{ language, text string }
@@ -44,22 +44,22 @@ func TestTheTutorialTellsTheTruth(t *testing.T) {
 		}
 	}
 	for i, s := range steps {
-		var shows string
+		var expected string
 		if i+1 < len(steps) && steps[i+1].language == "text" {
-			shows = steps[i+1].text
+			expected = steps[i+1].text
 		}
 		switch {
 		case s.language == "go":
-			write(t, filepath.Join(l.place, "main.go"), s.text)
+			write(t, filepath.Join(l.workDir, "main.go"), s.text)
 		case s.text == "guidon serve\n":
-			config, err := os.ReadFile(filepath.Join(l.place, "guidon.yaml"))
+			config, err := os.ReadFile(filepath.Join(l.workDir, "guidon.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(t, l.config(), string(config))
 			l.start(t)
 		case s.language == "sh":
-			l.follow(t, instead.Replace(s.text), shows)
+			l.runUntilShown(t, replacements.Replace(s.text), expected)
 		}
 	}
 	if l.cmd == nil || len(steps) < 12 {
@@ -67,32 +67,32 @@ func TestTheTutorialTellsTheTruth(t *testing.T) {
 	}
 }
 
-// follow runs a block and compares what it prints with what the document shows.
-// With a server running that may take a moment.
-func (l *lesson) follow(t *testing.T, block, shows string) {
+// runUntilShown runs a block until its output contains what the document shows.
+// Without a server the output of the first run must match.
+func (l *tutorial) runUntilShown(t *testing.T, block, expected string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		said := l.run(t, block)
-		lacks := ""
-		for line := range strings.Lines(shows) {
-			for _, word := range words(line) {
-				if !strings.Contains(said, word) {
-					lacks = word
+		output := l.run(t, block)
+		missingWord := ""
+		for line := range strings.Lines(expected) {
+			for _, word := range expectedWords(line) {
+				if !strings.Contains(output, word) {
+					missingWord = word
 				}
 			}
 		}
-		if lacks == "" {
+		if missingWord == "" {
 			return
 		}
 		if l.cmd == nil || strings.HasPrefix(block, "curl") || time.Now().After(deadline) {
-			t.Fatalf("%s\nshows no %q but\n%s", block, lacks, said)
+			t.Fatalf("%s\nprints no %q but\n%s", block, missingWord, output)
 		}
 	}
 }
 
-// words are the parts of a line that must come: those of a table one by one,
-// others as they are.
-func words(line string) []string {
+// expectedWords returns the parts of a line that the output must contain: each
+// cell of a table row, or the whole line.
+func expectedWords(line string) []string {
 	line = strings.TrimSuffix(line, "\n")
 	if strings.HasPrefix(line, "picky ") {
 		return strings.Fields(line)
@@ -100,14 +100,14 @@ func words(line string) []string {
 	return []string{line}
 }
 
-// run runs a block with the guidon under test in the working directory.
-func (l *lesson) run(t *testing.T, block string) string {
+// run runs a block in the working directory, with the guidon under test in PATH.
+func (l *tutorial) run(t *testing.T, block string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	where := filepath.Join(l.dir, "where")
 	cmd := exec.CommandContext(ctx, "bash", "-c", "set -e\n"+block+"pwd > '"+where+"'\n")
-	cmd.Dir, cmd.WaitDelay = l.place, 5*time.Second
+	cmd.Dir, cmd.WaitDelay = l.workDir, 5*time.Second
 	cmd.Env = append(l.env(), "PATH="+filepath.Dir(bin)+":"+os.Getenv("PATH"), "CGO_ENABLED=0", "GOFLAGS=-mod=mod",
 		"PROJECT_KEY="+l.project, "GUIDON_PERSONAL_KEY="+l.personal)
 	out, err := cmd.CombinedOutput()
@@ -118,6 +118,6 @@ func (l *lesson) run(t *testing.T, block string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.place = strings.TrimSpace(string(now))
+	l.workDir = strings.TrimSpace(string(now))
 	return string(out)
 }

@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// remote is where a running server is and how to be let in, for the verbs that
-// ask it instead of its files.
-type remote struct {
-	Server string `help:"Where the server is; default: http.address of the config." placeholder:"URL"`
-	Key    string `env:"GUIDON_PERSONAL_KEY" help:"A personal key (phx_) that may do it; better in the environment than on the command line." placeholder:"PHX"`
+// serverFlags are the flags of commands that call a running server: its address
+// and a personal key.
+type serverFlags struct {
+	Server string `help:"URL of the server; default: http.address of the config." placeholder:"URL"`
+	Key    string `env:"GUIDON_PERSONAL_KEY" help:"Personal key (phx_) with scope plugin:read or plugin:write; prefer the environment to the command line." placeholder:"PHX"`
 }
 
-// remoteTimeout bounds one question.
-const remoteTimeout = time.Minute
+// callTimeout bounds one request.
+const callTimeout = time.Minute
 
-// ask asks the server and decodes its answer. What the server refuses is an
-// error in its words.
-func (r remote) ask(e *env, method, path string, out any) error {
-	if r.Key == "" {
+// call sends a request and decodes the answer into out. An error answer becomes an
+// error with its detail and code.
+func (f serverFlags) call(e *env, method, path string, out any) error {
+	if f.Key == "" {
 		return errors.New("a personal key is needed: set GUIDON_PERSONAL_KEY (guidon key create --user 1 --scopes plugin:write makes one)")
 	}
-	base, err := r.base(e)
+	base, err := f.baseURL(e)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), remoteTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, base+path, nil)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+r.Key)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a key goes nowhere else
+	req.Header.Set("Authorization", "Bearer "+f.Key)
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // do not send the key elsewhere
 	res, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
@@ -60,13 +60,15 @@ func (r remote) ask(e *env, method, path string, out any) error {
 	return json.Unmarshal(body, out)
 }
 
-func (r remote) base(e *env) (string, error) {
-	if r.Server != "" {
-		u, err := url.Parse(r.Server)
+// baseURL returns --server, or the address in the config. An unspecified address
+// becomes the loopback address.
+func (f serverFlags) baseURL(e *env) (string, error) {
+	if f.Server != "" {
+		u, err := url.Parse(f.Server)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return "", fmt.Errorf("--server: %q is not an http or https URL", r.Server)
+			return "", fmt.Errorf("--server: %q is not an http or https URL", f.Server)
 		}
-		return strings.TrimSuffix(r.Server, "/"), nil
+		return strings.TrimSuffix(f.Server, "/"), nil
 	}
 	cfg, err := e.config()
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKillUnderLoad is the promise "a 200 means the event is on disk" as a
-// test: the server is killed with SIGKILL in the middle of the load, again and
-// again. Clients repeat what got no answer, as they do. In the end every event
-// that was acknowledged is in the event store exactly once and in the file sink
-// at least once, and everybody who was merged is one person.
-// GUIDON_CRASH_ROUNDS sets how often (make crash: 20).
+// TestKillUnderLoad tests the promise "a 200 means the event is on disk": each
+// round kills the server with SIGKILL under load, and the clients repeat requests
+// without an answer. At the end every acknowledged event is in the event store
+// exactly once and in the file sink at least once, and every acknowledged merge
+// has made one person. GUIDON_CRASH_ROUNDS sets the number of rounds (make crash: 20).
 func TestKillUnderLoad(t *testing.T) {
 	rounds := 3
 	if n, err := strconv.Atoi(os.Getenv("GUIDON_CRASH_ROUNDS")); err == nil {
@@ -33,13 +32,13 @@ func TestKillUnderLoad(t *testing.T) {
 	var aliases []alias
 	for round := range rounds {
 		s.start(t)
-		ids, who := loadAndKill(t, s, round)
+		ids, merges := loadAndKill(t, s, round)
 		for _, id := range ids {
 			acked[id] = true
 		}
-		aliases = append(aliases, who...)
+		aliases = append(aliases, merges...)
 		until(t, 20*time.Second, func() string {
-			if left := alive(t); len(left) > 0 {
+			if left := runningProcesses(t); len(left) > 0 {
 				return fmt.Sprintf("processes outlive the killed server: %q", left)
 			}
 			return ""
@@ -49,31 +48,31 @@ func TestKillUnderLoad(t *testing.T) {
 		t.Fatalf("only %d events were acknowledged in %d rounds: the test proves nothing", len(acked), rounds)
 	}
 	s.start(t)
-	patience := time.Minute + time.Duration(len(acked))*200*time.Microsecond
-	until(t, patience, func() string { return missing(acked, inStore(t, s), "the event store") })
-	for id, times := range inStore(t, s) {
+	limit := time.Minute + time.Duration(len(acked))*200*time.Microsecond
+	until(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
+	for id, times := range storedEvents(t, s) {
 		if times != 1 {
 			t.Errorf("event %s is in the event store %d times", id, times)
 		}
 	}
-	until(t, patience, func() string { return missing(acked, inSink(t, s), "the file sink") })
-	merged(t, s, aliases)
+	until(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	checkMerged(t, s, aliases)
 	t.Logf("%d rounds, %d events and %d merges acknowledged, none lost", rounds, len(acked), len(aliases))
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
 }
 
-// clients is how many connections load the server.
+// clients is the number of connections that load the server.
 const clients = 8
 
 // loadAndKill sends single events, batches and merges from several connections,
-// kills the server at a random moment, starts it again to repeat what got no
-// answer, kills it once more, and returns what was acknowledged.
+// kills the server at a random moment, starts it again to repeat the requests
+// without an answer, kills it once more, and returns what was acknowledged.
 func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []alias) {
 	t.Helper()
 	var mu sync.Mutex
-	var acked, unsure []load
+	var acked, unanswered []load
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	for w := range clients {
@@ -84,12 +83,12 @@ func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []al
 					return
 				default:
 				}
-				l := loadOf(s.project, w, n, round)
+				l := nthLoad(s.project, w, n, round)
 				code, err := s.post(l.path, l.body)
 				mu.Lock()
 				switch {
 				case err != nil:
-					unsure = append(unsure, l)
+					unanswered = append(unanswered, l)
 				case code == http.StatusOK:
 					acked = append(acked, l)
 				}
@@ -105,7 +104,7 @@ func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []al
 	close(stop)
 	wg.Wait()
 	s.start(t)
-	for _, l := range unsure {
+	for _, l := range unanswered {
 		if code, err := s.post(l.path, l.body); err != nil || code != http.StatusOK {
 			t.Fatalf("a repeated request: %d %v", code, err)
 		}
@@ -124,14 +123,14 @@ func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []al
 // load is one request.
 type load struct {
 	ids        []string
-	alias      alias // when it is a merge
+	alias      alias // set if the request is a merge
 	path, body string
 }
 
-// loadOf is the nth request of a connection: a merge now and then, mostly events.
-func loadOf(key string, worker, n, round int) (l load) {
+// nthLoad returns the nth request of a connection: a merge if n is 5, else events.
+func nthLoad(key string, worker, n, round int) (l load) {
 	if n != 5 {
-		l.ids, l.path, l.body = request(key, worker, n)
+		l.ids, l.path, l.body = captureRequest(key, worker, n)
 		return l
 	}
 	l.alias, l.path = alias{fmt.Sprintf("w%d-was-%d", worker, round), fmt.Sprintf("w%d", worker)}, "/batch/"
@@ -140,7 +139,9 @@ func loadOf(key string, worker, n, round int) (l load) {
 	return l
 }
 
-func request(key string, worker, n int) (ids []string, path, body string) {
+// captureRequest returns a request with one event, or with ten for each third n,
+// and the uuids of its events.
+func captureRequest(key string, worker, n int) (ids []string, path, body string) {
 	one := func(i int) string {
 		id := uuid.NewString()
 		ids = append(ids, id)
@@ -160,13 +161,13 @@ func request(key string, worker, n int) (ids []string, path, body string) {
 // alias is a distinct id that was merged into the person of another.
 type alias struct{ id, of string }
 
-// merged checks that nobody is half merged.
-func merged(t *testing.T, s *server, aliases []alias) {
+// checkMerged checks that both distinct ids of each merge belong to one person.
+func checkMerged(t *testing.T, s *server, aliases []alias) {
 	t.Helper()
 	if len(aliases) == 0 {
-		t.Error("nobody was merged: the test proves nothing")
+		t.Error("no merge was acknowledged: the test proves nothing")
 	}
-	ask := func(distinctID string) int64 {
+	personOf := func(distinctID string) int64 {
 		var page struct {
 			Results []struct {
 				ID int64 `json:"id"`
@@ -174,7 +175,7 @@ func merged(t *testing.T, s *server, aliases []alias) {
 		}
 		s.get(t, "/api/projects/1/persons/?distinct_id="+distinctID, &page)
 		if len(page.Results) != 1 {
-			t.Errorf("%s is %d people", distinctID, len(page.Results))
+			t.Errorf("%s belongs to %d persons", distinctID, len(page.Results))
 			return 0
 		}
 		return page.Results[0].ID
@@ -182,18 +183,19 @@ func merged(t *testing.T, s *server, aliases []alias) {
 	owners := map[string]int64{}
 	for _, a := range aliases {
 		if owners[a.of] == 0 {
-			owners[a.of] = ask(a.of)
+			owners[a.of] = personOf(a.of)
 		}
-		if ask(a.id) != owners[a.of] {
-			t.Errorf("%s is not the person of %s", a.id, a.of)
+		if personOf(a.id) != owners[a.of] {
+			t.Errorf("%s and %s are not the same person", a.id, a.of)
 		}
 	}
 }
 
-func missing(acked map[string]bool, there map[string]int, place string) string {
+// missingEvents describes the acknowledged events that a place lacks, "" if none.
+func missingEvents(acked map[string]bool, found map[string]int, place string) string {
 	lost := 0
 	for id := range acked {
-		if there[id] == 0 {
+		if found[id] == 0 {
 			lost++
 		}
 	}
@@ -203,7 +205,8 @@ func missing(acked map[string]bool, there map[string]int, place string) string {
 	return ""
 }
 
-func inStore(t *testing.T, s *server) map[string]int {
+// storedEvents counts the uuids in the event store.
+func storedEvents(t *testing.T, s *server) map[string]int {
 	t.Helper()
 	out := map[string]int{}
 	path := "/api/projects/1/events/?event=load&limit=1000"
@@ -223,9 +226,9 @@ func inStore(t *testing.T, s *server) map[string]int {
 	return out
 }
 
-// inSink reads what the file sink wrote, in the file it writes now and in those
-// it has put aside.
-func inSink(t *testing.T, s *server) map[string]int {
+// sinkEvents counts the uuids that the file sink wrote to its current file and to
+// its rotated files.
+func sinkEvents(t *testing.T, s *server) map[string]int {
 	t.Helper()
 	files, err := filepath.Glob(strings.TrimSuffix(s.lines, ".ndjson") + "*.ndjson")
 	if err != nil {
@@ -235,7 +238,7 @@ func inSink(t *testing.T, s *server) map[string]int {
 	for _, file := range files {
 		f, err := os.Open(file)
 		if err != nil {
-			continue // it was rotated in this moment: the caller looks again
+			continue // the sink just rotated the file: the caller polls again
 		}
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 1<<24)

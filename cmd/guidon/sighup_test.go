@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The config file stays as it is and only what it refers to changes, so that
-// nothing but the signal can be the reason.
-func TestAHangupReadsTheConfigAgain(t *testing.T) {
+// The config file stays unchanged; only a file that it refers to changes, so that
+// only the signal can cause the reload.
+func TestSIGHUPReloadsConfig(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	where, second := filepath.Join(s.dir, "where"), filepath.Join(s.dir, "second.ndjson")
@@ -27,7 +27,7 @@ func TestAHangupReadsTheConfigAgain(t *testing.T) {
 		return id
 	}
 	first := send(1)
-	until(t, 20*time.Second, func() string { return missing(map[string]bool{first: true}, inSink(t, s), "the first file") })
+	until(t, 20*time.Second, func() string { return missingEvents(map[string]bool{first: true}, sinkEvents(t, s), "the first file") })
 	write(t, where, second)
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestAHangupReadsTheConfigAgain(t *testing.T) {
 	})
 	next := send(2)
 	s.lines = second
-	until(t, 20*time.Second, func() string { return missing(map[string]bool{next: true}, inSink(t, s), "the second file") })
-	if n := inSink(t, s)[first]; n != 0 {
+	until(t, 20*time.Second, func() string { return missingEvents(map[string]bool{next: true}, sinkEvents(t, s), "the second file") })
+	if n := sinkEvents(t, s)[first]; n != 0 {
 		t.Errorf("the first event was written again")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Every command in the documents is run as it stands there, in order, beside a
-// running server on the same directory.
-func TestCommandsInTheDocumentsRun(t *testing.T) {
+// The test runs each command of the guide for operators, in order, beside a running
+// server on the same directory.
+func TestOperatorsGuideCommandsRun(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	text, err := os.ReadFile(s.config())
@@ -30,7 +30,7 @@ func TestCommandsInTheDocumentsRun(t *testing.T) {
 	})
 	path := "PATH=" + filepath.Dir(bin) + ":" + os.Getenv("PATH")
 	ran := 0
-	for _, command := range shellLines(t, "../../docs/operators.md") {
+	for _, command := range commandLines(t, "../../docs/operators.md") {
 		if !strings.HasPrefix(command, "guidon ") || strings.Contains(command, "serve") || strings.Contains(command, ">") {
 			continue
 		}
@@ -46,9 +46,9 @@ func TestCommandsInTheDocumentsRun(t *testing.T) {
 	}
 }
 
-// The programs in the authors' guide are built outside the tree against this
-// checkout, and the first serves as a third-party plugin with a pinned checksum.
-func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
+// The test builds the programs of the authors' guide outside the tree against this
+// checkout and runs the first as a third-party plugin with a pinned checksum.
+func TestAuthorsGuideProgramsWork(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := blocks(t, "../../docs/plugins/authors.md", "go")
+	programs := fencedBlocks(t, "../../docs/plugins/authors.md", "go")
 	if len(programs) != 3 {
 		t.Errorf("%d programs: want a sink, a notifier and a matcher", len(programs))
 	}
@@ -89,7 +89,7 @@ func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	write(t, s.config(), "plugins:\n  instances:\n    - name: acme\n      kind: sink\n      use: "+filepath.Join(dir, "lines")+
 		"\n      sha256: "+strings.TrimSpace(checksum)+"\n      config: {path: "+s.lines+"}\n")
 	s.start(t)
-	ids, where, body := request(s.project, 0, 0)
+	ids, where, body := captureRequest(s.project, 0, 0)
 	if code, err := s.post(where, body); err != nil || code != 200 {
 		t.Fatalf("%d %v", code, err)
 	}
@@ -97,23 +97,23 @@ func TestTheSinkOfTheAuthorsGuideWorks(t *testing.T) {
 	for _, id := range ids {
 		acked[id] = true
 	}
-	until(t, 20e9, func() string { return missing(acked, inSink(t, s), "the file") })
+	until(t, 20e9, func() string { return missingEvents(acked, sinkEvents(t, s), "the file") })
 }
 
-// shellLines returns the lines of the ```sh blocks of a document.
-func shellLines(t *testing.T, path string) []string {
+// commandLines returns the lines of the ```sh blocks of a document.
+func commandLines(t *testing.T, path string) []string {
 	t.Helper()
-	return strings.Split(fenced(t, path, "sh"), "\n")
+	return strings.Split(fencedText(t, path, "sh"), "\n")
 }
 
 // fenced returns the blocks of a language in a document, as one text.
-func fenced(t *testing.T, path, language string) string {
+func fencedText(t *testing.T, path, language string) string {
 	t.Helper()
-	return strings.Join(blocks(t, path, language), "")
+	return strings.Join(fencedBlocks(t, path, language), "")
 }
 
 // blocks returns the blocks of a language in a document.
-func blocks(t *testing.T, path, language string) []string {
+func fencedBlocks(t *testing.T, path, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/guidonhq/guidon/sdk/plugintest"
 )
 
-// candidate is a plugin that is run without a server.
+// candidate selects a plugin to run without a server.
 type candidate struct {
 	Binary string   `arg:"" help:"The plugin's executable, or the name of a bundled plugin."`
-	Kind   string   `enum:"sink,notifier,matcher," default:"" help:"What to use it as, when it offers several kinds: sink, notifier or matcher."`
-	Env    []string `help:"Environment of the plugin, KEY=value; it gets no other." placeholder:"KEY=VALUE"`
+	Kind   string   `enum:"sink,notifier,matcher," default:"" help:"Kind to use, for a plugin that offers several: sink, notifier or matcher."`
+	Env    []string `help:"Environment of the plugin, KEY=value; the plugin gets no other variables." placeholder:"KEY=VALUE"`
 }
 
-// target is what the conformance kit is given. --config names the config of the
-// plugin here, not of the server.
+// target returns the plugin as the conformance kit takes it. --config names the
+// config of the plugin here, not of the server.
 func (c candidate) target(e *env) (plugintest.Target, error) {
 	t := plugintest.Target{Command: bundled(c.Binary), Env: c.Env, Kind: c.Kind}
 	if t.Command == nil {
@@ -48,27 +48,27 @@ func (c candidate) target(e *env) (plugintest.Target, error) {
 	return t, nil
 }
 
-type pluginTestVerb struct {
+type pluginTestCmd struct {
 	candidate `embed:""`
-	Observe   string   `help:"Shell command that prints every event at the sink's destination, one JSON object a line; with it the kit sees whether the sink tells the truth." placeholder:"COMMAND"`
-	Messages  string   `help:"Shell command that prints how many messages have come to a notifier's destination." placeholder:"COMMAND"`
-	Control   []string `help:"Text that must never stand in a message as it is, such as <!channel>; may be repeated." placeholder:"TEXT" sep:"none"`
+	Observe   string   `help:"Shell command that prints every event at the sink's destination, one JSON object a line; with it the kit checks that committed events have arrived." placeholder:"COMMAND"`
+	Messages  string   `help:"Shell command that prints the number of messages at a notifier's destination." placeholder:"COMMAND"`
+	Control   []string `help:"Text that a message must never contain unescaped, such as <!channel>; may be repeated." placeholder:"TEXT" sep:"none"`
 	JSON      string   `name:"json" help:"File to write the report to, as JSON." placeholder:"FILE"`
 }
 
-// Run judges a plugin by the conformance kit. It fails when a case does.
-func (v pluginTestVerb) Run(e *env) error {
-	t, err := v.target(e)
+// Run runs the conformance kit against a plugin. It fails if a case fails.
+func (c pluginTestCmd) Run(e *env) error {
+	t, err := c.target(e)
 	if err != nil {
 		return err
 	}
-	t.Control = v.Control
-	if v.Observe != "" {
-		t.Received = func() ([]sdk.Event, error) { return observed(v.Observe) }
+	t.Control = c.Control
+	if c.Observe != "" {
+		t.Received = func() ([]sdk.Event, error) { return readEvents(c.Observe) }
 	}
-	if v.Messages != "" {
+	if c.Messages != "" {
 		t.Messages = func() (n int, err error) {
-			out, err := exec.Command("sh", "-c", v.Messages).Output()
+			out, err := exec.Command("sh", "-c", c.Messages).Output()
 			if err == nil {
 				_, err = fmt.Sscan(string(out), &n)
 			}
@@ -76,7 +76,7 @@ func (v pluginTestVerb) Run(e *env) error {
 		}
 	}
 	var report *plugintest.Report
-	err = sockets(func(dir string) (err error) {
+	err = withSocketDir(func(dir string) (err error) {
 		report, err = plugintest.Judge(context.Background(), t, dir)
 		return err
 	})
@@ -86,23 +86,23 @@ func (v pluginTestVerb) Run(e *env) error {
 	if err := report.Table(e.out); err != nil {
 		return err
 	}
-	if v.JSON != "" {
+	if c.JSON != "" {
 		text, err := json.MarshalIndent(report, "", "  ")
 		if err == nil {
-			err = os.WriteFile(v.JSON, append(text, '\n'), 0o644)
+			err = os.WriteFile(c.JSON, append(text, '\n'), 0o644)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	if report.Failed > 0 {
-		return errors.New("the plugin does not keep the contract")
+		return errors.New("the plugin violates the contract")
 	}
 	return nil
 }
 
-// observed runs the command and reads the events it prints.
-func observed(command string) ([]sdk.Event, error) {
+// readEvents runs a shell command and parses the events it prints, one a line.
+func readEvents(command string) ([]sdk.Event, error) {
 	out, err := exec.Command("sh", "-c", command).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
@@ -110,7 +110,7 @@ func observed(command string) ([]sdk.Event, error) {
 	var events []sdk.Event
 	for line := range bytes.Lines(out) {
 		if !bytes.HasSuffix(line, []byte("\n")) || len(bytes.TrimSpace(line)) == 0 {
-			continue // one that is not finished is not there
+			continue // the writer has not finished this line
 		}
 		var ev sdk.Event
 		if err := json.Unmarshal(line, &ev); err != nil {
@@ -121,8 +121,8 @@ func observed(command string) ([]sdk.Event, error) {
 	return events, nil
 }
 
-// sockets makes a directory for the time of do.
-func sockets(do func(dir string) error) error {
+// withSocketDir makes a temporary directory for sockets, calls do and removes it.
+func withSocketDir(do func(dir string) error) error {
 	dir, err := os.MkdirTemp("", "guidon-")
 	if err != nil {
 		return err
@@ -130,16 +130,15 @@ func sockets(do func(dir string) error) error {
 	return errors.Join(do(dir), os.RemoveAll(dir))
 }
 
-type pluginRunVerb struct {
+type pluginRunCmd struct {
 	candidate `embed:""`
 }
 
-// Run drives a plugin by hand, without a server: a sink is given the events of
-// standard input.
-func (v pluginRunVerb) Run(e *env) error {
-	t, err := v.target(e)
+// Run starts a plugin without a server and sends it the events of standard input.
+func (c pluginRunCmd) Run(e *env) error {
+	t, err := c.target(e)
 	if err != nil {
 		return err
 	}
-	return sockets(func(dir string) error { return plugintest.Drive(context.Background(), t, dir, os.Stdin, e.out) })
+	return withSocketDir(func(dir string) error { return plugintest.Drive(context.Background(), t, dir, os.Stdin, e.out) })
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/plugintest"
 )
 
-func TestPluginTestJudgesAndReports(t *testing.T) {
+func TestPluginTestReports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "config.json"), `{"path": "events.ndjson"}`)
@@ -21,7 +21,8 @@ func TestPluginTestJudgesAndReports(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	// A file sink has no secret, stages nothing, takes one batch at a time and any event.
+	// The file sink has no secret, stages nothing, takes one batch at a time and accepts
+	// any event: four cases are skipped.
 	cmd := exec.Command(bin, "plugin", "test", "file", "--config", "config.json", "--observe", "cat events.ndjson", "--json", "report.json")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " 0 failed, 4 skipped") {
@@ -35,20 +36,20 @@ func TestPluginTestJudgesAndReports(t *testing.T) {
 	if err := json.Unmarshal(text, &report); err != nil || report.Plugin != "file" || report.Kind != "sink" || len(report.Cases) != report.Passed+report.Skipped {
 		t.Errorf("%v: %s", err, text)
 	}
-	for args, says := range map[string]string{
+	for args, want := range map[string]string{
 		"test webhook":                               "say which kind",
-		"test ./nobody":                              "neither a bundled plugin nor a file",
+		"test ./no-such-file":                        "neither a bundled plugin nor a file",
 		"test /bin/true":                             "it ended before the handshake",
 		"run file --config report.json":              "refuses the config",
 		"run webhook --kind sink --config /bin/true": "not a JSON object",
 	} {
-		if out, err := run(args); err == nil || !strings.Contains(out, says) {
+		if out, err := run(args); err == nil || !strings.Contains(out, want) {
 			t.Errorf("plugin %s: %v\n%s", args, err, out)
 		}
 	}
 }
 
-func TestPluginRunDrivesASinkByHand(t *testing.T) {
+func TestPluginRunSendsStdinToSink(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "config.json"), `{"path": "events.ndjson"}`)

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// instance is a plugin instance in the answer of GET /api/plugins.
+type instance struct {
+	Name, Kind, Use, Plugin, Version, State string
+
+	Since     time.Time
+	Restarts  int
+	Reason    string
+	LastError string `json:"last_error"`
+
+	Diagnostics []struct{ Pointer, Summary string }
+	Delivery    *struct {
+		State       string
+		LagRecords  int64 `json:"lag_records"`
+		DeadLetters int64 `json:"dead_letters"`
+	}
+}
+
+// pluginPath returns the path of an action on an instance, or on all of them.
+func pluginPath(name, action string) string {
+	path := "/api/plugins/"
+	if name != "" {
+		path += url.PathEscape(name) + "/"
+	}
+	return path + action
+}
+
+type pluginStatusCmd struct {
+	serverFlags `embed:""`
+	Name        string `arg:"" optional:"" help:"Name of the instance; without it, a table of all."`
+}
+
+func (c pluginStatusCmd) Run(e *env) error {
+	if c.Name != "" {
+		var one any
+		if err := c.call(e, http.MethodGet, pluginPath(c.Name, ""), &one); err != nil {
+			return err
+		}
+		return e.printJSON(one)
+	}
+	var page struct{ Results []instance }
+	if err := c.call(e, http.MethodGet, pluginPath("", ""), &page); err != nil {
+		return err
+	}
+	rows := make([][]any, len(page.Results))
+	for i, p := range page.Results {
+		lag, dead := "-", "-"
+		if d := p.Delivery; d != nil {
+			lag, dead = strconv.FormatInt(d.LagRecords, 10), strconv.FormatInt(d.DeadLetters, 10)
+		}
+		rows[i] = []any{p.Name, p.Kind, p.Use, p.State, time.Since(p.Since).Round(time.Second), p.Restarts, lag, dead, oneLine(p.problem(), 80)}
+	}
+	return e.table("NAME KIND USE STATE FOR RESTARTS BEHIND DEAD_LETTERS TROUBLE", rows)
+}
+
+// problem describes in a few words why an instance does not work, "" if it does.
+func (p *instance) problem() string {
+	switch {
+	case len(p.Diagnostics) > 0:
+		return p.Diagnostics[0].Pointer + " " + p.Diagnostics[0].Summary
+	case p.State != "ready" && p.LastError != "":
+		return p.LastError
+	case p.State != "ready":
+		return p.Reason
+	case p.Delivery != nil && p.Delivery.State == "paused":
+		return "delivery is paused"
+	}
+	return ""
+}
+
+type pluginLogsCmd struct {
+	serverFlags `embed:""`
+	Name        string `arg:"" help:"Name of the instance."`
+	Lines       int    `short:"n" default:"100" help:"Number of lines, at most 500."`
+}
+
+func (c pluginLogsCmd) Run(e *env) error {
+	var page struct {
+		Results []struct {
+			At      time.Time
+			Level   string
+			Message string
+		}
+	}
+	if err := c.call(e, http.MethodGet, pluginPath(c.Name, "logs?lines="+strconv.Itoa(c.Lines)), &page); err != nil {
+		return err
+	}
+	for _, l := range page.Results {
+		if _, err := fmt.Fprintln(e.out, l.At.Local().Format(time.DateTime), l.Level, oneLine(l.Message, 2000)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type pluginCheckCmd struct {
+	serverFlags `embed:""`
+	Name        string `arg:"" help:"Name of the instance."`
+}
+
+// Run makes the plugin check its dependencies. It fails if the check fails or
+// cannot run.
+func (c pluginCheckCmd) Run(e *env) error {
+	var result struct {
+		OK          bool `json:"ok"`
+		Error, Code string
+		LatencyMS   float64 `json:"latency_ms"`
+	}
+	if err := c.call(e, http.MethodPost, pluginPath(c.Name, "check"), &result); err != nil {
+		return err
+	}
+	if !result.OK {
+		return fmt.Errorf("%s: %s (%s)", c.Name, oneLine(result.Error, 500), result.Code)
+	}
+	_, err := fmt.Fprintf(e.out, "%s works, checked in %.0f ms\n", c.Name, result.LatencyMS)
+	return err
+}
+
+// pluginActionCmd is embedded by the commands that post an action on an instance.
+type pluginActionCmd struct {
+	serverFlags `embed:""`
+	Name        string `arg:"" help:"Name of the instance."`
+}
+
+func (c pluginActionCmd) post(e *env, action string) error {
+	var after struct{ State string }
+	if err := c.call(e, http.MethodPost, pluginPath(c.Name, action), &after); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(e.out, c.Name, after.State)
+	return err
+}
+
+type (
+	pluginRestartCmd struct{ pluginActionCmd }
+	pluginReleaseCmd struct{ pluginActionCmd }
+	pluginPauseCmd   struct{ pluginActionCmd }
+	pluginResumeCmd  struct{ pluginActionCmd }
+)
+
+func (c pluginRestartCmd) Run(e *env) error { return c.post(e, "restart") }
+func (c pluginReleaseCmd) Run(e *env) error { return c.post(e, "release") }
+func (c pluginPauseCmd) Run(e *env) error   { return c.post(e, "pause") }
+func (c pluginResumeCmd) Run(e *env) error  { return c.post(e, "resume") }
+
+type pluginReloadCmd struct {
+	serverFlags `embed:""`
+}
+
+func (c pluginReloadCmd) Run(e *env) error {
+	var result any
+	if err := c.call(e, http.MethodPost, pluginPath("", "reload"), &result); err != nil {
+		return err
+	}
+	return e.printJSON(result)
+}

@@ -1,0 +1,61 @@
+package main_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runWithKey runs a command with a personal key in the environment.
+func (s *server) runWithKey(key string, args ...string) (string, error) {
+	cmd := exec.Command(bin, args...)
+	cmd.Dir, cmd.Env = s.dir, append(s.env(), "GUIDON_PERSONAL_KEY="+key)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestPluginCommandsCallServer(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	until(t, 20*time.Second, func() string {
+		output, err := s.runWithKey(s.personal, "plugin", "status")
+		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
+			return output
+		}
+		return ""
+	})
+	for _, c := range []struct{ command, want string }{
+		{"status lines", `"state": "ready"`},
+		{"check lines", "lines works"},
+		{"pause lines", "lines paused"},
+		{"status", "delivery is paused"},
+		{"resume lines", "lines "},
+		{"restart lines", "lines "},
+		{"release lines", "lines "},
+		{"logs lines -n 5", ""},
+		{"reload", `"restart_needed": []`},
+	} {
+		output, err := s.runWithKey(s.personal, append([]string{"plugin"}, strings.Fields(c.command)...)...)
+		if err != nil || !strings.Contains(output, c.want) {
+			t.Errorf("plugin %s: %v\n%s", c.command, err, output)
+		}
+	}
+	for name, c := range map[string]struct{ key, command, want string }{
+		"without a key":          {"", "status", "GUIDON_PERSONAL_KEY"},
+		"with a wrong key":       {"phx_wrong", "status", "(invalid_personal_api_key)"},
+		"of an unknown instance": {s.personal, "logs unknown", "(not_found)"},
+		"too many lines":         {s.personal, "logs lines -n 5000", "from 1 to 500"},
+		"of an absent server":    {s.personal, "status --server http://127.0.0.1:1", "no server answers"},
+		"with a wrong scheme":    {s.personal, "status --server ftp://x", "not an http or https URL"},
+	} {
+		output, err := s.runWithKey(c.key, append([]string{"plugin"}, strings.Fields(c.command)...)...)
+		if err == nil || !strings.Contains(output, c.want) {
+			t.Errorf("%s: %v\n%s", name, err, output)
+		}
+		if c.key != "" && strings.Contains(output, c.key) {
+			t.Errorf("%s: the output shows the key", name)
+		}
+	}
+}
