@@ -12,9 +12,9 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// Admin is the accounts of a database that is opened for one verb of the
-// command line, beside a server or without one. A server that runs on the same
-// database notices what changed within a few seconds.
+// Admin gives one command of the command line access to the accounts of a
+// database, with or without a running server. A server on the same database
+// applies the changes within a few seconds.
 type Admin struct {
 	*auth.Service
 	db *db.DB
@@ -37,20 +37,21 @@ func OpenAdmin(ctx context.Context, cfg Config) (*Admin, error) {
 // Close closes the database.
 func (a *Admin) Close() error { return a.db.Close() }
 
-// DefaultOrganization returns the only organization, or an error that asks for
-// a choice.
+// DefaultOrganization returns the only organization, or an error that names the
+// flag to choose one with.
 func (a *Admin) DefaultOrganization(ctx context.Context) (string, error) {
 	all, err := a.Organizations(ctx)
 	if err != nil {
 		return "", err
 	}
 	if len(all) != 1 {
-		return "", fmt.Errorf("there are %d organizations: say which with --organization", len(all))
+		return "", fmt.Errorf("there are %d organizations: choose one with --organization", len(all))
 	}
 	return all[0].ID, nil
 }
 
-// Migrate brings the database named by cfg to the newest schema and says so.
+// Migrate brings the database named by cfg to the newest schema and prints the
+// schema version to out.
 func Migrate(ctx context.Context, cfg Config, out io.Writer) error {
 	d, err := openDB(ctx, cfg)
 	if err != nil {
@@ -81,20 +82,21 @@ func closing(c io.Closer, err error) error {
 	return err
 }
 
-// greet prints what a first run made, once, with lines that work as pasted.
-func greet(out io.Writer, url string, c *auth.Credentials) {
-	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(greeting)
+// printCredentials prints the keys of a first run with commands that work as
+// pasted.
+func printCredentials(out io.Writer, url string, c *auth.Credentials) {
+	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(firstRunText)
 	_, _ = io.WriteString(out, text)
 }
 
-const greeting = `
+const firstRunText = `
 Guidon has set up an organization, project 1 and an administrator.
 These keys are shown only now; keep them.
 
   project key   {project}   (public: for clients that capture and decide)
   personal key  {personal}   (secret: for the management API)
 
-Capture an event, make a flag, ask who it is on for:
+Capture an event, create a flag, evaluate it for a user:
 
   curl -X POST {url}/capture/ -H 'Content-Type: application/json' \
     -d '{"api_key": "{project}", "event": "signed up", "distinct_id": "ada"}'
@@ -107,26 +109,27 @@ Capture an event, make a flag, ask who it is on for:
 
 `
 
-// NewProject makes a project with a key and returns its id and that key.
+// NewProject creates a project with a key and returns its id and that key.
 func (a *Admin) NewProject(ctx context.Context, organization, name, timezone string) (int64, string, error) {
 	p, key, err := a.CreateProject(ctx, auth.NewProject{OrganizationID: organization, Name: name, Timezone: timezone})
 	return p.ID, key.Key, err
 }
 
-// NewUser makes a user and returns the id. level is member, admin or owner.
+// NewUser creates a user and returns the id. level is member, admin or owner.
 func (a *Admin) NewUser(ctx context.Context, organization, email, name, level string) (int64, error) {
 	levels := map[string]int{"member": auth.LevelMember, "admin": auth.LevelAdmin, "owner": auth.LevelOwner}
 	u, err := a.CreateUser(ctx, auth.NewUser{Email: email, FirstName: name, OrganizationID: organization, Level: levels[level]})
 	return u.ID, err
 }
 
-// NewProjectKey makes a project key, or takes the given one, and returns it.
+// NewProjectKey creates a project key, or stores the given one, and returns it.
 func (a *Admin) NewProjectKey(ctx context.Context, project int64, label, key string) (string, error) {
 	k, err := a.CreateProjectKey(ctx, auth.NewProjectKey{ProjectID: project, Label: label, Key: key})
 	return k.Key, err
 }
 
-// NewPersonalKey makes a personal key and returns its secret, shown only now.
+// NewPersonalKey creates a personal key and returns its secret, which is not
+// stored.
 func (a *Admin) NewPersonalKey(ctx context.Context, user int64, label string, scopes []string) (string, error) {
 	_, secret, err := a.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: user, Label: label, Scopes: scopes})
 	return secret, err

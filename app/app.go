@@ -1,9 +1,11 @@
-// Package app puts the house together: one config for all rooms (config.go),
-// the list of rooms (app.go), and who answers whose question (ports.go). It
-// holds no behaviour of its own beyond starting in the right order, serving
-// until it is told to stop, and stopping in the reverse order: requests finish,
-// the worker finishes its batch, plugins drain, the journal and the database
-// close.
+// Package app assembles the server: one configuration for all modules
+// (config.go), the list of modules (app.go), and the bindings of one module's
+// interfaces to another module's types (bindings.go).
+//
+// It adds no behaviour beyond the order of starting and stopping. The listener
+// starts last, when everything behind it is ready. Stop runs in the reverse
+// order: requests finish, the worker finishes its batch, plugins drain, the
+// journal and the database close.
 package app
 
 import (
@@ -35,18 +37,18 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// startTimeout and stopTimeout bound the two ends of the server's life.
+// startTimeout and stopTimeout bound Start and Stop.
 const (
 	startTimeout = time.Minute
 	stopTimeout  = 30 * time.Second
 )
 
-// Options is what the process knows and the config does not.
+// Options holds the properties of the process that the configuration cannot
+// hold.
 type Options struct {
-	// Version is shown to people and told to plugins.
+	// Version is shown in answers and logs and passed to plugins.
 	Version string
-	// Log receives everything the server has to say; nil makes one from the
-	// config.
+	// Log receives the server's log; nil makes a logger from the configuration.
 	Log *zap.Logger
 	// Out is where the keys of a first run are printed; nil prints nothing.
 	Out io.Writer
@@ -57,35 +59,36 @@ type Options struct {
 	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may
 	// be nil itself.
 	Schema func(name, kind string) []byte
-	// Operators returns what a bundled matcher offers, before it was ever started;
-	// it may be nil itself.
+	// Operators returns the operators of a bundled matcher without starting it; it
+	// may be nil itself.
 	Operators func(name string) []sdk.Operator
-	// ConfigFile is where the config came from; it is read again when it changes.
-	// Empty is no file.
+	// ConfigFile is the path of the configuration, which is read again when the
+	// file changes. Empty means no file.
 	ConfigFile string
-	// Environ returns the environment for that; nil is the process's own.
+	// Environ returns the environment to read it with; nil means os.Environ.
 	Environ func() []string
-	// Hangup has the config read again at each signal; it may be nil.
+	// Hangup triggers a reload of the configuration at each signal; it may be nil.
 	Hangup <-chan os.Signal
 }
 
 // Server is a running server.
 type Server struct {
-	// URL is where it listens, without a slash at the end.
+	// URL is its address, without a slash at the end.
 	URL string
-	// First is what a first run made; nil when the database held a project.
+	// First holds the credentials that a first run created; nil when the database
+	// already held a project.
 	First *auth.Credentials
 	// DB is the open database.
 	DB *db.DB
-	// Routes is everything it serves.
+	// Routes lists every registered route.
 	Routes []web.Route
 
 	app *fx.App
 	log *zap.Logger
 }
 
-// Start starts every room and returns when the server listens. What it started
-// is stopped again when it fails.
+// Start starts every module and returns when the server listens. When it fails
+// it stops the modules it has started.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if opts.Log == nil {
 		opts.Log = NewLog(cfg.Log)
@@ -93,7 +96,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	s := &Server{log: opts.Log}
 	var web *web.Server
 	s.app = fx.New(
-		rooms(cfg, opts), ports,
+		modules(cfg, opts), bindings,
 		fx.Populate(&web, &s.DB),
 		fx.Invoke(func(lc fx.Lifecycle, a *auth.Service) {
 			lc.Append(fx.StartHook(func(ctx context.Context) (err error) { s.First, err = a.Bootstrap(ctx); return err }))
@@ -101,26 +104,26 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		fx.Invoke(serve),
 	)
 	if err := s.app.Err(); err != nil {
-		return nil, plain(err)
+		return nil, rootCause(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := s.app.Start(ctx); err != nil {
-		return nil, plain(err)
+		return nil, rootCause(err)
 	}
 	s.URL = "http://" + web.Address()
 	s.Routes = web.Gate().Registered()
 	if s.First != nil && opts.Out != nil {
-		greet(opts.Out, s.URL, s.First)
+		printCredentials(opts.Out, s.URL, s.First)
 	}
 	return s, nil
 }
 
-// Stop stops every room, the last one started first, within half a minute.
+// Stop stops every module in the reverse order of starting, within 30 seconds.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return plain(s.app.Stop(ctx))
+	return rootCause(s.app.Stop(ctx))
 }
 
 // Serve starts the server and serves until ctx ends; then it stops.
@@ -145,8 +148,8 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 	return nil
 }
 
-// rooms is the whole house.
-func rooms(cfg Config, opts Options) fx.Option {
+// modules lists every module with its configuration.
+func modules(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
@@ -155,7 +158,7 @@ func rooms(cfg Config, opts Options) fx.Option {
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
-			spans, err := traces(lc, cfg.Traces, opts.Version, log)
+			spans, err := newTracerProvider(lc, cfg.Traces, opts.Version, log)
 			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg, Traces: spans}, err
 		}),
 		fx.Provide(func(lc fx.Lifecycle, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
@@ -173,24 +176,23 @@ func registry() prometheus.Registerer {
 	return r
 }
 
-// routes is every room that serves paths.
+// routes collects every module that serves paths.
 type routes struct {
 	fx.In
 
-	Rooms []web.Routes `group:"routes"`
+	All []web.Routes `group:"routes"`
 }
 
-// serve comes last: when the server listens, everybody behind it is there.
+// serve starts the listener last, when everything behind it is ready.
 func serve(lc fx.Lifecycle, s *web.Server, about web.About, r routes) {
 	s.Mend(db.Away)
-	s.Mount(r.Rooms...)
+	s.Mount(r.All...)
 	s.About(about)
 	lc.Append(fx.StartStopHook(s.Start, s.Stop))
 }
 
-// plain takes the wiring's own words out of an error: people need to know
-// what is wrong, not which constructor was told.
-func plain(err error) error {
+// rootCause strips the names of constructors from an error of fx.
+func rootCause(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Config is every setting of the server: each room's own, under one name.
-// A YAML file gives them, then GUIDON_* in the environment: see Load.
+// Config holds every setting of the server, one section for each module. A YAML
+// file sets them, then GUIDON_* variables of the environment: see Load.
 type Config struct {
 	// DataDir holds everything embedded: the database, the journal, the
 	// sockets of plugins.
@@ -42,14 +42,14 @@ type Config struct {
 	Plugins       settings.Config      `koanf:"plugins"`
 }
 
-// DefaultYAML is the whole default config with a comment on every setting. It
-// loads as exactly DefaultConfig.
+// DefaultYAML is the whole default configuration with a comment on every
+// setting. It loads as exactly DefaultConfig.
 //
 //go:embed default.yaml
 var DefaultYAML string
 
-// DefaultConfig is a server that needs nothing: everything embedded, under
-// ./data, no plugin.
+// DefaultConfig returns a configuration without external services: everything
+// embedded, under ./data, no plugin.
 func DefaultConfig() Config {
 	return Config{
 		DataDir:       "./data",
@@ -71,12 +71,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says what is wrong, with the setting's name, or returns nil.
+// Validate returns an error that names the wrong setting, or nil.
 func (c Config) Validate() error {
 	if c.DataDir == "" {
 		return fmt.Errorf("data_dir is empty: name the directory to keep everything in")
 	}
-	for _, room := range []struct {
+	for _, section := range []struct {
 		name   string
 		config interface{ Validate() error }
 	}{
@@ -84,8 +84,8 @@ func (c Config) Validate() error {
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {
-		if err := room.config.Validate(); err != nil {
-			return fmt.Errorf("config %s: %w", room.name, err)
+		if err := section.config.Validate(); err != nil {
+			return fmt.Errorf("config %s: %w", section.name, err)
 		}
 	}
 	return nil

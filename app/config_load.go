@@ -20,14 +20,14 @@ import (
 // http.address is GUIDON_HTTP_ADDRESS.
 const envPrefix = "GUIDON_"
 
-// foreign are the GUIDON_ names that are not settings of the server: the file
-// to read, what the host hands its plugins, and the knobs of the tests.
-var foreign = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_BENCH_", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
+// reservedEnv lists prefixes of GUIDON_ variables that are not settings of the
+// server: the configuration file, the variables of plugins, the knobs of tests.
+var reservedEnv = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_BENCH_", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
 
 // Load reads the configuration: the defaults, then the YAML file at path when
 // path is not empty, then the GUIDON_* names of environ (as from os.Environ).
-// A key that is not known is refused with the nearest one that is, and every
-// room's Validate has passed when Load returns without an error.
+// An unknown key is an error that names the nearest known key. Every section is
+// valid when Load returns without an error.
 func Load(path string, environ []string) (Config, error) {
 	cfg := DefaultConfig()
 	k := koanf.New(".")
@@ -58,7 +58,7 @@ func Load(path string, environ []string) (Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// sources says where settings came from, for an error.
+// sources names the origins of the settings, for an error.
 func sources(path string, env map[string]any) string {
 	var out []string
 	if path != "" {
@@ -73,7 +73,7 @@ func sources(path string, env map[string]any) string {
 	return " from " + strings.Join(out, ", ")
 }
 
-// envName is the name of a setting in the environment.
+// envName returns the name of a setting in the environment.
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
@@ -91,8 +91,8 @@ func decoding(into *Config) koanf.UnmarshalConf {
 	}}
 }
 
-// fromEnviron picks the settings out of environ. known maps are not settable
-// this way: a list of plugins belongs in the file.
+// fromEnviron returns the settings in environ. Lists of sections, such as the
+// plugins, can only be set in the file.
 func fromEnviron(environ, known []string) (map[string]any, error) {
 	byName := make(map[string]string, len(known))
 	for _, key := range known {
@@ -101,7 +101,7 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, envPrefix) || slices.ContainsFunc(foreign, func(f string) bool { return strings.HasPrefix(name, f) }) {
+		if !strings.HasPrefix(name, envPrefix) || slices.ContainsFunc(reservedEnv, func(f string) bool { return strings.HasPrefix(name, f) }) {
 			continue
 		}
 		key, ok := byName[name]
@@ -113,9 +113,9 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 	return out, nil
 }
 
-// checkKeys walks what the file says beside the type that will hold it and
-// refuses the first key the type does not have, and a single value or a list
-// where there should be keys.
+// checkKeys compares the content of the file with the type that will hold it. It
+// refuses the first unknown key, and a single value or a list in place of a
+// section.
 func checkKeys(source, at string, value any, t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -151,8 +151,8 @@ func checkKeys(source, at string, value any, t reflect.Type) error {
 	return nil
 }
 
-// dropEmpty removes settings without a value, such as a section whose every
-// line is commented out: they keep their defaults.
+// dropEmpty removes settings without a value, such as a section with every line
+// commented out: they keep their defaults.
 func dropEmpty(given map[string]any, t reflect.Type) {
 	for name, ft := range fieldsOf(t) {
 		value, ok := given[name]
@@ -229,7 +229,8 @@ func join(at, name string) string {
 	return at + "." + name
 }
 
-// FindConfig returns the file to read when none was named: $GUIDON_CONFIG, or
+// FindConfig returns the path of the configuration when the command line names
+// none: $GUIDON_CONFIG, or
 // guidon.yaml in the working directory when there is one, or nothing.
 func FindConfig(environ []string) string {
 	for _, pair := range environ {

@@ -7,16 +7,15 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion"
 )
 
-// DeadLetter is an event that the worker or a sink could not take.
+// DeadLetter is an event that the worker or a sink rejected for good.
 type DeadLetter = ingestion.DeadLetter
 
-// DeadLetterFilter says which dead letters of a project. Zero fields do not
-// filter.
+// DeadLetterFilter selects dead letters of a project. Zero fields do not filter.
 type DeadLetterFilter = ingestion.LetterFilter
 
-// DeadLetters is the dead letters of a database that is opened for one verb of
-// the command line, beside a server or without one. What is to be sent again
-// is sent by a server that runs on the same database, or by the next one.
+// DeadLetters gives one command of the command line access to the dead letters
+// of a database, with or without a running server. A replay is carried out by
+// the server that runs on the same database, or by the next one to start.
 type DeadLetters struct {
 	*ingestion.Letters
 	db *db.DB

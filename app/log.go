@@ -9,17 +9,16 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LogConfig is how the server speaks of its work, on standard error.
+// LogConfig configures the log on standard error.
 type LogConfig struct {
-	// Level is the least important line that is written: debug, info, warn
-	// or error.
+	// Level is the lowest level that is written: debug, info, warn or error.
 	Level string `koanf:"level"`
-	// Format is json, console (for people), or auto: console when standard
-	// error is a terminal, json otherwise.
+	// Format is json, console, or auto: console when standard error is a
+	// terminal, json otherwise.
 	Format string `koanf:"format"`
 }
 
-// Validate says which setting is wrong, or returns nil.
+// Validate returns an error that names the wrong setting, or nil.
 func (c LogConfig) Validate() error {
 	if _, err := zapcore.ParseLevel(c.Level); err != nil {
 		return fmt.Errorf("level must be debug, info, warn or error, got %q", c.Level)
@@ -31,11 +30,12 @@ func (c LogConfig) Validate() error {
 	return fmt.Errorf("format must be json, console or auto, got %q", c.Format)
 }
 
-// flushEvery is how long a line may wait in memory: a write a line would cost
-// more than the line.
+// flushEvery is the longest time that a line waits in memory. One write for each
+// line would cost more than formatting the line.
 const flushEvery = 100 * time.Millisecond
 
-// NewLog returns the root logger. c has been validated. Sync writes what waits.
+// NewLog returns the root logger. c must be valid. Sync writes the buffered
+// lines.
 func NewLog(c LogConfig) *zap.Logger {
 	level, _ := zapcore.ParseLevel(c.Level)
 	keys := zap.NewProductionEncoderConfig()

@@ -17,13 +17,13 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
-// reloadPatience bounds how long plugins that were taken out of the config may
-// take to finish.
-const reloadPatience = time.Minute
+// reloadTimeout bounds the draining of plugins that were removed from the
+// configuration.
+const reloadTimeout = time.Minute
 
-// reloader reads the config again while the server runs and has the host make
-// the plugins what it says. Everything else in it needs a restart, and is named.
-// A file that cannot be used changes nothing.
+// reloader reads the configuration again while the server runs and applies its
+// plugins section. It reports the other settings that changed: they need a
+// restart. An invalid file changes nothing.
 type reloader struct {
 	file    string
 	environ func() []string
@@ -34,17 +34,17 @@ type reloader struct {
 	good     prometheus.Gauge
 
 	mu      sync.Mutex
-	started Config // what the other rooms were started with
+	started Config // the configuration at the start of the server
 	plugins settings.Config
 }
 
-// Reloaded is what a reload did.
+// Reloaded is the result of a reload.
 type Reloaded struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`
 	Changed []string `json:"changed"`
-	// RestartNeeded names the settings that have changed and that only a restart
-	// of the server applies.
+	// RestartNeeded names the changed settings that take effect only after a
+	// restart of the server.
 	RestartNeeded []string `json:"restart_needed"`
 }
 
@@ -52,10 +52,10 @@ func newReloader(cfg Config, opts Options, h *host.Host, log *zap.Logger, reg pr
 	r := &reloader{
 		file: opts.ConfigFile, environ: opts.Environ, host: h, log: log.Named("reload"), started: cfg, plugins: cfg.Plugins,
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "guidon_config_reloads_total", Help: "Times the config was read again, by outcome.",
+			Name: "guidon_config_reloads_total", Help: "Reloads of the configuration, by outcome.",
 		}, []string{"outcome"}),
 		good: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "guidon_config_reload_successful", Help: "1 when the config could be used the last time it was read, 0 otherwise.",
+			Name: "guidon_config_reload_successful", Help: "1 when the last reload of the configuration succeeded, 0 otherwise.",
 		}),
 	}
 	if r.environ == nil {
@@ -70,25 +70,25 @@ func newReloader(cfg Config, opts Options, h *host.Host, log *zap.Logger, reg pr
 	return r, nil
 }
 
-// Reload reads the config and applies its plugins section. because says who
-// asked, for the log. When the config cannot be used the error is Invalid and
-// says why, and everything runs on as it was.
-func (r *reloader) Reload(ctx context.Context, because string) (Reloaded, error) {
+// Reload reads the configuration and applies its plugins section. cause is the
+// reason for the log. An unusable configuration is an Invalid error with the
+// reason and changes nothing.
+func (r *reloader) Reload(ctx context.Context, cause string) (Reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out, err := r.reload(ctx)
-	log := r.log.With(zap.String("because", because))
+	log := r.log.With(zap.String("cause", cause))
 	if err != nil {
 		r.outcomes.WithLabelValues("error").Inc()
 		r.good.Set(0)
-		log.Error("config cannot be used; what runs is left as it is", zap.Error(err))
+		log.Error("config reload failed", zap.Error(err))
 		return out, fault.New(fault.Invalid, "invalid_config", err.Error())
 	}
 	r.outcomes.WithLabelValues("ok").Inc()
 	r.good.Set(1)
-	log.Info("config read again", zap.Strings("added", out.Added), zap.Strings("removed", out.Removed), zap.Strings("changed", out.Changed))
+	log.Info("config reloaded", zap.Strings("added", out.Added), zap.Strings("removed", out.Removed), zap.Strings("changed", out.Changed))
 	if len(out.RestartNeeded) > 0 {
-		log.Warn("changed settings that only a restart of the server applies", zap.Strings("settings", out.RestartNeeded))
+		log.Warn("changed settings need a restart", zap.Strings("settings", out.RestartNeeded))
 	}
 	return out, nil
 }
@@ -99,19 +99,19 @@ func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
 	if err != nil {
 		return out, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
 	defer cancel()
 	if err := r.host.Apply(ctx, cfg.Plugins); err != nil {
 		return out, err
 	}
-	out.compare(r.plugins.Instances, cfg.Plugins.Instances)
+	out.compareInstances(r.plugins.Instances, cfg.Plugins.Instances)
 	r.plugins = cfg.Plugins
-	out.RestartNeeded = append(out.RestartNeeded, needRestart(r.started, cfg)...)
+	out.RestartNeeded = append(out.RestartNeeded, restartNeeded(r.started, cfg)...)
 	return out, nil
 }
 
-// compare notes which instances came, went and changed.
-func (d *Reloaded) compare(before, after []settings.Instance) {
+// compareInstances records which instances were added, removed and changed.
+func (d *Reloaded) compareInstances(before, after []settings.Instance) {
 	old := map[string]settings.Instance{}
 	for _, c := range before {
 		old[c.Name] = c
@@ -127,9 +127,9 @@ func (d *Reloaded) compare(before, after []settings.Instance) {
 	d.Removed = append(d.Removed, keysOf(old)...)
 }
 
-// needRestart names the settings outside of plugins that differ, and those of
-// plugins that are looked at once.
-func needRestart(started, now Config) []string {
+// restartNeeded names the settings outside of plugins that differ, and those of
+// plugins that are read only at the start.
+func restartNeeded(started, now Config) []string {
 	socketDir := started.Plugins.SocketDir != now.Plugins.SocketDir
 	started.Plugins, now.Plugins = settings.Config{}, settings.Config{}
 	out := differences("", reflect.ValueOf(started), reflect.ValueOf(now))

@@ -185,9 +185,9 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 	// What cannot be used changes nothing, and is said.
 	serving := e.plugins(t)["a"]
 	for _, broken := range []string{"    - {name: a, kind: sink,\n", "    - {name: a, kind: sink, use: file, cofnig: {}}\n", e.sink("a", "") + e.sink("a", "")} {
-		said := e.logs.FilterMessageSnippet("config cannot be used").Len()
+		said := e.logs.FilterMessageSnippet("config reload failed").Len()
 		e.edit(t, broken)
-		e.until(t, "the broken file is noticed", func() bool { return e.logs.FilterMessageSnippet("config cannot be used").Len() > said })
+		e.until(t, "the broken file is noticed", func() bool { return e.logs.FilterMessageSnippet("config reload failed").Len() > said })
 		if now := e.plugins(t); len(now) != 1 || now["a"] != serving {
 			t.Errorf("with %q: %+v, was %+v", broken, now, serving)
 		}

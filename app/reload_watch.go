@@ -17,50 +17,51 @@ import (
 )
 
 const (
-	// settle is how long the file must be left alone before it is read: editors
-	// and configuration tools write in several steps.
-	settle = 200 * time.Millisecond
-	// lookAgain is for file systems that tell nobody of changes.
-	lookAgain = 15 * time.Second
+	// settleTime is the time without a change after which the file is read:
+	// editors and configuration tools write in several steps.
+	settleTime = 200 * time.Millisecond
+	// pollInterval is for file systems without change notifications.
+	pollInterval = 15 * time.Second
 )
 
-// watcher reads the config again when its file changes and when the process is
-// sent a hangup.
+// watcher reloads the configuration when its file changes and when the process
+// receives a hangup.
 type watcher struct {
-	reload func(ctx context.Context, because string)
+	reload func(ctx context.Context, cause string)
 	file   string
 	hangup <-chan os.Signal
 	log    *zap.Logger
 
 	stop context.CancelFunc
 	wg   sync.WaitGroup
-	seen [sha256.Size]byte // of the content that was read last
+	seen [sha256.Size]byte // checksum of the content read last
 }
 
-// provideReloader makes the reloader and starts to watch the file.
+// provideReloader returns the reloader and watches the file while the server
+// runs.
 func provideReloader(lc fx.Lifecycle, cfg Config, opts Options, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 	r, err := newReloader(cfg, opts, h, log, reg)
 	if err != nil {
 		return nil, err
 	}
 	w := &watcher{
-		reload: func(ctx context.Context, because string) { _, _ = r.Reload(ctx, because) }, // it has been logged
+		reload: func(ctx context.Context, cause string) { _, _ = r.Reload(ctx, cause) }, // Reload logs the error
 		file:   opts.ConfigFile, hangup: opts.Hangup, log: r.log,
 	}
 	lc.Append(fx.StartStopHook(w.Start, w.Stop))
 	return r, nil
 }
 
-// Start begins to watch.
+// Start starts the watcher.
 func (w *watcher) Start(context.Context) error {
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.seen = w.sum()
+	w.seen = w.checksum()
 	w.wg.Go(func() { w.run(ctx) })
 	return nil
 }
 
-// Stop ends the watching and waits for a reload that is under way.
+// Stop stops the watcher and waits for a running reload.
 func (w *watcher) Stop(context.Context) error {
 	w.stop()
 	w.wg.Wait()
@@ -74,34 +75,34 @@ func (w *watcher) run(ctx context.Context) {
 	if err == nil {
 		defer func() { _ = notify.Close() }()
 		events, failures = notify.Events, notify.Errors
-		w.look(notify)
+		w.watchDirs(notify)
 	} else {
-		w.log.Warn("changes of the config are noticed late", zap.Error(err))
+		w.log.Warn("config watcher failed, polling instead", zap.Error(err))
 	}
-	slow := time.NewTicker(lookAgain)
-	defer slow.Stop()
-	calm := time.NewTimer(settle)
-	defer calm.Stop()
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	settled := time.NewTimer(settleTime)
+	defer settled.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.hangup:
-			w.seen = w.sum()
+			w.seen = w.checksum()
 			w.reload(ctx, "hangup")
 		case <-events:
-			calm.Reset(settle)
+			settled.Reset(settleTime)
 		case err := <-failures:
-			w.log.Debug("a change of the config may have gone unnoticed", zap.Error(err))
-			calm.Reset(settle)
-		case <-slow.C:
-			calm.Reset(0)
-		case <-calm.C:
+			w.log.Debug("config watcher error", zap.Error(err))
+			settled.Reset(settleTime)
+		case <-poll.C:
+			settled.Reset(0)
+		case <-settled.C:
 			if notify != nil {
-				w.look(notify)
+				w.watchDirs(notify)
 			}
-			// An empty file is one that is just being written.
-			if now := w.sum(); now != w.seen && now != nothing {
+			// An empty file is still being written.
+			if now := w.checksum(); now != w.seen && now != noContent {
 				w.seen = now
 				w.reload(ctx, "file changed")
 			}
@@ -109,26 +110,25 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// nothing is the sum of a file that is empty or not there.
-var nothing [sha256.Size]byte
+// noContent is the checksum of an empty or missing file.
+var noContent [sha256.Size]byte
 
-// sum tells one content of the file from another.
-func (w *watcher) sum() [sha256.Size]byte {
+// checksum identifies the content of the file.
+func (w *watcher) checksum() [sha256.Size]byte {
 	if w.file == "" {
-		return nothing
+		return noContent
 	}
 	text, err := os.ReadFile(w.file)
 	if err != nil || len(text) == 0 {
-		return nothing
+		return noContent
 	}
 	return sha256.Sum256(text)
 }
 
-// look watches the directories in which a change can show: that of the file's
-// name and, along symbolic links, those of what it stands for. A file that is
-// replaced by a rename, or reached through a link that is replaced, as
-// Kubernetes does it, is another file in the same directory.
-func (w *watcher) look(notify *fsnotify.Watcher) {
+// watchDirs watches the directory of the file and, along symbolic links, the
+// directories of their targets. A rename, or a replaced link as Kubernetes makes
+// it, shows as a change in one of these directories.
+func (w *watcher) watchDirs(notify *fsnotify.Watcher) {
 	if w.file == "" {
 		return
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// followEvery is how often a tail that follows looks for new events.
-const followEvery = 200 * time.Millisecond
+// followInterval is the pause between two reads of a following tail.
+const followInterval = 200 * time.Millisecond
 
-// Tail says which stored events to print.
+// Tail selects the stored events to print.
 type Tail struct {
 	Project int64
 	Event   string // only events of this name; empty: all
-	Lines   int    // how many stored events to begin with
+	Lines   int    // number of stored events to begin with
 	Follow  bool   // go on until ctx ends
 }
 
@@ -60,7 +60,7 @@ func (t Tail) print(ctx context.Context, store *events.Service, out io.Writer) e
 			}
 		}
 		if len(more) == 0 {
-			pause(ctx, followEvery)
+			pause(ctx, followInterval)
 		}
 	}
 	return nil

@@ -17,17 +17,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// TracesConfig is where traces go: what the server asks of plugins, and which
-// trace it was part of.
+// TracesConfig configures the export of traces. Spans cover the server's calls
+// of plugins.
 type TracesConfig struct {
 	// URL is an OTLP endpoint over HTTP, such as http://localhost:4318/v1/traces;
-	// empty is no tracing.
+	// empty turns tracing off.
 	URL string `koanf:"url"`
-	// Sample is the share of traces that is kept, from 0 to 1.
+	// Sample is the share of traces to keep, from 0 to 1.
 	Sample float64 `koanf:"sample"`
 }
 
-// Validate says what is wrong.
+// Validate returns an error that names the wrong setting, or nil.
 func (c TracesConfig) Validate() error {
 	if c.Sample < 0 || c.Sample > 1 {
 		return errors.New("sample must be from 0 to 1")
@@ -42,12 +42,12 @@ func (c TracesConfig) Validate() error {
 	return nil
 }
 
-// lastSpans bounds the sending of the last spans when the server stops.
-const lastSpans = 2 * time.Second
+// flushTimeout bounds the export of the last spans when the server stops.
+const flushTimeout = 2 * time.Second
 
-// traces makes what takes the spans; nil when nobody wants them. Spans are sent
-// in the background, and lost when nobody takes them.
-func traces(lc fx.Lifecycle, c TracesConfig, version string, log *zap.Logger) (trace.TracerProvider, error) {
+// newTracerProvider returns the exporter of spans, or nil when tracing is off.
+// Spans are exported in the background and dropped when the endpoint is away.
+func newTracerProvider(lc fx.Lifecycle, c TracesConfig, version string, log *zap.Logger) (trace.TracerProvider, error) {
 	if c.URL == "" {
 		return nil, nil
 	}
@@ -55,15 +55,15 @@ func traces(lc fx.Lifecycle, c TracesConfig, version string, log *zap.Logger) (t
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Named("traces").Warn("traces are lost", zap.Error(err)) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Named("traces").Warn("trace export failed", zap.Error(err)) }))
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(c.Sample))),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "guidon"), attribute.String("service.version", version))),
 	)
 	lc.Append(fx.StopHook(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, lastSpans)
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // whoever does not take them then does not get them
+		_ = provider.Shutdown(ctx) // spans not exported by then are dropped
 	}))
 	return provider, nil
 }

@@ -19,9 +19,9 @@ import (
 // describer returns what a bundled matcher offers before it was ever started.
 type describer func(name string) []sdk.Operator
 
-// operatorPorts says who answers for the operators of plugins: the matchers the
+// operatorBindings says who answers for the operators of plugins: the matchers the
 // host runs. What is stored is compiled again when they have changed.
-var operatorPorts = fx.Options(
+var operatorBindings = fx.Options(
 	fx.Provide(
 		fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)),
 		func(o *operators.Operators) match.Registry { return o },

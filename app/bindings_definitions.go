@@ -15,7 +15,7 @@ import (
 
 // Definitions ask: which group types are there, what is copied from an event
 // to its person, who is that.
-var definitionPorts = fx.Options(
+var definitionBindings = fx.Options(
 	fx.Provide(
 		func(p *persons.Service, a *auth.Service) definitions.Deps {
 			return definitions.Deps{Groups: p, Automatic: persons.Automatic, Users: a}

@@ -19,16 +19,15 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// ports says who answers whose question. A room that needs something of
-// another declares a small interface; here, and only here, the two meet.
-var ports = fx.Options(answers, actionPorts, notificationPorts, definitionPorts, operatorPorts, fx.Invoke(hooks))
+// bindings connects modules. A module that needs another one declares a small
+// interface beside its use; the bindings name the type that implements it.
+var bindings = fx.Options(coreBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, fx.Invoke(addHooks))
 
-var answers = fx.Provide(
-	// The gate asks accounts who is there.
+var coreBindings = fx.Provide(
+	// The web server authenticates requests against the accounts.
 	func(a *auth.Service) web.Auth { return a },
 
-	// Flags ask: whose key and role is that, what is known of a person, which
-	// operators do plugins bring.
+	// Flags read keys, roles, stored properties and the operators of plugins.
 	func(p *persons.Service) flags.GroupTypes { return p },
 	func(a *auth.Service) flags.Projects { return a },
 	func() flags.Quota { return nil },
@@ -42,14 +41,14 @@ var answers = fx.Provide(
 		}
 	},
 
-	// Capture appends to the journal, the worker and the sinks read it; the
-	// worker asks the event store what it has seen before.
+	// Capture appends to the journal, the worker and the sinks read it. The worker
+	// filters duplicates with the event store.
 	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
 	func(e *events.Service) (ingestion.Known, ingestion.Lookup) { return e, e },
 	func(h *host.Host) ingestion.Sinks { return newSinks(h) },
 	stages,
 
-	// Accounts tell of a role which flags it was given.
+	// Accounts list the flags of a role.
 	func(s *flags.Store) accounts.Flags { return roleFlags{s} },
 	accounts.NewHTTP,
 
@@ -57,7 +56,7 @@ var answers = fx.Provide(
 		return func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) }
 	},
 
-	// What is served.
+	// Routes.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
@@ -71,9 +70,9 @@ var answers = fx.Provide(
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
 
-// hooks tells rooms what happens to people: who keeps something under a person
-// moves or forgets it in the same transaction.
-func hooks(p *persons.Service, f *flags.Store, e *events.Service) {
+// addHooks registers the packages that keep data of a person: they move or
+// delete it in the transaction that merges or deletes the person.
+func addHooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
 	p.OnGroupTypes(f.Touch)
 	p.OnDelete(f.ForgetPerson)

@@ -21,8 +21,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// actionPorts says who answers the questions of actions.
-var actionPorts = fx.Options(actions.Module, historyPorts, fx.Provide(
+// actionBindings says who answers the questions of actions.
+var actionBindings = fx.Options(actions.Module, historyBindings, fx.Provide(
 	// Actions ask: what happened lately, what is known of people and groups,
 	// who is in which cohort, who wrote that.
 	func(e *events.Service) actions.Recent { return recent{e} },

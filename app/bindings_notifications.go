@@ -20,9 +20,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// notificationPorts says who answers the questions of notifications: actions
+// notificationBindings says who answers the questions of notifications: actions
 // what fits, persons who did it, the host who can be told.
-var notificationPorts = fx.Options(
+var notificationBindings = fx.Options(
 	notifications.Module,
 	fx.Provide(
 		func(m *actions.Memory, s *actions.Store, f *fitter, e actions.Recent, z actions.Zones, o match.Registry) notifications.Definitions {

@@ -12,8 +12,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// historyPorts binds the history of actions to events and persons.
-var historyPorts = fx.Options(
+// historyBindings binds the history of actions to events and persons.
+var historyBindings = fx.Options(
 	fx.Provide(
 		func(e *events.Service) actions.EventHistory { return e },
 		func(p *persons.Service) actions.Persons { return p },
