@@ -104,10 +104,10 @@ func BenchmarkOperatorPairs(b *testing.B) {
 }
 
 // shelf is a source of flags.
-type shelf flags.Stored
+type shelf flags.ProjectDefinitions
 
-func (s *shelf) Definitions(context.Context, int64) (flags.Stored, error) {
-	return flags.Stored(*s), nil
+func (s *shelf) Definitions(context.Context, int64) (flags.ProjectDefinitions, error) {
+	return flags.ProjectDefinitions(*s), nil
 }
 
 func (s *shelf) Stamps(context.Context) (map[int64]int64, error) { return map[int64]int64{1: 1}, nil }

@@ -37,7 +37,7 @@ var coreBindings = fx.Provide(
 	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
 		return flags.Dependencies{
 			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.Saving(),
-			Plugins: func() flags.Round { return o.NewRound() }, Log: log,
+			Plugins: func() flags.PluginRound { return o.NewRound() }, Log: log,
 		}
 	},
 

@@ -58,7 +58,7 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 	if err != nil || !set.has[cohortID] {
 		return match.Unknown, err
 	}
-	known := &flags.Facts{}
+	known := &flags.KnownProperties{}
 	if known.PersonProperties, _, err = m.people.Properties(ctx, projectID, distinctID); err != nil {
 		return match.Unknown, err
 	}
@@ -67,7 +67,7 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 			return match.Unknown, err
 		}
 	}
-	q := &flags.Question{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
+	q := &flags.Request{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
 	plugins := m.ask()
 	known.Plugins = plugins
 	for again := true; again; again = plugins.Ask(ctx) {
@@ -107,8 +107,8 @@ func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 	return set, nil
 }
 
-func (m *members) compile(projectID int64, stored *flags.Stored) cohortSet {
-	set := cohortSet{has: map[int64]bool{}, stamp: stored.Stamp}
+func (m *members) compile(projectID int64, stored *flags.ProjectDefinitions) cohortSet {
+	set := cohortSet{has: map[int64]bool{}, stamp: stored.Revision}
 	var probes []flags.Definition
 	for i := range stored.Cohorts {
 		c := &stored.Cohorts[i]

@@ -8,7 +8,7 @@ import (
 
 // value is what clients get for an outcome: true, false or a variant key.
 func (f *flag) value(o *outcome) any {
-	if name := f.named(o); name != "" {
+	if name := f.variantKey(o); name != "" {
 		return name
 	}
 	return o.on
@@ -17,7 +17,7 @@ func (f *flag) value(o *outcome) any {
 // quotedVariant is the variant of an outcome as JSON, or nothing.
 func (f *flag) quotedVariant(o *outcome) string {
 	switch {
-	case o.held:
+	case o.heldOut:
 		return f.holdout.result.quoted
 	case o.on && o.variant != noVariant:
 		return f.variants[o.variant].quoted
@@ -30,7 +30,7 @@ func (f *flag) quotedPayload(o *outcome) string {
 	switch {
 	case !o.on:
 		return ""
-	case o.held:
+	case o.heldOut:
 		return f.holdout.result.payload
 	case o.variant != noVariant:
 		return f.variants[o.variant].payload

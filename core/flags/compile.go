@@ -69,12 +69,12 @@ type Set struct {
 // of a request are of no interest; seen turns nearly all of them away without
 // a look into the map.
 type schema struct {
-	slots map[string]int32
-	seen  [4]uint64 // one bit a name, by its look
+	slots      map[string]int32
+	nameFilter [4]uint64 // one bit a name, by its look
 }
 
-// look is a cheap number from 0 to 255 for a name.
-func look(name string) uint8 {
+// hash8 is a cheap number from 0 to 255 for a name.
+func hash8(name string) uint8 {
 	if name == "" {
 		return 0
 	}
@@ -83,7 +83,7 @@ func look(name string) uint8 {
 }
 
 func (s *schema) find(name string) (int32, bool) {
-	if l := look(name); s.seen[l>>6]&(1<<(l&63)) == 0 {
+	if l := hash8(name); s.nameFilter[l>>6]&(1<<(l&63)) == 0 {
 		return 0, false
 	}
 	at, ok := s.slots[name]
@@ -99,8 +99,8 @@ func (s *schema) slot(key string) int32 {
 	}
 	at := int32(len(s.slots))
 	s.slots[key] = at
-	l := look(key)
-	s.seen[l>>6] |= 1 << (l & 63)
+	l := hash8(key)
+	s.nameFilter[l>>6] |= 1 << (l & 63)
 	return at
 }
 
@@ -134,6 +134,19 @@ func (s *Set) Broken() map[string]error {
 	}
 	return out
 }
+
+// KeyByID returns the key of the flag with the id.
+func (s *Set) KeyByID(id int64) (string, bool) {
+	for i := range s.flags {
+		if s.flags[i].id == id {
+			return s.flags[i].key, true
+		}
+	}
+	return "", false
+}
+
+// HasActive reports whether some flag is active.
+func (s *Set) HasActive() bool { return len(s.active) > 0 }
 
 // compiler is the state of one compilation.
 type compiler struct {

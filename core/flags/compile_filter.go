@@ -22,17 +22,17 @@ const (
 
 // filter is one compiled property filter of a condition set or a cohort.
 type filter struct {
-	test   *match.Filter // of a property
-	expect expectation   // of a flag
-	slot   int32         // of a property
-	spare  int32         // another slot to read when slot is empty, or -1
-	reads  []int32       // of a property: the slots read instead, all at once
-	target int32         // place of a cohort or of a flag
-	kind   filterKind
-	cause  Cause
-	negate bool
-	place  int32 // where it stands as written
-	source *Property
+	test         *match.Filter // of a property
+	expect       expectation   // of a flag
+	slot         int32         // of a property
+	fallbackSlot int32         // another slot to read when slot is empty, or -1
+	reads        []int32       // of a property: the slots read instead, all at once
+	target       int32         // place of a cohort or of a flag
+	kind         filterKind
+	cause        Cause
+	negate       bool
+	place        int32 // where it stands as written
+	source       *Property
 }
 
 // expectation is the value that a flag must have.
@@ -53,11 +53,11 @@ func (c *compiler) filters(in []Property, subject int32) []filter {
 		out[i] = c.filter(&in[i], subject)
 		out[i].place = int32(i)
 	}
-	slices.SortStableFunc(out, func(a, b filter) int { return external(&a) - external(&b) })
+	slices.SortStableFunc(out, func(a, b filter) int { return externalRank(&a) - externalRank(&b) })
 	return out
 }
 
-func external(f *filter) int {
+func externalRank(f *filter) int {
 	if f.kind == byProperty && f.test.External() {
 		return 1
 	}
@@ -65,7 +65,7 @@ func external(f *filter) int {
 }
 
 func (c *compiler) filter(p *Property, subject int32) filter {
-	f := filter{source: p, spare: -1}
+	f := filter{source: p, fallbackSlot: -1}
 	switch p.Type {
 	case "cohort":
 		c.cohortFilter(&f, p)
@@ -94,14 +94,14 @@ func (c *compiler) propertyFilter(f *filter, p *Property, subject int32) {
 		f.reads = append(f.reads, s.slot(name))
 	}
 	f.slot = s.slot(p.Key)
-	if later := laterName(p.Key); subject == person && later != "" {
-		f.spare = s.slot(later)
+	if later := currentName(p.Key); subject == person && later != "" {
+		f.fallbackSlot = s.slot(later)
 	}
 }
 
-// laterName is the property that stands in for a missing $initial_ one: the
+// currentName is the property that stands in for a missing $initial_ one: the
 // current value of the same thing.
-func laterName(key string) string {
+func currentName(key string) string {
 	rest, ok := strings.CutPrefix(key, "$initial_")
 	switch {
 	case !ok || rest == "":
@@ -133,7 +133,7 @@ func (c *compiler) cohortFilter(f *filter, p *Property) {
 
 func (c *compiler) flagFilter(f *filter, p *Property) {
 	f.kind = byFlag
-	at, ok := c.flagNamed(p.Key)
+	at, ok := c.flagByName(p.Key)
 	if !ok {
 		f.kind, f.cause = byNothing, CauseDependency
 		return
@@ -142,8 +142,8 @@ func (c *compiler) flagFilter(f *filter, p *Property) {
 	f.expect = expectationOf(p)
 }
 
-// flagNamed finds a flag by what a dependency says: its id, or its key.
-func (c *compiler) flagNamed(name string) (int32, bool) {
+// flagByName finds a flag by what a dependency says: its id, or its key.
+func (c *compiler) flagByName(name string) (int32, bool) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 		if at, ok := c.byID[id]; ok {
 			return at, true

@@ -32,26 +32,26 @@ type flag struct {
 }
 
 type condition struct {
-	filters  []filter
-	rollout  share
-	subject  int32
-	override int32 // place of a variant, or noVariant
-	external bool  // a plugin answers for some filter
+	filters         []filter
+	rollout         rollout
+	subject         int32
+	variantOverride int32 // place of a variant, or noVariant
+	external        bool  // a plugin answers for some filter
 }
 
-// share is a rollout percentage, ready to compare with a bucket.
-type share struct {
+// rollout is a rollout percentage, ready to compare with a bucket.
+type rollout struct {
 	percent  *float64 // as written; nil for everyone
 	limit    float64  // a bucket up to here is in
 	everyone bool
 	nobody   bool
 }
 
-func shareOf(percent *float64) share {
+func newRollout(percent *float64) rollout {
 	if percent == nil || *percent >= 100 {
-		return share{percent: percent, limit: 1, everyone: true}
+		return rollout{percent: percent, limit: 1, everyone: true}
 	}
-	return share{percent: percent, limit: *percent / 100, nobody: *percent <= 0}
+	return rollout{percent: percent, limit: *percent / 100, nobody: *percent <= 0}
 }
 
 type variant struct {
@@ -65,8 +65,8 @@ type variant struct {
 const noVariant int32 = -1
 
 type holdout struct {
-	share  share
-	result variant
+	rollout rollout
+	result  variant
 }
 
 // enrolment is the gate for people who have opted in or out by themselves.
@@ -79,7 +79,7 @@ type enrolment struct {
 
 func (c *compiler) flag(f *flag, d *Definition) {
 	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
-	f.active, f.continuous = d.Active, d.EnsureExperienceContinuity
+	f.active, f.continuous = d.Active, d.ExperienceContinuity
 	quoted := string(match.AppendString(nil, d.Key))
 	f.quotedKey = quoted + ":"
 	f.detailsHead = quoted + `:{"key":` + quoted + `,"enabled":`
@@ -130,25 +130,25 @@ func (c *compiler) values(f *flag, in *Filters) {
 	if in.Holdout != nil {
 		name := holdoutPrefix + in.Holdout.ID
 		f.holdout = &holdout{
-			share:  shareOf(&in.Holdout.Exclusion),
-			result: variant{key: name, quoted: string(match.AppendString(nil, name)), payload: payload(name)},
+			rollout: newRollout(&in.Holdout.Exclusion),
+			result:  variant{key: name, quoted: string(match.AppendString(nil, name)), payload: payload(name)},
 		}
 	}
 }
 
 func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
-	out.rollout = shareOf(in.Rollout)
+	out.rollout = newRollout(in.Rollout)
 	out.subject = f.subject
 	if in.AggregationSet {
 		out.subject = c.subject(in.Aggregation)
 	}
-	out.override = noVariant
+	out.variantOverride = noVariant
 	if in.Variant != "" {
-		out.override = int32(slices.IndexFunc(f.variants, func(v variant) bool { return v.key == in.Variant }))
+		out.variantOverride = int32(slices.IndexFunc(f.variants, func(v variant) bool { return v.key == in.Variant }))
 	}
 	out.filters = c.filters(in.Properties, out.subject)
 	if n := len(out.filters); n > 0 {
-		out.external = external(&out.filters[n-1]) > 0 // those come last
+		out.external = externalRank(&out.filters[n-1]) > 0 // those come last
 	}
 }
 
@@ -164,7 +164,7 @@ func (c *compiler) enrolment(f *flag, in *Filters) *enrolment {
 	}
 	first := in.SuperGroups[0]
 	e := &enrolment{slot: -1, condition: condition{
-		rollout: shareOf(first.Rollout), subject: person, override: noVariant, filters: c.filters(first.Properties, person),
+		rollout: newRollout(first.Rollout), subject: person, variantOverride: noVariant, filters: c.filters(first.Properties, person),
 	}}
 	if len(first.Properties) > 0 {
 		e.property = first.Properties[0].Key

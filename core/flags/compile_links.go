@@ -4,27 +4,27 @@ package flags
 // the filters that close it impossible to answer, so that evaluation always
 // ends. Cohorts count: a flag may depend on another one through them.
 func (c *compiler) breakCycles() {
-	w := &walker{set: c.set, state: make([]mark, len(c.set.flags)+len(c.set.cohorts))}
+	w := &cycleFinder{set: c.set, state: make([]tarjanNode, len(c.set.flags)+len(c.set.cohorts))}
 	for i := range c.set.flags {
 		w.visit(i)
 	}
 	for i := range c.set.cohorts {
 		w.visit(len(c.set.flags) + i)
 	}
-	w.cut()
+	w.disableCycles()
 }
 
-// mark is what Tarjan's walk remembers of a node. Nodes are flags, then
+// tarjanNode is what Tarjan's walk remembers of a node. Nodes are flags, then
 // cohorts.
-type mark struct {
+type tarjanNode struct {
 	order, low int32
 	component  int32 // 0 until known
 	open       bool
 }
 
-type walker struct {
+type cycleFinder struct {
 	set        *Set
-	state      []mark
+	state      []tarjanNode
 	stack      []int
 	next       int32
 	components int32
@@ -32,7 +32,7 @@ type walker struct {
 
 // visit walks everything a node depends on and numbers the strongly connected
 // components.
-func (w *walker) visit(node int) {
+func (w *cycleFinder) visit(node int) {
 	m := &w.state[node]
 	if m.order != 0 {
 		return
@@ -60,8 +60,8 @@ func (w *walker) visit(node int) {
 	}
 }
 
-// cut disables every link inside a component: it is part of a circle.
-func (w *walker) cut() {
+// disableCycles disables every link inside a component: it is part of a circle.
+func (w *cycleFinder) disableCycles() {
 	for node := range w.state {
 		w.eachLink(node, func(f *filter, to int) {
 			if w.state[to].component == w.state[node].component {
@@ -79,7 +79,7 @@ func (w *walker) cut() {
 }
 
 // eachLink calls fn for every filter of a node that asks a flag or a cohort.
-func (w *walker) eachLink(node int, fn func(f *filter, to int)) {
+func (w *cycleFinder) eachLink(node int, fn func(f *filter, to int)) {
 	each := func(filters []filter) {
 		for i := range filters {
 			switch f := &filters[i]; f.kind {

@@ -8,34 +8,34 @@ import (
 	"go.uber.org/zap"
 )
 
-// People answers what is stored about persons and groups.
+// People reads the stored properties of persons and groups.
 type People interface {
 	// Properties returns the stored properties of a person as a JSON object,
-	// and whether there is such a person. The text is not changed.
+	// and whether the person exists. The text must not change afterwards.
 	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
 	// GroupProperties does the same for a group.
 	GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error)
 }
 
-// Memberships answers on which lists people are.
+// Memberships reads the members of static cohorts.
 type Memberships interface {
 	// StaticCohorts returns the ids of the static cohorts that list the
-	// person behind a distinct id.
+	// person with the distinct id.
 	StaticCohorts(ctx context.Context, projectID int64, distinctID string) ([]int64, error)
 }
 
-// HashKeys remembers under which identifier people are bucketed, for flags
-// that must not change when somebody logs in.
+// HashKeys keeps the identifier that a person is bucketed by, for flags that
+// must not change at login.
 type HashKeys interface {
-	// HashKeys returns the identifiers kept for the persons behind distinctID
-	// and anonymousID, by flag key; where both have one, that of distinctID.
-	// When anonymousID is not empty it first keeps it for those of the keys
-	// that have none yet; that this could not be done is no error.
+	// HashKeys returns the identifiers kept for the persons with distinctID
+	// and anonymousID, by flag key; distinctID precedes anonymousID. If
+	// anonymousID is not empty, it is first kept for the keys that have no
+	// identifier yet; a failure to keep it is no error.
 	HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error)
 }
 
-// Lookups is whom a Decider asks for what is stored. A nil one knows nothing,
-// and what it would know does not exist.
+// Lookups are the stores of a Decider. All are optional: the data of a nil one
+// does not exist.
 type Lookups struct {
 	People      People
 	Memberships Memberships
@@ -43,9 +43,9 @@ type Lookups struct {
 	Matchers    Matchers
 }
 
-// Decider answers which flags are on for whom, from the snapshots in memory
-// and, when a flag needs it, from what is stored about a person or a group.
-// All methods may be called from any number of goroutines.
+// Decider decides flags for clients, from the snapshots in memory and, if a
+// flag needs it, from stored data about a person or a group. It is safe for
+// concurrent use.
 type Decider struct {
 	cfg       DecideConfig
 	snapshots *Snapshots
@@ -53,11 +53,11 @@ type Decider struct {
 	now       func() time.Time
 	log       *zap.Logger
 	meter     *decideMeter
-	pauses    [4]pause
+	cooldowns [len(lookupNames)]cooldown
 }
 
-// NewDecider returns a decider over snapshots. A nil log is silent, a nil reg
-// counts nothing.
+// NewDecider returns a decider over snapshots. Nil log and reg disable logging
+// and metrics.
 func NewDecider(cfg DecideConfig, snapshots *Snapshots, lookups Lookups, log *zap.Logger, reg prometheus.Registerer) (*Decider, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -69,59 +69,60 @@ func NewDecider(cfg DecideConfig, snapshots *Snapshots, lookups Lookups, log *za
 }
 
 // Decide decides the flags of a project. A flag that cannot be computed has
-// Failed set; there is no other error.
-func (d *Decider) Decide(ctx context.Context, projectID int64, q *Question) []Decision {
-	r := newRun(d.snapshots.Set(projectID), q.DistinctID, d.now())
-	defer r.release()
-	r.ask(q)
-	r.choose(q.FlagKeys, false)
-	d.settle(ctx, projectID, r)
-	return r.decisions()
+// Failed set; Decide returns no other error.
+func (d *Decider) Decide(ctx context.Context, projectID int64, q *Request) []Decision {
+	e := NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
+	defer e.Release()
+	e.SetRequest(q)
+	e.Select(q.FlagKeys, false)
+	d.run(ctx, projectID, e)
+	return e.Decisions()
 }
 
-// Explain is Decide with the whole way to each value. Without FlagKeys it
-// explains the inactive flags too. It keeps nothing about the person.
-func (d *Decider) Explain(ctx context.Context, projectID int64, q *Question) []*Explanation {
-	r := newRun(d.snapshots.Set(projectID), q.DistinctID, d.now())
-	defer r.release()
-	r.trace = newTracer()
-	r.ask(q)
-	r.choose(q.FlagKeys, true)
-	d.settle(ctx, projectID, r)
-	return r.explanations()
+// Explain is Decide with an explanation of each step. Without FlagKeys it
+// includes the inactive flags. It stores nothing about the person.
+func (d *Decider) Explain(ctx context.Context, projectID int64, q *Request) []*Explanation {
+	e := NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
+	defer e.Release()
+	e.Trace()
+	e.SetRequest(q)
+	e.Select(q.FlagKeys, true)
+	d.run(ctx, projectID, e)
+	return e.Explanations()
 }
 
-// settle computes until nothing waits any more: it reads what flags turned
-// out to need, everything at most once, and computes those flags again.
-func (d *Decider) settle(ctx context.Context, projectID int64, r *run) {
-	d.begin(r)
-	if r.hashWant {
-		d.readHashKeys(ctx, projectID, r)
+// run evaluates until no flag is pending. Between rounds it looks up the data
+// that flags need, each kind at most once.
+func (d *Decider) run(ctx context.Context, projectID int64, e *Evaluation) {
+	d.endMissingLookups(e)
+	if d.lookups.HashKeys != nil && e.AnonymousIDToKeep() != "" {
+		d.lookupHashKeys(ctx, projectID, e) // keeps the id, whether this request needs it or not
 	}
-	for !r.compute() {
-		if !d.read(ctx, projectID, r) {
+	var pluginDeadline time.Time
+	for !e.Run() {
+		if !d.lookupNeeded(ctx, projectID, e, &pluginDeadline) {
 			break
 		}
 	}
-	d.meter.decided(r)
+	d.meter.recordEvaluation(e)
 }
 
-// begin marks what nobody can be asked for as read: it does not exist. The id
-// before login is kept at once, whether this request needs it or not.
-func (d *Decider) begin(r *run) {
+// endMissingLookups ends the lookups that have no store: their data does not
+// exist.
+func (d *Decider) endMissingLookups(e *Evaluation) {
 	if d.lookups.People == nil {
-		r.person.stored = read
-		for i := range r.groups {
-			r.groups[i].stored = read
+		e.EndPersonLookup(true)
+		for i := range e.Groups() {
+			e.EndGroupLookup(i, true)
 		}
 	}
 	if d.lookups.Memberships == nil {
-		r.lists = read
+		e.EndStaticCohortLookup(nil, true)
 	}
 	if d.lookups.HashKeys == nil {
-		r.hashKeys = read
-	} else if r.anonymous != "" && len(r.set.continuous) > 0 && r.trace == nil {
-		r.hashWant = true
+		e.EndHashKeyLookup(nil, true)
 	}
-	r.plugins.matchers, r.plugins.now = d.lookups.Matchers, r.env.Now
+	if d.lookups.Matchers != nil {
+		e.UsePlugins(d.lookups.Matchers)
+	}
 }

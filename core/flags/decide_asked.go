@@ -10,12 +10,13 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// longestID is how many characters of an identifier count.
-const longestID = 200
+// maxIDChars is the number of characters of an identifier that are used.
+const maxIDChars = 200
 
-// asked is the body of a decide request. What it holds points into the parsed
-// body. Of equal names the last one counts.
-type asked struct {
+// decideRequest is the body of a decide request. Its fields refer to the parsed
+// body. Of equal names the last one counts. The visit functions are allocated
+// once: requests are pooled.
+type decideRequest struct {
 	distinctID string
 	anonymous  string
 	disabled   bool
@@ -24,38 +25,38 @@ type asked struct {
 	properties *fastjson.Object // by group type
 	keys       *fastjson.Value
 
-	run                  *run
+	evaluation           *Evaluation
 	visit                func(name []byte, v *fastjson.Value)
 	visitGroup           func(name []byte, v *fastjson.Value)
 	visitGroupProperties func(name []byte, v *fastjson.Value)
 }
 
-func (a *asked) reset() {
-	*a = asked{visit: a.visit, visitGroup: a.visitGroup, visitGroupProperties: a.visitGroupProperties}
+func (r *decideRequest) reset() {
+	*r = decideRequest{visit: r.visit, visitGroup: r.visitGroup, visitGroupProperties: r.visitGroupProperties}
 }
 
-func (a *asked) field(name []byte, v *fastjson.Value) {
+func (r *decideRequest) field(name []byte, v *fastjson.Value) {
 	switch string(name) {
 	case "distinct_id":
-		a.distinctID = identifierOf(v)
+		r.distinctID = identifierOf(v)
 	case "$distinct_id":
-		if a.distinctID == "" {
-			a.distinctID = identifierOf(v)
+		if r.distinctID == "" {
+			r.distinctID = identifierOf(v)
 		}
 	case "$anon_distinct_id":
-		a.anonymous = identifierOf(v)
+		r.anonymous = identifierOf(v)
 	case "disable_flags":
-		a.disabled = truthOf(v)
+		r.disabled = boolOf(v)
 	case "groups", "$groups":
-		a.groups = objectIn(v)
+		r.groups = objectIn(v)
 	case "person_properties":
-		a.person = objectIn(v)
+		r.person = objectIn(v)
 	case "group_properties":
-		a.properties = objectIn(v)
+		r.properties = objectIn(v)
 	case "flag_keys_to_evaluate", "flag_keys":
-		a.keys = nil
+		r.keys = nil
 		if v.Type() == fastjson.TypeArray {
-			a.keys = v
+			r.keys = v
 		}
 	}
 }
@@ -67,8 +68,8 @@ func objectIn(v *fastjson.Value) *fastjson.Object {
 	return v.GetObject()
 }
 
-// identifierOf is the text of an identifier: a string as it is, anything else
-// as JSON, null not at all. It is cut to its first two hundred characters.
+// identifierOf returns the text of an identifier: a string itself, null as
+// nothing, any other value as JSON. It is truncated to maxIDChars.
 func identifierOf(v *fastjson.Value) string {
 	var s string
 	switch v.Type() {
@@ -78,16 +79,16 @@ func identifierOf(v *fastjson.Value) string {
 	default:
 		s = textView(match.AppendJSON(nil, v))
 	}
-	return shortened(s)
+	return truncateID(s)
 }
 
-func shortened(s string) string {
-	if len(s) <= longestID {
+func truncateID(s string) string {
+	if len(s) <= maxIDChars {
 		return s
 	}
 	n := 0
 	for at := range s {
-		if n == longestID {
+		if n == maxIDChars {
 			return s[:at]
 		}
 		n++
@@ -95,12 +96,12 @@ func shortened(s string) string {
 	return s
 }
 
-func truthOf(v *fastjson.Value) bool {
+func boolOf(v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeTrue:
 		return true
 	case fastjson.TypeString:
-		return truth(textView(v.GetStringBytes()))
+		return isTruthy(textView(v.GetStringBytes()))
 	case fastjson.TypeNumber:
 		return v.GetFloat64() != 0
 	default:
@@ -108,20 +109,21 @@ func truthOf(v *fastjson.Value) bool {
 	}
 }
 
-// into lays the request into a run.
-func (a *asked) into(r *run) {
-	a.run, r.anonymous = r, a.anonymous
-	if a.groups != nil {
-		a.groups.Visit(a.visitGroup)
+// applyTo describes the request to an evaluation.
+func (r *decideRequest) applyTo(e *Evaluation) {
+	r.evaluation = e
+	e.SetAnonymousID(r.anonymous)
+	if r.groups != nil {
+		r.groups.Visit(r.visitGroup)
 	}
-	r.fill(&r.person, &r.set.people, fromRequest, a.person)
-	if a.properties != nil {
-		a.properties.Visit(a.visitGroupProperties)
+	e.SetPersonProperties(r.person)
+	if r.properties != nil {
+		r.properties.Visit(r.visitGroupProperties)
 	}
-	if a.keys != nil {
-		r.choose(keysIn(a.keys), false)
+	if r.keys != nil {
+		e.Select(keysIn(r.keys), false)
 	}
-	a.run = nil
+	r.evaluation = nil
 }
 
 func keysIn(v *fastjson.Value) []string {
@@ -133,26 +135,22 @@ func keysIn(v *fastjson.Value) []string {
 	return keys
 }
 
-func (a *asked) group(name []byte, v *fastjson.Value) {
+func (r *decideRequest) group(name []byte, v *fastjson.Value) {
 	switch v.Type() {
 	case fastjson.TypeString:
-		a.run.group(textView(name), textView(v.GetStringBytes()))
+		r.evaluation.SetGroup(textView(name), textView(v.GetStringBytes()))
 	case fastjson.TypeNumber:
-		a.run.group(textView(name), textView(v.MarshalTo(nil)))
-	default: // no key at all
+		r.evaluation.SetGroup(textView(name), textView(v.MarshalTo(nil)))
+	default: // not a key
 	}
 }
 
-func (a *asked) groupProperties(name []byte, v *fastjson.Value) {
-	r := a.run
-	if at, ok := r.set.groupTypes[string(name)]; ok {
-		r.fill(&r.groups[at], &r.set.groups[at].schema, fromRequest, objectIn(v))
-	}
+func (r *decideRequest) groupProperties(name []byte, v *fastjson.Value) {
+	r.evaluation.SetGroupProperties(textView(name), objectIn(v))
 }
 
-// appendRequestID appends the id of the request as a UUID: the caller's own
-// when it is one, the one in our log when it has the digits of one, else a new
-// one.
+// appendRequestID appends the id of the request as a UUID: the id itself if it
+// is a UUID, with dashes if it has the digits of one, else a new one.
 func appendRequestID(dst []byte, id string) []byte {
 	var raw [16]byte
 	switch {

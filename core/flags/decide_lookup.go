@@ -2,137 +2,134 @@ package flags
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 )
 
-// The kinds of lookups, each with its own pause after a failure.
+// The kinds of lookups. Each has a cooldown of its own after a failure.
 const (
-	lookPerson = iota
-	lookGroup
-	lookLists
-	lookHashKeys
+	lookupPerson = iota
+	lookupGroup
+	lookupStaticCohorts
+	lookupHashKeys
 )
 
-var lookNames = [...]string{lookPerson: "person", lookGroup: "group", lookLists: "cohort", lookHashKeys: "hash_key"}
+var lookupNames = [...]string{lookupPerson: "person", lookupGroup: "group", lookupStaticCohorts: "cohort", lookupHashKeys: "hash_key"}
 
-// pause keeps requests away from a store that has just failed.
-type pause struct{ until atomic.Int64 }
+// cooldown keeps requests away from a store that has just failed.
+type cooldown struct{ until atomic.Int64 }
 
-// read reads everything the run wants and has not read yet, and reports
-// whether there was anything. Identifiers are handed out as copies, because
-// who is asked may keep them and the request's own memory is used again.
-func (d *Decider) read(ctx context.Context, projectID int64, r *run) bool {
+// lookupNeeded looks up everything that e needs, and reports whether it needed
+// anything. Identifiers are passed as copies: stores may keep them, and the
+// memory of the request is reused.
+func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *Evaluation, pluginDeadline *time.Time) bool {
 	found := false
-	if r.person.wanted {
+	if e.NeedsPerson() {
 		found = true
-		d.readSubject(ctx, lookPerson, r, person, func(ctx context.Context) ([]byte, bool, error) {
-			return d.lookups.People.Properties(ctx, projectID, clone(r.person.id))
-		})
+		d.lookupPerson(ctx, projectID, e)
 	}
-	for i := range r.groups {
-		if !r.groups[i].wanted {
-			continue
+	for i := range e.Groups() {
+		if e.NeedsGroup(i) {
+			found = true
+			d.lookupGroup(ctx, projectID, e, i)
 		}
-		found = true
-		d.readSubject(ctx, lookGroup, r, int32(i), func(ctx context.Context) ([]byte, bool, error) {
-			return d.lookups.People.GroupProperties(ctx, projectID, r.set.groups[i].name, clone(r.groups[i].id))
-		})
 	}
-	if r.listsWant {
+	if e.NeedsStaticCohorts() {
 		found = true
-		d.readLists(ctx, projectID, r)
+		d.lookupStaticCohorts(ctx, projectID, e)
 	}
-	if r.hashWant {
+	if e.NeedsHashKeys() {
 		found = true
-		d.readHashKeys(ctx, projectID, r)
+		d.lookupHashKeys(ctx, projectID, e)
 	}
-	if r.plugins.open() {
+	if e.HasOpenPairs() {
 		found = true
-		if r.plugins.until.IsZero() {
-			r.plugins.until = time.Now().Add(d.patience(ctx))
-		}
-		ctx, cancel := context.WithDeadline(ctx, r.plugins.until)
-		r.plugins.ask(ctx)
-		cancel()
+		d.askPlugins(ctx, e, pluginDeadline)
 	}
 	return found
 }
 
-// patience is how long plugins may take, all calls of a request together: what the config says, or a quarter of
-// what is left of the request when that is less.
-func (d *Decider) patience(ctx context.Context) time.Duration {
-	wait := d.cfg.PluginTimeout
-	if end, ok := ctx.Deadline(); ok {
-		wait = min(wait, max(0, time.Until(end)/4))
-	}
-	return wait
-}
-
-func (d *Decider) readSubject(ctx context.Context, kind int, r *run, at int32, get func(ctx context.Context) ([]byte, bool, error)) {
-	s := r.subject(at)
-	s.wanted = false
-	s.stored = d.look(ctx, kind, func(ctx context.Context) error {
-		raw, found, err := get(ctx)
-		if err != nil || !found || len(raw) == 0 {
+func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *Evaluation) {
+	e.EndPersonLookup(d.lookup(ctx, lookupPerson, func(ctx context.Context) error {
+		raw, found, err := d.lookups.People.Properties(ctx, projectID, strings.Clone(e.DistinctID()))
+		if err != nil || !found {
 			return err
 		}
-		v, err := s.parser.ParseBytes(raw)
-		if err != nil {
+		return e.FillPerson(raw)
+	}))
+}
+
+func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *Evaluation, i int) {
+	e.EndGroupLookup(i, d.lookup(ctx, lookupGroup, func(ctx context.Context) error {
+		typeName, key := e.Group(i)
+		raw, found, err := d.lookups.People.GroupProperties(ctx, projectID, typeName, strings.Clone(key))
+		if err != nil || !found {
 			return err
 		}
-		o, err := v.Object()
-		if err == nil {
-			r.fill(s, r.schema(at), fromStore, o)
+		return e.FillGroup(i, raw)
+	}))
+}
+
+func (d *Decider) lookupStaticCohorts(ctx context.Context, projectID int64, e *Evaluation) {
+	var ids []int64
+	ok := d.lookup(ctx, lookupStaticCohorts, func(ctx context.Context) (err error) {
+		ids, err = d.lookups.Memberships.StaticCohorts(ctx, projectID, strings.Clone(e.DistinctID()))
+		return err
+	})
+	e.EndStaticCohortLookup(ids, ok)
+}
+
+func (d *Decider) lookupHashKeys(ctx context.Context, projectID int64, e *Evaluation) {
+	var keys map[string]string
+	ok := d.lookup(ctx, lookupHashKeys, func(ctx context.Context) (err error) {
+		keys, err = d.lookups.HashKeys.HashKeys(ctx, projectID, strings.Clone(e.DistinctID()), strings.Clone(e.AnonymousIDToKeep()), e.ContinuousKeys())
+		return err
+	})
+	e.EndHashKeyLookup(keys, ok)
+}
+
+// askPlugins passes the open pairs to plugins. All calls of a request share one
+// deadline: the configured time, or a quarter of the time that is left for the
+// request if that is less.
+func (d *Decider) askPlugins(ctx context.Context, e *Evaluation, deadline *time.Time) {
+	if deadline.IsZero() {
+		wait := d.cfg.PluginTimeout
+		if end, ok := ctx.Deadline(); ok {
+			wait = min(wait, max(0, time.Until(end)/4))
 		}
-		return err
-	})
-}
-
-func (d *Decider) readLists(ctx context.Context, projectID int64, r *run) {
-	r.listsWant = false
-	r.lists = d.look(ctx, lookLists, func(ctx context.Context) error {
-		ids, err := d.lookups.Memberships.StaticCohorts(ctx, projectID, clone(r.person.id))
-		r.inLists = append(r.inLists[:0], ids...)
-		return err
-	})
-}
-
-func (d *Decider) readHashKeys(ctx context.Context, projectID int64, r *run) {
-	r.hashWant = false
-	anonymous := r.anonymous
-	if r.trace != nil {
-		anonymous = "" // an explanation keeps nothing
+		*deadline = time.Now().Add(wait)
 	}
-	r.hashKeys = d.look(ctx, lookHashKeys, func(ctx context.Context) (err error) {
-		r.hashKey, err = d.lookups.HashKeys.HashKeys(ctx, projectID, clone(r.person.id), clone(anonymous), r.set.continuous)
-		return err
-	})
+	ctx, cancel := context.WithDeadline(ctx, *deadline)
+	defer cancel()
+	pairs, results := e.OpenPairs()
+	d.lookups.Matchers.MatchPairs(ctx, e.Now(), pairs, results)
 }
 
-// look reads something stored within its time. After a failure nobody asks
-// again for a while: flags that need it are left out at once.
-func (d *Decider) look(ctx context.Context, kind int, get func(ctx context.Context) error) reading {
+// lookup runs get with the lookup timeout and reports whether it succeeded. For
+// some time after a failure it fails immediately: flags that need the data are
+// left out.
+func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Context) error) bool {
 	start := time.Now()
-	p := &d.pauses[kind]
-	if until := p.until.Load(); until != 0 && start.UnixNano() < until {
-		d.meter.looked(kind, "paused", 0)
-		return unreadable
+	c := &d.cooldowns[kind]
+	if until := c.until.Load(); until != 0 && start.UnixNano() < until {
+		d.meter.recordLookup(kind, "paused", 0)
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.LookupTimeout)
 	defer cancel()
 	err := get(ctx)
 	took := time.Since(start)
 	if err == nil {
-		p.until.Store(0)
-		d.meter.looked(kind, "ok", took)
-		return read
+		c.until.Store(0)
+		d.meter.recordLookup(kind, "ok", took)
+		return true
 	}
-	p.until.Store(time.Now().Add(d.cfg.LookupPause).UnixNano())
-	d.meter.looked(kind, "failed", took)
-	d.log.Warn("flags that need stored data are left out: it cannot be read",
-		zap.String("data", lookNames[kind]), zap.Duration("took", took), zap.Error(err))
-	return unreadable
+	c.until.Store(time.Now().Add(d.cfg.LookupPause).UnixNano())
+	d.meter.recordLookup(kind, "failed", took)
+	d.log.Warn("lookup failed: flags that need the data are left out",
+		zap.String("data", lookupNames[kind]), zap.Duration("took", took), zap.Error(err))
+	return false
 }

@@ -10,9 +10,9 @@ import (
 // decideMeter counts what is decided. A nil one counts nothing.
 type decideMeter struct {
 	evaluated prometheus.Counter
-	failed    [len(causeCodes)]prometheus.Counter
-	lookups   map[string][len(lookNames)]prometheus.Counter
-	took      [len(lookNames)]prometheus.Observer
+	failed    [Causes]prometheus.Counter
+	lookups   map[string][len(lookupNames)]prometheus.Counter
+	took      [len(lookupNames)]prometheus.Observer
 }
 
 func newDecideMeter(reg prometheus.Registerer) *decideMeter {
@@ -24,12 +24,12 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 		evaluated: f.NewCounter(prometheus.CounterOpts{
 			Name: "guidon_flags_evaluated_total", Help: "Flags decided for clients, those left out included.",
 		}),
-		lookups: map[string][len(lookNames)]prometheus.Counter{},
+		lookups: map[string][len(lookupNames)]prometheus.Counter{},
 	}
 	failed := f.NewCounterVec(prometheus.CounterOpts{
 		Name: "guidon_flags_left_out_total", Help: "Flags left out of answers because they could not be computed, by cause.",
 	}, []string{"cause"})
-	for c := CauseDefinition; int(c) < len(causeCodes); c++ {
+	for c := CauseDefinition; int(c) < Causes; c++ {
 		m.failed[c] = failed.WithLabelValues(c.Code())
 	}
 	lookups := f.NewCounterVec(prometheus.CounterOpts{
@@ -40,8 +40,8 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 		Buckets: []float64{25e-6, 100e-6, 500e-6, 2e-3, 10e-3, 50e-3, 300e-3},
 	}, []string{"data"})
 	for _, outcome := range []string{"ok", "failed", "paused"} {
-		var row [len(lookNames)]prometheus.Counter
-		for kind, name := range lookNames {
+		var row [len(lookupNames)]prometheus.Counter
+		for kind, name := range lookupNames {
 			row[kind] = lookups.WithLabelValues(name, outcome)
 			m.took[kind] = took.WithLabelValues(name)
 		}
@@ -50,20 +50,21 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 	return m
 }
 
-func (m *decideMeter) decided(r *run) {
+// recordEvaluation counts the flags of a finished evaluation.
+func (m *decideMeter) recordEvaluation(e *Evaluation) {
 	if m == nil {
 		return
 	}
-	asked := r.asked()
-	m.evaluated.Add(float64(len(asked)))
-	for _, at := range asked {
-		if o := &r.outcomes[at]; o.stage != settled {
-			m.failed[o.failure()].Inc()
+	m.evaluated.Add(float64(e.Len()))
+	for i := range e.Len() {
+		if cause := e.Failure(i); cause != CauseNone {
+			m.failed[cause].Inc()
 		}
 	}
 }
 
-func (m *decideMeter) looked(kind int, outcome string, took time.Duration) {
+// recordLookup counts a lookup. A lookup that was skipped took no time.
+func (m *decideMeter) recordLookup(kind int, outcome string, took time.Duration) {
 	if m == nil {
 		return
 	}

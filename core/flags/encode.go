@@ -2,48 +2,48 @@ package flags
 
 import "strconv"
 
-// form is the shape of an answer that a client asked for.
-type form uint8
+// Format is the shape of an answer that a client asked for.
+type Format uint8
 
 const (
-	formKeys    form = iota // an array of the keys that are on
-	formOn                  // an object of the flags that are on
-	formValues              // an object of all flags, and their payloads
-	formDetails             // an object of all flags with reason and metadata
+	FormatKeys    Format = iota // an array of the keys that are on
+	FormatOn                    // an object of the flags that are on
+	FormatValues                // an object of all flags, and their payloads
+	FormatDetails               // an object of all flags with reason and metadata
 )
 
-// appendFlags appends the members of the answer that depend on flags, without
+// AppendFlags appends the members of the answer that depend on flags, without
 // braces and with a comma after each.
-func (r *run) appendFlags(dst []byte, f form) []byte {
+func (e *Evaluation) AppendFlags(dst []byte, f Format) []byte {
 	failed := false
 	switch f {
-	case formKeys:
-		dst, failed = r.appendKeys(append(dst, `"featureFlags":[`...))
+	case FormatKeys:
+		dst, failed = e.appendKeys(append(dst, `"featureFlags":[`...))
 		dst = append(dst, `],`...)
-	case formOn:
-		dst, failed = r.appendValues(append(dst, `"featureFlags":{`...), true)
+	case FormatOn:
+		dst, failed = e.appendValues(append(dst, `"featureFlags":{`...), true)
 		dst = append(dst, `},`...)
-	case formValues:
-		dst, failed = r.appendValues(append(dst, `"featureFlags":{`...), false)
-		dst = r.appendPayloads(append(dst, `},"featureFlagPayloads":{`...))
+	case FormatValues:
+		dst, failed = e.appendValues(append(dst, `"featureFlags":{`...), false)
+		dst = e.appendPayloads(append(dst, `},"featureFlagPayloads":{`...))
 		dst = append(dst, `},`...)
-	case formDetails:
-		dst, failed = r.appendDetails(append(dst, `"flags":{`...))
+	case FormatDetails:
+		dst, failed = e.appendDetails(append(dst, `"flags":{`...))
 		dst = append(dst, `},`...)
 	}
 	return appendFailed(dst, failed)
 }
 
-// appendNoFlags is appendFlags when no flag was asked for.
-func appendNoFlags(dst []byte, f form) []byte {
+// AppendNoFlags is appendFlags when no flag was asked for.
+func AppendNoFlags(dst []byte, f Format) []byte {
 	switch f {
-	case formKeys:
+	case FormatKeys:
 		dst = append(dst, `"featureFlags":[],`...)
-	case formOn:
+	case FormatOn:
 		dst = append(dst, `"featureFlags":{},`...)
-	case formValues:
+	case FormatValues:
 		dst = append(dst, `"featureFlags":{},"featureFlagPayloads":{},`...)
-	case formDetails:
+	case FormatDetails:
 		dst = append(dst, `"flags":{},`...)
 	}
 	return appendFailed(dst, false)
@@ -56,31 +56,31 @@ func appendFailed(dst []byte, failed bool) []byte {
 	return append(dst, `"errorsWhileComputingFlags":false,"errorComputingFlags":false,`...)
 }
 
-func (r *run) appendKeys(dst []byte) ([]byte, bool) {
+func (e *Evaluation) appendKeys(dst []byte) ([]byte, bool) {
 	failed, start := false, len(dst)
-	for _, at := range r.asked() {
-		f, o := &r.set.flags[at], &r.outcomes[at]
+	for _, at := range e.selected() {
+		f, o := &e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled {
 			failed = true
 			continue
 		}
 		if o.on {
-			dst = append(comma(dst, start), f.quotedKey[:len(f.quotedKey)-1]...)
+			dst = append(appendComma(dst, start), f.quotedKey[:len(f.quotedKey)-1]...)
 		}
 	}
 	return dst, failed
 }
 
-func (r *run) appendValues(dst []byte, onlyOn bool) ([]byte, bool) {
+func (e *Evaluation) appendValues(dst []byte, onlyOn bool) ([]byte, bool) {
 	failed, start := false, len(dst)
-	for _, at := range r.asked() {
-		f, o := &r.set.flags[at], &r.outcomes[at]
+	for _, at := range e.selected() {
+		f, o := &e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled {
 			failed = true
 			continue
 		}
 		if o.on || !onlyOn {
-			dst = f.appendValue(append(comma(dst, start), f.quotedKey...), o)
+			dst = f.appendValue(append(appendComma(dst, start), f.quotedKey...), o)
 		}
 	}
 	return dst, failed
@@ -96,25 +96,25 @@ func (f *flag) appendValue(dst []byte, o *outcome) []byte {
 	return append(dst, "true"...)
 }
 
-func (r *run) appendPayloads(dst []byte) []byte {
+func (e *Evaluation) appendPayloads(dst []byte) []byte {
 	start := len(dst)
-	for _, at := range r.asked() {
-		f, o := &r.set.flags[at], &r.outcomes[at]
+	for _, at := range e.selected() {
+		f, o := &e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled || !o.on {
 			continue
 		}
 		if payload := f.quotedPayload(o); payload != "" {
-			dst = append(append(comma(dst, start), f.quotedKey...), payload...)
+			dst = append(append(appendComma(dst, start), f.quotedKey...), payload...)
 		}
 	}
 	return dst
 }
 
-func (r *run) appendDetails(dst []byte) ([]byte, bool) {
+func (e *Evaluation) appendDetails(dst []byte) ([]byte, bool) {
 	failed, start := false, len(dst)
-	for _, at := range r.asked() {
-		if o := &r.outcomes[at]; o.stage == settled {
-			dst = r.set.flags[at].appendDetail(comma(dst, start), o)
+	for _, at := range e.selected() {
+		if o := &e.outcomes[at]; o.stage == settled {
+			dst = e.set.flags[at].appendDetail(appendComma(dst, start), o)
 		} else {
 			failed = true
 		}
@@ -126,7 +126,7 @@ func (f *flag) appendDetail(dst []byte, o *outcome) []byte {
 	dst = append(dst, f.detailsHead...)
 	dst = strconv.AppendBool(dst, o.on)
 	dst = append(dst, `,"variant":`...)
-	dst = orNull(dst, f.quotedVariant(o))
+	dst = appendOrNull(dst, f.quotedVariant(o))
 	dst = append(dst, `,"reason":{"code":"`...)
 	dst = append(dst, o.reason.Code()...)
 	dst = append(dst, `","condition_index":`...)
@@ -141,18 +141,18 @@ func (f *flag) appendDetail(dst []byte, o *outcome) []byte {
 		dst = strconv.AppendInt(dst, int64(o.condition)+1, 10)
 	}
 	dst = append(append(dst, `"}`...), f.detailsTail...)
-	return append(orNull(dst, f.quotedPayload(o)), `}}`...)
+	return append(appendOrNull(dst, f.quotedPayload(o)), `}}`...)
 }
 
-func orNull(dst []byte, quoted string) []byte {
+func appendOrNull(dst []byte, quoted string) []byte {
 	if quoted == "" {
 		quoted = "null"
 	}
 	return append(dst, quoted...)
 }
 
-// comma separates what comes next from what is already there since start.
-func comma(dst []byte, start int) []byte {
+// appendComma separates what comes next from what is already there since start.
+func appendComma(dst []byte, start int) []byte {
 	if len(dst) > start {
 		return append(dst, ',')
 	}

@@ -50,14 +50,14 @@ func benchEvaluate(b *testing.B, defs []Definition, person string, encode bool) 
 	b.ReportAllocs()
 	start := cpuTime(b)
 	for b.Loop() {
-		r := newRun(set, "distinct_id_42", now)
-		r.fill(&r.person, &set.people, fromRequest, properties)
-		r.person.stored = read
-		r.compute()
+		e := NewEvaluation(set, "distinct_id_42", now)
+		e.SetPersonProperties(properties)
+		e.EndPersonLookup(true)
+		e.Run()
 		if encode {
-			out = r.appendFlags(out[:0], formValues)
+			out = e.AppendFlags(out[:0], FormatValues)
 		}
-		r.release()
+		e.Release()
 	}
 	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(len(out)), "B/answer")

@@ -21,8 +21,8 @@ func TestOneFlag(t *testing.T) {
 	cases := []struct {
 		name      string
 		filters   string
-		question  flags.Question
-		known     *flags.Facts
+		question  flags.Request
+		known     *flags.KnownProperties
 		value     any
 		reason    string
 		condition int
@@ -54,7 +54,7 @@ func TestOneFlag(t *testing.T) {
 			"multivariate":{"variants":[{"key":"control","rollout_percentage":100},{"key":"blue","rollout_percentage":0}]}}`,
 			value: "control", reason: "condition_match"},
 		{name: "an override names the variant", filters: `{"groups":[{"properties":[],"variant":"blue"}],` + variants + `}`,
-			question: flags.Question{DistinctID: "u"}, value: "blue", reason: "condition_match"},
+			question: flags.Request{DistinctID: "u"}, value: "blue", reason: "condition_match"},
 		{name: "an override that does not exist is no override", filters: `{"groups":[{"properties":[],"variant":"red"}],
 			"multivariate":{"variants":[{"key":"control","rollout_percentage":100}]}}`, value: "control", reason: "condition_match"},
 		{name: "what no variant covers is true", filters: `{"groups":[` + everyone + `],
@@ -92,12 +92,12 @@ func TestOneFlag(t *testing.T) {
 	}
 }
 
-func person(properties string) flags.Question {
-	return flags.Question{PersonProperties: json.RawMessage(properties)}
+func person(properties string) flags.Request {
+	return flags.Request{PersonProperties: json.RawMessage(properties)}
 }
 
-func stored(properties string) *flags.Facts {
-	return &flags.Facts{PersonProperties: json.RawMessage(properties)}
+func stored(properties string) *flags.KnownProperties {
+	return &flags.KnownProperties{PersonProperties: json.RawMessage(properties)}
 }
 
 func TestGroupFlags(t *testing.T) {
@@ -108,26 +108,26 @@ func TestGroupFlags(t *testing.T) {
 	cases := []struct {
 		name      string
 		filters   string
-		question  flags.Question
-		known     *flags.Facts
+		question  flags.Request
+		known     *flags.KnownProperties
 		value     any
 		reason    string
 		condition int
 	}{
-		{"without the group there is nothing to look at", byPlan, flags.Question{}, nil, false, "no_group_type", 0},
-		{"an empty group key is no group", byPlan, flags.Question{Groups: map[string]string{"company": ""}}, nil, false, "no_group_type", 0},
-		{"stored group properties", byPlan, flags.Question{Groups: acme}, &flags.Facts{GroupProperties: pro}, true, "condition_match", 0},
-		{"group properties of the request", byPlan, flags.Question{Groups: acme, GroupProperties: pro}, nil, true, "condition_match", 0},
-		{"person properties are not the group's", byPlan, flags.Question{Groups: acme, PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, false, "no_condition_match", 0},
+		{"without the group there is nothing to look at", byPlan, flags.Request{}, nil, false, "no_group_type", 0},
+		{"an empty group key is no group", byPlan, flags.Request{Groups: map[string]string{"company": ""}}, nil, false, "no_group_type", 0},
+		{"stored group properties", byPlan, flags.Request{Groups: acme}, &flags.KnownProperties{GroupProperties: pro}, true, "condition_match", 0},
+		{"group properties of the request", byPlan, flags.Request{Groups: acme, GroupProperties: pro}, nil, true, "condition_match", 0},
+		{"person properties are not the group's", byPlan, flags.Request{Groups: acme, PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, false, "no_condition_match", 0},
 		{"the group key is a property", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"$group_key","type":"group","value":"acme"}]}]}`,
-			flags.Question{Groups: acme}, nil, true, "condition_match", 0},
-		{"a group type that does not exist", `{"aggregation_group_type_index":4,"groups":[` + everyone + `]}`, flags.Question{Groups: acme}, nil, false, "no_group_type", 0},
+			flags.Request{Groups: acme}, nil, true, "condition_match", 0},
+		{"a group type that does not exist", `{"aggregation_group_type_index":4,"groups":[` + everyone + `]}`, flags.Request{Groups: acme}, nil, false, "no_group_type", 0},
 		{"a set of its own kind beside the flag's", `{"groups":[{"properties":[],"aggregation_group_type_index":1},{"properties":[],"rollout_percentage":100}]}`,
-			flags.Question{Groups: acme}, nil, true, "condition_match", 1},
+			flags.Request{Groups: acme}, nil, true, "condition_match", 1},
 		{"an explicit null is about persons", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":"pro"}],"aggregation_group_type_index":null}]}`,
-			flags.Question{PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, true, "condition_match", 0},
+			flags.Request{PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, true, "condition_match", 0},
 		{"groups are hashed by their key", `{"aggregation_group_type_index":0,"groups":[{"properties":[],"rollout_percentage":45}]}`,
-			flags.Question{Groups: map[string]string{"company": "distinct_id_1"}}, nil, true, "condition_match", 0},
+			flags.Request{Groups: map[string]string{"company": "distinct_id_1"}}, nil, true, "condition_match", 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,12 +143,12 @@ func TestGroupFlags(t *testing.T) {
 
 func TestGatesBeforeTheConditionSets(t *testing.T) {
 	t.Parallel()
-	enrol := func(value string) *flags.Facts { return stored(`{"$feature_enrollment/f":` + value + `}`) }
+	enrol := func(value string) *flags.KnownProperties { return stored(`{"$feature_enrollment/f":` + value + `}`) }
 	const super = `"super_groups":[{"properties":[{"key":"$feature_enrollment/f","type":"person","operator":"exact","value":["true"]}],"rollout_percentage":100}]`
 	cases := []struct {
 		name    string
 		filters string
-		known   *flags.Facts
+		known   *flags.KnownProperties
 		value   any
 		reason  string
 	}{
@@ -171,7 +171,7 @@ func TestGatesBeforeTheConditionSets(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := compile(def(1, "f", c.filters)).Evaluate(&flags.Question{DistinctID: "distinct_id_0"}, c.known, now)[0]
+			got := compile(def(1, "f", c.filters)).Evaluate(&flags.Request{DistinctID: "distinct_id_0"}, c.known, now)[0]
 			if got.Failed != flags.CauseNone || got.Value() != c.value || got.Reason.Code() != c.reason {
 				t.Errorf("got %v %s %s, want %v %s", got.Value(), got.Reason.Code(), got.Failed.Code(), c.value, c.reason)
 			}
@@ -181,9 +181,9 @@ func TestGatesBeforeTheConditionSets(t *testing.T) {
 
 // values evaluates a set for "u"; a flag that cannot be computed has its
 // cause as value.
-func values(s *flags.Set, known *flags.Facts) map[string]any {
+func values(s *flags.Set, known *flags.KnownProperties) map[string]any {
 	out := map[string]any{}
-	for _, d := range s.Evaluate(&flags.Question{DistinctID: "u"}, known, now) {
+	for _, d := range s.Evaluate(&flags.Request{DistinctID: "u"}, known, now) {
 		if out[d.Key] = d.Value(); d.Failed != flags.CauseNone {
 			out[d.Key] = d.Failed.Code()
 		}
@@ -266,7 +266,7 @@ func TestCohorts(t *testing.T) {
 		def(16, "enough-is-known", inCohort("15", "in")), def(17, "operator", inCohort("2", "gt")),
 		def(18, "person-cohort-in-a-group-flag", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"id","type":"cohort","value":2}]}]}`),
 	}, cohorts, map[string]int{"company": 0}, flags.CompileOptions{})
-	known := &flags.Facts{PersonProperties: json.RawMessage(`{"plan":"pro","age":31}`), StaticCohorts: []int64{8}}
+	known := &flags.KnownProperties{PersonProperties: json.RawMessage(`{"plan":"pro","age":31}`), StaticCohorts: []int64{8}}
 	got := values(set, known)
 	want(t, got, map[string]any{
 		"nested": true, "wrapped": true, "not-in": false, "negated-leaf": false, "negated-cohort": false, "empty": true,
@@ -300,11 +300,11 @@ func TestABadFlagLeavesTheOthersAlone(t *testing.T) {
 func TestContinuityHashesTheKeptIdentifier(t *testing.T) {
 	t.Parallel()
 	d := def(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
-	d.EnsureExperienceContinuity = true
+	d.ExperienceContinuity = true
 	set := compile(d)
 	ask := func(anonymous string, kept map[string]string) any {
-		q := &flags.Question{DistinctID: "distinct_id_0", AnonymousID: anonymous}
-		return set.Evaluate(q, &flags.Facts{HashKeys: kept}, now)[0].Value()
+		q := &flags.Request{DistinctID: "distinct_id_0", AnonymousID: anonymous}
+		return set.Evaluate(q, &flags.KnownProperties{HashKeys: kept}, now)[0].Value()
 	}
 	if ask("", nil) != false || ask("distinct_id_1", nil) != true {
 		t.Error("without a kept identifier the one before login counts, then the distinct id")

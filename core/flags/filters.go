@@ -1,10 +1,6 @@
 package flags
 
-import (
-	"encoding/json"
-
-	"github.com/guidonhq/guidon/core/fault"
-)
+import "encoding/json"
 
 // Filters is the decoded form of a flag's filters: for whom the flag is on,
 // which variant they get and what comes with it. It is what the evaluator
@@ -59,16 +55,34 @@ type Holdout struct {
 	Exclusion float64
 }
 
+// FiltersError reports filters that cannot be decoded.
+type FiltersError struct {
+	Code   string // of the API: not_a_dict or invalid_input
+	Detail string // starts with the path of the offending value, if it has one
+	Cause  error  // of the JSON parser, or nil
+}
+
+// Error returns code, detail and cause.
+func (e *FiltersError) Error() string {
+	text := e.Code + " (filters): " + e.Detail
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause, or nil.
+func (e *FiltersError) Unwrap() error { return e.Cause }
+
 // ParseFilters decodes the JSON text of a flag's filters. Filters without
 // "groups" are read as one condition set made of the top-level properties.
-// It fails with an Invalid fault about the attribute filters whose detail
-// starts with the path of what cannot be read; unknown names and unknown
-// operators are not its business.
+// The error is a *FiltersError. Unknown names and unknown operators are no
+// error.
 func ParseFilters(raw []byte) (Filters, error) {
 	var f Filters
 	root, err := readObject(raw)
 	if err != nil {
-		return f, fault.Field("filters", "not_a_dict", "Expected a dictionary of items.").Because(err)
+		return f, &FiltersError{Code: "not_a_dict", Detail: "Expected a dictionary of items.", Cause: err}
 	}
 	r := &filterReader{}
 	r.filters(&f, root)

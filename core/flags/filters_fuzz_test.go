@@ -28,8 +28,8 @@ func FuzzFilters(f *testing.F) {
 		}
 		set := flags.Compile([]flags.Definition{def(1, "f", filters), def(2, "g", depends("1", "true")), def(3, "h", inCohort("1", "in")), def(4, "plain", `{}`)},
 			[]flags.CohortDefinition{{ID: 1, Filters: json.RawMessage(filters)}}, map[string]int{"company": 0}, flags.CompileOptions{})
-		q := &flags.Question{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
-		known := &flags.Facts{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
+		q := &flags.Request{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
+		known := &flags.KnownProperties{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
 		decided := set.Evaluate(q, known, now)
 		explained := set.Explain(q, known, now)
 		for i, d := range decided {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -50,11 +49,11 @@ func (f fields) given(name string) *fastjson.Value {
 }
 
 // filterReader walks filters and keeps the first thing it cannot read.
-type filterReader struct{ err error }
+type filterReader struct{ err *FiltersError }
 
 func (r *filterReader) refuse(path, must string) {
 	if r.err == nil {
-		r.err = fault.Field("filters", "invalid_input", path+" "+must)
+		r.err = &FiltersError{Code: "invalid_input", Detail: path + " " + must}
 	}
 }
 

@@ -98,5 +98,5 @@ func compile(defs ...flags.Definition) *flags.Set {
 }
 
 func valueFor(s *flags.Set, distinctID string) any {
-	return s.Evaluate(&flags.Question{DistinctID: distinctID}, nil, now)[0].Value()
+	return s.Evaluate(&flags.Request{DistinctID: distinctID}, nil, now)[0].Value()
 }

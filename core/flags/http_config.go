@@ -56,7 +56,7 @@ func (h *DecideHTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
 	c.Set(fiber.HeaderCacheControl, "no-cache")
 	out := match.AppendString([]byte(`{"token":`), token)
 	out = append(out, `,"hasFeatureFlags":`...)
-	out = strconv.AppendBool(out, len(h.decider.snapshots.Set(project.ID).active) > 0)
+	out = strconv.AppendBool(out, h.decider.snapshots.Set(project.ID).HasActive())
 	out = append(append(append(append(out, ','), h.head...), h.remote...), h.tail...)
 	out[len(out)-1] = '}'
 	return out, nil

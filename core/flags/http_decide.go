@@ -12,25 +12,25 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Quota tells which projects may not ask for flags any more.
+// Quota knows the projects whose flag requests are over quota.
 type Quota interface {
 	FlagsExhausted(projectID int64) bool
 }
 
-// DecideHTTP serves what clients ask to know which flags are on, in the forms
-// of all their versions, and the explanation of it for people.
+// DecideHTTP serves the decide endpoints in the formats of all client versions,
+// the remote config of browsers, and explanations for people.
 type DecideHTTP struct {
 	decider *Decider
 	quota   Quota
 	gate    *web.Gate
-	head    []byte // what comes before the flags in an answer with config
-	tail    []byte // what comes after them
+	head    []byte // precedes the flags in an answer with config
+	tail    []byte // follows the flags in an answer with config
 	remote  []byte // the rest of the remote config
 }
 
 var _ web.Routes = (*DecideHTTP)(nil)
 
-// NewDecideHTTP returns the paths over d. quota may be nil.
+// NewDecideHTTP returns the endpoints over d. A nil quota limits nothing.
 func NewDecideHTTP(d *Decider, quota Quota) *DecideHTTP {
 	h := &DecideHTTP{decider: d, quota: quota}
 	h.prepareConfig(d.cfg)
@@ -58,33 +58,33 @@ func allowFlags(c *fiber.Ctx) error {
 }
 
 // decideShape reads ?v= of /decide. Of several the last one counts.
-func decideShape(c *fiber.Ctx) (shape form, withConfig bool) {
+func decideShape(c *fiber.Ctx) (shape Format, withConfig bool) {
 	v, given, _ := queryOf(c)
 	version, err := strconv.Atoi(v)
 	switch {
 	case !given || v == "":
-		return formKeys, true
+		return FormatKeys, true
 	case err != nil || version == 2:
-		return formOn, true
+		return FormatOn, true
 	case version == 3:
-		return formValues, true
+		return FormatValues, true
 	case version > 3:
-		return formDetails, true
+		return FormatDetails, true
 	}
-	return formKeys, true
+	return FormatKeys, true
 }
 
 // flagsShape reads ?v= and ?config= of /flags. Its first version is the third
 // one of /decide.
-func flagsShape(c *fiber.Ctx) (shape form, withConfig bool) {
+func flagsShape(c *fiber.Ctx) (shape Format, withConfig bool) {
 	v, given, config := queryOf(c)
 	if !given && config == "" {
-		return formDetails, true
+		return FormatDetails, true
 	}
 	if version, err := strconv.Atoi(v); err == nil && version > 1 {
-		return formDetails, truth(config)
+		return FormatDetails, isTruthy(config)
 	}
-	return formValues, true
+	return FormatValues, true
 }
 
 func queryOf(c *fiber.Ctx) (v string, given bool, config string) {
@@ -99,7 +99,7 @@ func queryOf(c *fiber.Ctx) (v string, given bool, config string) {
 	return v, given, config
 }
 
-func truth(s string) bool {
+func isTruthy(s string) bool {
 	switch strings.ToLower(s) {
 	case "1", "true", "t", "yes", "y", "on":
 		return true
@@ -117,55 +117,58 @@ func (h *DecideHTTP) flags(c *fiber.Ctx) error {
 	return h.serve(c, shape, withConfig)
 }
 
-// call is one request on its way through; calls are reused.
+// maxKeptAnswer is the largest answer buffer that a pooled call keeps.
+const maxKeptAnswer = 1 << 20
+
+// call is the state of one request. Calls are pooled.
 type call struct {
-	parser fastjson.Parser
-	asked  asked
-	out    []byte
+	parser  fastjson.Parser
+	request decideRequest
+	out     []byte
 }
 
 var calls = sync.Pool{New: func() any { return newCall() }}
 
 func newCall() *call {
 	c := &call{}
-	c.asked.visit = c.asked.field
-	c.asked.visitGroup = c.asked.group
-	c.asked.visitGroupProperties = c.asked.groupProperties
+	c.request.visit = c.request.field
+	c.request.visitGroup = c.request.group
+	c.request.visitGroupProperties = c.request.groupProperties
 	return c
 }
 
-func (h *DecideHTTP) serve(c *fiber.Ctx, shape form, withConfig bool) error {
+func (h *DecideHTTP) serve(c *fiber.Ctx, shape Format, withConfig bool) error {
 	if c.Method() == fiber.MethodGet && !c.Context().QueryArgs().Has("data") {
 		return h.minimal(c, shape)
 	}
 	k := calls.Get().(*call)
 	defer calls.Put(k)
-	project, err := h.read(c, k)
+	project, err := h.readRequest(c, k)
 	if err != nil {
 		return err
 	}
 	h.begin(k, withConfig)
 	switch over := h.quota != nil && h.quota.FlagsExhausted(project); {
-	case k.asked.disabled:
-		k.out = appendNoFlags(k.out, shape)
-	case k.asked.distinctID == "":
+	case k.request.disabled:
+		k.out = AppendNoFlags(k.out, shape)
+	case k.request.distinctID == "":
 		return fault.New(fault.Invalid, "missing_distinct_id", "Decide requires a distinct_id.")
 	case over:
-		k.out = append(appendNoFlags(k.out, shape), `"quotaLimited":["feature_flags"],`...)
+		k.out = append(AppendNoFlags(k.out, shape), `"quotaLimited":["feature_flags"],`...)
 	default:
-		h.answer(c, k, project, shape)
+		h.evaluate(c, k, project, shape)
 	}
 	return h.finish(c, k, withConfig)
 }
 
-// read takes the request apart and finds its project.
-func (h *DecideHTTP) read(c *fiber.Ctx, k *call) (int64, error) {
+// readRequest parses the request into k and returns its project.
+func (h *DecideHTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	limits := h.gate.Limits()
 	limits.Malformed = "malformed_data"
-	k.asked.reset()
+	k.request.reset()
 	p, err := web.Body(c, limits)
 	if f := fault.From(err); f != nil && f.Code == "no_data" {
-		return h.readNothing(c)
+		return h.readWithoutBody(c)
 	}
 	if err != nil {
 		return 0, err
@@ -181,24 +184,25 @@ func (h *DecideHTTP) read(c *fiber.Ctx, k *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v.GetObject().Visit(k.asked.visit)
+	v.GetObject().Visit(k.request.visit)
 	return project.ID, nil
 }
 
-// readNothing is for requests without a body: only the key may be there.
-func (h *DecideHTTP) readNothing(c *fiber.Ctx) (int64, error) {
+// readWithoutBody returns the project of a request that has a key and no body.
+func (h *DecideHTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
 	token := c.Query("token", c.Query("api_key"))
 	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
 	return project.ID, err
 }
 
-func (h *DecideHTTP) answer(c *fiber.Ctx, k *call, project int64, shape form) {
+// evaluate appends the flags of the project to the answer.
+func (h *DecideHTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape Format) {
 	d := h.decider
-	r := newRun(d.snapshots.Set(project), k.asked.distinctID, d.now())
-	defer r.release()
-	k.asked.into(r)
-	d.settle(c.UserContext(), project, r)
-	k.out = r.appendFlags(k.out, shape)
+	e := NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
+	defer e.Release()
+	k.request.applyTo(e)
+	d.run(c.UserContext(), project, e)
+	k.out = e.AppendFlags(k.out, shape)
 }
 
 func (h *DecideHTTP) begin(k *call, withConfig bool) {
@@ -219,17 +223,17 @@ func (h *DecideHTTP) finish(c *fiber.Ctx, k *call, withConfig bool) error {
 	k.out = append(k.out, '}')
 	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
 	c.Response().SetBody(k.out)
-	if cap(k.out) > keptBytes {
+	if cap(k.out) > maxKeptAnswer {
 		k.out = nil
 	}
 	return nil
 }
 
-// minimal answers what is no question: the config and no flags.
-func (h *DecideHTTP) minimal(c *fiber.Ctx, shape form) error {
+// minimal answers a request without data: the config and no flags.
+func (h *DecideHTTP) minimal(c *fiber.Ctx, shape Format) error {
 	k := calls.Get().(*call)
 	defer calls.Put(k)
 	h.begin(k, true)
-	k.out = appendNoFlags(k.out, shape)
+	k.out = AppendNoFlags(k.out, shape)
 	return h.finish(c, k, true)
 }

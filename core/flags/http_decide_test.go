@@ -23,14 +23,14 @@ import (
 
 // shelf is a Source that holds what a test puts there.
 type shelf struct {
-	stored flags.Stored
+	stored flags.ProjectDefinitions
 	stamp  atomic.Int64
 	err    atomic.Pointer[error]
 }
 
-func (s *shelf) Definitions(context.Context, int64) (flags.Stored, error) {
+func (s *shelf) Definitions(context.Context, int64) (flags.ProjectDefinitions, error) {
 	if err := s.err.Load(); err != nil {
-		return flags.Stored{}, *err
+		return flags.ProjectDefinitions{}, *err
 	}
 	return s.stored, nil
 }
@@ -100,7 +100,7 @@ func serve(tb testing.TB, s *shelf, l flags.Lookups) string {
 func shop() *shelf {
 	inactive := def(8, "inactive", `{}`)
 	inactive.Active = false
-	return &shelf{stored: flags.Stored{
+	return &shelf{stored: flags.ProjectDefinitions{
 		GroupTypes: map[string]int{"company": 0},
 		Flags: []flags.Definition{
 			def(1, "on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"a\":1}"}}`),
@@ -281,13 +281,13 @@ func TestDecideAsksTheStoreOnlyWhenAFilterNeedsIt(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		name          string
-		q             flags.Question
+		q             flags.Request
 		person, group int64
 	}{
-		{"a condition reads a stored property: once", flags.Question{DistinctID: "u"}, 1, 0},
-		{"every property is in the request: never", flags.Question{DistinctID: "u", PersonProperties: json.RawMessage(`{"email":null}`)}, 0, 0},
-		{"the flags asked for read none: never", flags.Question{DistinctID: "u", FlagKeys: []string{"on", "blue"}}, 0, 0},
-		{"the group once, too", flags.Question{DistinctID: "u", Groups: map[string]string{"company": "a"}}, 1, 1},
+		{"a condition reads a stored property: once", flags.Request{DistinctID: "u"}, 1, 0},
+		{"every property is in the request: never", flags.Request{DistinctID: "u", PersonProperties: json.RawMessage(`{"email":null}`)}, 0, 0},
+		{"the flags asked for read none: never", flags.Request{DistinctID: "u", FlagKeys: []string{"on", "blue"}}, 0, 0},
+		{"the group once, too", flags.Request{DistinctID: "u", Groups: map[string]string{"company": "a"}}, 1, 1},
 	} {
 		w.asked.Store(0)
 		w.askedFor.Store(0)
@@ -386,9 +386,9 @@ func TestTheRequestIDIsTheCallers(t *testing.T) {
 func TestContinuityKeepsTheIdBeforeLogin(t *testing.T) {
 	t.Parallel()
 	d := def(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
-	d.EnsureExperienceContinuity = true
+	d.ExperienceContinuity = true
 	w := &town{kept: map[string]string{"simple-flag": "distinct_id_1"}}
-	base := serve(t, &shelf{stored: flags.Stored{Flags: []flags.Definition{d}}}, around(w))
+	base := serve(t, &shelf{stored: flags.ProjectDefinitions{Flags: []flags.Definition{d}}}, around(w))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"distinct_id_0","$anon_distinct_id":"a"}`)
 	if got["featureFlags"].(map[string]any)["simple-flag"] != true || *w.anonymous.Load() != "a" {
 		t.Errorf("got %v, kept %q", got, *w.anonymous.Load())

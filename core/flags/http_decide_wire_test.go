@@ -19,7 +19,7 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 	keys.Projects["phc_fake_project_key_for_tests_only"] = keys.Projects["phc_test"]
 	inactive := def(7, "rec-inactive", `{"groups":[`+everyone+`]}`)
 	inactive.Active = false
-	s := &shelf{stored: flags.Stored{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []flags.Definition{
+	s := &shelf{stored: flags.ProjectDefinitions{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []flags.Definition{
 		def(1, "rec-on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"color\":\"blue\",\"n\":7}"}}`),
 		def(2, "rec-off", `{"groups":[`+nobody+`]}`),
 		def(3, "rec-half", `{"groups":[{"properties":[],"rollout_percentage":50}]}`),

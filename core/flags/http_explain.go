@@ -11,14 +11,14 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// explain answers how one flag comes to its value for somebody.
+// explain answers how one flag gets its value for a person.
 func (h *DecideHTTP) explain(c *web.Call) error {
 	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
-	key, ok := h.decider.snapshots.Set(c.Project.ID).keyOf(id)
+	key, ok := h.decider.snapshots.Set(c.Project.ID).KeyByID(id)
 	if err != nil || !ok {
 		return fault.New(fault.NotFound, "not_found", "Not found.")
 	}
-	q, err := questionIn(c)
+	q, err := explainRequest(c)
 	if err != nil {
 		return err
 	}
@@ -31,9 +31,9 @@ func (h *DecideHTTP) explain(c *web.Call) error {
 	return fault.New(fault.NotFound, "not_found", "Not found.")
 }
 
-// explainAll does so for all flags, or for those that are named.
+// explainAll answers with the explanation of all flags, or of the named ones.
 func (h *DecideHTTP) explainAll(c *web.Call) error {
-	q, err := questionIn(c)
+	q, err := explainRequest(c)
 	if err != nil {
 		return err
 	}
@@ -48,16 +48,16 @@ func (h *DecideHTTP) explainAll(c *web.Call) error {
 	return web.JSON(c.Ctx, out)
 }
 
-// questionIn reads for whom flags are to be explained; the names are those of
-// a decide request.
-func questionIn(c *web.Call) (*Question, error) {
+// explainRequest reads the subject of an explanation. The fields have the names
+// of a decide request.
+func explainRequest(c *web.Call) (*Request, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return nil, err
 	}
-	q := &Question{
-		DistinctID:       shortened(f.String("distinct_id", web.Required, web.Untrimmed).Value),
-		AnonymousID:      shortened(f.String("$anon_distinct_id", web.Nullable, web.Blank, web.Untrimmed).Value),
+	q := &Request{
+		DistinctID:       truncateID(f.String("distinct_id", web.Required, web.Untrimmed).Value),
+		AnonymousID:      truncateID(f.String("$anon_distinct_id", web.Nullable, web.Blank, web.Untrimmed).Value),
 		PersonProperties: f.Object("person_properties", web.Nullable).Value,
 	}
 	q.Groups, q.GroupProperties = groupsIn(f)
@@ -69,44 +69,31 @@ func questionIn(c *web.Call) (*Question, error) {
 
 func groupsIn(f *web.Fields) (keys map[string]string, properties map[string]json.RawMessage) {
 	keys, properties = map[string]string{}, map[string]json.RawMessage{}
-	if raw := f.Object("groups", web.Nullable).Value; raw != nil {
-		eachMember(raw, func(name string, v *fastjson.Value) {
-			switch v.Type() {
-			case fastjson.TypeString, fastjson.TypeNumber:
-				keys[name] = looseText(v)
-			default:
-				f.Fail("groups", "invalid_input", "The key of a group must be a string or a number.")
-			}
-		})
-	}
-	if raw := f.Object("group_properties", web.Nullable).Value; raw != nil {
-		eachMember(raw, func(name string, v *fastjson.Value) {
-			if v.Type() != fastjson.TypeObject {
-				f.Fail("group_properties", "invalid_input", "The properties of a group must be an object.")
-				return
-			}
-			properties[name] = match.AppendJSON(nil, v)
-		})
-	}
+	eachMember(f.Object("groups", web.Nullable).Value, func(name string, v *fastjson.Value) {
+		switch v.Type() {
+		case fastjson.TypeString:
+			keys[name] = string(v.GetStringBytes())
+		case fastjson.TypeNumber:
+			keys[name] = string(match.AppendJSON(nil, v))
+		default:
+			f.Fail("groups", "invalid_input", "The key of a group must be a string or a number.")
+		}
+	})
+	eachMember(f.Object("group_properties", web.Nullable).Value, func(name string, v *fastjson.Value) {
+		if v.Type() != fastjson.TypeObject {
+			f.Fail("group_properties", "invalid_input", "The properties of a group must be an object.")
+			return
+		}
+		properties[name] = match.AppendJSON(nil, v)
+	})
 	return keys, properties
 }
 
+// eachMember calls fn for each member of a JSON object, which may be missing.
 func eachMember(raw []byte, fn func(name string, v *fastjson.Value)) {
-	o, err := readObject(raw)
+	v, err := fastjson.ParseBytes(raw)
 	if err != nil {
 		return
 	}
-	for name, v := range o {
-		fn(name, v)
-	}
-}
-
-// keyOf finds the key of a flag by its id.
-func (s *Set) keyOf(id int64) (string, bool) {
-	for i := range s.flags {
-		if s.flags[i].id == id {
-			return s.flags[i].key, true
-		}
-	}
-	return "", false
+	v.GetObject().Visit(func(name []byte, v *fastjson.Value) { fn(string(name), v) })
 }

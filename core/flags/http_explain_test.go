@@ -149,7 +149,7 @@ func TestExplanationAndAnswerAreOne(t *testing.T) {
 	d, _ := decider(t, explainShop(), around(&town{people: map[string]string{"u1": `{"plan":"pro","email":"a@corp.test","age":9}`}}))
 	ctx := context.Background()
 	for i := range 50 {
-		q := &flags.Question{DistinctID: "u" + string(rune('0'+i%10)), PersonProperties: json.RawMessage([]string{`{}`, `{"plan":"pro"}`}[i%2])}
+		q := &flags.Request{DistinctID: "u" + string(rune('0'+i%10)), PersonProperties: json.RawMessage([]string{`{}`, `{"plan":"pro"}`}[i%2])}
 		decided := map[string]flags.Decision{}
 		for _, f := range d.Decide(ctx, 1, q) {
 			decided[f.Key] = f

@@ -29,7 +29,7 @@ type reasoned struct {
 // evaluationReasons answers with every flag for a distinct id: the value of
 // the active ones and its reason, and that the others are disabled.
 func (h *HTTP) evaluationReasons(c *web.Call) error {
-	q := Question{DistinctID: strings.Clone(c.Query("distinct_id"))}
+	q := Request{DistinctID: strings.Clone(c.Query("distinct_id"))}
 	if q.DistinctID == "" {
 		return fault.Field("distinct_id", "required", "distinct_id is required")
 	}
@@ -93,7 +93,7 @@ type myFlag struct {
 // myFlags answers with the active flags, newest first, decided for the holder
 // of the key. One that cannot be computed is left out.
 func (h *HTTP) myFlags(c *web.Call) error {
-	q := Question{DistinctID: c.Who.User.DistinctID}
+	q := Request{DistinctID: c.Who.User.DistinctID}
 	var err error
 	if q.Groups, err = askedGroups(c); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // it a flag that asks for one simple cohort is rewritten to ask for the
 // properties of that cohort. Filters with an operator of a plugin are marked;
 // operators, which may be nil, knows what else a client can do about them.
-func LocalEvaluation(stored Stored, sendCohorts bool, operators match.Registry) []byte {
+func LocalEvaluation(stored ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
 	l := &localizer{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]CohortDefinition{}}
 	for _, d := range stored.Flags {
 		if !d.Deleted {
@@ -72,7 +72,7 @@ func groupTypeMapping(types map[string]int) map[string]string {
 
 // localizer turns stored flags into what clients read.
 type localizer struct {
-	stored    Stored
+	stored    ProjectDefinitions
 	operators match.Registry
 	keys      map[int64]string
 	needs     map[int64][]int64
@@ -87,7 +87,7 @@ func (l *localizer) flags(sendCohorts bool) []localFlag {
 		}
 		out = append(out, localFlag{
 			ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d.Filters, sendCohorts),
-			Active: d.Active, ExperienceContinuity: d.EnsureExperienceContinuity, Version: d.Version,
+			Active: d.Active, ExperienceContinuity: d.ExperienceContinuity, Version: d.Version,
 		})
 	}
 	return out

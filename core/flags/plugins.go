@@ -7,51 +7,45 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Matchers answers filters whose operator is a plugin's, all those of a
-// request in one call.
-type Matchers interface {
-	// Known returns what plugins have said about a pair before, if that is
-	// still true at the given time. It neither blocks nor asks anybody.
-	Known(p match.Program, v *match.Value, now time.Time) (match.Result, bool)
-	// MatchPairs writes one result a pair into results, which comes filled
-	// with Unknown. What is still unknown when the deadline of ctx is near
-	// stays so: it must return in time, and keep nothing of the pairs.
-	MatchPairs(ctx context.Context, now time.Time, pairs []match.Pair, results []match.Result)
-}
-
-// Round answers for operators of plugins in two rounds: what it does not know in
-// the first it notes and asks, and answers in the second.
-type Round interface {
+// PluginRound answers for operators of plugins in two rounds: it collects the
+// questions that it cannot answer in the first, and answers them in the second.
+type PluginRound interface {
 	match.External
-	// Ask asks the plugins everything that was noted, within the deadline of
-	// ctx, and reports whether there was anything.
+	// Ask passes the collected questions to the plugins, within the deadline of
+	// ctx, and reports whether there were any.
 	Ask(ctx context.Context) bool
 }
 
-// answers collects what a request has to ask plugins, and what they said. In
-// the pass that collects every question is unknown; in the next one each has
-// its result.
-type answers struct {
-	matchers Matchers // nil: nobody can be asked
-	now      time.Time
-	until    time.Time // when the request has waited long enough; zero before it was asked
-	pairs    []match.Pair
-	results  []match.Result // of the first so many pairs
+// KnownResults is the memory of earlier plugin results.
+type KnownResults interface {
+	// Known returns the result that plugins gave for a pair before, if it is
+	// still valid at the given time. It does not block.
+	Known(p match.Program, v *match.Value, now time.Time) (match.Result, bool)
 }
 
-var _ match.External = (*answers)(nil)
+// pluginAnswers collects the pairs that a request passes to plugins, and their
+// results. Every pair is unknown in the round that collects it; in the next
+// round it has its result.
+type pluginAnswers struct {
+	known   KnownResults // nil: plugins cannot be asked
+	now     time.Time
+	pairs   []match.Pair
+	results []match.Result // of the first len(results) pairs
+}
 
-func (a *answers) reset() {
+var _ match.External = (*pluginAnswers)(nil)
+
+func (a *pluginAnswers) reset() {
 	clear(a.pairs)
-	a.matchers, a.until, a.pairs, a.results = nil, time.Time{}, a.pairs[:0], a.results[:0]
+	a.known, a.pairs, a.results = nil, a.pairs[:0], a.results[:0]
 }
 
-// open tells whether some question has not been asked yet.
-func (a *answers) open() bool { return a.matchers != nil && len(a.pairs) > len(a.results) }
+// open reports whether some pair has no result yet.
+func (a *pluginAnswers) open() bool { return a.known != nil && len(a.pairs) > len(a.results) }
 
-// Match looks the pair up, or notes it to be asked.
-func (a *answers) Match(p match.Program, v *match.Value) match.Result {
-	if a.matchers == nil {
+// Match looks the pair up, or adds it to the open ones.
+func (a *pluginAnswers) Match(p match.Program, v *match.Value) match.Result {
+	if a.known == nil {
 		return match.Unknown
 	}
 	for i := range a.pairs {
@@ -62,18 +56,30 @@ func (a *answers) Match(p match.Program, v *match.Value) match.Result {
 			return match.Unknown
 		}
 	}
-	if res, ok := a.matchers.Known(p, v, a.now); ok {
+	if res, ok := a.known.Known(p, v, a.now); ok {
 		return res
 	}
 	a.pairs = append(a.pairs, match.Pair{Program: p, Value: *v})
 	return match.Unknown
 }
 
-// ask puts all open questions to plugins.
-func (a *answers) ask(ctx context.Context) {
+// UsePlugins lets plugins answer for their operators: known results are taken
+// from memory, the other pairs are collected for OpenPairs.
+func (e *Evaluation) UsePlugins(known KnownResults) {
+	e.plugins.known, e.plugins.now = known, e.env.Now
+}
+
+// HasOpenPairs reports whether pairs wait for results of plugins.
+func (e *Evaluation) HasOpenPairs() bool { return e.plugins.open() }
+
+// OpenPairs returns the pairs that have no result yet, and where to write one
+// result for each. All of them count as answered from now on; a result that is
+// not written is Unknown.
+func (e *Evaluation) OpenPairs() ([]match.Pair, []match.Result) {
+	a := &e.plugins
 	from := len(a.results)
 	for range a.pairs[from:] {
 		a.results = append(a.results, match.Unknown)
 	}
-	a.matchers.MatchPairs(ctx, a.now, a.pairs[from:], a.results[from:])
+	return a.pairs[from:], a.results[from:]
 }

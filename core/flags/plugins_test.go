@@ -58,7 +58,7 @@ func places(values ...string) string {
 func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string, defs ...flags.Definition) map[string]any {
 	t.Helper()
 	cfg := flags.DefaultDecideConfig()
-	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: flags.Stored{Flags: defs}}, c, nil)
+	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: flags.ProjectDefinitions{Flags: defs}}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestWhatIsKnownIsNotAsked(t *testing.T) {
 
 func TestLocalEvaluationMarksOperatorsOfPlugins(t *testing.T) {
 	t.Parallel()
-	stored := flags.Stored{Flags: []flags.Definition{
+	stored := flags.ProjectDefinitions{Flags: []flags.Definition{
 		def(1, "place", places("a")),
 		def(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
 	}}
@@ -136,7 +136,7 @@ func TestLocalEvaluationMarksOperatorsOfPlugins(t *testing.T) {
 	}
 }
 
-// two is a Round over a compass.
+// two is a PluginRound over a compass.
 type two struct {
 	*compass
 	noted, answered []match.Pair
@@ -161,9 +161,9 @@ func (r *two) Ask(context.Context) bool {
 func TestEvaluateWithARound(t *testing.T) {
 	t.Parallel()
 	set := flags.Compile([]flags.Definition{def(1, "here", places(`{"lat":1}`))}, nil, nil, flags.CompileOptions{Operators: &compass{}})
-	var round flags.Round = &two{}
-	known := &flags.Facts{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
-	q := &flags.Question{DistinctID: "u"}
+	var round flags.PluginRound = &two{}
+	known := &flags.KnownProperties{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
+	q := &flags.Request{DistinctID: "u"}
 	if d := set.Evaluate(q, known, now)[0]; d.Failed != flags.CauseOperator {
 		t.Errorf("first: %+v", d)
 	}

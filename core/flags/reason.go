@@ -63,7 +63,10 @@ const (
 	CauseUnavailable       // stored data could not be read
 )
 
-var causeCodes = [...]string{
+// Causes is the number of causes, CauseNone included.
+const Causes = int(CauseUnavailable) + 1
+
+var causeCodes = [Causes]string{
 	CauseNone:        "",
 	CauseDefinition:  "invalid_definition",
 	CauseOperator:    "operator_unavailable",
@@ -75,3 +78,14 @@ var causeCodes = [...]string{
 
 // Code is the cause as a stable word.
 func (c Cause) Code() string { return causeCodes[c] }
+
+// failure returns why an outcome has no value.
+func (o *outcome) failure() Cause {
+	switch {
+	case o.stage == settled:
+		return CauseNone
+	case o.cause == CauseNone:
+		return CauseUnavailable
+	}
+	return o.cause
+}

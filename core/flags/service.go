@@ -47,7 +47,7 @@ type Dependencies struct {
 	Population Population
 	Usage      Usage
 	Operators  match.Registry
-	Plugins    func() Round // who answers for those, for one count
+	Plugins    func() PluginRound // who answers for those, for one count
 	Now        func() time.Time
 	Log        *zap.Logger
 }

@@ -123,15 +123,15 @@ type census struct {
 	hashKeys  bool // there are flags with experience continuity
 	now       time.Time
 	until     time.Time
-	plugins   func() Round
+	plugins   func() PluginRound
 
 	seen, affected, unknown int64
 }
 
 // surveyed is somebody a census asks about.
 type surveyed struct {
-	question Question
-	known    Facts
+	question Request
+	known    KnownProperties
 }
 
 // censusKey is the key of the flag a census asks, which no stored flag has.
@@ -145,7 +145,7 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 	probe := Definition{ID: math.MaxInt64, ProjectID: project.ID, Key: censusKey, Filters: filters, Active: true}
 	c := &census{store: s.store, projectID: project.ID, key: censusKey, now: s.now(), until: time.Now().Add(s.cfg.CountBudget), plugins: s.deps.Plugins}
 	for _, f := range stored.Flags {
-		c.hashKeys = c.hashKeys || f.Active && f.EnsureExperienceContinuity
+		c.hashKeys = c.hashKeys || f.Active && f.ExperienceContinuity
 	}
 	c.lists = slices.ContainsFunc(stored.Cohorts, func(d CohortDefinition) bool { return d.Static })
 	c.hashKeys = c.hashKeys && len(dependencies(filters)) > 0
@@ -177,8 +177,8 @@ func (c *census) persons(ctx context.Context, page []Subject) error {
 	all := make([]surveyed, 0, len(page))
 	for i := range page {
 		p := &page[i]
-		q := Question{FlagKeys: []string{c.key}}
-		known := Facts{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}
+		q := Request{FlagKeys: []string{c.key}}
+		known := KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}
 		if len(p.DistinctIDs) > 0 {
 			q.DistinctID = p.DistinctIDs[0]
 		}
@@ -196,8 +196,8 @@ func (c *census) groups(ctx context.Context, page []Subject) error {
 	for i := range page {
 		g := &page[i]
 		all = append(all, surveyed{
-			Question{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}},
-			Facts{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}},
+			Request{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}},
+			KnownProperties{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}},
 		})
 	}
 	c.survey(ctx, all)
@@ -206,7 +206,7 @@ func (c *census) groups(ctx context.Context, page []Subject) error {
 
 // survey counts some people or groups; plugins are asked once about all of them.
 func (c *census) survey(ctx context.Context, all []surveyed) {
-	var plugins Round
+	var plugins PluginRound
 	if c.plugins != nil {
 		plugins = c.plugins()
 		for i := range all {

@@ -41,14 +41,14 @@ func NewDefinitions(store *Store, groups GroupTypes, projects Projects) *Definit
 
 // Definitions reads everything a project's flags are decided from. The stamp
 // is read first: what is committed meanwhile has a later one.
-func (d *Definitions) Definitions(ctx context.Context, projectID int64) (Stored, error) {
+func (d *Definitions) Definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error) {
 	project, err := d.projects.Project(ctx, projectID)
 	if err != nil {
-		return Stored{}, err
+		return ProjectDefinitions{}, err
 	}
 	stamp, err := d.store.stamp(ctx, projectID)
 	if err != nil {
-		return Stored{}, err
+		return ProjectDefinitions{}, err
 	}
 	stored, err := d.store.definitions(ctx, projectID)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *Definitions) Definitions(ctx context.Context, projectID int64) (Stored,
 	if stored.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
 		return stored, err
 	}
-	stored.Location, stored.Stamp = project.Location(), stampOf(stamp, project)
+	stored.Location, stored.Revision = project.Location(), stampOf(stamp, project)
 	return stored, nil
 }
 

@@ -18,30 +18,30 @@ import (
 
 // Definition is what is stored about a flag and what Compile needs of it.
 type Definition struct {
-	ID                         int64
-	ProjectID                  int64
-	Key                        string
-	Name                       string
-	Filters                    json.RawMessage
-	Active                     bool
-	Deleted                    bool
-	EnsureExperienceContinuity bool
-	Version                    int64
+	ID                   int64
+	ProjectID            int64
+	Key                  string
+	Name                 string
+	Filters              json.RawMessage
+	Active               bool
+	Deleted              bool
+	ExperienceContinuity bool
+	Version              int64
 }
 
-// Stored is everything a project's snapshot is compiled from.
-type Stored struct {
+// ProjectDefinitions is everything a project's snapshot is compiled from.
+type ProjectDefinitions struct {
 	Flags      []Definition // deleted ones may be left out
 	Cohorts    []CohortDefinition
 	GroupTypes map[string]int // group type name to index
 	Location   *time.Location // the project's time zone; nil is UTC
-	Stamp      int64          // the project's stamp when this was read; 0 when not known
+	Revision   int64          // the project's stamp when this was read; 0 when not known
 }
 
 // Source is where snapshots come from: the store of flags and cohorts.
 type Source interface {
 	// Definitions reads everything of one project.
-	Definitions(ctx context.Context, projectID int64) (Stored, error)
+	Definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error)
 	// Stamps returns one number per project that has ever had flags or
 	// cohorts. A project's number is another one after each write to its
 	// flags, cohorts, group types or time zone, by whichever process. It is
@@ -203,8 +203,8 @@ func (s *Snapshots) load(ctx context.Context, id int64, p *snapshot, stamp int64
 	for key, err := range set.Broken() {
 		s.log.Warn("a flag cannot be computed", zap.Int64("project_id", id), zap.String("flag", key), zap.Error(err))
 	}
-	if stored.Stamp != 0 {
-		stamp = stored.Stamp
+	if stored.Revision != 0 {
+		stamp = stored.Revision
 	}
 	p.stamp = stamp
 	p.set.Store(set)

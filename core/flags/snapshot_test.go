@@ -37,11 +37,11 @@ func (p *pages) fail(err error) {
 	p.err = err
 }
 
-func (p *pages) Definitions(_ context.Context, project int64) (flags.Stored, error) {
+func (p *pages) Definitions(_ context.Context, project int64) (flags.ProjectDefinitions, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loads++
-	return flags.Stored{Flags: []flags.Definition{def(1, "f", p.flags[project])}, Stamp: p.stamp}, p.err
+	return flags.ProjectDefinitions{Flags: []flags.Definition{def(1, "f", p.flags[project])}, Revision: p.stamp}, p.err
 }
 
 func (p *pages) Stamps(context.Context) (map[int64]int64, error) {
@@ -66,7 +66,7 @@ func snapshots(t *testing.T, source flags.Source, every time.Duration) *flags.Sn
 }
 
 func isOn(s *flags.Snapshots, project int64) bool {
-	for _, d := range s.Set(project).Evaluate(&flags.Question{DistinctID: "u"}, nil, now) {
+	for _, d := range s.Set(project).Evaluate(&flags.Request{DistinctID: "u"}, nil, now) {
 		return d.On
 	}
 	return false
@@ -168,7 +168,7 @@ func TestDecidingWhileFlagsChange(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 300 {
-				if got := d.Decide(ctx, 1, &flags.Question{DistinctID: "u"}); len(got) != 1 || got[0].Failed != flags.CauseNone {
+				if got := d.Decide(ctx, 1, &flags.Request{DistinctID: "u"}); len(got) != 1 || got[0].Failed != flags.CauseNone {
 					t.Errorf("got %v", got)
 					return
 				}
@@ -225,7 +225,7 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 	within := func(network string) string {
 		return `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"` + network + `"},{"key":"plan","value":"pro"}]}]}`
 	}
-	s := &shelf{stored: flags.Stored{Flags: []flags.Definition{
+	s := &shelf{stored: flags.ProjectDefinitions{Flags: []flags.Definition{
 		def(1, "ten", within("10.")), def(2, "ten-again", within("10.")), def(3, "other", within("192.")), def(4, "bad", within("bad")),
 		def(5, "depends", depends("1", "true")), def(6, "plain", `{}`),
 		def(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),

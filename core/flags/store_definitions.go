@@ -10,8 +10,8 @@ import (
 
 // definitions reads what a project's flags are compiled from and this room
 // keeps: its flags and cohorts that are not deleted.
-func (s *Store) definitions(ctx context.Context, projectID int64) (Stored, error) {
-	var stored Stored
+func (s *Store) definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error) {
+	var stored ProjectDefinitions
 	var flags []struct {
 		ID                   int64
 		Key                  string
@@ -30,7 +30,7 @@ func (s *Store) definitions(ctx context.Context, projectID int64) (Stored, error
 	for _, f := range flags {
 		stored.Flags = append(stored.Flags, Definition{
 			ID: f.ID, ProjectID: projectID, Key: f.Key, Name: f.Name, Filters: json.RawMessage(f.Filters),
-			Active: f.Active, EnsureExperienceContinuity: f.ExperienceContinuity, Version: f.Version,
+			Active: f.Active, ExperienceContinuity: f.ExperienceContinuity, Version: f.Version,
 		})
 	}
 	var cohorts []struct {

@@ -9,31 +9,31 @@ import (
 // tracer writes explanations while flags are computed. A nil tracer writes
 // nothing; that is how answers are made. Nothing it writes refers to the run.
 type tracer struct {
-	all     map[string]*Explanation // by flag key, as of the last pass
-	now     *Explanation
+	byKey   map[string]*Explanation // by flag key, as of the last pass
+	current *Explanation
 	set     *ExplainedSet
 	filters *[]ExplainedFilter // where the next filter goes
 }
 
-func newTracer() *tracer { return &tracer{all: map[string]*Explanation{}} }
+func newTracer() *tracer { return &tracer{byKey: map[string]*Explanation{}} }
 
 // flag evaluates f and writes down how it went.
-func (t *tracer) flag(r *run, f *flag) outcome {
+func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 	outer := *t
 	e := &Explanation{
-		ID: f.id, Key: f.key, Version: f.version, Subject: r.called(f.subject),
+		ID: f.id, Key: f.key, Version: f.version, Subject: r.subjectName(f.subject),
 		Gates: []Gate{}, Conditions: []ExplainedSet{}, DependsOn: []*Explanation{},
 	}
-	t.all[f.key], t.now, t.set, t.filters = e, e, nil, nil
-	t.gate(Gate{Name: "active", Result: passed(f.active)})
-	o := r.evaluate(f)
-	e.Identifier = r.identified(f)
+	t.byKey[f.key], t.current, t.set, t.filters = e, e, nil, nil
+	t.gate(Gate{Name: "active", Result: gateResult(f.active)})
+	o := r.evaluateFlag(f)
+	e.Identifier = r.explainIdentifier(f)
 	t.finish(r, f, &o)
-	t.now, t.set, t.filters = outer.now, outer.set, outer.filters
+	t.current, t.set, t.filters = outer.current, outer.set, outer.filters
 	return o
 }
 
-func passed(yes bool) string {
+func gateResult(yes bool) string {
 	if yes {
 		return "passed"
 	}
@@ -43,11 +43,11 @@ func passed(yes bool) string {
 // number is a pointer to a copy, made only where a trace is written.
 func number(n float64) *float64 { return &n }
 
-func (t *tracer) gate(g Gate) { t.now.Gates = append(t.now.Gates, g) }
+func (t *tracer) gate(g Gate) { t.current.Gates = append(t.current.Gates, g) }
 
 // finish writes what came out of a flag.
-func (t *tracer) finish(r *run, f *flag, o *outcome) {
-	e := t.now
+func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
+	e := t.current
 	if f.active && f.broken != nil {
 		t.gate(Gate{Name: "definition", Result: "failed", Detail: f.broken.Error()})
 	}
@@ -59,7 +59,7 @@ func (t *tracer) finish(r *run, f *flag, o *outcome) {
 		t.gate(Gate{Name: "conditions", Result: result})
 	}
 	for i := len(e.Conditions); i < len(f.conditions); i++ {
-		e.Conditions = append(e.Conditions, r.explainedSet(i, &f.conditions[i], "not_reached"))
+		e.Conditions = append(e.Conditions, r.explainSet(i, &f.conditions[i], "not_reached"))
 	}
 	if o.stage != settled {
 		e.Failure = o.cause.Code()
@@ -73,16 +73,16 @@ func (t *tracer) finish(r *run, f *flag, o *outcome) {
 		e.Reason.Condition = &at
 	}
 	if o.on && o.variant != noVariant && e.Variant == nil {
-		e.Variant = f.explainedVariant(nil)
+		e.Variant = f.explainVariant(nil)
 		e.Variant.Override = true
 	}
 	if e.Variant != nil {
-		e.Variant.pick(f.named(o))
+		e.Variant.pick(f.variantKey(o))
 	}
 }
 
-// called is the name of a kind of subject.
-func (r *run) called(at int32) string {
+// subjectName is the name of a kind of subject.
+func (r *Evaluation) subjectName(at int32) string {
 	switch {
 	case at >= 0:
 		return r.set.groups[at].name
@@ -92,7 +92,7 @@ func (r *run) called(at int32) string {
 	return "person"
 }
 
-func (r *run) identified(f *flag) ExplainedIdentifier {
+func (r *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
 	id, res := r.identifier(f, f.subject)
 	from := "distinct_id"
 	switch {
@@ -100,39 +100,39 @@ func (r *run) identified(f *flag) ExplainedIdentifier {
 		from = "none"
 	case f.subject >= 0:
 		from = "group_key"
-	case f.continuous && r.hashKey[f.key] != "":
+	case f.continuous && r.stored.hashKeys[f.key] != "":
 		from = "hash_key_override"
-	case f.continuous && r.anonymous != "":
+	case f.continuous && r.stored.anonymousID != "":
 		from = "anon_distinct_id"
 	}
 	return ExplainedIdentifier{Value: clone(id), Source: from}
 }
 
-func (r *run) explainedSet(i int, c *condition, result string) ExplainedSet {
-	return ExplainedSet{Index: i, Subject: r.called(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
+func (r *Evaluation) explainSet(i int, c *condition, result string) ExplainedSet {
+	return ExplainedSet{Index: i, Subject: r.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
 }
 
-func (t *tracer) condition(r *run, i int, c *condition) {
+func (t *tracer) condition(r *Evaluation, i int, c *condition) {
 	if t == nil {
 		return
 	}
-	t.now.Conditions = append(t.now.Conditions, r.explainedSet(i, c, ""))
-	t.set = &t.now.Conditions[i]
+	t.current.Conditions = append(t.current.Conditions, r.explainSet(i, c, ""))
+	t.set = &t.current.Conditions[i]
 	t.filters = &t.set.Filters
 }
 
-func (t *tracer) verdict(reason Reason, res match.Result) {
+func (t *tracer) endCondition(reason Reason, res match.Result) {
 	if t == nil {
 		return
 	}
-	t.set.Result = told(res)
+	t.set.Result = resultName(res)
 	if res != match.Unknown {
 		t.set.Reason = reason.Code()
 	}
 	t.filters = nil
 }
 
-func told(res match.Result) string {
+func resultName(res match.Result) string {
 	if res == waiting {
 		return "waiting"
 	}
@@ -140,28 +140,28 @@ func told(res match.Result) string {
 }
 
 // filter answers f and writes down what it saw.
-func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
+func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
 	into := t.filters
 	var within []ExplainedFilter
 	t.filters = &within
-	res := r.answer(f, at)
+	res := r.evaluateFilter(f, at)
 	t.filters = into
 	if into == nil {
 		return res
 	}
 	p := f.source
 	x := ExplainedFilter{
-		Key: p.Key, Type: p.Type, Operator: p.Operator, Expected: p.Value, Negated: p.Negation, Result: told(res), Within: within,
+		Key: p.Key, Type: p.Type, Operator: p.Operator, Expected: p.Value, Negated: p.Negation, Result: resultName(res), Within: within,
 	}
 	switch f.kind {
 	case byProperty:
 		x.Operator, x.Plugin = f.test.Operator(), f.test.Source()
-		x.Seen, x.Source = r.seen(f, at)
+		x.Seen, x.Source = r.explainValue(f, at)
 	case byCohort:
 		x.Source = "cohort"
 	case byFlag:
 		x.Source, x.Key = "flag", r.set.flags[f.target].key
-		x.Seen, _ = json.Marshal(t.all[x.Key].Value)
+		x.Seen, _ = json.Marshal(t.byKey[x.Key].Value)
 	case byNothing:
 		x.Source = "unreadable"
 	}
@@ -172,24 +172,24 @@ func (t *tracer) filter(r *run, f *filter, at int32) match.Result {
 	return res
 }
 
-// seen is the value a property filter looked at, and where it came from.
-func (r *run) seen(f *filter, at int32) (json.RawMessage, string) {
+// explainValue is the value a property filter looked at, and where it came from.
+func (r *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string) {
 	s := r.subject(at)
 	if f.reads != nil {
-		v, there := r.several(f, s)
+		v, there := r.readProperties(f, s)
 		if there != match.True {
 			return nil, "unreadable"
 		}
 		return v.AppendTo(nil), "several"
 	}
-	v, there := r.value(s, f.slot, f.spare)
+	v, there := r.value(s, f.slot, f.fallbackSlot)
 	switch there {
 	case match.False:
 		return nil, "missing"
 	case match.True:
 		from := s.slots[f.slot].from
-		if s.slots[f.slot].turn != r.turn {
-			from = s.slots[f.spare].from
+		if s.slots[f.slot].epoch != r.epoch {
+			from = s.slots[f.fallbackSlot].from
 		}
 		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity"}[from]
 	default:
@@ -202,16 +202,16 @@ func (t *tracer) dependsOn(f *flag) {
 	if t == nil {
 		return
 	}
-	e := t.all[f.key]
-	for _, known := range t.now.DependsOn {
+	e := t.byKey[f.key]
+	for _, known := range t.current.DependsOn {
 		if known == e {
 			return
 		}
 	}
-	t.now.DependsOn = append(t.now.DependsOn, e)
+	t.current.DependsOn = append(t.current.DependsOn, e)
 }
 
-func (t *tracer) rollout(id string, hash float64, s share) {
+func (t *tracer) rollout(id string, hash float64, s rollout) {
 	if t == nil || t.set == nil {
 		return
 	}
@@ -220,11 +220,11 @@ func (t *tracer) rollout(id string, hash float64, s share) {
 
 func (t *tracer) variant(f *flag, hash float64) {
 	if t != nil {
-		t.now.Variant = f.explainedVariant(number(hash))
+		t.current.Variant = f.explainVariant(number(hash))
 	}
 }
 
-func (f *flag) explainedVariant(hash *float64) *ExplainedVariant {
+func (f *flag) explainVariant(hash *float64) *ExplainedVariant {
 	out := &ExplainedVariant{Hash: hash, Intervals: []ExplainedInterval{}}
 	for _, v := range f.variants {
 		out.Intervals = append(out.Intervals, ExplainedInterval{Key: v.key, From: v.from, To: v.to})
@@ -261,8 +261,8 @@ func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
 	if t == nil {
 		return
 	}
-	g := Gate{Name: "holdout", Result: passed(!held), Identifier: clone(id), Threshold: number(h.share.limit)}
-	if !h.share.everyone {
+	g := Gate{Name: "holdout", Result: gateResult(!held), Identifier: clone(id), Threshold: number(h.rollout.limit)}
+	if !h.rollout.everyone {
 		g.Hash = number(hash)
 	}
 	t.gate(g)

@@ -3,6 +3,7 @@ package flags
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -79,7 +80,11 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 	}
 	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
 	if _, err := ParseFilters(text); err != nil {
-		return nil, err
+		var e *FiltersError
+		if !errors.As(err, &e) {
+			return nil, err
+		}
+		return nil, fault.Field("filters", e.Code, e.Detail).Because(e.Cause)
 	}
 	return text, nil
 }

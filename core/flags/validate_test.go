@@ -312,7 +312,7 @@ func FuzzCheckFilters(f *testing.F) {
 			t.Fatalf("%q passed, and the evaluator cannot read it: %v", raw, err)
 		}
 		flags.Compile([]flags.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, flags.CompileOptions{})
-		if !json.Valid(flags.LocalEvaluation(flags.Stored{Flags: []flags.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
+		if !json.Valid(flags.LocalEvaluation(flags.ProjectDefinitions{Flags: []flags.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
 			t.Fatalf("%q: the document for local evaluation is no JSON", raw)
 		}
 	})

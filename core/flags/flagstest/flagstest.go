@@ -59,8 +59,8 @@ func Generate(seed uint64, flagCount, people int) *Corpus {
 }
 
 // Stored is the corpus as a snapshot is compiled from it.
-func (c *Corpus) Stored() flags.Stored {
-	s := flags.Stored{GroupTypes: c.GroupTypes}
+func (c *Corpus) Stored() flags.ProjectDefinitions {
+	s := flags.ProjectDefinitions{GroupTypes: c.GroupTypes}
 	for _, f := range c.Flags {
 		s.Flags = append(s.Flags, flags.Definition{ID: f.ID, ProjectID: 1, Key: f.Key, Filters: encode(f.Filters), Active: f.Active, Version: 1})
 	}
@@ -71,8 +71,8 @@ func (c *Corpus) Stored() flags.Stored {
 }
 
 // Question asks for all flags of the person.
-func (p *Person) Question() *flags.Question {
-	q := &flags.Question{DistinctID: p.DistinctID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
+func (p *Person) Question() *flags.Request {
+	q := &flags.Request{DistinctID: p.DistinctID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
 	for name, properties := range p.GroupProperties {
 		q.GroupProperties[name] = encode(properties)
 	}
