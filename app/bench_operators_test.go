@@ -15,6 +15,7 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/match"
@@ -104,10 +105,10 @@ func BenchmarkOperatorPairs(b *testing.B) {
 }
 
 // shelf is a source of flags.
-type shelf flags.ProjectDefinitions
+type shelf eval.ProjectDefinitions
 
-func (s *shelf) Definitions(context.Context, int64) (flags.ProjectDefinitions, error) {
-	return flags.ProjectDefinitions(*s), nil
+func (s *shelf) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
+	return eval.ProjectDefinitions(*s), nil
 }
 
 func (s *shelf) Stamps(context.Context) (map[int64]int64, error) { return map[int64]int64{1: 1}, nil }
@@ -155,7 +156,7 @@ func decideOnce(b *testing.B, o *operators.Operators, operator, value string) fu
 	filters := fmt.Sprintf(`{"groups":[{"properties":[{"key":"ip","type":"person","operator":%q,"value":%s}],"rollout_percentage":100}]}`, operator, value)
 	cfg := flags.DefaultDecideConfig()
 	cfg.PluginTimeout = 50 * time.Millisecond
-	snapshots, err := flags.NewSnapshots(cfg, &shelf{Flags: []flags.Definition{
+	snapshots, err := flags.NewSnapshots(cfg, &shelf{Flags: []eval.Definition{
 		{ID: 1, ProjectID: 1, Key: "office", Active: true, Filters: []byte(filters)},
 	}}, o, nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
@@ -37,7 +38,7 @@ var coreBindings = fx.Provide(
 	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
 		return flags.Dependencies{
 			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.Saving(),
-			Plugins: func() flags.PluginRound { return o.NewRound() }, Log: log,
+			Plugins: func() eval.PluginRound { return o.NewRound() }, Log: log,
 		}
 	},
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -40,7 +41,7 @@ type storedPeople interface {
 
 // cohortSet is the cohorts of a project as flags.
 type cohortSet struct {
-	flags *flags.Set
+	flags *eval.Set
 	has   map[int64]bool
 	lists bool // there are static ones
 	stamp int64
@@ -58,7 +59,7 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 	if err != nil || !set.has[cohortID] {
 		return match.Unknown, err
 	}
-	known := &flags.KnownProperties{}
+	known := &eval.KnownProperties{}
 	if known.PersonProperties, _, err = m.people.Properties(ctx, projectID, distinctID); err != nil {
 		return match.Unknown, err
 	}
@@ -67,12 +68,12 @@ func (m *members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 			return match.Unknown, err
 		}
 	}
-	q := &flags.Request{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
+	q := &eval.Request{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
 	plugins := m.ask()
 	known.Plugins = plugins
 	for again := true; again; again = plugins.Ask(ctx) {
 		for _, d := range set.flags.Evaluate(q, known, m.now()) {
-			if d.Failed == flags.CauseNone {
+			if d.Failed == eval.CauseNone {
 				return match.Of(d.On), nil
 			}
 		}
@@ -107,21 +108,21 @@ func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 	return set, nil
 }
 
-func (m *members) compile(projectID int64, stored *flags.ProjectDefinitions) cohortSet {
+func (m *members) compile(projectID int64, stored *eval.ProjectDefinitions) cohortSet {
 	set := cohortSet{has: map[int64]bool{}, stamp: stored.Revision}
-	var probes []flags.Definition
+	var probes []eval.Definition
 	for i := range stored.Cohorts {
 		c := &stored.Cohorts[i]
 		if c.Deleted {
 			continue
 		}
 		set.has[c.ID], set.lists = true, set.lists || c.Static
-		probes = append(probes, flags.Definition{
+		probes = append(probes, eval.Definition{
 			ID: c.ID, ProjectID: projectID, Key: cohortKey(c.ID), Active: true,
 			Filters: fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"id","type":"cohort","value":%d}],"rollout_percentage":100}]}`, c.ID),
 		})
 	}
-	set.flags = flags.Compile(probes, stored.Cohorts, stored.GroupTypes, flags.CompileOptions{Location: stored.Location, Operators: m.operators})
+	set.flags = eval.Compile(probes, stored.Cohorts, stored.GroupTypes, eval.CompileOptions{Location: stored.Location, Operators: m.operators})
 	return set
 }
 

@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 
 	// Support for tests.
 	"api/apitest":                  {},
-	"core/flags/flagstest":         {"core/flags", "core/flags/eval"},
+	"core/flags/flagstest":         {"core/flags/eval"},
 	"core/ingestion/ingestiontest": {"core/ingestion/event", "core/journal", "core/fault", "sdk"},
 	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest":     {"core/journal", "core/fault"},

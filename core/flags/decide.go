@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // People reads the stored properties of persons and groups.
@@ -70,8 +72,8 @@ func NewDecider(cfg DecideConfig, snapshots *Snapshots, lookups Lookups, log *za
 
 // Decide decides the flags of a project. A flag that cannot be computed has
 // Failed set; Decide returns no other error.
-func (d *Decider) Decide(ctx context.Context, projectID int64, q *Request) []Decision {
-	e := NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
+func (d *Decider) Decide(ctx context.Context, projectID int64, q *eval.Request) []eval.Decision {
+	e := eval.NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
 	defer e.Release()
 	e.SetRequest(q)
 	e.Select(q.FlagKeys, false)
@@ -81,8 +83,8 @@ func (d *Decider) Decide(ctx context.Context, projectID int64, q *Request) []Dec
 
 // Explain is Decide with an explanation of each step. Without FlagKeys it
 // includes the inactive flags. It stores nothing about the person.
-func (d *Decider) Explain(ctx context.Context, projectID int64, q *Request) []*Explanation {
-	e := NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
+func (d *Decider) Explain(ctx context.Context, projectID int64, q *eval.Request) []*eval.Explanation {
+	e := eval.NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
 	defer e.Release()
 	e.Trace()
 	e.SetRequest(q)
@@ -93,7 +95,7 @@ func (d *Decider) Explain(ctx context.Context, projectID int64, q *Request) []*E
 
 // run evaluates until no flag is pending. Between rounds it looks up the data
 // that flags need, each kind at most once.
-func (d *Decider) run(ctx context.Context, projectID int64, e *Evaluation) {
+func (d *Decider) run(ctx context.Context, projectID int64, e *eval.Evaluation) {
 	d.endMissingLookups(e)
 	if d.lookups.HashKeys != nil && e.AnonymousIDToKeep() != "" {
 		d.lookupHashKeys(ctx, projectID, e) // keeps the id, whether this request needs it or not
@@ -109,7 +111,7 @@ func (d *Decider) run(ctx context.Context, projectID int64, e *Evaluation) {
 
 // endMissingLookups ends the lookups that have no store: their data does not
 // exist.
-func (d *Decider) endMissingLookups(e *Evaluation) {
+func (d *Decider) endMissingLookups(e *eval.Evaluation) {
 	if d.lookups.People == nil {
 		e.EndPersonLookup(true)
 		for i := range e.Groups() {

@@ -4,9 +4,11 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -25,7 +27,7 @@ type decideRequest struct {
 	properties *fastjson.Object // by group type
 	keys       *fastjson.Value
 
-	evaluation           *Evaluation
+	evaluation           *eval.Evaluation
 	visit                func(name []byte, v *fastjson.Value)
 	visitGroup           func(name []byte, v *fastjson.Value)
 	visitGroupProperties func(name []byte, v *fastjson.Value)
@@ -75,9 +77,9 @@ func identifierOf(v *fastjson.Value) string {
 	switch v.Type() {
 	case fastjson.TypeNull:
 	case fastjson.TypeString:
-		s = textView(v.GetStringBytes())
+		s = unsafeText(v.GetStringBytes())
 	default:
-		s = textView(match.AppendJSON(nil, v))
+		s = unsafeText(match.AppendJSON(nil, v))
 	}
 	return truncateID(s)
 }
@@ -101,7 +103,7 @@ func boolOf(v *fastjson.Value) bool {
 	case fastjson.TypeTrue:
 		return true
 	case fastjson.TypeString:
-		return isTruthy(textView(v.GetStringBytes()))
+		return isTruthy(unsafeText(v.GetStringBytes()))
 	case fastjson.TypeNumber:
 		return v.GetFloat64() != 0
 	default:
@@ -110,7 +112,7 @@ func boolOf(v *fastjson.Value) bool {
 }
 
 // applyTo describes the request to an evaluation.
-func (r *decideRequest) applyTo(e *Evaluation) {
+func (r *decideRequest) applyTo(e *eval.Evaluation) {
 	r.evaluation = e
 	e.SetAnonymousID(r.anonymous)
 	if r.groups != nil {
@@ -130,7 +132,7 @@ func keysIn(v *fastjson.Value) []string {
 	list := v.GetArray()
 	keys := make([]string, 0, len(list))
 	for _, item := range list {
-		keys = append(keys, textView(item.GetStringBytes()))
+		keys = append(keys, unsafeText(item.GetStringBytes()))
 	}
 	return keys
 }
@@ -138,15 +140,15 @@ func keysIn(v *fastjson.Value) []string {
 func (r *decideRequest) group(name []byte, v *fastjson.Value) {
 	switch v.Type() {
 	case fastjson.TypeString:
-		r.evaluation.SetGroup(textView(name), textView(v.GetStringBytes()))
+		r.evaluation.SetGroup(unsafeText(name), unsafeText(v.GetStringBytes()))
 	case fastjson.TypeNumber:
-		r.evaluation.SetGroup(textView(name), textView(v.MarshalTo(nil)))
+		r.evaluation.SetGroup(unsafeText(name), unsafeText(v.MarshalTo(nil)))
 	default: // not a key
 	}
 }
 
 func (r *decideRequest) groupProperties(name []byte, v *fastjson.Value) {
-	r.evaluation.SetGroupProperties(textView(name), objectIn(v))
+	r.evaluation.SetGroupProperties(unsafeText(name), objectIn(v))
 }
 
 // appendRequestID appends the id of the request as a UUID: the id itself if it
@@ -179,3 +181,7 @@ func appendUUID(dst []byte, raw [16]byte) []byte {
 	}
 	return dst
 }
+
+// unsafeText returns b as a string without a copy. b must not change while the
+// string is in use.
+func unsafeText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // The kinds of lookups. Each has a cooldown of its own after a failure.
@@ -25,7 +27,7 @@ type cooldown struct{ until atomic.Int64 }
 // lookupNeeded looks up everything that e needs, and reports whether it needed
 // anything. Identifiers are passed as copies: stores may keep them, and the
 // memory of the request is reused.
-func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *Evaluation, pluginDeadline *time.Time) bool {
+func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *eval.Evaluation, pluginDeadline *time.Time) bool {
 	found := false
 	if e.NeedsPerson() {
 		found = true
@@ -52,7 +54,7 @@ func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *Evaluati
 	return found
 }
 
-func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *Evaluation) {
+func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *eval.Evaluation) {
 	e.EndPersonLookup(d.lookup(ctx, lookupPerson, func(ctx context.Context) error {
 		raw, found, err := d.lookups.People.Properties(ctx, projectID, strings.Clone(e.DistinctID()))
 		if err != nil || !found {
@@ -62,7 +64,7 @@ func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *Evaluati
 	}))
 }
 
-func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *Evaluation, i int) {
+func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *eval.Evaluation, i int) {
 	e.EndGroupLookup(i, d.lookup(ctx, lookupGroup, func(ctx context.Context) error {
 		typeName, key := e.Group(i)
 		raw, found, err := d.lookups.People.GroupProperties(ctx, projectID, typeName, strings.Clone(key))
@@ -73,7 +75,7 @@ func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *Evaluatio
 	}))
 }
 
-func (d *Decider) lookupStaticCohorts(ctx context.Context, projectID int64, e *Evaluation) {
+func (d *Decider) lookupStaticCohorts(ctx context.Context, projectID int64, e *eval.Evaluation) {
 	var ids []int64
 	ok := d.lookup(ctx, lookupStaticCohorts, func(ctx context.Context) (err error) {
 		ids, err = d.lookups.Memberships.StaticCohorts(ctx, projectID, strings.Clone(e.DistinctID()))
@@ -82,7 +84,7 @@ func (d *Decider) lookupStaticCohorts(ctx context.Context, projectID int64, e *E
 	e.EndStaticCohortLookup(ids, ok)
 }
 
-func (d *Decider) lookupHashKeys(ctx context.Context, projectID int64, e *Evaluation) {
+func (d *Decider) lookupHashKeys(ctx context.Context, projectID int64, e *eval.Evaluation) {
 	var keys map[string]string
 	ok := d.lookup(ctx, lookupHashKeys, func(ctx context.Context) (err error) {
 		keys, err = d.lookups.HashKeys.HashKeys(ctx, projectID, strings.Clone(e.DistinctID()), strings.Clone(e.AnonymousIDToKeep()), e.ContinuousKeys())
@@ -94,7 +96,7 @@ func (d *Decider) lookupHashKeys(ctx context.Context, projectID int64, e *Evalua
 // askPlugins passes the open pairs to plugins. All calls of a request share one
 // deadline: the configured time, or a quarter of the time that is left for the
 // request if that is less.
-func (d *Decider) askPlugins(ctx context.Context, e *Evaluation, deadline *time.Time) {
+func (d *Decider) askPlugins(ctx context.Context, e *eval.Evaluation, deadline *time.Time) {
 	if deadline.IsZero() {
 		wait := d.cfg.PluginTimeout
 		if end, ok := ctx.Deadline(); ok {

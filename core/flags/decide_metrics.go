@@ -5,12 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // decideMeter counts what is decided. A nil one counts nothing.
 type decideMeter struct {
 	evaluated prometheus.Counter
-	failed    [Causes]prometheus.Counter
+	failed    [eval.Causes]prometheus.Counter
 	lookups   map[string][len(lookupNames)]prometheus.Counter
 	took      [len(lookupNames)]prometheus.Observer
 }
@@ -29,7 +31,7 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 	failed := f.NewCounterVec(prometheus.CounterOpts{
 		Name: "guidon_flags_left_out_total", Help: "Flags left out of answers because they could not be computed, by cause.",
 	}, []string{"cause"})
-	for c := CauseDefinition; int(c) < Causes; c++ {
+	for c := eval.CauseDefinition; int(c) < eval.Causes; c++ {
 		m.failed[c] = failed.WithLabelValues(c.Code())
 	}
 	lookups := f.NewCounterVec(prometheus.CounterOpts{
@@ -51,13 +53,13 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 }
 
 // recordEvaluation counts the flags of a finished evaluation.
-func (m *decideMeter) recordEvaluation(e *Evaluation) {
+func (m *decideMeter) recordEvaluation(e *eval.Evaluation) {
 	if m == nil {
 		return
 	}
 	m.evaluated.Add(float64(e.Len()))
 	for i := range e.Len() {
-		if cause := e.Failure(i); cause != CauseNone {
+		if cause := e.Failure(i); cause != eval.CauseNone {
 			m.failed[cause].Inc()
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -58,42 +59,42 @@ func allowFlags(c *fiber.Ctx) error {
 }
 
 // decideShape reads ?v= of /decide. Of several the last one counts.
-func decideShape(c *fiber.Ctx) (shape Format, withConfig bool) {
+func decideShape(c *fiber.Ctx) (shape eval.Format, withConfig bool) {
 	v, given, _ := queryOf(c)
 	version, err := strconv.Atoi(v)
 	switch {
 	case !given || v == "":
-		return FormatKeys, true
+		return eval.FormatKeys, true
 	case err != nil || version == 2:
-		return FormatOn, true
+		return eval.FormatOn, true
 	case version == 3:
-		return FormatValues, true
+		return eval.FormatValues, true
 	case version > 3:
-		return FormatDetails, true
+		return eval.FormatDetails, true
 	}
-	return FormatKeys, true
+	return eval.FormatKeys, true
 }
 
 // flagsShape reads ?v= and ?config= of /flags. Its first version is the third
 // one of /decide.
-func flagsShape(c *fiber.Ctx) (shape Format, withConfig bool) {
+func flagsShape(c *fiber.Ctx) (shape eval.Format, withConfig bool) {
 	v, given, config := queryOf(c)
 	if !given && config == "" {
-		return FormatDetails, true
+		return eval.FormatDetails, true
 	}
 	if version, err := strconv.Atoi(v); err == nil && version > 1 {
-		return FormatDetails, isTruthy(config)
+		return eval.FormatDetails, isTruthy(config)
 	}
-	return FormatValues, true
+	return eval.FormatValues, true
 }
 
 func queryOf(c *fiber.Ctx) (v string, given bool, config string) {
 	for name, value := range c.Context().QueryArgs().All() {
 		switch string(name) {
 		case "v":
-			v, given = strings.TrimSpace(textView(value)), true
+			v, given = strings.TrimSpace(unsafeText(value)), true
 		case "config":
-			config = textView(value)
+			config = unsafeText(value)
 		}
 	}
 	return v, given, config
@@ -137,7 +138,7 @@ func newCall() *call {
 	return c
 }
 
-func (h *DecideHTTP) serve(c *fiber.Ctx, shape Format, withConfig bool) error {
+func (h *DecideHTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
 	if c.Method() == fiber.MethodGet && !c.Context().QueryArgs().Has("data") {
 		return h.minimal(c, shape)
 	}
@@ -150,11 +151,11 @@ func (h *DecideHTTP) serve(c *fiber.Ctx, shape Format, withConfig bool) error {
 	h.begin(k, withConfig)
 	switch over := h.quota != nil && h.quota.FlagsExhausted(project); {
 	case k.request.disabled:
-		k.out = AppendNoFlags(k.out, shape)
+		k.out = eval.AppendNoFlags(k.out, shape)
 	case k.request.distinctID == "":
 		return fault.New(fault.Invalid, "missing_distinct_id", "Decide requires a distinct_id.")
 	case over:
-		k.out = append(AppendNoFlags(k.out, shape), `"quotaLimited":["feature_flags"],`...)
+		k.out = append(eval.AppendNoFlags(k.out, shape), `"quotaLimited":["feature_flags"],`...)
 	default:
 		h.evaluate(c, k, project, shape)
 	}
@@ -196,9 +197,9 @@ func (h *DecideHTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
 }
 
 // evaluate appends the flags of the project to the answer.
-func (h *DecideHTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape Format) {
+func (h *DecideHTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format) {
 	d := h.decider
-	e := NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
+	e := eval.NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
 	defer e.Release()
 	k.request.applyTo(e)
 	d.run(c.UserContext(), project, e)
@@ -230,10 +231,10 @@ func (h *DecideHTTP) finish(c *fiber.Ctx, k *call, withConfig bool) error {
 }
 
 // minimal answers a request without data: the config and no flags.
-func (h *DecideHTTP) minimal(c *fiber.Ctx, shape Format) error {
+func (h *DecideHTTP) minimal(c *fiber.Ctx, shape eval.Format) error {
 	k := calls.Get().(*call)
 	defer calls.Put(k)
 	h.begin(k, true)
-	k.out = AppendNoFlags(k.out, shape)
+	k.out = eval.AppendNoFlags(k.out, shape)
 	return h.finish(c, k, true)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -23,7 +25,7 @@ func half(n int) *shelf {
 		if i%2 == 0 {
 			filters = fmt.Sprintf(`{"groups":[{"properties":[{"key":"p%d","type":"person","operator":"exact","value":["v%d"]}],"rollout_percentage":60}]}`, i%10, i%10)
 		}
-		s.stored.Flags = append(s.stored.Flags, def(int64(i+1), fmt.Sprintf("flag-%d", i), filters))
+		s.stored.Flags = append(s.stored.Flags, flagstest.Define(int64(i+1), fmt.Sprintf("flag-%d", i), filters))
 	}
 	return s
 }

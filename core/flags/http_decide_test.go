@@ -17,20 +17,23 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
 // shelf is a Source that holds what a test puts there.
 type shelf struct {
-	stored flags.ProjectDefinitions
+	stored eval.ProjectDefinitions
 	stamp  atomic.Int64
 	err    atomic.Pointer[error]
 }
 
-func (s *shelf) Definitions(context.Context, int64) (flags.ProjectDefinitions, error) {
+func (s *shelf) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
 	if err := s.err.Load(); err != nil {
-		return flags.ProjectDefinitions{}, *err
+		return eval.ProjectDefinitions{}, *err
 	}
 	return s.stored, nil
 }
@@ -98,16 +101,16 @@ func serve(tb testing.TB, s *shelf, l flags.Lookups) string {
 
 // shop is a project with one flag of each kind.
 func shop() *shelf {
-	inactive := def(8, "inactive", `{}`)
+	inactive := flagstest.Define(8, "inactive", `{}`)
 	inactive.Active = false
-	return &shelf{stored: flags.ProjectDefinitions{
+	return &shelf{stored: eval.ProjectDefinitions{
 		GroupTypes: map[string]int{"company": 0},
-		Flags: []flags.Definition{
-			def(1, "on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"a\":1}"}}`),
-			def(2, "off", `{"groups":[`+nobody+`]}`),
-			def(3, "blue", `{"groups":[{"properties":[],"variant":"blue"}],`+variants+`,"payloads":{"blue":"7"}}`),
-			def(4, "mail", `{"groups":[{"properties":[{"key":"email","type":"person","operator":"icontains","value":"@corp.test"}]}]}`),
-			def(5, "company", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","type":"group","value":"pro"}]}]}`),
+		Flags: []eval.Definition{
+			flagstest.Define(1, "on", `{"groups":[`+flagstest.Everyone+`],"payloads":{"true":"{\"a\":1}"}}`),
+			flagstest.Define(2, "off", `{"groups":[`+flagstest.NoOne+`]}`),
+			flagstest.Define(3, "blue", `{"groups":[{"properties":[],"variant":"blue"}],`+flagstest.Variants+`,"payloads":{"blue":"7"}}`),
+			flagstest.Define(4, "mail", `{"groups":[{"properties":[{"key":"email","type":"person","operator":"icontains","value":"@corp.test"}]}]}`),
+			flagstest.Define(5, "company", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","type":"group","value":"pro"}]}]}`),
 			inactive,
 		},
 	}}
@@ -281,13 +284,13 @@ func TestDecideAsksTheStoreOnlyWhenAFilterNeedsIt(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
 		name          string
-		q             flags.Request
+		q             eval.Request
 		person, group int64
 	}{
-		{"a condition reads a stored property: once", flags.Request{DistinctID: "u"}, 1, 0},
-		{"every property is in the request: never", flags.Request{DistinctID: "u", PersonProperties: json.RawMessage(`{"email":null}`)}, 0, 0},
-		{"the flags asked for read none: never", flags.Request{DistinctID: "u", FlagKeys: []string{"on", "blue"}}, 0, 0},
-		{"the group once, too", flags.Request{DistinctID: "u", Groups: map[string]string{"company": "a"}}, 1, 1},
+		{"a condition reads a stored property: once", eval.Request{DistinctID: "u"}, 1, 0},
+		{"every property is in the request: never", eval.Request{DistinctID: "u", PersonProperties: json.RawMessage(`{"email":null}`)}, 0, 0},
+		{"the flags asked for read none: never", eval.Request{DistinctID: "u", FlagKeys: []string{"on", "blue"}}, 0, 0},
+		{"the group once, too", eval.Request{DistinctID: "u", Groups: map[string]string{"company": "a"}}, 1, 1},
 	} {
 		w.asked.Store(0)
 		w.askedFor.Store(0)
@@ -385,10 +388,10 @@ func TestTheRequestIDIsTheCallers(t *testing.T) {
 
 func TestContinuityKeepsTheIdBeforeLogin(t *testing.T) {
 	t.Parallel()
-	d := def(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
+	d := flagstest.Define(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
 	d.ExperienceContinuity = true
 	w := &town{kept: map[string]string{"simple-flag": "distinct_id_1"}}
-	base := serve(t, &shelf{stored: flags.ProjectDefinitions{Flags: []flags.Definition{d}}}, around(w))
+	base := serve(t, &shelf{stored: eval.ProjectDefinitions{Flags: []eval.Definition{d}}}, around(w))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"distinct_id_0","$anon_distinct_id":"a"}`)
 	if got["featureFlags"].(map[string]any)["simple-flag"] != true || *w.anonymous.Load() != "a" {
 		t.Errorf("got %v, kept %q", got, *w.anonymous.Load())

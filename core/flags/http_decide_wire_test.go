@@ -9,7 +9,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
@@ -17,16 +20,16 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 	t.Parallel()
 	keys := webtest.OneOfEach()
 	keys.Projects["phc_fake_project_key_for_tests_only"] = keys.Projects["phc_test"]
-	inactive := def(7, "rec-inactive", `{"groups":[`+everyone+`]}`)
+	inactive := flagstest.Define(7, "rec-inactive", `{"groups":[`+flagstest.Everyone+`]}`)
 	inactive.Active = false
-	s := &shelf{stored: flags.ProjectDefinitions{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []flags.Definition{
-		def(1, "rec-on", `{"groups":[`+everyone+`],"payloads":{"true":"{\"color\":\"blue\",\"n\":7}"}}`),
-		def(2, "rec-off", `{"groups":[`+nobody+`]}`),
-		def(3, "rec-half", `{"groups":[{"properties":[],"rollout_percentage":50}]}`),
-		def(4, "rec-multi", `{"groups":[`+everyone+`],"multivariate":{"variants":[{"key":"control","rollout_percentage":34},{"key":"red","rollout_percentage":33},{"key":"green","rollout_percentage":33}]},
+	s := &shelf{stored: eval.ProjectDefinitions{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []eval.Definition{
+		flagstest.Define(1, "rec-on", `{"groups":[`+flagstest.Everyone+`],"payloads":{"true":"{\"color\":\"blue\",\"n\":7}"}}`),
+		flagstest.Define(2, "rec-off", `{"groups":[`+flagstest.NoOne+`]}`),
+		flagstest.Define(3, "rec-half", `{"groups":[{"properties":[],"rollout_percentage":50}]}`),
+		flagstest.Define(4, "rec-multi", `{"groups":[`+flagstest.Everyone+`],"multivariate":{"variants":[{"key":"control","rollout_percentage":34},{"key":"red","rollout_percentage":33},{"key":"green","rollout_percentage":33}]},
 			"payloads":{"control":"\"c\"","red":"{\"hex\":\"#f00\"}","green":"[1,2,3]"}}`),
-		def(5, "rec-mail", `{"groups":[{"properties":[{"key":"email","value":"@example.test","operator":"icontains","type":"person"}],"rollout_percentage":100}]}`),
-		def(6, "rec-org", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":["enterprise"],"operator":"exact","type":"group","group_type_index":0}],"rollout_percentage":100}]}`),
+		flagstest.Define(5, "rec-mail", `{"groups":[{"properties":[{"key":"email","value":"@example.test","operator":"icontains","type":"person"}],"rollout_percentage":100}]}`),
+		flagstest.Define(6, "rec-org", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":["enterprise"],"operator":"exact","type":"group","group_type_index":0}],"rollout_percentage":100}]}`),
 		inactive,
 	}}}
 	w := &town{people: map[string]string{"u-1": `{"email":"u1@example.test"}`, "browser-user-1": `{"email":"b1@example.test"}`}}

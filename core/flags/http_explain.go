@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -38,9 +39,9 @@ func (h *DecideHTTP) explainAll(c *web.Call) error {
 		return err
 	}
 	out := struct {
-		Errors bool                    `json:"errorsWhileComputingFlags"`
-		Flags  map[string]*Explanation `json:"flags"`
-	}{Flags: map[string]*Explanation{}}
+		Errors bool                         `json:"errorsWhileComputingFlags"`
+		Flags  map[string]*eval.Explanation `json:"flags"`
+	}{Flags: map[string]*eval.Explanation{}}
 	for _, e := range h.decider.Explain(c.UserContext(), c.Project.ID, q) {
 		out.Flags[e.Key] = e
 		out.Errors = out.Errors || !e.Computed
@@ -50,12 +51,12 @@ func (h *DecideHTTP) explainAll(c *web.Call) error {
 
 // explainRequest reads the subject of an explanation. The fields have the names
 // of a decide request.
-func explainRequest(c *web.Call) (*Request, error) {
+func explainRequest(c *web.Call) (*eval.Request, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return nil, err
 	}
-	q := &Request{
+	q := &eval.Request{
 		DistinctID:       truncateID(f.String("distinct_id", web.Required, web.Untrimmed).Value),
 		AnonymousID:      truncateID(f.String("$anon_distinct_id", web.Nullable, web.Blank, web.Untrimmed).Value),
 		PersonProperties: f.Object("person_properties", web.Nullable).Value,

@@ -7,20 +7,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
 // explainShop is a project whose flags show every step of an explanation.
 func explainShop() *shelf {
 	s := shop()
-	s.stored.Cohorts = []flags.CohortDefinition{{ID: 5, Filters: json.RawMessage(`{"type":"AND","values":[{"key":"email","type":"person","operator":"ends_with","value":".test"}]}`)}}
+	s.stored.Cohorts = []eval.CohortDefinition{{ID: 5, Filters: json.RawMessage(`{"type":"AND","values":[{"key":"email","type":"person","operator":"ends_with","value":".test"}]}`)}}
 	s.stored.Flags = append(s.stored.Flags,
-		def(20, "steps", `{"groups":[
+		flagstest.Define(20, "steps", `{"groups":[
 			{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]},{"key":"email","type":"person","operator":"icontains","value":"corp"},{"key":"age","type":"person","operator":"gt","value":3}],"rollout_percentage":50},
 			{"properties":[{"key":"id","type":"cohort","value":5},{"key":"1","type":"flag","operator":"flag_evaluates_to","value":true}],"rollout_percentage":0},
-			{"properties":[],"rollout_percentage":99.5},{"properties":[]}],`+variants+`,"holdout":{"id":1,"exclusion_percentage":0},"feature_enrollment":true}`),
-		def(21, "broken", `{"groups":7}`), def(22, "unknown-cohort", inCohort("77", "in")),
+			{"properties":[],"rollout_percentage":99.5},{"properties":[]}],`+flagstest.Variants+`,"holdout":{"id":1,"exclusion_percentage":0},"feature_enrollment":true}`),
+		flagstest.Define(21, "broken", `{"groups":7}`), flagstest.Define(22, "unknown-cohort", flagstest.InCohort("77", "in")),
 	)
 	return s
 }
@@ -35,7 +38,7 @@ func TestExplanationShowsEveryStep(t *testing.T) {
 		t.Fatalf("%d %v", status, got)
 	}
 	raw, _ := json.Marshal(got)
-	var e flags.Explanation
+	var e eval.Explanation
 	if err := json.Unmarshal(raw, &e); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +83,10 @@ func TestExplanationShowsEveryStep(t *testing.T) {
 		t.Errorf("dependency: %s %+v", got, e.DependsOn)
 	}
 	c := e.Conditions[2]
-	if c.Hash == nil || *c.Hash != flags.Bucket("steps", "u", "") || c.Threshold == nil || *c.Threshold != 0.995 || *c.Rollout != 99.5 {
+	if c.Hash == nil || *c.Hash != eval.Bucket("steps", "u", "") || c.Threshold == nil || *c.Threshold != 0.995 || *c.Rollout != 99.5 {
 		t.Errorf("rollout: %+v", c)
 	}
-	if v := e.Variant; v == nil || v.Override || *v.Hash != flags.Bucket("steps", "u", "variant") || len(v.Intervals) != 2 || v.Intervals[1].From != 0.5 || v.Intervals[0].Picked == v.Intervals[1].Picked {
+	if v := e.Variant; v == nil || v.Override || *v.Hash != eval.Bucket("steps", "u", "variant") || len(v.Intervals) != 2 || v.Intervals[1].From != 0.5 || v.Intervals[0].Picked == v.Intervals[1].Picked {
 		t.Errorf("variant: %+v", v)
 	}
 }
@@ -149,8 +152,8 @@ func TestExplanationAndAnswerAreOne(t *testing.T) {
 	d, _ := decider(t, explainShop(), around(&town{people: map[string]string{"u1": `{"plan":"pro","email":"a@corp.test","age":9}`}}))
 	ctx := context.Background()
 	for i := range 50 {
-		q := &flags.Request{DistinctID: "u" + string(rune('0'+i%10)), PersonProperties: json.RawMessage([]string{`{}`, `{"plan":"pro"}`}[i%2])}
-		decided := map[string]flags.Decision{}
+		q := &eval.Request{DistinctID: "u" + string(rune('0'+i%10)), PersonProperties: json.RawMessage([]string{`{}`, `{"plan":"pro"}`}[i%2])}
+		decided := map[string]eval.Decision{}
 		for _, f := range d.Decide(ctx, 1, q) {
 			decided[f.Key] = f
 		}
@@ -159,7 +162,7 @@ func TestExplanationAndAnswerAreOne(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if e.Computed != (f.Failed == flags.CauseNone) || e.Computed && (e.Value != f.Value() || e.Reason.Code != f.Reason.Code()) {
+			if e.Computed != (f.Failed == eval.CauseNone) || e.Computed && (e.Value != f.Value() || e.Reason.Code != f.Reason.Code()) {
 				t.Errorf("%s for %s: explained %v %+v, decided %+v", e.Key, q.DistinctID, e.Value, e.Reason, f)
 			}
 		}

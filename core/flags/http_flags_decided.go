@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -29,7 +30,7 @@ type reasoned struct {
 // evaluationReasons answers with every flag for a distinct id: the value of
 // the active ones and its reason, and that the others are disabled.
 func (h *HTTP) evaluationReasons(c *web.Call) error {
-	q := Request{DistinctID: strings.Clone(c.Query("distinct_id"))}
+	q := eval.Request{DistinctID: strings.Clone(c.Query("distinct_id"))}
 	if q.DistinctID == "" {
 		return fault.Field("distinct_id", "required", "distinct_id is required")
 	}
@@ -41,7 +42,7 @@ func (h *HTTP) evaluationReasons(c *web.Call) error {
 	for _, d := range h.decider.Decide(c.UserContext(), c.Project.ID, &q) {
 		r := reasoned{Value: d.Value()}
 		r.Evaluation.Reason = d.Reason.Code()
-		if d.Failed != CauseNone {
+		if d.Failed != eval.CauseNone {
 			r.Value, r.Evaluation.Reason = false, d.Failed.Code()
 		} else if d.Condition >= 0 {
 			r.Evaluation.Condition = &d.Condition
@@ -93,14 +94,14 @@ type myFlag struct {
 // myFlags answers with the active flags, newest first, decided for the holder
 // of the key. One that cannot be computed is left out.
 func (h *HTTP) myFlags(c *web.Call) error {
-	q := Request{DistinctID: c.Who.User.DistinctID}
+	q := eval.Request{DistinctID: c.Who.User.DistinctID}
 	var err error
 	if q.Groups, err = askedGroups(c); err != nil {
 		return err
 	}
 	values := map[int64]any{}
 	for _, d := range h.decider.Decide(c.UserContext(), c.Project.ID, &q) {
-		if d.Failed == CauseNone {
+		if d.Failed == eval.CauseNone {
 			values[d.ID] = d.Value()
 		}
 	}

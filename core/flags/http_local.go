@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -88,7 +89,7 @@ type localDocuments struct {
 // localPair is both documents of a project at one moment.
 type localPair struct {
 	mu    sync.Mutex
-	set   *Set
+	set   *eval.Set
 	plain *localDocument
 	full  *localDocument
 }

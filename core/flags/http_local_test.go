@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 func TestLocalEvaluationOnAllItsPaths(t *testing.T) {
@@ -94,9 +95,9 @@ func TestCohortsInLocalEvaluation(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			stored := flags.ProjectDefinitions{
-				Flags:   []flags.Definition{{ID: 1, Key: "f", Filters: json.RawMessage(c.filters), Active: true}},
-				Cohorts: []flags.CohortDefinition{{ID: 1, Filters: json.RawMessage(`{"properties":` + c.tree + `}`)}},
+			stored := eval.ProjectDefinitions{
+				Flags:   []eval.Definition{{ID: 1, Key: "f", Filters: json.RawMessage(c.filters), Active: true}},
+				Cohorts: []eval.CohortDefinition{{ID: 1, Filters: json.RawMessage(`{"properties":` + c.tree + `}`)}},
 			}
 			want := c.want
 			if want == "" {
@@ -124,7 +125,7 @@ type local struct {
 	Cohorts map[string]json.RawMessage
 }
 
-func localOf(t *testing.T, stored flags.ProjectDefinitions, cohorts bool) local {
+func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) local {
 	t.Helper()
 	var l local
 	if err := json.Unmarshal(flags.LocalEvaluation(stored, cohorts, nil), &l); err != nil {
@@ -138,9 +139,9 @@ func TestCohortsOfCohortsAreSentToo(t *testing.T) {
 	nest := func(id int) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":%d}]}}`, id))
 	}
-	stored := flags.ProjectDefinitions{
-		Flags:   []flags.Definition{{ID: 1, Key: "f", Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"id","type":"cohort","value":"1"}]}]}`)}},
-		Cohorts: []flags.CohortDefinition{{ID: 1, Filters: nest(2)}, {ID: 2, Filters: nest(3)}, {ID: 3, Static: true}, {ID: 4, Filters: nest(1)}},
+	stored := eval.ProjectDefinitions{
+		Flags:   []eval.Definition{{ID: 1, Key: "f", Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"id","type":"cohort","value":"1"}]}]}`)}},
+		Cohorts: []eval.CohortDefinition{{ID: 1, Filters: nest(2)}, {ID: 2, Filters: nest(3)}, {ID: 3, Static: true}, {ID: 4, Filters: nest(1)}},
 	}
 	if got := localOf(t, stored, true).Cohorts; len(got) != 2 || got["1"] == nil || got["2"] == nil {
 		t.Errorf("cohorts %v", got)
@@ -156,7 +157,7 @@ func TestDependenciesInLocalEvaluation(t *testing.T) {
 		}
 		return json.RawMessage(`{"groups":[{"properties":[` + strings.Join(list, ",") + `]}]}`)
 	}
-	stored := flags.ProjectDefinitions{Flags: []flags.Definition{
+	stored := eval.ProjectDefinitions{Flags: []eval.Definition{
 		{ID: 1, Key: "base", Filters: json.RawMessage(`{}`)}, {ID: 2, Key: "mid", Filters: needs(1)}, {ID: 3, Key: "top", Filters: needs(2, 1)},
 		{ID: 4, Key: "ring", Filters: needs(5)}, {ID: 5, Key: "ring2", Filters: needs(4)}, {ID: 6, Key: "lost", Filters: needs(77)},
 	}}
@@ -196,9 +197,9 @@ func TestRemoteConfigIsThePayload(t *testing.T) {
 }
 
 func BenchmarkLocalEvaluationOf100Flags(b *testing.B) {
-	var stored flags.ProjectDefinitions
+	var stored eval.ProjectDefinitions
 	for i := range 100 {
-		stored.Flags = append(stored.Flags, flags.Definition{ID: int64(i + 1), Key: fmt.Sprintf("flag-%d", i), Active: true,
+		stored.Flags = append(stored.Flags, eval.Definition{ID: int64(i + 1), Key: fmt.Sprintf("flag-%d", i), Active: true,
 			Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)})
 	}
 	for b.Loop() {

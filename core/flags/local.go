@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -17,8 +18,8 @@ import (
 // it a flag that asks for one simple cohort is rewritten to ask for the
 // properties of that cohort. Filters with an operator of a plugin are marked;
 // operators, which may be nil, knows what else a client can do about them.
-func LocalEvaluation(stored ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
-	l := &localizer{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]CohortDefinition{}}
+func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
+	l := &localizer{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]eval.CohortDefinition{}}
 	for _, d := range stored.Flags {
 		if !d.Deleted {
 			l.keys[d.ID] = d.Key
@@ -72,11 +73,11 @@ func groupTypeMapping(types map[string]int) map[string]string {
 
 // localizer turns stored flags into what clients read.
 type localizer struct {
-	stored    ProjectDefinitions
+	stored    eval.ProjectDefinitions
 	operators match.Registry
 	keys      map[int64]string
 	needs     map[int64][]int64
-	cohorts   map[int64]CohortDefinition
+	cohorts   map[int64]eval.CohortDefinition
 }
 
 func (l *localizer) flags(sendCohorts bool) []localFlag {

@@ -3,12 +3,16 @@ package flags_test
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -55,10 +59,10 @@ func places(values ...string) string {
 	return `{"groups":[` + strings.Join(sets, ",") + `]}`
 }
 
-func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string, defs ...flags.Definition) map[string]any {
+func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string, defs ...eval.Definition) map[string]any {
 	t.Helper()
 	cfg := flags.DefaultDecideConfig()
-	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: flags.ProjectDefinitions{Flags: defs}}, c, nil)
+	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: eval.ProjectDefinitions{Flags: defs}}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +78,7 @@ func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string,
 	q.DistinctID = "user-42"
 	out := map[string]any{}
 	for _, d := range d.Decide(t.Context(), 1, &q) {
-		if out[d.Key] = d.Value(); d.Failed != flags.CauseNone {
+		if out[d.Key] = d.Value(); d.Failed != eval.CauseNone {
 			out[d.Key] = d.Failed.Code()
 		}
 	}
@@ -86,14 +90,14 @@ func TestAPluginSeesThePropertiesItReads(t *testing.T) {
 	c := &compass{}
 	stored := around(&town{people: map[string]string{"user-42": `{"lat":1.5,"lng":7}`}})
 	got := c.decide(t, stored, `{"lng":2}`,
-		def(1, "here", places(`{"lat":1.5,"lng":2}`)), def(2, "there", places(`{"lat":1.5,"lng":7}`)), def(3, "open", places("nobody looked")))
+		flagstest.Define(1, "here", places(`{"lat":1.5,"lng":2}`)), flagstest.Define(2, "there", places(`{"lat":1.5,"lng":7}`)), flagstest.Define(3, "open", places("nobody looked")))
 	want(t, got, map[string]any{"here": true, "there": false, "open": "operator_unavailable"})
 	if len(c.asked) != 1 || len(c.asked[0]) != 2 {
 		t.Errorf("asked %q", c.asked)
 	}
 	// None of them is there: the operator is asked all the same.
 	c = &compass{}
-	want(t, c.decide(t, flags.Lookups{}, `{}`, def(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
+	want(t, c.decide(t, flags.Lookups{}, `{}`, flagstest.Define(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
 }
 
 // All condition sets of a flag put their questions at once, and nobody waits
@@ -101,7 +105,7 @@ func TestAPluginSeesThePropertiesItReads(t *testing.T) {
 func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 	t.Parallel()
 	c := &compass{}
-	got := c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
+	got := c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
 	want(t, got, map[string]any{"third": true})
 	if len(c.asked) != 1 || !slices.Equal(c.asked[0], []string{`a of {"lat":1,"lng":2}`, `b of {"lat":1,"lng":2}`, `{"lat":1,"lng":2} of {"lat":1,"lng":2}`}) {
 		t.Errorf("asked %q", c.asked)
@@ -116,9 +120,9 @@ func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 func TestWhatIsKnownIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := &compass{known: map[string]match.Result{`{"lat":1,"lng":2}`: match.True}}
-	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "known", places("a"))), map[string]any{"known": true})
+	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": true})
 	c.known[`{"lat":1,"lng":2}`] = match.Unknown // it cannot be judged
-	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, def(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
+	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
 	if len(c.asked) != 0 {
 		t.Errorf("asked %q", c.asked)
 	}
@@ -126,9 +130,9 @@ func TestWhatIsKnownIsNotAsked(t *testing.T) {
 
 func TestLocalEvaluationMarksOperatorsOfPlugins(t *testing.T) {
 	t.Parallel()
-	stored := flags.ProjectDefinitions{Flags: []flags.Definition{
-		def(1, "place", places("a")),
-		def(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
+	stored := eval.ProjectDefinitions{Flags: []eval.Definition{
+		flagstest.Define(1, "place", places("a")),
+		flagstest.Define(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
 	}}
 	doc := string(flags.LocalEvaluation(stored, false, &compass{}))
 	if strings.Count(doc, `"equivalent":"value == property"`) != 1 || strings.Count(doc, `"remote_only":true`) != 1 {
@@ -160,17 +164,28 @@ func (r *two) Ask(context.Context) bool {
 // Whoever evaluates without a decider can have plugins asked in two rounds.
 func TestEvaluateWithARound(t *testing.T) {
 	t.Parallel()
-	set := flags.Compile([]flags.Definition{def(1, "here", places(`{"lat":1}`))}, nil, nil, flags.CompileOptions{Operators: &compass{}})
-	var round flags.PluginRound = &two{}
-	known := &flags.KnownProperties{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
-	q := &flags.Request{DistinctID: "u"}
-	if d := set.Evaluate(q, known, now)[0]; d.Failed != flags.CauseOperator {
+	set := eval.Compile([]eval.Definition{flagstest.Define(1, "here", places(`{"lat":1}`))}, nil, nil, eval.CompileOptions{Operators: &compass{}})
+	var round eval.PluginRound = &two{}
+	known := &eval.KnownProperties{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
+	q := &eval.Request{DistinctID: "u"}
+	if d := set.Evaluate(q, known, flagstest.Now)[0]; d.Failed != eval.CauseOperator {
 		t.Errorf("first: %+v", d)
 	}
 	if !round.Ask(t.Context()) {
 		t.Fatal("nothing was noted")
 	}
-	if d := set.Evaluate(q, known, now)[0]; !d.On {
+	if d := set.Evaluate(q, known, flagstest.Now)[0]; !d.On {
 		t.Errorf("second: %+v", d)
+	}
+}
+
+func person(properties string) eval.Request {
+	return eval.Request{PersonProperties: json.RawMessage(properties)}
+}
+
+func want(t *testing.T, got, want map[string]any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -47,7 +48,7 @@ type Dependencies struct {
 	Population Population
 	Usage      Usage
 	Operators  match.Registry
-	Plugins    func() PluginRound // who answers for those, for one count
+	Plugins    func() eval.PluginRound // who answers for those, for one count
 	Now        func() time.Time
 	Log        *zap.Logger
 }
@@ -137,7 +138,7 @@ func (s *Service) RemoteConfig(ctx context.Context, project auth.Project, keyOrI
 	if f.Deleted {
 		return nil, errNotFound
 	}
-	filters, err := ParseFilters(f.Filters)
+	filters, err := eval.ParseFilters(f.Filters)
 	if payload, ok := filters.Payloads["true"]; ok && err == nil && f.Active {
 		return &payload, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // Population is everybody a project has stored.
@@ -116,22 +117,22 @@ func (s *Service) audienceOf(ctx context.Context, project auth.Project, filters 
 type census struct {
 	store     *Store
 	projectID int64
-	set       *Set
+	set       *eval.Set
 	key       string
 	groupType string
 	lists     bool // there are static cohorts
 	hashKeys  bool // there are flags with experience continuity
 	now       time.Time
 	until     time.Time
-	plugins   func() PluginRound
+	plugins   func() eval.PluginRound
 
 	seen, affected, unknown int64
 }
 
 // surveyed is somebody a census asks about.
 type surveyed struct {
-	question Request
-	known    KnownProperties
+	question eval.Request
+	known    eval.KnownProperties
 }
 
 // censusKey is the key of the flag a census asks, which no stored flag has.
@@ -142,12 +143,12 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 	if err != nil {
 		return nil, err
 	}
-	probe := Definition{ID: math.MaxInt64, ProjectID: project.ID, Key: censusKey, Filters: filters, Active: true}
+	probe := eval.Definition{ID: math.MaxInt64, ProjectID: project.ID, Key: censusKey, Filters: filters, Active: true}
 	c := &census{store: s.store, projectID: project.ID, key: censusKey, now: s.now(), until: time.Now().Add(s.cfg.CountBudget), plugins: s.deps.Plugins}
 	for _, f := range stored.Flags {
 		c.hashKeys = c.hashKeys || f.Active && f.ExperienceContinuity
 	}
-	c.lists = slices.ContainsFunc(stored.Cohorts, func(d CohortDefinition) bool { return d.Static })
+	c.lists = slices.ContainsFunc(stored.Cohorts, func(d eval.CohortDefinition) bool { return d.Static })
 	c.hashKeys = c.hashKeys && len(dependencies(filters)) > 0
 	if groupIndex != nil {
 		for name, index := range stored.GroupTypes {
@@ -156,7 +157,7 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 			}
 		}
 	}
-	c.set = Compile(append(stored.Flags, probe), stored.Cohorts, stored.GroupTypes, CompileOptions{Location: stored.Location, Operators: s.deps.Operators})
+	c.set = eval.Compile(append(stored.Flags, probe), stored.Cohorts, stored.GroupTypes, eval.CompileOptions{Location: stored.Location, Operators: s.deps.Operators})
 	return c, nil
 }
 
@@ -177,8 +178,8 @@ func (c *census) persons(ctx context.Context, page []Subject) error {
 	all := make([]surveyed, 0, len(page))
 	for i := range page {
 		p := &page[i]
-		q := Request{FlagKeys: []string{c.key}}
-		known := KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}
+		q := eval.Request{FlagKeys: []string{c.key}}
+		known := eval.KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}
 		if len(p.DistinctIDs) > 0 {
 			q.DistinctID = p.DistinctIDs[0]
 		}
@@ -196,8 +197,8 @@ func (c *census) groups(ctx context.Context, page []Subject) error {
 	for i := range page {
 		g := &page[i]
 		all = append(all, surveyed{
-			Request{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}},
-			KnownProperties{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}},
+			eval.Request{FlagKeys: []string{c.key}, Groups: map[string]string{c.groupType: g.Key}},
+			eval.KnownProperties{GroupProperties: map[string]json.RawMessage{c.groupType: g.Properties}},
 		})
 	}
 	c.survey(ctx, all)
@@ -206,7 +207,7 @@ func (c *census) groups(ctx context.Context, page []Subject) error {
 
 // survey counts some people or groups; plugins are asked once about all of them.
 func (c *census) survey(ctx context.Context, all []surveyed) {
-	var plugins PluginRound
+	var plugins eval.PluginRound
 	if c.plugins != nil {
 		plugins = c.plugins()
 		for i := range all {
@@ -224,7 +225,7 @@ func (c *census) count(all []surveyed) (affected, unknown int64) {
 	for i := range all {
 		for _, d := range c.set.Evaluate(&all[i].question, &all[i].known, c.now) {
 			switch {
-			case d.Failed != CauseNone:
+			case d.Failed != eval.CauseNone:
 				unknown++
 			case d.On:
 				affected++

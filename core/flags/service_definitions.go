@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // GroupTypes answers which kinds of groups a project has.
@@ -41,14 +42,14 @@ func NewDefinitions(store *Store, groups GroupTypes, projects Projects) *Definit
 
 // Definitions reads everything a project's flags are decided from. The stamp
 // is read first: what is committed meanwhile has a later one.
-func (d *Definitions) Definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error) {
+func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
 	project, err := d.projects.Project(ctx, projectID)
 	if err != nil {
-		return ProjectDefinitions{}, err
+		return eval.ProjectDefinitions{}, err
 	}
 	stamp, err := d.store.stamp(ctx, projectID)
 	if err != nil {
-		return ProjectDefinitions{}, err
+		return eval.ProjectDefinitions{}, err
 	}
 	stored, err := d.store.definitions(ctx, projectID)
 	if err != nil {

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,35 +12,14 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
-
-// Definition is what is stored about a flag and what Compile needs of it.
-type Definition struct {
-	ID                   int64
-	ProjectID            int64
-	Key                  string
-	Name                 string
-	Filters              json.RawMessage
-	Active               bool
-	Deleted              bool
-	ExperienceContinuity bool
-	Version              int64
-}
-
-// ProjectDefinitions is everything a project's snapshot is compiled from.
-type ProjectDefinitions struct {
-	Flags      []Definition // deleted ones may be left out
-	Cohorts    []CohortDefinition
-	GroupTypes map[string]int // group type name to index
-	Location   *time.Location // the project's time zone; nil is UTC
-	Revision   int64          // the project's stamp when this was read; 0 when not known
-}
 
 // Source is where snapshots come from: the store of flags and cohorts.
 type Source interface {
 	// Definitions reads everything of one project.
-	Definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error)
+	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
 	// Stamps returns one number per project that has ever had flags or
 	// cohorts. A project's number is another one after each write to its
 	// flags, cohorts, group types or time zone, by whichever process. It is
@@ -68,7 +46,7 @@ type Snapshots struct {
 
 // snapshot is one project.
 type snapshot struct {
-	set   atomic.Pointer[Set]
+	set   atomic.Pointer[eval.Set]
 	mu    sync.Mutex // one load at a time, so that the newer one stays
 	stamp int64
 }
@@ -86,10 +64,10 @@ func NewSnapshots(cfg DecideConfig, source Source, operators match.Registry, log
 	return s, nil
 }
 
-var emptySet = Compile(nil, nil, nil, CompileOptions{})
+var emptySet = eval.Compile(nil, nil, nil, eval.CompileOptions{})
 
 // Set returns the compiled flags of a project; never nil. It takes no lock.
-func (s *Snapshots) Set(projectID int64) *Set {
+func (s *Snapshots) Set(projectID int64) *eval.Set {
 	if p := (*s.projects.Load())[projectID]; p != nil {
 		if set := p.set.Load(); set != nil {
 			return set
@@ -199,7 +177,7 @@ func (s *Snapshots) load(ctx context.Context, id int64, p *snapshot, stamp int64
 	if err != nil {
 		return fmt.Errorf("load flags of project %d: %w", id, err)
 	}
-	set := Compile(stored.Flags, stored.Cohorts, stored.GroupTypes, CompileOptions{Location: stored.Location, Operators: s.operators})
+	set := eval.Compile(stored.Flags, stored.Cohorts, stored.GroupTypes, eval.CompileOptions{Location: stored.Location, Operators: s.operators})
 	for key, err := range set.Broken() {
 		s.log.Warn("a flag cannot be computed", zap.Int64("project_id", id), zap.String("flag", key), zap.Error(err))
 	}

@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -37,11 +40,11 @@ func (p *pages) fail(err error) {
 	p.err = err
 }
 
-func (p *pages) Definitions(_ context.Context, project int64) (flags.ProjectDefinitions, error) {
+func (p *pages) Definitions(_ context.Context, project int64) (eval.ProjectDefinitions, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loads++
-	return flags.ProjectDefinitions{Flags: []flags.Definition{def(1, "f", p.flags[project])}, Revision: p.stamp}, p.err
+	return eval.ProjectDefinitions{Flags: []eval.Definition{flagstest.Define(1, "f", p.flags[project])}, Revision: p.stamp}, p.err
 }
 
 func (p *pages) Stamps(context.Context) (map[int64]int64, error) {
@@ -66,7 +69,7 @@ func snapshots(t *testing.T, source flags.Source, every time.Duration) *flags.Sn
 }
 
 func isOn(s *flags.Snapshots, project int64) bool {
-	for _, d := range s.Set(project).Evaluate(&flags.Request{DistinctID: "u"}, nil, now) {
+	for _, d := range s.Set(project).Evaluate(&eval.Request{DistinctID: "u"}, nil, flagstest.Now) {
 		return d.On
 	}
 	return false
@@ -168,7 +171,7 @@ func TestDecidingWhileFlagsChange(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 300 {
-				if got := d.Decide(ctx, 1, &flags.Request{DistinctID: "u"}); len(got) != 1 || got[0].Failed != flags.CauseNone {
+				if got := d.Decide(ctx, 1, &eval.Request{DistinctID: "u"}); len(got) != 1 || got[0].Failed != eval.CauseNone {
 					t.Errorf("got %v", got)
 					return
 				}
@@ -225,10 +228,10 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 	within := func(network string) string {
 		return `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"` + network + `"},{"key":"plan","value":"pro"}]}]}`
 	}
-	s := &shelf{stored: flags.ProjectDefinitions{Flags: []flags.Definition{
-		def(1, "ten", within("10.")), def(2, "ten-again", within("10.")), def(3, "other", within("192.")), def(4, "bad", within("bad")),
-		def(5, "depends", depends("1", "true")), def(6, "plain", `{}`),
-		def(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),
+	s := &shelf{stored: eval.ProjectDefinitions{Flags: []eval.Definition{
+		flagstest.Define(1, "ten", within("10.")), flagstest.Define(2, "ten-again", within("10.")), flagstest.Define(3, "other", within("192.")), flagstest.Define(4, "bad", within("bad")),
+		flagstest.Define(5, "depends", flagstest.DependsOn("1", "true")), flagstest.Define(6, "plain", `{}`),
+		flagstest.Define(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),
 	}}}
 	ask := func(n *network, lookups flags.Lookups, properties string) map[string]any {
 		cfg := flags.DefaultDecideConfig()
@@ -248,7 +251,7 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 		q := person(properties)
 		q.DistinctID = "u"
 		for _, d := range d.Decide(context.Background(), 1, &q) {
-			if out[d.Key] = d.Value(); d.Failed != flags.CauseNone {
+			if out[d.Key] = d.Value(); d.Failed != eval.CauseNone {
 				out[d.Key] = d.Failed.Code()
 			}
 		}

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // definitions reads what a project's flags are compiled from and this room
 // keeps: its flags and cohorts that are not deleted.
-func (s *Store) definitions(ctx context.Context, projectID int64) (ProjectDefinitions, error) {
-	var stored ProjectDefinitions
+func (s *Store) definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
+	var stored eval.ProjectDefinitions
 	var flags []struct {
 		ID                   int64
 		Key                  string
@@ -28,7 +30,7 @@ func (s *Store) definitions(ctx context.Context, projectID int64) (ProjectDefini
 		return stored, fmt.Errorf("read flags of project %d: %w", projectID, err)
 	}
 	for _, f := range flags {
-		stored.Flags = append(stored.Flags, Definition{
+		stored.Flags = append(stored.Flags, eval.Definition{
 			ID: f.ID, ProjectID: projectID, Key: f.Key, Name: f.Name, Filters: json.RawMessage(f.Filters),
 			Active: f.Active, ExperienceContinuity: f.ExperienceContinuity, Version: f.Version,
 		})
@@ -45,7 +47,7 @@ func (s *Store) definitions(ctx context.Context, projectID int64) (ProjectDefini
 		return stored, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
 	}
 	for _, c := range cohorts {
-		stored.Cohorts = append(stored.Cohorts, CohortDefinition{ID: c.ID, Name: c.Name, Filters: json.RawMessage(c.Filters), Static: c.IsStatic})
+		stored.Cohorts = append(stored.Cohorts, eval.CohortDefinition{ID: c.ID, Name: c.Name, Filters: json.RawMessage(c.Filters), Static: c.IsStatic})
 	}
 	return stored, nil
 }

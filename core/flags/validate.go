@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -79,8 +80,8 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 		return nil, bad(codeInvalid, "filters cannot be read: %v", err)
 	}
 	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
-	if _, err := ParseFilters(text); err != nil {
-		var e *FiltersError
+	if _, err := eval.ParseFilters(text); err != nil {
+		var e *eval.FiltersError
 		if !errors.As(err, &e) {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -308,11 +309,11 @@ func FuzzCheckFilters(f *testing.F) {
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%q became %q, then %q, %v", raw, got, again, err)
 		}
-		if _, err := flags.ParseFilters(got); err != nil {
+		if _, err := eval.ParseFilters(got); err != nil {
 			t.Fatalf("%q passed, and the evaluator cannot read it: %v", raw, err)
 		}
-		flags.Compile([]flags.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, flags.CompileOptions{})
-		if !json.Valid(flags.LocalEvaluation(flags.ProjectDefinitions{Flags: []flags.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
+		eval.Compile([]eval.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, eval.CompileOptions{})
+		if !json.Valid(flags.LocalEvaluation(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
 			t.Fatalf("%q: the document for local evaluation is no JSON", raw)
 		}
 	})

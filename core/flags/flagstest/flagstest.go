@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // Corpus is a made-up project and those who ask for its flags. Its JSON form
@@ -59,20 +59,20 @@ func Generate(seed uint64, flagCount, people int) *Corpus {
 }
 
 // Stored is the corpus as a snapshot is compiled from it.
-func (c *Corpus) Stored() flags.ProjectDefinitions {
-	s := flags.ProjectDefinitions{GroupTypes: c.GroupTypes}
+func (c *Corpus) Stored() eval.ProjectDefinitions {
+	s := eval.ProjectDefinitions{GroupTypes: c.GroupTypes}
 	for _, f := range c.Flags {
-		s.Flags = append(s.Flags, flags.Definition{ID: f.ID, ProjectID: 1, Key: f.Key, Filters: encode(f.Filters), Active: f.Active, Version: 1})
+		s.Flags = append(s.Flags, eval.Definition{ID: f.ID, ProjectID: 1, Key: f.Key, Filters: encode(f.Filters), Active: f.Active, Version: 1})
 	}
 	for _, k := range c.Cohorts {
-		s.Cohorts = append(s.Cohorts, flags.CohortDefinition{ID: k.ID, Filters: encode(k.Filters)})
+		s.Cohorts = append(s.Cohorts, eval.CohortDefinition{ID: k.ID, Filters: encode(k.Filters)})
 	}
 	return s
 }
 
 // Question asks for all flags of the person.
-func (p *Person) Question() *flags.Request {
-	q := &flags.Request{DistinctID: p.DistinctID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
+func (p *Person) Question() *eval.Request {
+	q := &eval.Request{DistinctID: p.DistinctID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
 	for name, properties := range p.GroupProperties {
 		q.GroupProperties[name] = encode(properties)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 )
 
@@ -27,10 +27,10 @@ func TestEveryoneGetsAnAnswer(t *testing.T) {
 	for seed := range uint64(5) {
 		corpus := flagstest.Generate(seed, 60, 40)
 		stored := corpus.Stored()
-		set := flags.Compile(stored.Flags, stored.Cohorts, stored.GroupTypes, flags.CompileOptions{})
+		set := eval.Compile(stored.Flags, stored.Cohorts, stored.GroupTypes, eval.CompileOptions{})
 		for i := range corpus.People {
 			for _, d := range set.Evaluate(corpus.People[i].Question(), nil, time.Now()) {
-				if d.Failed != flags.CauseNone {
+				if d.Failed != eval.CauseNone {
 					t.Errorf("%s cannot be computed: %s", d.Key, d.Failed.Code())
 				}
 				seen[d.Value()]++

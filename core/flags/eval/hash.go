@@ -1,4 +1,4 @@
-package flags
+package eval
 
 import (
 	"crypto/sha1" // the published formula; nothing here is a secret

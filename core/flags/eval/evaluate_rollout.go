@@ -1,4 +1,4 @@
-package flags
+package eval
 
 import "github.com/guidonhq/guidon/core/match"
 

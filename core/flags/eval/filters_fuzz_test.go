@@ -1,10 +1,12 @@
-package flags_test
+package eval_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 // FuzzFilters stores any text as the filters of a flag and of a cohort and
@@ -12,7 +14,7 @@ import (
 // the answer, and the flag beside it is not touched.
 func FuzzFilters(f *testing.F) {
 	for _, filters := range []string{
-		`{}`, `[]`, `{"groups":[` + everyone + `,` + pro + `],` + variants + `}`, depends("2", "true"), inCohort("1", "not_in"),
+		`{}`, `[]`, `{"groups":[` + flagstest.Everyone + `,` + pro + `],` + flagstest.Variants + `}`, flagstest.DependsOn("2", "true"), flagstest.InCohort("1", "not_in"),
 		`{"groups":[{"properties":[{"key":"a","operator":"regex","value":"(a+)+$"},{"key":"b","operator":"is_date_before","value":"-1m"}],"rollout_percentage":33.3}]}`,
 		`{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"$group_key","operator":"between","value":["1",2]}],"aggregation_group_type_index":null}]}`,
 		`{"type":"OR","values":[{"type":"AND","values":[{"key":"id","type":"cohort","value":1,"negation":true}]}]}`,
@@ -22,26 +24,26 @@ func FuzzFilters(f *testing.F) {
 		f.Add(filters, `{"a":"x","b":[1,{"c":null}],"plan":"pro"}`, "u")
 	}
 	f.Fuzz(func(t *testing.T, filters, properties, id string) {
-		parsed, err := flags.ParseFilters([]byte(filters))
+		parsed, err := eval.ParseFilters([]byte(filters))
 		if err != nil && len(parsed.Groups) > 0 {
 			t.Error("an error comes with nothing else")
 		}
-		set := flags.Compile([]flags.Definition{def(1, "f", filters), def(2, "g", depends("1", "true")), def(3, "h", inCohort("1", "in")), def(4, "plain", `{}`)},
-			[]flags.CohortDefinition{{ID: 1, Filters: json.RawMessage(filters)}}, map[string]int{"company": 0}, flags.CompileOptions{})
-		q := &flags.Request{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
-		known := &flags.KnownProperties{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
-		decided := set.Evaluate(q, known, now)
-		explained := set.Explain(q, known, now)
+		set := eval.Compile([]eval.Definition{flagstest.Define(1, "f", filters), flagstest.Define(2, "g", flagstest.DependsOn("1", "true")), flagstest.Define(3, "h", flagstest.InCohort("1", "in")), flagstest.Define(4, "plain", `{}`)},
+			[]eval.CohortDefinition{{ID: 1, Filters: json.RawMessage(filters)}}, map[string]int{"company": 0}, eval.CompileOptions{})
+		q := &eval.Request{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
+		known := &eval.KnownProperties{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
+		decided := set.Evaluate(q, known, flagstest.Now)
+		explained := set.Explain(q, known, flagstest.Now)
 		for i, d := range decided {
 			e := explained[i]
-			if e.Computed != (d.Failed == flags.CauseNone) || e.Computed && e.Value != d.Value() {
+			if e.Computed != (d.Failed == eval.CauseNone) || e.Computed && e.Value != d.Value() {
 				t.Errorf("%s: decided %+v, explained %+v", d.Key, d, e)
 			}
 		}
 		if _, err := json.Marshal(explained); err != nil {
 			t.Errorf("explanation: %v", err)
 		}
-		if last := decided[3]; !last.On || last.Failed != flags.CauseNone {
+		if last := decided[3]; !last.On || last.Failed != eval.CauseNone {
 			t.Errorf("the flag beside it: %+v", last)
 		}
 	})

@@ -1,13 +1,14 @@
-package flags_test
+package eval_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/flagstest"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
 type vectors struct {
@@ -52,12 +53,12 @@ func TestBucketsAreTheOnesEveryClientComputes(t *testing.T) {
 		t.Fatalf("read %d vectors and %d of holdouts", len(v.Vectors), len(v.Holdout))
 	}
 	for _, c := range v.Vectors {
-		if got := flags.Bucket(c.Key, c.Identifier, c.Salt); got != c.Hash {
+		if got := eval.Bucket(c.Key, c.Identifier, c.Salt); got != c.Hash {
 			t.Errorf("%q %q %q: got %v, want %v", c.Key, c.Identifier, c.Salt, got, c.Hash)
 		}
 	}
 	for _, c := range v.Holdout {
-		if got := flags.HoldoutBucket(c.Identifier); got != c.Hash {
+		if got := eval.HoldoutBucket(c.Identifier); got != c.Hash {
 			t.Errorf("holdout of %q: got %v, want %v", c.Identifier, got, c.Hash)
 		}
 	}
@@ -66,7 +67,7 @@ func TestBucketsAreTheOnesEveryClientComputes(t *testing.T) {
 func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)
-	one := func(filters string) *flags.Set { return compile(def(1, v.Rollout.Key, filters)) }
+	one := func(filters string) *eval.Set { return compile(flagstest.Define(1, v.Rollout.Key, filters)) }
 	set := one(fmt.Sprintf(`{"groups":[{"properties":[],"rollout_percentage":%v}]}`, v.Rollout.Rollout))
 	for i, want := range v.Rollout.Expected {
 		if got := valueFor(set, fmt.Sprintf("distinct_id_%d", i)); got != want {
@@ -74,7 +75,7 @@ func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
 		}
 	}
 	m := v.Multivariate
-	set = compile(def(1, m.Key, fmt.Sprintf(
+	set = compile(flagstest.Define(1, m.Key, fmt.Sprintf(
 		`{"groups":[{"properties":[],"rollout_percentage":%v}],"multivariate":{"variants":%s}}`, m.Rollout, m.Variants)))
 	for i, want := range m.Expected {
 		if got := valueFor(set, fmt.Sprintf("distinct_id_%d", i)); got != want {
@@ -86,17 +87,11 @@ func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
 	}
 }
 
-// now is the present of all tests here.
-var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
-
-func def(id int64, key, filters string) flags.Definition {
-	return flags.Definition{ID: id, ProjectID: 1, Key: key, Filters: json.RawMessage(filters), Active: true, Version: 1}
+// flagstest.Now is the present of all tests here.
+func compile(defs ...eval.Definition) *eval.Set {
+	return eval.Compile(defs, nil, map[string]int{"company": 0, "project": 1}, eval.CompileOptions{})
 }
 
-func compile(defs ...flags.Definition) *flags.Set {
-	return flags.Compile(defs, nil, map[string]int{"company": 0, "project": 1}, flags.CompileOptions{})
-}
-
-func valueFor(s *flags.Set, distinctID string) any {
-	return s.Evaluate(&flags.Request{DistinctID: distinctID}, nil, now)[0].Value()
+func valueFor(s *eval.Set, distinctID string) any {
+	return s.Evaluate(&eval.Request{DistinctID: distinctID}, nil, flagstest.Now)[0].Value()
 }

@@ -1,4 +1,4 @@
-package flags
+package eval
 
 // breakCycles finds flags that depend on each other in a circle and makes
 // the filters that close it impossible to answer, so that evaluation always

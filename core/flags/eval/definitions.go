@@ -1,0 +1,40 @@
+package eval
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Definition is the stored form of a flag, as far as Compile and clients that
+// evaluate locally need it.
+type Definition struct {
+	ID                   int64
+	ProjectID            int64
+	Key                  string
+	Name                 string
+	Filters              json.RawMessage
+	Active               bool
+	Deleted              bool
+	ExperienceContinuity bool
+	Version              int64
+}
+
+// CohortDefinition is the stored form of a cohort: people who share properties
+// (Filters holds nested AND and OR groups) or, if Static, a list of people.
+type CohortDefinition struct {
+	ID      int64
+	Name    string
+	Filters json.RawMessage // {"type":"AND"|"OR","values":[…]}; may be wrapped in {"properties":…}
+	Static  bool
+	Deleted bool
+}
+
+// ProjectDefinitions is everything that the flags of one project are compiled
+// from.
+type ProjectDefinitions struct {
+	Flags      []Definition // deleted ones may be missing
+	Cohorts    []CohortDefinition
+	GroupTypes map[string]int // group type name to index
+	Location   *time.Location // the project's time zone; nil is UTC
+	Revision   int64          // of the project, read before the definitions; 0 when unknown
+}
