@@ -112,7 +112,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		return nil, rootCause(err)
 	}
 	s.URL = "http://" + web.Address()
-	s.Routes = web.Gate().Registered()
+	s.Routes = web.Router().Registered()
 	if s.First != nil && opts.Out != nil {
 		printCredentials(opts.Out, s.URL, s.First)
 	}
@@ -164,7 +164,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.Provide(func(lc fx.Lifecycle, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 			return provideReloader(lc, cfg, opts, h, log, reg)
 		}),
-		fx.Supply(web.About{Version: opts.Version, OpenAPI: api.OpenAPI}),
+		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, journal.Module, web.Module,
 		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module,
 	)
@@ -184,10 +184,10 @@ type routes struct {
 }
 
 // serve starts the listener last, when everything behind it is ready.
-func serve(lc fx.Lifecycle, s *web.Server, about web.About, r routes) {
-	s.Mend(db.Away)
+func serve(lc fx.Lifecycle, s *web.Server, about web.ServerInfo, r routes) {
+	s.MapError(db.Away)
 	s.Mount(r.All...)
-	s.About(about)
+	s.SetInfo(about)
 	lc.Append(fx.StartStopHook(s.Start, s.Stop))
 }
 

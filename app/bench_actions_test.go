@@ -27,7 +27,7 @@ import (
 func serveActing(dir string) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	cfg := app.DefaultConfig()
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogBroken
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
 	cfg.Plugins.Instances = []settings.Instance{{
 		Name: "hook", Kind: "notifier", Use: "webhook", Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
 	}}

@@ -188,8 +188,8 @@ func decideOnce(b *testing.B, o *operators.Operators, operator, value string) fu
 func handler(b *testing.B, rooms ...web.Routes) fasthttp.RequestHandler {
 	b.Helper()
 	cfg := web.DefaultConfig()
-	cfg.AccessLog = web.LogBroken
-	s, err := web.New(cfg, webtest.OneOfEach(), zap.NewNop(), nil)
+	cfg.AccessLog = web.LogServerErrors
+	s, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

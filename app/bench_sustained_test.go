@@ -50,7 +50,7 @@ func serveSustained(dir string) {
 	must(os.WriteFile(config, []byte("plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+filepath.Join(dir, "events.ndjson")+"}\n"), 0o600))
 	cfg, err := app.Load(config, nil)
 	must(err)
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", web.LogBroken
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", web.LogServerErrors
 	cfg.Database = db.Config{URL: os.Getenv("GUIDON_TEST_DATABASE")}
 	s, err := app.Start(context.Background(), cfg, app.Options{
 		Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),

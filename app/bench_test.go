@@ -128,7 +128,7 @@ func serveAccept(dir string) {
 	j, err := journal.Open(journal.DefaultConfig(), dir, log, nil)
 	must(err)
 	cfg := web.DefaultConfig()
-	cfg.Address, cfg.AccessLog = "127.0.0.1:0", web.LogBroken
+	cfg.Address, cfg.AccessLog = "127.0.0.1:0", web.LogServerErrors
 	s, err := web.New(cfg, keys, log, nil)
 	must(err)
 	s.Mount(ingestion.NewHTTP(j, ingestion.NewMetrics(nil), log))
@@ -140,7 +140,7 @@ func serveAccept(dir string) {
 // lines for what went well.
 func serveWhole(dir string) {
 	cfg := app.DefaultConfig()
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogBroken
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop()})
 	must(err)
 	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})

@@ -18,7 +18,7 @@ import (
 var definitionBindings = fx.Options(
 	fx.Provide(
 		func(p *persons.Service, a *auth.Service) definitions.Deps {
-			return definitions.Deps{Groups: p, Automatic: persons.Automatic, Users: a}
+			return definitions.Deps{Groups: p, Automatic: persons.CopiedPropertyNames, Users: a}
 		},
 		route(func(h *definitions.HTTP) web.Routes { return h }),
 	),

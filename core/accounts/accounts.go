@@ -39,7 +39,7 @@ var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
 // needAdmin fails unless the user manages their organization.
 func needAdmin(who *auth.Principal) error {
-	if who.Admin() {
+	if who.IsAdmin() {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "permission_denied", "Only admins and owners of the organization may do this.")
@@ -67,7 +67,7 @@ func needRemoval(who *auth.Principal, member auth.Member) error {
 
 // visible are the projects that the key may touch.
 func visible(who *auth.Principal, projects []auth.Project) []auth.Project {
-	return slices.DeleteFunc(projects, func(p auth.Project) bool { return !who.MayTouch(p.ID) })
+	return slices.DeleteFunc(projects, func(p auth.Project) bool { return !who.CanAccessProject(p.ID) })
 }
 
 // stamp prints a time to the microsecond, and null for none.

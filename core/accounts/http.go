@@ -31,7 +31,7 @@ const (
 )
 
 // Routes registers every path of this room.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/users/@me", "user:read", h.me)
 	g.Manage(fiber.MethodPatch, "/api/users/@me", "user:write", h.changeMe)
 	h.personalKeyRoutes(g)
@@ -49,7 +49,7 @@ type handler = func(c *web.Call) error
 func ours(next handler) handler {
 	return func(c *web.Call) error {
 		id := c.Params("organization_id")
-		if id != auth.Current && !strings.EqualFold(id, c.Who.OrganizationID) {
+		if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
 			return errNotFound
 		}
 		return next(c)
@@ -59,7 +59,7 @@ func ours(next handler) handler {
 // admins lets only admins and owners through.
 func admins(next handler) handler {
 	return func(c *web.Call) error {
-		if err := needAdmin(c.Who); err != nil {
+		if err := needAdmin(c.Principal); err != nil {
 			return err
 		}
 		return next(c)

@@ -12,7 +12,7 @@ const (
 	flagsAccess = "feature_flags"
 )
 
-func (h *HTTP) accessRoutes(g *web.Gate) {
+func (h *HTTP) accessRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, accessPath, "organization:read", ours(h.listAccess))
 	g.Manage(fiber.MethodGet, accessPath+"/:resource", "organization:read", ours(known(h.readAccess)))
 	g.Manage(fiber.MethodPatch, accessPath+"/:resource", "organization:write", ours(admins(known(h.changeAccess))))
@@ -38,12 +38,12 @@ func known(next handler) handler {
 }
 
 func (h *HTTP) listAccess(c *web.Call) error {
-	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
+	o, err := h.auth.Organization(c.UserContext(), c.Principal.OrganizationID)
 	return list(c, showAccess, []auth.Organization{o}, err)
 }
 
 func (h *HTTP) readAccess(c *web.Call) error {
-	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
+	o, err := h.auth.Organization(c.UserContext(), c.Principal.OrganizationID)
 	return answer(c, showAccess, o, err)
 }
 
@@ -60,6 +60,6 @@ func (h *HTTP) changeAccess(c *web.Call) error {
 		return err
 	}
 	change := auth.OrganizationChange{FlagsAccessLevel: number(level)}
-	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Who.OrganizationID, change)
+	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Principal.OrganizationID, change)
 	return answer(c, showAccess, o, err)
 }

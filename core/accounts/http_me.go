@@ -18,7 +18,7 @@ type meView struct {
 	Team         *projectView     `json:"team"`
 }
 
-func (h *HTTP) me(c *web.Call) error { return h.answerMe(c, c.Who) }
+func (h *HTTP) me(c *web.Call) error { return h.answerMe(c, c.Principal) }
 
 // changeMe changes what is the user's own. The user of the key may be known
 // from memory, so the answer is made of what was just written.
@@ -35,10 +35,10 @@ func (h *HTTP) changeMe(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	who := *c.Who
+	who := *c.Principal
 	if change.CurrentProjectID != nil {
 		who.CurrentProjectID = *change.CurrentProjectID
-		if err := h.needProject(c.UserContext(), c.Who, who.CurrentProjectID); err != nil {
+		if err := h.needProject(c.UserContext(), c.Principal, who.CurrentProjectID); err != nil {
 			return err
 		}
 	}

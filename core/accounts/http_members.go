@@ -13,7 +13,7 @@ import (
 
 const membersPath = organizationPath + "/members"
 
-func (h *HTTP) memberRoutes(g *web.Gate) {
+func (h *HTTP) memberRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, membersPath, "organization:read", ours(h.listMembers))
 	g.Manage(fiber.MethodGet, membersPath+"/:user_id", "organization:read", ours(h.readMember))
 	g.Manage(fiber.MethodPatch, membersPath+"/:user_id", "organization:write", ours(admins(h.changeMember)))
@@ -33,17 +33,17 @@ func showMember(m auth.Member) memberView {
 }
 
 func (h *HTTP) listMembers(c *web.Call) error {
-	all, err := h.auth.Members(c.UserContext(), c.Who.OrganizationID)
+	all, err := h.auth.Members(c.UserContext(), c.Principal.OrganizationID)
 	return list(c, showMember, all, err)
 }
 
 func (h *HTTP) readMember(c *web.Call) error {
-	m, err := h.member(c.UserContext(), c.Who.OrganizationID, c.Params("user_id"))
+	m, err := h.member(c.UserContext(), c.Principal.OrganizationID, c.Params("user_id"))
 	return answer(c, showMember, m, err)
 }
 
 func (h *HTTP) changeMember(c *web.Call) error {
-	ctx, org := c.UserContext(), c.Who.OrganizationID
+	ctx, org := c.UserContext(), c.Principal.OrganizationID
 	m, err := h.member(ctx, org, c.Params("user_id"))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *HTTP) changeMember(c *web.Call) error {
 		return err
 	}
 	if level.Set {
-		if err := needRank(c.Who, m, int(level.Value)); err != nil {
+		if err := needRank(c.Principal, m, int(level.Value)); err != nil {
 			return err
 		}
 		if err := h.auth.SetMemberLevel(ctx, org, m.User.ID, int(level.Value)); err != nil {
@@ -72,12 +72,12 @@ func (h *HTTP) changeMember(c *web.Call) error {
 }
 
 func (h *HTTP) removeMember(c *web.Call) error {
-	ctx, org := c.UserContext(), c.Who.OrganizationID
+	ctx, org := c.UserContext(), c.Principal.OrganizationID
 	m, err := h.member(ctx, org, c.Params("user_id"))
 	if err != nil {
 		return err
 	}
-	if err := needRemoval(c.Who, m); err != nil {
+	if err := needRemoval(c.Principal, m); err != nil {
 		return err
 	}
 	return gone(c, h.auth.RemoveMember(ctx, org, m.User.ID))

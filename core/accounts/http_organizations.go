@@ -7,7 +7,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-func (h *HTTP) organizationRoutes(g *web.Gate) {
+func (h *HTTP) organizationRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, organizationsPath, "organization:read", h.listOrganizations)
 	g.Manage(fiber.MethodGet, organizationPath, "organization:read", ours(h.readOrganization))
 	g.Manage(fiber.MethodPatch, organizationPath, "organization:write", ours(admins(h.changeOrganization)))
@@ -33,13 +33,13 @@ func showOrganization(to *auth.Principal) func(auth.Organization) organizationVi
 
 // listOrganizations lists the one that the key works in: a key has one.
 func (h *HTTP) listOrganizations(c *web.Call) error {
-	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
-	return list(c, showOrganization(c.Who), []auth.Organization{o}, err)
+	o, err := h.auth.Organization(c.UserContext(), c.Principal.OrganizationID)
+	return list(c, showOrganization(c.Principal), []auth.Organization{o}, err)
 }
 
 func (h *HTTP) readOrganization(c *web.Call) error {
-	o, err := h.auth.Organization(c.UserContext(), c.Who.OrganizationID)
-	return answer(c, showOrganization(c.Who), o, err)
+	o, err := h.auth.Organization(c.UserContext(), c.Principal.OrganizationID)
+	return answer(c, showOrganization(c.Principal), o, err)
 }
 
 func (h *HTTP) changeOrganization(c *web.Call) error {
@@ -51,6 +51,6 @@ func (h *HTTP) changeOrganization(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Who.OrganizationID, change)
-	return answer(c, showOrganization(c.Who), o, err)
+	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Principal.OrganizationID, change)
+	return answer(c, showOrganization(c.Principal), o, err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-func (h *HTTP) personalKeyRoutes(g *web.Gate) {
+func (h *HTTP) personalKeyRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, personalKeysPath, "user:read", h.listPersonalKeys)
 	g.Manage(fiber.MethodPost, personalKeysPath, "user:write", h.createPersonalKey)
 	// No scope: every key may know what it is.
@@ -48,9 +48,9 @@ func showPersonalKey(k auth.PersonalKey) personalKeyView {
 // listPersonalKeys lists the good keys that the user has in the organization
 // of the key.
 func (h *HTTP) listPersonalKeys(c *web.Call) error {
-	all, err := h.auth.PersonalKeys(c.UserContext(), c.Who.User.ID)
+	all, err := h.auth.PersonalKeys(c.UserContext(), c.Principal.User.ID)
 	all = slices.DeleteFunc(all, func(k auth.PersonalKey) bool {
-		return !k.RevokedAt.IsZero() || k.OrganizationID != c.Who.OrganizationID
+		return !k.RevokedAt.IsZero() || k.OrganizationID != c.Principal.OrganizationID
 	})
 	return list(c, showPersonalKey, all, err)
 }
@@ -61,10 +61,10 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 		return err
 	}
 	in := auth.NewPersonalKey{
-		UserID: c.Who.User.ID, OrganizationID: c.Who.OrganizationID, By: c.Who,
+		UserID: c.Principal.User.ID, OrganizationID: c.Principal.OrganizationID, By: c.Principal,
 		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
 		// A key that is kept to some projects makes such keys, unless it is told.
-		ProjectIDs: body.Ints("project_ids").Or(c.Who.ProjectIDs),
+		ProjectIDs: body.Ints("project_ids").Or(c.Principal.ProjectIDs),
 	}
 	if err := body.Err(); err != nil {
 		return err
@@ -80,15 +80,15 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 
 // personalKey finds the key that the path names, @current or a number.
 func (h *HTTP) personalKey(c *web.Call) (auth.PersonalKey, error) {
-	id := c.Who.KeyID
+	id := c.Principal.KeyID
 	if c.Params("id", auth.Current) != auth.Current {
 		var err error
 		if id, err = idOf(c, "id"); err != nil {
 			return auth.PersonalKey{}, err
 		}
 	}
-	k, err := h.auth.PersonalKey(c.UserContext(), c.Who.User.ID, id)
-	if err == nil && k.OrganizationID != c.Who.OrganizationID {
+	k, err := h.auth.PersonalKey(c.UserContext(), c.Principal.User.ID, id)
+	if err == nil && k.OrganizationID != c.Principal.OrganizationID {
 		err = errNotFound
 	}
 	return k, err
@@ -108,7 +108,7 @@ func (h *HTTP) changePersonalKey(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	change := auth.PersonalKeyChange{Label: given(body.String("label")), By: c.Who}
+	change := auth.PersonalKeyChange{Label: given(body.String("label")), By: c.Principal}
 	if scopes := body.Strings("scopes"); scopes.Set {
 		change.Scopes = append([]string{}, scopes.Value...)
 	}
@@ -118,7 +118,7 @@ func (h *HTTP) changePersonalKey(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	k, err = h.auth.UpdatePersonalKey(c.UserContext(), c.Who.User.ID, k.ID, change)
+	k, err = h.auth.UpdatePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID, change)
 	return answer(c, showPersonalKey, k, err)
 }
 
@@ -127,8 +127,8 @@ func (h *HTTP) revokePersonalKey(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if !c.Who.Covers(k.Scopes, k.ProjectIDs) {
+	if !c.Principal.Covers(k.Scopes, k.ProjectIDs) {
 		return fault.New(fault.Forbidden, "permission_denied", "An API key can only revoke keys that may do nothing it may not do itself.")
 	}
-	return gone(c, h.auth.RevokePersonalKey(c.UserContext(), c.Who.User.ID, k.ID))
+	return gone(c, h.auth.RevokePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID))
 }

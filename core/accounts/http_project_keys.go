@@ -48,7 +48,7 @@ func (h *HTTP) createProjectKey(c *web.Call) error {
 		return err
 	}
 	in := auth.NewProjectKey{
-		ProjectID: c.Project.ID, CreatedBy: c.Who.User.ID,
+		ProjectID: c.Project.ID, CreatedBy: c.Principal.User.ID,
 		Label: body.String("label", web.Required).Value,
 		Key:   body.String("key").Value,
 	}
@@ -59,7 +59,7 @@ func (h *HTTP) createProjectKey(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return created(c, showProjectKey(map[int64]auth.User{c.Who.User.ID: c.Who.User})(k))
+	return created(c, showProjectKey(map[int64]auth.User{c.Principal.User.ID: c.Principal.User})(k))
 }
 
 func (h *HTTP) revokeProjectKey(c *web.Call) error {

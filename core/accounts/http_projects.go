@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-func (h *HTTP) projectRoutes(g *web.Gate) {
+func (h *HTTP) projectRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, projectsPath, "project:read", h.listProjects)
 	g.Manage(fiber.MethodPost, projectsPath, "project:write", admins(h.createProject))
 	g.Manage(fiber.MethodGet, projectPath, "project:read", h.readProject)
@@ -54,17 +54,17 @@ func (h *HTTP) showProjects(ctx context.Context, projects ...auth.Project) (func
 }
 
 func (h *HTTP) listProjects(c *web.Call) error {
-	all, err := h.auth.Projects(c.UserContext(), c.Who.OrganizationID)
+	all, err := h.auth.Projects(c.UserContext(), c.Principal.OrganizationID)
 	if err != nil {
 		return err
 	}
-	all = visible(c.Who, all)
+	all = visible(c.Principal, all)
 	show, err := h.showProjects(c.UserContext(), cut(c.Page(), all)...)
 	return list(c, show, all, err)
 }
 
 func (h *HTTP) createProject(c *web.Call) error {
-	if len(c.Who.ProjectIDs) > 0 {
+	if len(c.Principal.ProjectIDs) > 0 {
 		return fault.New(fault.Forbidden, "permission_denied", "An API key that is kept to some projects cannot make others.")
 	}
 	body, err := c.Fields()
@@ -72,7 +72,7 @@ func (h *HTTP) createProject(c *web.Call) error {
 		return err
 	}
 	in := auth.NewProject{
-		OrganizationID: c.Who.OrganizationID,
+		OrganizationID: c.Principal.OrganizationID,
 		Name:           body.String("name", web.Required).Value,
 		Timezone:       body.String("timezone").Value,
 		AnonymizeIPs:   body.Bool("anonymize_ips").Value,

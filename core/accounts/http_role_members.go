@@ -22,7 +22,7 @@ func showRoleMember(m auth.RoleMember) roleMemberView {
 }
 
 func (h *HTTP) listRoleMembers(c *web.Call) error {
-	r, err := h.auth.Role(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"))
+	r, err := h.auth.Role(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"))
 	return list(c, showRoleMember, r.Members, err)
 }
 
@@ -37,14 +37,14 @@ func (h *HTTP) addRoleMember(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	member, err := h.member(c.UserContext(), c.Who.OrganizationID, user)
+	member, err := h.member(c.UserContext(), c.Principal.OrganizationID, user)
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field(attr, "does_not_exist", "The user is not a member of this organization.")
 	}
 	if err != nil {
 		return err
 	}
-	m, err := h.auth.AddRoleMember(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"), member.User.ID)
+	m, err := h.auth.AddRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), member.User.ID)
 	if f := fault.From(err); f != nil && f.Kind == fault.Invalid {
 		return f.At(attr)
 	}
@@ -63,5 +63,5 @@ func userOf(body *web.Fields) (attr, user string) {
 }
 
 func (h *HTTP) removeRoleMember(c *web.Call) error {
-	return gone(c, h.auth.RemoveRoleMember(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"), c.Params("id")))
+	return gone(c, h.auth.RemoveRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), c.Params("id")))
 }

@@ -14,7 +14,7 @@ const (
 	rolePath  = rolesPath + "/:role_id"
 )
 
-func (h *HTTP) roleRoutes(g *web.Gate) {
+func (h *HTTP) roleRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, rolesPath, "role:read", ours(h.listRoles))
 	g.Manage(fiber.MethodPost, rolesPath, "role:write", ours(admins(h.createRole)))
 	g.Manage(fiber.MethodGet, rolePath, "role:read", ours(h.readRole))
@@ -55,12 +55,12 @@ func showRole(r auth.Role, flags []Flag) (roleView, error) {
 }
 
 func (h *HTTP) listRoles(c *web.Call) error {
-	all, err := h.auth.Roles(c.UserContext(), c.Who.OrganizationID)
+	all, err := h.auth.Roles(c.UserContext(), c.Principal.OrganizationID)
 	if err != nil {
 		return err
 	}
 	page := c.Page()
-	views, err := h.showRoles(c.UserContext(), c.Who, cut(page, all)...)
+	views, err := h.showRoles(c.UserContext(), c.Principal, cut(page, all)...)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *HTTP) flagsOf(ctx context.Context, who *auth.Principal, roles []auth.Ro
 }
 
 func (h *HTTP) answerRole(c *web.Call, r auth.Role, status int) error {
-	views, err := h.showRoles(c.UserContext(), c.Who, r)
+	views, err := h.showRoles(c.UserContext(), c.Principal, r)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (h *HTTP) createRole(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	in := auth.NewRole{OrganizationID: c.Who.OrganizationID, Name: name.Value, CreatedBy: c.Who.User.ID}
+	in := auth.NewRole{OrganizationID: c.Principal.OrganizationID, Name: name.Value, CreatedBy: c.Principal.User.ID}
 	if level != nil {
 		in.FlagsAccessLevel = *level
 	}
@@ -142,7 +142,7 @@ func roleLevel(body *web.Fields) *int {
 }
 
 func (h *HTTP) readRole(c *web.Call) error {
-	r, err := h.auth.Role(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"))
+	r, err := h.auth.Role(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"))
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (h *HTTP) changeRole(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	r, err := h.auth.UpdateRole(c.UserContext(), c.Who.OrganizationID, c.Params("role_id"), change)
+	r, err := h.auth.UpdateRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), change)
 	if err != nil {
 		return err
 	}
@@ -166,5 +166,5 @@ func (h *HTTP) changeRole(c *web.Call) error {
 }
 
 func (h *HTTP) deleteRole(c *web.Call) error {
-	return gone(c, h.auth.DeleteRole(c.UserContext(), c.Who.OrganizationID, c.Params("role_id")))
+	return gone(c, h.auth.DeleteRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id")))
 }

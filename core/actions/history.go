@@ -78,8 +78,8 @@ type EventHistory interface {
 
 // Persons reads persons. core/persons implements it.
 type Persons interface {
-	// Several returns the persons with these ids that exist, in any order.
-	Several(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
+	// ByIDs returns the persons with these ids that exist, in any order.
+	ByIDs(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
 }
 
 // HistoryFacts is who tells what events do not carry; each may be nil.

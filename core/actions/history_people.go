@@ -53,7 +53,7 @@ func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, of
 		return page, nil
 	}
 	ids := who.ids[from:to]
-	if page.People, err = h.gallery.Several(ctx, projectID, ids); err != nil {
+	if page.People, err = h.gallery.ByIDs(ctx, projectID, ids); err != nil {
 		return PeoplePage{}, fmt.Errorf("show the people of the history: %w", err)
 	}
 	slices.SortFunc(page.People, func(a, b persons.Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })

@@ -28,14 +28,14 @@ const (
 const actionsPath = "/api/projects/:project_id/actions"
 
 // Routes implements web.Routes.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, actionsPath, scopeRead, h.list)
 	g.Manage(fiber.MethodPost, actionsPath, scopeWrite, h.create)
 	g.Manage(fiber.MethodGet, actionsPath+"/activity", scopeRead, h.projectActivity)
 	g.Manage(fiber.MethodGet, actionsPath+"/:id", scopeRead, h.retrieve)
 	g.Manage(fiber.MethodPatch, actionsPath+"/:id", scopeWrite, h.update)
 	g.Manage(fiber.MethodPut, actionsPath+"/:id", scopeWrite, h.update)
-	g.Manage(fiber.MethodDelete, actionsPath+"/:id", scopeWrite, (*web.Call).Refuse)
+	g.Manage(fiber.MethodDelete, actionsPath+"/:id", scopeWrite, (*web.Call).MethodNotAllowed)
 	g.Manage(fiber.MethodGet, actionsPath+"/:id/activity", scopeRead, h.activity)
 }
 
@@ -71,7 +71,7 @@ func (h *HTTP) create(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := h.service.Create(c.UserContext(), c.Who, c.Project, in)
+	a, err := h.service.Create(c.UserContext(), c.Principal, c.Project, in)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (h *HTTP) update(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := h.service.Update(c.UserContext(), c.Who, c.Project, id, in)
+	a, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, in)
 	if err != nil {
 		return err
 	}

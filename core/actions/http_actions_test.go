@@ -41,7 +41,7 @@ func TestActionsAsATableWithoutFormulas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHTTP(s))
+	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHTTP(s))
 	for path, accept := range map[string]string{"?format=csv": "application/json", "": "text/csv"} {
 		code, kind, body := fetched(t, base+"/api/projects/1/actions/"+path, accept)
 		if code != 200 || kind != "text/csv; charset=utf-8" {

@@ -39,7 +39,7 @@ func NewHistoryHTTP(d Definitions, h *History) *HistoryHTTP {
 const historyPath = "/api/projects/:project_id/actions"
 
 // Routes implements web.Routes.
-func (h *HistoryHTTP) Routes(g *web.Gate) {
+func (h *HistoryHTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, historyPath+"/people", "action:read", h.people)
 	g.Manage(fiber.MethodGet, historyPath+"/:id/count", "action:read", h.count)
 	g.Manage(fiber.MethodGet, historyPath+"/:id/series", "action:read", h.series)

@@ -35,7 +35,7 @@ func TestHistoryHTTP(t *testing.T) {
 	}
 	p.happened(today.AddDate(0, 0, -40), "signup", "old", `{}`)
 	p.happened(today.Add(-time.Minute), "left", "u0", `{}`)
-	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHistoryHTTP(defined{
+	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHistoryHTTP(defined{
 		1: action(1, actions.Step{Event: "signup"}), 2: action(2), 3: action(3, actions.Step{URL: "(", URLMatching: "regex"}),
 	}, p.history))
 	path := base + "/api/projects/1/actions/"
@@ -99,7 +99,7 @@ func TestPeoplePages(t *testing.T) {
 	for i := range 205 {
 		p.happened(today.Add(-time.Minute), "signup", fmt.Sprint("u", i), `{}`)
 	}
-	base := webtest.Serve(t, webtest.OneOfEach(), actions.NewHistoryHTTP(defined{}, p.history))
+	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHistoryHTTP(defined{}, p.history))
 	seen, last := 0, ""
 	for next := base + "/api/projects/1/actions/people/?entity_type=events&entity_id=signup"; next != ""; {
 		var page struct {

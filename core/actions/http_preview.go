@@ -17,7 +17,7 @@ var _ web.Routes = (*PreviewHTTP)(nil)
 func NewPreviewHTTP(p *Previews) *PreviewHTTP { return &PreviewHTTP{p} }
 
 // Routes implements web.Routes.
-func (h *PreviewHTTP) Routes(g *web.Gate) {
+func (h *PreviewHTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/actions/preview", "action:read", h.preview)
 }
 

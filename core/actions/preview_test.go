@@ -85,7 +85,7 @@ func TestPreview(t *testing.T) {
 			deps := deps
 			own := &town{}
 			deps.People, deps.Members = own, own
-			status, got := preview(t, webtest.OneOfEach(), deps, c.body)
+			status, got := preview(t, webtest.DefaultKeys(), deps, c.body)
 			if status != http.StatusOK {
 				t.Fatalf("%d %v", status, got)
 			}
@@ -220,7 +220,7 @@ func TestPreviewRefuses(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			status, got := preview(t, webtest.OneOfEach(), actions.PreviewDependencies{Events: someEvents()}, c.body)
+			status, got := preview(t, webtest.DefaultKeys(), actions.PreviewDependencies{Events: someEvents()}, c.body)
 			if status != http.StatusBadRequest || got["attr"] != c.attr || c.code != "" && got["code"] != c.code {
 				t.Errorf("%d %v", status, got)
 			}
@@ -230,12 +230,12 @@ func TestPreviewRefuses(t *testing.T) {
 
 func TestPreviewNeedsTheScope(t *testing.T) {
 	t.Parallel()
-	who := webtest.OneOfEach()
-	who.People["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"feature_flag:read"}, User: auth.User{ID: 1}}
+	who := webtest.DefaultKeys()
+	who.Principals["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"feature_flag:read"}, User: auth.User{ID: 1}}
 	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusForbidden {
 		t.Errorf("%d %v", status, got)
 	}
-	who.People["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"action:read"}, User: auth.User{ID: 1}}
+	who.Principals["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"action:read"}, User: auth.User{ID: 1}}
 	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusOK {
 		t.Errorf("%d %v", status, got)
 	}

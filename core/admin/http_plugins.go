@@ -38,7 +38,7 @@ const (
 )
 
 // Routes registers everything below /api/plugins.
-func (p *Plugins) Routes(g *web.Gate) {
+func (p *Plugins) Routes(g *web.Router) {
 	g.Manage("GET", "/api/plugins", "plugin:read", p.list)
 	g.Manage("POST", "/api/plugins/reload", "plugin:write", p.reloadConfig)
 	g.Manage("GET", "/api/plugins/:name", "plugin:read", p.get)
@@ -137,7 +137,7 @@ func (p *Plugins) check(c *web.Call) error {
 }
 
 func (p *Plugins) reloadConfig(c *web.Call) error {
-	done, err := p.reload(c.UserContext(), "asked by "+c.Who.User.Email)
+	done, err := p.reload(c.UserContext(), "asked by "+c.Principal.User.Email)
 	if err != nil {
 		return err
 	}

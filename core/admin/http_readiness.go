@@ -26,10 +26,10 @@ func NewReadiness(j journal.Journal, h *host.Host, w *ingestion.Worker) *Readine
 }
 
 // Routes registers the checks.
-func (r *Readiness) Routes(g *web.Gate) {
+func (r *Readiness) Routes(g *web.Router) {
 	g.Check("journal", r.checkJournal)
 	g.Check("plugins", func(context.Context) error { return r.host.Ready() })
-	g.Tell("ingestion", func() any { return progress{r.worker.Progress(), r.worker.HistoricalProgress()} })
+	g.ReadinessField("ingestion", func() any { return progress{r.worker.Progress(), r.worker.HistoricalProgress()} })
 }
 
 // progress is the progress of processing, for events sent as they happen and

@@ -6,7 +6,7 @@ import (
 )
 
 func (p *Plugins) pause(c *web.Call) error {
-	if err := p.delivery.Pause(c.UserContext(), c.Params("name"), "asked by "+c.Who.User.Email); err != nil {
+	if err := p.delivery.Pause(c.UserContext(), c.Params("name"), "asked by "+c.Principal.User.Email); err != nil {
 		return err
 	}
 	return p.answerDelivery(c)

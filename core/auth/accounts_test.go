@@ -182,7 +182,7 @@ func TestMembers(t *testing.T) {
 			t.Fatalf("with another owner: %v", err)
 		}
 		who := must(s.PrincipalByKey(ctx, c.PersonalKey))(t)
-		if who.Admin() || who.OrgLevel != auth.LevelMember {
+		if who.IsAdmin() || who.OrgLevel != auth.LevelMember {
 			t.Errorf("got %+v", who)
 		}
 		members := must(s.Members(ctx, org))(t)
@@ -222,7 +222,7 @@ func TestPersonalKeys(t *testing.T) {
 			t.Errorf("stored as %q, %v", stored, err)
 		}
 		who := must(s.PrincipalByKey(ctx, " "+secret+"\n"))(t)
-		if !who.Can("feature_flag:read") || who.Can("action:write") || who.KeyID != k.ID {
+		if !who.HasScope("feature_flag:read") || who.HasScope("action:write") || who.KeyID != k.ID {
 			t.Errorf("got %+v", who)
 		}
 		if err := s.Stop(ctx); err != nil { // never started: only writes down what was used
@@ -392,13 +392,13 @@ func TestPersonalKeysChange(t *testing.T) {
 		if _, err := s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{Scopes: []string{"role:read"}}); err != nil {
 			t.Fatal(err)
 		}
-		if who := must(s.PrincipalByKey(ctx, secret))(t); who.Can("user:read") || !who.Can("role:read") {
+		if who := must(s.PrincipalByKey(ctx, secret))(t); who.HasScope("user:read") || !who.HasScope("role:read") {
 			t.Errorf("the change is not known: %+v", who)
 		}
 		if _, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{ProjectIDs: []int64{1, 1}}); err != nil {
 			t.Fatal(err)
 		}
-		if who := must(s.PrincipalByKey(ctx, secret))(t); who.MayTouch(2) || len(who.ProjectIDs) != 1 {
+		if who := must(s.PrincipalByKey(ctx, secret))(t); who.CanAccessProject(2) || len(who.ProjectIDs) != 1 {
 			t.Errorf("the key is not kept to project 1: %+v", who)
 		}
 		_, err = s.UpdatePersonalKey(ctx, me, k.ID, auth.PersonalKeyChange{ProjectIDs: []int64{}, By: must(s.PrincipalByKey(ctx, secret))(t)})

@@ -31,7 +31,7 @@ func TestBootstrapMakesAllThatIsNeeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if who.User != c.User || !who.Admin() || !who.Can("feature_flag:write") || who.OrganizationID != c.Organization.ID {
+		if who.User != c.User || !who.IsAdmin() || !who.HasScope("feature_flag:write") || who.OrganizationID != c.Organization.ID {
 			t.Errorf("got %+v", who)
 		}
 		if p, err := s.ProjectFor(ctx, who, auth.Current); err != nil || p != c.Project {

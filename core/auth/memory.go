@@ -47,7 +47,7 @@ func (m *memory) currentFor(p *Principal) *Project {
 }
 
 func visible(project *Project, p *Principal) bool {
-	return project.OrganizationID == p.OrganizationID && p.MayTouch(project.ID)
+	return project.OrganizationID == p.OrganizationID && p.CanAccessProject(project.ID)
 }
 
 // ProjectByKey returns the project a project key belongs to. White space
@@ -114,7 +114,7 @@ func (s *Service) ProjectFor(ctx context.Context, p *Principal, idOrCurrent stri
 		return Project{}, err
 	case project == nil || project.OrganizationID != p.OrganizationID:
 		return Project{}, errNoProject
-	case !p.MayTouch(project.ID):
+	case !p.CanAccessProject(project.ID):
 		return Project{}, fault.Newf(fault.Forbidden, "permission_denied",
 			"API key does not have access to the requested project: ID %d.", project.ID)
 	}

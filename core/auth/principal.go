@@ -17,19 +17,19 @@ type Principal struct {
 	KeyID            int64
 }
 
-// Can reports whether the key has scope, an object and an action as in
+// HasScope reports whether the key has scope, an object and an action as in
 // "feature_flag:read". A key that may write may read, "feature_flag:*" is
 // both, "*" is everything.
-func (p *Principal) Can(scope string) bool {
+func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return covers(held, scope) })
 }
 
-// Admin reports whether the user manages the organization.
-func (p *Principal) Admin() bool { return p != nil && p.OrgLevel >= LevelAdmin }
+// IsAdmin reports whether the user manages the organization.
+func (p *Principal) IsAdmin() bool { return p != nil && p.OrgLevel >= LevelAdmin }
 
-// MayTouch reports whether the key is not kept away from the project. It says
+// CanAccessProject reports whether the key is not kept away from the project. It says
 // nothing of whose project that is.
-func (p *Principal) MayTouch(projectID int64) bool {
+func (p *Principal) CanAccessProject(projectID int64) bool {
 	return len(p.ProjectIDs) == 0 || slices.Contains(p.ProjectIDs, projectID)
 }
 
@@ -42,12 +42,12 @@ func (p *Principal) Covers(scopes []string, projectIDs []int64) bool {
 		if object, all := strings.CutSuffix(s, ":*"); all {
 			s = object + ":write"
 		}
-		if !p.Can(s) {
+		if !p.HasScope(s) {
 			return false
 		}
 	}
 	if len(projectIDs) == 0 {
 		return len(p.ProjectIDs) == 0
 	}
-	return !slices.ContainsFunc(projectIDs, func(id int64) bool { return !p.MayTouch(id) })
+	return !slices.ContainsFunc(projectIDs, func(id int64) bool { return !p.CanAccessProject(id) })
 }

@@ -25,20 +25,20 @@ func TestCan(t *testing.T) {
 			t.Parallel()
 			p := &auth.Principal{Scopes: c.held}
 			for scope, want := range c.want {
-				if got := p.Can(scope); got != want {
+				if got := p.HasScope(scope); got != want {
 					t.Errorf("Can(%q) is %v", scope, got)
 				}
 			}
 		})
 	}
-	if (*auth.Principal)(nil).Can("*") {
+	if (*auth.Principal)(nil).HasScope("*") {
 		t.Error("nobody can everything")
 	}
 }
 
 func TestCanAllocatesNothing(t *testing.T) {
 	p := &auth.Principal{Scopes: []string{"action:read", "feature_flag:write"}}
-	if n := testing.AllocsPerRun(100, func() { _ = p.Can("feature_flag:read") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = p.HasScope("feature_flag:read") }); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }

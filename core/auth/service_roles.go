@@ -148,5 +148,5 @@ func (s *Service) Levels(ctx context.Context, p *Principal) (Levels, error) {
 	if err != nil {
 		return Levels{}, err
 	}
-	return Levels{Default: o.FlagsAccessLevel, Admin: p.Admin(), Roles: roles}, nil
+	return Levels{Default: o.FlagsAccessLevel, Admin: p.IsAdmin(), Roles: roles}, nil
 }

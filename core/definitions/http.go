@@ -26,7 +26,7 @@ const (
 )
 
 // Routes implements web.Routes.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	const eventRead, eventWrite = "event_definition:read", "event_definition:write"
 	g.Manage(fiber.MethodGet, eventsPath, eventRead, h.listEvents)
 	g.Manage(fiber.MethodGet, eventsPath+"/by_name", eventRead, h.eventByName)
@@ -195,7 +195,7 @@ func (h *HTTP) change(find finder) func(c *web.Call) error {
 		if err != nil {
 			return err
 		}
-		if d, err = h.definitions.Annotate(c.UserContext(), d, c.Who.User.ID, change); err != nil {
+		if d, err = h.definitions.Annotate(c.UserContext(), d, c.Principal.User.ID, change); err != nil {
 			return err
 		}
 		return h.answer(c, d)

@@ -50,7 +50,7 @@ func TestHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := webtest.Serve(t, webtest.OneOfEach(), definitions.NewHTTP(s)) + "/api/projects/1"
+	base := webtest.Serve(t, webtest.DefaultKeys(), definitions.NewHTTP(s)) + "/api/projects/1"
 	replace := strings.NewReplacer("EVENT", "/event_definitions/"+event.ID+"/", "PROPERTY", "/property_definitions/"+properties[0].ID+"/")
 	const (
 		said   = `"created_at":TIME,"last_seen_at":TIME,"updated_at":TIME,"updated_by":null,`

@@ -23,7 +23,7 @@ var _ web.Routes = (*HTTP)(nil)
 func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
 
 // Routes implements web.Routes.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events", "event:read", h.list)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid", "event:read", h.get)
 }

@@ -23,7 +23,7 @@ type Quota interface {
 type DecideHTTP struct {
 	decider *Decider
 	quota   Quota
-	gate    *web.Gate
+	gate    *web.Router
 	head    []byte // precedes the flags in an answer with config
 	tail    []byte // follows the flags in an answer with config
 	remote  []byte // the rest of the remote config
@@ -39,7 +39,7 @@ func NewDecideHTTP(d *Decider, quota Quota) *DecideHTTP {
 }
 
 // Routes registers the paths.
-func (h *DecideHTTP) Routes(g *web.Gate) {
+func (h *DecideHTTP) Routes(g *web.Router) {
 	h.gate = g
 	g.Public(fiber.MethodPost, "/decide", h.decide)
 	g.Public(fiber.MethodGet, "/decide", h.decide)
@@ -181,7 +181,7 @@ func (h *DecideHTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	if err != nil || v == nil || v.Type() != fastjson.TypeObject {
 		return 0, fault.New(fault.Malformed, "malformed_data", "Malformed request data: it must be a JSON object.").Because(err)
 	}
-	project, err := h.gate.Admit(c, p, v)
+	project, err := h.gate.Authenticate(c, p, v)
 	if err != nil {
 		return 0, err
 	}

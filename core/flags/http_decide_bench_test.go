@@ -33,8 +33,8 @@ func half(n int) *shelf {
 func benchDecide(b *testing.B, l flags.Lookups, person string) {
 	d, _ := decider(b, half(50), l)
 	cfg := web.DefaultConfig()
-	cfg.AccessLog = web.LogBroken
-	s, err := web.New(cfg, webtest.OneOfEach(), zap.NewNop(), nil)
+	cfg.AccessLog = web.LogServerErrors
+	s, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,8 +25,8 @@ func FuzzDecide(f *testing.F) {
 	}
 	d, _ := decider(f, explainShop(), around(&town{}))
 	cfg := web.DefaultConfig()
-	cfg.AccessLog = web.LogBroken
-	s, err := web.New(cfg, webtest.OneOfEach(), zap.NewNop(), nil)
+	cfg.AccessLog = web.LogServerErrors
+	s, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func around(w *town) flags.Lookups { return flags.Lookups{People: w, Memberships
 func serve(tb testing.TB, s *shelf, l flags.Lookups) string {
 	tb.Helper()
 	d, _ := decider(tb, s, l)
-	return webtest.Serve(tb, webtest.OneOfEach(), flags.NewDecideHTTP(d, nil))
+	return webtest.Serve(tb, webtest.DefaultKeys(), flags.NewDecideHTTP(d, nil))
 }
 
 // shop is a project with one flag of each kind.
@@ -365,7 +365,7 @@ func (exhausted) FlagsExhausted(int64) bool { return true }
 func TestOverQuotaThereAreNoFlags(t *testing.T) {
 	t.Parallel()
 	d, _ := decider(t, shop(), flags.Lookups{})
-	base := webtest.Serve(t, webtest.OneOfEach(), flags.NewDecideHTTP(d, exhausted{}))
+	base := webtest.Serve(t, webtest.DefaultKeys(), flags.NewDecideHTTP(d, exhausted{}))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 	if !reflect.DeepEqual(got["quotaLimited"], []any{"feature_flags"}) || len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != false {
 		t.Errorf("got %v", got)

@@ -18,7 +18,7 @@ import (
 
 func TestRecordedRequestsOfRealClients(t *testing.T) {
 	t.Parallel()
-	keys := webtest.OneOfEach()
+	keys := webtest.DefaultKeys()
 	keys.Projects["phc_fake_project_key_for_tests_only"] = keys.Projects["phc_test"]
 	inactive := flagstest.Define(7, "rec-inactive", `{"groups":[`+flagstest.Everyone+`]}`)
 	inactive.Active = false

@@ -116,10 +116,10 @@ func TestExplainAllFlags(t *testing.T) {
 
 func TestExplainRefuses(t *testing.T) {
 	t.Parallel()
-	keys := webtest.OneOfEach()
-	reader := *keys.People["phx_test"]
+	keys := webtest.DefaultKeys()
+	reader := *keys.Principals["phx_test"]
 	reader.Scopes = []string{"action:read"}
-	keys.People["phx_actions"] = &reader
+	keys.Principals["phx_actions"] = &reader
 	d, _ := decider(t, shop(), flags.Lookups{})
 	base := webtest.Serve(t, keys, flags.NewDecideHTTP(d, nil))
 	for _, c := range []struct {

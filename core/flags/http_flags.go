@@ -37,7 +37,7 @@ const (
 const flagsPath = "/api/projects/:project_id/feature_flags"
 
 // Routes registers every management path of this room.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
 	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
@@ -46,7 +46,7 @@ func (h *HTTP) Routes(g *web.Gate) {
 	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
 	g.Manage("PATCH", flagsPath+"/:id", scopeWrite, h.update(false))
 	g.Manage("PUT", flagsPath+"/:id", scopeWrite, h.update(true))
-	g.Manage("DELETE", flagsPath+"/:id", scopeWrite, (*web.Call).Refuse)
+	g.Manage("DELETE", flagsPath+"/:id", scopeWrite, (*web.Call).MethodNotAllowed)
 	g.Manage("GET", flagsPath+"/:id/activity", scopeRead, h.activity)
 	g.Manage("POST", flagsPath+"/:id/rollback", scopeWrite, h.rollback)
 	h.accessRoutes(g)
@@ -62,7 +62,7 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Who, flags...)
+	views, err := h.service.show(c.UserContext(), c.Principal, flags...)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *HTTP) create(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	f, err := h.service.Create(c.UserContext(), c.Who, c.Project, in)
+	f, err := h.service.Create(c.UserContext(), c.Principal, c.Project, in)
 	if err != nil {
 		return err
 	}
@@ -137,14 +137,14 @@ func (h *HTTP) update(full bool) func(c *web.Call) error {
 		if err != nil {
 			return err
 		}
-		if err := h.service.MayEdit(c.UserContext(), c.Who, c.Project, id); err != nil {
+		if err := h.service.MayEdit(c.UserContext(), c.Principal, c.Project, id); err != nil {
 			return err
 		}
 		in, err := h.input(c, full)
 		if err != nil {
 			return err
 		}
-		f, err := h.service.Update(c.UserContext(), c.Who, c.Project, id, in)
+		f, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, in)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (h *HTTP) rollback(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	f, err := h.service.Rollback(c.UserContext(), c.Who, c.Project, id, version.Value)
+	f, err := h.service.Rollback(c.UserContext(), c.Principal, c.Project, id, version.Value)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (h *HTTP) rollback(c *web.Call) error {
 
 // answer shows one flag.
 func (h *HTTP) answer(c *web.Call, f *Flag) error {
-	views, err := h.service.show(c.UserContext(), c.Who, f)
+	views, err := h.service.show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return err
 	}

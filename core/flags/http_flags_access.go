@@ -12,7 +12,7 @@ import (
 
 const accessPath = flagsPath + "/:parent_lookup_feature_flag_id/role_access"
 
-func (h *HTTP) accessRoutes(g *web.Gate) {
+func (h *HTTP) accessRoutes(g *web.Router) {
 	g.Manage("GET", accessPath, scopeRead, h.listAccess)
 	g.Manage("POST", accessPath, scopeWrite, h.giveAccess)
 	g.Manage("GET", accessPath+"/:id", scopeRead, h.retrieveAccess)
@@ -45,7 +45,7 @@ func (h *HTTP) listAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	f, list, err := h.service.RoleAccesses(c.UserContext(), c.Who, c.Project, flagID)
+	f, list, err := h.service.RoleAccesses(c.UserContext(), c.Principal, c.Project, flagID)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (h *HTTP) giveAccess(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	f, a, err := h.service.GiveAccess(c.UserContext(), c.Who, c.Project, flagID, role.Value)
+	f, a, err := h.service.GiveAccess(c.UserContext(), c.Principal, c.Project, flagID, role.Value)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *HTTP) retrieveAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	f, a, err := h.service.RoleAccess(c.UserContext(), c.Who, c.Project, flagID, id)
+	f, a, err := h.service.RoleAccess(c.UserContext(), c.Principal, c.Project, flagID, id)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (h *HTTP) takeAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.TakeAccess(c.UserContext(), c.Who, c.Project, flagID, id); err != nil {
+	if err := h.service.TakeAccess(c.UserContext(), c.Principal, c.Project, flagID, id); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)
@@ -127,7 +127,7 @@ func (h *HTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
 }
 
 func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessView, error) {
-	flag, err := h.service.show(c.UserContext(), c.Who, f)
+	flag, err := h.service.show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,13 @@ import (
 
 const cohortsPath = "/api/projects/:project_id/cohorts"
 
-func (h *HTTP) cohortRoutes(g *web.Gate) {
+func (h *HTTP) cohortRoutes(g *web.Router) {
 	g.Manage("GET", cohortsPath, scopeReadCohort, h.listCohorts)
 	g.Manage("POST", cohortsPath, scopeWriteCohort, h.createCohort)
 	g.Manage("GET", cohortsPath+"/:id", scopeReadCohort, h.retrieveCohort)
 	g.Manage("PATCH", cohortsPath+"/:id", scopeWriteCohort, h.updateCohort(false))
 	g.Manage("PUT", cohortsPath+"/:id", scopeWriteCohort, h.updateCohort(true))
-	g.Manage("DELETE", cohortsPath+"/:id", scopeWriteCohort, (*web.Call).Refuse)
+	g.Manage("DELETE", cohortsPath+"/:id", scopeWriteCohort, (*web.Call).MethodNotAllowed)
 }
 
 // Scopes for cohorts. Whoever may work with flags may work with what they are
@@ -49,7 +49,7 @@ func (h *HTTP) createCohort(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	made, err := h.service.CreateCohort(c.UserContext(), c.Who, c.Project, in)
+	made, err := h.service.CreateCohort(c.UserContext(), c.Principal, c.Project, in)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (h *HTTP) updateCohort(full bool) func(c *web.Call) error {
 		if err != nil {
 			return err
 		}
-		changed, err := h.service.UpdateCohort(c.UserContext(), c.Who, c.Project, id, in)
+		changed, err := h.service.UpdateCohort(c.UserContext(), c.Principal, c.Project, id, in)
 		if err != nil {
 			return err
 		}

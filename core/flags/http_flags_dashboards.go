@@ -9,7 +9,7 @@ import (
 
 const dashboardsPath = "/api/projects/:project_id/dashboards"
 
-func (h *HTTP) dashboardRoutes(g *web.Gate) {
+func (h *HTTP) dashboardRoutes(g *web.Router) {
 	g.Manage("GET", dashboardsPath, scopeRead, h.listDashboards)
 	g.Manage("GET", dashboardsPath+"/:id", scopeRead, h.retrieveDashboard)
 	g.Manage("PATCH", dashboardsPath+"/:id", scopeWrite, h.updateDashboard)
@@ -113,7 +113,7 @@ func (h *HTTP) newUsageDashboard(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.service.NewUsageDashboard(c.UserContext(), c.Who, c.Project, id)
+	_, err = h.service.NewUsageDashboard(c.UserContext(), c.Principal, c.Project, id)
 	return answerSuccess(c, err)
 }
 
@@ -122,7 +122,7 @@ func (h *HTTP) enrichUsageDashboard(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerSuccess(c, h.service.EnrichUsageDashboard(c.UserContext(), c.Who, c.Project, id))
+	return answerSuccess(c, h.service.EnrichUsageDashboard(c.UserContext(), c.Principal, c.Project, id))
 }
 
 func answerSuccess(c *web.Call, err error) error {

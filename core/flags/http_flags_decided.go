@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-func (h *HTTP) decidedRoutes(g *web.Gate) {
+func (h *HTTP) decidedRoutes(g *web.Router) {
 	g.Manage("GET", flagsPath+"/evaluation_reasons", scopeRead, h.evaluationReasons)
 	g.Manage("GET", flagsPath+"/my_flags", scopeRead, h.myFlags)
 	g.Manage("POST", flagsPath+"/user_blast_radius", scopeRead, h.blastRadius)
@@ -94,7 +94,7 @@ type myFlag struct {
 // myFlags answers with the active flags, newest first, decided for the holder
 // of the key. One that cannot be computed is left out.
 func (h *HTTP) myFlags(c *web.Call) error {
-	q := eval.Request{DistinctID: c.Who.User.DistinctID}
+	q := eval.Request{DistinctID: c.Principal.User.DistinctID}
 	var err error
 	if q.Groups, err = askedGroups(c); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (h *HTTP) myFlags(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Who, list...)
+	views, err := h.service.show(c.UserContext(), c.Principal, list...)
 	if err != nil {
 		return err
 	}

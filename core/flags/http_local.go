@@ -16,7 +16,7 @@ import (
 
 // localRoutes registers the three paths under which client libraries of
 // different ages ask for the same document, and the remote config.
-func (h *HTTP) localRoutes(g *web.Gate) {
+func (h *HTTP) localRoutes(g *web.Router) {
 	g.Manage("GET", flagsPath+"/local_evaluation", scopeRead, func(c *web.Call) error { return h.definitions(c, c.Project) })
 	for _, path := range []string{"/api/feature_flag/local_evaluation", "/flags/definitions"} {
 		g.Manage("GET", path, scopeRead, func(c *web.Call) error {

@@ -88,13 +88,13 @@ func keys() webtest.Keys {
 			"phc_one": {ID: 1, OrganizationID: "018b0c1e-0000-7aaa-8bbb-000000000001", Name: "One", Timezone: "UTC"},
 			"phc_two": {ID: 2, OrganizationID: "018b0c1e-0000-7aaa-8bbb-000000000001", Name: "Two", Timezone: "UTC"},
 		},
-		People: map[string]*auth.Principal{},
+		Principals: map[string]*auth.Principal{},
 	}
 	k.Projects["phc_fake_project_key_for_tests_only"] = k.Projects["phc_one"]
-	k.People["phx_fake_personal_key_for_tests_only"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 4}
-	k.People["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
-	k.People["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
-	k.People["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
+	k.Principals["phx_fake_personal_key_for_tests_only"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 4}
+	k.Principals["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
+	k.Principals["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
+	k.Principals["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
 	return k
 }
 

@@ -49,7 +49,7 @@ func captureHandler(b *testing.B, j ingestion.Appender) fasthttp.RequestHandler 
 	b.Helper()
 	k := webtest.Keys{Projects: map[string]auth.Project{"phc_benchmark_key_0123456789": {ID: 7}}}
 	cfg := webtest.Config()
-	cfg.AccessLog = web.LogBroken
+	cfg.AccessLog = web.LogServerErrors
 	s, err := web.New(cfg, k, zap.NewNop(), nil)
 	if err != nil {
 		b.Fatal(err)

@@ -21,7 +21,7 @@ type HTTP struct {
 	journal  Appender
 	metrics  *Metrics
 	log      *zap.Logger
-	gate     *web.Gate
+	gate     *web.Router
 	decoders *decoders
 	meter    *Meter
 	budget   budget
@@ -59,7 +59,7 @@ func (h *HTTP) WithMeter(m *Meter) *HTTP {
 var capturePaths = [...]string{"/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"}
 
 // Routes registers the paths.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	h.gate = g
 	for _, path := range capturePaths {
 		name := ""

@@ -143,7 +143,7 @@ func sentBeside(p *web.Payload) string {
 func (h *HTTP) project(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Project, error) {
 	token := env.Token
 	if token == "" {
-		token = web.TokenBeside(c, p)
+		token = web.TokenFromRequest(c, p)
 	}
 	if token == "" {
 		return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key",

@@ -66,7 +66,7 @@ func (s *shelf) events(t *testing.T) (events []sdk.Event, said string) {
 }
 
 func keys() webtest.Keys {
-	k := webtest.OneOfEach()
+	k := webtest.DefaultKeys()
 	k.Projects["phc_x"] = auth.Project{ID: 7, Name: "Shop"}
 	k.Projects["phc_private"] = auth.Project{ID: 8, Name: "Private", AnonymizeIPs: true}
 	return k

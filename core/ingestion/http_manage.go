@@ -33,7 +33,7 @@ func (h *ManageHTTP) WithMeter(m *Meter) *ManageHTTP {
 }
 
 // Routes registers the paths.
-func (h *ManageHTTP) Routes(g *web.Gate) {
+func (h *ManageHTTP) Routes(g *web.Router) {
 	const read, write = "event:read", "event:write"
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_warnings", read, h.warnings)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/ingestion_usage", read, h.usage)

@@ -74,7 +74,7 @@ func TestWorkerCrashInTheMiddleOfAMerge(t *testing.T) {
 
 func person(t *testing.T, s *persons.Service, distinctID string) persons.Person {
 	t.Helper()
-	p, found, err := s.Person(t.Context(), 1, distinctID)
+	p, found, err := s.ByDistinctID(t.Context(), 1, distinctID)
 	if err != nil || !found {
 		t.Fatalf("person of %s: %v %v", distinctID, found, err)
 	}

@@ -27,7 +27,7 @@ func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
 const actionsPath = "/api/projects/:project_id/actions"
 
 // Routes implements web.Routes.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	const read, write = "action:read", "action:write"
 	g.Manage(fiber.MethodPost, actionsPath+"/preview_message", read, h.preview)
 	g.Manage(fiber.MethodGet, actionsPath+"/:id/deliveries", read, h.list)

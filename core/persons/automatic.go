@@ -51,10 +51,10 @@ func quietPlace(key string) bool {
 	return strings.HasPrefix(key, "$geoip_") && key != "$geoip_country_name" && key != "$geoip_city_name"
 }
 
-// Automatic returns the names under which a property of an event is copied to
+// CopiedPropertyNames returns the names under which a property of an event is copied to
 // the person who did it: the latest value, and the first one. There are none
 // for most properties.
-func Automatic(property string) []string {
+func CopiedPropertyNames(property string) []string {
 	if a := automatics[property]; a != nil {
 		return []string{a.name, a.initial}
 	}

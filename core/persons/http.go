@@ -23,7 +23,7 @@ func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
 const personsPath = "/api/projects/:project_id/persons"
 
 // Routes implements web.Routes.
-func (h *HTTP) Routes(g *web.Gate) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, personsPath, "person:read", h.list)
 	g.Manage(fiber.MethodGet, personsPath+"/:id", "person:read", h.get)
 	g.Manage(fiber.MethodDelete, personsPath+"/:id", "person:write", h.delete)

@@ -15,7 +15,7 @@ const (
 	groupTypesPath = "/api/projects/:project_id/groups_types"
 )
 
-func (h *HTTP) groupRoutes(g *web.Gate) {
+func (h *HTTP) groupRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, groupsPath, "group:read", h.listGroups)
 	g.Manage(fiber.MethodGet, groupsPath+"/find", "group:read", h.findGroup)
 	g.Manage(fiber.MethodGet, groupTypesPath, "group:read", h.listTypes)

@@ -19,7 +19,7 @@ func TestHTTP(t *testing.T) {
 		`$identify u2 {"$anon_distinct_id":"anon"}`,
 		`$groupidentify u2 {"$group_type":"company","$group_key":"acme","$group_set":{"name":"ACME"}}`,
 	))
-	base := webtest.Serve(t, webtest.OneOfEach(), persons.NewHTTP(s))
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s))
 	const (
 		ann = `{"id":1,"uuid":"UUID","name":"ann@example.com","distinct_ids":["u1"],` +
 			`"properties":{"email":"ann@example.com","n":1.0,"$creator_event_uuid":"UUID"},` +

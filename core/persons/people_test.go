@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 		if n, err := s.Count(t.Context(), 1); err != nil || n != 4 {
 			t.Errorf("counted %d, %v", n, err)
 		}
-		refs, err := s.Resolve(t.Context(), 1, []string{"u1", "u3", "nobody"})
+		refs, err := s.ResolveDistinctIDs(t.Context(), 1, []string{"u1", "u3", "nobody"})
 		if err != nil || len(refs) != 2 || refs["u1"].UUID != persons.PersonUUID(1, "u1") {
 			t.Errorf("resolved %v, %v", refs, err)
 		}
@@ -95,7 +95,7 @@ func TestDelete(t *testing.T) {
 		})
 		process(t, s, evs(`$set u1 {"$set":{"a":1}}`, `$create_alias u1 {"alias":"u2"}`, `x u3`))
 		properties(t, s, "u2")
-		p, _, err := s.Person(t.Context(), 1, "u1")
+		p, _, err := s.ByDistinctID(t.Context(), 1, "u1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func TestSplit(t *testing.T) {
 		} {
 			process(t, s, evs(`$set a {"$set":{"x":1}}`, `$create_alias a {"alias":"b"}`, `$create_alias a {"alias":"c"}`))
 			properties(t, s, "c")
-			p, _, err := s.Person(t.Context(), 1, "a")
+			p, _, err := s.ByDistinctID(t.Context(), 1, "a")
 			if err != nil {
 				t.Fatal(err)
 			}

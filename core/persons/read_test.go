@@ -168,7 +168,7 @@ func TestSizeLimit(t *testing.T) {
 		if kinds(w) != persons.WarnPersonSize {
 			t.Fatalf("warnings %v", w)
 		}
-		p, _, err := s.Person(t.Context(), 1, "u1")
+		p, _, err := s.ByDistinctID(t.Context(), 1, "u1")
 		if err != nil || len(p.Properties) > 524_288 {
 			t.Fatalf("%d bytes, %v", len(p.Properties), err)
 		}
@@ -180,7 +180,7 @@ func TestSizeLimit(t *testing.T) {
 		if w := set("name", strings.Repeat("x", 600_000)); kinds(w) != persons.WarnPersonSize || w[0].Details["rejected"] != true {
 			t.Fatalf("what trimming cannot make fit is refused: %v", w)
 		}
-		if q, _, err := s.Person(t.Context(), 1, "u1"); err != nil || string(q.Properties) != string(p.Properties) {
+		if q, _, err := s.ByDistinctID(t.Context(), 1, "u1"); err != nil || string(q.Properties) != string(p.Properties) {
 			t.Fatalf("a refused update changed the person (%v)", err)
 		}
 	})

@@ -63,11 +63,11 @@ func TestTwoNodesMergeInOppositeDirections(t *testing.T) {
 			s := together(t, d,
 				single(`$merge_dangerously `+a+` {"alias":"`+b+`"}`),
 				single(`$merge_dangerously `+b+` {"alias":"`+a+`"}`))
-			pa, _, err := s.Person(t.Context(), 1, a)
+			pa, _, err := s.ByDistinctID(t.Context(), 1, a)
 			if err != nil {
 				t.Fatal(err)
 			}
-			pb, _, err := s.Person(t.Context(), 1, b)
+			pb, _, err := s.ByDistinctID(t.Context(), 1, b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestTwoNodesMakeTheSamePerson(t *testing.T) {
 		for round := range 20 {
 			who := fmt.Sprintf("u%d", round)
 			s := together(t, d, single(`$set `+who+` {"$set":{"a":1}}`), single(`$set `+who+` {"$set":{"b":1}}`))
-			p, _, err := s.Person(t.Context(), 1, who)
+			p, _, err := s.ByDistinctID(t.Context(), 1, who)
 			if err != nil || plain(t, p.Properties) != `{"a":1,"b":1}` {
 				t.Fatalf("round %d: %s %v: an update is lost", round, p.Properties, err)
 			}
@@ -105,7 +105,7 @@ func TestTwoNodesLoseNoUpdate(t *testing.T) {
 			}
 		}
 		s := together(t, d, lists[:]...)
-		p, _, err := s.Person(t.Context(), 1, "u")
+		p, _, err := s.ByDistinctID(t.Context(), 1, "u")
 		if err != nil || strings.Count(string(p.Properties), ":1") != 30 {
 			t.Fatalf("30 properties were set, the person has %s (%v)", p.Properties, err)
 		}

@@ -404,7 +404,7 @@ func TestPersonIDs(t *testing.T) {
 			t.Errorf("without a profile the distinct id decides, got %s", batch[1].PersonID)
 		}
 		process(t, s, evs(`$identify bob {"$anon_distinct_id":"lone"}`))
-		p, ok, err := s.Person(t.Context(), 1, "bob")
+		p, ok, err := s.ByDistinctID(t.Context(), 1, "bob")
 		if err != nil || !ok || p.UUID != persons.PersonUUID(1, "lone") {
 			t.Errorf("the id that was seen before gives the person its uuid; got %+v %v", p, err)
 		}
@@ -434,7 +434,7 @@ func TestMergeKeepsTheOlderBirthday(t *testing.T) {
 		s := service(t, d)
 		process(t, s, evs(`x anon`, `x alice`))
 		process(t, s, evs(`$identify alice {"$anon_distinct_id":"anon"}`))
-		p, ok, err := s.Person(t.Context(), 1, "alice")
+		p, ok, err := s.ByDistinctID(t.Context(), 1, "alice")
 		if err != nil || !ok || !p.CreatedAt.Equal(start) {
 			t.Fatalf("created at %v, want %v (%v)", p.CreatedAt, start, err)
 		}
@@ -460,7 +460,7 @@ func TestMergeHooksFollow(t *testing.T) {
 		s := service(t, d)
 		process(t, s, evs(`x a`, `x b`, `x c`))
 		id := func(distinctID string) int64 {
-			p, _, err := s.Person(t.Context(), 1, distinctID)
+			p, _, err := s.ByDistinctID(t.Context(), 1, distinctID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Several returns those of the persons with these ids that there are, in any
+// ByIDs returns those of the persons with these ids that there are, in any
 // order.
-func (s *Service) Several(ctx context.Context, projectID int64, ids []int64) ([]Person, error) {
+func (s *Service) ByIDs(ctx context.Context, projectID int64, ids []int64) ([]Person, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -46,8 +46,8 @@ func (s *Service) WalkGroups(ctx context.Context, projectID int64, index int, fn
 	}
 }
 
-// Person returns the person behind a distinct id; false when there is none.
-func (s *Service) Person(ctx context.Context, projectID int64, distinctID string) (Person, bool, error) {
+// ByDistinctID returns the person behind a distinct id; false when there is none.
+func (s *Service) ByDistinctID(ctx context.Context, projectID int64, distinctID string) (Person, bool, error) {
 	p, err := s.store.byDistinctID(ctx, projectID, distinctID)
 	if err != nil {
 		return Person{}, false, fmt.Errorf("read the person of distinct id %q: %w", distinctID, err)
@@ -58,9 +58,9 @@ func (s *Service) Person(ctx context.Context, projectID int64, distinctID string
 	return p[0], true, nil
 }
 
-// Resolve returns the persons behind distinct ids, by distinct id, without
+// ResolveDistinctIDs returns the persons behind distinct ids, by distinct id, without
 // reading their properties. Ids without a person are left out.
-func (s *Service) Resolve(ctx context.Context, projectID int64, distinctIDs []string) (map[string]Ref, error) {
+func (s *Service) ResolveDistinctIDs(ctx context.Context, projectID int64, distinctIDs []string) (map[string]Ref, error) {
 	refs, err := s.store.resolve(ctx, projectID, distinctIDs)
 	if err != nil {
 		return nil, fmt.Errorf("resolve distinct ids: %w", err)

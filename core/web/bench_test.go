@@ -110,9 +110,9 @@ func BenchmarkGate(b *testing.B) {
 		{"public/no-log", zap.NewNop()},
 		{"public/json-log", jsonLog()},
 	} {
-		run(b, bc.name, handler(b, bc.log, func(g *web.Gate) { g.Public("POST", "/capture", web.Done) }), "")
+		run(b, bc.name, handler(b, bc.log, func(g *web.Router) { g.Public("POST", "/capture", web.Done) }), "")
 	}
-	run(b, "public/body-and-key", handler(b, zap.NewNop(), func(g *web.Gate) {
+	run(b, "public/body-and-key", handler(b, zap.NewNop(), func(g *web.Router) {
 		g.Public("POST", "/capture", func(c *fiber.Ctx) error {
 			if _, err := web.Body(c, g.Limits()); err != nil {
 				return err
@@ -123,7 +123,7 @@ func BenchmarkGate(b *testing.B) {
 			return web.Done(c)
 		})
 	}), "")
-	run(b, "manage/json-log", handler(b, jsonLog(), func(g *web.Gate) {
+	run(b, "manage/json-log", handler(b, jsonLog(), func(g *web.Router) {
 		g.Manage("POST", "/capture", "feature_flag:read", func(c *web.Call) error { return web.Done(c.Ctx) })
 	}), "Bearer phx_test")
 }
@@ -139,7 +139,7 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 func handler(b *testing.B, log *zap.Logger, r room) fasthttp.RequestHandler {
 	b.Helper()
-	s, err := web.New(webtest.Config(), webtest.OneOfEach(), log, prometheus.NewRegistry())
+	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), log, prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func BenchmarkServer(b *testing.B) {
 	go func() { _ = floor.Listener(ln) }()
 	defer func() { _ = floor.Shutdown() }()
 	b.Run("floor", func(b *testing.B) { load(b, ln.Addr().String()) })
-	gate := webtest.Start(b, webtest.Config(), webtest.OneOfEach(), jsonLog(), prometheus.NewRegistry(), room(func(g *web.Gate) {
+	gate := webtest.Start(b, webtest.Config(), webtest.DefaultKeys(), jsonLog(), prometheus.NewRegistry(), room(func(g *web.Router) {
 		g.Public("POST", "/capture", web.Done)
 	}))
 	b.Run("gate", func(b *testing.B) { load(b, gate.Address()) })

@@ -65,7 +65,7 @@ type Limits struct {
 }
 
 // Limits returns what the operator has chosen.
-func (g *Gate) Limits() Limits {
+func (g *Router) Limits() Limits {
 	return Limits{InflatedBytes: g.cfg.InflatedBytes, Depth: g.cfg.JSONDepth}
 }
 

@@ -14,13 +14,13 @@ import (
 // loses patience while stopping: pass it on to everything that can wait.
 type Call struct {
 	*fiber.Ctx
-	// Who holds the personal key of the request; never nil.
-	Who *auth.Principal
+	// Principal holds the personal key of the request; never nil.
+	Principal *auth.Principal
 	// Project is the project of the path, the zero Project when the path has
 	// no :project_id.
 	Project auth.Project
 
-	gate *Gate
+	gate *Router
 }
 
 // Params returns a parameter of the path with its percent escapes undone.
@@ -42,7 +42,7 @@ func Param(c *fiber.Ctx, name string, fallback ...string) string {
 // in the query parameter token when there is one and Who may see it (else
 // Unauthenticated or NotFound), the current project of Who otherwise.
 func (c *Call) CurrentProject() (auth.Project, error) {
-	return c.gate.projectNamed(c.Ctx, c.Who, current)
+	return c.gate.projectNamed(c.Ctx, c.Principal, current)
 }
 
 // BaseURL is the address the caller reached the server under, without a slash
@@ -63,9 +63,9 @@ func (c *Call) List(p Page, count int, results any) error {
 	return c.gate.list(c.Ctx, p, count, results)
 }
 
-// Refuse answers 405 with an empty body: the path is there, and deleting is
+// MethodNotAllowed answers 405 with an empty body: the path is there, and deleting is
 // not how things are removed. The Allow header names the other methods.
-func (c *Call) Refuse() error {
+func (c *Call) MethodNotAllowed() error {
 	c.Set(fiber.HeaderAllow, c.gate.allowed(routeOf(c.Ctx), c.Method()))
 	return Empty(c.Ctx, fiber.StatusMethodNotAllowed)
 }

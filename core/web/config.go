@@ -9,10 +9,10 @@ import (
 // Which requests get a line in the log. Failures of the server (5xx) always
 // have one, whatever is chosen.
 const (
-	LogAll     = "all"     // every request
-	LogManage  = "manage"  // management requests, and public ones that failed
-	LogRefused = "refused" // requests that were answered with 4xx or 5xx
-	LogBroken  = "broken"  // requests that were answered with 5xx
+	LogAll          = "all"     // every request
+	LogManagement   = "manage"  // management requests, and public ones that failed
+	LogErrors       = "refused" // requests that were answered with 4xx or 5xx
+	LogServerErrors = "broken"  // requests that were answered with 5xx
 )
 
 // maxJSONDepth is what the JSON reader of the public paths can walk at most.
@@ -123,7 +123,7 @@ func (c Config) Validate() error {
 
 func (c Config) validateNames() error {
 	switch c.AccessLog {
-	case LogAll, LogManage, LogRefused, LogBroken:
+	case LogAll, LogManagement, LogErrors, LogServerErrors:
 	default:
 		return fmt.Errorf("access_log must be all, manage, refused or broken, got %q", c.AccessLog)
 	}

@@ -46,7 +46,7 @@ func (r *route) cors(c *fiber.Ctx) {
 // preflights makes the OPTIONS routes that nobody registered: one for every
 // public path, and one for every management path when there are origins that
 // may call it.
-func (g *Gate) preflights() []*route {
+func (g *Router) preflights() []*route {
 	var out []*route
 	seen := map[string]bool{}
 	for _, r := range g.routes {

@@ -19,7 +19,7 @@ func TestKeptConnectionsHaveTheirDeadlines(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.ReadTimeout, cfg.IdleTimeout = 200*time.Millisecond, time.Hour
-	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	c, err := net.Dial("tcp", s.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// Gate is where rooms say what they serve, and what handlers ask who is
+// Router is where rooms say what they serve, and what handlers ask who is
 // there. Registering is for one goroutine and before the server starts;
 // everything else may run in parallel.
-type Gate struct {
+type Router struct {
 	cfg     Config
 	auth    Auth
 	log     *zap.Logger
@@ -42,7 +42,7 @@ type Gate struct {
 // detail} with attr only when there is one. The path works with and without a
 // slash at the end. Nobody has been asked for a key: h does that with
 // Body, Token and ProjectOf, or with Admit.
-func (g *Gate) Public(method, path string, h func(c *fiber.Ctx) error) {
+func (g *Router) Public(method, path string, h func(c *fiber.Ctx) error) {
 	g.add(&route{method: method, pattern: path, public: true, run: h})
 }
 
@@ -51,7 +51,7 @@ func (g *Gate) Public(method, path string, h func(c *fiber.Ctx) error) {
 // scope asks for nothing more than a key), and when the path has a
 // :project_id, Call.Project is that project (else 404). Errors have the
 // management face with its four keys. GET also answers HEAD.
-func (g *Gate) Manage(method, path, scope string, h func(c *Call) error) {
+func (g *Router) Manage(method, path, scope string, h func(c *Call) error) {
 	r := &route{method: method, pattern: path, scope: scope}
 	r.run = func(c *fiber.Ctx) error { return g.enter(c, r, h) }
 	g.add(r)
@@ -60,18 +60,20 @@ func (g *Gate) Manage(method, path, scope string, h func(c *Call) error) {
 // Check registers something that must work before the server calls itself
 // ready. f runs on every GET /_readiness, with a deadline of two seconds; the
 // detail of a fault it returns is shown, the text of any other error is not.
-func (g *Gate) Check(name string, f func(ctx context.Context) error) {
+func (g *Router) Check(name string, f func(ctx context.Context) error) {
 	g.checks = append(g.checks, check{name, f})
 }
 
-// Tell adds a field to what GET /_readiness answers, whether the server is ready
+// ReadinessField adds a field to what GET /_readiness answers, whether the server is ready
 // or not. f returns something that encodes as JSON; it must not block, and what
 // it says can be read by everybody.
-func (g *Gate) Tell(name string, f func() any) { g.tellers = append(g.tellers, teller{name, f}) }
+func (g *Router) ReadinessField(name string, f func() any) {
+	g.tellers = append(g.tellers, teller{name, f})
+}
 
 // Registered lists what has been registered, in the order in which the gate
 // tries it.
-func (g *Gate) Registered() []Route {
+func (g *Router) Registered() []Route {
 	rs := slices.Clone(g.routes)
 	slices.SortStableFunc(rs, byPlace)
 	out := make([]Route, 0, len(rs))
@@ -81,7 +83,7 @@ func (g *Gate) Registered() []Route {
 	return out
 }
 
-func (g *Gate) add(r *route) {
+func (g *Router) add(r *route) {
 	r.gate = g
 	r.pattern = trimSlash(r.pattern)
 	for _, o := range g.routes {
@@ -96,7 +98,7 @@ func (g *Gate) add(r *route) {
 }
 
 // install hands every route to app, fixed segments before parameters.
-func (g *Gate) install(app *fiber.App) error {
+func (g *Router) install(app *fiber.App) error {
 	if len(g.faults) > 0 {
 		return errors.Join(g.faults...)
 	}
@@ -113,7 +115,7 @@ func (g *Gate) install(app *fiber.App) error {
 	return nil
 }
 
-func (g *Gate) has(method string, like *route) bool {
+func (g *Router) has(method string, like *route) bool {
 	return slices.ContainsFunc(g.routes, func(o *route) bool {
 		return o.method == method && o.shape() == like.shape()
 	})

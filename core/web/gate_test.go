@@ -19,9 +19,9 @@ import (
 )
 
 // room serves whatever a test wants.
-type room func(g *web.Gate)
+type room func(g *web.Router)
 
-func (r room) Routes(g *web.Gate) { r(g) }
+func (r room) Routes(g *web.Router) { r(g) }
 
 // reply is an answer that has been read.
 type reply struct {
@@ -71,7 +71,7 @@ func managed(s string) func(c *web.Call) error {
 
 func TestRouting(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(func(g *web.Gate) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
 		g.Public("POST", "/capture/", text("captured"))
 		g.Public("GET", "/capture/", text("captured by query"))
 		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", func(c *web.Call) error { return c.SendString("flag " + c.Params("id")) })
@@ -125,11 +125,11 @@ func TestRouting(t *testing.T) {
 
 func TestTwoRoomsCannotHaveOnePath(t *testing.T) {
 	t.Parallel()
-	s, err := web.New(webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil)
+	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mount(room(func(g *web.Gate) {
+	s.Mount(room(func(g *web.Router) {
 		g.Manage("GET", "/api/things/:id/", "", managed("a"))
 		g.Manage("GET", "/api/things/:thing", "", managed("b"))
 	}))
@@ -140,16 +140,16 @@ func TestTwoRoomsCannotHaveOnePath(t *testing.T) {
 
 func TestRegisteredListsEveryRoute(t *testing.T) {
 	t.Parallel()
-	s, err := web.New(webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil)
+	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mount(room(func(g *web.Gate) {
+	s.Mount(room(func(g *web.Router) {
 		g.Manage("GET", "/api/things/:id/", "thing:read", managed("a"))
 		g.Manage("GET", "/api/things/all", "thing:read", managed("b"))
 		g.Public("POST", "/e", text(""))
 	}))
-	got := s.Gate().Registered()
+	got := s.Router().Registered()
 	if len(got) != 3 {
 		t.Fatalf("Registered = %v", got)
 	}
@@ -182,7 +182,7 @@ func TestEveryKindOfFailureHasTwoFaces(t *testing.T) {
 		"payment":            fault.New(fault.PaymentRequired, "", ""),
 		"wrapped":            errors.Join(errors.New("read flag 7"), fault.New(fault.NotFound, "", "")),
 	}
-	base := webtest.Serve(t, webtest.OneOfEach(), room(func(g *web.Gate) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
 		g.Public("GET", "/public/:what", func(c *fiber.Ctx) error {
 			_ = c.SendString("half an answer")
 			return failures[c.Params("what")]
@@ -258,10 +258,10 @@ func TestEveryKindOfFailureHasTwoFaces(t *testing.T) {
 
 func TestADeleteCanBeRefusedWithNothing(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(func(g *web.Gate) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
 		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
 		g.Manage("PATCH", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
-		g.Manage("DELETE", "/api/projects/:project_id/flags/:id/", "flag:write", func(c *web.Call) error { return c.Refuse() })
+		g.Manage("DELETE", "/api/projects/:project_id/flags/:id/", "flag:write", func(c *web.Call) error { return c.MethodNotAllowed() })
 	}))
 	got := call(t, "DELETE", base+"/api/projects/1/flags/7/", "", bearer)
 	if got.status != 405 || got.body != "" || got.header.Get("Allow") != "GET, HEAD, PATCH" || got.header.Get("Content-Type") != "" {
@@ -274,7 +274,7 @@ func TestADeleteCanBeRefusedWithNothing(t *testing.T) {
 
 func TestTheRequestIDOfAClientIsKeptWhenItIsSane(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(func(g *web.Gate) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
 		g.Public("GET", "/id", func(c *fiber.Ctx) error { return c.SendString(web.RequestID(c)) })
 	}))
 	for given, kept := range map[string]bool{"abc-123.x_y:z": true, "": false, "a b": false, strings.Repeat("x", 129): false, "a<b": false} {
@@ -289,7 +289,7 @@ func TestContextsEnd(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.RequestTimeout = 20 * time.Millisecond
-	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(func(g *web.Gate) {
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
 		g.Manage("GET", "/api/slow", "", func(c *web.Call) error {
 			select {
 			case <-c.UserContext().Done():
@@ -309,9 +309,9 @@ func TestPublicRateIsPerProject(t *testing.T) {
 	cfg := webtest.Config()
 	cfg.PublicRate = web.Rate{PerSecond: 0.001, Burst: 2}
 	cfg.ManageRate = web.Rate{PerSecond: 0.001, Burst: 1}
-	keys := webtest.OneOfEach()
+	keys := webtest.DefaultKeys()
 	keys.Projects["phc_other"] = auth.Project{ID: 2}
-	s := webtest.Start(t, cfg, keys, zap.NewNop(), nil, room(func(g *web.Gate) {
+	s := webtest.Start(t, cfg, keys, zap.NewNop(), nil, room(func(g *web.Router) {
 		g.Public("POST", "/e", func(c *fiber.Ctx) error {
 			if _, err := g.ProjectOf(c, c.Query("token"), ""); err != nil {
 				return err
@@ -351,7 +351,7 @@ func equal(a, b []int) bool {
 
 func TestReadinessSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(func(g *web.Gate) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
 		g.Check("database", func(context.Context) error { return errors.New("dial tcp 10.1.2.3: refused") })
 		g.Check("journal", func(context.Context) error {
 			return fault.New(fault.Unavailable, "full", "The disk is full.")
@@ -367,11 +367,11 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 
 func TestThePagesOfTheServer(t *testing.T) {
 	t.Parallel()
-	s, err := web.New(webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil)
+	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.About(web.About{Version: "1.2.3", OpenAPI: []byte("openapi: 3.1.0\n")})
+	s.SetInfo(web.ServerInfo{Version: "1.2.3", OpenAPI: []byte("openapi: 3.1.0\n")})
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,9 @@ var ErrHiddenProject = errors.New("the personal key may not see this project")
 // keyNames is where a key may stand in an object, in the order of looking.
 var keyNames = [...]string{"$token", "token", "api_key"}
 
-// Get returns the value of name in the object v: the last one, when the name
+// LastMember returns the value of name in the object v: the last one, when the name
 // is there more than once. It is nil when v is no object or has no such name.
-func Get(v *fastjson.Value, name string) *fastjson.Value {
+func LastMember(v *fastjson.Value, name string) *fastjson.Value {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return nil
 	}
@@ -53,7 +53,7 @@ func Token(c *fiber.Ctx, p *Payload, body *fastjson.Value) (string, error) {
 		return "", err
 	}
 	if token == "" {
-		token = TokenBeside(c, p)
+		token = TokenFromRequest(c, p)
 	}
 	if token == "" {
 		return "", fault.New(fault.Unauthenticated, codeInvalidKey, "API key not provided. Send the key of your project as api_key.")
@@ -61,9 +61,9 @@ func Token(c *fiber.Ctx, p *Payload, body *fastjson.Value) (string, error) {
 	return token, nil
 }
 
-// TokenBeside is the part of Token that looks beside the JSON: form, query,
+// TokenFromRequest is the part of Token that looks beside the JSON: form, query,
 // Authorization header. It returns the empty string when there is none.
-func TokenBeside(c *fiber.Ctx, p *Payload) string {
+func TokenFromRequest(c *fiber.Ctx, p *Payload) string {
 	for _, name := range [...]string{"api_key", "token"} {
 		if s := p.Form(name); s != "" {
 			return s
@@ -90,7 +90,7 @@ func tokenIn(body *fastjson.Value) (string, error) {
 		if own != "" || err != nil {
 			return own, err
 		}
-		if list = Get(body, "batch"); list == nil {
+		if list = LastMember(body, "batch"); list == nil {
 			return "", nil
 		}
 	}
@@ -119,11 +119,11 @@ func tokenOfAll(events []*fastjson.Value) (string, error) {
 
 func tokenOf(event *fastjson.Value) (string, error) {
 	for _, name := range keyNames {
-		if t, err := text(Get(event, name)); t != "" || err != nil {
+		if t, err := text(LastMember(event, name)); t != "" || err != nil {
 			return t, err
 		}
 	}
-	return text(Get(Get(event, "properties"), "token"))
+	return text(LastMember(LastMember(event, "properties"), "token"))
 }
 
 func text(v *fastjson.Value) (string, error) {
@@ -155,7 +155,7 @@ func ProjectID(p *Payload, body *fastjson.Value) string {
 			return ""
 		}
 	}
-	switch v := Get(body, "project_id"); {
+	switch v := LastMember(body, "project_id"); {
 	case v == nil || v.Type() == fastjson.TypeNull:
 		return ""
 	case v.Type() == fastjson.TypeString:
@@ -165,8 +165,8 @@ func ProjectID(p *Payload, body *fastjson.Value) string {
 	}
 }
 
-// Admit is Token, ProjectID and ProjectOf in one.
-func (g *Gate) Admit(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Project, error) {
+// Authenticate is Token, ProjectID and ProjectOf in one.
+func (g *Router) Authenticate(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Project, error) {
 	token, err := Token(c, p, body)
 	if err != nil {
 		return auth.Project{}, err
@@ -184,7 +184,7 @@ func (g *Gate) Admit(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Proje
 // Unauthenticated invalid_personal_api_key when the personal key is not good
 // or may not see the project (then ErrHiddenProject is in the chain); and
 // with Throttled.
-func (g *Gate) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
+func (g *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
 	p, err := g.projectOf(c, token, projectID)
 	if err != nil {
 		return auth.Project{}, err
@@ -193,7 +193,7 @@ func (g *Gate) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, e
 	return p, g.public.take(p.ID)
 }
 
-func (g *Gate) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
+func (g *Router) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
 	key, shape := auth.CheckKey(token)
 	switch shape {
 	case "":
@@ -209,7 +209,7 @@ func (g *Gate) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, e
 	return p, err
 }
 
-func (g *Gate) projectByPerson(c *fiber.Ctx, key, projectID string) (auth.Project, error) {
+func (g *Router) projectByPerson(c *fiber.Ctx, key, projectID string) (auth.Project, error) {
 	invalid := fault.Field("project_id", "invalid_project", "Invalid Project ID.")
 	if projectID != "" && !isNumber(projectID) {
 		return auth.Project{}, invalid

@@ -73,7 +73,7 @@ func TestTokenIsFoundWhereClientsPutIt(t *testing.T) {
 }
 
 // admitted serves /e, which answers the id of the project it is for.
-func admitted(g *web.Gate) {
+func admitted(g *web.Router) {
 	g.Public("POST", "/e", func(c *fiber.Ctx) error {
 		p, err := web.Body(c, g.Limits())
 		if err != nil {
@@ -83,7 +83,7 @@ func admitted(g *web.Gate) {
 		if err != nil {
 			return err
 		}
-		project, err := g.Admit(c, p, v)
+		project, err := g.Authenticate(c, p, v)
 		if errors.Is(err, web.ErrHiddenProject) {
 			c.Set("X-Hidden", "yes")
 		}
@@ -96,10 +96,10 @@ func admitted(g *web.Gate) {
 
 func TestAdmitTakesProjectKeysAndPersonalKeys(t *testing.T) {
 	t.Parallel()
-	keys := webtest.OneOfEach()
+	keys := webtest.DefaultKeys()
 	keys.Projects["phc_two"] = auth.Project{ID: 2}
-	keys.People["phx_one"] = &auth.Principal{KeyID: 2, ProjectIDs: []int64{1}}
-	keys.People["legacy"] = &auth.Principal{KeyID: 3}
+	keys.Principals["phx_one"] = &auth.Principal{KeyID: 2, ProjectIDs: []int64{1}}
+	keys.Principals["legacy"] = &auth.Principal{KeyID: 3}
 	base := webtest.Serve(t, keys, room(admitted))
 	for name, tc := range map[string]struct {
 		query, body string
@@ -157,10 +157,10 @@ func TestAdmitTakesProjectKeysAndPersonalKeys(t *testing.T) {
 
 func TestPersonalKeysOfManagementPaths(t *testing.T) {
 	t.Parallel()
-	keys := webtest.OneOfEach()
+	keys := webtest.DefaultKeys()
 	keys.Projects["phc_two"] = auth.Project{ID: 2}
-	keys.People["phx_read"] = &auth.Principal{KeyID: 2, Scopes: []string{"feature_flag:read"}, ProjectIDs: []int64{1}}
-	base := webtest.Serve(t, keys, room(func(g *web.Gate) {
+	keys.Principals["phx_read"] = &auth.Principal{KeyID: 2, Scopes: []string{"feature_flag:read"}, ProjectIDs: []int64{1}}
+	base := webtest.Serve(t, keys, room(func(g *web.Router) {
 		project := func(c *web.Call) error { return web.JSON(c.Ctx, c.Project.ID) }
 		g.Manage("GET", "/api/projects/:project_id/flags", "feature_flag:read", project)
 		g.Manage("POST", "/api/projects/:project_id/flags", "feature_flag:write", project)

@@ -13,7 +13,7 @@ import (
 // missed answers a request that no route took: 404, or 405 when the path is
 // there for another method. It is also what Fiber calls for any error that
 // gets past a route, which none does.
-func (g *Gate) missed(c *fiber.Ctx, err error) error {
+func (g *Router) missed(c *fiber.Ctx, err error) error {
 	r := g.faceOf(c.Path())
 	v := r.begin(c)
 	r.fail(c, v, err)
@@ -23,7 +23,7 @@ func (g *Gate) missed(c *fiber.Ctx, err error) error {
 
 // faceOf returns the stand-in route that shows the face of a path: that of
 // the routes it has, else everything under /api/ shows the management face.
-func (g *Gate) faceOf(path string) *route {
+func (g *Router) faceOf(path string) *route {
 	public, known := g.faces[trimSlash(path)]
 	if (known && !public) || (!known && strings.HasPrefix(path, "/api/")) {
 		return g.none
@@ -32,7 +32,7 @@ func (g *Gate) faceOf(path string) *route {
 }
 
 // outermost keeps from Fiber what it would answer in words of its own.
-func (g *Gate) outermost(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (g *Router) outermost(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		switch unsafeString(ctx.Method()) {
 		case fiber.MethodGet, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete,
@@ -46,7 +46,7 @@ func (g *Gate) outermost(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 }
 
 // broken answers a request that could not be read to its end.
-func (g *Gate) broken(ctx *fasthttp.RequestCtx, err error) {
+func (g *Router) broken(ctx *fasthttp.RequestCtx, err error) {
 	status := fiber.StatusBadRequest
 	netErr, isNet := errors.AsType[net.Error](err)
 	small := new(fasthttp.ErrSmallBuffer)
@@ -69,13 +69,13 @@ func (g *Gate) broken(ctx *fasthttp.RequestCtx, err error) {
 }
 
 // refuse answers outside of Fiber's routing.
-func (g *Gate) refuse(ctx *fasthttp.RequestCtx, status int) {
+func (g *Router) refuse(ctx *fasthttp.RequestCtx, status int) {
 	c := g.app.AcquireCtx(ctx)
 	defer g.app.ReleaseCtx(c)
 	_ = g.missed(c, fiber.NewError(status))
 }
 
 // deadline is the context of a management request.
-func (g *Gate) deadline() (context.Context, context.CancelFunc) {
+func (g *Router) deadline() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(g.base, g.cfg.RequestTimeout)
 }

@@ -11,8 +11,8 @@ import (
 
 // How long a page is when nobody asks, and how long it can be at most.
 const (
-	DefaultPage = 100
-	LargestPage = 1000
+	DefaultPageSize = 100
+	MaxPageSize     = 1000
 )
 
 // Page is the part of a list that was asked for.
@@ -25,9 +25,9 @@ type Page struct {
 // number, zero or negative is DefaultPage, a larger one than LargestPage is
 // that; an offset that is no number or negative is 0. No number is an error.
 func PageOf(c *fiber.Ctx) Page {
-	p := Page{Limit: DefaultPage}
+	p := Page{Limit: DefaultPageSize}
 	if n, err := strconv.Atoi(c.Query("limit")); err == nil && n > 0 {
-		p.Limit = min(n, LargestPage)
+		p.Limit = min(n, MaxPageSize)
 	}
 	if n, err := strconv.Atoi(c.Query("offset")); err == nil && n > 0 {
 		p.Offset = n
@@ -43,7 +43,7 @@ type envelope struct {
 	Results  json.RawMessage `json:"results"`
 }
 
-func (g *Gate) list(c *fiber.Ctx, p Page, count int, results any) error {
+func (g *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 	items, err := encode(results)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func listRoom(g *web.Gate) {
+func listRoom(g *web.Router) {
 	g.Manage("GET", "/api/projects/:project_id/things/", "", func(c *web.Call) error {
 		return c.List(c.Page(), 250, []int{1, 2})
 	})
@@ -19,7 +19,7 @@ func listRoom(g *web.Gate) {
 
 func TestListsTurnPages(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(listRoom))
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(listRoom))
 	at := base + "/api/projects/@current/things/"
 	for name, tc := range map[string]struct{ query, next, previous string }{
 		"the first of the default size":     {"", "?limit=100&offset=100", ""},
@@ -90,7 +90,7 @@ func TestLinksAreAbsoluteAsTheClientSeesThem(t *testing.T) {
 			t.Parallel()
 			cfg := webtest.Config()
 			cfg.SiteURL, cfg.TrustedProxies = tc.site, tc.trusted
-			s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(listRoom))
+			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(listRoom))
 			got := call(t, "GET", "http://"+s.Address()+"/api/projects/1/things", "", append(tc.headers, bearer)...)
 			var e struct{ Next string }
 			if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Next != tc.want {
@@ -122,7 +122,7 @@ func TestTheClientIsFoundBehindProxies(t *testing.T) {
 			t.Parallel()
 			cfg := webtest.Config()
 			cfg.TrustedProxies = tc.trusted
-			s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(func(g *web.Gate) {
+			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
 				g.Manage("GET", "/api/ip", "", func(c *web.Call) error { return c.SendString(g.IP(c.Ctx).String()) })
 			}))
 			if got := call(t, "GET", "http://"+s.Address()+"/api/ip", "", append(tc.headers, bearer)...); got.body != tc.want {

@@ -29,14 +29,14 @@ type teller struct {
 	tell func() any
 }
 
-// About is what the server says of itself.
-type About struct {
+// ServerInfo is what the server says of itself.
+type ServerInfo struct {
 	Version string // shown at /
 	OpenAPI []byte // served at /openapi.yaml; empty: there is no such page
 }
 
 // pages registers what the gate itself serves.
-func (g *Gate) pages(about About, gatherer prometheus.Gatherer) {
+func (g *Router) pages(about ServerInfo, gatherer prometheus.Gatherer) {
 	g.page("/_liveness", func(c *fiber.Ctx) error { return c.SendString("alive") })
 	g.page("/_readiness", g.readiness)
 	g.page("/", func(c *fiber.Ctx) error {
@@ -54,14 +54,14 @@ func (g *Gate) pages(about About, gatherer prometheus.Gatherer) {
 }
 
 // page registers a page for operators: GET and HEAD, no key, no other origin.
-func (g *Gate) page(path string, h fiber.Handler) {
+func (g *Router) page(path string, h fiber.Handler) {
 	g.add(&route{method: fiber.MethodGet, pattern: path, run: h})
 }
 
 // readiness answers 200 when every check passes, else 503 with the names of
 // those that did not and, where it is meant to be read, why. Either way it adds
 // what others tell.
-func (g *Gate) readiness(c *fiber.Ctx) error {
+func (g *Router) readiness(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(c.UserContext(), checkPatience)
 	defer cancel()
 	missing := g.missing(ctx)
@@ -83,7 +83,7 @@ func (g *Gate) readiness(c *fiber.Ctx) error {
 }
 
 // missing runs all checks at once and returns what fails, by name.
-func (g *Gate) missing(ctx context.Context) map[string]string {
+func (g *Router) missing(ctx context.Context) map[string]string {
 	var (
 		wg  sync.WaitGroup
 		mu  sync.Mutex
@@ -110,7 +110,7 @@ func (g *Gate) missing(ctx context.Context) map[string]string {
 }
 
 // ask runs one check, and does not wait for one that ignores its deadline.
-func (g *Gate) ask(ctx context.Context, k check) error {
+func (g *Router) ask(ctx context.Context, k check) error {
 	answer := make(chan error, 1)
 	go func() { answer <- k.run(ctx) }()
 	select {

@@ -13,7 +13,7 @@ const personalField = "personal_api_key"
 
 // enter takes a management request through the gate and hands it to h: the
 // key first, then the project, then the scope.
-func (g *Gate) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
+func (g *Router) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
 	ctx, cancel := g.deadline()
 	defer cancel()
 	c.SetUserContext(ctx)
@@ -24,14 +24,14 @@ func (g *Gate) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
 	if err := g.manage.take(who.KeyID); err != nil {
 		return err
 	}
-	call := Call{Ctx: c, Who: who, gate: g}
+	call := Call{Ctx: c, Principal: who, gate: g}
 	if id := Param(c, "project_id"); id != "" {
 		if call.Project, err = g.projectNamed(c, who, id); err != nil {
 			return err
 		}
 		visitOf(c).project = call.Project.ID
 	}
-	if r.scope != "" && !who.Can(r.scope) {
+	if r.scope != "" && !who.HasScope(r.scope) {
 		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", r.scope)
 	}
 	if err := plainQuery(c); err != nil {
@@ -56,7 +56,7 @@ func plainQuery(c *fiber.Ctx) error {
 
 // principal finds the personal key and who holds it. The first place that has
 // a key decides: the Authorization header, the body, the query.
-func (g *Gate) principal(c *fiber.Ctx) (*auth.Principal, error) {
+func (g *Router) principal(c *fiber.Ctx) (*auth.Principal, error) {
 	key, place := personalKey(c)
 	if place == "" {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
@@ -95,7 +95,7 @@ func bearer(c *fiber.Ctx) (string, bool) {
 
 // projectNamed resolves what a path calls a project. For @current the key of
 // a project in the query parameter token says which one is meant.
-func (g *Gate) projectNamed(c *fiber.Ctx, who *auth.Principal, name string) (auth.Project, error) {
+func (g *Router) projectNamed(c *fiber.Ctx, who *auth.Principal, name string) (auth.Project, error) {
 	if name == current {
 		if token := c.Query("token"); token != "" {
 			return g.projectByToken(c, who, token)
@@ -110,7 +110,7 @@ func (g *Gate) projectNamed(c *fiber.Ctx, who *auth.Principal, name string) (aut
 	return p, err
 }
 
-func (g *Gate) projectByToken(c *fiber.Ctx, who *auth.Principal, token string) (auth.Project, error) {
+func (g *Router) projectByToken(c *fiber.Ctx, who *auth.Principal, token string) (auth.Project, error) {
 	key, shape := auth.CheckKey(token)
 	if shape != "" {
 		return auth.Project{}, badKey(shape)

@@ -60,7 +60,7 @@ func (p proxies) trust(a netip.Addr) bool {
 // IP returns the address of the client: the sender of the request or, when
 // that is a trusted proxy, the last address in X-Forwarded-For that is not
 // one. It is the zero Addr when there is no telling.
-func (g *Gate) IP(c *fiber.Ctx) netip.Addr {
+func (g *Router) IP(c *fiber.Ctx) netip.Addr {
 	sender, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	sender = sender.Unmap()
 	if !g.proxies.trust(sender) {
@@ -103,7 +103,7 @@ func parseHop(s string) (netip.Addr, bool) {
 
 // baseURL is how the client reached the server: scheme, host and the prefix
 // that a proxy took away, without a slash at the end.
-func (g *Gate) baseURL(c *fiber.Ctx) string {
+func (g *Router) baseURL(c *fiber.Ctx) string {
 	if g.cfg.SiteURL != "" {
 		return strings.TrimRight(g.cfg.SiteURL, "/")
 	}

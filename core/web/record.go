@@ -14,19 +14,19 @@ import (
 type sampler struct{ n atomic.Uint64 }
 
 // wants decides whether a request gets its line.
-func (g *Gate) wants(public bool, status int) bool {
+func (g *Router) wants(public bool, status int) bool {
 	switch {
 	case status >= 500:
 		return true
-	case g.cfg.AccessLog == LogBroken:
+	case g.cfg.AccessLog == LogServerErrors:
 		return false
 	case status >= 400:
 		return true
-	case g.cfg.AccessLog == LogRefused:
+	case g.cfg.AccessLog == LogErrors:
 		return false
 	case !public:
 		return true
-	case g.cfg.AccessLog == LogManage:
+	case g.cfg.AccessLog == LogManagement:
 		return false
 	}
 	every := uint64(g.cfg.AccessSample)

@@ -21,7 +21,7 @@ func watched() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), lines
 }
 
-func logRoom(g *web.Gate) {
+func logRoom(g *web.Router) {
 	g.Public("POST", "/e", func(c *fiber.Ctx) error {
 		if _, err := g.ProjectOf(c, c.Query("token"), ""); err != nil {
 			return err
@@ -37,7 +37,7 @@ func logRoom(g *web.Gate) {
 func TestOneLineARequest(t *testing.T) {
 	t.Parallel()
 	log, lines := watched()
-	base := "http://" + webtest.Start(t, webtest.Config(), webtest.OneOfEach(), log, nil, room(logRoom)).Address()
+	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, room(logRoom)).Address()
 	call(t, "POST", base+"/e?token=phc_test", `{"a":1}`, "X-Request-Id: one")
 	call(t, "POST", base+"/e?token=phc_none", `{}`, "X-Request-Id: two")
 	call(t, "GET", base+"/api/projects/1/x?personal_api_key=phx_test", "", "X-Request-Id: three")
@@ -80,16 +80,16 @@ func TestTheLogCanBeMadeQuieter(t *testing.T) {
 	}{
 		"everything":              {web.LogAll, 1, 7},
 		"one of two good ones":    {web.LogAll, 2, 5},
-		"management and failures": {web.LogManage, 0, 3},
-		"what was refused":        {web.LogRefused, 0, 2},
-		"what is broken":          {web.LogBroken, 0, 1},
+		"management and failures": {web.LogManagement, 0, 3},
+		"what was refused":        {web.LogErrors, 0, 2},
+		"what is broken":          {web.LogServerErrors, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log, lines := watched()
 			cfg := webtest.Config()
 			cfg.AccessLog, cfg.AccessSample = tc.level, tc.sample
-			base := "http://" + webtest.Start(t, cfg, webtest.OneOfEach(), log, nil, room(logRoom)).Address()
+			base := "http://" + webtest.Start(t, cfg, webtest.DefaultKeys(), log, nil, room(logRoom)).Address()
 			for range 4 {
 				call(t, "POST", base+"/e?token=phc_test", "")
 			}
@@ -106,7 +106,7 @@ func TestTheLogCanBeMadeQuieter(t *testing.T) {
 func TestMetricsAreByRoute(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	base := "http://" + webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), reg, room(logRoom)).Address()
+	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), reg, room(logRoom)).Address()
 	call(t, "POST", base+"/e?token=phc_test", "")
 	call(t, "POST", base+"/e/?token=phc_test", "")
 	call(t, "POST", base+"/e?token=x", "")

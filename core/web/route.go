@@ -28,7 +28,7 @@ type route struct {
 	public  bool
 	run     fiber.Handler
 
-	gate  *Gate
+	gate  *Router
 	log   *zap.Logger // carries method and route
 	meter *routeMeter
 }
@@ -112,7 +112,7 @@ func trimSlash(path string) string {
 }
 
 // allowed lists the methods of the path of r, without the refused one.
-func (g *Gate) allowed(r *route, refused string) string {
+func (g *Router) allowed(r *route, refused string) string {
 	var out []string
 	for _, o := range g.routes {
 		if o.shape() == r.shape() && o.method != refused {

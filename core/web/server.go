@@ -18,7 +18,7 @@ import (
 
 // Server listens and serves what the rooms have registered.
 type Server struct {
-	gate *Gate
+	gate *Router
 	app  *fiber.App
 	log  *zap.Logger
 	reg  prometheus.Registerer
@@ -26,7 +26,7 @@ type Server struct {
 	built   sync.Once
 	handler fasthttp.RequestHandler
 	fault   error
-	about   About
+	about   ServerInfo
 
 	ln      *listener
 	served  chan error
@@ -48,7 +48,7 @@ func New(cfg Config, who Auth, log *zap.Logger, reg prometheus.Registerer) (*Ser
 	}
 	log = log.Named("web")
 	base, giveUp := context.WithCancel(context.Background())
-	g := &Gate{
+	g := &Router{
 		cfg: cfg, auth: who, log: log, proxies: trusted, base: base,
 		public: newThrottle(cfg.PublicRate), manage: newThrottle(cfg.ManageRate),
 		meter: newMeter(reg), origins: map[string]bool{}, faces: map[string]bool{},
@@ -84,13 +84,13 @@ func (s *Server) settings() fiber.Config {
 	}
 }
 
-// Gate is where to register, before Start.
-func (s *Server) Gate() *Gate { return s.gate }
+// Router is where to register, before Start.
+func (s *Server) Router() *Router { return s.gate }
 
-// Mend sets f, which may give a kind to an error that has none before the caller
+// MapError sets f, which may give a kind to an error that has none before the caller
 // is answered: the house knows failures of its stores that the gate does not.
 // It must be called before Start; f must be safe for parallel use.
-func (s *Server) Mend(f func(error) error) { s.gate.mend = f }
+func (s *Server) MapError(f func(error) error) { s.gate.mend = f }
 
 // Mount lets rooms register what they serve, before Start.
 func (s *Server) Mount(rooms ...Routes) {
@@ -99,8 +99,8 @@ func (s *Server) Mount(rooms ...Routes) {
 	}
 }
 
-// About sets what the server says of itself, before Start.
-func (s *Server) About(a About) { s.about = a }
+// SetInfo sets what the server says of itself, before Start.
+func (s *Server) SetInfo(a ServerInfo) { s.about = a }
 
 // Handler returns everything that is registered as one handler, without a
 // listener. Nothing can be registered afterwards.

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func echo(g *web.Gate) {
+func echo(g *web.Router) {
 	g.Public("POST", "/e", func(c *fiber.Ctx) error {
 		p, err := web.Body(c, g.Limits())
 		if err != nil {
@@ -53,10 +53,10 @@ func talk(t *testing.T, address string, parts ...string) string {
 
 func TestStartSaysThatThePortIsTaken(t *testing.T) {
 	t.Parallel()
-	first := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil)
+	first := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	cfg := webtest.Config()
 	cfg.Address = first.Address()
-	second, err := web.New(cfg, webtest.OneOfEach(), zap.NewNop(), nil)
+	second, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestStartSaysThatThePortIsTaken(t *testing.T) {
 func TestStopWaitsForTheRequestsInHand(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}), make(chan struct{})
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(func(g *web.Gate) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
 		g.Public("POST", "/slow", func(c *fiber.Ctx) error {
 			close(entered)
 			<-finish
@@ -119,7 +119,7 @@ func refused(t *testing.T, address string) {
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	entered, ended := make(chan struct{}), make(chan struct{})
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(func(g *web.Gate) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
 		g.Public("POST", "/stuck", func(c *fiber.Ctx) error {
 			close(entered)
 			<-c.UserContext().Done()
@@ -148,7 +148,7 @@ func TestStopIsBounded(t *testing.T) {
 
 func TestAServerLeavesNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	s, err := web.New(webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil)
+	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestAServerLeavesNothingBehind(t *testing.T) {
 
 func TestABodyAtTheLimitAndOneByteMore(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(echo), room(func(g *web.Gate) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo), room(func(g *web.Router) {
 		g.Manage("POST", "/api/x", "", managed("x"))
 	}))
 	base := "http://" + s.Address()
@@ -202,7 +202,7 @@ func TestAChunkedBodyOverTheLimit(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.BodyBytes = 1000
-	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.Address()+"/e", io.MultiReader(strings.NewReader(strings.Repeat("x", 2000))))
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestAChunkedBodyOverTheLimit(t *testing.T) {
 
 func TestAGzipBombIsRefused(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.OneOfEach(), room(echo))
+	base := webtest.Serve(t, webtest.DefaultKeys(), room(echo))
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	zeros := make([]byte, 1<<20)
@@ -237,7 +237,7 @@ func TestSlowClientsAreNotWaitedForForever(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.ReadTimeout, cfg.IdleTimeout = 150*time.Millisecond, 150*time.Millisecond
-	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	for name, tc := range map[string]struct{ sent, want string }{
 		"headers that never end":  {"POST /e HTTP/1.1\r\nHost: a\r\n", "HTTP/1.1 408"},
 		"a body that never comes": {"POST /e HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", "HTTP/1.1 408"},
@@ -260,7 +260,7 @@ func TestRequestsThatAreNoHTTP(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.HeaderBytes = 2048
-	s := webtest.Start(t, cfg, webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	for name, tc := range map[string]struct{ sent, status, code string }{
 		"nonsense":          {"hello there\r\n\r\n", "400", "parse_error"},
 		"a broken length":   {"POST /e HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", "400", "parse_error"},
@@ -278,7 +278,7 @@ func TestRequestsThatAreNoHTTP(t *testing.T) {
 
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	var sent strings.Builder
 	const n = 20
 	for i := range n {
@@ -305,7 +305,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 
 func TestHTTP10(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	got := talk(t, s.Address(), "POST /e HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.HasSuffix(got, "\r\n\r\n2") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("answer %q", got)
@@ -314,7 +314,7 @@ func TestHTTP10(t *testing.T) {
 
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
 	got := talk(t, s.Address(), "POST /e HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n", "{}")
 	if !strings.HasPrefix(got, "HTTP/1.1 100") || !strings.HasSuffix(got, "\r\n\r\n2") {
 		t.Errorf("answer %q", got)
@@ -324,7 +324,7 @@ func TestExpectContinue(t *testing.T) {
 func TestAPanicIsOneBadAnswerAndNothingMore(t *testing.T) {
 	t.Parallel()
 	log, lines := watched()
-	s := webtest.Start(t, webtest.Config(), webtest.OneOfEach(), log, nil, room(func(g *web.Gate) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, room(func(g *web.Router) {
 		g.Public("POST", "/panic", func(*fiber.Ctx) error { panic("the secret is 42") })
 		g.Manage("GET", "/api/panic", "", func(*web.Call) error {
 			var none []int

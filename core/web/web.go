@@ -26,7 +26,7 @@ import (
 // starts to listen; the order in which rooms and paths are registered has no
 // meaning, because the gate puts fixed path segments before parameters.
 type Routes interface {
-	Routes(g *Gate)
+	Routes(g *Router)
 }
 
 // Auth answers who is there. It must be safe for parallel use, and an error

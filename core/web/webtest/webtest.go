@@ -19,18 +19,18 @@ import (
 
 // Keys is a web.Auth that knows nothing but what is in it.
 type Keys struct {
-	Projects map[string]auth.Project    // by project key
-	People   map[string]*auth.Principal // by personal key
+	Projects   map[string]auth.Project    // by project key
+	Principals map[string]*auth.Principal // by personal key
 }
 
 var _ web.Auth = Keys{}
 
-// OneOfEach is a project 1 with the key phc_test, and a principal with every
+// DefaultKeys is a project 1 with the key phc_test, and a principal with every
 // scope and the key phx_test.
-func OneOfEach() Keys {
+func DefaultKeys() Keys {
 	return Keys{
-		Projects: map[string]auth.Project{"phc_test": {ID: 1, Name: "Default project", Timezone: "UTC"}},
-		People:   map[string]*auth.Principal{"phx_test": {KeyID: 1, Scopes: []string{"*"}, User: auth.User{ID: 1}}},
+		Projects:   map[string]auth.Project{"phc_test": {ID: 1, Name: "Default project", Timezone: "UTC"}},
+		Principals: map[string]*auth.Principal{"phx_test": {KeyID: 1, Scopes: []string{"*"}, User: auth.User{ID: 1}}},
 	}
 }
 
@@ -44,7 +44,7 @@ func (k Keys) ProjectByKey(_ context.Context, key string) (auth.Project, error) 
 
 // PrincipalByKey returns who holds a key, or Unauthenticated.
 func (k Keys) PrincipalByKey(_ context.Context, key string) (*auth.Principal, error) {
-	if p, ok := k.People[key]; ok {
+	if p, ok := k.Principals[key]; ok {
 		return p, nil
 	}
 	return nil, fault.New(fault.Unauthenticated, "authentication_failed", "Personal API key invalid.")
