@@ -22,9 +22,9 @@ import (
 	"github.com/guidonhq/guidon/plugins"
 )
 
-// serveActing is the server as it is run, with a notifier that posts to an
-// endpoint which takes everything.
-func serveActing(dir string) {
+// serveWithActions runs the whole server with a webhook notifier whose endpoint
+// accepts every post.
+func serveWithActions(dir string) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	cfg := app.DefaultConfig()
 	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
@@ -34,13 +34,13 @@ func serveActing(dir string) {
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 	must(err)
-	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
 }
 
-// BenchmarkActionsPipeline is the whole server with 200 actions that post,
-// against the same without one: 100,000 events under 40 names, half of which
-// some actions are about; one event in 50 fits one. What is measured is from
-// the first request until every reader of the journal has come to its end.
+// BenchmarkActionsPipeline compares the whole server with 200 posting actions and
+// with none: 100,000 events under 40 names, half of which occur in actions; one
+// event in 50 matches an action. The time runs from the first request until every
+// reader of the journal has reached its end.
 //
 //	go test ./app -run '^$' -bench ActionsPipeline -benchtime 3x
 func BenchmarkActionsPipeline(b *testing.B) {
@@ -51,21 +51,21 @@ func BenchmarkActionsPipeline(b *testing.B) {
 			var took, used time.Duration
 			for range b.N {
 				b.StopTimer()
-				server, a := spawn(b, "acting")
+				server, a := startProcess(b, "acting")
 				for i := range actions {
-					act(b, a, i)
+					createAction(b, a, i)
 				}
 				client := &fasthttp.Client{MaxConnsPerHost: 64}
-				send(b, client, "http://"+a.Address+"/batch/", hundred(a, 0), 10)
-				drained(b, a)
-				before, begin := cpu(b, server.Pid), time.Now()
+				send(b, client, "http://"+a.Address+"/batch/", hundredEvents(a, 0), 10)
+				waitDrained(b, a)
+				before, begin := processCPU(b, server.Pid), time.Now()
 				b.StartTimer()
 				for i := range 10 {
-					send(b, client, "http://"+a.Address+"/batch/", hundred(a, i), requests/10)
+					send(b, client, "http://"+a.Address+"/batch/", hundredEvents(a, i), requests/10)
 				}
-				drained(b, a)
+				waitDrained(b, a)
 				b.StopTimer()
-				took, used = took+time.Since(begin), used+cpu(b, server.Pid)-before
+				took, used = took+time.Since(begin), used+processCPU(b, server.Pid)-before
 				_ = server.Kill()
 			}
 			events := float64(b.N * requests * 100)
@@ -81,9 +81,9 @@ func BenchmarkActionsPipeline(b *testing.B) {
 	}
 }
 
-// act makes action i of 200: ten to a name, each about another page, some with
-// a property as well.
-func act(b *testing.B, a announced, i int) {
+// createAction creates action i of 200: ten for each event name, each with its own
+// URL, every third with a property filter.
+func createAction(b *testing.B, a serverInfo, i int) {
 	b.Helper()
 	properties := `[]`
 	if i%3 == 0 {
@@ -102,16 +102,16 @@ func act(b *testing.B, a announced, i int) {
 		b.Fatal(err)
 	}
 	defer res.Body.Close()
-	if said, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusCreated {
-		b.Fatalf("create action: %d %s", res.StatusCode, said)
+	if answer, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusCreated {
+		b.Fatalf("create action: %d %s", res.StatusCode, answer)
 	}
 }
 
-// hundred is a request of 100 events. Two of them fit an action.
-func hundred(a announced, n int) []byte {
+// hundredEvents returns a request of 100 events. Two of them match an action.
+func hundredEvents(a serverInfo, n int) []byte {
 	items := make([]string, 100)
 	for i := range items {
-		page := 1000 + i // no action is about it
+		page := 1000 + i // in no action
 		if i%50 == 0 {
 			page = i % 40
 		}
@@ -123,8 +123,8 @@ func hundred(a announced, n int) []byte {
 
 var lagging = regexp.MustCompile(`(?m)^guidon_journal_reader_lag_records\{.*\} [1-9]`)
 
-// drained waits until no reader of the journal is behind.
-func drained(b *testing.B, a announced) {
+// waitDrained waits until no reader of the journal lags.
+func waitDrained(b *testing.B, a serverInfo) {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		res, err := http.Get("http://" + a.Address + "/metrics")
@@ -137,7 +137,7 @@ func drained(b *testing.B, a announced) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("readers are still behind: %s", lagging.Find(text))
+			b.Fatalf("readers still lag: %s", lagging.Find(text))
 		}
 	}
 }

@@ -19,37 +19,37 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// noop is a sink that takes everything and does nothing, four batches at a time.
-type noop struct{}
+// noopSink accepts every batch and does nothing, four batches at a time.
+type noopSink struct{}
 
 func noopPlugin() sdk.Plugin {
-	return sdk.Plugin{Name: "noop", Version: "1.0.0", Sink: func() sdk.Sink { return noop{} }}
+	return sdk.Plugin{Name: "noop", Version: "1.0.0", Sink: func() sdk.Sink { return noopSink{} }}
 }
 
-func (noop) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error) {
+func (noopSink) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error) {
 	return sdk.SinkProperties{MaxInFlight: 4}, nil
 }
-func (noop) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+func (noopSink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	return b.Committed(), nil
 }
-func (noop) Flush(_ context.Context, r sdk.FlushRequest) (sdk.FlushResult, error) {
+func (noopSink) Flush(_ context.Context, r sdk.FlushRequest) (sdk.FlushResult, error) {
 	return sdk.FlushResult{CommittedThrough: r.UpTo}, nil
 }
-func (noop) Close(context.Context) error { return nil }
+func (noopSink) Close(context.Context) error { return nil }
 
-// hosted shows delivery what the host runs.
-type hosted struct{ *host.Host }
+// hostSinks adapts a host to delivery.
+type hostSinks struct{ *host.Host }
 
-func (h hosted) Sinks() (out []ingestion.Sink) {
+func (h hostSinks) Sinks() (out []ingestion.Sink) {
 	for _, s := range h.Host.Sinks() {
 		out = append(out, s)
 	}
 	return out
 }
 
-// BenchmarkDelivery is the way of 200,000 events of 500 bytes from the journal
-// to a plugin process that does nothing, with mutual TLS, until the cursor is
-// behind them. It reports the CPU time of the server alone, and of the plugin.
+// BenchmarkDelivery delivers 200,000 events of 500 bytes from the journal to a
+// plugin process that does nothing, over mutual TLS, until the cursor has passed
+// them. It reports the CPU time of the server and of the plugin apart.
 func BenchmarkDelivery(b *testing.B) {
 	const requests, each = 2000, 100
 	dir := b.TempDir()
@@ -101,19 +101,19 @@ func BenchmarkDelivery(b *testing.B) {
 		}
 		ic := ingestion.DefaultConfig()
 		ic.Deliver.Start = "begin"
-		d, err := ingestion.NewDeliver(ic, j, store, hosted{h}, ingestion.NewMetrics(nil), zap.NewNop())
+		d, err := ingestion.NewDeliver(ic, j, store, hostSinks{h}, ingestion.NewMetrics(nil), zap.NewNop())
 		if err != nil {
 			b.Fatal(err)
 		}
 		pid := h.Status()[0].PID
-		begin, host, plugin := time.Now(), cpu(b, os.Getpid()), cpu(b, pid)
+		begin, host, plugin := time.Now(), processCPU(b, os.Getpid()), processCPU(b, pid)
 		if err := d.Start(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		for arrived(b, j, "sink/"+name) < requests*each {
+		for deliveredCount(b, j, "sink/"+name) < requests*each {
 			time.Sleep(5 * time.Millisecond)
 		}
-		took, ours, theirs = took+time.Since(begin), ours+cpu(b, os.Getpid())-host, theirs+cpu(b, pid)-plugin
+		took, ours, theirs = took+time.Since(begin), ours+processCPU(b, os.Getpid())-host, theirs+processCPU(b, pid)-plugin
 		if err := d.Stop(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -127,8 +127,8 @@ func BenchmarkDelivery(b *testing.B) {
 	b.ReportMetric(float64(theirs.Nanoseconds())/events/1000, "plugin-cpu-µs/event")
 }
 
-// arrived is how many events a reader of the journal has behind it.
-func arrived(b *testing.B, j journal.Journal, reader string) uint64 {
+// deliveredCount returns the number of events that a reader of the journal has passed.
+func deliveredCount(b *testing.B, j journal.Journal, reader string) uint64 {
 	b.Helper()
 	stats, err := j.Stats(b.Context())
 	if err != nil {

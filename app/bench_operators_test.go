@@ -25,7 +25,7 @@ import (
 	"github.com/guidonhq/guidon/plugins"
 )
 
-// cidrHost is a host with a real cidr process that can be asked.
+// cidrHost returns a host with a ready cidr process.
 func cidrHost(b *testing.B) *host.Host {
 	b.Helper()
 	cfg := settings.Default()
@@ -58,12 +58,12 @@ func operatorsOf(b *testing.B, h *host.Host, cacheBytes int) *operators.Operator
 	return o
 }
 
-// cidrPairs are n questions with programs and values of their own.
-func cidrPairs(b *testing.B, o *operators.Operators, n int) []match.Pair {
+// distinctPairs returns n pairs with different programs and values.
+func distinctPairs(b *testing.B, o *operators.Operators, n int) []match.Pair {
 	b.Helper()
 	op, ok := o.Saving().Operator("cidr/contains")
 	if !ok {
-		b.Fatal("there is no cidr/contains")
+		b.Fatal("no operator cidr/contains")
 	}
 	pairs := make([]match.Pair, n)
 	for i := range pairs {
@@ -76,20 +76,20 @@ func cidrPairs(b *testing.B, o *operators.Operators, n int) []match.Pair {
 	return pairs
 }
 
-// spread reports the median and the 99th percentile of what was measured.
-func spread(b *testing.B, took []time.Duration) {
+// reportQuantiles reports the median and the 99th percentile of the times.
+func reportQuantiles(b *testing.B, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
 }
 
-// BenchmarkOperatorPairs asks a real process about pairs that memory does not
-// know, in one call.
+// BenchmarkOperatorPairs sends pairs that are not in the cache to a cidr process, in
+// one call.
 func BenchmarkOperatorPairs(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("pairs=%d", n), func(b *testing.B) {
 			o := operatorsOf(b, cidrHost(b), 0)
-			pairs, results := cidrPairs(b, o, n), make([]match.Result, n)
+			pairs, results := distinctPairs(b, o, n), make([]match.Result, n)
 			took := make([]time.Duration, 0, 1<<16)
 			for b.Loop() {
 				clear(results)
@@ -99,35 +99,37 @@ func BenchmarkOperatorPairs(b *testing.B) {
 				took = append(took, time.Since(from))
 				cancel()
 			}
-			spread(b, took)
+			reportQuantiles(b, took)
 		})
 	}
 }
 
-// shelf is a source of flags.
-type shelf eval.ProjectDefinitions
+// memoryFlags is a source of flags in memory.
+type memoryFlags eval.ProjectDefinitions
 
-func (s *shelf) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
+func (s *memoryFlags) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
 	return eval.ProjectDefinitions(*s), nil
 }
 
-func (s *shelf) Stamps(context.Context) (map[int64]int64, error) { return map[int64]int64{1: 1}, nil }
+func (s *memoryFlags) Stamps(context.Context) (map[int64]int64, error) {
+	return map[int64]int64{1: 1}, nil
+}
 
-// BenchmarkDecideOperator is a whole decide without its network: one flag with a
-// condition on a property, by a built-in operator, and by one of a plugin that
-// memory answers. They take turns, so that what else the machine does hits both
-// alike, and what is compared is CPU time.
+// BenchmarkDecideOperator runs a decide request without its network: one flag with
+// a condition on a property, with a built-in operator and with a cached operator of
+// a plugin. The two alternate, so that other load affects both, and it compares CPU
+// time.
 func BenchmarkDecideOperator(b *testing.B) {
 	o := operatorsOf(b, cidrHost(b), 1<<20)
-	ways := []func(){decideOnce(b, o, "exact", `["10.1.2.3"]`), decideOnce(b, o, "cidr/contains", `"10.0.0.0/8"`)}
+	variants := []func(){decideOnce(b, o, "exact", `["10.1.2.3"]`), decideOnce(b, o, "cidr/contains", `"10.0.0.0/8"`)}
 	const turn = 500
 	var took [2][]time.Duration
 	for n := 0; b.Loop(); n++ {
-		for w := range ways {
+		for w := range variants {
 			w = (w + n) % 2
 			from := cpuTime(b)
 			for range turn {
-				ways[w]()
+				variants[w]()
 			}
 			took[w] = append(took[w], (cpuTime(b)-from)/turn)
 		}
@@ -150,13 +152,14 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// decideOnce answers one request about a flag with that condition.
+// decideOnce returns a function that answers one request for a flag with that
+// condition.
 func decideOnce(b *testing.B, o *operators.Operators, operator, value string) func() {
 	b.Helper()
 	filters := fmt.Sprintf(`{"groups":[{"properties":[{"key":"ip","type":"person","operator":%q,"value":%s}],"rollout_percentage":100}]}`, operator, value)
 	cfg := flags.DefaultDecideConfig()
 	cfg.PluginTimeout = 50 * time.Millisecond
-	snapshots, err := flags.NewSnapshots(cfg, &shelf{Flags: []eval.Definition{
+	snapshots, err := flags.NewSnapshots(cfg, &memoryFlags{Flags: []eval.Definition{
 		{ID: 1, ProjectID: 1, Key: "office", Active: true, Filters: []byte(filters)},
 	}}, o, nil)
 	if err != nil {
@@ -185,7 +188,7 @@ func decideOnce(b *testing.B, o *operators.Operators, operator, value string) fu
 	}
 }
 
-func handler(b *testing.B, rooms ...web.Routes) fasthttp.RequestHandler {
+func handler(b *testing.B, routes ...web.Routes) fasthttp.RequestHandler {
 	b.Helper()
 	cfg := web.DefaultConfig()
 	cfg.AccessLog = web.LogServerErrors
@@ -193,7 +196,7 @@ func handler(b *testing.B, rooms ...web.Routes) fasthttp.RequestHandler {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.Mount(rooms...)
+	s.Mount(routes...)
 	handle, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)
@@ -201,8 +204,8 @@ func handler(b *testing.B, rooms ...web.Routes) fasthttp.RequestHandler {
 	return handle
 }
 
-// BenchmarkHungOperator is what a process that does not answer costs a request:
-// the deadline of 10 ms, and next to nothing once it is spared.
+// BenchmarkHungOperator measures the delay that a hung process adds to a request:
+// the deadline of 10 ms, and almost nothing once the breaker is open.
 func BenchmarkHungOperator(b *testing.B) {
 	h := cidrHost(b)
 	pid := h.Status()[0].PID
@@ -224,9 +227,9 @@ func BenchmarkHungOperator(b *testing.B) {
 		var o *operators.Operators
 		var pairs []match.Pair
 		for n := 0; b.Loop(); n++ {
-			if n%10 == 0 { // neither the breaker nor the host shall notice
+			if n%10 == 0 { // before the breaker or the host notices
 				o = operatorsOf(b, h, 0)
-				pairs = cidrPairs(b, o, 1)
+				pairs = distinctPairs(b, o, 1)
 			}
 			signal(syscall.SIGSTOP)
 			took = append(took, ask(o, pairs))
@@ -238,11 +241,11 @@ func BenchmarkHungOperator(b *testing.B) {
 				continue
 			}
 		}
-		spread(b, took)
+		reportQuantiles(b, took)
 	})
 	b.Run("spared", func(b *testing.B) {
 		o := operatorsOf(b, h, 0)
-		pairs := cidrPairs(b, o, 1)
+		pairs := distinctPairs(b, o, 1)
 		signal(syscall.SIGSTOP)
 		defer signal(syscall.SIGCONT)
 		for range 30 {
@@ -255,6 +258,6 @@ func BenchmarkHungOperator(b *testing.B) {
 			}
 			took = append(took, ask(o, pairs))
 		}
-		spread(b, took)
+		reportQuantiles(b, took)
 	})
 }

@@ -25,11 +25,10 @@ import (
 	"github.com/guidonhq/guidon/plugins"
 )
 
-// BenchmarkSustained is the whole way of events for a minute: sent in batches of
-// 100, on disk before the answer, through persons into the event store, and
-// through a plugin process into a file. The load holds back while more than
-// sustainedLag events are on their way, so that what is measured is what comes
-// out, not what goes in.
+// BenchmarkSustained loads the whole server for a minute: batches of 100 events,
+// fsynced before the answer, through persons into the event store and through a
+// plugin process into a file. The load pauses while more than sustainedLag events
+// are unprocessed, so that the rate is that of the output.
 //
 //	GUIDON_SUSTAIN=60s go test ./app -run '^$' -bench Sustained -benchtime 1x
 func BenchmarkSustained(b *testing.B) {
@@ -37,14 +36,14 @@ func BenchmarkSustained(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("sqlite", func(b *testing.B) { sustain(b, span, "") })
-	b.Run("postgres", func(b *testing.B) { sustain(b, span, dbtest.PostgresURL(b)) })
+	b.Run("sqlite", func(b *testing.B) { runSustained(b, span, "") })
+	b.Run("postgres", func(b *testing.B) { runSustained(b, span, dbtest.PostgresURL(b)) })
 }
 
-// sustainedLag is how many events may be on their way.
+// sustainedLag limits the events that are sent and not yet stored and delivered.
 const sustainedLag = 100_000
 
-// serveSustained is the server as it is run, with one file sink.
+// serveSustained runs the whole server with one file sink.
 func serveSustained(dir string) {
 	config := filepath.Join(dir, "guidon.yaml")
 	must(os.WriteFile(config, []byte("plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+filepath.Join(dir, "events.ndjson")+"}\n"), 0o600))
@@ -57,39 +56,39 @@ func serveSustained(dir string) {
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} },
 	})
 	must(err)
-	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
 	must(s.Stop())
 }
 
-func sustain(b *testing.B, span time.Duration, database string) {
+func runSustained(b *testing.B, span time.Duration, database string) {
 	b.Helper()
 	for range b.N {
 		b.Setenv("GUIDON_TEST_DATABASE", database)
-		server, a := spawn(b, "sustained")
-		w := &watching{b: b, address: a.Address, pid: server.Pid}
-		w.look()
+		server, a := startProcess(b, "sustained")
+		w := &loadedServer{b: b, address: a.Address, pid: server.Pid}
+		w.sample()
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
 		for n := range 4 {
-			wg.Go(func() { w.feed(a, uint64(n), stop) })
+			wg.Go(func() { w.sendEvents(a, uint64(n), stop) })
 		}
-		time.Sleep(2 * time.Second) // until it is warm
-		first, used, begin := w.look(), cpu(b, server.Pid), time.Now()
+		time.Sleep(2 * time.Second) // warm up
+		first, used, begin := w.sample(), processCPU(b, server.Pid), time.Now()
 		var early, late, lag float64 // memory in the first and the second half
 		for time.Since(begin) < span {
 			time.Sleep(250 * time.Millisecond)
-			now := w.look()
-			lag = max(lag, float64(w.sent.Load())-min(now.stored, now.sunk))
+			now := w.sample()
+			lag = max(lag, float64(w.sent.Load())-min(now.stored, now.delivered))
 			if time.Since(begin) < span/2 {
 				early = max(early, now.memory)
 			} else {
 				late = max(late, now.memory)
 			}
 		}
-		last, took := w.look(), time.Since(begin).Seconds()
+		last, took := w.sample(), time.Since(begin).Seconds()
 		b.ReportMetric((last.stored-first.stored)/took, "stored/s")
-		b.ReportMetric((last.sunk-first.sunk)/took, "delivered/s")
-		b.ReportMetric(float64((cpu(b, server.Pid)-used).Microseconds())/(last.stored-first.stored), "cpu-µs/event")
+		b.ReportMetric((last.delivered-first.delivered)/took, "delivered/s")
+		b.ReportMetric(float64((processCPU(b, server.Pid)-used).Microseconds())/(last.stored-first.stored), "cpu-µs/event")
 		b.ReportMetric(early/(1<<20), "MB-first-half")
 		b.ReportMetric(late/(1<<20), "MB-second-half")
 		b.ReportMetric(lag, "most-behind")
@@ -98,19 +97,19 @@ func sustain(b *testing.B, span time.Duration, database string) {
 	}
 }
 
-// watching is a server under sustained load.
-type watching struct {
+// loadedServer is a server under sustained load.
+type loadedServer struct {
 	b       *testing.B
 	address string
 	pid     int
 	sent    atomic.Int64
-	done    atomic.Int64 // stored and delivered, as of the last look
+	done    atomic.Int64 // stored and delivered, at the last sample
 }
 
-// look is how far the server has come.
-type look struct{ stored, sunk, memory float64 }
+// sample holds the metrics of the server at one time.
+type sample struct{ stored, delivered, memory float64 }
 
-func (w *watching) look() (out look) {
+func (w *loadedServer) sample() (out sample) {
 	res, err := http.Get("http://" + w.address + "/metrics")
 	if err != nil {
 		w.b.Fatal(err)
@@ -123,18 +122,18 @@ func (w *watching) look() (out look) {
 		case name == "guidon_ingestion_events_processed_total":
 			out.stored, _ = strconv.ParseFloat(value, 64)
 		case strings.HasPrefix(name, "guidon_ingestion_deliver_events_total"):
-			out.sunk, _ = strconv.ParseFloat(value, 64)
+			out.delivered, _ = strconv.ParseFloat(value, 64)
 		case name == "process_resident_memory_bytes":
 			out.memory, _ = strconv.ParseFloat(value, 64)
 		}
 	}
-	w.done.Store(int64(min(out.stored, out.sunk)))
+	w.done.Store(int64(min(out.stored, out.delivered)))
 	return out
 }
 
-// feed sends batches of 100 events of 10,000 people, as they happen, until stop
-// is closed.
-func (w *watching) feed(a announced, seed uint64, stop <-chan struct{}) {
+// sendEvents sends batches of 100 current events of 10,000 persons until stop is
+// closed.
+func (w *loadedServer) sendEvents(a serverInfo, seed uint64, stop <-chan struct{}) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	client := &fasthttp.Client{}
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()

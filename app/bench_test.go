@@ -34,26 +34,26 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// The benchmarks of whole requests. Each server is a process of its own, this
-// test binary again, so that its CPU time can be read apart from that of the
-// load. The floor is Fiber answering a fixed body; compare with it inside one
-// run only, because the machine is shared.
+// The benchmarks of whole requests. Each server is a process of its own, another
+// run of this test binary, so that its CPU time is separate from that of the load.
+// "floor" is Fiber with a fixed answer; compare with it inside one run only,
+// because the machine is shared.
 //
 //	go test ./app -run '^$' -bench Requests -benchtime 20000x
 
-// serveEnv names what the test binary serves instead of running tests.
+// serveEnv names the server that the test binary runs instead of tests.
 const serveEnv = "GUIDON_TEST_SERVE"
 
-// announced is what a serving process prints when it is ready.
-type announced struct{ Address, Project, Personal string }
+// serverInfo is printed by a server process when it is ready.
+type serverInfo struct{ Address, Project, Personal string }
 
-func announce(a announced) {
+func announceAndWait(a serverInfo) {
 	_ = json.NewEncoder(os.Stdout).Encode(a)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent lets go
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes the pipe
 }
 
 // serveFloor answers every request with a fixed body.
-func serveFloor() {
+func serveFixedAnswer() {
 	f := fiber.New(fiber.Config{DisableStartupMessage: true, BodyLimit: 20 << 20})
 	f.Post("/*", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
@@ -62,13 +62,12 @@ func serveFloor() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	go func() { _ = f.Listener(l) }()
-	announce(announced{Address: l.Addr().String()})
+	announceAndWait(serverInfo{Address: l.Addr().String()})
 }
 
-// serveBare is the least that a server with the promise "answered is on disk"
-// does: Fiber, and one goroutine that writes everything waiting to a plain file
-// and syncs it.
-func serveBare(dir string) {
+// serveGroupCommit is the minimum of a server that answers after fsync: Fiber, and
+// one goroutine that writes all waiting requests to a plain file and syncs it.
+func serveGroupCommit(dir string) {
 	file, err := os.Create(filepath.Join(dir, "bare"))
 	must(err)
 	type waiting struct {
@@ -110,12 +109,12 @@ func serveBare(dir string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	go func() { _ = f.Listener(l) }()
-	announce(announced{Address: l.Addr().String()})
+	announceAndWait(serverInfo{Address: l.Addr().String()})
 }
 
-// serveAccept is the accept path alone: gate, keys, journal, and nobody who
-// reads it.
-func serveAccept(dir string) {
+// serveCapture runs the capture path alone: server, keys and journal, without a
+// reader of the journal.
+func serveCapture(dir string) {
 	ctx, log := context.Background(), zap.NewNop()
 	d, err := db.Open(ctx, db.Config{}, dir)
 	must(err)
@@ -133,32 +132,32 @@ func serveAccept(dir string) {
 	must(err)
 	s.Mount(ingestion.NewHTTP(j, ingestion.NewMetrics(nil), log))
 	must(s.Start(ctx))
-	announce(announced{Address: s.Address(), Project: first.ProjectKey})
+	announceAndWait(serverInfo{Address: s.Address(), Project: first.ProjectKey})
 }
 
-// serveWhole is the server as it is run, without a plugin and without access
-// lines for what went well.
-func serveWhole(dir string) {
+// serveAll runs the whole server without plugins and without access log lines for
+// successful requests.
+func serveAll(dir string) {
 	cfg := app.DefaultConfig()
 	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop()})
 	must(err)
-	announce(announced{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
 }
 
 func BenchmarkRequests(b *testing.B) {
 	const event = `"distinct_id":"user-%d","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/42?x=1","price":12.5,"plan":"pro","items":[1,2,3],"referrer":"https://search.example.com/","browser":"Firefox","os":"Linux","width":1920,"height":1080,"locale":"nl-NL","campaign":"winter","ab":"b","note":"some text that is a little longer than the rest of it all"},"timestamp":"2026-01-02T03:04:05.678Z"`
-	capture := func(a announced) []byte {
+	capture := func(a serverInfo) []byte {
 		return fmt.Appendf(nil, `{"api_key":%q,"event":"paid",`+event+`}`, a.Project, 7)
 	}
-	batch := func(a announced) []byte {
+	batch := func(a serverInfo) []byte {
 		items := make([]string, 100)
 		for i := range items {
 			items[i] = fmt.Sprintf(`{"event":"paid",`+event+`}`, i%10)
 		}
 		return fmt.Appendf(nil, `{"api_key":%q,"batch":[%s]}`, a.Project, strings.Join(items, ","))
 	}
-	decide := func(a announced) []byte {
+	decide := func(a serverInfo) []byte {
 		return fmt.Appendf(nil, `{"api_key":%q,"distinct_id":"user-7","person_properties":{"plan":"pro","age":42,"email":"ada@example.com"}}`, a.Project)
 	}
 	b.Run("floor", func(b *testing.B) { load(b, "floor", "/", capture, 1) })
@@ -170,23 +169,23 @@ func BenchmarkRequests(b *testing.B) {
 	b.Run("floor-again", func(b *testing.B) { load(b, "floor", "/", capture, 1) })
 }
 
-// load sends b.N requests over 64 connections to a fresh server and reports
-// the server's CPU time and the rate.
-func load(b *testing.B, what, path string, body func(announced) []byte, events int) {
+// load sends b.N requests over 64 connections to a new server and reports the CPU
+// time of the server and the rate.
+func load(b *testing.B, what, path string, body func(serverInfo) []byte, events int) {
 	b.Helper()
-	server, a := spawn(b, what)
+	server, a := startProcess(b, what)
 	if what == "whole" {
-		fifty(b, a)
+		createFiftyFlags(b, a)
 	}
 	payload, uri := body(a), "http://"+a.Address+path
 	client := &fasthttp.Client{MaxConnsPerHost: 64}
 	send(b, client, uri, payload, 2000)
-	before, begin := cpu(b, server.Pid), time.Now()
+	before, begin := processCPU(b, server.Pid), time.Now()
 	b.ResetTimer()
 	slowest := send(b, client, uri, payload, b.N)
 	took := time.Since(begin)
 	b.StopTimer()
-	used := cpu(b, server.Pid) - before
+	used := processCPU(b, server.Pid) - before
 	n := float64(b.N)
 	b.ReportMetric(float64(used.Nanoseconds())/n/1e3, "cpu-µs/req")
 	b.ReportMetric(n/took.Seconds(), "req/s")
@@ -236,7 +235,7 @@ func quantile(times [][]time.Duration, q float64) time.Duration {
 	return all[min(len(all)-1, int(q*float64(len(all))))]
 }
 
-func spawn(b *testing.B, what string) (*os.Process, announced) {
+func startProcess(b *testing.B, what string) (*os.Process, serverInfo) {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serveEnv+"="+what, "GUIDON_TEST_DIR="+b.TempDir())
@@ -261,15 +260,15 @@ func spawn(b *testing.B, what string) (*os.Process, announced) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var a announced
+	var a serverInfo
 	if err := json.Unmarshal(line, &a); err != nil {
 		b.Fatal(err)
 	}
 	return cmd.Process, a
 }
 
-// fifty makes fifty flags, half of them with a condition on a property.
-func fifty(b *testing.B, a announced) {
+// createFiftyFlags creates fifty flags, half of them with conditions on properties.
+func createFiftyFlags(b *testing.B, a serverInfo) {
 	b.Helper()
 	for i := range 50 {
 		filters := fmt.Sprintf(`{"groups":[{"properties":[],"rollout_percentage":%d}]}`, i*2)
@@ -294,8 +293,8 @@ func fifty(b *testing.B, a announced) {
 	}
 }
 
-// cpu is the CPU time a process has used, to the nanosecond.
-func cpu(b *testing.B, pid int) time.Duration {
+// processCPU returns the CPU time of a process, to the nanosecond.
+func processCPU(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	if runtime.GOOS != "linux" {
 		b.Fatal("CPU time is read from /proc")

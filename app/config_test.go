@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/app"
 )
 
+// file writes a config file and returns its path.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guidon.yaml")
@@ -49,7 +50,7 @@ func TestLoad(t *testing.T) {
 		check   func(app.Config) bool
 		fault   string
 	}{
-		{"a part keeps the defaults of the rest", "http:\n  address: :9000\n", nil,
+		{"settings that are not in the file keep their defaults", "http:\n  address: :9000\n", nil,
 			func(c app.Config) bool {
 				return c.HTTP.Address == ":9000" && c.HTTP.ReadTimeout == app.DefaultConfig().HTTP.ReadTimeout
 			}, ""},
@@ -67,11 +68,11 @@ func TestLoad(t *testing.T) {
 		{"an unknown key in a list", "plugins:\n  instances:\n    - name: a\n      kidn: sink\n", nil, nil, `unknown key "plugins.instances[0].kidn"; did you mean "plugins.instances[0].kind"`},
 		{"an unknown name in the environment", "", []string{"GUIDON_HTTP_ADRESS=x"}, nil, "did you mean GUIDON_HTTP_ADDRESS"},
 		{"a wrong duration", "http:\n  read_timeout: soon\n", nil, nil, "http.read_timeout"},
-		{"a value that makes no sense names the setting", "http:\n  json_depth: 0\n", nil, nil, "json_depth"},
+		{"an invalid value names the setting", "http:\n  json_depth: 0\n", nil, nil, "json_depth"},
 		{"a value where settings belong", "http: 8080\n", []string{"GUIDON_HTTP_ADDRESS=:9001"}, nil, `"http" holds settings such as "http.access_log"`},
 		{"a list where settings belong", "http: [1, 2]\n", []string{"GUIDON_HTTP_ADDRESS=:9001"}, nil, `"http" holds settings`},
-		{"one plugin that is no list", "plugins:\n  instances:\n    name: a\n    kidn: sink\n", nil, nil, `"plugins.instances" must be a list`},
-		{"a section with nothing in it", "http:\nplugins:\n  instances:\n", nil, func(c app.Config) bool { return c.HTTP.Address == app.DefaultConfig().HTTP.Address }, ""},
+		{"instances that are no list", "plugins:\n  instances:\n    name: a\n    kidn: sink\n", nil, nil, `"plugins.instances" must be a list`},
+		{"an empty section", "http:\nplugins:\n  instances:\n", nil, func(c app.Config) bool { return c.HTTP.Address == app.DefaultConfig().HTTP.Address }, ""},
 		{"a wrong value in the environment names it", "", []string{"GUIDON_JOURNAL_MAX_BYTES=lots"}, nil, "GUIDON_JOURNAL_MAX_BYTES"},
 		{"not YAML", "http: [", nil, nil, "read config"},
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// post captures events, in one request.
-func (e *edited) post(t *testing.T, events ...string) {
+// post captures events in one request.
+func (e *reloadServer) post(t *testing.T, events ...string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"api_key":%q,"batch":[%s]}`, e.ProjectKey, strings.Join(events, ","))
 	res, err := http.Post(e.URL+"/batch/", "application/json", strings.NewReader(body))
@@ -28,8 +28,8 @@ func (e *edited) post(t *testing.T, events ...string) {
 	}
 }
 
-// lines are what the file of a sink holds.
-func (e *edited) lines(t *testing.T, name string) (out []line) {
+// lines returns the events in the file of a sink.
+func (e *reloadServer) lines(t *testing.T, name string) (out []line) {
 	t.Helper()
 	text, err := os.ReadFile(e.path(name))
 	if err != nil && !os.IsNotExist(err) {
@@ -37,7 +37,7 @@ func (e *edited) lines(t *testing.T, name string) (out []line) {
 	}
 	for raw := range strings.Lines(string(text)) {
 		if !strings.HasSuffix(raw, "\n") {
-			break // it is just being written
+			break // the sink is still writing this line
 		}
 		l := line{raw: raw}
 		if err := json.Unmarshal([]byte(raw), &l); err != nil {
@@ -48,13 +48,13 @@ func (e *edited) lines(t *testing.T, name string) (out []line) {
 	return out
 }
 
-// counted is how many events a delivery has dealt with.
-func (e *edited) counted(t *testing.T, name string) int {
+// handledCount returns the events that a delivery has delivered or filtered.
+func (e *reloadServer) handledCount(t *testing.T, name string) int {
 	t.Helper()
 	var p struct {
 		Delivery struct{ Delivered, Filtered int }
 	}
-	if err := json.Unmarshal([]byte(e.manage(t, http.MethodGet, "/api/plugins/"+name+"/", "")), &p); err != nil {
+	if err := json.Unmarshal([]byte(e.mustManage(t, http.MethodGet, "/api/plugins/"+name+"/", "")), &p); err != nil {
 		t.Fatal(err)
 	}
 	return p.Delivery.Delivered + p.Delivery.Filtered
@@ -74,15 +74,15 @@ func names(lines []line) string {
 	return strings.Join(out, " ")
 }
 
-// What an operator writes under delivery decides what reaches the real file, and
-// can be changed without touching the plugin.
-func TestEachSinkGetsWhatItsDeliverySays(t *testing.T) {
+// TestDeliverySettings checks that the delivery section of an instance decides which
+// events reach its file, and that a change does not restart the plugin.
+func TestDeliverySettings(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("pepper\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := editing(t, "")
+	e := serveConfigFile(t, "")
 	sinks := func(exclude string) string {
 		text := ""
 		for name, delivery := range map[string]string{
@@ -114,10 +114,10 @@ func TestEachSinkGetsWhatItsDeliverySays(t *testing.T) {
 		events = append(events, fmt.Sprintf(`{"event":"tick","distinct_id":"person %d"}`, i%20))
 	}
 	e.post(t, events...)
-	e.until(t, "all events are in the files that want all", func() bool {
+	e.until(t, "the sinks without filters have all events", func() bool {
 		return len(e.lines(t, "all")) == len(events) && len(e.lines(t, "redacted")) == len(events)
 	})
-	e.until(t, "the others have what they want", func() bool {
+	e.until(t, "the filtered sinks have their events", func() bool {
 		return names(e.lines(t, "names")) == "$pageview order placed" && names(e.lines(t, "filtered")) == "$pageview order cancelled"
 	})
 
@@ -132,8 +132,8 @@ func TestEachSinkGetsWhatItsDeliverySays(t *testing.T) {
 		t.Errorf("redacted: %s", text)
 	}
 
-	// A sample takes whole people: both of one's events or none.
-	e.until(t, "the sample is counted", func() bool { return e.counted(t, "sampled") == len(events) })
+	// A sample selects distinct ids: all events of one or none.
+	e.until(t, "the sample is counted", func() bool { return e.handledCount(t, "sampled") == len(events) })
 	ticks := map[string]int{}
 	for _, l := range e.lines(t, "sampled") {
 		if l.Event == "tick" {
@@ -142,25 +142,25 @@ func TestEachSinkGetsWhatItsDeliverySays(t *testing.T) {
 	}
 	for id, n := range ticks {
 		if n != 2 {
-			t.Errorf("%s came %d times", id, n)
+			t.Errorf("%s has %d events", id, n)
 		}
 	}
 	if len(ticks) < 3 || len(ticks) > 17 {
-		t.Errorf("half of 20 people are %d", len(ticks))
+		t.Errorf("half of 20 persons are %d", len(ticks))
 	}
 	if n := len(e.lines(t, "nothing")); n != 0 {
-		t.Errorf("%d events of a project that was excluded", n)
+		t.Errorf("%d events of an excluded project", n)
 	}
 
-	// Another delivery is another delivery, and the same plugin.
+	// A changed delivery section starts a new delivery and keeps the plugin process.
 	before := e.plugins(t)["names"]
 	e.edit(t, sinks(`"$page*"`))
-	e.until(t, "another delivery counts from 0", func() bool { return e.counted(t, "names") == 0 && ready() })
+	e.until(t, "the new delivery counts from 0", func() bool { return e.handledCount(t, "names") == 0 && ready() })
 	e.post(t, events[:4]...)
-	e.until(t, "the new rules hold", func() bool {
+	e.until(t, "the new filters apply", func() bool {
 		return names(e.lines(t, "names")) == "$pageview order placed order placed order cancelled"
 	})
 	if after := e.plugins(t)["names"]; after.PID != before.PID || after.Generation != before.Generation {
-		t.Errorf("the plugin was disturbed: %+v, was %+v", after, before)
+		t.Errorf("the plugin was restarted: %+v, was %+v", after, before)
 	}
 }

@@ -1,4 +1,4 @@
 package app
 
-// NewOperators is who answers for the operators of a host's matchers.
+// NewOperators binds the operators of a host's matchers.
 var NewOperators = newOperators

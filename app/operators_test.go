@@ -15,13 +15,13 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
-// networks adds the cidr matcher to a server.
-func networks(c *app.Config) {
+// withCIDRMatcher adds the cidr matcher to a config.
+func withCIDRMatcher(c *app.Config) {
 	c.Plugins.Restart.Initial = 10 * time.Millisecond
 	in := settings.Instance{Name: "networks", Use: "cidr", Kind: settings.KindMatcher}
-	in.Timeouts.Health = time.Minute // that a process hangs is for the breaker to notice
+	in.Timeouts.Health = time.Minute // the breaker must notice a hung process first
 	c.Plugins.Instances = append(c.Plugins.Instances, in)
-	// These tests are about answers, not about how fast a crowded machine is.
+	// These tests check answers; a busy machine must not fail them.
 	c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
 }
 
@@ -59,8 +59,8 @@ func (s *server) flag(t *testing.T, key, filters string) int {
 	return int(flag["id"].(float64))
 }
 
-// decide returns the flags that could be computed for somebody at an address,
-// and whether there are others.
+// decide returns the flags that were computed for an address, and whether others
+// were left out.
 func (s *server) decide(t *testing.T, address string) string {
 	t.Helper()
 	status, answer := s.ask(t, "POST", "/decide?v=3", `{"api_key":"`+s.ProjectKey+`","distinct_id":"ada","person_properties":{"ip":"`+address+`"}}`)
@@ -97,7 +97,7 @@ func (s *server) metric(t *testing.T, name string) string {
 	return "no " + name
 }
 
-// eventually asks until it gets what it wants.
+// eventually calls ask until it returns want.
 func eventually(t *testing.T, want string, ask func() string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -118,12 +118,12 @@ const (
 	plain  = `{"groups":[{"rollout_percentage":100}]}`
 )
 
-// A condition with an operator of a plugin decides like any other; while the
-// plugin hangs its flag is left out and the others are answered; and when it is
-// back everything is as before.
-func TestFlagsWithOperatorsOfAPlugin(t *testing.T) {
+// TestPluginOperatorOutage checks a condition with an operator of a plugin: while
+// the plugin hangs, the answer leaves its flag out and has the others; after the
+// restart it has all flags again.
+func TestPluginOperatorOutage(t *testing.T) {
 	t.Parallel()
-	s := serve(t, networks)
+	s := serve(t, withCIDRMatcher)
 	s.flag(t, "office", office)
 	s.flag(t, "plain", plain)
 
@@ -132,9 +132,9 @@ func TestFlagsWithOperatorsOfAPlugin(t *testing.T) {
 	eventually(t, in, func() string { return s.decide(t, "2001:db8::1") })
 	eventually(t, out, func() string { return s.decide(t, "192.0.2.1") })
 
-	// Addresses nobody has asked about: memory has no answer.
+	// New addresses are not in the cache.
 	last := 0
-	fresh := func() string {
+	newAddress := func() string {
 		last++
 		return fmt.Sprintf("10.9.%d.%d", last/250, last%250)
 	}
@@ -145,19 +145,19 @@ func TestFlagsWithOperatorsOfAPlugin(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, unknown, func() string { return s.decide(t, fresh()) })
+	eventually(t, unknown, func() string { return s.decide(t, newAddress()) })
 	eventually(t, "1", func() string {
-		if got := s.decide(t, fresh()); got != unknown {
-			t.Errorf("hung: %s", got)
+		if got := s.decide(t, newAddress()); got != unknown {
+			t.Errorf("with a hung plugin: %s", got)
 		}
 		return s.metric(t, `guidon_operators_breaker_open{for="decide",plugin="networks"}`)
 	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		t.Fatal(err) // the host may have been faster
+		t.Fatal(err) // the host may have killed it first
 	}
-	eventually(t, in, func() string { return s.decide(t, fresh()) })
+	eventually(t, in, func() string { return s.decide(t, newAddress()) })
 	eventually(t, out, func() string { return s.decide(t, "192.0.2.1") })
 	if now := s.pid(t, "networks"); now == pid {
-		t.Error("the same process")
+		t.Error("the process was not replaced")
 	}
 }

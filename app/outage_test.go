@@ -23,17 +23,17 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-// The database goes away under a running server: capture and decide go on, and
-// the management interface says when to come back instead of failing.
-func TestTheDatabaseGoesAway(t *testing.T) {
+// TestDatabaseOutage blocks the database under a running server: capture and decide
+// continue, and management requests are answered with 503 and Retry-After.
+func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
-	road := newRoad(t, dbtest.PostgresURL(t))
+	proxy := newTCPProxy(t, dbtest.PostgresURL(t))
 	s := serve(t, func(c *app.Config) {
-		c.Database = db.Config{URL: road.url}
+		c.Database = db.Config{URL: proxy.url}
 		c.Ingestion.Worker.RetryMax = 200 * time.Millisecond
 	})
-	s.manage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":100}]}}`)
-	road.block(true)
+	s.mustManage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":100}]}}`)
+	proxy.block(true)
 	ask := func(method, path, body string) (int, string, http.Header) {
 		req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
 		if err != nil {
@@ -52,7 +52,7 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		}
 		return res.StatusCode, string(b), res.Header
 	}
-	const n = 40 // events of one person, each overwriting what the one before it set
+	const n = 40 // events of one person, each setting the same property
 	for i := range n {
 		body := fmt.Sprintf(`{"api_key":%q,"event":"e","distinct_id":"u","properties":{"$set":{"last":%d},"$set_once":{"first":%d}}}`, s.ProjectKey, i, i)
 		if status, answer, _ := ask(http.MethodPost, "/capture/", body); status != http.StatusOK {
@@ -67,38 +67,38 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 			t.Errorf("%s: %s", path, answer)
 		}
 	}
-	road.block(false)
+	proxy.block(false)
 	for _, c := range []struct{ what, path, want string }{
-		{"the events that were accepted meanwhile", "/api/projects/1/events/?event=e&limit=1000", fmt.Sprintf(`"last":%d`, n-1)},
-		{"what the last of them set", "/api/projects/1/persons/?distinct_id=u", fmt.Sprintf(`"last":%d`, n-1)},
-		{"what the first of them set", "/api/projects/1/persons/?distinct_id=u", `"first":0`},
+		{"the events accepted during the outage", "/api/projects/1/events/?event=e&limit=1000", fmt.Sprintf(`"last":%d`, n-1)},
+		{"the property of the last event", "/api/projects/1/persons/?distinct_id=u", fmt.Sprintf(`"last":%d`, n-1)},
+		{"the property of the first event", "/api/projects/1/persons/?distinct_id=u", `"first":0`},
 	} {
 		s.until(t, c.what, func() bool {
 			status, answer, _ := ask(http.MethodGet, c.path, "")
 			return status == http.StatusOK && strings.Contains(answer, c.want)
 		})
 	}
-	s.until(t, "the sink has them in order", func() bool { return s.written(t, "last") == inOrder(n) })
+	s.until(t, "the sink has them in order", func() bool { return s.sinkValues(t, "last") == inOrder(n) })
 }
 
-// While the database is away for so long that the journal reaches its limit,
-// capture tells clients when to come back; nothing it has acknowledged is lost,
-// and it takes events again by itself.
-func TestTheJournalIsFull(t *testing.T) {
+// TestFullJournal blocks the database until the journal reaches its limit: capture
+// answers 503 with Retry-After, no acknowledged event is lost, and capture resumes
+// after the outage.
+func TestFullJournal(t *testing.T) {
 	t.Parallel()
-	road := newRoad(t, dbtest.PostgresURL(t))
+	proxy := newTCPProxy(t, dbtest.PostgresURL(t))
 	s := serve(t, func(c *app.Config) {
-		c.Database = db.Config{URL: road.url}
+		c.Database = db.Config{URL: proxy.url}
 		c.Journal.LimitBytes, c.Journal.MaxBytes = 200_000, 1
 		c.Journal.TrimInterval = 20 * time.Millisecond
 		c.Ingestion.Worker.RetryMax = 200 * time.Millisecond
 	})
-	road.block(true)
-	filler := rand.Text() // not to be compressed away
+	proxy.block(true)
+	filler := rand.Text() // does not compress
 	for len(filler) < 4000 {
 		filler += rand.Text()
 	}
-	var kept []string
+	var acked []string
 	capture := func() (int, http.Header, string) {
 		id := uuid.NewString()
 		body := fmt.Sprintf(`{"api_key":%q,"event":"full","uuid":%q,"distinct_id":"u","properties":{"text":%q}}`, s.ProjectKey, id, filler)
@@ -112,7 +112,7 @@ func TestTheJournalIsFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.StatusCode == http.StatusOK {
-			kept = append(kept, id)
+			acked = append(acked, id)
 		}
 		return res.StatusCode, res.Header, string(answer)
 	}
@@ -124,35 +124,35 @@ func TestTheJournalIsFull(t *testing.T) {
 		return status == http.StatusServiceUnavailable
 	})
 	if res, err := http.Get(s.URL + "/_readiness"); err != nil || res.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("a server that takes no events calls itself ready (%v)", err)
+		t.Errorf("/_readiness is not 503 while the journal is full (%v)", err)
 	} else {
 		res.Body.Close()
 	}
-	road.block(false)
-	s.until(t, "capture takes events again", func() bool { status, _, _ := capture(); return status == http.StatusOK })
+	proxy.block(false)
+	s.until(t, "capture accepts events again", func() bool { status, _, _ := capture(); return status == http.StatusOK })
 	s.until(t, "every acknowledged event is stored", func() bool {
 		var stored []string
 		if s.DB.Read(t.Context()).NewRaw("SELECT uuid FROM events WHERE event = 'full'").Scan(t.Context(), &stored) != nil {
 			return false
 		}
 		slices.Sort(stored)
-		slices.Sort(kept)
-		return slices.Equal(stored, kept)
+		slices.Sort(acked)
+		return slices.Equal(stored, acked)
 	})
 }
 
-// until waits for something to become true.
+// until waits until ok returns true.
 func (s *server) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never happened: %s", what)
+			t.Fatalf("timeout waiting until %s", what)
 		}
 	}
 }
 
-// written is what the events in the file sink set the property to, in order.
-func (s *server) written(t *testing.T, property string) string {
+// sinkValues lists the values to which the events in the file sink set a property.
+func (s *server) sinkValues(t *testing.T, property string) string {
 	t.Helper()
 	data, err := os.ReadFile(s.Lines)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *server) written(t *testing.T, property string) string {
 	return b.String()
 }
 
-// inOrder is the numbers below n.
+// inOrder returns the numbers below n as sinkValues does.
 func inOrder(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -181,8 +181,8 @@ func inOrder(n int) string {
 	return b.String()
 }
 
-// road is a way to a Postgres server that can be blocked.
-type road struct {
+// tcpProxy forwards connections to a Postgres server and can be blocked.
+type tcpProxy struct {
 	url string
 
 	mu      sync.Mutex
@@ -190,7 +190,7 @@ type road struct {
 	open    map[net.Conn]bool
 }
 
-func newRoad(t *testing.T, to string) *road {
+func newTCPProxy(t *testing.T, to string) *tcpProxy {
 	t.Helper()
 	u, err := url.Parse(to)
 	if err != nil {
@@ -208,43 +208,43 @@ func newRoad(t *testing.T, to string) *road {
 	}
 	t.Cleanup(func() { l.Close() })
 	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
-	r := &road{url: u.String(), open: map[net.Conn]bool{}}
+	r := &tcpProxy{url: u.String(), open: map[net.Conn]bool{}}
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go r.carry(c, network, address)
+			go r.forward(c, network, address)
 		}
 	}()
 	return r
 }
 
-func (r *road) carry(c net.Conn, network, address string) {
-	there, err := net.Dial(network, address)
-	r.mu.Lock()
-	if err != nil || r.blocked {
-		r.mu.Unlock()
+func (p *tcpProxy) forward(c net.Conn, network, address string) {
+	upstream, err := net.Dial(network, address)
+	p.mu.Lock()
+	if err != nil || p.blocked {
+		p.mu.Unlock()
 		c.Close()
 		return
 	}
-	r.open[c], r.open[there] = true, true
-	r.mu.Unlock()
+	p.open[c], p.open[upstream] = true, true
+	p.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(there, c)
-		there.Close()
+		_, _ = io.Copy(upstream, c)
+		upstream.Close()
 	}()
-	_, _ = io.Copy(c, there)
+	_, _ = io.Copy(c, upstream)
 	c.Close()
 }
 
-func (r *road) block(blocked bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.blocked = blocked
-	for c := range r.open {
+func (p *tcpProxy) block(blocked bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.blocked = blocked
+	for c := range p.open {
 		c.Close()
-		delete(r.open, c)
+		delete(p.open, c)
 	}
 }

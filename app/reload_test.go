@@ -22,8 +22,8 @@ import (
 	"github.com/guidonhq/guidon/plugins"
 )
 
-// edited is a server whose config file is edited while it runs.
-type edited struct {
+// reloadServer is a server whose config file tests change while it runs.
+type reloadServer struct {
 	server
 	dir, config string
 	logs        *observer.ObservedLogs
@@ -32,11 +32,11 @@ type edited struct {
 	acked []string // uuids of events, in order
 }
 
-// editing starts a server with the given plugins section.
-func editing(t *testing.T, instances string) *edited {
+// serveConfigFile starts a server on a config file with these plugin instances.
+func serveConfigFile(t *testing.T, instances string) *reloadServer {
 	t.Helper()
 	dir := t.TempDir()
-	e := &edited{dir: dir, config: filepath.Join(dir, "guidon.yaml")}
+	e := &reloadServer{dir: dir, config: filepath.Join(dir, "guidon.yaml")}
 	e.edit(t, instances)
 	environ := []string{"GUIDON_DATA_DIR=" + filepath.Join(dir, "data"), "GUIDON_HTTP_ADDRESS=127.0.0.1:0"}
 	cfg, err := app.Load(e.config, environ)
@@ -61,8 +61,8 @@ func editing(t *testing.T, instances string) *edited {
 	return e
 }
 
-// edit replaces the config file, as an editor does.
-func (e *edited) edit(t *testing.T, instances string) {
+// edit replaces the config file by a rename, as editors do.
+func (e *reloadServer) edit(t *testing.T, instances string) {
 	t.Helper()
 	text := "plugins:\n  instances:\n" + instances
 	if err := os.WriteFile(e.config+".new", []byte(text), 0o600); err != nil {
@@ -73,15 +73,15 @@ func (e *edited) edit(t *testing.T, instances string) {
 	}
 }
 
-// sink is an instance of the file sink, for the config.
-func (e *edited) sink(name, more string) string {
+// sink returns the config of a file sink instance.
+func (e *reloadServer) sink(name, more string) string {
 	return fmt.Sprintf("    - {name: %s, kind: sink, use: file, config: {path: %s%s}}\n", name, e.path(name), more)
 }
 
-func (e *edited) path(name string) string { return filepath.Join(e.dir, name+".ndjson") }
+func (e *reloadServer) path(name string) string { return filepath.Join(e.dir, name+".ndjson") }
 
-// capture sends events until ctx ends, one a request.
-func (e *edited) capture(t *testing.T, ctx context.Context) {
+// capture sends events until ctx ends, one per request.
+func (e *reloadServer) capture(t *testing.T, ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		uuid := fmt.Sprintf("0190aaaa-0000-7000-8000-%012d", n)
 		body := fmt.Sprintf(`{"api_key":%q,"event":"flow","distinct_id":"d%d","uuid":%q}`, e.ProjectKey, n%7, uuid)
@@ -102,15 +102,15 @@ func (e *edited) capture(t *testing.T, ctx context.Context) {
 	}
 }
 
-// sofar is how many events have been accepted.
-func (e *edited) sofar() int {
+// acceptedCount returns the number of accepted events.
+func (e *reloadServer) acceptedCount() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.acked)
 }
 
-// holds counts the events in the file of a sink.
-func (e *edited) holds(t *testing.T, name string) map[string]int {
+// sinkEvents counts the uuids in the file of a sink.
+func (e *reloadServer) sinkEvents(t *testing.T, name string) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(e.path(name))
 	if err != nil && !os.IsNotExist(err) {
@@ -126,7 +126,7 @@ func (e *edited) holds(t *testing.T, name string) map[string]int {
 	return out
 }
 
-// pluginState is what an operator sees of an instance.
+// pluginState is an instance in the answer of GET /api/plugins/.
 type pluginState struct {
 	Name, State, Reason string
 	LastError           string `json:"last_error"`
@@ -134,11 +134,11 @@ type pluginState struct {
 	PID                 int
 }
 
-// plugins are what an operator sees, by name.
-func (e *edited) plugins(t *testing.T) map[string]pluginState {
+// plugins returns the states of the instances by name.
+func (e *reloadServer) plugins(t *testing.T) map[string]pluginState {
 	t.Helper()
 	var page struct{ Results []pluginState }
-	if err := json.Unmarshal([]byte(e.manage(t, http.MethodGet, "/api/plugins/", "")), &page); err != nil {
+	if err := json.Unmarshal([]byte(e.mustManage(t, http.MethodGet, "/api/plugins/", "")), &page); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]pluginState{}
@@ -148,19 +148,19 @@ func (e *edited) plugins(t *testing.T) map[string]pluginState {
 	return out
 }
 
-// more waits until more events have been accepted, and returns how many in all.
-func (e *edited) more(t *testing.T, n int) int {
+// waitAccepted waits until n more events are accepted and returns the total.
+func (e *reloadServer) waitAccepted(t *testing.T, n int) int {
 	t.Helper()
-	from := e.sofar()
-	e.until(t, "events flow", func() bool { return e.sofar() >= from+n })
-	return e.sofar()
+	from := e.acceptedCount()
+	e.until(t, "events flow", func() bool { return e.acceptedCount() >= from+n })
+	return e.acceptedCount()
 }
 
-// Editing the file adds, changes and removes sinks while events flow: each gets
-// everything from its first moment on, exactly once, whatever happens around it.
-func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
+// TestConfigReload adds, changes and removes sinks by edits of the config file under
+// load: each sink gets every event since it was added exactly once.
+func TestConfigReload(t *testing.T) {
 	t.Parallel()
-	e := editing(t, "")
+	e := serveConfigFile(t, "")
 	e.edit(t, e.sink("a", ""))
 	e.until(t, "a is ready", func() bool { return e.plugins(t)["a"].State == "ready" })
 	ctx, stop := context.WithCancel(t.Context())
@@ -168,26 +168,26 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 	wg.Go(func() { e.capture(t, ctx) })
 	defer wg.Wait()
 	defer stop()
-	e.more(t, 20)
+	e.waitAccepted(t, 20)
 
 	e.edit(t, e.sink("a", "")+e.sink("b", ""))
 	e.until(t, "b is added", func() bool { return e.plugins(t)["b"].State == "ready" })
-	since := e.more(t, 20)
+	since := e.waitAccepted(t, 20)
 
 	e.edit(t, e.sink("a", ", rotate_bytes: 0")+e.sink("b", ""))
 	e.until(t, "a is changed", func() bool { p := e.plugins(t)["a"]; return p.State == "ready" && p.Generation == 2 })
-	e.more(t, 20)
+	e.waitAccepted(t, 20)
 
 	e.edit(t, e.sink("a", ", rotate_bytes: 0"))
 	e.until(t, "b is removed", func() bool { _, there := e.plugins(t)["b"]; return !there })
-	e.more(t, 20)
+	e.waitAccepted(t, 20)
 
-	// What cannot be used changes nothing, and is said.
+	// An invalid config is logged and changes nothing.
 	serving := e.plugins(t)["a"]
 	for _, broken := range []string{"    - {name: a, kind: sink,\n", "    - {name: a, kind: sink, use: file, cofnig: {}}\n", e.sink("a", "") + e.sink("a", "")} {
-		said := e.logs.FilterMessageSnippet("config reload failed").Len()
+		logged := e.logs.FilterMessageSnippet("config reload failed").Len()
 		e.edit(t, broken)
-		e.until(t, "the broken file is noticed", func() bool { return e.logs.FilterMessageSnippet("config reload failed").Len() > said })
+		e.until(t, "the broken file is noticed", func() bool { return e.logs.FilterMessageSnippet("config reload failed").Len() > logged })
 		if now := e.plugins(t); len(now) != 1 || now["a"] != serving {
 			t.Errorf("with %q: %+v, was %+v", broken, now, serving)
 		}
@@ -200,21 +200,21 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 			t.Errorf("reload: %d %s", status, answer)
 		}
 	}
-	e.more(t, 20)
+	e.waitAccepted(t, 20)
 
-	// A binary that is not what was meant is the state of one instance.
+	// A wrong checksum affects one instance only.
 	e.edit(t, e.sink("a", ", rotate_bytes: 0")+e.sink("b", "")+
 		"    - {name: c, kind: sink, use: /bin/true, sha256: "+strings.Repeat("ab", 32)+"}\n")
-	e.until(t, "b is back and c is not trusted", func() bool {
+	e.until(t, "b is ready and c is untrusted", func() bool {
 		now := e.plugins(t)
 		return now["a"].State == "ready" && now["b"].State == "ready" && now["c"].State == "untrusted"
 	})
-	e.more(t, 20)
+	e.waitAccepted(t, 20)
 	stop()
 	wg.Wait()
 
 	e.until(t, "everything is in both files", func() bool {
-		a, b := e.holds(t, "a"), e.holds(t, "b")
+		a, b := e.sinkEvents(t, "a"), e.sinkEvents(t, "b")
 		for i, uuid := range e.acked {
 			if a[uuid] == 0 || i >= since && b[uuid] == 0 {
 				return false
@@ -223,7 +223,7 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 		return true
 	})
 	for _, name := range []string{"a", "b"} {
-		for uuid, n := range e.holds(t, name) {
+		for uuid, n := range e.sinkEvents(t, name) {
 			if n != 1 {
 				t.Errorf("%s has %s %d times", name, uuid, n)
 			}
@@ -231,8 +231,9 @@ func TestAnEditedConfigIsAppliedWithoutARestart(t *testing.T) {
 	}
 }
 
-// What stands for a secret is all that is ever shown of it.
-func TestSecretsOfPluginsAreNeverShown(t *testing.T) {
+// TestPluginSecretsAreRedacted checks that a secret appears in no answer, log line
+// or metric.
+func TestPluginSecretsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const secret = "open-sesame-9f3c"
 	endpoint := http.NewServeMux()
@@ -248,30 +249,30 @@ func TestSecretsOfPluginsAreNeverShown(t *testing.T) {
 	hook := func(name, url string) string {
 		return fmt.Sprintf("    - name: %s\n      kind: sink\n      use: webhook\n      config: {url: %q, headers: {Authorization: \"Bearer ${file:%s}\"}, allow_networks: [127.0.0.0/8]}\n", name, url, key)
 	}
-	e := editing(t, hook("told", url)+hook("wrong", "nonsense://${file:"+key+"}/"))
+	e := serveConfigFile(t, hook("refused", url)+hook("wrong", "nonsense://${file:"+key+"}/"))
 	body := fmt.Sprintf(`{"api_key":%q,"event":"e","distinct_id":"d"}`, e.ProjectKey)
 	var shown strings.Builder
-	e.until(t, "both are in trouble", func() bool {
+	e.until(t, "both have failed", func() bool {
 		res, err := http.Post(e.URL+"/capture/", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
 		now := e.plugins(t)
-		return strings.Contains(e.manage(t, http.MethodGet, "/api/plugins/told/", ""), "401") && now["wrong"].State == "misconfigured"
+		return strings.Contains(e.mustManage(t, http.MethodGet, "/api/plugins/refused/", ""), "401") && now["wrong"].State == "misconfigured"
 	})
-	for _, name := range []string{"told", "wrong"} {
-		shown.WriteString(e.manage(t, http.MethodGet, "/api/plugins/"+name+"/", ""))
-		shown.WriteString(e.manage(t, http.MethodGet, "/api/plugins/"+name+"/logs/", ""))
-		shown.WriteString(e.manage(t, http.MethodPost, "/api/plugins/"+name+"/check/", "{}"))
+	for _, name := range []string{"refused", "wrong"} {
+		shown.WriteString(e.mustManage(t, http.MethodGet, "/api/plugins/"+name+"/", ""))
+		shown.WriteString(e.mustManage(t, http.MethodGet, "/api/plugins/"+name+"/logs/", ""))
+		shown.WriteString(e.mustManage(t, http.MethodPost, "/api/plugins/"+name+"/check/", "{}"))
 	}
-	shown.WriteString(e.manage(t, http.MethodGet, "/metrics", ""))
+	shown.WriteString(e.mustManage(t, http.MethodGet, "/metrics", ""))
 	for _, entry := range e.logs.All() {
 		fmt.Fprintf(&shown, "%s %v\n", entry.Message, entry.ContextMap())
 	}
 	if text := shown.String(); strings.Contains(text, secret) {
 		at := strings.Index(text, secret)
-		t.Errorf("the secret is shown: %s", text[max(0, at-300):at+50])
+		t.Errorf("the secret appears: %s", text[max(0, at-300):at+50])
 	}
 }
 

@@ -20,9 +20,8 @@ import (
 // recordedKey is the project key in the recordings.
 const recordedKey = "phc_fake_project_key_for_tests_only"
 
-// Every request that unmodified clients were recorded to send, of every age and
-// in every encoding, is sent to a whole server: each is answered with the
-// status the client needs.
+// TestRecordedRequestsReplay sends the recorded requests of unmodified clients, old
+// and new and in every encoding, to a whole server and checks the statuses.
 func TestRecordedRequestsReplay(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -33,7 +32,7 @@ func TestRecordedRequestsReplay(t *testing.T) {
 	if _, err := keys.CreateProjectKey(t.Context(), auth.NewProjectKey{ProjectID: 1, Label: "recorded", Key: recordedKey}); err != nil {
 		t.Fatal(err)
 	}
-	s.manage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"rec-on","filters":{"groups":[{"properties":[],"rollout_percentage":100}],"payloads":{"true":"{\"a\":1}"}}}`)
+	s.mustManage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"rec-on","filters":{"groups":[{"properties":[],"rollout_percentage":100}],"payloads":{"true":"{\"a\":1}"}}}`)
 	files, err := filepath.Glob("../core/web/testdata/wire/*.jsonl")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d recordings: %v", len(files), err)
@@ -46,7 +45,7 @@ func TestRecordedRequestsReplay(t *testing.T) {
 					t.Errorf("request %d, %s %s?%s: %d %s", r.N, r.Method, r.Path, r.Query, status, body)
 				}
 				if capturing[strings.TrimSuffix(r.Path, "/")] && status == http.StatusOK && body != `{"status":1}` {
-					t.Errorf("request %d, %s: answered %s", r.N, r.Path, body)
+					t.Errorf("request %d, %s: got %s", r.N, r.Path, body)
 				}
 			}
 		})
@@ -64,8 +63,8 @@ type recording struct {
 	BodyB64 string `json:"body_b64"`
 }
 
-// want is the status the client needs: a beacon and the preflight of /flags get
-// 204, all else 200.
+// want returns the expected status: 204 for a beacon and for the preflight of
+// /flags, else 200.
 func (r recording) want() int {
 	if strings.Contains(r.Query, "beacon=1") || r.Method == http.MethodOptions && strings.HasPrefix(r.Path, "/flags") {
 		return http.StatusNoContent
@@ -116,7 +115,7 @@ func (s *server) replay(t *testing.T, r recording) (int, string) {
 	return s.send(t, req)
 }
 
-func (s *server) manage(t *testing.T, method, path, body string) string {
+func (s *server) mustManage(t *testing.T, method, path, body string) string {
 	t.Helper()
 	req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
 	if err != nil {

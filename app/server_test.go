@@ -13,7 +13,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// TestMain lets the test binary be its own bundled plugins, as guidon is.
+// TestMain lets the test binary serve as the bundled plugins, as guidon does, and as
+// the servers of the benchmarks.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "plugin" && os.Args[2] == "exec" {
 		if os.Args[3] == "noop" {
@@ -28,17 +29,17 @@ func TestMain(m *testing.M) {
 	dir := os.Getenv("GUIDON_TEST_DIR")
 	switch os.Getenv(serveEnv) {
 	case "floor":
-		serveFloor()
+		serveFixedAnswer()
 	case "bare":
-		serveBare(dir)
+		serveGroupCommit(dir)
 	case "accept":
-		serveAccept(dir)
+		serveCapture(dir)
 	case "sustained":
 		serveSustained(dir)
 	case "whole":
-		serveWhole(dir)
+		serveAll(dir)
 	case "acting":
-		serveActing(dir)
+		serveWithActions(dir)
 	default:
 		os.Exit(m.Run())
 	}
@@ -51,13 +52,14 @@ func must(err error) {
 	}
 }
 
-// server is a whole Guidon in the process of the test, on a directory of its
-// own, with one file sink.
+// server is a whole server in the process of the test, with a data directory of its
+// own and one file sink.
 type server struct {
 	*app.Server
 	ProjectKey, PersonalKey, Lines string
 }
 
+// serve starts a server and stops it at the end of the test.
 func serve(t *testing.T, change ...func(*app.Config)) *server {
 	t.Helper()
 	dir := t.TempDir()

@@ -27,9 +27,9 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
-// A story is one .txtar file of testdata: requests, the answers they must get,
-// and the rows they must leave behind, in order. The name of a section says
-// what it is; what follows the first word is for the reader.
+// TestStories runs the stories on both databases. A story is one .txtar file of
+// testdata: requests, the expected answers and the expected rows, in order. The
+// first word of a section name is its kind; the rest is a title.
 //
 //	-- request: a newcomer captures an event --
 //	POST /capture/
@@ -42,11 +42,11 @@ import (
 //	SELECT event, distinct_id FROM events
 //	paid|u1
 //
-// An answer names what must be there: keys it does not mention may be, unless
-// the section is called "exactly". <any> stands for every value, <string>,
-// <number>, <time> and <uuid> for values of that kind, and <as NAME> keeps the
-// value for later use as $NAME. Headers are lines between status and body. An
-// answer "eventually" is asked for again until it comes or twenty seconds pass.
+// An answer may have keys that the story does not name, unless the section is called
+// "exactly". <any> stands for every value, <string>, <number>, <time> and <uuid> for
+// values of that kind, and <as NAME> stores the value as $NAME for later sections.
+// Headers are lines between status and body. An "eventually" section repeats the
+// request until the answer matches or twenty seconds pass.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -61,26 +61,26 @@ func TestStories(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
 			dbtest.RunURL(t, func(t *testing.T, url string) {
-				s := &story{server: serve(t, func(c *app.Config) { c.Database.URL = url; plugged(t, c, archive.Comment) }), vars: map[string]string{}}
+				s := &story{server: serve(t, func(c *app.Config) { c.Database.URL = url; addPlugins(t, c, archive.Comment) }), vars: map[string]string{}}
 				s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
 				for _, part := range archive.Files {
-					s.tell(t, part)
+					s.run(t, part)
 				}
 			})
 		})
 	}
 }
 
-// plugged adds the plugins that a story asks for in what it says first: a line
-// "notifier: hook" is a webhook notifier whose endpoint takes everything, and
-// "matcher: cidr" a bundled matcher at its defaults.
-func plugged(t *testing.T, c *app.Config, comment []byte) {
+// addPlugins adds the plugins that the comment of a story names: a line "notifier:
+// hook" adds a webhook notifier whose endpoint accepts every post, and "matcher:
+// cidr" a bundled matcher with its default config.
+func addPlugins(t *testing.T, c *app.Config, comment []byte) {
 	t.Helper()
 	for line := range strings.Lines(string(comment)) {
 		if name, ok := strings.CutPrefix(line, "matcher:"); ok {
 			name = strings.TrimSpace(name)
 			c.Plugins.Instances = append(c.Plugins.Instances, settings.Instance{Name: name, Kind: "matcher", Use: name})
-			// Answers matter here, not how fast a crowded machine is.
+			// Stories check answers; a busy machine must not fail them.
 			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
 		}
 		name, ok := strings.CutPrefix(line, "notifier:")
@@ -96,27 +96,29 @@ func plugged(t *testing.T, c *app.Config, comment []byte) {
 	}
 }
 
+// story is the state of a running story.
 type story struct {
 	server *server
 	vars   map[string]string
-	ask    func(t *testing.T) (*http.Response, []byte)
-	asked  string
+	send   func(t *testing.T) (*http.Response, []byte)
+	name   string
 }
 
-func (s *story) tell(t *testing.T, part txtar.File) {
+// run executes one section.
+func (s *story) run(t *testing.T, part txtar.File) {
 	t.Helper()
 	text := s.expand(string(part.Data))
 	kind, _, _ := strings.Cut(part.Name, ":")
 	switch kind {
 	case "request":
-		s.asked = part.Name
-		s.ask = s.request(t, text)
+		s.name = part.Name
+		s.send = s.request(t, text)
 	case "answer", "exactly":
-		if problem := s.hold(t, text, kind == "exactly"); problem != "" {
-			t.Fatalf("%s: %s", s.asked, problem)
+		if problem := s.check(t, text, kind == "exactly"); problem != "" {
+			t.Fatalf("%s: %s", s.name, problem)
 		}
 	case "eventually":
-		s.until(t, func() string { return s.hold(t, text, false) })
+		s.until(t, func() string { return s.check(t, text, false) })
 	case "rows":
 		s.until(t, func() string { return s.rows(t, text) })
 	default:
@@ -135,9 +137,9 @@ func (s *story) expand(text string) string {
 	})
 }
 
-// request reads "METHOD path", header lines, an empty line, and a body. A
-// management path is asked with the personal key unless the story sends its
-// own Authorization header (an empty one sends none).
+// request parses "METHOD path", header lines, an empty line and a body, and returns
+// a function that sends the request. Requests to management paths carry the personal
+// key unless the story has its own Authorization header (an empty one sends none).
 func (s *story) request(t *testing.T, text string) func(*testing.T) (*http.Response, []byte) {
 	t.Helper()
 	head, body, _ := strings.Cut(text, "\n\n")
@@ -175,7 +177,7 @@ func (s *story) request(t *testing.T, text string) func(*testing.T) (*http.Respo
 			return res, answer // a preflight is CORS, not an operation
 		}
 		if err := document(t).Check(method, path, res.StatusCode, res.Header, answer); err != nil {
-			t.Errorf("%s: not what api/openapi.yaml promises: %v", s.asked, err)
+			t.Errorf("%s: violates api/openapi.yaml: %v", s.name, err)
 		}
 		return res, answer
 	}
@@ -193,7 +195,7 @@ var document = func() func(t *testing.T) *apitest.Document {
 	}
 }()
 
-// What is served and what is documented are the same.
+// TestEveryRouteIsDocumented compares the served routes with api/openapi.yaml.
 func TestEveryRouteIsDocumented(t *testing.T) {
 	t.Parallel()
 	var served []string
@@ -205,9 +207,11 @@ func TestEveryRouteIsDocumented(t *testing.T) {
 	}
 }
 
-func (s *story) hold(t *testing.T, text string, exactly bool) string {
+// check sends the request and describes the first difference between the answer and
+// the expected text, "" if there is none.
+func (s *story) check(t *testing.T, text string, exactly bool) string {
 	t.Helper()
-	res, answer := s.ask(t)
+	res, answer := s.send(t)
 	in := bufio.NewReader(strings.NewReader(text))
 	status, _ := in.ReadString('\n')
 	if got := fmt.Sprint(res.StatusCode); got != strings.TrimSpace(status) {
@@ -268,7 +272,7 @@ func (s *story) compare(at string, want, got any, exactly bool) string {
 			}
 			if w[key] == "<absent>" {
 				if _, there := g[key]; there {
-					return fmt.Sprintf("%s.%s is there and should not be", at, key)
+					return fmt.Sprintf("%s.%s must not be present", at, key)
 				}
 				continue
 			}
@@ -278,7 +282,7 @@ func (s *story) compare(at string, want, got any, exactly bool) string {
 		}
 		for _, key := range sortedKeys(g) {
 			if _, named := w[key]; exactly && !named {
-				return fmt.Sprintf("%s.%s is there and should not be", at, key)
+				return fmt.Sprintf("%s.%s must not be present", at, key)
 			}
 		}
 		return ""
@@ -329,7 +333,7 @@ func kindOf(want string, got any) bool {
 	return false
 }
 
-// rows runs the first line as SQL and holds what it returns against the rest.
+// rows runs the first line as SQL and compares the result with the rest.
 func (s *story) rows(t *testing.T, text string) string {
 	t.Helper()
 	query, want, _ := strings.Cut(text, "\n")
@@ -378,7 +382,7 @@ func (s *story) until(t *testing.T, try func() string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: %s", s.asked, problem)
+			t.Fatalf("%s: %s", s.name, problem)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -14,12 +14,12 @@ import (
 
 func TestTracesOfPluginCallsAreExported(t *testing.T) {
 	t.Parallel()
-	var told atomic.Bool
+	var received atomic.Bool
 	collector := http.NewServeMux()
 	collector.HandleFunc("POST /v1/traces", func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte("plugin write_batch")) && bytes.Contains(body, []byte("guidon.sink.v1.SinkService/WriteBatch")) {
-			told.Store(true)
+			received.Store(true)
 		}
 	})
 	url := listen(t, collector)
@@ -29,16 +29,16 @@ func TestTracesOfPluginCallsAreExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	s.until(t, "the collector is told of a batch", told.Load)
+	s.until(t, "the collector receives the span of a batch", received.Load)
 }
 
-func TestTracesThatCannotBeMeantAreRefused(t *testing.T) {
+func TestTracesConfigErrors(t *testing.T) {
 	t.Parallel()
-	for text, says := range map[string]string{
+	for text, want := range map[string]string{
 		"traces: {url: \"localhost:4318\"}": "http or https",
 		"traces: {sample: 2}":               "from 0 to 1",
 	} {
-		if _, err := app.Load(file(t, text), nil); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := app.Load(file(t, text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
