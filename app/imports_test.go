@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"core/auth":      {"core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":  {"core/fault", "core/jsontext"},
 	"core/web":       {"core/auth", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body"},
-	"core/activity":  {"core/web", "core/auth", "core/fault", "core/db", "core/text"},
+	"core/activity":  {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
 	"migrations":     {},
 	"api":            {},
 

@@ -1,13 +1,13 @@
 package actions
 
 import (
-	"net/url"
+	"context"
 	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -148,14 +148,6 @@ func idOf(c *web.Call) (int64, error) {
 	return id, nil
 }
 
-// activityView is a page of the activity log: its readers count pages.
-type activityView struct {
-	Results    []ActivityEntry `json:"results"`
-	Next       *string         `json:"next"`
-	Previous   *string         `json:"previous"`
-	TotalCount int             `json:"total_count"`
-}
-
 func (h *HTTP) projectActivity(c *web.Call) error { return h.activityOf(c, 0) }
 
 func (h *HTTP) activity(c *web.Call) error {
@@ -166,60 +158,8 @@ func (h *HTTP) activity(c *web.Call) error {
 	return h.activityOf(c, id)
 }
 
-// How many entries a page of the log has when nobody asks, and at most.
-const (
-	activityPage = 10
-	activityMost = 1000
-)
-
 func (h *HTTP) activityOf(c *web.Call, id int64) error {
-	limit, err := atLeastOne(c, "limit", activityPage)
-	if err != nil {
-		return err
-	}
-	page, err := atLeastOne(c, "page", 1)
-	if err != nil {
-		return err
-	}
-	limit = min(limit, activityMost)
-	entries, total, err := h.service.Activity(c.UserContext(), c.Project.ID, id, page, limit)
-	if err != nil {
-		return err
-	}
-	v := activityView{Results: entries, TotalCount: total}
-	if page*limit < total {
-		v.Next = turned(c, page+1, limit)
-	}
-	if page > 1 {
-		v.Previous = turned(c, page-1, limit)
-	}
-	return web.JSON(c.Ctx, v)
-}
-
-// atLeastOne reads a positive number out of the query.
-func atLeastOne(c *web.Call, name string, fallback int) (int, error) {
-	text := c.Query(name)
-	if text == "" {
-		return fallback, nil
-	}
-	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil || n > 1<<31:
-		return 0, fault.Field(name, "invalid", "A valid integer is required.")
-	case n < 1:
-		return 0, fault.Field(name, "min_value", "Ensure this value is greater than or equal to 1.")
-	}
-	return n, nil
-}
-
-// turned is the absolute address of another page of the log.
-func turned(c *web.Call, page, limit int) *string {
-	q := url.Values{}
-	for name, value := range c.Queries() {
-		q.Set(strings.Clone(name), strings.Clone(value))
-	}
-	q.Set("page", strconv.Itoa(page))
-	q.Set("limit", strconv.Itoa(limit))
-	address := c.BaseURL() + c.Path() + "?" + q.Encode()
-	return &address
+	return activity.Answer(c, func(ctx context.Context, limit, offset int) ([]activity.Entry, int, error) {
+		return h.service.Activity(ctx, c.Project.ID, id, limit, offset)
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -18,6 +19,7 @@ import (
 // goroutines.
 type Service struct {
 	store *Store
+	activity *activity.Log
 	deps  Dependencies
 	log   *zap.Logger
 	now   func() time.Time
@@ -78,7 +80,7 @@ func NewService(store *Store, deps Dependencies) (*Service, error) {
 	if deps.Users == nil {
 		return nil, errors.New("actions: the service needs users")
 	}
-	s := &Service{store: store, deps: deps, log: zap.NewNop(), now: deps.Now}
+	s := &Service{store: store, activity: activity.NewLog(store.db), deps: deps, log: zap.NewNop(), now: deps.Now}
 	if deps.Log != nil {
 		s.log = deps.Log.Named("actions")
 	}
@@ -108,15 +110,15 @@ func (s *Service) List(ctx context.Context, projectID int64, q Query) ([]Action,
 	return s.store.list(ctx, projectID, q)
 }
 
-// Activity returns one page of the log of an action, or of all actions when id
-// is 0, newest first, and how many entries there are. Page counts from 1.
-func (s *Service) Activity(ctx context.Context, projectID, id int64, page, limit int) ([]ActivityEntry, int, error) {
+// Activity returns entries of the log of an action, or of all actions if id is
+// 0, newest first, and how many there are in all. An unknown action is NotFound.
+func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offset int) ([]activity.Entry, int, error) {
 	if id != 0 {
 		if _, err := s.store.Get(ctx, projectID, id); err != nil {
 			return nil, 0, err
 		}
 	}
-	return s.store.activity(ctx, projectID, id, limit, (page-1)*limit)
+	return s.activity.Find(ctx, activity.Query{ProjectID: projectID, Scope: activity.Action, ItemID: id, Limit: limit, Offset: offset})
 }
 
 // Create makes an action. It fails with Invalid for the first broken rule.
@@ -136,7 +138,7 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.store.insert(ctx, &a); err != nil {
 			return err
 		}
-		return s.store.log(ctx, newEntry(who, &a, "created", now))
+		return s.activity.Add(ctx, newEntry(who, &a, activity.Created, now))
 	})
 	return a, err
 }
@@ -159,7 +161,7 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.apply(ctx, &a, in); err != nil {
 			return err
 		}
-		changes := differ(&before, &a)
+		changes := activity.Diff(activity.Action, before.state(), a.state())
 		if len(changes) == 0 && a.CalculatedAt.Equal(before.CalculatedAt) {
 			return nil
 		}
@@ -167,13 +169,13 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.store.update(ctx, &a); err != nil || len(changes) == 0 {
 			return err
 		}
-		activity := "updated"
+		done := activity.Updated
 		if a.Deleted && !before.Deleted {
-			activity = "deleted"
+			done = activity.Deleted
 		}
-		e := newEntry(who, &a, activity, a.UpdatedAt)
+		e := newEntry(who, &a, done, a.UpdatedAt)
 		e.Detail.Changes = changes
-		return s.store.log(ctx, e)
+		return s.activity.Add(ctx, e)
 	})
 	return a, err
 }

@@ -213,11 +213,11 @@ func TestNothingChangedIsNothingWritten(t *testing.T) {
 		if err != nil || b.Version != 1 {
 			t.Errorf("version %d, %v", b.Version, err)
 		}
-		entries, n, err := s.Activity(t.Context(), 1, a.ID, 1, 10)
+		entries, n, err := s.Activity(t.Context(), 1, a.ID, 10, 0)
 		if err != nil || n != 1 || entries[0].Activity != "created" || entries[0].UserID != 7 {
 			t.Errorf("%d entries %+v, %v", n, entries, err)
 		}
-		if _, _, err := s.Activity(t.Context(), 2, a.ID, 1, 10); !fault.Is(err, fault.NotFound) {
+		if _, _, err := s.Activity(t.Context(), 2, a.ID, 10, 0); !fault.Is(err, fault.NotFound) {
 			t.Errorf("the log of another project: %v", err)
 		}
 		if raw, err := json.Marshal(entries[0]); err != nil || !json.Valid(raw) {

@@ -169,5 +169,4 @@ func showRole(r auth.Role, given []FlagName) *roleView {
 
 var (
 	_ json.Marshaler = stamp(time.Time{})
-	_ json.Marshaler = Entry{}
 )

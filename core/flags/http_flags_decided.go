@@ -202,7 +202,7 @@ func (h *HTTP) usage(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	days, err := atLeastOne(c, "days", 30)
+	days, err := c.PositiveQuery("days", 30)
 	if err != nil {
 		return err
 	}

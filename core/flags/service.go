@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
@@ -30,11 +31,12 @@ type Users interface {
 // activity log, and is in the memory of this process before the call returns.
 // All methods may be called from any number of goroutines.
 type Service struct {
-	store *Store
-	deps  Dependencies
-	cfg   ManageConfig
-	log   *zap.Logger
-	now   func() time.Time
+	store    *Store
+	activity *activity.Log
+	deps     Dependencies
+	cfg      ManageConfig
+	log      *zap.Logger
+	now      func() time.Time
 }
 
 // Dependencies is whom the service asks.
@@ -61,7 +63,7 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 	if deps.Memory == nil || deps.Users == nil || deps.Roles == nil || deps.Source == nil {
 		return nil, fmt.Errorf("flags: service needs memory, users, roles and a source")
 	}
-	s := &Service{store: store, deps: deps, cfg: cfg, log: zap.NewNop(), now: deps.Now}
+	s := &Service{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg, log: zap.NewNop(), now: deps.Now}
 	if deps.Log != nil {
 		s.log = deps.Log.Named("flags")
 	}
@@ -99,18 +101,16 @@ func (s *Service) List(ctx context.Context, project auth.Project, q Query) ([]*F
 	return s.store.list(ctx, project.ID, q, s.now())
 }
 
-// Activity returns one page of the log of a flag, or of all flags when id is
-// 0, newest first, and how many entries there are. Page counts from 1. An
-// unknown flag is NotFound; a deleted one still has its history.
-func (s *Service) Activity(ctx context.Context, project auth.Project, id int64, page, limit int) ([]Entry, int, error) {
-	item := ""
+// Activity returns entries of the log of a flag, or of all flags if id is 0,
+// newest first, and how many there are in all. An unknown flag is NotFound; a
+// deleted one still has its entries.
+func (s *Service) Activity(ctx context.Context, project auth.Project, id int64, limit, offset int) ([]activity.Entry, int, error) {
 	if id != 0 {
 		if _, err := s.store.flag(ctx, project.ID, id); err != nil {
 			return nil, 0, err
 		}
-		item = fmt.Sprint(id)
 	}
-	return s.store.activity(ctx, project.ID, scopeFlag, item, limit, (page-1)*limit)
+	return s.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: id, Limit: limit, Offset: offset})
 }
 
 // MayEdit is nil when who may change the flag, NotFound when there is none and

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -55,9 +56,9 @@ func (s *Service) CreateCohort(ctx context.Context, who *auth.Principal, project
 		if err := s.applyMembers(ctx, c, in); err != nil {
 			return err
 		}
-		e := newEntry(who, project.ID, scopeCohort, strconv.FormatInt(c.ID, 10), "created", now)
+		e := activity.NewEntry(who, project.ID, activity.Cohort, c.ID, activity.Created, now)
 		e.Detail.Name = c.Name
-		return s.store.log(ctx, e)
+		return s.activity.Add(ctx, e)
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (s *Service) UpdateCohort(ctx context.Context, who *auth.Principal, project
 }
 
 func (s *Service) saveCohort(ctx context.Context, who *auth.Principal, before, c *Cohort) error {
-	changes := diff(scopeCohort, before.state(), c.state())
+	changes := activity.Diff(activity.Cohort, before.state(), c.state())
 	if len(changes) == 0 {
 		return nil
 	}
@@ -101,9 +102,9 @@ func (s *Service) saveCohort(ctx context.Context, who *auth.Principal, before, c
 	if err := s.store.updateCohort(ctx, c); err != nil {
 		return err
 	}
-	e := newEntry(who, c.ProjectID, scopeCohort, strconv.FormatInt(c.ID, 10), "updated", c.UpdatedAt)
+	e := activity.NewEntry(who, c.ProjectID, activity.Cohort, c.ID, activity.Updated, c.UpdatedAt)
 	e.Detail.Name, e.Detail.Changes = c.Name, changes
-	return s.store.log(ctx, e)
+	return s.activity.Add(ctx, e)
 }
 
 // applyCohort puts the fields of in into c under the write rules.

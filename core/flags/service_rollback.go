@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Rollback gives a flag the state it had at a version, as a new version. What
@@ -14,7 +16,7 @@ import (
 // that are gone stay gone. It fails with NotFound, Forbidden, or Invalid on
 // the field "version" when the flag never had that version.
 func (s *Service) Rollback(ctx context.Context, who *auth.Principal, project auth.Project, id, version int64) (*Flag, error) {
-	why := &Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
+	why := &activity.Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
 	return s.edit(ctx, who, project, id, why, func(ctx context.Context, f *Flag) error {
 		past, ok, err := s.store.version(ctx, id, version)
 		if err != nil {
@@ -32,7 +34,7 @@ func (s *Service) restore(ctx context.Context, f *Flag, past state) error {
 	if err := s.applyKey(ctx, f, Input{Key: &past.Key, Deleted: &past.Deleted}); err != nil {
 		return err
 	}
-	if !same(f.Filters, past.Filters) {
+	if !jsontext.Equal(f.Filters, past.Filters) {
 		if err := s.setFilters(ctx, f, past.Filters); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // conflict finds out whether somebody else was faster. A caller that says
@@ -54,8 +55,8 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 		want, _ := wanted.get(field)
 		was, known := original.get(field)
 		is, _ := current.get(field)
-		mine := !known || !same(want, was)
-		if mine && !same(is, was) && !same(is, want) {
+		mine := !known || !jsontext.Equal(want, was)
+		if mine && !jsontext.Equal(is, was) && !jsontext.Equal(is, want) {
 			return true, nil
 		}
 	}

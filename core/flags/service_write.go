@@ -3,8 +3,8 @@ package flags
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -40,9 +40,9 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.store.keepVersion(ctx, f); err != nil {
 			return err
 		}
-		e := newEntry(who, project.ID, scopeFlag, strconv.FormatInt(f.ID, 10), "created", now)
+		e := activity.NewEntry(who, project.ID, activity.Flag, f.ID, activity.Created, now)
 		e.Detail.Name = f.Key
-		return s.store.log(ctx, e)
+		return s.activity.Add(ctx, e)
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 
 // edit reads a flag, lets fn change it, checks what depends on it and stores
 // the outcome as a new version with its line in the log.
-func (s *Service) edit(ctx context.Context, who *auth.Principal, project auth.Project, id int64, why *Trigger, fn func(ctx context.Context, f *Flag) error) (*Flag, error) {
+func (s *Service) edit(ctx context.Context, who *auth.Principal, project auth.Project, id int64, why *activity.Trigger, fn func(ctx context.Context, f *Flag) error) (*Flag, error) {
 	var out *Flag
 	err := s.change(ctx, project.ID, func(ctx context.Context) error {
 		f, err := s.store.flag(ctx, project.ID, id)
@@ -92,8 +92,8 @@ func (s *Service) edit(ctx context.Context, who *auth.Principal, project auth.Pr
 }
 
 // save stores f when it differs from what it was.
-func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag, why *Trigger) error {
-	changes := diff(scopeFlag, before.state(), f.state())
+func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag, why *activity.Trigger) error {
+	changes := activity.Diff(activity.Flag, before.state(), f.state())
 	if len(changes) == 0 && f.CreatedAt.Equal(before.CreatedAt) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag
 	if len(changes) == 0 {
 		return nil
 	}
-	e := newEntry(who, f.ProjectID, scopeFlag, strconv.FormatInt(f.ID, 10), "updated", f.UpdatedAt)
+	e := activity.NewEntry(who, f.ProjectID, activity.Flag, f.ID, activity.Updated, f.UpdatedAt)
 	e.Detail.Name, e.Detail.Changes, e.Detail.Trigger = f.Key, changes, why
-	return s.store.log(ctx, e)
+	return s.activity.Add(ctx, e)
 }

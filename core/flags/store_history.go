@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -46,59 +45,4 @@ func (s *Store) version(ctx context.Context, flagID, version int64) (state, bool
 		return state{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
 	return st, true, nil
-}
-
-// activityRow is a row of flag_activity.
-type activityRow struct {
-	bun.BaseModel `bun:"table:flag_activity,alias:a"`
-
-	ID        string `bun:",pk"`
-	ProjectID int64
-	Scope     string
-	ItemID    string
-	Activity  string
-	UserID    int64
-	UserName  string
-	UserEmail string
-	Detail    string
-	CreatedAt int64
-}
-
-// log writes an entry of the activity log; call it inside the transaction of
-// the change it tells of.
-func (s *Store) log(ctx context.Context, e Entry) error {
-	row := &activityRow{
-		ID: e.ID, ProjectID: e.ProjectID, Scope: e.Scope, ItemID: e.ItemID, Activity: e.Activity, UserID: e.UserID,
-		UserName: e.UserName, UserEmail: e.UserEmail, Detail: string(encode(e.Detail)), CreatedAt: e.CreatedAt.UnixMicro(),
-	}
-	if _, err := s.db.Write(ctx).NewInsert().Model(row).Exec(ctx); err != nil {
-		return fmt.Errorf("log activity: %w", err)
-	}
-	return nil
-}
-
-// activity reads one page of the log, newest first, and how many entries
-// there are. An empty itemID reads those of every item.
-func (s *Store) activity(ctx context.Context, projectID int64, scope, itemID string, limit, offset int) ([]Entry, int, error) {
-	var rows []activityRow
-	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND scope = ?", projectID, scope)
-	if itemID != "" {
-		q = q.Where("item_id = ?", itemID)
-	}
-	total, err := q.OrderExpr("created_at DESC, id DESC").Limit(int64(limit)).Offset(int64(offset)).ScanAndCount(ctx)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read activity: %w", err)
-	}
-	entries := make([]Entry, 0, len(rows))
-	for _, r := range rows {
-		e := Entry{
-			ID: r.ID, ProjectID: r.ProjectID, Scope: r.Scope, ItemID: r.ItemID, Activity: r.Activity, UserID: r.UserID,
-			UserName: r.UserName, UserEmail: r.UserEmail, CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
-		}
-		if err := json.Unmarshal([]byte(r.Detail), &e.Detail); err != nil {
-			return nil, 0, fmt.Errorf("read activity %s: %w", r.ID, err)
-		}
-		entries = append(entries, e)
-	}
-	return entries, int(total), nil
 }

@@ -1,0 +1,90 @@
+package activity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/jsontext"
+)
+
+// Log stores the entries of all features.
+type Log struct{ db *db.DB }
+
+// NewLog returns the log in d.
+func NewLog(d *db.DB) *Log { return &Log{d} }
+
+type row struct {
+	bun.BaseModel `bun:"table:activity_log,alias:a"`
+
+	ID        string `bun:",pk"`
+	ProjectID int64
+	Scope     Scope
+	ItemID    string
+	Activity  string
+	UserID    int64
+	UserName  string
+	UserEmail string
+	Detail    string
+	CreatedAt db.Time
+}
+
+// Add writes an entry. It belongs in the transaction of the change.
+func (l *Log) Add(ctx context.Context, e Entry) error {
+	detail, err := jsontext.Marshal(e.Detail)
+	if err != nil {
+		return fmt.Errorf("log activity: %w", err)
+	}
+	r := &row{
+		ID: e.ID, ProjectID: e.ProjectID, Scope: e.Scope, ItemID: e.ItemID, Activity: e.Activity, UserID: e.UserID,
+		UserName: e.UserName, UserEmail: e.UserEmail, Detail: string(detail), CreatedAt: db.At(e.CreatedAt),
+	}
+	if _, err := l.db.Write(ctx).NewInsert().Model(r).Exec(ctx); err != nil {
+		return fmt.Errorf("log activity: %w", err)
+	}
+	return nil
+}
+
+// Query selects entries of a project.
+type Query struct {
+	ProjectID int64
+	Scope     Scope
+	ItemID    int64 // 0 selects all items of the scope
+	Limit     int
+	Offset    int
+}
+
+// Find returns the entries of q, newest first, and how many there are without
+// its limit.
+func (l *Log) Find(ctx context.Context, q Query) ([]Entry, int, error) {
+	var rows []row
+	sel := l.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ?", q.ProjectID).Where("scope = ?", q.Scope)
+	if q.ItemID != 0 {
+		sel = sel.Where("item_id = ?", fmt.Sprint(q.ItemID))
+	}
+	total, err := sel.OrderExpr("created_at DESC, id DESC").Limit(int64(q.Limit)).Offset(int64(q.Offset)).ScanAndCount(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read activity: %w", err)
+	}
+	entries := make([]Entry, len(rows))
+	for i := range rows {
+		if entries[i], err = rows[i].entry(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return entries, int(total), nil
+}
+
+func (r *row) entry() (Entry, error) {
+	e := Entry{
+		ID: r.ID, ProjectID: r.ProjectID, Scope: r.Scope, ItemID: r.ItemID, Activity: r.Activity, UserID: r.UserID,
+		UserName: r.UserName, UserEmail: r.UserEmail, CreatedAt: r.CreatedAt.Time,
+	}
+	if err := json.Unmarshal([]byte(r.Detail), &e.Detail); err != nil {
+		return e, fmt.Errorf("read activity %s: %w", r.ID, err)
+	}
+	return e, nil
+}

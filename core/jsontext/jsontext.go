@@ -1,0 +1,38 @@
+// Package jsontext works on JSON as bytes.
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+)
+
+// Marshal is json.Marshal without the escapes for HTML.
+func Marshal(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), nil
+}
+
+// Equal reports whether two JSON texts have the same value. The order of names
+// and white space do not matter, the digits of numbers do. Invalid texts are
+// equal only if their bytes are.
+func Equal(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	x, errX := decodeAny(a)
+	y, errY := decodeAny(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func decodeAny(raw []byte) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&v)
+	return v, err
+}
