@@ -33,7 +33,7 @@ func TestRecordedRequestsReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.mustManage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"rec-on","filters":{"groups":[{"properties":[],"rollout_percentage":100}],"payloads":{"true":"{\"a\":1}"}}}`)
-	files, err := filepath.Glob("../core/web/testdata/wire/*.jsonl")
+	files, err := filepath.Glob("../core/web/body/testdata/wire/*.jsonl")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d recordings: %v", len(files), err)
 	}

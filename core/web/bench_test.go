@@ -1,12 +1,8 @@
 package web_test
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -30,76 +26,9 @@ func batchOf(n int) []byte {
 	return []byte(`{"api_key":"phc_test","batch":[` + strings.TrimSuffix(strings.Repeat(string(oneEvent)+",", n), ",") + `]}`)
 }
 
-func BenchmarkBody(b *testing.B) {
-	batch := batchOf(100)
-	emoji := bytes.ReplaceAll(oneEvent, []byte("Checkout"), []byte("日本語のタイトル 💻 Checkout"))
-	for _, bc := range []struct {
-		name string
-		sent
-		unchecked bool
-	}{
-		{name: "json/1", sent: sent{kind: jsonType, body: oneEvent}},
-		{name: "json/1/unchecked", sent: sent{kind: jsonType, body: oneEvent}, unchecked: true},
-		{name: "json/1/not-latin", sent: sent{kind: jsonType, body: emoji}},
-		{name: "json/100", sent: sent{kind: jsonType, body: batch}},
-		{name: "gzip/1", sent: sent{kind: plain, body: gz(oneEvent)}},
-		{name: "gzip/100", sent: sent{kind: jsonType, encoding: "gzip", body: gz(batch)}},
-		{name: "gzip/100/unchecked", sent: sent{kind: jsonType, encoding: "gzip", body: gz(batch)}, unchecked: true},
-		{name: "form-base64/1", sent: sent{kind: form, body: formOf(oneEvent)}},
-	} {
-		b.Run(bc.name, func(b *testing.B) {
-			c := request(bc.sent)
-			defer release(c)
-			l := limits
-			l.Unchecked = bc.unchecked
-			body := bytes.Clone(bc.body)
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := web.Body(c, l); err != nil {
-					b.Fatal(err)
-				}
-				c.Context().Request.ResetUserValues() // as after every answer
-			}
-		})
-	}
-}
-
-// formOf is how browsers of 2023 send an event.
-func formOf(text []byte) []byte {
-	var out fasthttp.Args
-	out.SetBytesV("data", []byte(base64.StdEncoding.EncodeToString(text)))
-	return out.QueryString()
-}
-
-func BenchmarkLZString(b *testing.B) {
-	var vectors []struct{ Name, LZ string }
-	text, err := os.ReadFile("testdata/lzstring.json")
-	if err == nil {
-		err = json.Unmarshal(text, &vectors)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, v := range vectors {
-		if !strings.Contains(v.Name, "400 events") {
-			continue
-		}
-		c := request(sent{query: "compression=lz64", body: []byte(v.LZ)})
-		b.SetBytes(int64(len(v.LZ)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := web.Body(c, limits); err != nil {
-				b.Fatal(err)
-			}
-			c.Context().Request.ResetUserValues()
-		}
-	}
-}
-
-// BenchmarkGate is what the gate costs around a handler that does nothing:
-// the floor is Fiber answering the same fixed body.
-func BenchmarkGate(b *testing.B) {
+// BenchmarkRouter measures the router around a handler that does nothing; the
+// floor is Fiber answering the same fixed body.
+func BenchmarkRouter(b *testing.B) {
 	floor := fiber.New(fiber.Config{DisableStartupMessage: true})
 	floor.Post("/capture", web.Done)
 	run(b, "floor", floor.Handler(), "")
@@ -193,7 +122,7 @@ func BenchmarkToken(b *testing.B) {
 	}
 }
 
-// BenchmarkServer is BenchmarkGate over the loopback, with 64 connections.
+// BenchmarkServer is BenchmarkRouter over the loopback, with 64 connections.
 // cpu-µs/op is the CPU time of server and clients together.
 func BenchmarkServer(b *testing.B) {
 	floor := fiber.New(fiber.Config{DisableStartupMessage: true})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // Which requests get a line in the log. Failures of the server (5xx) always
@@ -14,9 +16,6 @@ const (
 	LogErrors       = "refused" // requests that were answered with 4xx or 5xx
 	LogServerErrors = "broken"  // requests that were answered with 5xx
 )
-
-// maxJSONDepth is what the JSON reader of the public paths can walk at most.
-const maxJSONDepth = 300
 
 // Config is what an operator can choose about the gate.
 type Config struct {
@@ -105,8 +104,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
 	case c.InflatedBytes < 1 || c.InflatedBytes > 1<<30:
 		return fmt.Errorf("inflated_bytes must be between 1 and %d, got %d", 1<<30, c.InflatedBytes)
-	case c.JSONDepth < 1 || c.JSONDepth > maxJSONDepth:
-		return fmt.Errorf("json_depth must be between 1 and %d, got %d", maxJSONDepth, c.JSONDepth)
+	case c.JSONDepth < 1 || c.JSONDepth > body.MaxDepth:
+		return fmt.Errorf("json_depth must be between 1 and %d, got %d", body.MaxDepth, c.JSONDepth)
 	case c.MaxConnections < 1:
 		return fmt.Errorf("max_connections must be at least 1, got %d", c.MaxConnections)
 	case c.HeaderBytes < 1024:

@@ -161,7 +161,7 @@ func (a answer) write(c *fiber.Ctx, public bool) {
 }
 
 // fail answers with err and remembers why for the log.
-func (r *route) fail(c *fiber.Ctx, v *visit, err error) {
+func (r *route) fail(c *fiber.Ctx, v *requestState, err error) {
 	if mend := r.gate.mend; mend != nil && fault.From(err) == nil {
 		err = mend(err)
 	}
@@ -171,7 +171,7 @@ func (r *route) fail(c *fiber.Ctx, v *visit, err error) {
 }
 
 // guarded runs the handler; a panic in it comes back as an error.
-func (r *route) guarded(c *fiber.Ctx, v *visit) (err error) {
+func (r *route) guarded(c *fiber.Ctx, v *requestState) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			v.stack = string(debug.Stack())

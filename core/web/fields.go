@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // Fields is the body of a management request: the members of a JSON object,
@@ -40,40 +42,33 @@ type Fields struct {
 // Unsupported for another content type, with Invalid for JSON that is no
 // object, and with TooLarge.
 func Decode(c *fiber.Ctx, limits Limits) (*Fields, error) {
-	body, err := plainBody(c, limits)
+	raw, err := plainBody(c, limits)
 	if err != nil {
 		return nil, err
 	}
 	kind, _, _ := strings.Cut(string(c.Request().Header.ContentType()), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	switch {
-	case startsJSON(body) && kind != "multipart/form-data":
+	case body.StartsJSON(raw) && kind != "multipart/form-data":
 	case kind == "application/x-www-form-urlencoded":
-		return formFields(body), nil
+		return formFields(raw), nil
 	case kind == "multipart/form-data":
 		return multipartFields(c)
 	}
-	if kind != "" && kind != fiber.MIMEApplicationJSON && kind != fiber.MIMEApplicationForm && !strings.HasSuffix(kind, "+json") && len(body) > 0 {
+	if kind != "" && kind != fiber.MIMEApplicationJSON && kind != fiber.MIMEApplicationForm && !strings.HasSuffix(kind, "+json") && len(raw) > 0 {
 		return nil, fault.Newf(fault.Unsupported, "unsupported_media_type", "Unsupported media type %q in request.", kind)
 	}
-	return jsonFields(body, limits.Depth)
+	return jsonFields(raw, limits.Depth)
 }
 
 // plainBody returns the body without its content encoding.
 func plainBody(c *fiber.Ctx, limits Limits) ([]byte, error) {
-	body := c.Request().Body()
-	encoding := strings.ToLower(contentEncoding(c))
-	unpack := inflaterOf(encoding)
-	switch {
-	case encoding == "" || encoding == "identity":
-		return body, nil
-	case encoding == "gzip":
-		unpack = gunzip
-	case unpack == nil:
-		return nil, fault.Newf(fault.Unsupported, "unsupported_media_type", "Unsupported content encoding %q in request.", encoding)
+	raw := c.Request().Body()
+	encoding := strings.ToLower(string(c.Request().Header.Peek(fiber.HeaderContentEncoding)))
+	if encoding == "" || encoding == "identity" {
+		return raw, nil
 	}
-	u := unwrapper{visit: visitOf(c), limits: limits}
-	out, err := u.inflate(body, unpack)
+	out, err := stateOf(c).body.Inflate(raw, encoding, limits)
 	if fault.Is(err, fault.Malformed) {
 		return nil, parseError(fault.From(err).Detail)
 	}
@@ -88,41 +83,29 @@ func newFields() *Fields {
 	return &Fields{raw: map[string]json.RawMessage{}, err: new(error)}
 }
 
-func jsonFields(body []byte, depth int) (*Fields, error) {
+func jsonFields(raw []byte, depth int) (*Fields, error) {
 	f := newFields()
-	body = bytes.TrimPrefix(body, byteOrderMark)
-	if len(bytes.TrimSpace(body)) == 0 {
+	raw = bytes.TrimPrefix(raw, byteOrderMark)
+	if len(bytes.TrimSpace(raw)) == 0 {
 		return f, nil
 	}
-	r := textReader{b: body, depth: depth}
-	if !r.check() {
-		return nil, parseError(r.problem())
+	if problem := body.CheckJSON(raw, depth); problem != "" {
+		return nil, parseError(problem)
 	}
-	body = bytes.Clone(bytes.TrimSpace(body))
-	if body[0] != '{' {
-		return nil, fault.Newf(fault.Invalid, "invalid_input", "Invalid data. Expected a dictionary, but got %s.", typeName(body))
+	raw = bytes.Clone(bytes.TrimSpace(raw))
+	if raw[0] != '{' {
+		return nil, fault.Newf(fault.Invalid, "invalid_input", "Invalid data. Expected a dictionary, but got %s.", typeName(raw))
 	}
-	f.split(body)
+	f.addMembers(raw)
 	f.drop(personalField)
 	return f, nil
 }
 
-// split fills f with the members of object, which is known to be right.
-func (f *Fields) split(object []byte) {
-	r := textReader{b: object, depth: maxJSONDepth, mend: true, i: 1}
-	for r.space(); !r.is('}'); r.space() {
-		from := r.i
-		r.str()
-		name := unquote(object[from:r.i])
-		r.space()
-		r.is(':')
-		r.space()
-		from = r.i
-		r.value()
-		f.put(name, object[from:r.i:r.i])
-		r.space()
-		r.is(',')
-	}
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// addMembers adds the members of a valid JSON object.
+func (f *Fields) addMembers(object []byte) {
+	body.Members(object, func(name, value []byte) { f.put(unquote(name), value) })
 }
 
 func (f *Fields) put(name string, value []byte) {
@@ -139,9 +122,9 @@ func (f *Fields) drop(name string) {
 	}
 }
 
-func formFields(body []byte) *Fields {
+func formFields(raw []byte) *Fields {
 	var args fasthttp.Args
-	args.ParseBytes(body)
+	args.ParseBytes(raw)
 	f := newFields()
 	f.form, f.lists = true, map[string][]string{}
 	for k, v := range args.All() {

@@ -3,10 +3,13 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // String reads a text, without the white space around it; a number counts as
@@ -38,41 +41,13 @@ func (f *Fields) checkText(name string, raw []byte, s string, r rules) {
 		f.Fail(name, "blank", "This field may not be blank.")
 	case strings.IndexByte(s, 0) >= 0:
 		f.Fail(name, "null_characters_not_allowed", "Null characters are not allowed.")
-	case halfPair(raw):
+	case body.HasLoneSurrogate(raw):
 		f.Fail(name, "surrogate_characters_not_allowed", "Surrogate characters are not allowed.")
 	case r.hasMax && int64(utf8.RuneCountInString(s)) > r.max:
 		f.Fail(name, "max_length", fmt.Sprintf("Ensure this field has no more than %d characters.", r.max))
-	case r.choices != nil && !contains(r.choices, s):
+	case r.choices != nil && !slices.Contains(r.choices, s):
 		f.Fail(name, "invalid_choice", fmt.Sprintf("%q is not a valid choice.", s))
 	}
-}
-
-// halfPair reports whether the text holds an escape that is half a pair.
-func halfPair(raw []byte) bool {
-	for i := 0; i+1 < len(raw); i++ {
-		if raw[i] != '\\' {
-			continue
-		}
-		if i++; raw[i] != 'u' {
-			continue
-		}
-		switch u := hex4(raw[i+1:]); {
-		case isHigh(u) && isLow(escapedUnit(raw[i+5:])):
-			i += 6
-		case isHigh(u) || isLow(u):
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []string, s string) bool {
-	for _, c := range list {
-		if c == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Bool reads a truth value, also as the words and numbers that forms have.

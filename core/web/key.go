@@ -189,7 +189,7 @@ func (g *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 	if err != nil {
 		return auth.Project{}, err
 	}
-	visitOf(c).project = p.ID
+	stateOf(c).project = p.ID
 	return p, g.public.take(p.ID)
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // Any reads whatever is there, as JSON text. In a form it may be JSON in
@@ -40,7 +42,7 @@ func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
 	raw = f.inner(raw)
 	switch {
 	case raw[0] == '[':
-		o.Value = elements(raw)
+		o.Value = body.Elements(raw)
 	case f.form:
 		for _, s := range f.lists[name] {
 			o.Value = append(o.Value, appendQuoted(nil, s))
@@ -86,7 +88,7 @@ func (f *Fields) Sub(name string, rs ...Rule) Opt[*Fields] {
 	object := f.Object(name, rs...)
 	o := Opt[*Fields]{Set: object.Set, Null: object.Null, Value: f.nest(name + "__")}
 	if object.Value != nil {
-		o.Value.split(object.Value)
+		o.Value.addMembers(object.Value)
 	}
 	return o
 }
@@ -99,7 +101,7 @@ func (f *Fields) Items(name string, rs ...Rule) Opt[[]*Fields] {
 	for i, raw := range list.Value {
 		item := f.nest(fmt.Sprintf("%s__%d__", name, i))
 		if raw = f.inner(raw); raw[0] == '{' {
-			item.split(raw)
+			item.addMembers(raw)
 		} else {
 			f.Fail(fmt.Sprintf("%s__%d", name, i), "invalid_input", fmt.Sprintf("Invalid data. Expected a dictionary, but got %s.", typeName(raw)))
 		}
@@ -118,22 +120,8 @@ func (f *Fields) inner(raw []byte) []byte {
 		return raw
 	}
 	in := bytes.TrimSpace([]byte(unquote(raw)))
-	if r := (textReader{b: in, depth: maxJSONDepth}); r.check() {
+	if body.CheckJSON(in, body.MaxDepth) == "" {
 		return in
 	}
 	return raw
-}
-
-// elements splits a list that is known to be right.
-func elements(list []byte) []json.RawMessage {
-	out := []json.RawMessage{}
-	r := textReader{b: list, depth: maxJSONDepth, mend: true, i: 1}
-	for r.space(); !r.is(']'); r.space() {
-		from := r.i
-		r.value()
-		out = append(out, list[from:r.i:r.i])
-		r.space()
-		r.is(',')
-	}
-	return out
 }

@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 const personalField = "personal_api_key"
@@ -29,7 +31,7 @@ func (g *Router) enter(c *fiber.Ctx, r *route, h func(c *Call) error) error {
 		if call.Project, err = g.projectNamed(c, who, id); err != nil {
 			return err
 		}
-		visitOf(c).project = call.Project.ID
+		stateOf(c).project = call.Project.ID
 	}
 	if r.scope != "" && !who.HasScope(r.scope) {
 		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", r.scope)
@@ -129,7 +131,7 @@ func personalKeyInBody(c *fiber.Ctx) string {
 		return ""
 	}
 	kind := c.Request().Header.ContentType()
-	if isFormType(kind) && !startsJSON(c.Request().Body()) {
+	if body.IsFormType(kind) && !body.StartsJSON(c.Request().Body()) {
 		return strings.TrimSpace(string(c.Request().PostArgs().Peek(personalField)))
 	}
 	if m, err := c.MultipartForm(); err == nil {
@@ -138,13 +140,13 @@ func personalKeyInBody(c *fiber.Ctx) string {
 		}
 		return ""
 	}
-	r := textReader{b: c.Request().Body(), depth: maxJSONDepth}
-	if !startsJSON(r.b) || !r.check() {
+	raw := c.Request().Body()
+	if !body.StartsJSON(raw) || body.CheckJSON(raw, body.MaxDepth) != "" {
 		return ""
 	}
 	f := newFields()
-	if body := bytes.TrimSpace(r.b); body[0] == '{' {
-		f.split(body)
+	if raw = bytes.TrimSpace(raw); raw[0] == '{' {
+		f.addMembers(raw)
 	}
 	return f.String(personalField).Value
 }

@@ -35,7 +35,7 @@ func (g *Router) wants(public bool, status int) bool {
 
 // record writes the one line of a request. What a client put into the query
 // and the keys it sent never get there.
-func (r *route) record(c *fiber.Ctx, v *visit, status int, took time.Duration) {
+func (r *route) record(c *fiber.Ctx, v *requestState, status int, took time.Duration) {
 	if !r.gate.wants(r.public, status) {
 		return
 	}
@@ -47,7 +47,7 @@ func (r *route) record(c *fiber.Ctx, v *visit, status int, took time.Duration) {
 	if line == nil {
 		return
 	}
-	f := append(v.fields[:0],
+	f := append(v.logFields[:0],
 		zap.Int("status", status),
 		zap.Int("bytes", len(c.Response().Body())),
 		zap.Int("received", len(c.Request().Body())),

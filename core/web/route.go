@@ -49,8 +49,8 @@ func (r *route) serve(c *fiber.Ctx) error {
 	return nil
 }
 
-func (r *route) begin(c *fiber.Ctx) *visit {
-	v := visitOf(c)
+func (r *route) begin(c *fiber.Ctx) *requestState {
+	v := stateOf(c)
 	v.start = time.Now()
 	v.route = r
 	v.id = requestID(c)
@@ -61,7 +61,7 @@ func (r *route) begin(c *fiber.Ctx) *visit {
 	return v
 }
 
-func (r *route) end(c *fiber.Ctx, v *visit) {
+func (r *route) end(c *fiber.Ctx, v *requestState) {
 	took := time.Since(v.start)
 	status := c.Response().StatusCode()
 	r.gate.meter.leave()

@@ -1,4 +1,4 @@
-package web_test
+package body_test
 
 import (
 	"bytes"
@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
 )
@@ -29,28 +28,35 @@ type sent struct {
 	body                          []byte
 }
 
-var limits = web.Limits{InflatedBytes: 1 << 20, Depth: 64}
+var limits = body.Limits{InflatedBytes: 1 << 20, Depth: 64}
 
-var bare = fiber.New(fiber.Config{DisablePreParseMultipartForm: true})
-
-// request makes a Fiber context that holds s. Release it after use.
-func request(s sent) *fiber.Ctx {
-	r := new(fasthttp.RequestCtx)
-	r.Request.Header.SetMethod(cmp.Or(s.method, fiber.MethodPost))
-	r.Request.SetRequestURI("/capture/?" + s.query)
-	if s.kind != "" {
-		r.Request.Header.SetContentType(s.kind)
-	}
-	if s.encoding != "" {
-		r.Request.Header.Set("Content-Encoding", s.encoding)
-	}
-	r.Request.SetBody(s.body)
-	return bare.AcquireCtx(r)
+// exchange is a request and the decoder of its body.
+type exchange struct {
+	request fasthttp.Request
+	decoder *body.Decoder
 }
 
-func release(c *fiber.Ctx) {
-	c.Context().Request.Reset()
-	bare.ReleaseCtx(c)
+func request(s sent) *exchange {
+	x := &exchange{decoder: body.NewDecoder()}
+	x.request.Header.SetMethod(cmp.Or(s.method, fasthttp.MethodPost))
+	x.request.SetRequestURI("/capture/?" + s.query)
+	if s.kind != "" {
+		x.request.Header.SetContentType(s.kind)
+	}
+	if s.encoding != "" {
+		x.request.Header.Set("Content-Encoding", s.encoding)
+	}
+	x.request.SetBody(s.body)
+	return x
+}
+
+func (x *exchange) decode(limits body.Limits) (*body.Payload, error) {
+	return x.decoder.Decode(&x.request, limits)
+}
+
+func release(x *exchange) {
+	x.decoder.Release()
+	x.request.Reset()
 }
 
 func gz(b []byte) []byte {
@@ -83,7 +89,7 @@ const (
 	plain = "text/plain"
 )
 
-func TestBodyTakesOffEveryWrapping(t *testing.T) {
+func TestDecodeRemovesEveryWrapping(t *testing.T) {
 	t.Parallel()
 	const text = `{"event":"paid ☕ 💻","properties":{"q":"a+b/c?d=e&f"}}`
 	b64 := base64.StdEncoding.EncodeToString([]byte(text))
@@ -132,9 +138,9 @@ func TestBodyTakesOffEveryWrapping(t *testing.T) {
 			t.Parallel()
 			c := request(tc.sent)
 			defer release(c)
-			p, err := web.Body(c, limits)
+			p, err := c.decode(limits)
 			if err != nil {
-				t.Fatalf("Body: %v", err)
+				t.Fatalf("Decode: %v", err)
 			}
 			if got := strings.TrimSpace(string(p.JSON)); got != text {
 				t.Errorf("JSON = %s, want %s", got, text)
@@ -146,7 +152,7 @@ func TestBodyTakesOffEveryWrapping(t *testing.T) {
 	}
 }
 
-func TestBodyMendsWhatOnlyLooksBroken(t *testing.T) {
+func TestDecodeSanitizesJSON(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ in, want string }{
 		"NaN and both infinities become null":               {`{"a":NaN,"b":[Infinity,-Infinity, NaN ]}`, `{"a":null,"b":[null,null, null ]}`},
@@ -162,7 +168,7 @@ func TestBodyMendsWhatOnlyLooksBroken(t *testing.T) {
 		"NUL becomes U+FFFD, escaped or not":                {"{\"a\":\"x\\u0000y\x00\"}", `{"a":"x\ufffdy\ufffd"}`},
 		"a raw line feed in a text becomes an escape":       {"{\"a\":\"x\ny\tz\"}", `{"a":"x\u000ay\u0009z"}`},
 		"an escaped backslash before u is not an escape":    {`{"a":"\\u0000 \\ud83d"}`, `{"a":"\\u0000 \\ud83d"}`},
-		"names are mended like values":                      {"{\"\xff\":NaN}", "{\"\ufffd\":null}"},
+		"names are sanitized like values":                   {"{\"\xff\":NaN}", "{\"\ufffd\":null}"},
 		"the real replacement character is not damage":      {"{\"a\":\"\ufffd\"}", "{\"a\":\"\ufffd\"}"},
 		"numbers keep their digits":                         {`{"a":123456789012345678901234567890.10e+5}`, `{"a":123456789012345678901234567890.10e+5}`},
 		"duplicate names are left for the reader to settle": {`{"a":1,"a":2}`, `{"a":1,"a":2}`},
@@ -171,18 +177,18 @@ func TestBodyMendsWhatOnlyLooksBroken(t *testing.T) {
 			t.Parallel()
 			c := request(sent{body: []byte(tc.in)})
 			defer release(c)
-			p, err := web.Body(c, limits)
+			p, err := c.decode(limits)
 			if err != nil {
-				t.Fatalf("Body(%q): %v", tc.in, err)
+				t.Fatalf("Decode(%q): %v", tc.in, err)
 			}
 			if string(p.JSON) != tc.want {
-				t.Errorf("Body(%q) = %q, want %q", tc.in, p.JSON, tc.want)
+				t.Errorf("Decode(%q) = %q, want %q", tc.in, p.JSON, tc.want)
 			}
 		})
 	}
 }
 
-func TestBodyRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	t.Parallel()
 	bomb := gz(bytes.Repeat([]byte(" "), 2<<20))
 	deep := strings.Repeat("[", 65) + strings.Repeat("]", 65)
@@ -212,46 +218,46 @@ func TestBodyRefuses(t *testing.T) {
 		"a gzip bomb in a form":                 {sent{kind: form, body: []byte("data=" + url.QueryEscape(base64.StdEncoding.EncodeToString(bomb)))}, fault.TooLarge, "request_too_large"},
 		"a brotli bomb":                         {sent{encoding: "br", body: brotlied(bytes.Repeat([]byte(" "), 2<<20))}, fault.TooLarge, "request_too_large"},
 		"a zstd bomb":                           {sent{encoding: "zstd", body: zstded(bytes.Repeat([]byte(" "), 2<<20))}, fault.TooLarge, "request_too_large"},
-		"a text that grows too much by mending": {sent{body: []byte(`["` + strings.Repeat("\x01", 300_000) + `"]`)}, fault.TooLarge, "request_too_large"},
+		"a text that grows too much by escapes": {sent{body: []byte(`["` + strings.Repeat("\x01", 300_000) + `"]`)}, fault.TooLarge, "request_too_large"},
 		"a deflate bomb":                        {sent{encoding: "deflate", body: deflated(bytes.Repeat([]byte(" "), 2<<20))}, fault.TooLarge, "request_too_large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := request(tc.sent)
 			defer release(c)
-			_, err := web.Body(c, limits)
+			_, err := c.decode(limits)
 			f := fault.From(err)
 			if f == nil || f.Kind != tc.kind || f.Code != tc.code || f.Detail == "" {
-				t.Errorf("Body: %v, want kind %d with code %s", err, tc.kind, tc.code)
+				t.Errorf("Decode: %v, want kind %d with code %s", err, tc.kind, tc.code)
 			}
 		})
 	}
 }
 
-func TestBodyNamesItsFailureAsTheRoomWants(t *testing.T) {
+func TestDecodeUsesTheErrorCodeOfTheCaller(t *testing.T) {
 	t.Parallel()
 	c := request(sent{body: []byte("{")})
 	defer release(c)
 	l := limits
 	l.Malformed = "malformed_data"
-	_, err := web.Body(c, l)
+	_, err := c.decode(l)
 	if f := fault.From(err); f == nil || f.Code != "malformed_data" || !strings.HasPrefix(f.Detail, "Malformed request data: ") {
-		t.Errorf("Body: %v", err)
+		t.Errorf("Decode: %v", err)
 	}
 }
 
-func TestBodyLeavesUncheckedTextAlone(t *testing.T) {
+func TestDecodeLeavesUncheckedJSONAlone(t *testing.T) {
 	t.Parallel()
 	c := request(sent{body: gz([]byte(`{"a":NaN`))})
 	defer release(c)
 	l := limits
 	l.Unchecked = true
-	if p, err := web.Body(c, l); err != nil || string(p.JSON) != `{"a":NaN` {
-		t.Errorf("Body = %v, %v", p, err)
+	if p, err := c.decode(l); err != nil || string(p.JSON) != `{"a":NaN` {
+		t.Errorf("Decode = %v, %v", p, err)
 	}
 }
 
-func TestBodyReadsWhatStandsBesideTheData(t *testing.T) {
+func TestDecodeReadsSentAtAndBeacon(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1795229085410).UTC()
 	for name, tc := range map[string]struct {
@@ -272,7 +278,7 @@ func TestBodyReadsWhatStandsBesideTheData(t *testing.T) {
 		"beacon=1":                       {sent{query: "beacon=1"}, time.Time{}, true},
 		"beacon=0 is no beacon":          {sent{query: "beacon=0"}, time.Time{}, false},
 		"nothing beside the data":        {sent{}, time.Time{}, false},
-		"an unreadable _ gives way":      {sent{query: "_=x&sent_at=1795229085410"}, at, false},
+		"an unreadable _ is skipped":     {sent{query: "_=x&sent_at=1795229085410"}, at, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,7 +288,7 @@ func TestBodyReadsWhatStandsBesideTheData(t *testing.T) {
 			}
 			c := request(s)
 			defer release(c)
-			p, err := web.Body(c, limits)
+			p, err := c.decode(limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +303,7 @@ func TestPayloadValues(t *testing.T) {
 	t.Parallel()
 	c := request(sent{query: "ver=1&ip=0", kind: form, body: []byte("data=%7B%7D&ver=2")})
 	defer release(c)
-	p, err := web.Body(c, limits)
+	p, err := c.decode(limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +356,7 @@ func (r recording) sent() sent {
 // the recordings call HOST.
 var recorder = regexp.MustCompile(`("\$lib_custom_api_host":"http://)127\.0\.0\.1:\d+"`)
 
-func TestBodyReadsWhatRealClientsSent(t *testing.T) {
+func TestDecodeReadsRecordedRequests(t *testing.T) {
 	t.Parallel()
 	for client, rs := range recordings(t) {
 		t.Run(client, func(t *testing.T) {
@@ -364,7 +370,7 @@ func TestBodyReadsWhatRealClientsSent(t *testing.T) {
 					want = r.Body
 				}
 				c := request(r.sent())
-				p, err := web.Body(c, limits)
+				p, err := c.decode(limits)
 				if err != nil {
 					t.Errorf("request %d: %v", r.N, err)
 				} else if got := recorder.ReplaceAll(p.JSON, []byte(`${1}HOST"`)); !sameJSON(got, recorder.ReplaceAll(want, []byte(`${1}HOST"`))) {
@@ -399,7 +405,7 @@ func TestLZStringVectors(t *testing.T) {
 				{kind: form, body: []byte("data=" + v.LZ + "&compression=lz64")},
 			} {
 				c := request(s)
-				p, err := web.Body(c, limits)
+				p, err := c.decode(limits)
 				if err != nil {
 					t.Errorf("%s %s: %v", s.query, s.kind, err)
 				} else if !sameJSON(p.JSON, v.Want) || p.Compression != "lz64" {
@@ -447,7 +453,7 @@ func TestLZStringStopsAtTheLimit(t *testing.T) {
 	}
 	c := request(sent{query: "compression=lz64", body: text})
 	defer release(c)
-	if _, err := web.Body(c, limits); !fault.Is(err, fault.TooLarge) {
+	if _, err := c.decode(limits); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("%d bytes that stand for four million: %v, want TooLarge", len(text), err)
 	}
 }

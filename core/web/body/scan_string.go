@@ -1,4 +1,4 @@
-package web
+package body
 
 import (
 	"encoding/binary"
@@ -7,7 +7,7 @@ import (
 )
 
 // str reads a string that starts right here.
-func (r *textReader) str() bool {
+func (r *scanner) str() bool {
 	r.i++
 	for {
 		r.plain()
@@ -23,7 +23,7 @@ func (r *textReader) str() bool {
 				return false
 			}
 		case c < ' ':
-			if r.dirty = true; !r.mend {
+			if r.dirty = true; !r.repair {
 				return r.fail("a control character in a text was expected to be escaped")
 			}
 			r.i++
@@ -38,7 +38,7 @@ func (r *textReader) str() bool {
 // plain steps over ASCII that means itself, eight bytes at a time: a byte of
 // the word is special when its highest bit is set in the end, and the lowest
 // one that is set is never set by mistake.
-func (r *textReader) plain() {
+func (r *scanner) plain() {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	b, i := r.b, r.i
 	for ; i+8 <= len(b); i += 8 {
@@ -59,11 +59,11 @@ func (r *textReader) plain() {
 }
 
 // wide steps over characters beyond ASCII.
-func (r *textReader) wide() bool {
+func (r *scanner) wide() bool {
 	for r.i < len(r.b) && r.b[r.i] >= utf8.RuneSelf {
 		c, n := utf8.DecodeRune(r.b[r.i:])
 		if c == utf8.RuneError && n == 1 {
-			if r.dirty = true; !r.mend {
+			if r.dirty = true; !r.repair {
 				return r.fail("it is not UTF-8")
 			}
 		}
@@ -73,7 +73,7 @@ func (r *textReader) wide() bool {
 }
 
 // escape steps over an escape, or over two when they make a pair.
-func (r *textReader) escape() bool {
+func (r *scanner) escape() bool {
 	if r.i+1 >= len(r.b) {
 		return r.fail("a text has no end")
 	}

@@ -1,28 +1,28 @@
-package web
+package body
 
 import (
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// checked is the last step of Body: it makes sure that b is JSON, and mends
-// what only looks broken.
-func (u *unwrapper) checked(b []byte) ([]byte, error) {
-	r := textReader{b: b, depth: u.limits.Depth, mend: true}
+// sanitize is the last step of Decode: it checks that b is JSON and repairs
+// what can be repaired.
+func (u *unwrapper) sanitize(b []byte) ([]byte, error) {
+	r := scanner{b: b, depth: u.limits.Depth, repair: true}
 	if !r.check() {
 		return nil, malformed("JSON: " + r.problem())
 	}
 	if !r.dirty {
 		return b, nil
 	}
-	out := u.visit.block(len(b) + len(b)/8)
-	if out.b = mend(out.b, b, u.limits.InflatedBytes); len(out.b) > u.limits.InflatedBytes {
+	out := u.decoder.buffer(len(b) + len(b)/8)
+	if out.b = appendSanitized(out.b, b, u.limits.InflatedBytes); len(out.b) > u.limits.InflatedBytes {
 		return nil, tooLarge()
 	}
 	return out.b, nil
 }
 
-// mend appends the JSON text b, which textReader has accepted, to dst in a
+// appendSanitized appends the JSON text b, which scanner has accepted, to dst in a
 // form that every reader and every store can take:
 //
 //   - NaN and Infinity become null
@@ -33,7 +33,7 @@ func (u *unwrapper) checked(b []byte) ([]byte, error) {
 //   - NUL becomes U+FFFD
 //
 // It ends early once dst has grown past limit.
-func mend(dst, b []byte, limit int) []byte {
+func appendSanitized(dst, b []byte, limit int) []byte {
 	inText := false
 	for i := 0; i < len(b) && len(dst) <= limit; {
 		c := b[i]
@@ -52,7 +52,7 @@ func mend(dst, b []byte, limit int) []byte {
 			i++
 		case c == '\\':
 			var n int
-			dst, n = mendEscape(dst, b[i:])
+			dst, n = sanitizeEscape(dst, b[i:])
 			i += n
 		case c == 0:
 			dst = append(dst, `\ufffd`...)
@@ -62,7 +62,7 @@ func mend(dst, b []byte, limit int) []byte {
 			i++
 		case c >= utf8.RuneSelf:
 			var n int
-			dst, n = mendWide(dst, b[i:])
+			dst, n = sanitizeWide(dst, b[i:])
 			i += n
 		default:
 			dst = append(dst, c)
@@ -72,8 +72,8 @@ func mend(dst, b []byte, limit int) []byte {
 	return dst
 }
 
-// mendEscape appends the escape that b starts with, and says how long it was.
-func mendEscape(dst, b []byte) ([]byte, int) {
+// sanitizeEscape appends the escape that b starts with, and says how long it was.
+func sanitizeEscape(dst, b []byte) ([]byte, int) {
 	if b[1] != 'u' {
 		return append(dst, b[:2]...), 2
 	}
@@ -88,8 +88,8 @@ func mendEscape(dst, b []byte) ([]byte, int) {
 	return append(dst, b[:6]...), 6
 }
 
-// mendWide appends the character beyond ASCII that b starts with.
-func mendWide(dst, b []byte) ([]byte, int) {
+// sanitizeWide appends the character beyond ASCII that b starts with.
+func sanitizeWide(dst, b []byte) ([]byte, int) {
 	if r, n := utf8.DecodeRune(b); r != utf8.RuneError || n > 1 {
 		return append(dst, b[:n]...), n
 	}

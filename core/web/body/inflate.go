@@ -1,4 +1,4 @@
-package web
+package body
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// keptBytes is the largest buffer that waits for the next request; larger
+// maxPooledBytes is the largest buffer that waits for the next request; larger
 // ones go back to the system.
-const keptBytes = 1 << 20
+const maxPooledBytes = 1 << 20
 
 // block is a buffer that belongs to a request until its answer is written.
 type block struct{ b []byte }
@@ -24,18 +24,18 @@ type block struct{ b []byte }
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
 // block returns an empty buffer with room for about size bytes.
-func (v *visit) block(size int) *block {
+func (d *Decoder) buffer(size int) *block {
 	b := blocks.Get().(*block)
-	if size = min(size, keptBytes); cap(b.b) < size {
+	if size = min(size, maxPooledBytes); cap(b.b) < size {
 		b.b = make([]byte, 0, size)
 	}
 	b.b = b.b[:0]
-	v.blocks = append(v.blocks, b)
+	d.blocks = append(d.blocks, b)
 	return b
 }
 
 func (b *block) release() {
-	if cap(b.b) > keptBytes {
+	if cap(b.b) > maxPooledBytes {
 		b.b = nil
 	}
 	blocks.Put(b)
@@ -81,7 +81,7 @@ func inflaterOf(encoding string) inflater {
 }
 
 func (u *unwrapper) inflate(packed []byte, f inflater) ([]byte, error) {
-	c := capped{out: u.visit.block(guessInflated(packed)), left: u.limits.InflatedBytes}
+	c := capped{out: u.decoder.buffer(guessInflated(packed)), left: u.limits.InflatedBytes}
 	err := f(&c, packed)
 	if errors.Is(err, errTooMuch) {
 		return nil, tooLarge()

@@ -1,8 +1,8 @@
-package web
+package body
 
 import "fmt"
 
-// textReader walks JSON strictly, once, without building anything. It is how
+// scanner walks JSON strictly, once, without building anything. It is how
 // Body can promise valid JSON: the readers behind it are faster because they
 // believe a good deal (one of them takes 1-2 for a number).
 //
@@ -10,17 +10,17 @@ import "fmt"
 // mend can put them right: NaN and Infinity, raw control characters, bytes
 // that are not UTF-8, escapes that no store can hold. Without mend they are
 // errors, as for any other JSON.
-type textReader struct {
-	b     []byte
-	i     int
-	depth int // levels still allowed
-	mend  bool
-	dirty bool
-	why   string // set on failure, with i at the place
+type scanner struct {
+	b      []byte
+	i      int
+	depth  int // levels still allowed
+	repair bool
+	dirty  bool
+	why    string // set on failure, with i at the place
 }
 
 // check reads the one value that b has to be.
-func (r *textReader) check() bool {
+func (r *scanner) check() bool {
 	r.space()
 	if r.i == len(r.b) {
 		return r.fail("there is nothing in it")
@@ -34,7 +34,7 @@ func (r *textReader) check() bool {
 	return true
 }
 
-func (r *textReader) fail(why string) bool {
+func (r *scanner) fail(why string) bool {
 	if r.why == "" {
 		r.why = why
 	}
@@ -42,16 +42,16 @@ func (r *textReader) fail(why string) bool {
 }
 
 // problem is what fail said, with the place.
-func (r *textReader) problem() string { return fmt.Sprintf("%s (byte %d)", r.why, r.i) }
+func (r *scanner) problem() string { return fmt.Sprintf("%s (byte %d)", r.why, r.i) }
 
-func (r *textReader) space() {
+func (r *scanner) space() {
 	for r.i < len(r.b) && r.b[r.i] <= ' ' && (r.b[r.i] == ' ' || r.b[r.i] == '\n' || r.b[r.i] == '\r' || r.b[r.i] == '\t') {
 		r.i++
 	}
 }
 
 // value reads one value that starts right here.
-func (r *textReader) value() bool {
+func (r *scanner) value() bool {
 	if r.i >= len(r.b) {
 		return r.fail("it ends in the middle")
 	}
@@ -78,7 +78,7 @@ func (r *textReader) value() bool {
 	return r.fail("a value was expected")
 }
 
-func (r *textReader) members() bool {
+func (r *scanner) members() bool {
 	if r.depth--; r.depth < 0 {
 		return r.fail("it is nested too deeply")
 	}
@@ -113,7 +113,7 @@ func (r *textReader) members() bool {
 	}
 }
 
-func (r *textReader) items() bool {
+func (r *scanner) items() bool {
 	if r.depth--; r.depth < 0 {
 		return r.fail("it is nested too deeply")
 	}
@@ -140,7 +140,7 @@ func (r *textReader) items() bool {
 }
 
 // is steps over c when it comes next.
-func (r *textReader) is(c byte) bool {
+func (r *scanner) is(c byte) bool {
 	if r.i < len(r.b) && r.b[r.i] == c {
 		r.i++
 		return true
@@ -148,7 +148,7 @@ func (r *textReader) is(c byte) bool {
 	return false
 }
 
-func (r *textReader) word(w string) bool {
+func (r *scanner) word(w string) bool {
 	if len(r.b)-r.i < len(w) || string(r.b[r.i:r.i+len(w)]) != w {
 		return r.fail("a value was expected")
 	}
@@ -157,8 +157,8 @@ func (r *textReader) word(w string) bool {
 }
 
 // odd reads the numbers that JSON does not have and some writers use.
-func (r *textReader) odd() bool {
-	if !r.mend {
+func (r *scanner) odd() bool {
+	if !r.repair {
 		return r.fail("a value was expected")
 	}
 	r.dirty = true
@@ -168,7 +168,7 @@ func (r *textReader) odd() bool {
 	return r.word("Infinity")
 }
 
-func (r *textReader) number() bool {
+func (r *scanner) number() bool {
 	if r.is('-') && r.i < len(r.b) && r.b[r.i] == 'I' {
 		return r.odd()
 	}
@@ -189,7 +189,7 @@ func (r *textReader) number() bool {
 	return true
 }
 
-func (r *textReader) digits() bool {
+func (r *scanner) digits() bool {
 	start := r.i
 	for r.i < len(r.b) && r.b[r.i]-'0' <= 9 {
 		r.i++

@@ -1,4 +1,4 @@
-package web
+package body
 
 import (
 	"math/bits"
@@ -36,7 +36,7 @@ func (u *unwrapper) unLZ(b []byte) ([]byte, error) {
 	if !d.run(limit) {
 		return nil, malformed("the LZ-string data is damaged")
 	}
-	out := u.visit.block(len(d.out))
+	out := u.decoder.buffer(len(d.out))
 	out.b = appendUTF16(out.b, d.out)
 	if len(out.b) > limit {
 		return nil, tooLarge()

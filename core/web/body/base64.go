@@ -1,4 +1,4 @@
-package web
+package body
 
 // The alphabet of base64 as clients have sent it: the standard one, the one
 // for URLs, and the space that a plus sign becomes in a form. Padding and line
