@@ -44,10 +44,12 @@ var mayImport = map[string][]string{
 	"core/journal":   {"core/fault", "core/retry"},
 	"core/auth":      {"core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":  {"core/fault", "core/jsontext"},
-	"core/web":       {"core/auth", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body"},
+	"core/web":       {"core/auth", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener"},
 	"core/activity":  {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
 	"migrations":     {},
 	"api":            {},
+
+	"core/web/listener": {},
 
 	// Data packages: any feature may import their read API.
 	"core/accounts":    with(),

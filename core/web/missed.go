@@ -8,6 +8,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/web/listener"
 )
 
 // missed answers a request that no route took: 404, or 405 when the path is
@@ -58,12 +60,12 @@ func (g *Router) broken(ctx *fasthttp.RequestCtx, err error) {
 	case isNet && netErr.Timeout():
 		status = fiber.StatusRequestTimeout
 	}
-	if c, ok := ctx.Conn().(*conn); ok {
-		if !c.spoke.Load() {
+	if c, ok := ctx.Conn().(*listener.Conn); ok {
+		if !c.Received() {
 			ctx.SetStatusCode(status) // nobody has asked anything: no line, no body
 			return
 		}
-		c.linger.Store(status != fiber.StatusRequestTimeout)
+		c.DrainOnClose(status != fiber.StatusRequestTimeout)
 	}
 	g.refuse(ctx, status)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/web/listener"
 )
 
 // Server listens and serves what the rooms have registered.
@@ -28,7 +30,7 @@ type Server struct {
 	fault   error
 	about   ServerInfo
 
-	ln      *listener
+	ln      *listener.Listener
 	served  chan error
 	giveUp  context.CancelFunc
 	ended   sync.Once
@@ -125,7 +127,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.gate.cfg.Address, err)
 	}
-	s.ln = newListener(ln)
+	s.ln = listener.New(ln)
 	s.gate.turn.started(ln.Addr().String())
 	hs := s.app.Server()
 	hs.Handler, hs.ErrorHandler = h, s.gate.broken
@@ -156,11 +158,11 @@ func (s *Server) stop(ctx context.Context) error {
 	s.gate.turn.stop()
 	wait(ctx, s.gate.cfg.StopDelay)
 	_ = s.ln.Close()
-	s.ln.closeSilent()
+	s.ln.CloseUnused()
 	err := s.app.Server().ShutdownWithContext(ctx)
 	s.giveUp()
 	if err != nil {
-		s.ln.closeAll()
+		s.ln.CloseAll()
 		err = fmt.Errorf("stop: some requests did not end in time: %w", err)
 	}
 	if serveErr := <-s.served; serveErr != nil && !errors.Is(serveErr, net.ErrClosed) {
