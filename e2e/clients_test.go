@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// flag is one flag of the corpus that clients judge. newest marks a rule that
-// older clients are documented to evaluate otherwise when they do it locally.
+// flag is one flag of the corpus. newest marks a rule that older clients are
+// documented to evaluate differently in local evaluation.
 type flag struct {
 	key     string
 	newest  bool
@@ -27,7 +27,7 @@ type flag struct {
 
 var corpus = []flag{
 	{"everyone", false, `{"groups":[{"properties":[],"rollout_percentage":100}]}`},
-	{"nobody", false, `{"groups":[{"properties":[],"rollout_percentage":0}]}`},
+	{"off", false, `{"groups":[{"properties":[],"rollout_percentage":0}]}`},
 	{"simple-flag", false, `{"groups":[{"properties":[],"rollout_percentage":45}]}`},
 	{"multivariate-flag", false, `{"groups":[{"properties":[],"rollout_percentage":55}],"multivariate":{"variants":[
 		{"key":"first","rollout_percentage":50},{"key":"second","rollout_percentage":20},{"key":"third","rollout_percentage":20},
@@ -51,8 +51,8 @@ var corpus = []flag{
 	{"case", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["PRO"]}],"rollout_percentage":100}]}`},
 }
 
-// fraction is made after the Go clients have been judged: they refuse the whole
-// list when a percentage in it is not a whole number.
+// fraction is created after the tests of the Go clients, which refuse the whole list
+// of flags if a percentage in it is not a whole number.
 var fraction = flag{"fraction", true, `{"groups":[{"properties":[],"rollout_percentage":33.3}]}`}
 
 type person struct {
@@ -72,7 +72,7 @@ func people() []person {
 	return out
 }
 
-type seen struct {
+type clientResult struct {
 	Remote   map[string]map[string]any `json:"remote"`
 	Local    map[string]map[string]any `json:"local"`
 	Payloads map[string]map[string]any `json:"payloads"`
@@ -80,56 +80,56 @@ type seen struct {
 	Failures []string                  `json:"failures"`
 }
 
-func TestClientsJustWork(t *testing.T) {
+func TestClients(t *testing.T) {
 	s := start(t)
 	for _, f := range corpus {
 		s.create(t, f)
 	}
 	s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", map[string]any{"key": "switched-off", "active": false}, nil, http.StatusCreated)
-	node, work := filepath.Join(work(t), "node"), work(t)
+	node, workDir := filepath.Join(workDir(t), "node"), workDir(t)
 	clients := []struct {
 		name   string
 		newest bool
 		cmd    *exec.Cmd
 	}{
-		{"posthog-go 1.2.24", false, exec.Command(filepath.Join(work, "go-v1.2.24", "judge"))},
-		{"posthog-go 1.22.0", false, exec.Command(filepath.Join(work, "go-v1.22.0", "judge"))},
-		{"posthog-go newest of the proxy", false, exec.Command(filepath.Join(work, "go-latest", "judge"))},
+		{"posthog-go 1.2.24", false, exec.Command(filepath.Join(workDir, "go-v1.2.24", "judge"))},
+		{"posthog-go 1.22.0", false, exec.Command(filepath.Join(workDir, "go-v1.22.0", "judge"))},
+		{"posthog-go newest of the proxy", false, exec.Command(filepath.Join(workDir, "go-latest", "judge"))},
 		{"posthog-node 3.6", false, exec.Command("node", "judge.mjs", "posthog-node-3.6")},
 		{"posthog-node newest", true, exec.Command("node", "judge.mjs", "posthog-node-newest")},
 	}
 	var reference map[string]map[string]any
-	judged := corpus
+	tested := corpus
 	for i, c := range clients {
 		t.Run(c.name, func(t *testing.T) {
 			run := fmt.Sprintf("run%d", i)
 			if strings.HasPrefix(c.name, "posthog-node") {
 				c.cmd.Dir = node
-				if len(judged) == len(corpus) {
+				if len(tested) == len(corpus) {
 					s.create(t, fraction)
-					judged, reference = append(slices.Clone(corpus), fraction), nil
+					tested, reference = append(slices.Clone(corpus), fraction), nil
 				}
 			}
-			got := judge(t, s, c.cmd, run)
+			got := runClient(t, s, c.cmd, run)
 			if len(got.Failures) > 0 {
 				t.Errorf("the client reported failures: %q", got.Failures)
 			}
 			if got.Flag != true {
 				t.Errorf("probe flag: got %v, want true", got.Flag)
 			}
-			agree(t, got, judged, c.newest)
+			compareFlags(t, got, tested, c.newest)
 			if reference == nil {
 				reference = got.Remote
 			}
 			if !reflect.DeepEqual(reference, got.Remote) {
-				t.Error("this client was given other remote values than the first one")
+				t.Error("the remote values differ from those of the first client")
 			}
-			arrived(t, s, run)
+			checkArrived(t, s, run)
 		})
 	}
 }
 
-func judge(t *testing.T, s *server, cmd *exec.Cmd, run string) seen {
+func runClient(t *testing.T, s *server, cmd *exec.Cmd, run string) clientResult {
 	t.Helper()
 	task, err := json.Marshal(map[string]any{"url": s.url, "project_key": s.project, "personal_key": s.personal, "ids": people(), "run": run, "probe": "pro"})
 	if err != nil {
@@ -140,22 +140,23 @@ func judge(t *testing.T, s *server, cmd *exec.Cmd, run string) seen {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.Bytes())
 	}
-	var got seen
+	var got clientResult
 	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout.Bytes(), stderr.Bytes())
 	}
 	return got
 }
 
-// agree holds the client's own evaluation against what the server answered.
-func agree(t *testing.T, got seen, judged []flag, newest bool) {
+// compareFlags compares the local evaluation of the client with the answers of the
+// server.
+func compareFlags(t *testing.T, got clientResult, tested []flag, newest bool) {
 	t.Helper()
 	compared := 0
 	for id, remote := range got.Remote {
-		if len(remote) != len(judged) {
-			t.Fatalf("%s was answered %d flags, want %d: an inactive one must not appear, an off one must", id, len(remote), len(judged))
+		if len(remote) != len(tested) {
+			t.Fatalf("%s got %d flags, want %d: inactive flags are left out, flags at 0 %% are not", id, len(remote), len(tested))
 		}
-		for _, f := range judged {
+		for _, f := range tested {
 			if f.newest && !newest {
 				continue
 			}
@@ -174,14 +175,14 @@ func agree(t *testing.T, got seen, judged []flag, newest bool) {
 	}
 }
 
-// arrived waits until every event of the run is in the event store and in the
-// file sink: once each, and in order for each user.
-func arrived(t *testing.T, s *server, run string) {
+// checkArrived waits until every event of the run is in the event store, once each,
+// and in the file sink, in order for each user.
+func checkArrived(t *testing.T, s *server, run string) {
 	t.Helper()
 	places := map[string]func(*testing.T, string) []event{"event store": s.stored, "file sink": s.delivered}
 	for place, list := range places {
 		eventually(t, 20*time.Second, "the events are in the "+place, func() error {
-			seen := map[float64]bool{}
+			found := map[float64]bool{}
 			last := map[string]float64{}
 			for _, e := range list(t, "ordered") {
 				if !strings.HasPrefix(e.DistinctID, run+"-") {
@@ -189,19 +190,19 @@ func arrived(t *testing.T, s *server, run string) {
 				}
 				n, _ := e.Properties["n"].(float64)
 				if e.Properties["note"] != `naïve 💻 "quoted"` {
-					t.Fatalf("%s: the text was changed on its way: %q", place, e.Properties["note"])
+					t.Fatalf("%s: the text has changed: %q", place, e.Properties["note"])
 				}
 				if place == "file sink" && n < last[e.DistinctID] {
 					t.Fatalf("%s: events of %s are out of order", place, e.DistinctID)
 				}
 				last[e.DistinctID] = n
-				if seen[n] && place == "event store" {
-					t.Fatalf("%s: event %v is there twice", place, n)
+				if found[n] && place == "event store" {
+					t.Fatalf("%s: event %v is stored twice", place, n)
 				}
-				seen[n] = true
+				found[n] = true
 			}
-			if len(seen) != 25 {
-				return fmt.Errorf("%d of 25 events", len(seen))
+			if len(found) != 25 {
+				return fmt.Errorf("%d of 25 events", len(found))
 			}
 			return nil
 		})

@@ -19,16 +19,15 @@ import (
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 )
 
-// The rule behind our decisions: what the newest posthog-node evaluates by
-// itself equals what the server answers, for made-up flags of every kind and
-// people with properties of every kind. Two seeds are fixed; the third comes
-// from the clock and is printed.
-func TestLocalEvaluationEqualsTheServer(t *testing.T) {
+// TestLocalEvaluationParity compares the local evaluation of the newest posthog-node
+// with the answers of the server, for generated flags and persons of every kind. Two
+// seeds are fixed; the third comes from the clock and is logged.
+func TestLocalEvaluationParity(t *testing.T) {
 	for _, seed := range []uint64{1, 2, uint64(time.Now().Unix())} {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			s := start(t)
 			corpus := flagstest.Generate(seed, 150, 40)
-			s.settle(t, corpus)
+			s.createCorpus(t, corpus)
 			got := s.parity(t, corpus)
 			compared, undecided := 0, 0
 			for id, remote := range got.Remote {
@@ -45,16 +44,16 @@ func TestLocalEvaluationEqualsTheServer(t *testing.T) {
 			}
 			t.Logf("%d values compared, %d that the client could not decide", compared, undecided)
 			if compared < 1000 || undecided > compared/10 {
-				t.Errorf("compared %d values and left out %d: the test proves too little", compared, undecided)
+				t.Errorf("compared %d values, %d undecided: the test proves too little", compared, undecided)
 			}
 		})
 	}
 }
 
-// settle makes the group types, cohorts and flags of a corpus through the API.
-// The server gives its own ids, so references are rewritten. Corpora hold much
-// that is wrong on purpose: what the write rules refuse is left out.
-func (s *server) settle(t *testing.T, corpus *flagstest.Corpus) {
+// createCorpus creates the group types, cohorts and flags of a corpus through the
+// API. The server assigns its own ids, so references are rewritten. Corpora contain
+// invalid definitions on purpose: those that the API refuses are left out.
+func (s *server) createCorpus(t *testing.T, corpus *flagstest.Corpus) {
 	t.Helper()
 	for _, name := range []string{"company", "project"} {
 		body := fmt.Sprintf(`{"api_key":%q,"event":"$groupidentify","distinct_id":"g","properties":{"$group_type":%q,"$group_key":"k"}}`, s.project, name)
@@ -74,12 +73,12 @@ func (s *server) settle(t *testing.T, corpus *flagstest.Corpus) {
 	})
 	ids := map[string]map[int64]int64{"cohort": {}, "flag": {}}
 	for _, c := range corpus.Cohorts {
-		if id, err := s.post(t, "cohorts", map[string]any{"name": fmt.Sprint("cohort ", c.ID), "filters": rewritten(c.Filters, ids)}); err == nil {
+		if id, err := s.post(t, "cohorts", map[string]any{"name": fmt.Sprint("cohort ", c.ID), "filters": withServerIDs(c.Filters, ids)}); err == nil {
 			ids["cohort"][c.ID] = id
 		}
 	}
 	for _, f := range corpus.Flags {
-		id, err := s.post(t, "feature_flags", map[string]any{"key": f.Key, "filters": rewritten(f.Filters, ids), "active": f.Active})
+		id, err := s.post(t, "feature_flags", map[string]any{"key": f.Key, "filters": withServerIDs(f.Filters, ids), "active": f.Active})
 		if err == nil {
 			ids["flag"][f.ID] = id
 		}
@@ -113,25 +112,25 @@ func (s *server) post(t *testing.T, what string, body any) (int64, error) {
 	if res.StatusCode != http.StatusCreated {
 		return 0, errors.New(string(answer))
 	}
-	var made struct{ ID int64 }
-	return made.ID, json.Unmarshal(answer, &made)
+	var created struct{ ID int64 }
+	return created.ID, json.Unmarshal(answer, &created)
 }
 
-// rewritten copies filters with the references to cohorts and flags changed to
-// the server's ids.
-func rewritten(v any, ids map[string]map[int64]int64) any {
+// withServerIDs copies filters with the references to cohorts and flags replaced by
+// the ids of the server.
+func withServerIDs(v any, ids map[string]map[int64]int64) any {
 	raw, _ := json.Marshal(v)
 	var copied any
 	_ = json.Unmarshal(raw, &copied)
-	rewrite(copied, ids)
+	replaceIDs(copied, ids)
 	return copied
 }
 
-func rewrite(v any, ids map[string]map[int64]int64) {
+func replaceIDs(v any, ids map[string]map[int64]int64) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			rewrite(item, ids)
+			replaceIDs(item, ids)
 		}
 	case map[string]any:
 		switch v["type"] {
@@ -141,7 +140,7 @@ func rewrite(v any, ids map[string]map[int64]int64) {
 			v["key"] = strconv.FormatInt(ids["flag"][number(v["key"])], 10)
 		}
 		for _, item := range v {
-			rewrite(item, ids)
+			replaceIDs(item, ids)
 		}
 	}
 }
@@ -151,7 +150,7 @@ func number(v any) int64 {
 	return int64(n)
 }
 
-func (s *server) parity(t *testing.T, corpus *flagstest.Corpus) seen {
+func (s *server) parity(t *testing.T, corpus *flagstest.Corpus) clientResult {
 	t.Helper()
 	task, err := json.Marshal(map[string]any{"url": s.url, "project_key": s.project, "personal_key": s.personal, "people": corpus.People})
 	if err != nil {
@@ -159,13 +158,13 @@ func (s *server) parity(t *testing.T, corpus *flagstest.Corpus) seen {
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command("node", "parity.mjs", "posthog-node-newest")
-	cmd.Dir = filepath.Join(work(t), "node")
+	cmd.Dir = filepath.Join(workDir(t), "node")
 	cmd.Env = append(os.Environ(), "TZ=UTC")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(task), &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.Bytes())
 	}
-	var got seen
+	var got clientResult
 	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.Bytes())
 	}

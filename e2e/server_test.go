@@ -20,14 +20,14 @@ import (
 	"time"
 )
 
-// server is the real binary on a directory of its own.
+// server is a running server on a directory of its own.
 type server struct {
 	url, project, personal, lines string
 }
 
 var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
-// start runs bin/guidon with one file sink, as the README tells a newcomer to.
+// start runs bin/guidon with one file sink, as in the README.
 func start(t *testing.T) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,17 +54,17 @@ func start(t *testing.T) *server {
 		_ = cmd.Wait()
 		if t.Failed() {
 			log, _ := os.ReadFile(out.Name())
-			t.Logf("server said:\n%s", tail(log, 6000))
+			t.Logf("server log:\n%s", tail(log, 6000))
 		}
 	})
 	eventually(t, 20*time.Second, "the server is ready", func() error {
 		return s.status(http.MethodGet, "/_readiness", nil, http.StatusOK)
 	})
-	said, err := os.ReadFile(out.Name())
+	output, err := os.ReadFile(out.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range keys.FindAllString(string(said), -1) {
+	for _, key := range keys.FindAllString(string(output), -1) {
 		if strings.HasPrefix(key, "phc_") {
 			s.project = key
 		} else {
@@ -72,7 +72,7 @@ func start(t *testing.T) *server {
 		}
 	}
 	if s.project == "" || s.personal == "" {
-		t.Fatalf("the first run printed no keys:\n%s", said)
+		t.Fatalf("the first run printed no keys:\n%s", output)
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func binary(t *testing.T) string {
 	return path
 }
 
-func work(t *testing.T) string {
+func workDir(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("GUIDON_E2E_WORK")
 	if path == "" {
@@ -151,7 +151,7 @@ func (s *server) status(method, path string, body io.Reader, want int) error {
 	return nil
 }
 
-// event is what both the event store and the file sink say of one event.
+// event is one event in the format of the event store and of the file sink.
 type event struct {
 	UUID       string         `json:"uuid"`
 	Event      string         `json:"event"`
@@ -159,7 +159,7 @@ type event struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// stored lists the events of one name, oldest first.
+// stored lists the events of one name in the event store, oldest first.
 func (s *server) stored(t *testing.T, name string) []event {
 	t.Helper()
 	var page struct {
@@ -172,7 +172,7 @@ func (s *server) stored(t *testing.T, name string) []event {
 	return page.Results
 }
 
-// delivered lists the events of one name that the file sink has written.
+// delivered lists the events of one name in the file of the sink.
 func (s *server) delivered(t *testing.T, name string) []event {
 	t.Helper()
 	f, err := os.Open(s.lines)
@@ -195,7 +195,7 @@ func (s *server) delivered(t *testing.T, name string) []event {
 	return out
 }
 
-// eventually polls until try succeeds and fails the test when it never does.
+// eventually calls try until it succeeds, and fails the test after limit.
 func eventually(t *testing.T, limit time.Duration, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -205,7 +205,7 @@ func eventually(t *testing.T, limit time.Duration, what string, try func() error
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("waited %s and still not true that %s: %v", limit, what, err)
+			t.Fatalf("after %s, not yet true that %s: %v", limit, what, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

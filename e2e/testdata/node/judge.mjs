@@ -1,5 +1,5 @@
-// Drives one unmodified posthog-node through everything an application does
-// with it, and prints what the client saw as one JSON object.
+// Uses one unmodified posthog-node as an application does and prints the results of
+// the client as one JSON object.
 //
 //   node judge.mjs <package> < task.json
 //
@@ -27,7 +27,7 @@ for (const { id, properties } of task.ids) {
   seen.local[id] = await local.getAllFlags(id, { ...args, onlyEvaluateLocally: true })
 }
 
-// Stored properties: the server must know them once the event is processed.
+// Stored properties: flags use them once the server has processed the event.
 const stored = `${task.run}-stored`
 remote.identify({ distinctId: stored, properties: { plan: 'pro', age: 42 } })
 for (let n = 0; n < 25; n++) {

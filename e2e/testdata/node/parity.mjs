@@ -1,5 +1,5 @@
-// Asks an unmodified posthog-node for every flag of every person twice, once
-// remotely and once evaluated by the client, and prints both.
+// Evaluates every flag for every person with an unmodified posthog-node twice,
+// remotely and locally, and prints both results.
 //
 //   TZ=UTC node parity.mjs <package> < task.json
 import { readFileSync } from 'node:fs'
