@@ -82,12 +82,12 @@ type stepView struct {
 func showSteps(steps []Step) []stepView {
 	out := make([]stepView, len(steps))
 	for i := range steps {
-		out[i] = steps[i].show()
+		out[i] = showStep(&steps[i])
 	}
 	return out
 }
 
-func (s *Step) show() stepView {
+func showStep(s *Step) stepView {
 	null := make(map[string]bool, len(s.Null))
 	for _, name := range s.Null {
 		null[name] = true

@@ -3,9 +3,9 @@ package actions
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // How much of what was seen is shown.
@@ -73,7 +73,7 @@ func elementTexts(elements []match.Element, field string) json.RawMessage {
 			texts = append(texts, "…")
 			break
 		}
-		texts = append(texts, cutText(text))
+		texts = append(texts, shown(text))
 	}
 	if texts == nil {
 		return nil
@@ -101,18 +101,9 @@ func elementText(e *match.Element, field string) string {
 	return text
 }
 
-func cutText(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+func shown(s string) string { return text.Ellipsis(s, maxShown) }
 
-func quoted(s string) json.RawMessage { return match.AppendString(nil, cutText(s)) }
+func quoted(s string) json.RawMessage { return match.AppendString(nil, shown(s)) }
 
 // cutJSON copies a JSON value; one that is too long becomes the start of its
 // text.

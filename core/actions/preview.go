@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -17,6 +18,7 @@ const (
 	previewDefault = 50
 	previewMax     = 500
 	previewFields  = 20_000
+	previewURL     = 500 // bytes of a URL
 )
 
 // Recent reads stored events.
@@ -135,7 +137,7 @@ func (p *Previews) explain(m *Matcher, events []sdk.Event, facts Lookup, env *ma
 		}
 		out.Results[i] = PreviewedEvent{
 			Event: PreviewedName{
-				UUID: ev.UUID, Name: ev.Name, DistinctID: ev.DistinctID, Timestamp: ev.Timestamp, URL: cutText(s.URL()),
+				UUID: ev.UUID, Name: ev.Name, DistinctID: ev.DistinctID, Timestamp: ev.Timestamp, URL: text.Ellipsis(s.URL(), previewURL),
 			},
 			Explanation: e,
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // How many values one filter may list, and how many when each of them is a
@@ -18,6 +19,9 @@ const (
 	maxListed = 10_000
 	maxTests  = 500
 )
+
+// maxQuoted is how many bytes of a wrong value an error quotes.
+const maxQuoted = 80
 
 // maxGroupIndex bounds the index of a group type.
 const maxGroupIndex = 999
@@ -87,7 +91,7 @@ func (m members) source() (Source, error) {
 		return s, nil
 	}
 	return "", fault.Fieldf("type", "invalid_choice",
-		"%q is not a valid choice. A filter of an action reads an event, person, group, element, cohort or feature.", shorten(name))
+		"%q is not a valid choice. A filter of an action reads an event, person, group, element, cohort or feature.", text.Ellipsis(name, maxQuoted))
 }
 
 func (f *filter) compileProperty(in members, opts CompileOptions) (err error) {
@@ -204,7 +208,7 @@ func (f *filter) compileCohort(value *fastjson.Value, opts CompileOptions) error
 	case "not_in", "is_not":
 		f.negate = true
 	default:
-		return fault.Fieldf("operator", "invalid_operator", "A filter on a cohort takes in and not_in, not %s.", shorten(f.operator))
+		return fault.Fieldf("operator", "invalid_operator", "A filter on a cohort takes in and not_in, not %s.", text.Ellipsis(f.operator, maxQuoted))
 	}
 	if value == nil || value.Type() == fastjson.TypeNull {
 		return fault.Field("value", "required", "A filter on a cohort must say which one, by its id.")
@@ -225,17 +229,17 @@ func (f *filter) compileCohort(value *fastjson.Value, opts CompileOptions) error
 }
 
 func (f *filter) addCohort(v *fastjson.Value, known Cohorts) error {
-	text := string(match.AppendJSON(nil, v))
+	name := string(match.AppendJSON(nil, v))
 	if v.Type() == fastjson.TypeString {
-		text = string(v.GetStringBytes())
+		name = string(v.GetStringBytes())
 	}
-	if text == "all" {
+	if name == "all" {
 		f.everyone = true
 		return nil
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
+	id, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {
-		return fault.Fieldf("value", "invalid_value", "A cohort is named by its id, a whole number, or \"all\"; got %s.", shorten(text))
+		return fault.Fieldf("value", "invalid_value", "A cohort is named by its id, a whole number, or \"all\"; got %s.", text.Ellipsis(name, maxQuoted))
 	}
 	if known != nil && !known.HasCohort(id) {
 		return fault.Fieldf("value", "does_not_exist", "There is no cohort %d in this project.", id)
@@ -244,12 +248,4 @@ func (f *filter) addCohort(v *fastjson.Value, known Cohorts) error {
 		f.cohorts = append(f.cohorts, id)
 	}
 	return nil
-}
-
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
