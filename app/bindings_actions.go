@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
@@ -26,12 +27,12 @@ var actionBindings = fx.Options(actions.Module, historyBindings, fx.Provide(
 	// Actions ask: what happened lately, what is known of people and groups,
 	// who is in which cohort, who wrote that.
 	func(e *events.Service) actions.Recent { return recent{e} },
-	func(p *persons.Service) actions.People { return p },
-	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actions.Plugins) actions.Members {
+	func(p *persons.Service) actionmatch.People { return p },
+	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Members {
 		return newMembers(s, lists, p, o, ask)
 	},
 	func(a *auth.Service) actions.Zones { return zones{a} },
-	func(e actions.Recent, p actions.People, m actions.Members, o *operators.Operators, ask func() actions.Plugins, log *zap.Logger) *actions.Previews {
+	func(e actions.Recent, p actionmatch.People, m actionmatch.Members, o *operators.Operators, ask func() actionmatch.Plugins, log *zap.Logger) *actions.Previews {
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o.Saving(), Plugins: ask, Log: log})
 	},
 	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
@@ -24,7 +24,7 @@ type members struct {
 	lists     staticCohorts
 	people    storedPeople
 	operators match.Registry
-	ask       func() actions.Plugins
+	ask       func() actionmatch.Plugins
 	now       func() time.Time
 
 	mu   sync.Mutex
@@ -48,7 +48,7 @@ type cohortSet struct {
 	until time.Time
 }
 
-func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry, ask func() actions.Plugins) *members {
+func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry, ask func() actionmatch.Plugins) *members {
 	return &members{source: s, lists: lists, people: people, operators: o, ask: ask, now: time.Now, sets: map[int64]cohortSet{}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
@@ -17,7 +18,7 @@ var historyBindings = fx.Options(
 	fx.Provide(
 		func(e *events.Service) actions.EventHistory { return e },
 		func(p *persons.Service) actions.Persons { return p },
-		func(p actions.People, m actions.Members, o match.Registry, ask func() actions.Plugins) actions.HistoryFacts {
+		func(p actionmatch.People, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actions.HistoryFacts {
 			return actions.HistoryFacts{People: p, Members: m, Operators: o, Plugins: ask}
 		},
 		route(func(h *actions.HistoryHTTP) web.Routes { return h }),

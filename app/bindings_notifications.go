@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/host"
@@ -112,7 +113,7 @@ func (p *posting) Sample(ctx context.Context, projectID, id int64) (*sdk.Event, 
 	if err != nil {
 		return nil, err
 	}
-	m, err := actions.Compile(a.Steps, actions.CompileOptions{Location: p.zones.Location(ctx, projectID), Operators: p.operators, Lenient: true})
+	m, err := actionmatch.Compile(a.Steps, actionmatch.CompileOptions{Location: p.zones.Location(ctx, projectID), Operators: p.operators, Lenient: true})
 	if err != nil || m.Never() {
 		return nil, err
 	}

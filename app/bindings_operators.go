@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/match"
@@ -26,8 +27,8 @@ var operatorBindings = fx.Options(
 		fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)),
 		func(o *operators.Operators) match.Registry { return o },
 		func(o *operators.Operators) flags.Matchers { return o },
-		func(o *operators.Operators) func() actions.Plugins {
-			return func() actions.Plugins { return o.NewRound() }
+		func(o *operators.Operators) func() actionmatch.Plugins {
+			return func() actionmatch.Plugins { return o.NewRound() }
 		},
 	),
 	fx.Invoke(func(o *operators.Operators, s *flags.Snapshots, m *actions.Memory, log *zap.Logger) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -13,12 +14,12 @@ import (
 // fitter finds the actions that events fit, with what is known of people and of
 // what plugins say.
 type fitter struct {
-	people  actions.People
-	members actions.Members
-	ask     func() actions.Plugins
+	people  actionmatch.People
+	members actionmatch.Members
+	ask     func() actionmatch.Plugins
 }
 
-func newFitter(p actions.People, m actions.Members, ask func() actions.Plugins) *fitter {
+func newFitter(p actionmatch.People, m actionmatch.Members, ask func() actionmatch.Plugins) *fitter {
 	return &fitter{p, m, ask}
 }
 
@@ -30,10 +31,10 @@ type fit struct {
 
 // fitting calls fn for each action of index that each of the events fits.
 // Plugins are asked once about all events.
-func (f *fitter) fitting(ctx context.Context, projectID int64, project *actions.Project, index *actions.Index,
+func (f *fitter) fitting(ctx context.Context, projectID int64, project *actions.Project, index *actionmatch.Index,
 	batch []*sdk.Event, fn func(*sdk.Event, *actions.Action)) error {
-	facts := actions.NewFacts(ctx, projectID, f.people, f.members)
-	var seen actions.Seen
+	facts := actionmatch.NewFacts(ctx, projectID, f.people, f.members)
+	var seen actionmatch.Seen
 	seen.Ask(facts)
 	plugins := f.ask()
 	env := &match.Env{Now: time.Now(), External: plugins}
@@ -50,7 +51,7 @@ func (f *fitter) fitting(ctx context.Context, projectID int64, project *actions.
 	return nil
 }
 
-func pass(project *actions.Project, index *actions.Index, batch []*sdk.Event, seen *actions.Seen, env *match.Env) []fit {
+func pass(project *actions.Project, index *actionmatch.Index, batch []*sdk.Event, seen *actionmatch.Seen, env *match.Env) []fit {
 	var fits []fit
 	for _, ev := range batch {
 		if !index.Has(ev.Name) {
@@ -67,9 +68,9 @@ func pass(project *actions.Project, index *actions.Index, batch []*sdk.Event, se
 }
 
 // first returns the first of the events that fits, or nil.
-func (f *fitter) first(ctx context.Context, projectID int64, m *actions.Matcher, events []sdk.Event) *sdk.Event {
-	var seen actions.Seen
-	seen.Ask(actions.NewFacts(ctx, projectID, f.people, f.members))
+func (f *fitter) first(ctx context.Context, projectID int64, m *actionmatch.Matcher, events []sdk.Event) *sdk.Event {
+	var seen actionmatch.Seen
+	seen.Ask(actionmatch.NewFacts(ctx, projectID, f.people, f.members))
 	plugins := f.ask()
 	env := &match.Env{Now: time.Now(), External: plugins}
 	for again := true; again; again = plugins.Ask(ctx) {

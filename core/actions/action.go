@@ -1,6 +1,9 @@
 package actions
 
-import "time"
+import (
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"time"
+)
 
 // Action is a named definition of events.
 type Action struct {
@@ -9,7 +12,7 @@ type Action struct {
 	Name        string // unique among the actions of a project that are not deleted
 	Description string
 	Tags        []string // lower case, sorted, each once
-	Steps       []Step
+	Steps       []actionmatch.Step
 	Deleted     bool
 
 	// PostToChat says that notifications are sent, Format what they say, and

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 )
 
@@ -79,7 +80,7 @@ type stepView struct {
 	Properties   []json.RawMessage `json:"properties"`
 }
 
-func showSteps(steps []Step) []stepView {
+func showSteps(steps []actionmatch.Step) []stepView {
 	out := make([]stepView, len(steps))
 	for i := range steps {
 		out[i] = showStep(&steps[i])
@@ -87,7 +88,7 @@ func showSteps(steps []Step) []stepView {
 	return out
 }
 
-func showStep(s *Step) stepView {
+func showStep(s *actionmatch.Step) stepView {
 	null := make(map[string]bool, len(s.Null))
 	for _, name := range s.Null {
 		null[name] = true

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/sdk"
@@ -51,7 +52,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	}
 	from, to := today.AddDate(0, 0, -30), today
 	ctx := context.Background()
-	steps := []actions.Step{{Event: "$pageview", URL: "insights"}}
+	steps := []actionmatch.Step{{Event: "$pageview", URL: "insights"}}
 	id := int64(0)
 	count := func(b *testing.B) {
 		f, err := p.history.Count(ctx, action(id, steps...), time.UTC, from, to)
@@ -98,7 +99,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	})
 	b.Run("count first, reading a property", func(b *testing.B) {
 		plain := steps
-		steps = []actions.Step{{Event: "$pageview", Properties: []json.RawMessage{json.RawMessage(`{"key":"amount","operator":"gt","value":900}`)}}}
+		steps = []actionmatch.Step{{Event: "$pageview", Properties: []json.RawMessage{json.RawMessage(`{"key":"amount","operator":"gt","value":900}`)}}}
 		for b.Loop() {
 			id++
 			count(b)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
@@ -59,7 +60,7 @@ type Definition struct {
 	ID        int64 // of the action
 	ProjectID int64
 	Version   int64 // grows with every change of the action
-	Steps     []Step
+	Steps     []actionmatch.Step
 }
 
 // EventHistory reads the stored events of a project. core/events implements it.
@@ -84,12 +85,12 @@ type Persons interface {
 
 // HistoryFacts is who tells what events do not carry; each may be nil.
 type HistoryFacts struct {
-	People    People
-	Members   Members
+	People    actionmatch.People
+	Members   actionmatch.Members
 	Operators match.Registry // compiles the operators of plugins
 	// Plugins returns who answers for those, for some events; without it
 	// events that hang on them are undecided.
-	Plugins func() Plugins
+	Plugins func() actionmatch.Plugins
 }
 
 // Finding is what is known about the history of an action.

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -109,9 +110,9 @@ type judge struct {
 	ctx     context.Context
 	fn      func(*events.HistoryEvent, match.Result)
 	env     match.Env
-	seen    Seen
-	facts   *Facts
-	plugins Plugins
+	seen    actionmatch.Seen
+	facts   *actionmatch.Facts
+	plugins actionmatch.Plugins
 	waiting []events.HistoryEvent // for what plugins say
 }
 
@@ -129,7 +130,7 @@ func (j *judge) turn() {
 	j.waiting = j.waiting[:0]
 	j.c.tell(j.facts)
 	facts := j.c.h.facts
-	j.facts = NewFacts(j.ctx, j.c.projectID, facts.People, facts.Members)
+	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, facts.People, facts.Members)
 	j.seen.Ask(j.facts)
 	if j.c.plan.plugins && facts.Plugins != nil {
 		j.plugins = facts.Plugins()
@@ -158,7 +159,7 @@ func (j *judge) match(e *events.HistoryEvent) match.Result {
 }
 
 // tell logs what could not be found out; the events are undecided.
-func (c *counter) tell(facts *Facts) {
+func (c *counter) tell(facts *actionmatch.Facts) {
 	if facts != nil && facts.Err() != nil && !c.told {
 		c.told = true
 		c.h.log.Warn("events of the history cannot be decided", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))

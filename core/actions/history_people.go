@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
@@ -15,7 +16,7 @@ import (
 // PeopleQuery says whose events are looked for: those of an action, or of an
 // event name, in a time, that pass all of the filters.
 type PeopleQuery struct {
-	Steps    []Step
+	Steps    []actionmatch.Step
 	Location *time.Location
 	Filters  []json.RawMessage
 	From     time.Time // zero: the beginning

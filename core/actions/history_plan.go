@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
@@ -15,7 +16,7 @@ import (
 
 // plan is how the events of a definition are found in the event store.
 type plan struct {
-	matcher *Matcher
+	matcher *actionmatch.Matcher
 	clauses []events.HistoryClause
 	// exact says that the clauses say all that the definition asks. Where they
 	// say less, the matcher looks at every event they let through.
@@ -30,8 +31,8 @@ type plan struct {
 }
 
 // newPlan compiles steps leniently.
-func newPlan(steps []Step, loc *time.Location, operators match.Registry) (*plan, error) {
-	m, err := Compile(steps, CompileOptions{Location: loc, Operators: operators, Lenient: true})
+func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Registry) (*plan, error) {
+	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Location: loc, Operators: operators, Lenient: true})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func newPlan(steps []Step, loc *time.Location, operators match.Registry) (*plan,
 }
 
 // add adds the clause of a step: what the store can say of it.
-func (p *plan) add(s *CompiledStep) {
+func (p *plan) add(s *actionmatch.CompiledStep) {
 	c := events.HistoryClause{Event: s.Event, AnyEvent: s.Event == ""}
 	switch {
 	case s.URL == "":
@@ -98,8 +99,8 @@ func (p *plan) problem() string {
 const fingerprintVersion = 1
 
 // fingerprint is equal for definitions that match the same events.
-func fingerprint(steps []Step, loc *time.Location, problem error) (string, error) {
-	plain := make([]Step, len(steps))
+func fingerprint(steps []actionmatch.Step, loc *time.Location, problem error) (string, error) {
+	plain := make([]actionmatch.Step, len(steps))
 	for i, s := range steps {
 		s.ID, s.Name, s.Null = "", "", nil
 		plain[i] = s

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
@@ -56,7 +57,7 @@ func TestALongCountGoesOnInTheBackground(t *testing.T) {
 		})
 		p.happened(today.AddDate(0, 0, -3), "signup", "a", `{}`)
 		p.happened(today.AddDate(0, 0, -50), "signup", "a", `{}`)
-		a := action(1, actions.Step{Event: "signup"})
+		a := action(1, actionmatch.Step{Event: "signup"})
 		from := today.AddDate(0, -3, 0)
 		if f := p.count(a, from, today); f.Count != 0 || !f.Calculating || !f.CalculatedAt.IsZero() {
 			t.Errorf("before anything is counted: %+v", f)
@@ -105,7 +106,7 @@ func TestAllWhoAskShareOneRun(t *testing.T) {
 		for range 20 {
 			all.Go(func() {
 				arrived.Add(1)
-				f, err := p.history.Count(t.Context(), action(1, actions.Step{Event: "signup"}), time.UTC, today.AddDate(0, -3, 0), today)
+				f, err := p.history.Count(t.Context(), action(1, actionmatch.Step{Event: "signup"}), time.UTC, today.AddDate(0, -3, 0), today)
 				if err != nil || f.Count != 20 || f.Calculating {
 					t.Errorf("%+v %v", f, err)
 				}
@@ -129,7 +130,7 @@ func TestManyCountWhileEventsCome(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 4 {
 			all.Go(func() {
-				h, a := p.history, action(int64(n%2+1), actions.Step{Event: "signup"})
+				h, a := p.history, action(int64(n%2+1), actionmatch.Step{Event: "signup"})
 				if n > 1 {
 					h = other.history
 				}
@@ -157,15 +158,15 @@ func TestWhatCannotBeDecidedIsSaid(t *testing.T) {
 		p.happened(today.Add(-time.Hour), "signup", "a", `{"ip":"10.0.0.1"}`)
 		p.happened(today.Add(-time.Hour), "signup", "a", `{}`)
 		from := today.AddDate(0, 0, -7)
-		cidr := actions.Step{Event: "signup", Properties: []json.RawMessage{json.RawMessage(`{"key":"ip","operator":"net/cidr","value":"10.0.0.0/8"}`)}}
+		cidr := actionmatch.Step{Event: "signup", Properties: []json.RawMessage{json.RawMessage(`{"key":"ip","operator":"net/cidr","value":"10.0.0.0/8"}`)}}
 		if f := p.count(action(1, cidr), from, today); f.Count != 0 || f.Undecided != 1 || f.Problem != "" {
 			t.Errorf("without the plugin's answers: %+v", f)
 		}
-		unknown := actions.Step{Event: "signup", Properties: []json.RawMessage{json.RawMessage(`{"key":"ip","operator":"gone/away","value":1}`)}}
-		if f := p.count(action(2, unknown, actions.Step{Event: "signup"}), from, today); f.Count != 2 || f.Problem == "" {
+		unknown := actionmatch.Step{Event: "signup", Properties: []json.RawMessage{json.RawMessage(`{"key":"ip","operator":"gone/away","value":1}`)}}
+		if f := p.count(action(2, unknown, actionmatch.Step{Event: "signup"}), from, today); f.Count != 2 || f.Problem == "" {
 			t.Errorf("with a step that means nothing: %+v", f)
 		}
-		p.facts.Plugins = func() actions.Plugins { return &sage{} }
+		p.facts.Plugins = func() actionmatch.Plugins { return &sage{} }
 		p.open()
 		for n := range 30 {
 			p.happened(today.Add(-2*time.Hour), "signup", fmt.Sprint(n), fmt.Sprintf(`{"ip":"10.0.0.%d"}`, n))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
@@ -126,7 +127,7 @@ func TestSeriesAreInTheZoneOfTheProject(t *testing.T) {
 			{"parts of the first and the last interval", "UTC", "2026-03-28T22:59:59.5Z", "2026-03-29T21:59:59Z", actions.Day,
 				"2026-03-28T00:00:00Z", []int64{1, 2}},
 		} {
-			buckets, f, err := p.history.Series(t.Context(), action(1, actions.Step{Event: "signup"}), zone(t, c.zone), at(c.from), at(c.to), c.interval)
+			buckets, f, err := p.history.Series(t.Context(), action(1, actionmatch.Step{Event: "signup"}), zone(t, c.zone), at(c.from), at(c.to), c.interval)
 			if err != nil || f.Calculating {
 				t.Errorf("%s: %+v %v", c.what, f, err)
 				continue
@@ -161,7 +162,7 @@ func TestADayMayBeginLate(t *testing.T) {
 		// In Beirut the clocks go from 0:00 to 1:00 on 29 March 2026.
 		loc := zone(t, "Asia/Beirut")
 		from := time.Date(2026, 3, 28, 0, 0, 0, 0, loc)
-		buckets, _, err := p.history.Series(t.Context(), action(1, actions.Step{Event: "signup"}), loc, from, from.Add(60*time.Hour), actions.Day)
+		buckets, _, err := p.history.Series(t.Context(), action(1, actionmatch.Step{Event: "signup"}), loc, from, from.Add(60*time.Hour), actions.Day)
 		if err != nil || len(buckets) != 3 {
 			t.Fatalf("%v %v", buckets, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
@@ -109,7 +110,7 @@ func (p *place) count(a *actions.Definition, from, to time.Time) actions.Finding
 	return f
 }
 
-func action(id int64, steps ...actions.Step) *actions.Definition {
+func action(id int64, steps ...actionmatch.Step) *actions.Definition {
 	return &actions.Definition{ID: id, ProjectID: 1, Steps: steps}
 }
 
@@ -121,7 +122,7 @@ func TestACountFollowsWhatComes(t *testing.T) {
 		t.Parallel()
 		p := newPlace(t, d, nil)
 		from := today.AddDate(0, -3, 0)
-		a := action(1, actions.Step{Event: "signup"})
+		a := action(1, actionmatch.Step{Event: "signup"})
 		is := func(what string, want int64) {
 			t.Helper()
 			if f := p.count(a, from, today); f.Count != want || f.Calculating || f.CalculatedAt.IsZero() {
@@ -149,7 +150,7 @@ func TestACountFollowsWhatComes(t *testing.T) {
 		is("after an erasure", 2)
 		p.happened(today.Add(-time.Minute), "signup", "c", `{}`)
 		is("a row whose number is used again", 3)
-		a.Steps = append(a.Steps, actions.Step{Event: "other"})
+		a.Steps = append(a.Steps, actionmatch.Step{Event: "other"})
 		is("another definition", 4)
 		a.Steps = nil
 		is("no steps", 0)
@@ -186,11 +187,11 @@ func (p *place) agree(round int, a *actions.Definition, all []*sdk.Event, from, 
 	if to.Before(from) {
 		from, to = to, from
 	}
-	m, err := actions.Compile(a.Steps, actions.CompileOptions{Lenient: true})
+	m, err := actionmatch.Compile(a.Steps, actionmatch.CompileOptions{Lenient: true})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	var seen actions.Seen
+	var seen actionmatch.Seen
 	var want int64
 	days, who := map[string]int64{}, map[string]bool{}
 	for _, ev := range all {
@@ -276,8 +277,8 @@ func quote(s string) string {
 	return string(raw)
 }
 
-func (g *maker) steps() []actions.Step {
-	out := make([]actions.Step, g.IntN(4))
+func (g *maker) steps() []actionmatch.Step {
+	out := make([]actionmatch.Step, g.IntN(4))
 	for i := range out {
 		s := &out[i]
 		if g.IntN(4) > 0 {
@@ -305,7 +306,7 @@ func TestPeopleFollowMerges(t *testing.T) {
 		for i := range 250 {
 			p.happened(today.Add(-time.Hour), "signup", fmt.Sprintf("u%03d", i), fmt.Sprintf(`{"$set":{"n":%d}}`, i))
 		}
-		q := actions.PeopleQuery{Steps: []actions.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
+		q := actions.PeopleQuery{Steps: []actionmatch.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
 		pages := func() (sizes []int, ids map[string]bool) {
 			ids = map[string]bool{}
 			for offset := 0; ; offset += 100 {
@@ -345,7 +346,7 @@ func TestPeopleFollowMerges(t *testing.T) {
 		check("somebody is erased", []int{100, 100, 49}, 251)
 		q.Filters = []json.RawMessage{json.RawMessage(`{"key":"n","type":"person","operator":"gte","value":200}`)}
 		check("a filter of persons as they are today", []int{50}, 50)
-		if f := p.count(action(1, actions.Step{Event: "signup", Properties: q.Filters}), today.AddDate(0, 0, -7), today); f.Count != 50 {
+		if f := p.count(action(1, actionmatch.Step{Event: "signup", Properties: q.Filters}), today.AddDate(0, 0, -7), today); f.Count != 50 {
 			t.Errorf("with a filter of persons %+v, want 50", f)
 		}
 	})

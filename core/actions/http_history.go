@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
@@ -246,7 +247,7 @@ func (h *HistoryHTTP) peopleQuery(c *web.Call) (PeopleQuery, error) {
 	id, kind := strings.Clone(c.Query("entity_id")), c.Query("entity_type")
 	switch {
 	case kind == "events":
-		q.Steps = []Step{{Event: id}}
+		q.Steps = []actionmatch.Step{{Event: id}}
 	case kind != "actions" || id == "":
 		return q, errEntity
 	default:
@@ -287,7 +288,7 @@ func (h *HistoryHTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessag
 	if err := json.Unmarshal([]byte(raw), &list); err != nil {
 		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
 	}
-	_, err := Compile([]Step{{Properties: list}}, CompileOptions{Location: loc, Operators: h.history.facts.Operators})
+	_, err := actionmatch.Compile([]actionmatch.Step{{Properties: list}}, actionmatch.CompileOptions{Location: loc, Operators: h.history.facts.Operators})
 	if f := fault.From(err); f != nil {
 		return nil, f.At(strings.TrimPrefix(f.Attr, "steps__0__"))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -36,7 +37,7 @@ func TestHistoryHTTP(t *testing.T) {
 	p.happened(today.AddDate(0, 0, -40), "signup", "old", `{}`)
 	p.happened(today.Add(-time.Minute), "left", "u0", `{}`)
 	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHistoryHTTP(defined{
-		1: action(1, actions.Step{Event: "signup"}), 2: action(2), 3: action(3, actions.Step{URL: "(", URLMatching: "regex"}),
+		1: action(1, actionmatch.Step{Event: "signup"}), 2: action(2), 3: action(3, actionmatch.Step{URL: "(", URLMatching: "regex"}),
 	}, p.history))
 	path := base + "/api/projects/1/actions/"
 	filter := "&properties=" + url.QueryEscape(`[{"key":"n","value":1}]`)

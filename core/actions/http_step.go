@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -19,21 +20,21 @@ const (
 // ReadSteps reads the field steps of a request: a list of steps, whose
 // unknown fields do not count and whose texts keep their white space. What is
 // wrong is noted in f. Whether the steps make sense, Compile says.
-func ReadSteps(f *web.Fields, rules ...web.Rule) web.Opt[[]Step] {
+func ReadSteps(f *web.Fields, rules ...web.Rule) web.Opt[[]actionmatch.Step] {
 	items := f.Items("steps", append(rules, web.Max(maxSteps))...)
-	out := web.Opt[[]Step]{Set: items.Set, Null: items.Null}
+	out := web.Opt[[]actionmatch.Step]{Set: items.Set, Null: items.Null}
 	for _, item := range items.Value {
 		out.Value = append(out.Value, readStep(item))
 	}
 	return out
 }
 
-func readStep(f *web.Fields) Step {
-	var s Step
-	for _, field := range s.texts() {
-		v := f.String(field.name, web.Nullable, web.Blank, web.Untrimmed)
-		if *field.at = v.Value; !v.Set || v.Null {
-			s.Null = append(s.Null, field.name)
+func readStep(f *web.Fields) actionmatch.Step {
+	var s actionmatch.Step
+	for _, field := range s.Texts() {
+		v := f.String(field.Name, web.Nullable, web.Blank, web.Untrimmed)
+		if *field.At = v.Value; !v.Set || v.Null {
+			s.Null = append(s.Null, field.Name)
 		}
 	}
 	properties := f.Any("properties", web.Nullable)

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -42,13 +43,13 @@ type Zones interface {
 type Project struct {
 	// All finds the actions an event fits, Posting those of them that post to
 	// chat.
-	All, Posting *Index
+	All, Posting *actionmatch.Index
 	// ByID is every action that is not deleted.
 	ByID map[int64]*Action
 
 	stamp    int64
 	zone     string
-	matchers map[int64]*Matcher
+	matchers map[int64]*actionmatch.Matcher
 }
 
 // NewMemory returns an empty Memory over store. operators may be nil.
@@ -58,7 +59,7 @@ func NewMemory(store *Store, zones Zones, operators match.Registry, log *zap.Log
 	return s
 }
 
-var noProject = &Project{All: NewIndex(nil), Posting: NewIndex(nil)}
+var noProject = &Project{All: actionmatch.NewIndex(nil), Posting: actionmatch.NewIndex(nil)}
 
 // Project returns the actions of a project; never nil. It takes no lock.
 func (s *Memory) Project(projectID int64) *Project {
@@ -173,9 +174,9 @@ func (s *Memory) refresh(ctx context.Context, projectID int64, anew bool) error 
 // compile makes a project of its actions. Those that are as before are not
 // compiled again.
 func (s *Memory) compile(ctx context.Context, projectID int64, list []Action, before *Project) *Project {
-	opts := CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
-	p := &Project{ByID: make(map[int64]*Action, len(list)), zone: opts.Location.String(), matchers: make(map[int64]*Matcher, len(list))}
-	var all, posting []Entry
+	opts := actionmatch.CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
+	p := &Project{ByID: make(map[int64]*Action, len(list)), zone: opts.Location.String(), matchers: make(map[int64]*actionmatch.Matcher, len(list))}
+	var all, posting []actionmatch.Entry
 	for i := range list {
 		a := &list[i]
 		p.ByID[a.ID] = a
@@ -187,18 +188,18 @@ func (s *Memory) compile(ctx context.Context, projectID int64, list []Action, be
 			continue
 		}
 		p.matchers[a.ID] = m
-		all = append(all, Entry{ID: a.ID, Matcher: m})
+		all = append(all, actionmatch.Entry{ID: a.ID, Matcher: m})
 		if a.PostToChat {
-			posting = append(posting, Entry{ID: a.ID, Matcher: m})
+			posting = append(posting, actionmatch.Entry{ID: a.ID, Matcher: m})
 		}
 	}
-	p.All, p.Posting = NewIndex(all), NewIndex(posting)
+	p.All, p.Posting = actionmatch.NewIndex(all), actionmatch.NewIndex(posting)
 	return p
 }
 
 // matcher compiles an action, and logs what is wrong with it.
-func (s *Memory) matcher(projectID int64, a *Action, opts CompileOptions) *Matcher {
-	m, err := Compile(a.Steps, opts)
+func (s *Memory) matcher(projectID int64, a *Action, opts actionmatch.CompileOptions) *actionmatch.Matcher {
+	m, err := actionmatch.Compile(a.Steps, opts)
 	if err == nil {
 		err = m.Problem()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
@@ -31,11 +32,11 @@ type Recent interface {
 // PreviewDependencies is what a preview asks.
 type PreviewDependencies struct {
 	Events    Recent
-	People    People         // nil: nothing is known of persons and groups
-	Members   Members        // nil: nothing is known of cohorts
-	Operators match.Registry // nil: there are no plugin operators
+	People    actionmatch.People  // nil: nothing is known of persons and groups
+	Members   actionmatch.Members // nil: nothing is known of cohorts
+	Operators match.Registry      // nil: there are no plugin operators
 	// Plugins returns who answers for those in one preview; nil: nobody does.
-	Plugins func() Plugins
+	Plugins func() actionmatch.Plugins
 	Log     *zap.Logger
 }
 
@@ -74,7 +75,7 @@ type Preview struct {
 // PreviewedEvent is what it makes of one of them.
 type PreviewedEvent struct {
 	Event PreviewedName `json:"event"`
-	Explanation
+	actionmatch.Explanation
 }
 
 // PreviewedName says which event it is.
@@ -89,17 +90,17 @@ type PreviewedName struct {
 // Preview compiles steps and explains what they make of the newest events. It
 // fails like Compile. Persons, groups and cohorts are as they are now, and
 // what cannot be read of them leaves the answers open that depend on it.
-func (p *Previews) Preview(ctx context.Context, projectID int64, steps []Step, q PreviewQuery) (Preview, error) {
-	m, err := Compile(steps, CompileOptions{Location: q.Location, Operators: p.deps.Operators})
+func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionmatch.Step, q PreviewQuery) (Preview, error) {
+	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Location: q.Location, Operators: p.deps.Operators})
 	if err != nil {
 		return Preview{}, err
 	}
-	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.conditions())))
+	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.Conditions())))
 	events, err := p.deps.Events.Recent(ctx, projectID, q.Event, q.DistinctID, limit)
 	if err != nil {
 		return Preview{}, fmt.Errorf("preview an action: %w", err)
 	}
-	facts := NewFacts(ctx, projectID, p.deps.People, p.deps.Members)
+	facts := actionmatch.NewFacts(ctx, projectID, p.deps.People, p.deps.Members)
 	env, plugins := &match.Env{Now: p.now()}, p.plugins()
 	if plugins != nil {
 		env.External = plugins
@@ -114,16 +115,16 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []Step, q
 	return out, nil
 }
 
-func (p *Previews) plugins() Plugins {
+func (p *Previews) plugins() actionmatch.Plugins {
 	if p.deps.Plugins == nil {
 		return nil
 	}
 	return p.deps.Plugins()
 }
 
-func (p *Previews) explain(m *Matcher, events []sdk.Event, facts Lookup, env *match.Env) Preview {
+func (p *Previews) explain(m *actionmatch.Matcher, events []sdk.Event, facts actionmatch.Lookup, env *match.Env) Preview {
 	out := Preview{Checked: len(events), Results: make([]PreviewedEvent, len(events))}
-	s := new(Seen)
+	s := new(actionmatch.Seen)
 	s.Ask(facts)
 	for i := range events {
 		ev := &events[i]

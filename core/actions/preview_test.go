@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -141,7 +142,7 @@ func TestPreview(t *testing.T) {
 func TestPreviewSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	p := actions.NewPreviews(actions.PreviewDependencies{Events: someEvents()})
-	steps := []actions.Step{{
+	steps := []actionmatch.Step{{
 		ID: "s1", Name: "checkout", Event: "paid", URL: "/Checkout", TagName: "a", Text: "Buy",
 		Properties: []json.RawMessage{[]byte(`{"key":"amount","operator":"gt","value":5}`), []byte(`{"key":"plan","value":"pro"}`), []byte(isAda)},
 	}}
@@ -186,9 +187,9 @@ func (p *plugin) Ask(context.Context) bool {
 func TestPreviewAsksPluginsOnce(t *testing.T) {
 	t.Parallel()
 	p := actions.NewPreviews(actions.PreviewDependencies{
-		Events: someEvents(), Operators: pluginOperators{}, Plugins: func() actions.Plugins { return new(plugin) },
+		Events: someEvents(), Operators: pluginOperators{}, Plugins: func() actionmatch.Plugins { return new(plugin) },
 	})
-	steps := []actions.Step{{Properties: []json.RawMessage{[]byte(`{"key":"amount","operator":"cidr/contains","value":"x"}`)}}}
+	steps := []actionmatch.Step{{Properties: []json.RawMessage{[]byte(`{"key":"amount","operator":"cidr/contains","value":"x"}`)}}}
 	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 10})
 	if err != nil || out.Matched != 2 || out.Unknown != 0 {
 		t.Errorf("%d match, of %d nobody can tell, %v", out.Matched, out.Unknown, err)
@@ -201,7 +202,7 @@ func TestPreviewLooksAtFewerEventsOfLongDefinitions(t *testing.T) {
 	for i := range many {
 		many[i] = sdk.Event{Name: "e"}
 	}
-	steps := make([]actions.Step, 100)
+	steps := make([]actionmatch.Step, 100)
 	p := actions.NewPreviews(actions.PreviewDependencies{Events: many})
 	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 400})
 	if err != nil || out.Checked < 1 || out.Checked > 100 || out.Matched != out.Checked {

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/match"
@@ -125,7 +126,7 @@ func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offs
 func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (Action, error) {
 	now := s.clock()
 	a := Action{
-		ProjectID: project.ID, Tags: []string{}, Steps: []Step{}, Destinations: []Destination{},
+		ProjectID: project.ID, Tags: []string{}, Steps: []actionmatch.Step{}, Destinations: []Destination{},
 		CreatedAt: now, CreatedBy: who.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
 	}
 	if err := s.prepare(ctx, project, a, &in); err != nil {

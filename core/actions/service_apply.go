@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -34,7 +35,7 @@ type Input struct {
 	PostToChat   web.Opt[bool]
 	Format       web.Opt[string]
 	Destinations web.Opt[[]Destination]
-	Steps        web.Opt[[]Step]
+	Steps        web.Opt[[]actionmatch.Step]
 	Deleted      web.Opt[bool]
 	CalculatedAt web.Opt[time.Time]
 	Pinned       web.Opt[json.RawMessage]
@@ -168,7 +169,7 @@ func (s *Service) prepare(ctx context.Context, project auth.Project, a Action, i
 // other step has it, else a new one.
 func (s *Service) steps(ctx context.Context, project auth.Project, in *Input) error {
 	steps := in.Steps.Value
-	opts := CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
+	opts := actionmatch.CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
 	if s.deps.CohortIDs != nil && usesCohorts(steps) {
 		ids, err := s.deps.CohortIDs.CohortIDs(ctx, project.ID)
 		if err != nil {
@@ -176,13 +177,13 @@ func (s *Service) steps(ctx context.Context, project auth.Project, in *Input) er
 		}
 		opts.Cohorts = cohortSet(ids)
 	}
-	if _, err := Compile(steps, opts); err != nil {
+	if _, err := actionmatch.Compile(steps, opts); err != nil {
 		if f := fault.From(err); f != nil {
 			return f
 		}
 		return err
 	}
-	in.Steps.Value = make([]Step, len(steps))
+	in.Steps.Value = make([]actionmatch.Step, len(steps))
 	seen := map[string]bool{}
 	for i, step := range steps {
 		if step.ID == "" || len(step.ID) > 64 || seen[step.ID] {
@@ -196,8 +197,8 @@ func (s *Service) steps(ctx context.Context, project auth.Project, in *Input) er
 }
 
 // usesCohorts reports whether a filter may be about a cohort.
-func usesCohorts(steps []Step) bool {
-	return slices.ContainsFunc(steps, func(s Step) bool {
+func usesCohorts(steps []actionmatch.Step) bool {
+	return slices.ContainsFunc(steps, func(s actionmatch.Step) bool {
 		return slices.ContainsFunc(s.Properties, func(raw json.RawMessage) bool { return strings.Contains(string(raw), "cohort") })
 	})
 }

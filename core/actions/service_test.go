@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -56,17 +57,17 @@ func service(t *testing.T, d *db.DB) (*actions.Service, *actions.Memory) {
 
 func text(s string) web.Opt[string] { return web.Opt[string]{Set: true, Value: s} }
 
-func steps(event ...string) web.Opt[[]actions.Step] {
-	out := web.Opt[[]actions.Step]{Set: true}
+func steps(event ...string) web.Opt[[]actionmatch.Step] {
+	out := web.Opt[[]actionmatch.Step]{Set: true}
 	for _, e := range event {
-		out.Value = append(out.Value, actions.Step{Event: e})
+		out.Value = append(out.Value, actionmatch.Step{Event: e})
 	}
 	return out
 }
 
 // fits lists the actions of a project that an event of this name fits.
 func fits(p *actions.Project, posting bool, name string) (ids []int64) {
-	var seen actions.Seen
+	var seen actionmatch.Seen
 	seen.Reset(&sdk.Event{Name: name, Properties: []byte("{}")})
 	index := p.All
 	if posting {

@@ -1,4 +1,4 @@
-package actions
+package match
 
 import (
 	"errors"
@@ -104,8 +104,8 @@ func (m *Matcher) Never() bool {
 	return true
 }
 
-// conditions is how many fields an explanation has at most.
-func (m *Matcher) conditions() int {
+// Conditions is how many fields an explanation has at most.
+func (m *Matcher) Conditions() int {
 	const fields = 7 // event, url, four of elements, and those together
 	n := 0
 	for i := range m.steps {

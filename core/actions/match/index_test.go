@@ -1,16 +1,16 @@
-package actions_test
+package match_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-func matching(x *actions.Index, ev *sdk.Event) (fit, open []int64) {
-	s := new(actions.Seen)
+func matching(x *actionmatch.Index, ev *sdk.Event) (fit, open []int64) {
+	s := new(actionmatch.Seen)
 	s.Reset(ev)
 	x.Matching(s, &match.Env{}, func(id int64, r match.Result) {
 		if r == match.True {
@@ -25,14 +25,14 @@ func matching(x *actions.Index, ev *sdk.Event) (fit, open []int64) {
 
 func TestIndex(t *testing.T) {
 	t.Parallel()
-	x := actions.NewIndex([]actions.Entry{
-		{ID: 1, Matcher: lenient(t, actions.Step{Event: "paid"})},
-		{ID: 2, Matcher: lenient(t, actions.Step{Event: "paid"}, actions.Step{Event: "paid", URL: "x"}, actions.Step{Event: "left"})},
-		{ID: 3, Matcher: lenient(t, actions.Step{Event: "paid"}, actions.Step{URL: "/shop"})},
-		{ID: 4, Matcher: lenient(t, actions.Step{URL: "/shop"})},
+	x := actionmatch.NewIndex([]actionmatch.Entry{
+		{ID: 1, Matcher: lenient(t, actionmatch.Step{Event: "paid"})},
+		{ID: 2, Matcher: lenient(t, actionmatch.Step{Event: "paid"}, actionmatch.Step{Event: "paid", URL: "x"}, actionmatch.Step{Event: "left"})},
+		{ID: 3, Matcher: lenient(t, actionmatch.Step{Event: "paid"}, actionmatch.Step{URL: "/shop"})},
+		{ID: 4, Matcher: lenient(t, actionmatch.Step{URL: "/shop"})},
 		{ID: 5, Matcher: lenient(t)},
-		{ID: 6, Matcher: lenient(t, actions.Step{Selector: "a,"}, actions.Step{Event: "left"})},
-		{ID: 7, Matcher: lenient(t, actions.Step{Selector: "a,"})},
+		{ID: 6, Matcher: lenient(t, actionmatch.Step{Selector: "a,"}, actionmatch.Step{Event: "left"})},
+		{ID: 7, Matcher: lenient(t, actionmatch.Step{Selector: "a,"})},
 		{ID: 8, Matcher: lenient(t, filters(`{"key":"x","type":"person","value":1}`))},
 	})
 	cases := []struct {
@@ -57,7 +57,7 @@ func TestIndex(t *testing.T) {
 	if x.Len() != 6 || !x.Has("other") {
 		t.Errorf("%d definitions, other: %v", x.Len(), x.Has("other"))
 	}
-	var none *actions.Index
+	var none *actionmatch.Index
 	if fit, open := matching(none, &cases[0].ev); fit != nil || open != nil || none.Has("paid") || none.Len() != 0 {
 		t.Error("a nil index must be empty")
 	}
@@ -65,11 +65,11 @@ func TestIndex(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	t.Parallel()
-	x := actions.NewIndex([]actions.Entry{
-		{ID: 1, Matcher: lenient(t, actions.Step{Event: "a", URL: "x", Properties: filters(
+	x := actionmatch.NewIndex([]actionmatch.Entry{
+		{ID: 1, Matcher: lenient(t, actionmatch.Step{Event: "a", URL: "x", Properties: filters(
 			`{"key":"plan","value":1}`, `{"key":"email","type":"person","value":1}`, `{"key":"email","type":"person","operator":"cidr/contains","value":1}`,
 			`{"key":"seats","type":"group","group_type_index":2,"value":1}`, `{"key":"id","type":"cohort","value":[3,1,3]}`, `{"key":"beta","type":"feature","value":1}`).Properties})},
-		{ID: 2, Matcher: lenient(t, actions.Step{Event: "b", Selector: "a"})},
+		{ID: 2, Matcher: lenient(t, actionmatch.Step{Event: "b", Selector: "a"})},
 	})
 	n := x.Needs("a")
 	if !slices.Equal(n.Event, []string{"$current_url", "$feature/beta", "plan"}) || !slices.Equal(n.Person, []string{"email"}) ||
@@ -88,18 +88,18 @@ func TestNeeds(t *testing.T) {
 func TestStepsTellWhatTheyAsk(t *testing.T) {
 	t.Parallel()
 	m := lenient(t,
-		actions.Step{Event: "a", URL: "x", Properties: filters(
+		actionmatch.Step{Event: "a", URL: "x", Properties: filters(
 			`{"key":"email","type":"person","operator":"min","value":1}`, `{"key":"plan","operator":"cidr/contains","value":"1"}`, `{"key":"n","value":[1]}`,
 			`{"type":"cohort","value":["all",4],"operator":"not_in"}`).Properties},
-		actions.Step{Href: "/", URL: "y", URLMatching: "regex"})
+		actionmatch.Step{Href: "/", URL: "y", URLMatching: "regex"})
 	steps := m.Steps()
 	first, second := steps[0], steps[1]
 	if first.Event != "a" || first.URL != "x" || first.URLMatching != match.Contains || first.HasElements() || len(first.Filters) != 4 {
 		t.Errorf("first: %+v", first)
 	}
 	f := first.Filters
-	if f[0].Source != actions.OnEvent || f[0].Operator != "exact" || string(f[0].Value) != "[1]" ||
-		f[1].Operator != "gte" || f[2].Source != actions.OnCohort || !f[2].Negate || !f[2].Everyone || f[2].Cohorts[0] != 4 || !f[3].External {
+	if f[0].Source != actionmatch.OnEvent || f[0].Operator != "exact" || string(f[0].Value) != "[1]" ||
+		f[1].Operator != "gte" || f[2].Source != actionmatch.OnCohort || !f[2].Negate || !f[2].Everyone || f[2].Cohorts[0] != 4 || !f[3].External {
 		t.Errorf("filters: %+v", f)
 	}
 	if second.Event != "" || second.URLMatching != match.Regex || !second.HasElements() {

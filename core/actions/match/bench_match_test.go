@@ -1,11 +1,11 @@
-package actions_test
+package match_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -33,36 +33,36 @@ func pageview(tb testing.TB) *sdk.Event {
 }
 
 // thousand are definitions, ten of which are for events of one name.
-func thousand(tb testing.TB, name string, own func(i int) actions.Step) *actions.Index {
+func thousand(tb testing.TB, name string, own func(i int) actionmatch.Step) *actionmatch.Index {
 	tb.Helper()
-	var entries []actions.Entry
+	var entries []actionmatch.Entry
 	for i := range 1000 {
 		step := own(i)
 		if step.Event = fmt.Sprintf("event %d", i); i%100 == 0 {
 			step.Event = name
 		}
-		entries = append(entries, actions.Entry{ID: int64(i), Matcher: lenient(tb, step)})
+		entries = append(entries, actionmatch.Entry{ID: int64(i), Matcher: lenient(tb, step)})
 	}
-	return actions.NewIndex(entries)
+	return actionmatch.NewIndex(entries)
 }
 
-func mixed(i int) actions.Step {
+func mixed(i int) actionmatch.Step {
 	switch i / 100 % 5 {
 	case 0:
-		return actions.Step{URL: "/checkout/"}
+		return actionmatch.Step{URL: "/checkout/"}
 	case 1:
-		return actions.Step{URL: `/products/\d+/reviews`, URLMatching: "regex"}
+		return actionmatch.Step{URL: `/products/\d+/reviews`, URLMatching: "regex"}
 	case 2:
 		return filters(`{"key":"plan","value":["free","team"]}`, `{"key":"amount","operator":"gt","value":5}`)
 	case 3:
-		return actions.Step{TagName: "button", Text: "Buy now", Selector: "main > form.buy button#cta"}
+		return actionmatch.Step{TagName: "button", Text: "Buy now", Selector: "main > form.buy button#cta"}
 	}
 	return filters(`{"key":"custom_23","operator":"icontains","value":"nothing"}`, `{"key":"x","operator":"is_set"}`)
 }
 
-func benchmark(b *testing.B, x *actions.Index, want int) {
+func benchmark(b *testing.B, x *actionmatch.Index, want int) {
 	b.Helper()
-	ev, s, env := pageview(b), new(actions.Seen), &match.Env{Now: now}
+	ev, s, env := pageview(b), new(actionmatch.Seen), &match.Env{Now: now}
 	found := 0
 	count := func(int64, match.Result) { found++ }
 	s.Reset(ev)
@@ -84,37 +84,37 @@ func BenchmarkMatchNone(b *testing.B) { benchmark(b, thousand(b, "$pageview", mi
 
 // BenchmarkMatchAll is the same with 10 that fit.
 func BenchmarkMatchAll(b *testing.B) {
-	benchmark(b, thousand(b, "$pageview", func(i int) actions.Step {
-		return actions.Step{URL: "/products/", TagName: "button", Properties: filters(`{"key":"plan","value":"pro"}`).Properties}
+	benchmark(b, thousand(b, "$pageview", func(i int) actionmatch.Step {
+		return actionmatch.Step{URL: "/products/", TagName: "button", Properties: filters(`{"key":"plan","value":"pro"}`).Properties}
 	}), 10)
 }
 
 // BenchmarkMatchOtherName is for events that no action asks for: nothing is
 // read of them.
 func BenchmarkMatchOtherName(b *testing.B) {
-	benchmark(b, thousand(b, "$pageleave", func(i int) actions.Step { return actions.Step{URL: "/x"} }), 0)
+	benchmark(b, thousand(b, "$pageleave", func(i int) actionmatch.Step { return actionmatch.Step{URL: "/x"} }), 0)
 }
 
 // BenchmarkMatchAnyName is 1,000 actions for events of any name.
 func BenchmarkMatchAnyName(b *testing.B) {
-	var entries []actions.Entry
+	var entries []actionmatch.Entry
 	for i := range 1000 {
-		entries = append(entries, actions.Entry{ID: int64(i), Matcher: lenient(b, mixed(i*100))})
+		entries = append(entries, actionmatch.Entry{ID: int64(i), Matcher: lenient(b, mixed(i*100))})
 	}
-	benchmark(b, actions.NewIndex(entries), 0)
+	benchmark(b, actionmatch.NewIndex(entries), 0)
 }
 
 // TestMatchingAllocatesNothing leaves out regular expressions: their machines
 // come from a pool that the race detector empties at random.
 func TestMatchingAllocatesNothing(t *testing.T) {
-	plain := func(i int) actions.Step {
+	plain := func(i int) actionmatch.Step {
 		step := mixed(i)
 		if step.URLMatching == "regex" {
 			step.URLMatching = "exact"
 		}
 		return step
 	}
-	x, ev, s, env := thousand(t, "$pageview", plain), pageview(t), new(actions.Seen), &match.Env{Now: now}
+	x, ev, s, env := thousand(t, "$pageview", plain), pageview(t), new(actionmatch.Seen), &match.Env{Now: now}
 	none := func(int64, match.Result) { t.Error("something fits") }
 	round := func() {
 		s.Reset(ev)

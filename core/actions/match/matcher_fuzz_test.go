@@ -1,4 +1,4 @@
-package actions_test
+package match_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
@@ -24,24 +25,24 @@ func FuzzCompile(f *testing.F) {
 	for _, v := range readVectors(f) {
 		steps := v.Steps
 		if v.Kind == "step" {
-			steps = []actions.Step{v.Step}
+			steps = []actionmatch.Step{v.Step}
 		}
 		if v.Kind == "selector" {
-			steps = []actions.Step{{Selector: v.Selector}}
+			steps = []actionmatch.Step{{Selector: v.Selector}}
 		}
 		raw, _ := json.Marshal(steps)
 		f.Add(raw, string(v.Event.Properties), v.Chain)
 	}
 	for _, filter := range []string{adaOnly, fiveSeats, inSeven, `{"key":"a","operator":"cidr/contains","value":"x"}`, `{"key":"a","operator":"regex","value":["(","a"]}`, `[]`, `{"type":"cohort","value":[["all"]]}`} {
-		raw, _ := json.Marshal([]actions.Step{filters(filter)})
+		raw, _ := json.Marshal([]actionmatch.Step{filters(filter)})
 		f.Add(raw, `{"$group_2":"acme","a":1}`, "")
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, properties, chain string) {
-		var steps []actions.Step
+		var steps []actionmatch.Step
 		if json.Unmarshal(raw, &steps) != nil {
 			return
 		}
-		_, err := actions.Compile(steps, actions.CompileOptions{Operators: operators{}})
+		_, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Operators: operators{}})
 		if problem := fault.From(err); err != nil && (problem == nil || problem.Kind != fault.Invalid || !strings.HasPrefix(problem.Attr, "steps__")) {
 			t.Fatalf("refused with %v", err)
 		}
@@ -50,14 +51,14 @@ func FuzzCompile(f *testing.F) {
 			t.Fatalf("refused with %v, stored with %v", err, m.Problem())
 		}
 		m.Needs()
-		s := new(actions.Seen)
+		s := new(actionmatch.Seen)
 		s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(properties), ElementsChain: chain})
 		agree(t, m, s, &match.Env{Now: now})
 		if _, err := json.Marshal(m.Explain(s, &match.Env{Now: now})); err != nil {
 			t.Fatalf("an explanation cannot be written: %v", err)
 		}
 		found := match.False
-		actions.NewIndex([]actions.Entry{{ID: 1, Matcher: m}}).Matching(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
+		actionmatch.NewIndex([]actionmatch.Entry{{ID: 1, Matcher: m}}).Matching(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
 		if want := m.Match(s, &match.Env{Now: now}); found != want {
 			t.Fatalf("the index says %v, Match %v", found, want)
 		}
@@ -106,9 +107,9 @@ func TestExplainAgrees(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	seen := map[match.Result]int{}
-	s := new(actions.Seen)
+	s := new(actionmatch.Seen)
 	for range 4000 {
-		var steps []actions.Step
+		var steps []actionmatch.Step
 		for range rnd.IntN(3) {
 			steps = append(steps, randomStep(rnd))
 		}
@@ -138,8 +139,8 @@ func TestExplainAgrees(t *testing.T) {
 	}
 }
 
-func randomStep(rnd *rand.Rand) actions.Step {
-	step := actions.Step{
+func randomStep(rnd *rand.Rand) actionmatch.Step {
+	step := actionmatch.Step{
 		Event: pick(rnd, "", "", "a"), URL: pick(rnd, "", "", "/x"), URLMatching: pick(rnd, "", "exact", "regex"),
 		TagName: pick(rnd, "", "", "a", "b"), Text: pick(rnd, "", "", "x"), Href: pick(rnd, "", "", "/x", "/y"), HrefMatching: pick(rnd, "", "contains"),
 		Selector: pick(rnd, "", "", "", "b", "b > a", "a,"),

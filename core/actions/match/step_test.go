@@ -1,4 +1,4 @@
-package actions_test
+package match_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
@@ -18,8 +18,8 @@ var errWrong = errors.New("cidr/contains wants a network such as 10.0.0.0/8")
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // filters is a step that asks for properties only.
-func filters(list ...string) actions.Step {
-	var step actions.Step
+func filters(list ...string) actionmatch.Step {
+	var step actionmatch.Step
 	for _, raw := range list {
 		step.Properties = append(step.Properties, json.RawMessage(raw))
 	}
@@ -109,15 +109,15 @@ func TestPropertyFilters(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m, err := actions.Compile([]actions.Step{filters(c.filter)}, actions.CompileOptions{Operators: operators{}})
+			m, err := actionmatch.Compile([]actionmatch.Step{filters(c.filter)}, actionmatch.CompileOptions{Operators: operators{}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := new(actions.Seen)
+			s := new(actionmatch.Seen)
 			s.Reset(&sdk.Event{Name: "paid", Properties: []byte(event), ElementsChain: chain})
 			s.SetPerson([]byte(person))
-			s.SetGroup(1, actions.Group{Key: "acme", Properties: []byte(group)})
-			s.SetGroup(4, actions.Group{})
+			s.SetGroup(1, actionmatch.Group{Key: "acme", Properties: []byte(group)})
+			s.SetGroup(4, actionmatch.Group{})
 			s.SetCohort(7, yes)
 			s.SetCohort(8, no)
 			if got := m.Match(s, env); got != c.want {
@@ -136,40 +136,40 @@ func TestSteps(t *testing.T) {
 	}
 	cases := []struct {
 		name  string
-		steps []actions.Step
+		steps []actionmatch.Step
 		want  match.Result
 	}{
 		{"no steps match nothing", nil, no},
-		{"an empty step matches everything", []actions.Step{{}}, yes},
-		{"any step will do", []actions.Step{{Event: "x"}, {Event: "$autocapture"}}, yes},
-		{"names are equal or not", []actions.Step{{Event: "$Autocapture"}}, no},
-		{"names are not trimmed", []actions.Step{{Event: "$autocapture "}}, no},
-		{"a URL contains by default", []actions.Step{{URL: "shop.example/C"}}, yes},
-		{"a URL has case", []actions.Step{{URL: "/cart"}}, no},
-		{"percent is any run, underscore any character", []actions.Step{{URL: "https://%example_Cart"}}, yes},
-		{"exactly", []actions.Step{{URL: "https://shop.example/Cart?x=1", URLMatching: "exact"}}, yes},
-		{"exactly, and it is only a part", []actions.Step{{URL: "/Cart", URLMatching: "exact"}}, no},
-		{"a pattern anywhere", []actions.Step{{URL: `Cart\?x=\d$`, URLMatching: "regex"}}, yes},
-		{"a text is exact by default", []actions.Step{{Text: "Bu"}}, no},
-		{"a text contains without case", []actions.Step{{Text: "bU", TextMatching: "contains"}}, yes},
-		{"one element has all", []actions.Step{{TagName: "a", Text: "Now", Href: "/checkout"}}, yes},
-		{"two elements have it together", []actions.Step{{TagName: "a", Text: "Buy"}}, no},
-		{"the selector may be elsewhere", []actions.Step{{Text: "Buy", Selector: "a"}}, yes},
-		{"elements count whatever the event is called", []actions.Step{{Event: "$autocapture", TagName: "b"}}, no},
-		{"all conditions must hold", []actions.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"free"}`).Properties}}, no},
-		{"all conditions hold", []actions.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"pro"}`).Properties}}, yes},
-		{"what is not known leaves it open", []actions.Step{filters(`{"key":"x","type":"person","value":1}`)}, unknown},
-		{"unless another condition fails", []actions.Step{filters(`{"key":"x","type":"person","value":1}`, `{"key":"id","type":"cohort","value":3}`, `{"key":"plan","value":"free"}`)}, no},
-		{"or another step fits", []actions.Step{filters(`{"key":"x","type":"person","value":1}`), {Event: "$autocapture"}}, yes},
+		{"an empty step matches everything", []actionmatch.Step{{}}, yes},
+		{"any step will do", []actionmatch.Step{{Event: "x"}, {Event: "$autocapture"}}, yes},
+		{"names are equal or not", []actionmatch.Step{{Event: "$Autocapture"}}, no},
+		{"names are not trimmed", []actionmatch.Step{{Event: "$autocapture "}}, no},
+		{"a URL contains by default", []actionmatch.Step{{URL: "shop.example/C"}}, yes},
+		{"a URL has case", []actionmatch.Step{{URL: "/cart"}}, no},
+		{"percent is any run, underscore any character", []actionmatch.Step{{URL: "https://%example_Cart"}}, yes},
+		{"exactly", []actionmatch.Step{{URL: "https://shop.example/Cart?x=1", URLMatching: "exact"}}, yes},
+		{"exactly, and it is only a part", []actionmatch.Step{{URL: "/Cart", URLMatching: "exact"}}, no},
+		{"a pattern anywhere", []actionmatch.Step{{URL: `Cart\?x=\d$`, URLMatching: "regex"}}, yes},
+		{"a text is exact by default", []actionmatch.Step{{Text: "Bu"}}, no},
+		{"a text contains without case", []actionmatch.Step{{Text: "bU", TextMatching: "contains"}}, yes},
+		{"one element has all", []actionmatch.Step{{TagName: "a", Text: "Now", Href: "/checkout"}}, yes},
+		{"two elements have it together", []actionmatch.Step{{TagName: "a", Text: "Buy"}}, no},
+		{"the selector may be elsewhere", []actionmatch.Step{{Text: "Buy", Selector: "a"}}, yes},
+		{"elements count whatever the event is called", []actionmatch.Step{{Event: "$autocapture", TagName: "b"}}, no},
+		{"all conditions must hold", []actionmatch.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"free"}`).Properties}}, no},
+		{"all conditions hold", []actionmatch.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"pro"}`).Properties}}, yes},
+		{"what is not known leaves it open", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`)}, unknown},
+		{"unless another condition fails", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`, `{"key":"id","type":"cohort","value":3}`, `{"key":"plan","value":"free"}`)}, no},
+		{"or another step fits", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`), {Event: "$autocapture"}}, yes},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m, err := actions.Compile(c.steps, actions.CompileOptions{})
+			m, err := actionmatch.Compile(c.steps, actionmatch.CompileOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := new(actions.Seen)
+			s := new(actionmatch.Seen)
 			s.Reset(click)
 			if got := m.Match(s, &match.Env{Now: now}); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
@@ -181,9 +181,9 @@ func TestSteps(t *testing.T) {
 
 func TestURLMustBeThere(t *testing.T) {
 	t.Parallel()
-	m := lenient(t, actions.Step{URL: "%", URLMatching: "contains"}, actions.Step{URL: "", URLMatching: "exact", Event: "x"})
+	m := lenient(t, actionmatch.Step{URL: "%", URLMatching: "contains"}, actionmatch.Step{URL: "", URLMatching: "exact", Event: "x"})
 	for _, properties := range []string{`{}`, ``, `[]`, `{"$current_url":""}`, `{"$current_url":7}`, `{"$current_url":null}`} {
-		s := new(actions.Seen)
+		s := new(actionmatch.Seen)
 		s.Reset(&sdk.Event{Name: "$pageview", Properties: []byte(properties)})
 		if got := m.Match(s, &match.Env{}); got != no {
 			t.Errorf("%s: %v", properties, got)
@@ -205,51 +205,51 @@ func (c cohorts) HasCohort(id int64) bool {
 
 func TestCompileRefuses(t *testing.T) {
 	t.Parallel()
-	ok := actions.Step{Event: "x"}
+	ok := actionmatch.Step{Event: "x"}
 	cases := []struct {
 		name       string
-		steps      []actions.Step
+		steps      []actionmatch.Step
 		attr, code string
 	}{
-		{"a way to compare URLs", []actions.Step{{URLMatching: "equals"}}, "steps__0__url_matching", "invalid_choice"},
-		{"a way to compare texts", []actions.Step{ok, {TextMatching: "Exact"}}, "steps__1__text_matching", "invalid_choice"},
-		{"a way to compare hrefs", []actions.Step{{Href: "/", HrefMatching: "like"}}, "steps__0__href_matching", "invalid_choice"},
-		{"a pattern for URLs", []actions.Step{{URL: "(", URLMatching: "regex"}}, "steps__0__url", "invalid_input"},
-		{"a pattern for texts", []actions.Step{{Text: "(?=a)", TextMatching: "regex"}}, "steps__0__text", "invalid_input"},
-		{"a pattern for hrefs", []actions.Step{{Href: "[", HrefMatching: "regex"}}, "steps__0__href", "invalid_input"},
-		{"a selector", []actions.Step{{Selector: "a, b"}}, "steps__0__selector", ""},
-		{"the first of several", []actions.Step{{Selector: "a:hover", URLMatching: "x"}, {Selector: "a,"}}, "steps__0__url_matching", "invalid_choice"},
-		{"a filter that is no object", []actions.Step{filters(`[]`)}, "steps__0__properties__0", "invalid_input"},
-		{"a filter that is no JSON", []actions.Step{filters(`{`)}, "steps__0__properties__0", "invalid_input"},
-		{"a filter without a key", []actions.Step{ok, filters(`{"key":"a","value":1}`, `{"value":1}`)}, "steps__1__properties__1__key", "required"},
-		{"a key that is no text", []actions.Step{filters(`{"key":1,"value":1}`)}, "steps__0__properties__0__key", "invalid"},
-		{"a type", []actions.Step{filters(`{"key":"a","type":"hogql","value":1}`)}, "steps__0__properties__0__type", "invalid_choice"},
-		{"a type that is no text", []actions.Step{filters(`{"key":"a","type":1,"value":1}`)}, "steps__0__properties__0__type", "invalid"},
-		{"an operator", []actions.Step{filters(`{"key":"a","operator":"like","value":1}`)}, "steps__0__properties__0__operator", "invalid_operator"},
-		{"an operator no plugin brings", []actions.Step{filters(`{"key":"a","operator":"geo/within","value":1}`)}, "steps__0__properties__0__operator", "invalid_operator"},
-		{"a value a plugin cannot use", []actions.Step{filters(`{"key":"a","operator":"cidr/contains","value":"wrong"}`)}, "steps__0__properties__0__value", "invalid_value"},
-		{"a value that must be there", []actions.Step{filters(`{"key":"a","operator":"gt"}`)}, "steps__0__properties__0__value", "invalid_value"},
-		{"a pattern", []actions.Step{filters(`{"key":"a","operator":"regex","value":"("}`)}, "steps__0__properties__0__value", "invalid_input"},
-		{"a pattern in a list", []actions.Step{filters(`{"key":"a","operator":"regex","value":["a","("]}`)}, "steps__0__properties__0__value", "invalid_input"},
-		{"an empty list", []actions.Step{filters(`{"key":"a","operator":"icontains","value":[]}`)}, "steps__0__properties__0__value", "invalid_value"},
-		{"a list of too many tests", []actions.Step{filters(`{"key":"a","operator":"icontains","value":[` + strings.Repeat(`"x",`, 500) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
-		{"a list of too many values", []actions.Step{filters(`{"key":"a","value":[` + strings.Repeat(`"x",`, 10_000) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
-		{"a list for gt", []actions.Step{filters(`{"key":"a","operator":"gt","value":[1]}`)}, "steps__0__properties__0__value", ""},
-		{"a group without its type", []actions.Step{filters(`{"key":"a","type":"group","value":1}`)}, "steps__0__properties__0__group_type_index", "required"},
-		{"a group type that is no number", []actions.Step{filters(`{"key":"a","type":"group","group_type_index":"x","value":1}`)}, "steps__0__properties__0__group_type_index", "invalid"},
-		{"a key elements do not have", []actions.Step{filters(`{"key":"class","type":"element","value":"x"}`)}, "steps__0__properties__0__key", "invalid_input"},
-		{"an operator tags do not take", []actions.Step{filters(`{"key":"tag_name","type":"element","operator":"regex","value":"x"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
-		{"a selector in a filter", []actions.Step{filters(`{"key":"selector","type":"element","value":"a >"}`)}, "steps__0__properties__0__value", ""},
-		{"a cohort nobody made", []actions.Step{filters(`{"key":"id","type":"cohort","value":[5,6]}`)}, "steps__0__properties__0__value", "does_not_exist"},
-		{"a cohort without an id", []actions.Step{filters(`{"key":"id","type":"cohort","value":"some"}`)}, "steps__0__properties__0__value", "invalid_value"},
-		{"a cohort and nothing", []actions.Step{filters(`{"key":"id","type":"cohort"}`)}, "steps__0__properties__0__value", "required"},
-		{"an operator cohorts do not take", []actions.Step{filters(`{"key":"id","type":"cohort","value":5,"operator":"gt"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
+		{"a way to compare URLs", []actionmatch.Step{{URLMatching: "equals"}}, "steps__0__url_matching", "invalid_choice"},
+		{"a way to compare texts", []actionmatch.Step{ok, {TextMatching: "Exact"}}, "steps__1__text_matching", "invalid_choice"},
+		{"a way to compare hrefs", []actionmatch.Step{{Href: "/", HrefMatching: "like"}}, "steps__0__href_matching", "invalid_choice"},
+		{"a pattern for URLs", []actionmatch.Step{{URL: "(", URLMatching: "regex"}}, "steps__0__url", "invalid_input"},
+		{"a pattern for texts", []actionmatch.Step{{Text: "(?=a)", TextMatching: "regex"}}, "steps__0__text", "invalid_input"},
+		{"a pattern for hrefs", []actionmatch.Step{{Href: "[", HrefMatching: "regex"}}, "steps__0__href", "invalid_input"},
+		{"a selector", []actionmatch.Step{{Selector: "a, b"}}, "steps__0__selector", ""},
+		{"the first of several", []actionmatch.Step{{Selector: "a:hover", URLMatching: "x"}, {Selector: "a,"}}, "steps__0__url_matching", "invalid_choice"},
+		{"a filter that is no object", []actionmatch.Step{filters(`[]`)}, "steps__0__properties__0", "invalid_input"},
+		{"a filter that is no JSON", []actionmatch.Step{filters(`{`)}, "steps__0__properties__0", "invalid_input"},
+		{"a filter without a key", []actionmatch.Step{ok, filters(`{"key":"a","value":1}`, `{"value":1}`)}, "steps__1__properties__1__key", "required"},
+		{"a key that is no text", []actionmatch.Step{filters(`{"key":1,"value":1}`)}, "steps__0__properties__0__key", "invalid"},
+		{"a type", []actionmatch.Step{filters(`{"key":"a","type":"hogql","value":1}`)}, "steps__0__properties__0__type", "invalid_choice"},
+		{"a type that is no text", []actionmatch.Step{filters(`{"key":"a","type":1,"value":1}`)}, "steps__0__properties__0__type", "invalid"},
+		{"an operator", []actionmatch.Step{filters(`{"key":"a","operator":"like","value":1}`)}, "steps__0__properties__0__operator", "invalid_operator"},
+		{"an operator no plugin brings", []actionmatch.Step{filters(`{"key":"a","operator":"geo/within","value":1}`)}, "steps__0__properties__0__operator", "invalid_operator"},
+		{"a value a plugin cannot use", []actionmatch.Step{filters(`{"key":"a","operator":"cidr/contains","value":"wrong"}`)}, "steps__0__properties__0__value", "invalid_value"},
+		{"a value that must be there", []actionmatch.Step{filters(`{"key":"a","operator":"gt"}`)}, "steps__0__properties__0__value", "invalid_value"},
+		{"a pattern", []actionmatch.Step{filters(`{"key":"a","operator":"regex","value":"("}`)}, "steps__0__properties__0__value", "invalid_input"},
+		{"a pattern in a list", []actionmatch.Step{filters(`{"key":"a","operator":"regex","value":["a","("]}`)}, "steps__0__properties__0__value", "invalid_input"},
+		{"an empty list", []actionmatch.Step{filters(`{"key":"a","operator":"icontains","value":[]}`)}, "steps__0__properties__0__value", "invalid_value"},
+		{"a list of too many tests", []actionmatch.Step{filters(`{"key":"a","operator":"icontains","value":[` + strings.Repeat(`"x",`, 500) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
+		{"a list of too many values", []actionmatch.Step{filters(`{"key":"a","value":[` + strings.Repeat(`"x",`, 10_000) + `"x"]}`)}, "steps__0__properties__0__value", "max_length"},
+		{"a list for gt", []actionmatch.Step{filters(`{"key":"a","operator":"gt","value":[1]}`)}, "steps__0__properties__0__value", ""},
+		{"a group without its type", []actionmatch.Step{filters(`{"key":"a","type":"group","value":1}`)}, "steps__0__properties__0__group_type_index", "required"},
+		{"a group type that is no number", []actionmatch.Step{filters(`{"key":"a","type":"group","group_type_index":"x","value":1}`)}, "steps__0__properties__0__group_type_index", "invalid"},
+		{"a key elements do not have", []actionmatch.Step{filters(`{"key":"class","type":"element","value":"x"}`)}, "steps__0__properties__0__key", "invalid_input"},
+		{"an operator tags do not take", []actionmatch.Step{filters(`{"key":"tag_name","type":"element","operator":"regex","value":"x"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
+		{"a selector in a filter", []actionmatch.Step{filters(`{"key":"selector","type":"element","value":"a >"}`)}, "steps__0__properties__0__value", ""},
+		{"a cohort nobody made", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":[5,6]}`)}, "steps__0__properties__0__value", "does_not_exist"},
+		{"a cohort without an id", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":"some"}`)}, "steps__0__properties__0__value", "invalid_value"},
+		{"a cohort and nothing", []actionmatch.Step{filters(`{"key":"id","type":"cohort"}`)}, "steps__0__properties__0__value", "required"},
+		{"an operator cohorts do not take", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":5,"operator":"gt"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			opts := actions.CompileOptions{Operators: operators{}, Cohorts: cohorts{5}}
-			_, err := actions.Compile(c.steps, opts)
+			opts := actionmatch.CompileOptions{Operators: operators{}, Cohorts: cohorts{5}}
+			_, err := actionmatch.Compile(c.steps, opts)
 			f := fault.From(err)
 			if f == nil {
 				t.Fatalf("no fault: %v", err)
@@ -258,14 +258,14 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("%v at %s, code %s: %s", f.Kind, f.Attr, f.Code, f.Detail)
 			}
 			opts.Lenient = true
-			m, err := actions.Compile(c.steps, opts)
+			m, err := actionmatch.Compile(c.steps, opts)
 			if err != nil || fault.From(m.Problem()).Attr != c.attr {
 				t.Fatalf("stored: %v, %v", err, m.Problem())
 			}
-			s := new(actions.Seen)
+			s := new(actionmatch.Seen)
 			s.Reset(&sdk.Event{Name: "y", Properties: []byte(`{"a":1}`)})
 			s.SetPerson(nil)
-			s.SetGroup(0, actions.Group{})
+			s.SetGroup(0, actionmatch.Group{})
 			if got := m.Match(s, &match.Env{}); got != no {
 				t.Errorf("what is wrong matches: %v", got)
 			}
@@ -276,8 +276,8 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestLenientKeepsTheOtherSteps(t *testing.T) {
 	t.Parallel()
-	m := lenient(t, actions.Step{Selector: "a,"}, actions.Step{Event: "paid"})
-	s := new(actions.Seen)
+	m := lenient(t, actionmatch.Step{Selector: "a,"}, actionmatch.Step{Event: "paid"})
+	s := new(actionmatch.Seen)
 	s.Reset(&sdk.Event{Name: "paid"})
 	if got := m.Match(s, &match.Env{}); got != yes || m.Never() {
 		t.Errorf("match is %v, never %v", got, m.Never())
@@ -285,7 +285,7 @@ func TestLenientKeepsTheOtherSteps(t *testing.T) {
 	if steps := m.Steps(); len(steps) != 1 || steps[0].Event != "paid" {
 		t.Errorf("steps are %+v", steps)
 	}
-	if !lenient(t).Never() || !lenient(t, actions.Step{Selector: "a,"}).Never() {
+	if !lenient(t).Never() || !lenient(t, actionmatch.Step{Selector: "a,"}).Never() {
 		t.Error("nothing may match")
 	}
 }

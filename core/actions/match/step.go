@@ -1,4 +1,4 @@
-package actions
+package match
 
 import "encoding/json"
 
@@ -29,12 +29,12 @@ type Step struct {
 }
 
 type textField struct {
-	name string
-	at   *string
+	Name string
+	At   *string
 }
 
-// texts are the fields of a step that are texts.
-func (s *Step) texts() []textField {
+// Texts are the fields of a step that are texts.
+func (s *Step) Texts() []textField {
 	return []textField{
 		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
 		{"tag_name", &s.TagName}, {"text", &s.Text}, {"text_matching", &s.TextMatching},

@@ -1,4 +1,4 @@
-package actions
+package match
 
 import (
 	"encoding/json"
@@ -23,8 +23,8 @@ func bounded(steps []Step) error {
 	size, conditions, program := 0, 0, 0
 	for i := range steps {
 		s := &steps[i]
-		for _, field := range s.texts() {
-			size += len(*field.at)
+		for _, field := range s.Texts() {
+			size += len(*field.At)
 		}
 		for _, p := range []struct{ mode, pattern string }{{s.URLMatching, s.URL}, {s.TextMatching, s.Text}, {s.HrefMatching, s.Href}} {
 			if p.mode == "regex" {

@@ -1,4 +1,4 @@
-package actions_test
+package match_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -72,9 +72,9 @@ func TestFacts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := &town{}
-			s := new(actions.Seen)
+			s := new(actionmatch.Seen)
 			s.Reset(&sdk.Event{Name: "e", DistinctID: c.distinctID, Properties: []byte(c.properties)})
-			s.Ask(actions.NewFacts(t.Context(), 1, w, w))
+			s.Ask(actionmatch.NewFacts(t.Context(), 1, w, w))
 			m := lenient(t, filters(c.filters...))
 			if got := m.Match(s, &match.Env{}); got != c.want {
 				t.Errorf("got %v", got)
@@ -90,11 +90,11 @@ func TestFacts(t *testing.T) {
 func TestFactsAskOnceABatch(t *testing.T) {
 	t.Parallel()
 	w := &town{}
-	facts := actions.NewFacts(t.Context(), 1, w, w)
-	s := new(actions.Seen)
+	facts := actionmatch.NewFacts(t.Context(), 1, w, w)
+	s := new(actionmatch.Seen)
 	s.Ask(facts)
 	m := lenient(t, filters(adaOnly, fiveSeats, inSeven, acme))
-	other := lenient(t, actions.Step{Event: "other", Properties: filters(adaOnly).Properties})
+	other := lenient(t, actionmatch.Step{Event: "other", Properties: filters(adaOnly).Properties})
 	for range 3 {
 		s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(`{"$group_2":"acme"}`)})
 		for range 2 {
@@ -119,11 +119,11 @@ func TestFactsThatFail(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the database is down")
 	w := &town{fails: down}
-	nobody := func() *actions.Facts { return actions.NewFacts(t.Context(), 1, nil, nil) }
-	failing := func() *actions.Facts { return actions.NewFacts(t.Context(), 1, w, w) }
+	nobody := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, nil, nil) }
+	failing := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, w, w) }
 	for _, filter := range []string{adaOnly, fiveSeats, inSeven} {
-		for name, facts := range map[string]*actions.Facts{"nobody": nobody(), "failing": failing()} {
-			s := new(actions.Seen)
+		for name, facts := range map[string]*actionmatch.Facts{"nobody": nobody(), "failing": failing()} {
+			s := new(actionmatch.Seen)
 			s.Ask(facts)
 			s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(`{"$groups":{"company":"acme"}}`)})
 			m := lenient(t, filters(filter))
@@ -140,7 +140,7 @@ func TestFactsThatFail(t *testing.T) {
 
 func TestWantedInTwoRounds(t *testing.T) {
 	t.Parallel()
-	s := new(actions.Seen)
+	s := new(actionmatch.Seen)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"$group_2":"acme"}`)})
 	m := lenient(t, filters(adaOnly, fiveSeats, inSeven))
 	if got := m.Match(s, &match.Env{}); got != unknown {
@@ -151,7 +151,7 @@ func TestWantedInTwoRounds(t *testing.T) {
 		t.Fatalf("wanted %+v", w)
 	}
 	s.SetPerson([]byte(`{"email":"ada@example.com"}`))
-	s.SetGroup(2, actions.Group{Key: "acme", Properties: []byte(`{"seats":5}`)})
+	s.SetGroup(2, actionmatch.Group{Key: "acme", Properties: []byte(`{"seats":5}`)})
 	s.SetCohort(7, yes)
 	if s.Wanted().Any() {
 		t.Errorf("still wanted %+v", s.Wanted())
@@ -167,7 +167,7 @@ func TestWantedInTwoRounds(t *testing.T) {
 
 func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 	t.Parallel()
-	s := new(actions.Seen)
+	s := new(actionmatch.Seen)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"a":1,"\u0061":2,"$current_url":"x"}`)})
 	if got := string(s.Property("a").AppendTo(nil)); got != "2" || s.URL() != "x" {
 		t.Errorf("a is %s at %s", got, s.URL())
@@ -176,7 +176,7 @@ func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 
 func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
 	t.Parallel()
-	s := new(actions.Seen)
+	s := new(actionmatch.Seen)
 	large := []byte(`{"big":"` + strings.Repeat("x", 1<<20) + `"`)
 	for i := range 5000 {
 		large = fmt.Appendf(large, `,"p%d":%d`, i, i)
@@ -197,7 +197,7 @@ func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
 
 func TestSeenOwnsWhatItIsTold(t *testing.T) {
 	t.Parallel()
-	s := new(actions.Seen)
+	s := new(actionmatch.Seen)
 	s.Reset(&sdk.Event{Name: "e"})
 	raw := []byte(`{"email":"ada@example.com"}`)
 	s.SetPerson(raw)

@@ -1,11 +1,11 @@
-package actions_test
+package match_test
 
 import (
 	"encoding/json"
 	"os"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/actions"
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -17,8 +17,8 @@ type vector struct {
 	Kind     string
 	Chain    string `json:"elements_chain"`
 	Selector string
-	Step     actions.Step
-	Steps    []actions.Step
+	Step     actionmatch.Step
+	Steps    []actionmatch.Step
 	Event    struct {
 		Event            string
 		Properties       json.RawMessage
@@ -40,16 +40,16 @@ func TestVectors(t *testing.T) {
 			steps := v.Steps
 			switch v.Kind {
 			case "selector":
-				steps = []actions.Step{{Selector: v.Selector}}
+				steps = []actionmatch.Step{{Selector: v.Selector}}
 				if v.Selector == "" {
 					filter := json.RawMessage(`{"key":"selector","type":"element","value":""}`)
-					steps = []actions.Step{{Properties: []json.RawMessage{filter}}}
+					steps = []actionmatch.Step{{Properties: []json.RawMessage{filter}}}
 				}
 			case "step":
-				steps = []actions.Step{v.Step}
+				steps = []actionmatch.Step{v.Step}
 			}
 			m := lenient(t, steps...)
-			s := new(actions.Seen)
+			s := new(actionmatch.Seen)
 			s.Reset(&sdk.Event{Name: v.Event.Event, Properties: v.Event.Properties, ElementsChain: v.Chain})
 			s.SetPerson(v.Event.PersonProperties)
 			if got := m.Match(s, &match.Env{}); got != match.Of(v.Expected) != superseded[v.ID] {
@@ -77,9 +77,9 @@ func readVectors(tb testing.TB) []vector {
 }
 
 // lenient compiles stored steps, which never fails.
-func lenient(tb testing.TB, steps ...actions.Step) *actions.Matcher {
+func lenient(tb testing.TB, steps ...actionmatch.Step) *actionmatch.Matcher {
 	tb.Helper()
-	m, err := actions.Compile(steps, actions.CompileOptions{Lenient: true, Operators: operators{}})
+	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Lenient: true, Operators: operators{}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func lenient(tb testing.TB, steps ...actions.Step) *actions.Matcher {
 
 // agree checks that Explain says what Match says, as a whole and step by
 // step, and that a step is the conjunction of its fields.
-func agree(tb testing.TB, m *actions.Matcher, s *actions.Seen, env *match.Env) {
+func agree(tb testing.TB, m *actionmatch.Matcher, s *actionmatch.Seen, env *match.Env) {
 	tb.Helper()
 	want := m.Match(s, env)
 	e := m.Explain(s, env)
