@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
@@ -13,15 +13,13 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// historyBindings binds the history of actions to events and persons.
+// historyBindings binds the history of actions.
 var historyBindings = fx.Options(
 	fx.Provide(
-		func(e *events.Service) actions.EventHistory { return e },
-		func(p *persons.Service) actions.Persons { return p },
-		func(p actionmatch.People, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actions.HistoryFacts {
-			return actions.HistoryFacts{People: p, Members: m, Operators: o, Plugins: ask}
+		func(p actionmatch.People, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) history.HistoryFacts {
+			return history.HistoryFacts{People: p, Members: m, Operators: o, Plugins: ask}
 		},
-		route(func(h *actions.HistoryHTTP) web.Routes { return h }),
+		route(func(h *history.HistoryHTTP) web.Routes { return h }),
 	),
 	fx.Invoke(func(p *persons.Service, e *events.Service) {
 		p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })

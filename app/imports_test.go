@@ -164,7 +164,7 @@ const (
 
 // oversized lists packages that are being split.
 var oversized = map[string]bool{
-	"core/flags": true, "core/flags/eval": true, "core/ingestion": true, "core/host": true, "core/actions": true,
+	"core/flags": true, "core/flags/eval": true, "core/ingestion": true, "core/host": true,
 	"core/persons": true, "core/match": true, "sdk": true,
 }
 

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"time"
 )
@@ -41,6 +42,6 @@ type Destination struct {
 }
 
 // definition is the part of a that its history depends on.
-func (a *Action) definition() *Definition {
-	return &Definition{ID: a.ID, ProjectID: a.ProjectID, Version: a.Version, Steps: a.Steps}
+func (a *Action) definition() *history.Definition {
+	return &history.Definition{ID: a.ID, ProjectID: a.ProjectID, Version: a.Version, Steps: a.Steps}
 }

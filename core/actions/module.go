@@ -1,19 +1,22 @@
 package actions
 
-import "go.uber.org/fx"
+import (
+	"go.uber.org/fx"
 
-// Module makes everything that manages, matches and counts actions, and keeps
-// those in memory current while the server runs. Whom it asks is bound by app.
-var Module = fx.Module("actions",
+	"github.com/guidonhq/guidon/core/actions/history"
+)
+
+// Module provides the management, matching and counting of actions, and keeps
+// the compiled actions in memory current while the server runs. app binds
+// plugins, cohorts and chat.
+var Module = fx.Module("actions", history.Module,
 	fx.Provide(
-		func(c Config) HistoryConfig { return c.History },
-		NewStore, NewService, NewHTTP,
+		func(c Config) history.HistoryConfig { return c.History },
+		NewStore, NewService, NewHTTP, NewPreviewHTTP,
 		fx.Annotate(NewMemory, fx.OnStart((*Memory).Start), fx.OnStop((*Memory).Stop)),
-		fx.Annotate(NewHistory, fx.OnStart((*History).Start), fx.OnStop((*History).Stop)),
-		NewHistoryHTTP, NewPreviewHTTP,
-		func(s *Service) Definitions { return s },
-		func(h *History) Calculations { return h },
+		func(s *Service) history.Definitions { return s },
+		func(h *history.History) Calculations { return h },
 		func(s *Memory) Refresher { return s },
 	),
-	fx.Invoke(func(*Memory, *History) {}),
+	fx.Invoke(func(*Memory) {}),
 )

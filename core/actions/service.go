@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
@@ -54,7 +55,7 @@ type Calculations interface {
 	// were are left out.
 	CalculatedAt(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error)
 	// Problem is what is wrong with a definition, or "".
-	Problem(d *Definition, loc *time.Location) string
+	Problem(d *history.Definition, loc *time.Location) string
 }
 
 // Chat knows what can be said, and where.
@@ -101,7 +102,7 @@ func (s *Service) Get(ctx context.Context, projectID, id int64) (Action, error) 
 
 // Definition returns the definition of an action of the project, also of a
 // deleted one, or NotFound.
-func (s *Service) Definition(ctx context.Context, projectID, id int64) (Definition, error) {
+func (s *Service) Definition(ctx context.Context, projectID, id int64) (history.Definition, error) {
 	a, err := s.store.Get(ctx, projectID, id)
 	return *a.definition(), err
 }

@@ -1,4 +1,4 @@
-package actions
+package history
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package actions_test
+package history_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -22,7 +22,7 @@ import (
 
 // gated is an event store that answers when it is told to.
 type gated struct {
-	actions.EventHistory
+	history.EventHistory
 	asked atomic.Int64
 	gate  chan struct{} // one answer a token; closed: all
 }

@@ -1,4 +1,4 @@
-package actions_test
+package history_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
@@ -20,13 +20,13 @@ import (
 )
 
 // defined is the definitions of project 1.
-type defined map[int64]*actions.Definition
+type defined map[int64]*history.Definition
 
-func (d defined) Definition(_ context.Context, projectID, id int64) (actions.Definition, error) {
+func (d defined) Definition(_ context.Context, projectID, id int64) (history.Definition, error) {
 	if a := d[id]; a != nil && a.ProjectID == projectID {
 		return *a, nil
 	}
-	return actions.Definition{}, fault.New(fault.NotFound, "not_found", "Not found.")
+	return history.Definition{}, fault.New(fault.NotFound, "not_found", "Not found.")
 }
 
 func TestHistoryHTTP(t *testing.T) {
@@ -36,7 +36,7 @@ func TestHistoryHTTP(t *testing.T) {
 	}
 	p.happened(today.AddDate(0, 0, -40), "signup", "old", `{}`)
 	p.happened(today.Add(-time.Minute), "left", "u0", `{}`)
-	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHistoryHTTP(defined{
+	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHistoryHTTP(defined{
 		1: action(1, actionmatch.Step{Event: "signup"}), 2: action(2), 3: action(3, actionmatch.Step{URL: "(", URLMatching: "regex"}),
 	}, p.history))
 	path := base + "/api/projects/1/actions/"
@@ -100,7 +100,7 @@ func TestPeoplePages(t *testing.T) {
 	for i := range 205 {
 		p.happened(today.Add(-time.Minute), "signup", fmt.Sprint("u", i), `{}`)
 	}
-	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHistoryHTTP(defined{}, p.history))
+	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHistoryHTTP(defined{}, p.history))
 	seen, last := 0, ""
 	for next := base + "/api/projects/1/actions/people/?entity_type=events&entity_id=signup"; next != ""; {
 		var page struct {

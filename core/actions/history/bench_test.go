@@ -1,4 +1,4 @@
-package actions_test
+package history_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/uptrace/bun"
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -61,8 +61,8 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 		}
 		b.ReportMetric(float64(f.Count), "events")
 	}
-	people := func(b *testing.B, h *actions.History) {
-		page, err := h.People(ctx, 1, actions.PeopleQuery{Steps: steps, Location: time.UTC, From: from}, 0, 100)
+	people := func(b *testing.B, h *history.History) {
+		page, err := h.People(ctx, 1, history.PeopleQuery{Steps: steps, Location: time.UTC, From: from}, 0, 100)
 		if err != nil || len(page.People) != 100 {
 			b.Fatalf("%+v %v", page, err)
 		}
@@ -108,7 +108,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	})
 	b.Run("people first", func(b *testing.B) {
 		for b.Loop() {
-			h := actions.NewHistory(p.cfg, d, p.past, p.persons, p.facts, zap.NewNop(), nil)
+			h := history.NewHistory(p.cfg, d, p.past, p.persons, p.facts, zap.NewNop(), nil)
 			people(b, h)
 		}
 	})

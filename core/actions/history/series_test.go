@@ -1,10 +1,10 @@
-package actions_test
+package history_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -41,16 +41,16 @@ func TestReadDate(t *testing.T) {
 		{"today", "dStart", false, "2026-03-31T00:00:00+02:00"},
 		{"now", "now", true, "2026-03-31T15:04:05+02:00"},
 	} {
-		got, err := actions.ReadDate(c.text, at, c.end)
+		got, err := history.ReadDate(c.text, at, c.end)
 		if text := got.Format(time.RFC3339Nano); err != nil || text != c.want {
 			t.Errorf("%s: %s %v, want %s", c.what, text, err, c.want)
 		}
 	}
-	if got, err := actions.ReadDate("all", at, false); err != nil || !got.IsZero() {
+	if got, err := history.ReadDate("all", at, false); err != nil || !got.IsZero() {
 		t.Errorf("all: %s %v", got, err)
 	}
 	for _, text := range []string{"yesterday", "-7", "7dd", "2026-13-01", "--7d", "-7D", "2026-02-30"} {
-		if got, err := actions.ReadDate(text, at, false); fault.KindOf(err) != fault.Invalid {
+		if got, err := history.ReadDate(text, at, false); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%s: %s %v", text, got, err)
 		}
 	}
@@ -62,11 +62,11 @@ func FuzzReadDate(f *testing.F) {
 	}
 	at := time.Date(2026, 3, 31, 15, 4, 5, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, text string) {
-		begin, err := actions.ReadDate(text, at, false)
+		begin, err := history.ReadDate(text, at, false)
 		if err != nil {
 			return
 		}
-		if end, err := actions.ReadDate(text, at, true); err != nil || end.Before(begin) {
+		if end, err := history.ReadDate(text, at, true); err != nil || end.Before(begin) {
 			t.Errorf("%q ends at %s %v, before %s", text, end, err, begin)
 		}
 	})
@@ -106,25 +106,25 @@ func TestSeriesAreInTheZoneOfTheProject(t *testing.T) {
 		}
 		for _, c := range []struct {
 			what, zone, from, to string
-			interval             actions.Interval
+			interval             history.Interval
 			first                string
 			want                 []int64
 		}{
-			{"days, one of 23 hours", "Europe/Berlin", "2026-03-28T00:00:00+01:00", "2026-03-31T00:00:00+02:00", actions.Day,
+			{"days, one of 23 hours", "Europe/Berlin", "2026-03-28T00:00:00+01:00", "2026-03-31T00:00:00+02:00", history.Day,
 				"2026-03-28T00:00:00+01:00", []int64{1, 4, 1}},
-			{"days, one of 25 hours", "Europe/Berlin", "2025-10-25T00:00:00+02:00", "2025-10-28T00:00:00+01:00", actions.Day,
+			{"days, one of 25 hours", "Europe/Berlin", "2025-10-25T00:00:00+02:00", "2025-10-28T00:00:00+01:00", history.Day,
 				"2025-10-25T00:00:00+02:00", []int64{0, 4, 0}},
-			{"hours without the one that is left out", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T05:00:00+02:00", actions.Hour,
+			{"hours without the one that is left out", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T05:00:00+02:00", history.Hour,
 				"2026-03-29T00:00:00+01:00", []int64{1, 1, 1, 0}},
-			{"hours with the one that comes twice", "Europe/Berlin", "2025-10-26T01:00:00+02:00", "2025-10-26T04:00:00+01:00", actions.Hour,
+			{"hours with the one that comes twice", "Europe/Berlin", "2025-10-26T01:00:00+02:00", "2025-10-26T04:00:00+01:00", history.Hour,
 				"2025-10-26T01:00:00+02:00", []int64{0, 1, 1, 0}},
-			{"weeks begin on Monday", "UTC", "2026-03-25T00:00:00Z", "2026-03-31T00:00:00Z", actions.Week,
+			{"weeks begin on Monday", "UTC", "2026-03-25T00:00:00Z", "2026-03-31T00:00:00Z", history.Week,
 				"2026-03-23T00:00:00Z", []int64{6, 0}},
-			{"months", "UTC", "2026-01-15T00:00:00Z", "2026-04-01T00:00:00Z", actions.Month,
+			{"months", "UTC", "2026-01-15T00:00:00Z", "2026-04-01T00:00:00Z", history.Month,
 				"2026-01-01T00:00:00Z", []int64{0, 0, 7}},
-			{"a zone that is off by a quarter of an hour", "Asia/Kathmandu", "2026-03-01T12:00:00+05:45", "2026-03-03T00:00:00+05:45", actions.Day,
+			{"a zone that is off by a quarter of an hour", "Asia/Kathmandu", "2026-03-01T12:00:00+05:45", "2026-03-03T00:00:00+05:45", history.Day,
 				"2026-03-01T00:00:00+05:45", []int64{0, 1}},
-			{"parts of the first and the last interval", "UTC", "2026-03-28T22:59:59.5Z", "2026-03-29T21:59:59Z", actions.Day,
+			{"parts of the first and the last interval", "UTC", "2026-03-28T22:59:59.5Z", "2026-03-29T21:59:59Z", history.Day,
 				"2026-03-28T00:00:00Z", []int64{1, 2}},
 		} {
 			buckets, f, err := p.history.Series(t.Context(), action(1, actionmatch.Step{Event: "signup"}), zone(t, c.zone), at(c.from), at(c.to), c.interval)
@@ -162,14 +162,14 @@ func TestADayMayBeginLate(t *testing.T) {
 		// In Beirut the clocks go from 0:00 to 1:00 on 29 March 2026.
 		loc := zone(t, "Asia/Beirut")
 		from := time.Date(2026, 3, 28, 0, 0, 0, 0, loc)
-		buckets, _, err := p.history.Series(t.Context(), action(1, actionmatch.Step{Event: "signup"}), loc, from, from.Add(60*time.Hour), actions.Day)
+		buckets, _, err := p.history.Series(t.Context(), action(1, actionmatch.Step{Event: "signup"}), loc, from, from.Add(60*time.Hour), history.Day)
 		if err != nil || len(buckets) != 3 {
 			t.Fatalf("%v %v", buckets, err)
 		}
 		if got := buckets[1].Start.Format(time.RFC3339); got != "2026-03-29T01:00:00+03:00" {
 			t.Errorf("the day begins at %s", got)
 		}
-		_, _, err = p.history.Series(t.Context(), action(1), loc, from.AddDate(-20, 0, 0), from, actions.Day)
+		_, _, err = p.history.Series(t.Context(), action(1), loc, from.AddDate(-20, 0, 0), from, history.Day)
 		if fault.KindOf(err) != fault.Invalid {
 			t.Errorf("a series of twenty years: %v", err)
 		}

@@ -1,4 +1,4 @@
-package actions_test
+package history_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -29,10 +29,10 @@ type place struct {
 	db      *db.DB
 	events  *events.Service
 	persons *persons.Service
-	past    actions.EventHistory
-	cfg     actions.HistoryConfig
-	facts   actions.HistoryFacts
-	history *actions.History
+	past    history.EventHistory
+	cfg     history.HistoryConfig
+	facts   history.HistoryFacts
+	history *history.History
 	next    int
 }
 
@@ -40,7 +40,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 	t.Helper()
 	p := &place{
 		t: t, db: d, events: events.New(events.DefaultConfig(), d, zap.NewNop(), nil),
-		persons: persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil), cfg: actions.DefaultHistoryConfig(),
+		persons: persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil), cfg: history.DefaultHistoryConfig(),
 	}
 	p.cfg.Patience = time.Minute
 	p.persons.OnErase(p.events.Erase)
@@ -59,7 +59,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 
 // open starts a history, as a server does that starts.
 func (p *place) open() {
-	h := actions.NewHistory(p.cfg, p.db, p.past, p.persons, p.facts, zap.NewNop(), nil)
+	h := history.NewHistory(p.cfg, p.db, p.past, p.persons, p.facts, zap.NewNop(), nil)
 	if err := h.Start(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (p *place) store(batch ...*sdk.Event) {
 	}
 }
 
-func (p *place) count(a *actions.Definition, from, to time.Time) actions.Finding {
+func (p *place) count(a *history.Definition, from, to time.Time) history.Finding {
 	p.t.Helper()
 	f, err := p.history.Count(p.t.Context(), a, time.UTC, from, to)
 	if err != nil {
@@ -110,8 +110,8 @@ func (p *place) count(a *actions.Definition, from, to time.Time) actions.Finding
 	return f
 }
 
-func action(id int64, steps ...actionmatch.Step) *actions.Definition {
-	return &actions.Definition{ID: id, ProjectID: 1, Steps: steps}
+func action(id int64, steps ...actionmatch.Step) *history.Definition {
+	return &history.Definition{ID: id, ProjectID: 1, Steps: steps}
 }
 
 // today is the time the events of these tests are around.
@@ -182,7 +182,7 @@ func TestHistoryAgreesWithTheMatcher(t *testing.T) {
 }
 
 // agree holds a count, a series and the people against the matcher itself.
-func (p *place) agree(round int, a *actions.Definition, all []*sdk.Event, from, to time.Time) {
+func (p *place) agree(round int, a *history.Definition, all []*sdk.Event, from, to time.Time) {
 	p.t.Helper()
 	if to.Before(from) {
 		from, to = to, from
@@ -207,7 +207,7 @@ func (p *place) agree(round int, a *actions.Definition, all []*sdk.Event, from, 
 	if f := p.count(a, from, to); f.Count != want || f.Calculating {
 		p.t.Errorf("round %d, %s\ncount %+v, want %d", round, text, f, want)
 	}
-	buckets, f, err := p.history.Series(p.t.Context(), a, time.UTC, from, to, actions.Day)
+	buckets, f, err := p.history.Series(p.t.Context(), a, time.UTC, from, to, history.Day)
 	if err != nil || f.Count != want {
 		p.t.Fatalf("round %d, %s\nseries %+v %v, want %d", round, text, f, err, want)
 	}
@@ -216,7 +216,7 @@ func (p *place) agree(round int, a *actions.Definition, all []*sdk.Event, from, 
 			p.t.Errorf("round %d, %s\non %s %d, want %d", round, text, day, b.Count, days[day])
 		}
 	}
-	page, err := p.history.People(p.t.Context(), 1, actions.PeopleQuery{Steps: a.Steps, Location: time.UTC, From: from, To: to}, 0, 100)
+	page, err := p.history.People(p.t.Context(), 1, history.PeopleQuery{Steps: a.Steps, Location: time.UTC, From: from, To: to}, 0, 100)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestPeopleFollowMerges(t *testing.T) {
 		for i := range 250 {
 			p.happened(today.Add(-time.Hour), "signup", fmt.Sprintf("u%03d", i), fmt.Sprintf(`{"$set":{"n":%d}}`, i))
 		}
-		q := actions.PeopleQuery{Steps: []actionmatch.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
+		q := history.PeopleQuery{Steps: []actionmatch.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
 		pages := func() (sizes []int, ids map[string]bool) {
 			ids = map[string]bool{}
 			for offset := 0; ; offset += 100 {
