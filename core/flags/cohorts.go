@@ -2,7 +2,6 @@ package flags
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
@@ -61,62 +60,4 @@ func (c *Cohort) state() any {
 		Filters     json.RawMessage `json:"filters"`
 		Deleted     bool            `json:"deleted"`
 	}{c.Name, c.Description, c.Filters, c.Deleted}
-}
-
-// properties is the tree of groups inside the filters of a cohort, which may
-// or may not be wrapped in the name "properties".
-func cohortProperties(filters json.RawMessage) json.RawMessage {
-	d, err := parseDocument(filters)
-	if err != nil {
-		return nil
-	}
-	if inner, ok := d.given("properties"); ok {
-		return inner
-	}
-	if _, ok := d.get("values"); ok {
-		return filters
-	}
-	return nil
-}
-
-// cohortTree is what the rules ask of the tree of a cohort.
-type cohortTree struct {
-	cohorts     []int64
-	behavioural bool
-}
-
-func readCohortTree(filters json.RawMessage) cohortTree {
-	var t cohortTree
-	eachLeaf(cohortProperties(filters), func(p *document) {
-		raw, _ := p.get("type")
-		switch kind, _ := text(raw); kind {
-		case "behavioral":
-			t.behavioural = true
-		case "cohort", "static-cohort", "precalculated-cohort":
-			value, _ := p.get("value")
-			if id, ok := integer(value); ok && !slices.Contains(t.cohorts, id) {
-				t.cohorts = append(t.cohorts, id)
-			}
-		}
-	})
-	return t
-}
-
-// eachLeaf calls fn for every filter in a tree of groups.
-func eachLeaf(tree json.RawMessage, fn func(p *document)) {
-	d, err := parseDocument(tree)
-	if err != nil {
-		return
-	}
-	raw, ok := d.get("values")
-	if !ok {
-		if _, leaf := d.get("key"); leaf {
-			fn(d)
-		}
-		return
-	}
-	list, _ := parseList(raw)
-	for _, raw := range list {
-		eachLeaf(raw, fn)
-	}
 }

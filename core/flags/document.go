@@ -4,21 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 )
 
-// document is a JSON object that remembers the order of its names and the
+// Object is a JSON object that remembers the order of its names and the
 // exact text of its values. Filters go through it, so that names we do not
 // know and digits we would print otherwise come back to the caller as sent.
 // A name that stands twice keeps its first place and its last value.
-type document struct {
-	names  []string
+type Object struct {
+	Names  []string
 	values map[string]json.RawMessage
 }
 
+// NewObject returns an empty object.
+func NewObject() *Object { return &Object{values: map[string]json.RawMessage{}} }
+
 var errNotObject = errors.New("not a JSON object")
 
-// parseDocument reads raw, which must be one JSON object and nothing else.
-func parseDocument(raw []byte) (*document, error) {
+// Parse reads raw, which must be one JSON object and nothing else.
+func Parse(raw []byte) (*Object, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	open, err := dec.Token()
 	if err != nil {
@@ -27,7 +31,7 @@ func parseDocument(raw []byte) (*document, error) {
 	if open != json.Delim('{') {
 		return nil, errNotObject
 	}
-	d := &document{values: map[string]json.RawMessage{}}
+	d := NewObject()
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
@@ -37,7 +41,7 @@ func parseDocument(raw []byte) (*document, error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, err
 		}
-		d.set(name.(string), value)
+		d.Set(name.(string), value)
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, err
@@ -48,54 +52,54 @@ func parseDocument(raw []byte) (*document, error) {
 	return d, nil
 }
 
-func (d *document) get(name string) (json.RawMessage, bool) {
+func (d *Object) Get(name string) (json.RawMessage, bool) {
 	v, ok := d.values[name]
 	return v, ok
 }
 
-// given returns the value of name unless it is absent or null.
-func (d *document) given(name string) (json.RawMessage, bool) {
+// Given returns the value of name unless it is absent or null.
+func (d *Object) Given(name string) (json.RawMessage, bool) {
 	v, ok := d.values[name]
-	return v, ok && !isNull(v)
+	return v, ok && !IsNull(v)
 }
 
-func (d *document) set(name string, value json.RawMessage) {
+func (d *Object) Set(name string, value json.RawMessage) {
 	if _, ok := d.values[name]; !ok {
-		d.names = append(d.names, name)
+		d.Names = append(d.Names, name)
 	}
 	d.values[name] = value
 }
 
-func (d *document) remove(name string) {
+func (d *Object) Remove(name string) {
 	if _, ok := d.values[name]; !ok {
 		return
 	}
 	delete(d.values, name)
-	for i, n := range d.names {
+	for i, n := range d.Names {
 		if n == name {
-			d.names = append(d.names[:i], d.names[i+1:]...)
+			d.Names = append(d.Names[:i], d.Names[i+1:]...)
 			return
 		}
 	}
 }
 
-// raw is the text of the document.
-func (d *document) raw() json.RawMessage {
+// Raw is the text of the document.
+func (d *Object) Raw() json.RawMessage {
 	out := []byte{'{'}
-	for i, name := range d.names {
+	for i, name := range d.Names {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, quote(name)...)
+		out = append(out, Quote(name)...)
 		out = append(out, ':')
 		out = append(out, d.values[name]...)
 	}
 	return append(out, '}')
 }
 
-// parseList reads a JSON array into the texts of its elements.
-func parseList(raw []byte) ([]json.RawMessage, error) {
-	if !startsWith(raw, '[') {
+// ParseList reads a JSON array into the texts of its elements.
+func ParseList(raw []byte) ([]json.RawMessage, error) {
+	if !StartsWith(raw, '[') {
 		return nil, errors.New("not a JSON array")
 	}
 	var list []json.RawMessage
@@ -103,8 +107,8 @@ func parseList(raw []byte) ([]json.RawMessage, error) {
 	return list, err
 }
 
-// joinList is the JSON array of the given texts.
-func joinList(list []json.RawMessage) json.RawMessage {
+// JoinList is the JSON array of the given texts.
+func JoinList(list []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, v := range list {
 		if i > 0 {
@@ -115,12 +119,12 @@ func joinList(list []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// quote is the JSON text of s, readable: no HTML escapes.
-func quote(s string) json.RawMessage { return encode(s) }
+// Quote is the JSON text of s, readable: no HTML escapes.
+func Quote(s string) json.RawMessage { return Encode(s) }
 
-// encode is the compact JSON text of a value that cannot fail to encode:
+// Encode is the compact JSON text of a value that cannot fail to encode:
 // strings, numbers, booleans and structs of them.
-func encode(v any) json.RawMessage {
+func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -130,18 +134,47 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-func isNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
+func IsNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-func startsWith(raw []byte, c byte) bool {
+func StartsWith(raw []byte, c byte) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) > 0 && raw[0] == c
 }
 
-// text returns the string a JSON text holds, and whether it holds one.
-func text(raw []byte) (string, bool) {
-	if !startsWith(raw, '"') {
+// Text returns the string a JSON text holds, and whether it holds one.
+func Text(raw []byte) (string, bool) {
+	if !StartsWith(raw, '"') {
 		return "", false
 	}
 	var s string
 	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// Integer reads a whole number, or a text of one.
+func Integer(raw json.RawMessage) (int64, bool) {
+	if s, ok := Text(raw); ok {
+		n, err := strconv.ParseInt(s, 10, 64)
+		return n, err == nil
+	}
+	var n int64
+	return n, len(raw) > 0 && !IsNull(raw) && json.Unmarshal(raw, &n) == nil
+}
+
+// KindOf names the JSON kind of a text the way a caller would.
+func KindOf(raw []byte) string {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '[':
+		return "list"
+	case raw[0] == '"':
+		return "string"
+	case raw[0] == 't' || raw[0] == 'f':
+		return "boolean"
+	case raw[0] == 'n':
+		return "null"
+	case raw[0] == '{':
+		return "object"
+	}
+	return "number"
 }

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
@@ -104,7 +103,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
 		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: stamp(f.UpdatedAt), Status: status,
 	}
-	v.IsSimpleFlag, v.RolloutPercentage = simple(filters)
+	v.IsSimpleFlag, v.RolloutPercentage = SimpleRollout(filters)
 	if v.RollbackConditions == nil {
 		v.RollbackConditions = json.RawMessage("null")
 	}
@@ -118,87 +117,6 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		v.UsageDashboard = &f.UsageDashboard
 	}
 	return v
-}
-
-// outline is what the rules here read of filters; the evaluator has its own.
-type outline struct {
-	Groups []struct {
-		Properties  []json.RawMessage `json:"properties"`
-		Rollout     *float64          `json:"rollout_percentage"`
-		Variant     *string           `json:"variant"`
-		Aggregation *int64            `json:"aggregation_group_type_index"`
-	} `json:"groups"`
-	Aggregation  *int64 `json:"aggregation_group_type_index"`
-	Multivariate *struct {
-		Variants []struct {
-			Key     string  `json:"key"`
-			Rollout float64 `json:"rollout_percentage"`
-		} `json:"variants"`
-	} `json:"multivariate"`
-}
-
-// simple tells whether normalised filters are one condition set for persons
-// without properties, and then its rollout in whole percent (the contract has
-// an integer there; filters keep the fraction).
-func simple(filters json.RawMessage) (bool, *int64) {
-	var o outline
-	if json.Unmarshal(filters, &o) != nil || len(o.Groups) != 1 || len(o.Groups[0].Properties) > 0 || o.Aggregation != nil {
-		return false, nil
-	}
-	if o.Groups[0].Rollout == nil {
-		return true, nil
-	}
-	whole := int64(math.Round(*o.Groups[0].Rollout))
-	return true, &whole
-}
-
-// FullyRolledOut reports whether some condition set of the filters lets
-// everybody in and, for a flag with variants, gives everybody the same one.
-func FullyRolledOut(filters json.RawMessage) bool {
-	normal, err := Normalised(filters)
-	if err != nil {
-		return false
-	}
-	var o outline
-	if json.Unmarshal(normal, &o) != nil {
-		return false
-	}
-	single := o.Multivariate == nil || len(o.Multivariate.Variants) == 0
-	if o.Multivariate != nil {
-		for _, v := range o.Multivariate.Variants {
-			single = single || v.Rollout == 100
-		}
-	}
-	for _, g := range o.Groups {
-		everyone := len(g.Properties) == 0 && (g.Rollout == nil || *g.Rollout == 100)
-		if everyone && (single || g.Variant != nil && *g.Variant != "") {
-			return true
-		}
-	}
-	return false
-}
-
-// Normalised is the form of stored filters that callers see: filters without
-// the name "groups" are one condition set made of the top-level properties,
-// for everyone. Everything else stays as it is.
-func Normalised(filters json.RawMessage) (json.RawMessage, error) {
-	d, err := parseDocument(filters)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := d.get("groups"); ok {
-		return filters, nil
-	}
-	properties, ok := d.given("properties")
-	if !ok {
-		properties = json.RawMessage("[]")
-	}
-	set := &document{values: map[string]json.RawMessage{}}
-	set.set("properties", properties)
-	set.set("rollout_percentage", json.RawMessage("null"))
-	d.remove("properties")
-	d.set("groups", joinList([]json.RawMessage{set.raw()}))
-	return d.raw(), nil
 }
 
 // stamp is a time as every answer prints it: UTC, microseconds, Z.

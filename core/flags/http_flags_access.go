@@ -163,7 +163,7 @@ func showRole(r auth.Role, given []FlagName) *roleView {
 	}
 	return &roleView{
 		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy,
-		Members: string(encode(members)), AssociatedFlags: string(encode(given)),
+		Members: string(Encode(members)), AssociatedFlags: string(Encode(given)),
 	}
 }
 

@@ -69,16 +69,16 @@ func askedGroups(c *web.Call) (map[string]string, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	given, err := parseDocument([]byte(raw))
+	given, err := Parse([]byte(raw))
 	if err != nil {
 		return nil, fault.Field("groups", codeInvalid, "groups must be a JSON object of group types and keys.")
 	}
 	groups := map[string]string{}
-	for _, name := range given.names {
-		key, _ := given.get(name)
-		if s, isText := text(key); isText {
+	for _, name := range given.Names {
+		key, _ := given.Get(name)
+		if s, isText := Text(key); isText {
 			groups[name] = s
-		} else if kindOf(key) == "number" {
+		} else if KindOf(key) == "number" {
 			groups[name] = string(key)
 		}
 	}
@@ -145,8 +145,8 @@ func (h *HTTP) blastRadius(c *web.Call) error {
 		return err
 	}
 	properties := json.RawMessage("[]")
-	if d, err := parseDocument(condition.Value); err == nil {
-		if raw, ok := d.given("properties"); ok {
+	if d, err := Parse(condition.Value); err == nil {
+		if raw, ok := d.Given("properties"); ok {
 			properties = raw
 		}
 	}

@@ -23,7 +23,7 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 	for _, d := range stored.Flags {
 		if !d.Deleted {
 			l.keys[d.ID] = d.Key
-			l.needs[d.ID] = dependencies(d.Filters)
+			l.needs[d.ID] = FlagDependencies(d.Filters)
 		}
 	}
 	for _, c := range stored.Cohorts {
@@ -31,7 +31,7 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 			l.cohorts[c.ID] = c
 		}
 	}
-	return encode(localView{
+	return Encode(localView{
 		Flags:            l.flags(sendCohorts),
 		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
 		Cohorts:          l.trees(sendCohorts),
@@ -98,11 +98,11 @@ func (l *localizer) flags(sendCohorts bool) []localFlag {
 // sets, payloads as texts, whole percentages as integers, and other flags by
 // their keys. Filters that cannot be read are sent as they are.
 func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
-	normal, err := Normalised(filters)
+	normal, err := Normalized(filters)
 	if err != nil {
 		return filters
 	}
-	d, err := parseDocument(normal)
+	d, err := Parse(normal)
 	if err != nil {
 		return filters
 	}
@@ -112,9 +112,9 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 		l.inlineCohort(d)
 	}
 	if !bytes.Contains(filters, []byte(`"flag"`)) && !bytes.ContainsRune(filters, '/') {
-		return d.raw()
+		return d.Raw()
 	}
-	return rewriteProperties(d.raw(), setLists, func(p *document) {
+	return RewriteProperties(d.Raw(), ConditionLists, func(p *Object) {
 		l.dependency(p)
 		l.external(p)
 	})
@@ -122,89 +122,89 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 
 // external marks a filter that a plugin answers: with an expression that says
 // the same, or as one that clients cannot answer.
-func (l *localizer) external(p *document) {
-	raw, _ := p.get("operator")
-	id, ok := text(raw)
+func (l *localizer) external(p *Object) {
+	raw, _ := p.Get("operator")
+	id, ok := Text(raw)
 	if !ok || !strings.Contains(id, "/") {
 		return
 	}
 	if l.operators != nil {
 		if o, known := l.operators.Operator(id); known && o.Equivalent != "" {
-			p.set("equivalent", quote(o.Equivalent))
+			p.Set("equivalent", Quote(o.Equivalent))
 			return
 		}
 	}
-	p.set("remote_only", []byte("true"))
+	p.Set("remote_only", []byte("true"))
 }
 
 // wholePercentages writes percentages like 45.0 as 45: older clients read
 // integers only.
-func wholePercentages(d *document) {
-	for _, name := range setLists {
+func wholePercentages(d *Object) {
+	for _, name := range ConditionLists {
 		eachObject(d, name, wholePercentage)
 	}
-	raw, _ := d.get("multivariate")
-	if m, err := parseDocument(raw); err == nil {
+	raw, _ := d.Get("multivariate")
+	if m, err := Parse(raw); err == nil {
 		eachObject(m, "variants", wholePercentage)
-		d.set("multivariate", m.raw())
+		d.Set("multivariate", m.Raw())
 	}
 }
 
-func wholePercentage(o *document) {
-	raw, ok := o.given("rollout_percentage")
-	if !ok || kindOf(raw) != "number" || !bytes.ContainsAny(raw, ".eE") {
+func wholePercentage(o *Object) {
+	raw, ok := o.Given("rollout_percentage")
+	if !ok || KindOf(raw) != "number" || !bytes.ContainsAny(raw, ".eE") {
 		return
 	}
 	if p, err := strconv.ParseFloat(string(raw), 64); err == nil && p == math.Trunc(p) {
-		o.set("rollout_percentage", strconv.AppendInt(nil, int64(p), 10))
+		o.Set("rollout_percentage", strconv.AppendInt(nil, int64(p), 10))
 	}
 }
 
 // eachObject lets fn change every object of a list in d.
-func eachObject(d *document, name string, fn func(o *document)) {
-	raw, _ := d.get(name)
-	list, err := parseList(raw)
+func eachObject(d *Object, name string, fn func(o *Object)) {
+	raw, _ := d.Get(name)
+	list, err := ParseList(raw)
 	if err != nil {
 		return
 	}
 	for i, raw := range list {
-		if o, err := parseDocument(raw); err == nil {
+		if o, err := Parse(raw); err == nil {
 			fn(o)
-			list[i] = o.raw()
+			list[i] = o.Raw()
 		}
 	}
-	d.set(name, joinList(list))
+	d.Set(name, JoinList(list))
 }
 
 // textPayloads makes payloads JSON texts that were stored as anything else.
-func textPayloads(d *document) {
-	raw, _ := d.get("payloads")
-	p, err := parseDocument(raw)
+func textPayloads(d *Object) {
+	raw, _ := d.Get("payloads")
+	p, err := Parse(raw)
 	if err != nil {
 		return
 	}
-	for _, name := range slices.Clone(p.names) {
-		raw, _ := p.get(name)
-		switch kindOf(raw) {
+	for _, name := range slices.Clone(p.Names) {
+		raw, _ := p.Get(name)
+		switch KindOf(raw) {
 		case "string":
 		case "null":
-			p.remove(name)
+			p.Remove(name)
 		default:
-			p.set(name, quote(string(raw)))
+			p.Set(name, Quote(string(raw)))
 		}
 	}
-	d.set("payloads", p.raw())
+	d.Set("payloads", p.Raw())
 }
 
 // dependency names another flag by its key and lists the flags to decide
 // first, that one last. The list is empty for a circle or a missing flag:
 // clients then ask the server.
-func (l *localizer) dependency(p *document) {
-	if raw, _ := p.get("type"); string(raw) != `"flag"` {
+func (l *localizer) dependency(p *Object) {
+	if raw, _ := p.Get("type"); string(raw) != `"flag"` {
 		return
 	}
-	raw, _ := p.get("key")
-	id, ok := integer(raw)
+	raw, _ := p.Get("key")
+	id, ok := Integer(raw)
 	if !ok {
 		return
 	}
@@ -217,9 +217,9 @@ func (l *localizer) dependency(p *document) {
 		names = []string{}
 	}
 	if key, known := l.keys[id]; known {
-		p.set("key", quote(key))
+		p.Set("key", Quote(key))
 	}
-	p.set("dependency_chain", encode(names))
+	p.Set("dependency_chain", Encode(names))
 }
 
 // chain lists what has to be decided before and with a flag, in order; false

@@ -21,12 +21,12 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 		if _, done := out[name]; !ok || c.Static || done {
 			return
 		}
-		tree := cohortProperties(c.Filters)
+		tree := CohortGroups(c.Filters)
 		if tree == nil {
 			tree = json.RawMessage("{}")
 		}
 		out[name] = tree
-		for _, next := range readCohortTree(c.Filters).cohorts {
+		for _, next := range ReadCohortTree(c.Filters).Cohorts {
 			add(next)
 		}
 	}
@@ -34,7 +34,7 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 		if d.Deleted {
 			continue
 		}
-		for _, id := range cohortsUsed(d.Filters) {
+		for _, id := range CohortReferences(d.Filters) {
 			add(id)
 		}
 	}
@@ -45,12 +45,12 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 // properties, when condition sets can say the same: the cohort is alone in
 // its set, no set overrides the variant or buckets groups, and the tree is an AND of person
 // properties, or an OR of such ANDs, without negation.
-func (l *localizer) inlineCohort(d *document) {
-	if _, grouped := d.given("aggregation_group_type_index"); grouped {
+func (l *localizer) inlineCohort(d *Object) {
+	if _, grouped := d.Given("aggregation_group_type_index"); grouped {
 		return
 	}
-	raw, _ := d.get("groups")
-	sets, err := parseList(raw)
+	raw, _ := d.Get("groups")
+	sets, err := ParseList(raw)
 	if err != nil {
 		return
 	}
@@ -62,51 +62,51 @@ func (l *localizer) inlineCohort(d *document) {
 	if !known || cohort.Static {
 		return
 	}
-	alternatives, ok := alternativesOf(cohortProperties(cohort.Filters))
+	alternatives, ok := alternativesOf(CohortGroups(cohort.Filters))
 	if !ok {
 		return
 	}
 	var out []json.RawMessage
 	out = append(out, sets[:at]...)
 	for _, properties := range alternatives {
-		set, err := parseDocument(sets[at])
+		set, err := Parse(sets[at])
 		if err != nil {
 			return
 		}
-		set.set("properties", joinList(properties))
-		out = append(out, set.raw())
+		set.Set("properties", JoinList(properties))
+		out = append(out, set.Raw())
 	}
 	out = append(out, sets[at+1:]...)
-	d.set("groups", joinList(out))
+	d.Set("groups", JoinList(out))
 }
 
 // onlyCohort finds the set that asks for membership of a cohort and nothing
 // else, when it is the only cohort of the flag.
 func onlyCohort(sets []json.RawMessage) (at int, id int64, ok bool) {
 	for i, raw := range sets {
-		set, err := parseDocument(raw)
+		set, err := Parse(raw)
 		if err != nil {
 			return 0, 0, false
 		}
-		if raw, given := set.given("variant"); given && string(raw) != `""` {
+		if raw, given := set.Given("variant"); given && string(raw) != `""` {
 			return 0, 0, false
 		}
-		if _, grouped := set.given("aggregation_group_type_index"); grouped {
+		if _, grouped := set.Given("aggregation_group_type_index"); grouped {
 			return 0, 0, false
 		}
-		raw, _ := set.get("properties")
-		list, _ := parseList(raw)
+		raw, _ := set.Get("properties")
+		list, _ := ParseList(raw)
 		for _, raw := range list {
-			p, err := parseDocument(raw)
+			p, err := Parse(raw)
 			if err != nil {
 				return 0, 0, false
 			}
-			if kind, _ := p.get("type"); string(kind) != `"cohort"` {
+			if kind, _ := p.Get("type"); string(kind) != `"cohort"` {
 				continue
 			}
-			operator, _ := p.get("operator")
-			value, _ := p.get("value")
-			n, isID := integer(value)
+			operator, _ := p.Get("operator")
+			value, _ := p.Get("value")
+			n, isID := Integer(value)
 			if ok || !isID || len(list) != 1 || string(operator) == `"not_in"` {
 				return 0, 0, false
 			}
@@ -157,23 +157,23 @@ func alternativesOf(tree json.RawMessage) ([][]json.RawMessage, bool) {
 // readNode reads a tree whose filters are all person properties without
 // negation; false for any other.
 func readNode(raw json.RawMessage) (node, bool) {
-	d, err := parseDocument(raw)
+	d, err := Parse(raw)
 	if err != nil {
 		return node{}, false
 	}
-	values, isGroup := d.get("values")
+	values, isGroup := d.Get("values")
 	if !isGroup {
-		kind, _ := d.get("type")
-		negation, _ := d.get("negation")
-		d.remove("negation")
-		return node{leaf: d.raw()}, string(kind) == `"person"` && string(negation) != "true"
+		kind, _ := d.Get("type")
+		negation, _ := d.Get("negation")
+		d.Remove("negation")
+		return node{leaf: d.Raw()}, string(kind) == `"person"` && string(negation) != "true"
 	}
-	list, err := parseList(values)
+	list, err := ParseList(values)
 	if err != nil || len(list) == 0 {
 		return node{}, false
 	}
-	kind, _ := d.get("type")
-	word, _ := text(kind)
+	kind, _ := d.Get("type")
+	word, _ := Text(kind)
 	n := node{any: strings.EqualFold(word, "OR")}
 	for _, raw := range list {
 		child, ok := readNode(raw)

@@ -117,12 +117,12 @@ func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMes
 // conditionSets counts the condition sets and tells whether the filters have
 // the list at all.
 func conditionSets(filters json.RawMessage) (count int, named bool) {
-	d, err := parseDocument(filters)
+	d, err := Parse(filters)
 	if err != nil {
 		return -1, true // CheckFilters says what is wrong
 	}
-	raw, named := d.get("groups")
-	list, err := parseList(raw)
+	raw, named := d.Get("groups")
+	list, err := ParseList(raw)
 	if err != nil {
 		return -1, named
 	}
@@ -147,7 +147,7 @@ func (s *Service) setFilters(ctx context.Context, f *Flag, filters json.RawMessa
 func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessage) (References, error) {
 	refs := References{Self: f.ID, Operators: s.deps.Operators}
 	var err error
-	if len(dependencies(filters)) > 0 {
+	if len(FlagDependencies(filters)) > 0 {
 		if refs.Flags, err = s.store.graph(ctx, f.ProjectID); err != nil {
 			return refs, err
 		}
@@ -155,7 +155,7 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 		self.Key = f.Key
 		refs.Flags[f.ID] = self
 	}
-	if len(cohortsUsed(filters)) > 0 {
+	if len(CohortReferences(filters)) > 0 {
 		refs.Cohorts, _, err = s.store.cohortRefs(ctx, f.ProjectID)
 	}
 	return refs, err
@@ -165,17 +165,17 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 // key.
 func renameEnrollment(filters json.RawMessage, to string) json.RawMessage {
 	const prefix = "$feature_enrollment/"
-	d, err := parseDocument(filters)
+	d, err := Parse(filters)
 	if err != nil {
 		return filters
 	}
-	if _, ok := d.given("super_groups"); !ok {
+	if _, ok := d.Given("super_groups"); !ok {
 		return filters
 	}
-	return rewriteProperties(filters, []string{"super_groups"}, func(p *document) {
-		raw, _ := p.get("key")
-		if name, ok := text(raw); ok && strings.HasPrefix(name, prefix) {
-			p.set("key", quote(prefix+to))
+	return RewriteProperties(filters, []string{"super_groups"}, func(p *Object) {
+		raw, _ := p.Get("key")
+		if name, ok := Text(raw); ok && strings.HasPrefix(name, prefix) {
+			p.Set("key", Quote(prefix+to))
 		}
 	})
 }

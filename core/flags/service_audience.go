@@ -70,14 +70,14 @@ func (s *Service) audience(ctx context.Context, project auth.Project, properties
 // wrapCondition makes filters of one condition set for everybody with the
 // properties.
 func wrapCondition(properties json.RawMessage, groupIndex *int) json.RawMessage {
-	d := &document{values: map[string]json.RawMessage{}}
-	set := &document{values: map[string]json.RawMessage{}}
-	set.set("properties", properties)
-	d.set("groups", joinList([]json.RawMessage{set.raw()}))
+	d := NewObject()
+	set := NewObject()
+	set.Set("properties", properties)
+	d.Set("groups", JoinList([]json.RawMessage{set.Raw()}))
 	if groupIndex != nil {
-		d.set("aggregation_group_type_index", encode(*groupIndex))
+		d.Set("aggregation_group_type_index", Encode(*groupIndex))
 	}
-	return d.raw()
+	return d.Raw()
 }
 
 var errNoTime = errors.New("the time to count is over")
@@ -149,7 +149,7 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 		c.hashKeys = c.hashKeys || f.Active && f.ExperienceContinuity
 	}
 	c.lists = slices.ContainsFunc(stored.Cohorts, func(d eval.CohortDefinition) bool { return d.Static })
-	c.hashKeys = c.hashKeys && len(dependencies(filters)) > 0
+	c.hashKeys = c.hashKeys && len(FlagDependencies(filters)) > 0
 	if groupIndex != nil {
 		for name, index := range stored.GroupTypes {
 			if index == *groupIndex {

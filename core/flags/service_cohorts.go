@@ -3,7 +3,6 @@ package flags
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -189,11 +188,6 @@ func (s *Service) counted(ctx context.Context, project auth.Project, c *Cohort) 
 // cohortCondition is the properties of a condition set for the cohort's people.
 func cohortCondition(id int64) json.RawMessage {
 	return json.RawMessage(`[{"key":"id","type":"cohort","operator":"in","value":` + strconv.FormatInt(id, 10) + `}]`)
-}
-
-// nestsCohort reports whether the tree is made of the cohort.
-func nestsCohort(filters json.RawMessage, id int64) bool {
-	return slices.Contains(readCohortTree(filters).cohorts, id)
 }
 
 // countFor is how long a count of people is shown before it is made anew.

@@ -18,7 +18,7 @@ func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 	if in.Version == nil || *in.Version == f.Version {
 		return nil
 	}
-	if original, err := parseDocument(in.Original); err == nil {
+	if original, err := Parse(in.Original); err == nil {
 		clash, err := s.clashes(ctx, f, in, original)
 		if err != nil || !clash {
 			return err
@@ -36,25 +36,25 @@ func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 }
 
 // clashes reports whether a field that in changes was changed by others too.
-func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *document) (bool, error) {
+func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *Object) (bool, error) {
 	names, err := s.cohortNames(ctx, []*Flag{f})
 	if err != nil {
 		return false, err
 	}
 	now := f.state()
 	now.Filters = shownFilters(f.Filters, names)
-	current, err := parseDocument(encode(now))
+	current, err := Parse(Encode(now))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	wanted, err := parseDocument(encode(in.sent()))
+	wanted, err := Parse(Encode(in.sent()))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	for _, field := range wanted.names {
-		want, _ := wanted.get(field)
-		was, known := original.get(field)
-		is, _ := current.get(field)
+	for _, field := range wanted.Names {
+		want, _ := wanted.Get(field)
+		was, known := original.Get(field)
+		is, _ := current.Get(field)
 		mine := !known || !jsontext.Equal(want, was)
 		if mine && !jsontext.Equal(is, was) && !jsontext.Equal(is, want) {
 			return true, nil
@@ -117,7 +117,7 @@ func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
 }
 
 func missingDependency(graph map[int64]FlagRef, filters json.RawMessage) error {
-	for _, id := range dependencies(filters) {
+	for _, id := range FlagDependencies(filters) {
 		ref, ok := graph[id]
 		if !ok {
 			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)

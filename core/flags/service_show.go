@@ -53,7 +53,7 @@ func (s *Service) users(ctx context.Context, ids []int64) (map[int64]*auth.User,
 func (s *Service) cohortNames(ctx context.Context, list []*Flag) (map[int64]string, error) {
 	var ids []int64
 	for _, f := range list {
-		ids = append(ids, cohortsUsed(f.Filters)...)
+		ids = append(ids, CohortReferences(f.Filters)...)
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -65,67 +65,24 @@ func (s *Service) cohortNames(ctx context.Context, list []*Flag) (map[int64]stri
 // condition sets, and each cohort filter with the name of its cohort, null
 // when it is gone. Unreadable filters are shown as they are.
 func shownFilters(filters json.RawMessage, names map[int64]string) json.RawMessage {
-	normal, err := Normalised(filters)
+	normal, err := Normalized(filters)
 	if err != nil {
 		return filters
 	}
 	if names == nil {
 		return normal
 	}
-	return rewriteProperties(normal, setLists, func(p *document) {
-		if raw, _ := p.get("type"); string(raw) != `"cohort"` {
+	return RewriteProperties(normal, ConditionLists, func(p *Object) {
+		if raw, _ := p.Get("type"); string(raw) != `"cohort"` {
 			return
 		}
-		raw, _ := p.get("value")
+		raw, _ := p.Get("value")
 		name := json.RawMessage("null")
-		if id, ok := integer(raw); ok {
+		if id, ok := Integer(raw); ok {
 			if n, ok := names[id]; ok {
-				name = quote(n)
+				name = Quote(n)
 			}
 		}
-		p.set("cohort_name", name)
+		p.Set("cohort_name", name)
 	})
-}
-
-// setLists are the names under which filters keep lists of condition sets.
-var setLists = []string{"groups", "super_groups", "holdout_groups"}
-
-// rewriteProperties lets fn change every filter of every condition set in the
-// named lists, and those at the top. What cannot be read stays as it is.
-func rewriteProperties(filters json.RawMessage, lists []string, fn func(p *document)) json.RawMessage {
-	d, err := parseDocument(filters)
-	if err != nil {
-		return filters
-	}
-	for _, name := range lists {
-		raw, _ := d.get(name)
-		sets, err := parseList(raw)
-		if err != nil {
-			continue
-		}
-		for i, raw := range sets {
-			if set, err := parseDocument(raw); err == nil {
-				rewriteSet(set, fn)
-				sets[i] = set.raw()
-			}
-		}
-		d.set(name, joinList(sets))
-	}
-	rewriteSet(d, fn)
-	return d.raw()
-}
-
-func rewriteSet(set *document, fn func(p *document)) {
-	raw, _ := set.get("properties")
-	list, err := parseList(raw)
-	if err != nil {
-		return
-	}
-	for i, raw := range list {
-		if p, err := parseDocument(raw); err == nil {
-			fn(p)
-			list[i] = p.raw()
-		}
-	}
-	set.set("properties", joinList(list))
 }

@@ -76,19 +76,17 @@ type flagRow struct {
 }
 
 func rowOf(f *Flag) *flagRow {
-	var o outline
-	_ = json.Unmarshal(f.Filters, &o) // unreadable filters have no variants
 	r := &flagRow{
 		ID: f.ID, ProjectID: f.ProjectID, Key: f.Key, Name: f.Name, Filters: string(f.Filters),
 		Active: f.Active, Deleted: f.Deleted, CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt.UnixMicro(),
 		UpdatedBy: f.UpdatedBy, UpdatedAt: f.UpdatedAt.UnixMicro(), Version: f.Version,
-		ExperienceContinuity: f.ExperienceContinuity, Tags: string(encode(f.Tags)), UsageDashboard: f.UsageDashboard,
-		AnalyticsDashboards: string(encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
+		ExperienceContinuity: f.ExperienceContinuity, Tags: string(Encode(f.Tags)), UsageDashboard: f.UsageDashboard,
+		AnalyticsDashboards: string(Encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
 		Search:         strings.ToLower(f.Key + "\n" + f.Name),
-		Multivariate:   o.Multivariate != nil && len(o.Multivariate.Variants) > 0,
+		Multivariate:   HasVariants(f.Filters),
 		FullyRolledOut: FullyRolledOut(f.Filters),
 	}
-	if len(f.RollbackConditions) > 0 && !isNull(f.RollbackConditions) {
+	if len(f.RollbackConditions) > 0 && !IsNull(f.RollbackConditions) {
 		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
 	}
 	if f.PerformedRollback != nil {

@@ -28,7 +28,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 	for _, r := range rows {
 		ref := FlagRef{Key: r.Key, Active: r.Active}
 		if r.Filters != "{}" {
-			ref.DependsOn = dependencies([]byte(r.Filters))
+			ref.DependsOn = FlagDependencies([]byte(r.Filters))
 		}
 		graph[r.ID] = ref
 	}
@@ -37,7 +37,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 
 // cohortRefs reads what the rules ask of the project's cohorts that are not
 // deleted, and what these are made of.
-func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]cohortTree, error) {
+func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]CohortTree, error) {
 	var rows []struct {
 		ID      int64
 		Name    string
@@ -48,33 +48,15 @@ func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]Coho
 	if err != nil {
 		return nil, nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
 	}
-	trees := make(map[int64]cohortTree, len(rows))
+	trees := make(map[int64]CohortTree, len(rows))
 	for _, r := range rows {
-		trees[r.ID] = readCohortTree([]byte(r.Filters))
+		trees[r.ID] = ReadCohortTree([]byte(r.Filters))
 	}
 	refs := make(map[int64]CohortRef, len(rows))
 	for _, r := range rows {
-		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: behavioural(r.ID, trees, map[int64]bool{})}
+		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: IsBehavioural(r.ID, trees, map[int64]bool{})}
 	}
 	return refs, trees, nil
-}
-
-// behavioural reports whether a cohort, or one it is made of, selects people
-// by what they did.
-func behavioural(id int64, trees map[int64]cohortTree, seen map[int64]bool) bool {
-	if seen[id] {
-		return false
-	}
-	seen[id] = true
-	if trees[id].behavioural {
-		return true
-	}
-	for _, next := range trees[id].cohorts {
-		if behavioural(next, trees, seen) {
-			return true
-		}
-	}
-	return false
 }
 
 // cohortNames reads the names of cohorts, deleted ones left out.
@@ -117,12 +99,12 @@ func (s *Store) usersOfCohort(ctx context.Context, projectID, id int64) ([]strin
 	}
 	var names []string
 	for _, f := range flags {
-		if slices.Contains(cohortsUsed([]byte(f.Filters)), id) {
+		if slices.Contains(CohortReferences([]byte(f.Filters)), id) {
 			names = append(names, "flag "+f.Name)
 		}
 	}
 	for _, c := range cohorts {
-		if nestsCohort([]byte(c.Filters), id) {
+		if NestsCohort([]byte(c.Filters), id) {
 			names = append(names, "cohort "+c.Name)
 		}
 	}

@@ -64,9 +64,9 @@ func bad(code, format string, args ...any) error {
 // error is the first broken rule, an Invalid fault on the field "filters".
 // It is pure and may run in parallel.
 func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
-	d, err := parseDocument(filters)
+	d, err := Parse(filters)
 	if err != nil {
-		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", kindOf(filters))
+		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", KindOf(filters))
 	}
 	if len(filters) > limits.FiltersBytes {
 		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
@@ -76,7 +76,7 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 		return nil, err
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, d.raw()); err != nil {
+	if err := json.Compact(&compact, d.Raw()); err != nil {
 		return nil, bad(codeInvalid, "filters cannot be read: %v", err)
 	}
 	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
@@ -97,7 +97,7 @@ type checker struct {
 	variants map[string]bool
 }
 
-func (c *checker) document(d *document) error {
+func (c *checker) document(d *Object) error {
 	index, err := groupIndex(d, "")
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (c *checker) document(d *document) error {
 }
 
 // groupIndex reads aggregation_group_type_index: nil for a person.
-func groupIndex(d *document, path string) (*int64, error) {
-	raw, ok := d.given("aggregation_group_type_index")
+func groupIndex(d *Object, path string) (*int64, error) {
+	raw, ok := d.Given("aggregation_group_type_index")
 	if !ok {
 		return nil, nil
 	}
@@ -134,25 +134,6 @@ func groupIndex(d *document, path string) (*int64, error) {
 
 // maxGroupTypes is how many group types a project can have.
 const maxGroupTypes = 5
-
-// kindOf names the JSON kind of a text the way a caller would.
-func kindOf(raw []byte) string {
-	switch raw = bytes.TrimSpace(raw); {
-	case len(raw) == 0:
-		return "nothing"
-	case raw[0] == '[':
-		return "list"
-	case raw[0] == '"':
-		return "string"
-	case raw[0] == 't' || raw[0] == 'f':
-		return "boolean"
-	case raw[0] == 'n':
-		return "null"
-	case raw[0] == '{':
-		return "object"
-	}
-	return "number"
-}
 
 // shown is a value in an error message, never longer than a line.
 func shown(raw json.RawMessage) string {

@@ -9,11 +9,11 @@ import (
 // checkCohort holds the filters of a dynamic cohort against the write rules
 // and returns the text to store: {"properties": nested groups}. Trees are what
 // the other cohorts of the project are made of.
-func checkCohort(filters json.RawMessage, self int64, trees map[int64]cohortTree, c *checker) (json.RawMessage, error) {
+func checkCohort(filters json.RawMessage, self int64, trees map[int64]CohortTree, c *checker) (json.RawMessage, error) {
 	if len(filters) > c.limits.FiltersBytes {
 		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
-	tree := cohortProperties(filters)
+	tree := CohortGroups(filters)
 	if tree == nil {
 		return nil, bad(codeInvalid, `filters must have the form {"properties": {"type": "AND", "values": […]}}`)
 	}
@@ -22,32 +22,32 @@ func checkCohort(filters json.RawMessage, self int64, trees map[int64]cohortTree
 	if err != nil {
 		return nil, err
 	}
-	d := &document{values: map[string]json.RawMessage{}}
-	d.set("properties", checked)
-	return d.raw(), nil
+	d := NewObject()
+	d.Set("properties", checked)
+	return d.Raw(), nil
 }
 
 type treeChecker struct {
 	*checker
 	self  int64
-	trees map[int64]cohortTree
+	trees map[int64]CohortTree
 }
 
 // group checks a group of groups or filters.
 func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, error) {
-	d, err := parseDocument(raw)
+	d, err := Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, kindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
 	}
-	if len(d.names) == 0 {
+	if len(d.Names) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	kind, _ := d.get("type")
-	if word, _ := text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
+	kind, _ := d.Get("type")
+	if word, _ := Text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
 		return nil, bad(codeInvalid, "%s.type must be AND or OR", at)
 	}
-	values, _ := d.get("values")
-	list, err := parseList(values)
+	values, _ := d.Get("values")
+	list, err := ParseList(values)
 	if err != nil {
 		return nil, bad(codeInvalid, "%s.values must be a list", at)
 	}
@@ -56,67 +56,51 @@ func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, er
 			return nil, err
 		}
 	}
-	d.set("values", joinList(list))
-	return d.raw(), nil
+	d.Set("values", JoinList(list))
+	return d.Raw(), nil
 }
 
 func (t *treeChecker) node(raw json.RawMessage, at string) (json.RawMessage, error) {
-	d, err := parseDocument(raw)
+	d, err := Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, kindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
 	}
-	if _, group := d.get("values"); group || len(d.names) == 0 {
+	if _, group := d.Get("values"); group || len(d.Names) == 0 {
 		return t.group(raw, at)
 	}
-	return d.raw(), t.leaf(d, at)
+	return d.Raw(), t.leaf(d, at)
 }
 
 // leaf checks a filter on a property of the person, or on another cohort.
-func (t *treeChecker) leaf(p *document, at string) error {
-	if raw, ok := p.given("negation"); ok && kindOf(raw) != "boolean" {
+func (t *treeChecker) leaf(p *Object, at string) error {
+	if raw, ok := p.Given("negation"); ok && KindOf(raw) != "boolean" {
 		return bad(codeInvalid, "%s.negation must be true or false", at)
 	}
-	kind, _ := p.get("type")
-	switch word, _ := text(kind); {
+	kind, _ := p.Get("type")
+	switch word, _ := Text(kind); {
 	case word == "cohort":
 		return t.nested(p, at)
 	case word == "behavioral":
 		return bad(codeInvalid, "%s: a cohort of what people did cannot be computed here; use person properties", at)
-	case word != "person" && len(kind) > 0 && !isNull(kind):
+	case word != "person" && len(kind) > 0 && !IsNull(kind):
 		return bad(codeInvalid, "%s.type must be person or cohort, got %s", at, shown(kind))
 	}
-	raw, _ := p.get("key")
-	if name, ok := text(raw); !ok || name == "" {
+	raw, _ := p.Get("key")
+	if name, ok := Text(raw); !ok || name == "" {
 		return bad(codeInvalid, "%s.key must name the property", at)
 	}
 	return t.operator(p, at)
 }
 
 // nested checks a filter on another cohort, which must not lead back.
-func (t *treeChecker) nested(p *document, at string) error {
+func (t *treeChecker) nested(p *Object, at string) error {
 	if err := t.cohort(p, at); err != nil {
 		return err
 	}
-	raw, _ := p.get("value")
-	id, _ := integer(raw)
-	if t.self != 0 && leadsTo(id, t.self, t.trees, map[int64]bool{}) {
+	raw, _ := p.Get("value")
+	id, _ := Integer(raw)
+	if t.self != 0 && LeadsTo(id, t.self, t.trees, map[int64]bool{}) {
 		return bad(codeInvalid, "%s: cohorts would be made of each other in a circle", at)
 	}
 	return nil
-}
-
-func leadsTo(from, to int64, trees map[int64]cohortTree, seen map[int64]bool) bool {
-	if from == to {
-		return true
-	}
-	if seen[from] {
-		return false
-	}
-	seen[from] = true
-	for _, next := range trees[from].cohorts {
-		if leadsTo(next, to, trees, seen) {
-			return true
-		}
-	}
-	return false
 }

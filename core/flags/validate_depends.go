@@ -1,25 +1,22 @@
 package flags
 
 import (
-	"bytes"
-	"encoding/json"
-	"slices"
 	"strings"
 )
 
 // dependency checks a filter on another flag: it names a flag of the project
 // that is on, is not the flag itself and does not lead back to it.
-func (c *checker) dependency(p *document, at string) error {
-	raw, _ := p.get("operator")
-	if op, _ := text(raw); op != "flag_evaluates_to" {
+func (c *checker) dependency(p *Object, at string) error {
+	raw, _ := p.Get("operator")
+	if op, _ := Text(raw); op != "flag_evaluates_to" {
 		return bad(codeInvalid, "%s.operator: a flag dependency must use flag_evaluates_to, got %s", at, shown(raw))
 	}
-	raw, _ = p.get("key")
-	id, ok := integer(raw)
+	raw, _ = p.Get("key")
+	id, ok := Integer(raw)
 	if !ok {
 		return bad(codeInvalid, "%s.key: a flag dependency names the other flag by its id, got %s", at, shown(raw))
 	}
-	if value, ok := p.given("value"); !ok || kindOf(value) != "boolean" && kindOf(value) != "string" {
+	if value, ok := p.Given("value"); !ok || KindOf(value) != "boolean" && KindOf(value) != "string" {
 		return bad(codeValue, "%s.value: a flag evaluates to true, false or the key of a variant", at)
 	}
 	if id == c.refs.Self && id != 0 {
@@ -56,44 +53,4 @@ func (c *checker) pathToSelf(id int64, seen map[int64]bool) []string {
 		}
 	}
 	return nil
-}
-
-// dependencies lists the flags that stored filters depend on.
-func dependencies(filters json.RawMessage) []int64 {
-	var ids []int64
-	if !bytes.Contains(filters, []byte(`"flag"`)) {
-		return nil
-	}
-	eachProperty(filters, func(p *document) {
-		if raw, _ := p.get("type"); string(raw) == `"flag"` {
-			key, _ := p.get("key")
-			if id, ok := integer(key); ok && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-	})
-	return ids
-}
-
-// cohortsUsed lists the cohorts that filters test membership of.
-func cohortsUsed(filters json.RawMessage) []int64 {
-	var ids []int64
-	if !bytes.Contains(filters, []byte(`"cohort"`)) {
-		return nil
-	}
-	eachProperty(filters, func(p *document) {
-		if raw, _ := p.get("type"); string(raw) == `"cohort"` {
-			value, _ := p.get("value")
-			if id, ok := integer(value); ok && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
-	})
-	return ids
-}
-
-// eachProperty calls fn for every filter of every condition set that can be
-// read; what cannot be read is passed over.
-func eachProperty(filters json.RawMessage, fn func(p *document)) {
-	rewriteProperties(filters, setLists, fn)
 }

@@ -100,7 +100,7 @@ func rollbackConditions(body *web.Fields) json.RawMessage {
 		return nil
 	case o.Null:
 		return json.RawMessage("null")
-	case !startsWith(o.Value, '{') && !startsWith(o.Value, '['):
+	case !StartsWith(o.Value, '{') && !StartsWith(o.Value, '['):
 		body.Fail("rollback_conditions", codeInvalid, "Must be an object, a list or null.")
 	}
 	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
@@ -136,9 +136,9 @@ func dashboards(body *web.Fields) *[]int64 {
 	out := []int64{}
 	seen := map[int64]bool{}
 	for _, raw := range o.Value {
-		id, ok := integer(raw)
+		id, ok := Integer(raw)
 		if !ok {
-			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+kindOf(raw)+".")
+			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+KindOf(raw)+".")
 		}
 		if !seen[id] {
 			seen[id] = true

@@ -13,9 +13,9 @@ var notForFlags = map[string]bool{"is_cleaned_path_exact": true, "flag_evaluates
 
 // operator checks that somebody knows the operator of a filter and that the
 // operator can use the value; the evaluator's own reading of it decides.
-func (c *checker) operator(p *document, at string) error {
-	raw, ok := p.given("operator")
-	name, isText := text(raw)
+func (c *checker) operator(p *Object, at string) error {
+	raw, ok := p.Given("operator")
+	name, isText := Text(raw)
 	if ok && !isText {
 		return bad(codeOperator, "%s.operator must be a text, got %s", at, shown(raw))
 	}
@@ -25,11 +25,11 @@ func (c *checker) operator(p *document, at string) error {
 	if name == "in" || name == "not_in" {
 		return bad(codeOperator, "%s.operator: %s is for cohorts only", at, name)
 	}
-	value, _ := p.get("value")
+	value, _ := p.Get("value")
 	if err := c.listLength(p, value); err != nil {
 		return err
 	}
-	if kind := kindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
+	if kind := KindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
 		return bad(codeValue, "%s.value: %s compares with a version such as 1.2.3, got %s", at, name, shown(value))
 	}
 	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
@@ -40,20 +40,20 @@ func (c *checker) operator(p *document, at string) error {
 		return bad(codeOf(problem), "%s.value: %s", at, sentence(problem))
 	}
 	if own, _ := match.Canonical(name); ok && own != name {
-		p.set("operator", quote(own))
+		p.Set("operator", Quote(own))
 	}
 	return nil
 }
 
 // listLength bounds how many values one filter lists.
-func (c *checker) listLength(p *document, value json.RawMessage) error {
-	if !startsWith(value, '[') {
+func (c *checker) listLength(p *Object, value json.RawMessage) error {
+	if !StartsWith(value, '[') {
 		return nil
 	}
-	list, err := parseList(value)
+	list, err := ParseList(value)
 	if err == nil && len(list) > c.limits.ListValues {
-		key, _ := p.get("key")
-		name, _ := text(key)
+		key, _ := p.Get("key")
+		name, _ := Text(key)
 		return bad(codeInvalid, "Property group expressions of type %s cannot contain more than %d values.", name, c.limits.ListValues)
 	}
 	return nil

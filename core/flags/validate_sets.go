@@ -7,47 +7,47 @@ import (
 )
 
 // groups checks the condition sets in the written order.
-func (c *checker) groups(d *document, index *int64) error {
-	raw, ok := d.get("groups")
+func (c *checker) groups(d *Object, index *int64) error {
+	raw, ok := d.Get("groups")
 	if !ok {
 		return c.bareProperties(d, index)
 	}
-	sets, err := parseList(raw)
+	sets, err := ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "groups must be a list of condition sets, got %s", kindOf(raw))
+		return bad(codeInvalid, "groups must be a list of condition sets, got %s", KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("groups[%d]", i)
-		set, err := parseDocument(raw)
+		set, err := Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, kindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
 		}
 		if err := c.set(set, path, index); err != nil {
 			return err
 		}
-		sets[i] = set.raw()
+		sets[i] = set.Raw()
 	}
-	d.set("groups", joinList(sets))
+	d.Set("groups", JoinList(sets))
 	return nil
 }
 
 // bareProperties checks the old form: one set, its properties at the top.
-func (c *checker) bareProperties(d *document, index *int64) error {
+func (c *checker) bareProperties(d *Object, index *int64) error {
 	return c.properties(d, "", index)
 }
 
-func (c *checker) set(set *document, path string, index *int64) error {
+func (c *checker) set(set *Object, path string, index *int64) error {
 	if err := percentage(set, path, false); err != nil {
 		return err
 	}
-	if _, own := set.get("aggregation_group_type_index"); own {
+	if _, own := set.Get("aggregation_group_type_index"); own {
 		var err error
 		if index, err = groupIndex(set, path+"."); err != nil {
 			return err
 		}
 	}
-	if raw, ok := set.given("variant"); ok {
-		name, isText := text(raw)
+	if raw, ok := set.Given("variant"); ok {
+		name, isText := Text(raw)
 		if !isText || name != "" && !c.variants[name] {
 			return bad(codeInvalid, "Filters are not valid (variant override does not exist): %s.variant is %s", path, shown(raw))
 		}
@@ -56,15 +56,15 @@ func (c *checker) set(set *document, path string, index *int64) error {
 }
 
 // percentage checks rollout_percentage of a condition set or a variant.
-func percentage(d *document, path string, required bool) error {
-	raw, ok := d.given("rollout_percentage")
+func percentage(d *Object, path string, required bool) error {
+	raw, ok := d.Given("rollout_percentage")
 	if !ok {
 		if required {
 			return bad(codeInvalid, "%s.rollout_percentage must be a number between 0 and 100", path)
 		}
 		return nil
 	}
-	if kindOf(raw) != "number" {
+	if KindOf(raw) != "number" {
 		return bad(codeInvalid, "%s.rollout_percentage must be a number, got %s", path, shown(raw))
 	}
 	if p, err := strconv.ParseFloat(string(raw), 64); err != nil || p < 0 || p > 100 {
@@ -75,32 +75,32 @@ func percentage(d *document, path string, required bool) error {
 
 // properties checks the filters of one set; index is the group type the set
 // is bucketed by, nil for persons.
-func (c *checker) properties(d *document, path string, index *int64) error {
-	raw, ok := d.given("properties")
+func (c *checker) properties(d *Object, path string, index *int64) error {
+	raw, ok := d.Given("properties")
 	if !ok {
 		return nil
 	}
-	list, err := parseList(raw)
+	list, err := ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%sproperties must be a list, got %s", path, kindOf(raw))
+		return bad(codeInvalid, "%sproperties must be a list, got %s", path, KindOf(raw))
 	}
 	for i, raw := range list {
 		at := fmt.Sprintf("%sproperties[%d]", path, i)
-		p, err := parseDocument(raw)
+		p, err := Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", at, kindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
 		}
 		if err := c.property(p, at, index); err != nil {
 			return err
 		}
-		list[i] = p.raw()
+		list[i] = p.Raw()
 	}
-	d.set("properties", joinList(list))
+	d.Set("properties", JoinList(list))
 	return nil
 }
 
 // property checks one filter by its type.
-func (c *checker) property(p *document, at string, index *int64) error {
+func (c *checker) property(p *Object, at string, index *int64) error {
 	kind, err := c.propertyType(p, at, index)
 	if err != nil {
 		return err
@@ -111,8 +111,8 @@ func (c *checker) property(p *document, at string, index *int64) error {
 	case "flag":
 		return c.dependency(p, at)
 	}
-	raw, ok := p.given("key")
-	if name, isText := text(raw); !ok || !isText || name == "" {
+	raw, ok := p.Given("key")
+	if name, isText := Text(raw); !ok || !isText || name == "" {
 		return bad(codeInvalid, "%s.key must name the property", at)
 	}
 	return c.operator(p, at)
@@ -120,13 +120,13 @@ func (c *checker) property(p *document, at string, index *int64) error {
 
 // propertyType reads the type of a filter. One without a type reads what its
 // set is about: the person, or the group the set is bucketed by.
-func (c *checker) propertyType(p *document, at string, index *int64) (string, error) {
+func (c *checker) propertyType(p *Object, at string, index *int64) (string, error) {
 	kind := "person"
 	if index != nil {
 		kind = "group"
 	}
-	if raw, ok := p.given("type"); ok {
-		kind, _ = text(raw)
+	if raw, ok := p.Given("type"); ok {
+		kind, _ = Text(raw)
 	}
 	if index == nil {
 		if kind == "person" || kind == "cohort" || kind == "flag" {
@@ -140,7 +140,7 @@ func (c *checker) propertyType(p *document, at string, index *int64) (string, er
 	if kind != "group" {
 		return "", bad(codeInvalid, "Filters are not valid (can only use group properties): %s.type is %q", at, kind)
 	}
-	if raw, ok := p.given("group_type_index"); ok {
+	if raw, ok := p.Given("group_type_index"); ok {
 		var own int64
 		if json.Unmarshal(raw, &own) != nil || own != *index {
 			return "", bad(codeInvalid, "Filters are not valid (can only use properties of group type %d): %s.group_type_index is %s", *index, at, shown(raw))
@@ -150,14 +150,14 @@ func (c *checker) propertyType(p *document, at string, index *int64) (string, er
 }
 
 // cohort checks a membership filter: the cohort is there and can be computed.
-func (c *checker) cohort(p *document, at string) error {
-	if raw, ok := p.given("operator"); ok {
-		if op, _ := text(raw); op != "in" && op != "not_in" && op != "exact" {
+func (c *checker) cohort(p *Object, at string) error {
+	if raw, ok := p.Given("operator"); ok {
+		if op, _ := Text(raw); op != "in" && op != "not_in" && op != "exact" {
 			return bad(codeOperator, "%s.operator: a cohort is tested with in or not_in, got %s", at, shown(raw))
 		}
 	}
-	raw, _ := p.get("value")
-	id, ok := integer(raw)
+	raw, _ := p.Get("value")
+	id, ok := Integer(raw)
 	ref, found := c.refs.Cohorts[id]
 	if !ok || !found {
 		return bad(codeNoCohort, "Cohort with id %s does not exist", shown(raw))
@@ -165,25 +165,25 @@ func (c *checker) cohort(p *document, at string) error {
 	if ref.Behavioural {
 		return bad(codeBehaviour, "Cohort '%s' with event filters cannot be used in feature flags.", ref.Name)
 	}
-	p.remove("cohort_name")
+	p.Remove("cohort_name")
 	return nil
 }
 
 // looseGroups checks the shape of lists whose content is older than we are.
-func (c *checker) looseGroups(d *document, name string) error {
-	raw, ok := d.given(name)
+func (c *checker) looseGroups(d *Object, name string) error {
+	raw, ok := d.Given(name)
 	if !ok {
 		return nil
 	}
-	sets, err := parseList(raw)
+	sets, err := ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%s must be a list, got %s", name, kindOf(raw))
+		return bad(codeInvalid, "%s must be a list, got %s", name, KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("%s[%d]", name, i)
-		set, err := parseDocument(raw)
+		set, err := Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, kindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
 		}
 		if err := percentage(set, path, false); err != nil {
 			return err
@@ -191,18 +191,8 @@ func (c *checker) looseGroups(d *document, name string) error {
 		if err := c.properties(set, path+".", nil); err != nil {
 			return err
 		}
-		sets[i] = set.raw()
+		sets[i] = set.Raw()
 	}
-	d.set(name, joinList(sets))
+	d.Set(name, JoinList(sets))
 	return nil
-}
-
-// integer reads a whole number, or a text of one.
-func integer(raw json.RawMessage) (int64, bool) {
-	if s, ok := text(raw); ok {
-		n, err := strconv.ParseInt(s, 10, 64)
-		return n, err == nil
-	}
-	var n int64
-	return n, len(raw) > 0 && !isNull(raw) && json.Unmarshal(raw, &n) == nil
 }

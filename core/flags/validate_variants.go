@@ -8,23 +8,23 @@ import (
 )
 
 // multivariate checks the variants and remembers their keys.
-func (c *checker) multivariate(d *document) error {
+func (c *checker) multivariate(d *Object) error {
 	c.variants = map[string]bool{}
-	raw, ok := d.given("multivariate")
+	raw, ok := d.Given("multivariate")
 	if !ok {
 		return nil
 	}
-	m, err := parseDocument(raw)
+	m, err := Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate must be an object or null, got %s", kindOf(raw))
+		return bad(codeInvalid, "multivariate must be an object or null, got %s", KindOf(raw))
 	}
-	raw, ok = m.given("variants")
+	raw, ok = m.Given("variants")
 	if !ok {
 		return nil
 	}
-	list, err := parseList(raw)
+	list, err := ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate.variants must be a list, got %s", kindOf(raw))
+		return bad(codeInvalid, "multivariate.variants must be a list, got %s", KindOf(raw))
 	}
 	sum := new(big.Rat)
 	for i, raw := range list {
@@ -41,12 +41,12 @@ func (c *checker) multivariate(d *document) error {
 }
 
 func (c *checker) variant(raw json.RawMessage, path string) (*big.Rat, error) {
-	v, err := parseDocument(raw)
+	v, err := Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", path, kindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
 	}
-	raw, _ = v.get("key")
-	key, ok := text(raw)
+	raw, _ = v.Get("key")
+	key, ok := Text(raw)
 	if !ok || key == "" {
 		return nil, bad(codeInvalid, "%s.key must be a text", path)
 	}
@@ -57,7 +57,7 @@ func (c *checker) variant(raw json.RawMessage, path string) (*big.Rat, error) {
 	if err := percentage(v, path, true); err != nil {
 		return nil, err
 	}
-	raw, _ = v.get("rollout_percentage")
+	raw, _ = v.Get("rollout_percentage")
 	return exact(raw), nil
 }
 
@@ -79,16 +79,16 @@ func exact(raw json.RawMessage) *big.Rat {
 
 // payloads checks that each payload has a variant, and turns every payload
 // that is not a JSON string yet into one. A null payload is no payload.
-func (c *checker) payloads(d *document) error {
-	raw, ok := d.given("payloads")
+func (c *checker) payloads(d *Object) error {
+	raw, ok := d.Given("payloads")
 	if !ok {
 		return nil
 	}
-	p, err := parseDocument(raw)
+	p, err := Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "Payloads must be passed as a dictionary, got %s", kindOf(raw))
+		return bad(codeInvalid, "Payloads must be passed as a dictionary, got %s", KindOf(raw))
 	}
-	for _, name := range p.names {
+	for _, name := range p.Names {
 		if len(c.variants) > 0 && !c.variants[name] {
 			return bad(codeInvalid, "Payload keys must match a variant key for multivariate flags, got %q", name)
 		}
@@ -96,22 +96,22 @@ func (c *checker) payloads(d *document) error {
 			return bad(codeInvalid, "Payload keys must be 'true' for boolean flags, got %q", name)
 		}
 	}
-	for _, name := range append([]string(nil), p.names...) {
-		raw, _ := p.get(name)
-		if isNull(raw) {
-			p.remove(name)
+	for _, name := range append([]string(nil), p.Names...) {
+		raw, _ := p.Get(name)
+		if IsNull(raw) {
+			p.Remove(name)
 			continue
 		}
-		if s, isText := text(raw); !isText {
+		if s, isText := Text(raw); !isText {
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, raw); err != nil {
 				return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
 			}
-			p.set(name, quote(compact.String()))
+			p.Set(name, Quote(compact.String()))
 		} else if !json.Valid([]byte(s)) {
 			return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
 		}
 	}
-	d.set("payloads", p.raw())
+	d.Set("payloads", p.Raw())
 	return nil
 }
