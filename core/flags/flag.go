@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // Flag is one feature flag of a project as it is kept. Filters is the text
@@ -58,7 +59,7 @@ func (f *Flag) Status(now time.Time) (Status, string) {
 		return StatusInactive, "Flag is switched off"
 	case !f.LastCalled.IsZero() && now.Sub(f.LastCalled) > staleAfter:
 		return StatusStale, "Flag has not been called since " + f.LastCalled.UTC().Format(time.DateOnly)
-	case f.LastCalled.IsZero() && now.Sub(f.CreatedAt) > staleAfter && FullyRolledOut(f.Filters):
+	case f.LastCalled.IsZero() && now.Sub(f.CreatedAt) > staleAfter && document.FullyRolledOut(f.Filters):
 		return StatusStale, "Flag is rolled out to everyone, is older than 30 days and was never called"
 	}
 	return StatusActive, "Flag is in use"
@@ -103,7 +104,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
 		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: stamp(f.UpdatedAt), Status: status,
 	}
-	v.IsSimpleFlag, v.RolloutPercentage = SimpleRollout(filters)
+	v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
 	if v.RollbackConditions == nil {
 		v.RollbackConditions = json.RawMessage("null")
 	}

@@ -11,21 +11,18 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP serves the management of flags, role access, cohorts and dashboards,
-// and the documents for local evaluation.
+// HTTP serves the management of flags, role access, cohorts and dashboards.
 type HTTP struct {
 	service *Service
 	decider *Decider
-	local   *localDocuments
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes over service; decider answers what flags come to
-// for somebody. The documents for local evaluation are made from the source of
-// the service and kept for as long as the decider's snapshots stay the same.
+// for somebody.
 func NewHTTP(service *Service, decider *Decider) *HTTP {
-	return &HTTP{service: service, decider: decider, local: newLocalDocuments(decider.snapshots, service.deps.Source)}
+	return &HTTP{service: service, decider: decider}
 }
 
 // Scopes of personal keys.
@@ -41,7 +38,7 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
 	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
-	h.localRoutes(g)
+	g.Manage("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
 	h.decidedRoutes(g)
 	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
 	g.Manage("PATCH", flagsPath+"/:id", scopeWrite, h.update(false))
@@ -188,4 +185,14 @@ func idOf(c *web.Call, name string) (int64, error) {
 		return 0, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
 	return id, nil
+}
+
+// remoteConfig answers with the payload of a flag, by its key or id: a JSON
+// text as a JSON string, null when there is none.
+func (h *HTTP) remoteConfig(c *web.Call) error {
+	payload, err := h.service.RemoteConfig(c.UserContext(), c.Project, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, payload)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -163,7 +164,7 @@ func showRole(r auth.Role, given []FlagName) *roleView {
 	}
 	return &roleView{
 		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy,
-		Members: string(Encode(members)), AssociatedFlags: string(Encode(given)),
+		Members: string(document.Encode(members)), AssociatedFlags: string(document.Encode(given)),
 	}
 }
 

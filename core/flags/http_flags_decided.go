@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -69,16 +70,16 @@ func askedGroups(c *web.Call) (map[string]string, error) {
 	if raw == "" {
 		return nil, nil
 	}
-	given, err := Parse([]byte(raw))
+	given, err := document.Parse([]byte(raw))
 	if err != nil {
 		return nil, fault.Field("groups", codeInvalid, "groups must be a JSON object of group types and keys.")
 	}
 	groups := map[string]string{}
 	for _, name := range given.Names {
 		key, _ := given.Get(name)
-		if s, isText := Text(key); isText {
+		if s, isText := document.Text(key); isText {
 			groups[name] = s
-		} else if KindOf(key) == "number" {
+		} else if document.KindOf(key) == "number" {
 			groups[name] = string(key)
 		}
 	}
@@ -145,7 +146,7 @@ func (h *HTTP) blastRadius(c *web.Call) error {
 		return err
 	}
 	properties := json.RawMessage("[]")
-	if d, err := Parse(condition.Value); err == nil {
+	if d, err := document.Parse(condition.Value); err == nil {
 		if raw, ok := d.Given("properties"); ok {
 			properties = raw
 		}

@@ -11,35 +11,61 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// localRoutes registers the three paths under which client libraries of
-// different ages ask for the same document, and the remote config.
-func (h *HTTP) localRoutes(g *web.Router) {
-	g.Manage("GET", flagsPath+"/local_evaluation", scopeRead, func(c *web.Call) error { return h.definitions(c, c.Project) })
+// LocalHTTP serves the documents for local evaluation.
+type LocalHTTP struct{ documents *localDocuments }
+
+var _ web.Routes = (*LocalHTTP)(nil)
+
+// Sets returns the compiled flags of a project. It returns the same set until
+// the definitions of the project change.
+type Sets interface {
+	Set(projectID int64) *eval.Set
+}
+
+// LocalSource reads the definitions of a project.
+type LocalSource interface {
+	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
+}
+
+// NewLocalHTTP returns the endpoints. A document is made from source and kept
+// while sets returns the same set. A nil operators knows no operators of
+// plugins.
+func NewLocalHTTP(sets Sets, source LocalSource, operators match.Registry) *LocalHTTP {
+	return &LocalHTTP{&localDocuments{sets: sets, source: source, operators: operators, projects: map[int64]*localPair{}}}
+}
+
+const scopeReadLocal = "feature_flag:read"
+
+// Routes registers the three paths under which client libraries of different
+// ages request the same document.
+func (h *LocalHTTP) Routes(g *web.Router) {
+	g.Manage("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeReadLocal,
+		func(c *web.Call) error { return h.serve(c, c.Project) })
 	for _, path := range []string{"/api/feature_flag/local_evaluation", "/flags/definitions"} {
-		g.Manage("GET", path, scopeRead, func(c *web.Call) error {
+		g.Manage("GET", path, scopeReadLocal, func(c *web.Call) error {
 			project, err := c.CurrentProject()
 			if err != nil {
 				return err
 			}
-			return h.definitions(c, project)
+			return h.serve(c, project)
 		})
 	}
-	g.Manage("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
 }
 
-// definitions answers with the document for local evaluation, or with 304 when
-// the client has it already.
-func (h *HTTP) definitions(c *web.Call, project auth.Project) error {
-	doc, err := h.local.of(c.UserContext(), project.ID, asksForCohorts(c))
+// serve answers with the document for local evaluation, or with 304 if the
+// client has it already.
+func (h *LocalHTTP) serve(c *web.Call, project auth.Project) error {
+	doc, err := h.documents.get(c.UserContext(), project.ID, wantsCohorts(c))
 	if err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderETag, doc.etag)
 	c.Set(fiber.HeaderCacheControl, "private, must-revalidate")
-	if knows(c.Get(fiber.HeaderIfNoneMatch), doc.etag) {
+	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), doc.etag) {
 		return web.Empty(c.Ctx, fiber.StatusNotModified)
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
@@ -47,28 +73,28 @@ func (h *HTTP) definitions(c *web.Call, project auth.Project) error {
 	return nil
 }
 
-// asksForCohorts reads send_cohorts: there at all, it asks, unless it says no.
-func asksForCohorts(c *web.Call) bool {
+// wantsCohorts reads send_cohorts: any value except false and 0 means yes.
+func wantsCohorts(c *web.Call) bool {
 	if !c.Request().URI().QueryArgs().Has("send_cohorts") {
 		return false
 	}
-	said := strings.ToLower(c.Query("send_cohorts"))
-	return said != "false" && said != "0"
+	value := strings.ToLower(c.Query("send_cohorts"))
+	return value != "false" && value != "0"
 }
 
-// knows reports whether an If-None-Match header names the tag: strong, weak,
-// without quotes, or among others.
-func knows(header, tag string) bool {
-	for named := range strings.SplitSeq(header, ",") {
-		named = strings.TrimSpace(named)
-		if named == "*" || named != "" && opaque(named) == opaque(tag) {
+// matchesETag reports whether an If-None-Match header names the tag: strong,
+// weak, without quotes, or in a list.
+func matchesETag(header, tag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimSpace(candidate)
+		if candidate == "*" || candidate != "" && opaqueTag(candidate) == opaqueTag(tag) {
 			return true
 		}
 	}
 	return false
 }
 
-func opaque(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
+func opaqueTag(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
 
 // localDocument is a document for local evaluation, ready to send.
 type localDocument struct {
@@ -76,64 +102,58 @@ type localDocument struct {
 	etag string
 }
 
-// localDocuments keeps the documents of every project for as long as the
-// project's snapshot is the same one: a poll costs a look into a map.
+// localDocuments keeps the documents of every project while its set stays the
+// same: a poll of a client costs one map lookup.
 type localDocuments struct {
-	snapshots *Snapshots
-	source    Source
+	sets      Sets
+	source    LocalSource
+	operators match.Registry
 
 	mu       sync.Mutex
 	projects map[int64]*localPair
 }
 
-// localPair is both documents of a project at one moment.
+// localPair is both documents of a project, made from one set.
 type localPair struct {
-	mu    sync.Mutex
-	set   *eval.Set
-	plain *localDocument
-	full  *localDocument
+	mu          sync.Mutex
+	set         *eval.Set
+	plain       *localDocument
+	withCohorts *localDocument
 }
 
-func newLocalDocuments(snapshots *Snapshots, source Source) *localDocuments {
-	return &localDocuments{snapshots: snapshots, source: source, projects: map[int64]*localPair{}}
+// get returns the document of a project, and makes it if the set has changed.
+// Projects do not wait for each other.
+func (l *localDocuments) get(ctx context.Context, projectID int64, cohorts bool) (*localDocument, error) {
+	p := l.pair(projectID)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if set := l.sets.Set(projectID); p.plain == nil || p.set != set {
+		definitions, err := l.source.Definitions(ctx, projectID)
+		if err != nil {
+			return nil, err
+		}
+		p.set = set
+		p.plain = newLocalDocument(LocalEvaluation(definitions, false, l.operators))
+		p.withCohorts = newLocalDocument(LocalEvaluation(definitions, true, l.operators))
+	}
+	if cohorts {
+		return p.withCohorts, nil
+	}
+	return p.plain, nil
 }
 
-// of returns the document of a project, made when there is none yet of the
-// snapshot that flags are decided from now.
-func (l *localDocuments) of(ctx context.Context, projectID int64, cohorts bool) (*localDocument, error) {
+func (l *localDocuments) pair(projectID int64) *localPair {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	p := l.projects[projectID]
 	if p == nil {
 		p = &localPair{}
 		l.projects[projectID] = p
 	}
-	l.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if set := l.snapshots.Set(projectID); p.plain == nil || p.set != set {
-		stored, err := l.source.Definitions(ctx, projectID)
-		if err != nil {
-			return nil, err
-		}
-		p.set, p.plain, p.full = set, tagged(LocalEvaluation(stored, false, l.snapshots.operators)), tagged(LocalEvaluation(stored, true, l.snapshots.operators))
-	}
-	if cohorts {
-		return p.full, nil
-	}
-	return p.plain, nil
+	return p
 }
 
-func tagged(body []byte) *localDocument {
+func newLocalDocument(body []byte) *localDocument {
 	sum := sha256.Sum256(body)
 	return &localDocument{body: body, etag: `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
-}
-
-// remoteConfig answers with the payload of a flag, by its key or id: a JSON
-// text as a JSON string, null when there is none.
-func (h *HTTP) remoteConfig(c *web.Call) error {
-	payload, err := h.service.RemoteConfig(c.UserContext(), c.Project, c.Params("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(c.Ctx, payload)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -23,7 +24,7 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 	for _, d := range stored.Flags {
 		if !d.Deleted {
 			l.keys[d.ID] = d.Key
-			l.needs[d.ID] = FlagDependencies(d.Filters)
+			l.needs[d.ID] = document.FlagDependencies(d.Filters)
 		}
 	}
 	for _, c := range stored.Cohorts {
@@ -31,7 +32,7 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 			l.cohorts[c.ID] = c
 		}
 	}
-	return Encode(localView{
+	return document.Encode(localView{
 		Flags:            l.flags(sendCohorts),
 		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
 		Cohorts:          l.trees(sendCohorts),
@@ -98,11 +99,11 @@ func (l *localizer) flags(sendCohorts bool) []localFlag {
 // sets, payloads as texts, whole percentages as integers, and other flags by
 // their keys. Filters that cannot be read are sent as they are.
 func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
-	normal, err := Normalized(filters)
+	normal, err := document.Normalized(filters)
 	if err != nil {
 		return filters
 	}
-	d, err := Parse(normal)
+	d, err := document.Parse(normal)
 	if err != nil {
 		return filters
 	}
@@ -114,7 +115,7 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 	if !bytes.Contains(filters, []byte(`"flag"`)) && !bytes.ContainsRune(filters, '/') {
 		return d.Raw()
 	}
-	return RewriteProperties(d.Raw(), ConditionLists, func(p *Object) {
+	return document.RewriteProperties(d.Raw(), document.ConditionLists, func(p *document.Object) {
 		l.dependency(p)
 		l.external(p)
 	})
@@ -122,15 +123,15 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 
 // external marks a filter that a plugin answers: with an expression that says
 // the same, or as one that clients cannot answer.
-func (l *localizer) external(p *Object) {
+func (l *localizer) external(p *document.Object) {
 	raw, _ := p.Get("operator")
-	id, ok := Text(raw)
+	id, ok := document.Text(raw)
 	if !ok || !strings.Contains(id, "/") {
 		return
 	}
 	if l.operators != nil {
 		if o, known := l.operators.Operator(id); known && o.Equivalent != "" {
-			p.Set("equivalent", Quote(o.Equivalent))
+			p.Set("equivalent", document.Quote(o.Equivalent))
 			return
 		}
 	}
@@ -139,20 +140,20 @@ func (l *localizer) external(p *Object) {
 
 // wholePercentages writes percentages like 45.0 as 45: older clients read
 // integers only.
-func wholePercentages(d *Object) {
-	for _, name := range ConditionLists {
+func wholePercentages(d *document.Object) {
+	for _, name := range document.ConditionLists {
 		eachObject(d, name, wholePercentage)
 	}
 	raw, _ := d.Get("multivariate")
-	if m, err := Parse(raw); err == nil {
+	if m, err := document.Parse(raw); err == nil {
 		eachObject(m, "variants", wholePercentage)
 		d.Set("multivariate", m.Raw())
 	}
 }
 
-func wholePercentage(o *Object) {
+func wholePercentage(o *document.Object) {
 	raw, ok := o.Given("rollout_percentage")
-	if !ok || KindOf(raw) != "number" || !bytes.ContainsAny(raw, ".eE") {
+	if !ok || document.KindOf(raw) != "number" || !bytes.ContainsAny(raw, ".eE") {
 		return
 	}
 	if p, err := strconv.ParseFloat(string(raw), 64); err == nil && p == math.Trunc(p) {
@@ -161,36 +162,36 @@ func wholePercentage(o *Object) {
 }
 
 // eachObject lets fn change every object of a list in d.
-func eachObject(d *Object, name string, fn func(o *Object)) {
+func eachObject(d *document.Object, name string, fn func(o *document.Object)) {
 	raw, _ := d.Get(name)
-	list, err := ParseList(raw)
+	list, err := document.ParseList(raw)
 	if err != nil {
 		return
 	}
 	for i, raw := range list {
-		if o, err := Parse(raw); err == nil {
+		if o, err := document.Parse(raw); err == nil {
 			fn(o)
 			list[i] = o.Raw()
 		}
 	}
-	d.Set(name, JoinList(list))
+	d.Set(name, document.JoinList(list))
 }
 
 // textPayloads makes payloads JSON texts that were stored as anything else.
-func textPayloads(d *Object) {
+func textPayloads(d *document.Object) {
 	raw, _ := d.Get("payloads")
-	p, err := Parse(raw)
+	p, err := document.Parse(raw)
 	if err != nil {
 		return
 	}
 	for _, name := range slices.Clone(p.Names) {
 		raw, _ := p.Get(name)
-		switch KindOf(raw) {
+		switch document.KindOf(raw) {
 		case "string":
 		case "null":
 			p.Remove(name)
 		default:
-			p.Set(name, Quote(string(raw)))
+			p.Set(name, document.Quote(string(raw)))
 		}
 	}
 	d.Set("payloads", p.Raw())
@@ -199,12 +200,12 @@ func textPayloads(d *Object) {
 // dependency names another flag by its key and lists the flags to decide
 // first, that one last. The list is empty for a circle or a missing flag:
 // clients then ask the server.
-func (l *localizer) dependency(p *Object) {
+func (l *localizer) dependency(p *document.Object) {
 	if raw, _ := p.Get("type"); string(raw) != `"flag"` {
 		return
 	}
 	raw, _ := p.Get("key")
-	id, ok := Integer(raw)
+	id, ok := document.Integer(raw)
 	if !ok {
 		return
 	}
@@ -217,9 +218,9 @@ func (l *localizer) dependency(p *Object) {
 		names = []string{}
 	}
 	if key, known := l.keys[id]; known {
-		p.Set("key", Quote(key))
+		p.Set("key", document.Quote(key))
 	}
-	p.Set("dependency_chain", Encode(names))
+	p.Set("dependency_chain", document.Encode(names))
 }
 
 // chain lists what has to be decided before and with a flag, in order; false

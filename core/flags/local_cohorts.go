@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // trees are the property trees of the dynamic cohorts that flags use, and of
@@ -21,12 +23,12 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 		if _, done := out[name]; !ok || c.Static || done {
 			return
 		}
-		tree := CohortGroups(c.Filters)
+		tree := document.CohortGroups(c.Filters)
 		if tree == nil {
 			tree = json.RawMessage("{}")
 		}
 		out[name] = tree
-		for _, next := range ReadCohortTree(c.Filters).Cohorts {
+		for _, next := range document.ReadCohortTree(c.Filters).Cohorts {
 			add(next)
 		}
 	}
@@ -34,7 +36,7 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 		if d.Deleted {
 			continue
 		}
-		for _, id := range CohortReferences(d.Filters) {
+		for _, id := range document.CohortReferences(d.Filters) {
 			add(id)
 		}
 	}
@@ -45,12 +47,12 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 // properties, when condition sets can say the same: the cohort is alone in
 // its set, no set overrides the variant or buckets groups, and the tree is an AND of person
 // properties, or an OR of such ANDs, without negation.
-func (l *localizer) inlineCohort(d *Object) {
+func (l *localizer) inlineCohort(d *document.Object) {
 	if _, grouped := d.Given("aggregation_group_type_index"); grouped {
 		return
 	}
 	raw, _ := d.Get("groups")
-	sets, err := ParseList(raw)
+	sets, err := document.ParseList(raw)
 	if err != nil {
 		return
 	}
@@ -62,29 +64,29 @@ func (l *localizer) inlineCohort(d *Object) {
 	if !known || cohort.Static {
 		return
 	}
-	alternatives, ok := alternativesOf(CohortGroups(cohort.Filters))
+	alternatives, ok := alternativesOf(document.CohortGroups(cohort.Filters))
 	if !ok {
 		return
 	}
 	var out []json.RawMessage
 	out = append(out, sets[:at]...)
 	for _, properties := range alternatives {
-		set, err := Parse(sets[at])
+		set, err := document.Parse(sets[at])
 		if err != nil {
 			return
 		}
-		set.Set("properties", JoinList(properties))
+		set.Set("properties", document.JoinList(properties))
 		out = append(out, set.Raw())
 	}
 	out = append(out, sets[at+1:]...)
-	d.Set("groups", JoinList(out))
+	d.Set("groups", document.JoinList(out))
 }
 
 // onlyCohort finds the set that asks for membership of a cohort and nothing
 // else, when it is the only cohort of the flag.
 func onlyCohort(sets []json.RawMessage) (at int, id int64, ok bool) {
 	for i, raw := range sets {
-		set, err := Parse(raw)
+		set, err := document.Parse(raw)
 		if err != nil {
 			return 0, 0, false
 		}
@@ -95,9 +97,9 @@ func onlyCohort(sets []json.RawMessage) (at int, id int64, ok bool) {
 			return 0, 0, false
 		}
 		raw, _ := set.Get("properties")
-		list, _ := ParseList(raw)
+		list, _ := document.ParseList(raw)
 		for _, raw := range list {
-			p, err := Parse(raw)
+			p, err := document.Parse(raw)
 			if err != nil {
 				return 0, 0, false
 			}
@@ -106,7 +108,7 @@ func onlyCohort(sets []json.RawMessage) (at int, id int64, ok bool) {
 			}
 			operator, _ := p.Get("operator")
 			value, _ := p.Get("value")
-			n, isID := Integer(value)
+			n, isID := document.Integer(value)
 			if ok || !isID || len(list) != 1 || string(operator) == `"not_in"` {
 				return 0, 0, false
 			}
@@ -157,7 +159,7 @@ func alternativesOf(tree json.RawMessage) ([][]json.RawMessage, bool) {
 // readNode reads a tree whose filters are all person properties without
 // negation; false for any other.
 func readNode(raw json.RawMessage) (node, bool) {
-	d, err := Parse(raw)
+	d, err := document.Parse(raw)
 	if err != nil {
 		return node{}, false
 	}
@@ -168,12 +170,12 @@ func readNode(raw json.RawMessage) (node, bool) {
 		d.Remove("negation")
 		return node{leaf: d.Raw()}, string(kind) == `"person"` && string(negation) != "true"
 	}
-	list, err := ParseList(values)
+	list, err := document.ParseList(values)
 	if err != nil || len(list) == 0 {
 		return node{}, false
 	}
 	kind, _ := d.Get("type")
-	word, _ := Text(kind)
+	word, _ := document.Text(kind)
 	n := node{any: strings.EqualFold(word, "OR")}
 	for _, raw := range list {
 		child, ok := readNode(raw)

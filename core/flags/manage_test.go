@@ -120,7 +120,7 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider))).Address()
+	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider)), flags.NewLocalHTTP(h.snapshots, source, nil)).Address()
 	return h
 }
 

@@ -1,6 +1,10 @@
 package flags
 
-import "go.uber.org/fx"
+import (
+	"go.uber.org/fx"
+
+	"github.com/guidonhq/guidon/core/match"
+)
 
 // Module makes everything that decides and manages flags, and keeps the
 // snapshots current while the server runs. Whom it asks is bound by app.
@@ -13,6 +17,13 @@ var Module = fx.Module("flags",
 		func(s *Snapshots) Refresher { return s },
 		NewDecider, NewDecideHTTP,
 		NewService, NewHTTP,
+		func(s *Snapshots, source Source, operators match.Registry) *LocalHTTP {
+			return NewLocalHTTP(s, source, operators)
+		},
 		NewCallStage,
 	),
 )
+
+func newLocalHTTP(s *Snapshots, source Source, operators match.Registry) *LocalHTTP {
+	return NewLocalHTTP(s, source, operators)
+}

@@ -128,18 +128,6 @@ func TestWhatIsKnownIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestLocalEvaluationMarksOperatorsOfPlugins(t *testing.T) {
-	t.Parallel()
-	stored := eval.ProjectDefinitions{Flags: []eval.Definition{
-		flagstest.Define(1, "place", places("a")),
-		flagstest.Define(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
-	}}
-	doc := string(flags.LocalEvaluation(stored, false, &compass{}))
-	if strings.Count(doc, `"equivalent":"value == property"`) != 1 || strings.Count(doc, `"remote_only":true`) != 1 {
-		t.Error(doc)
-	}
-}
-
 // two is a PluginRound over a compass.
 type two struct {
 	*compass

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // apply puts the fields of in into f under the write rules.
@@ -117,12 +118,12 @@ func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMes
 // conditionSets counts the condition sets and tells whether the filters have
 // the list at all.
 func conditionSets(filters json.RawMessage) (count int, named bool) {
-	d, err := Parse(filters)
+	d, err := document.Parse(filters)
 	if err != nil {
 		return -1, true // CheckFilters says what is wrong
 	}
 	raw, named := d.Get("groups")
-	list, err := ParseList(raw)
+	list, err := document.ParseList(raw)
 	if err != nil {
 		return -1, named
 	}
@@ -147,7 +148,7 @@ func (s *Service) setFilters(ctx context.Context, f *Flag, filters json.RawMessa
 func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessage) (References, error) {
 	refs := References{Self: f.ID, Operators: s.deps.Operators}
 	var err error
-	if len(FlagDependencies(filters)) > 0 {
+	if len(document.FlagDependencies(filters)) > 0 {
 		if refs.Flags, err = s.store.graph(ctx, f.ProjectID); err != nil {
 			return refs, err
 		}
@@ -155,7 +156,7 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 		self.Key = f.Key
 		refs.Flags[f.ID] = self
 	}
-	if len(CohortReferences(filters)) > 0 {
+	if len(document.CohortReferences(filters)) > 0 {
 		refs.Cohorts, _, err = s.store.cohortRefs(ctx, f.ProjectID)
 	}
 	return refs, err
@@ -165,17 +166,17 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 // key.
 func renameEnrollment(filters json.RawMessage, to string) json.RawMessage {
 	const prefix = "$feature_enrollment/"
-	d, err := Parse(filters)
+	d, err := document.Parse(filters)
 	if err != nil {
 		return filters
 	}
 	if _, ok := d.Given("super_groups"); !ok {
 		return filters
 	}
-	return RewriteProperties(filters, []string{"super_groups"}, func(p *Object) {
+	return document.RewriteProperties(filters, []string{"super_groups"}, func(p *document.Object) {
 		raw, _ := p.Get("key")
-		if name, ok := Text(raw); ok && strings.HasPrefix(name, prefix) {
-			p.Set("key", Quote(prefix+to))
+		if name, ok := document.Text(raw); ok && strings.HasPrefix(name, prefix) {
+			p.Set("key", document.Quote(prefix+to))
 		}
 	})
 }

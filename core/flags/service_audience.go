@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
@@ -70,12 +71,12 @@ func (s *Service) audience(ctx context.Context, project auth.Project, properties
 // wrapCondition makes filters of one condition set for everybody with the
 // properties.
 func wrapCondition(properties json.RawMessage, groupIndex *int) json.RawMessage {
-	d := NewObject()
-	set := NewObject()
+	d := document.NewObject()
+	set := document.NewObject()
 	set.Set("properties", properties)
-	d.Set("groups", JoinList([]json.RawMessage{set.Raw()}))
+	d.Set("groups", document.JoinList([]json.RawMessage{set.Raw()}))
 	if groupIndex != nil {
-		d.Set("aggregation_group_type_index", Encode(*groupIndex))
+		d.Set("aggregation_group_type_index", document.Encode(*groupIndex))
 	}
 	return d.Raw()
 }
@@ -149,7 +150,7 @@ func (s *Service) newCensus(ctx context.Context, project auth.Project, filters j
 		c.hashKeys = c.hashKeys || f.Active && f.ExperienceContinuity
 	}
 	c.lists = slices.ContainsFunc(stored.Cohorts, func(d eval.CohortDefinition) bool { return d.Static })
-	c.hashKeys = c.hashKeys && len(FlagDependencies(filters)) > 0
+	c.hashKeys = c.hashKeys && len(document.FlagDependencies(filters)) > 0
 	if groupIndex != nil {
 		for name, index := range stored.GroupTypes {
 			if index == *groupIndex {

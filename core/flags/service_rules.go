@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -18,7 +19,7 @@ func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 	if in.Version == nil || *in.Version == f.Version {
 		return nil
 	}
-	if original, err := Parse(in.Original); err == nil {
+	if original, err := document.Parse(in.Original); err == nil {
 		clash, err := s.clashes(ctx, f, in, original)
 		if err != nil || !clash {
 			return err
@@ -36,18 +37,18 @@ func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 }
 
 // clashes reports whether a field that in changes was changed by others too.
-func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *Object) (bool, error) {
+func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *document.Object) (bool, error) {
 	names, err := s.cohortNames(ctx, []*Flag{f})
 	if err != nil {
 		return false, err
 	}
 	now := f.state()
 	now.Filters = shownFilters(f.Filters, names)
-	current, err := Parse(Encode(now))
+	current, err := document.Parse(document.Encode(now))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	wanted, err := Parse(Encode(in.sent()))
+	wanted, err := document.Parse(document.Encode(in.sent()))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
@@ -117,7 +118,7 @@ func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
 }
 
 func missingDependency(graph map[int64]FlagRef, filters json.RawMessage) error {
-	for _, id := range FlagDependencies(filters) {
+	for _, id := range document.FlagDependencies(filters) {
 		ref, ok := graph[id]
 		if !ok {
 			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)

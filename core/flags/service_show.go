@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // show turns flags into the form answers have, with one question each for
@@ -53,7 +54,7 @@ func (s *Service) users(ctx context.Context, ids []int64) (map[int64]*auth.User,
 func (s *Service) cohortNames(ctx context.Context, list []*Flag) (map[int64]string, error) {
 	var ids []int64
 	for _, f := range list {
-		ids = append(ids, CohortReferences(f.Filters)...)
+		ids = append(ids, document.CohortReferences(f.Filters)...)
 	}
 	if len(ids) == 0 {
 		return nil, nil
@@ -65,22 +66,22 @@ func (s *Service) cohortNames(ctx context.Context, list []*Flag) (map[int64]stri
 // condition sets, and each cohort filter with the name of its cohort, null
 // when it is gone. Unreadable filters are shown as they are.
 func shownFilters(filters json.RawMessage, names map[int64]string) json.RawMessage {
-	normal, err := Normalized(filters)
+	normal, err := document.Normalized(filters)
 	if err != nil {
 		return filters
 	}
 	if names == nil {
 		return normal
 	}
-	return RewriteProperties(normal, ConditionLists, func(p *Object) {
+	return document.RewriteProperties(normal, document.ConditionLists, func(p *document.Object) {
 		if raw, _ := p.Get("type"); string(raw) != `"cohort"` {
 			return
 		}
 		raw, _ := p.Get("value")
 		name := json.RawMessage("null")
-		if id, ok := Integer(raw); ok {
+		if id, ok := document.Integer(raw); ok {
 			if n, ok := names[id]; ok {
-				name = Quote(n)
+				name = document.Quote(n)
 			}
 		}
 		p.Set("cohort_name", name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // Store keeps flags, cohorts, dashboards and their history in the relational
@@ -80,13 +81,13 @@ func rowOf(f *Flag) *flagRow {
 		ID: f.ID, ProjectID: f.ProjectID, Key: f.Key, Name: f.Name, Filters: string(f.Filters),
 		Active: f.Active, Deleted: f.Deleted, CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt.UnixMicro(),
 		UpdatedBy: f.UpdatedBy, UpdatedAt: f.UpdatedAt.UnixMicro(), Version: f.Version,
-		ExperienceContinuity: f.ExperienceContinuity, Tags: string(Encode(f.Tags)), UsageDashboard: f.UsageDashboard,
-		AnalyticsDashboards: string(Encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
+		ExperienceContinuity: f.ExperienceContinuity, Tags: string(document.Encode(f.Tags)), UsageDashboard: f.UsageDashboard,
+		AnalyticsDashboards: string(document.Encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
 		Search:         strings.ToLower(f.Key + "\n" + f.Name),
-		Multivariate:   HasVariants(f.Filters),
-		FullyRolledOut: FullyRolledOut(f.Filters),
+		Multivariate:   document.HasVariants(f.Filters),
+		FullyRolledOut: document.FullyRolledOut(f.Filters),
 	}
-	if len(f.RollbackConditions) > 0 && !IsNull(f.RollbackConditions) {
+	if len(f.RollbackConditions) > 0 && !document.IsNull(f.RollbackConditions) {
 		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
 	}
 	if f.PerformedRollback != nil {

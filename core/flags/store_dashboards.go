@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // dashboardRow is a row of dashboards.
@@ -43,7 +45,7 @@ type tileRow struct {
 func dashboardRowOf(d *Dashboard) *dashboardRow {
 	return &dashboardRow{
 		ID: d.ID, ProjectID: d.ProjectID, FlagID: d.FlagID, Name: d.Name, Description: d.Description, DateFrom: d.DateFrom,
-		Tags: string(Encode(d.Tags)), Deleted: d.Deleted, CreatedBy: d.CreatedBy, CreatedAt: d.CreatedAt.UnixMicro(), UpdatedAt: d.UpdatedAt.UnixMicro(),
+		Tags: string(document.Encode(d.Tags)), Deleted: d.Deleted, CreatedBy: d.CreatedBy, CreatedAt: d.CreatedAt.UnixMicro(), UpdatedAt: d.UpdatedAt.UnixMicro(),
 	}
 }
 
@@ -137,7 +139,7 @@ func (s *Store) insertDashboard(ctx context.Context, d *Dashboard) error {
 func (s *Store) addTiles(ctx context.Context, dashboardID int64, tiles []Tile) error {
 	rows := make([]tileRow, len(tiles))
 	for i, t := range tiles {
-		rows[i] = tileRow{DashboardID: dashboardID, Name: t.Name, Description: t.Description, Query: string(Encode(t.Query))}
+		rows[i] = tileRow{DashboardID: dashboardID, Name: t.Name, Description: t.Description, Query: string(document.Encode(t.Query))}
 	}
 	if _, err := s.db.Write(ctx).NewInsert().Model(&rows).Returning("id").Exec(ctx); err != nil {
 		return fmt.Errorf("store tiles of dashboard %d: %w", dashboardID, err)

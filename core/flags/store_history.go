@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // versionRow is a row of feature_flag_versions.
@@ -23,7 +25,7 @@ type versionRow struct {
 
 // keepVersion remembers the state the flag has now.
 func (s *Store) keepVersion(ctx context.Context, f *Flag) error {
-	row := &versionRow{FlagID: f.ID, Version: f.Version, State: string(Encode(f.state())), UserID: f.UpdatedBy, CreatedAt: f.UpdatedAt.UnixMicro()}
+	row := &versionRow{FlagID: f.ID, Version: f.Version, State: string(document.Encode(f.state())), UserID: f.UpdatedBy, CreatedAt: f.UpdatedAt.UnixMicro()}
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Exec(ctx); err != nil {
 		return fmt.Errorf("keep version %d of flag %d: %w", f.Version, f.ID, err)
 	}

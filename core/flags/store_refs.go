@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // graph reads the flags of a project that are not deleted, and which flags
@@ -28,7 +30,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 	for _, r := range rows {
 		ref := FlagRef{Key: r.Key, Active: r.Active}
 		if r.Filters != "{}" {
-			ref.DependsOn = FlagDependencies([]byte(r.Filters))
+			ref.DependsOn = document.FlagDependencies([]byte(r.Filters))
 		}
 		graph[r.ID] = ref
 	}
@@ -37,7 +39,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 
 // cohortRefs reads what the rules ask of the project's cohorts that are not
 // deleted, and what these are made of.
-func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]CohortTree, error) {
+func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]document.CohortTree, error) {
 	var rows []struct {
 		ID      int64
 		Name    string
@@ -48,13 +50,13 @@ func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]Coho
 	if err != nil {
 		return nil, nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
 	}
-	trees := make(map[int64]CohortTree, len(rows))
+	trees := make(map[int64]document.CohortTree, len(rows))
 	for _, r := range rows {
-		trees[r.ID] = ReadCohortTree([]byte(r.Filters))
+		trees[r.ID] = document.ReadCohortTree([]byte(r.Filters))
 	}
 	refs := make(map[int64]CohortRef, len(rows))
 	for _, r := range rows {
-		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: IsBehavioural(r.ID, trees, map[int64]bool{})}
+		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: document.IsBehavioural(r.ID, trees, map[int64]bool{})}
 	}
 	return refs, trees, nil
 }
@@ -99,12 +101,12 @@ func (s *Store) usersOfCohort(ctx context.Context, projectID, id int64) ([]strin
 	}
 	var names []string
 	for _, f := range flags {
-		if slices.Contains(CohortReferences([]byte(f.Filters)), id) {
+		if slices.Contains(document.CohortReferences([]byte(f.Filters)), id) {
 			names = append(names, "flag "+f.Name)
 		}
 	}
 	for _, c := range cohorts {
-		if NestsCohort([]byte(c.Filters), id) {
+		if document.NestsCohort([]byte(c.Filters), id) {
 			names = append(names, "cohort "+c.Name)
 		}
 	}

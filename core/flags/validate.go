@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -64,9 +65,9 @@ func bad(code, format string, args ...any) error {
 // error is the first broken rule, an Invalid fault on the field "filters".
 // It is pure and may run in parallel.
 func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
-	d, err := Parse(filters)
+	d, err := document.Parse(filters)
 	if err != nil {
-		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", KindOf(filters))
+		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", document.KindOf(filters))
 	}
 	if len(filters) > limits.FiltersBytes {
 		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
@@ -97,7 +98,7 @@ type checker struct {
 	variants map[string]bool
 }
 
-func (c *checker) document(d *Object) error {
+func (c *checker) document(d *document.Object) error {
 	index, err := groupIndex(d, "")
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func (c *checker) document(d *Object) error {
 }
 
 // groupIndex reads aggregation_group_type_index: nil for a person.
-func groupIndex(d *Object, path string) (*int64, error) {
+func groupIndex(d *document.Object, path string) (*int64, error) {
 	raw, ok := d.Given("aggregation_group_type_index")
 	if !ok {
 		return nil, nil

@@ -4,16 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // checkCohort holds the filters of a dynamic cohort against the write rules
 // and returns the text to store: {"properties": nested groups}. Trees are what
 // the other cohorts of the project are made of.
-func checkCohort(filters json.RawMessage, self int64, trees map[int64]CohortTree, c *checker) (json.RawMessage, error) {
+func checkCohort(filters json.RawMessage, self int64, trees map[int64]document.CohortTree, c *checker) (json.RawMessage, error) {
 	if len(filters) > c.limits.FiltersBytes {
 		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
-	tree := CohortGroups(filters)
+	tree := document.CohortGroups(filters)
 	if tree == nil {
 		return nil, bad(codeInvalid, `filters must have the form {"properties": {"type": "AND", "values": […]}}`)
 	}
@@ -22,7 +24,7 @@ func checkCohort(filters json.RawMessage, self int64, trees map[int64]CohortTree
 	if err != nil {
 		return nil, err
 	}
-	d := NewObject()
+	d := document.NewObject()
 	d.Set("properties", checked)
 	return d.Raw(), nil
 }
@@ -30,24 +32,24 @@ func checkCohort(filters json.RawMessage, self int64, trees map[int64]CohortTree
 type treeChecker struct {
 	*checker
 	self  int64
-	trees map[int64]CohortTree
+	trees map[int64]document.CohortTree
 }
 
 // group checks a group of groups or filters.
 func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, error) {
-	d, err := Parse(raw)
+	d, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 	}
 	if len(d.Names) == 0 {
 		return json.RawMessage("{}"), nil
 	}
 	kind, _ := d.Get("type")
-	if word, _ := Text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
+	if word, _ := document.Text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
 		return nil, bad(codeInvalid, "%s.type must be AND or OR", at)
 	}
 	values, _ := d.Get("values")
-	list, err := ParseList(values)
+	list, err := document.ParseList(values)
 	if err != nil {
 		return nil, bad(codeInvalid, "%s.values must be a list", at)
 	}
@@ -56,14 +58,14 @@ func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, er
 			return nil, err
 		}
 	}
-	d.Set("values", JoinList(list))
+	d.Set("values", document.JoinList(list))
 	return d.Raw(), nil
 }
 
 func (t *treeChecker) node(raw json.RawMessage, at string) (json.RawMessage, error) {
-	d, err := Parse(raw)
+	d, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 	}
 	if _, group := d.Get("values"); group || len(d.Names) == 0 {
 		return t.group(raw, at)
@@ -72,34 +74,34 @@ func (t *treeChecker) node(raw json.RawMessage, at string) (json.RawMessage, err
 }
 
 // leaf checks a filter on a property of the person, or on another cohort.
-func (t *treeChecker) leaf(p *Object, at string) error {
-	if raw, ok := p.Given("negation"); ok && KindOf(raw) != "boolean" {
+func (t *treeChecker) leaf(p *document.Object, at string) error {
+	if raw, ok := p.Given("negation"); ok && document.KindOf(raw) != "boolean" {
 		return bad(codeInvalid, "%s.negation must be true or false", at)
 	}
 	kind, _ := p.Get("type")
-	switch word, _ := Text(kind); {
+	switch word, _ := document.Text(kind); {
 	case word == "cohort":
 		return t.nested(p, at)
 	case word == "behavioral":
 		return bad(codeInvalid, "%s: a cohort of what people did cannot be computed here; use person properties", at)
-	case word != "person" && len(kind) > 0 && !IsNull(kind):
+	case word != "person" && len(kind) > 0 && !document.IsNull(kind):
 		return bad(codeInvalid, "%s.type must be person or cohort, got %s", at, shown(kind))
 	}
 	raw, _ := p.Get("key")
-	if name, ok := Text(raw); !ok || name == "" {
+	if name, ok := document.Text(raw); !ok || name == "" {
 		return bad(codeInvalid, "%s.key must name the property", at)
 	}
 	return t.operator(p, at)
 }
 
 // nested checks a filter on another cohort, which must not lead back.
-func (t *treeChecker) nested(p *Object, at string) error {
+func (t *treeChecker) nested(p *document.Object, at string) error {
 	if err := t.cohort(p, at); err != nil {
 		return err
 	}
 	raw, _ := p.Get("value")
-	id, _ := Integer(raw)
-	if t.self != 0 && LeadsTo(id, t.self, t.trees, map[int64]bool{}) {
+	id, _ := document.Integer(raw)
+	if t.self != 0 && document.LeadsTo(id, t.self, t.trees, map[int64]bool{}) {
 		return bad(codeInvalid, "%s: cohorts would be made of each other in a circle", at)
 	}
 	return nil

@@ -2,21 +2,23 @@ package flags
 
 import (
 	"strings"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // dependency checks a filter on another flag: it names a flag of the project
 // that is on, is not the flag itself and does not lead back to it.
-func (c *checker) dependency(p *Object, at string) error {
+func (c *checker) dependency(p *document.Object, at string) error {
 	raw, _ := p.Get("operator")
-	if op, _ := Text(raw); op != "flag_evaluates_to" {
+	if op, _ := document.Text(raw); op != "flag_evaluates_to" {
 		return bad(codeInvalid, "%s.operator: a flag dependency must use flag_evaluates_to, got %s", at, shown(raw))
 	}
 	raw, _ = p.Get("key")
-	id, ok := Integer(raw)
+	id, ok := document.Integer(raw)
 	if !ok {
 		return bad(codeInvalid, "%s.key: a flag dependency names the other flag by its id, got %s", at, shown(raw))
 	}
-	if value, ok := p.Given("value"); !ok || KindOf(value) != "boolean" && KindOf(value) != "string" {
+	if value, ok := p.Given("value"); !ok || document.KindOf(value) != "boolean" && document.KindOf(value) != "string" {
 		return bad(codeValue, "%s.value: a flag evaluates to true, false or the key of a variant", at)
 	}
 	if id == c.refs.Self && id != 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -100,7 +101,7 @@ func rollbackConditions(body *web.Fields) json.RawMessage {
 		return nil
 	case o.Null:
 		return json.RawMessage("null")
-	case !StartsWith(o.Value, '{') && !StartsWith(o.Value, '['):
+	case !document.StartsWith(o.Value, '{') && !document.StartsWith(o.Value, '['):
 		body.Fail("rollback_conditions", codeInvalid, "Must be an object, a list or null.")
 	}
 	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
@@ -136,9 +137,9 @@ func dashboards(body *web.Fields) *[]int64 {
 	out := []int64{}
 	seen := map[int64]bool{}
 	for _, raw := range o.Value {
-		id, ok := Integer(raw)
+		id, ok := document.Integer(raw)
 		if !ok {
-			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+KindOf(raw)+".")
+			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+document.KindOf(raw)+".")
 		}
 		if !seen[id] {
 			seen[id] = true

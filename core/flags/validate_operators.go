@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -13,9 +14,9 @@ var notForFlags = map[string]bool{"is_cleaned_path_exact": true, "flag_evaluates
 
 // operator checks that somebody knows the operator of a filter and that the
 // operator can use the value; the evaluator's own reading of it decides.
-func (c *checker) operator(p *Object, at string) error {
+func (c *checker) operator(p *document.Object, at string) error {
 	raw, ok := p.Given("operator")
-	name, isText := Text(raw)
+	name, isText := document.Text(raw)
 	if ok && !isText {
 		return bad(codeOperator, "%s.operator must be a text, got %s", at, shown(raw))
 	}
@@ -29,7 +30,7 @@ func (c *checker) operator(p *Object, at string) error {
 	if err := c.listLength(p, value); err != nil {
 		return err
 	}
-	if kind := KindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
+	if kind := document.KindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
 		return bad(codeValue, "%s.value: %s compares with a version such as 1.2.3, got %s", at, name, shown(value))
 	}
 	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
@@ -40,20 +41,20 @@ func (c *checker) operator(p *Object, at string) error {
 		return bad(codeOf(problem), "%s.value: %s", at, sentence(problem))
 	}
 	if own, _ := match.Canonical(name); ok && own != name {
-		p.Set("operator", Quote(own))
+		p.Set("operator", document.Quote(own))
 	}
 	return nil
 }
 
 // listLength bounds how many values one filter lists.
-func (c *checker) listLength(p *Object, value json.RawMessage) error {
-	if !StartsWith(value, '[') {
+func (c *checker) listLength(p *document.Object, value json.RawMessage) error {
+	if !document.StartsWith(value, '[') {
 		return nil
 	}
-	list, err := ParseList(value)
+	list, err := document.ParseList(value)
 	if err == nil && len(list) > c.limits.ListValues {
 		key, _ := p.Get("key")
-		name, _ := Text(key)
+		name, _ := document.Text(key)
 		return bad(codeInvalid, "Property group expressions of type %s cannot contain more than %d values.", name, c.limits.ListValues)
 	}
 	return nil

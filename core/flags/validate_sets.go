@@ -4,39 +4,41 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // groups checks the condition sets in the written order.
-func (c *checker) groups(d *Object, index *int64) error {
+func (c *checker) groups(d *document.Object, index *int64) error {
 	raw, ok := d.Get("groups")
 	if !ok {
 		return c.bareProperties(d, index)
 	}
-	sets, err := ParseList(raw)
+	sets, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "groups must be a list of condition sets, got %s", KindOf(raw))
+		return bad(codeInvalid, "groups must be a list of condition sets, got %s", document.KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("groups[%d]", i)
-		set, err := Parse(raw)
+		set, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 		}
 		if err := c.set(set, path, index); err != nil {
 			return err
 		}
 		sets[i] = set.Raw()
 	}
-	d.Set("groups", JoinList(sets))
+	d.Set("groups", document.JoinList(sets))
 	return nil
 }
 
 // bareProperties checks the old form: one set, its properties at the top.
-func (c *checker) bareProperties(d *Object, index *int64) error {
+func (c *checker) bareProperties(d *document.Object, index *int64) error {
 	return c.properties(d, "", index)
 }
 
-func (c *checker) set(set *Object, path string, index *int64) error {
+func (c *checker) set(set *document.Object, path string, index *int64) error {
 	if err := percentage(set, path, false); err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func (c *checker) set(set *Object, path string, index *int64) error {
 		}
 	}
 	if raw, ok := set.Given("variant"); ok {
-		name, isText := Text(raw)
+		name, isText := document.Text(raw)
 		if !isText || name != "" && !c.variants[name] {
 			return bad(codeInvalid, "Filters are not valid (variant override does not exist): %s.variant is %s", path, shown(raw))
 		}
@@ -56,7 +58,7 @@ func (c *checker) set(set *Object, path string, index *int64) error {
 }
 
 // percentage checks rollout_percentage of a condition set or a variant.
-func percentage(d *Object, path string, required bool) error {
+func percentage(d *document.Object, path string, required bool) error {
 	raw, ok := d.Given("rollout_percentage")
 	if !ok {
 		if required {
@@ -64,7 +66,7 @@ func percentage(d *Object, path string, required bool) error {
 		}
 		return nil
 	}
-	if KindOf(raw) != "number" {
+	if document.KindOf(raw) != "number" {
 		return bad(codeInvalid, "%s.rollout_percentage must be a number, got %s", path, shown(raw))
 	}
 	if p, err := strconv.ParseFloat(string(raw), 64); err != nil || p < 0 || p > 100 {
@@ -75,32 +77,32 @@ func percentage(d *Object, path string, required bool) error {
 
 // properties checks the filters of one set; index is the group type the set
 // is bucketed by, nil for persons.
-func (c *checker) properties(d *Object, path string, index *int64) error {
+func (c *checker) properties(d *document.Object, path string, index *int64) error {
 	raw, ok := d.Given("properties")
 	if !ok {
 		return nil
 	}
-	list, err := ParseList(raw)
+	list, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%sproperties must be a list, got %s", path, KindOf(raw))
+		return bad(codeInvalid, "%sproperties must be a list, got %s", path, document.KindOf(raw))
 	}
 	for i, raw := range list {
 		at := fmt.Sprintf("%sproperties[%d]", path, i)
-		p, err := Parse(raw)
+		p, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", at, KindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 		}
 		if err := c.property(p, at, index); err != nil {
 			return err
 		}
 		list[i] = p.Raw()
 	}
-	d.Set("properties", JoinList(list))
+	d.Set("properties", document.JoinList(list))
 	return nil
 }
 
 // property checks one filter by its type.
-func (c *checker) property(p *Object, at string, index *int64) error {
+func (c *checker) property(p *document.Object, at string, index *int64) error {
 	kind, err := c.propertyType(p, at, index)
 	if err != nil {
 		return err
@@ -112,7 +114,7 @@ func (c *checker) property(p *Object, at string, index *int64) error {
 		return c.dependency(p, at)
 	}
 	raw, ok := p.Given("key")
-	if name, isText := Text(raw); !ok || !isText || name == "" {
+	if name, isText := document.Text(raw); !ok || !isText || name == "" {
 		return bad(codeInvalid, "%s.key must name the property", at)
 	}
 	return c.operator(p, at)
@@ -120,13 +122,13 @@ func (c *checker) property(p *Object, at string, index *int64) error {
 
 // propertyType reads the type of a filter. One without a type reads what its
 // set is about: the person, or the group the set is bucketed by.
-func (c *checker) propertyType(p *Object, at string, index *int64) (string, error) {
+func (c *checker) propertyType(p *document.Object, at string, index *int64) (string, error) {
 	kind := "person"
 	if index != nil {
 		kind = "group"
 	}
 	if raw, ok := p.Given("type"); ok {
-		kind, _ = Text(raw)
+		kind, _ = document.Text(raw)
 	}
 	if index == nil {
 		if kind == "person" || kind == "cohort" || kind == "flag" {
@@ -150,14 +152,14 @@ func (c *checker) propertyType(p *Object, at string, index *int64) (string, erro
 }
 
 // cohort checks a membership filter: the cohort is there and can be computed.
-func (c *checker) cohort(p *Object, at string) error {
+func (c *checker) cohort(p *document.Object, at string) error {
 	if raw, ok := p.Given("operator"); ok {
-		if op, _ := Text(raw); op != "in" && op != "not_in" && op != "exact" {
+		if op, _ := document.Text(raw); op != "in" && op != "not_in" && op != "exact" {
 			return bad(codeOperator, "%s.operator: a cohort is tested with in or not_in, got %s", at, shown(raw))
 		}
 	}
 	raw, _ := p.Get("value")
-	id, ok := Integer(raw)
+	id, ok := document.Integer(raw)
 	ref, found := c.refs.Cohorts[id]
 	if !ok || !found {
 		return bad(codeNoCohort, "Cohort with id %s does not exist", shown(raw))
@@ -170,20 +172,20 @@ func (c *checker) cohort(p *Object, at string) error {
 }
 
 // looseGroups checks the shape of lists whose content is older than we are.
-func (c *checker) looseGroups(d *Object, name string) error {
+func (c *checker) looseGroups(d *document.Object, name string) error {
 	raw, ok := d.Given(name)
 	if !ok {
 		return nil
 	}
-	sets, err := ParseList(raw)
+	sets, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%s must be a list, got %s", name, KindOf(raw))
+		return bad(codeInvalid, "%s must be a list, got %s", name, document.KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("%s[%d]", name, i)
-		set, err := Parse(raw)
+		set, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
+			return bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 		}
 		if err := percentage(set, path, false); err != nil {
 			return err
@@ -193,6 +195,6 @@ func (c *checker) looseGroups(d *Object, name string) error {
 		}
 		sets[i] = set.Raw()
 	}
-	d.Set(name, JoinList(sets))
+	d.Set(name, document.JoinList(sets))
 	return nil
 }

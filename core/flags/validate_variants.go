@@ -5,26 +5,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+
+	"github.com/guidonhq/guidon/core/flags/document"
 )
 
 // multivariate checks the variants and remembers their keys.
-func (c *checker) multivariate(d *Object) error {
+func (c *checker) multivariate(d *document.Object) error {
 	c.variants = map[string]bool{}
 	raw, ok := d.Given("multivariate")
 	if !ok {
 		return nil
 	}
-	m, err := Parse(raw)
+	m, err := document.Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate must be an object or null, got %s", KindOf(raw))
+		return bad(codeInvalid, "multivariate must be an object or null, got %s", document.KindOf(raw))
 	}
 	raw, ok = m.Given("variants")
 	if !ok {
 		return nil
 	}
-	list, err := ParseList(raw)
+	list, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate.variants must be a list, got %s", KindOf(raw))
+		return bad(codeInvalid, "multivariate.variants must be a list, got %s", document.KindOf(raw))
 	}
 	sum := new(big.Rat)
 	for i, raw := range list {
@@ -41,12 +43,12 @@ func (c *checker) multivariate(d *Object) error {
 }
 
 func (c *checker) variant(raw json.RawMessage, path string) (*big.Rat, error) {
-	v, err := Parse(raw)
+	v, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", path, KindOf(raw))
+		return nil, bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 	}
 	raw, _ = v.Get("key")
-	key, ok := Text(raw)
+	key, ok := document.Text(raw)
 	if !ok || key == "" {
 		return nil, bad(codeInvalid, "%s.key must be a text", path)
 	}
@@ -79,14 +81,14 @@ func exact(raw json.RawMessage) *big.Rat {
 
 // payloads checks that each payload has a variant, and turns every payload
 // that is not a JSON string yet into one. A null payload is no payload.
-func (c *checker) payloads(d *Object) error {
+func (c *checker) payloads(d *document.Object) error {
 	raw, ok := d.Given("payloads")
 	if !ok {
 		return nil
 	}
-	p, err := Parse(raw)
+	p, err := document.Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "Payloads must be passed as a dictionary, got %s", KindOf(raw))
+		return bad(codeInvalid, "Payloads must be passed as a dictionary, got %s", document.KindOf(raw))
 	}
 	for _, name := range p.Names {
 		if len(c.variants) > 0 && !c.variants[name] {
@@ -98,16 +100,16 @@ func (c *checker) payloads(d *Object) error {
 	}
 	for _, name := range append([]string(nil), p.Names...) {
 		raw, _ := p.Get(name)
-		if IsNull(raw) {
+		if document.IsNull(raw) {
 			p.Remove(name)
 			continue
 		}
-		if s, isText := Text(raw); !isText {
+		if s, isText := document.Text(raw); !isText {
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, raw); err != nil {
 				return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
 			}
-			p.Set(name, Quote(compact.String()))
+			p.Set(name, document.Quote(compact.String()))
 		} else if !json.Valid([]byte(s)) {
 			return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
 		}

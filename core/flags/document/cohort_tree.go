@@ -1,4 +1,4 @@
-package flags
+package document
 
 import (
 	"encoding/json"
