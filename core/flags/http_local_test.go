@@ -117,7 +117,7 @@ func TestCohortsInLocalEvaluation(t *testing.T) {
 	}
 }
 
-type local struct {
+type localAnswer struct {
 	Flags []struct {
 		Key     string
 		Filters json.RawMessage
@@ -125,9 +125,9 @@ type local struct {
 	Cohorts map[string]json.RawMessage
 }
 
-func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) local {
+func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) localAnswer {
 	t.Helper()
-	var l local
+	var l localAnswer
 	if err := json.Unmarshal(flags.LocalEvaluation(stored, cohorts, nil), &l); err != nil {
 		t.Fatal(err)
 	}
