@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/app"
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/settings"
@@ -111,7 +111,7 @@ func (s *memoryFlags) Definitions(context.Context, int64) (eval.ProjectDefinitio
 	return eval.ProjectDefinitions(*s), nil
 }
 
-func (s *memoryFlags) Stamps(context.Context) (map[int64]int64, error) {
+func (s *memoryFlags) Revisions(context.Context) (map[int64]int64, error) {
 	return map[int64]int64{1: 1}, nil
 }
 
@@ -157,9 +157,9 @@ func cpuTime(b *testing.B) time.Duration {
 func decideOnce(b *testing.B, o *operators.Operators, operator, value string) func() {
 	b.Helper()
 	filters := fmt.Sprintf(`{"groups":[{"properties":[{"key":"ip","type":"person","operator":%q,"value":%s}],"rollout_percentage":100}]}`, operator, value)
-	cfg := flags.DefaultDecideConfig()
+	cfg := decide.DefaultConfig()
 	cfg.PluginTimeout = 50 * time.Millisecond
-	snapshots, err := flags.NewSnapshots(cfg, &memoryFlags{Flags: []eval.Definition{
+	snapshots, err := decide.NewSnapshots(cfg, &memoryFlags{Flags: []eval.Definition{
 		{ID: 1, ProjectID: 1, Key: "office", Active: true, Filters: []byte(filters)},
 	}}, o, nil)
 	if err != nil {
@@ -168,11 +168,11 @@ func decideOnce(b *testing.B, o *operators.Operators, operator, value string) fu
 	if err := snapshots.Poll(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	decider, err := flags.NewDecider(cfg, snapshots, flags.Lookups{Matchers: o}, nil, nil)
+	decider, err := decide.NewDecider(cfg, snapshots, decide.Lookups{Matchers: o}, nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	handle := handler(b, flags.NewDecideHTTP(decider, nil))
+	handle := handler(b, decide.NewHTTP(decider, nil))
 	var ctx fasthttp.RequestCtx
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.SetRequestURI("/decide/?v=3")

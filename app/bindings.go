@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion"
@@ -31,11 +32,11 @@ var coreBindings = fx.Provide(
 	// Flags read keys, roles, stored properties and the operators of plugins.
 	func(p *persons.Service) flags.GroupTypes { return p },
 	func(a *auth.Service) flags.Projects { return a },
-	func() flags.Quota { return nil },
-	func(p *persons.Service, s *flags.Store, m flags.Matchers) flags.Lookups {
-		return flags.Lookups{People: p, Memberships: s, HashKeys: s, Matchers: m}
+	func() decide.Quota { return nil },
+	func(p *persons.Service, s *flags.Store, m decide.Matchers) decide.Lookups {
+		return decide.Lookups{People: p, Memberships: s, HashKeys: s, Matchers: m}
 	},
-	func(r flags.Refresher, s flags.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
+	func(r flags.Refresher, s decide.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
 		return flags.Dependencies{
 			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.Saving(),
 			Plugins: func() eval.PluginRound { return o.NewRound() }, Log: log,
@@ -61,7 +62,7 @@ var coreBindings = fx.Provide(
 	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
-	route(func(h *flags.DecideHTTP) web.Routes { return h }),
+	route(func(h *decide.HTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.HTTP) web.Routes { return h }),
 	route(func(h *ingestion.ManageHTTP) web.Routes { return h }),

@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
@@ -28,14 +29,14 @@ var actionBindings = fx.Options(actions.Module, historyBindings, fx.Provide(
 	// who is in which cohort, who wrote that.
 	func(e *events.Service) actions.Recent { return recent{e} },
 	func(p *persons.Service) actionmatch.People { return p },
-	func(s flags.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Members {
+	func(s decide.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Members {
 		return newMembers(s, lists, p, o, ask)
 	},
 	func(a *auth.Service) actions.Zones { return zones{a} },
 	func(e actions.Recent, p actionmatch.People, m actionmatch.Members, o *operators.Operators, ask func() actionmatch.Plugins, log *zap.Logger) *actions.Previews {
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o.Saving(), Plugins: ask, Log: log})
 	},
-	func(a *auth.Service, c actions.Calculations, s flags.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
+	func(a *auth.Service, c actions.Calculations, s decide.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
 		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o.Saving(), Log: log}
 	},
 
@@ -76,7 +77,7 @@ func (z zones) Location(ctx context.Context, projectID int64) *time.Location {
 }
 
 // cohortIDs lets actions check which cohorts there are.
-type cohortIDs struct{ source flags.Source }
+type cohortIDs struct{ source decide.Source }
 
 func (c cohortIDs) CohortIDs(ctx context.Context, projectID int64) ([]int64, error) {
 	stored, err := c.source.Definitions(ctx, projectID)

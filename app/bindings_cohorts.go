@@ -8,7 +8,7 @@ import (
 	"time"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -20,7 +20,7 @@ const cohortsFor = 500 * time.Millisecond
 // members tells who is in a cohort. Cohorts are kept and understood by flags:
 // each is asked about as a flag whose only condition is the cohort.
 type members struct {
-	source    flags.Source
+	source    decide.Source
 	lists     staticCohorts
 	people    storedPeople
 	operators match.Registry
@@ -48,7 +48,7 @@ type cohortSet struct {
 	until time.Time
 }
 
-func newMembers(s flags.Source, lists staticCohorts, people storedPeople, o match.Registry, ask func() actionmatch.Plugins) *members {
+func newMembers(s decide.Source, lists staticCohorts, people storedPeople, o match.Registry, ask func() actionmatch.Plugins) *members {
 	return &members{source: s, lists: lists, people: people, operators: o, ask: ask, now: time.Now, sets: map[int64]cohortSet{}}
 }
 
@@ -90,7 +90,7 @@ func (m *members) set(ctx context.Context, projectID int64) (cohortSet, error) {
 		return set, nil
 	}
 	if ok {
-		stamps, err := m.source.Stamps(ctx)
+		stamps, err := m.source.Revisions(ctx)
 		if err != nil {
 			return cohortSet{}, fmt.Errorf("see whether cohorts have changed: %w", err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
@@ -26,12 +26,12 @@ var operatorBindings = fx.Options(
 	fx.Provide(
 		fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)),
 		func(o *operators.Operators) match.Registry { return o },
-		func(o *operators.Operators) flags.Matchers { return o },
+		func(o *operators.Operators) decide.Matchers { return o },
 		func(o *operators.Operators) func() actionmatch.Plugins {
 			return func() actionmatch.Plugins { return o.NewRound() }
 		},
 	),
-	fx.Invoke(func(o *operators.Operators, s *flags.Snapshots, m *actions.Memory, log *zap.Logger) {
+	fx.Invoke(func(o *operators.Operators, s *decide.Snapshots, m *actions.Memory, log *zap.Logger) {
 		o.OnChange(func(ctx context.Context) {
 			if err := errors.Join(s.RefreshAll(ctx), m.RefreshAll(ctx)); err != nil && ctx.Err() == nil {
 				log.Warn("operators of plugins have changed, and not all flags and actions could be read again", zap.Error(err))

@@ -8,20 +8,21 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // HTTP serves the management of flags, role access, cohorts and dashboards.
 type HTTP struct {
 	service *Service
-	decider *Decider
+	decider *decide.Decider
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes over service; decider answers what flags come to
 // for somebody.
-func NewHTTP(service *Service, decider *Decider) *HTTP {
+func NewHTTP(service *Service, decider *decide.Decider) *HTTP {
 	return &HTTP{service: service, decider: decider}
 }
 

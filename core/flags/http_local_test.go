@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/local"
 )
 
 func TestLocalEvaluationOnAllItsPaths(t *testing.T) {
@@ -128,7 +128,7 @@ type localAnswer struct {
 func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) localAnswer {
 	t.Helper()
 	var l localAnswer
-	if err := json.Unmarshal(flags.LocalEvaluation(stored, cohorts, nil), &l); err != nil {
+	if err := json.Unmarshal(local.Document(stored, cohorts, nil), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -203,6 +203,6 @@ func BenchmarkLocalEvaluationOf100Flags(b *testing.B) {
 			Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)})
 	}
 	for b.Loop() {
-		flags.LocalEvaluation(stored, true, nil)
+		local.Document(stored, true, nil)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -29,7 +31,7 @@ type house struct {
 	key       string
 	now       atomic.Pointer[time.Time]
 	store     *flags.Store
-	snapshots *flags.Snapshots
+	snapshots *decide.Snapshots
 	service   *flags.Service
 	people    *people
 	crowd     crowd
@@ -107,7 +109,7 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	h.store = flags.NewStore(d)
 	source := flags.NewDefinitions(h.store, place{}, place{})
 	var err error
-	if h.snapshots, err = flags.NewSnapshots(flags.DefaultDecideConfig(), source, nil, zap.NewNop()); err != nil {
+	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), source, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	h.service, err = flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
@@ -116,11 +118,11 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decider, err := flags.NewDecider(flags.DefaultDecideConfig(), h.snapshots, flags.Lookups{Memberships: h.store, HashKeys: h.store}, nil, nil)
+	decider, err := decide.NewDecider(decide.DefaultConfig(), h.snapshots, decide.Lookups{Memberships: h.store, HashKeys: h.store}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider)), flags.NewLocalHTTP(h.snapshots, source, nil)).Address()
+	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider)), local.NewHTTP(h.snapshots, source, nil)).Address()
 	return h
 }
 

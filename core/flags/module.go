@@ -3,6 +3,8 @@ package flags
 import (
 	"go.uber.org/fx"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -10,20 +12,20 @@ import (
 // snapshots current while the server runs. Whom it asks is bound by app.
 var Module = fx.Module("flags",
 	fx.Provide(
-		func(c Config) (DecideConfig, ManageConfig) { return c.DecideConfig, c.ManageConfig },
+		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig },
 		NewStore,
-		fx.Annotate(NewDefinitions, fx.As(fx.Self()), fx.As(new(Source))),
-		fx.Annotate(NewSnapshots, fx.OnStart((*Snapshots).Start), fx.OnStop((*Snapshots).Stop)),
-		func(s *Snapshots) Refresher { return s },
-		NewDecider, NewDecideHTTP,
+		fx.Annotate(NewDefinitions, fx.As(fx.Self()), fx.As(new(decide.Source))),
+		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
+		func(s *decide.Snapshots) Refresher { return s },
+		decide.NewDecider, decide.NewHTTP,
 		NewService, NewHTTP,
-		func(s *Snapshots, source Source, operators match.Registry) *LocalHTTP {
-			return NewLocalHTTP(s, source, operators)
+		func(s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
+			return local.NewHTTP(s, source, operators)
 		},
 		NewCallStage,
 	),
 )
 
-func newLocalHTTP(s *Snapshots, source Source, operators match.Registry) *LocalHTTP {
-	return NewLocalHTTP(s, source, operators)
+func newLocalHTTP(s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
+	return local.NewHTTP(s, source, operators)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -44,7 +45,7 @@ type Dependencies struct {
 	Memory Refresher
 	Users  Users
 	Roles  Roles
-	Source Source
+	Source decide.Source
 	// The rest may be nil: then there is nobody to count, there are no events
 	// and no operators of plugins, it is now, and the log is silent.
 	Population Population

@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
@@ -33,7 +34,7 @@ type Definitions struct {
 	gone map[int64]time.Time // projects that are no more, and since when that is known
 }
 
-var _ Source = (*Definitions)(nil)
+var _ decide.Source = (*Definitions)(nil)
 
 // NewDefinitions returns the source of snapshots.
 func NewDefinitions(store *Store, groups GroupTypes, projects Projects) *Definitions {
@@ -62,10 +63,10 @@ func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.Pr
 	return stored, nil
 }
 
-// Stamps returns a number per project that is another one after each change:
+// Revisions returns a number per project that is another one after each change:
 // the store counts them, and a project in another time zone has another one.
 // A change of group types is told by Store.Touch.
-func (d *Definitions) Stamps(ctx context.Context) (map[int64]int64, error) {
+func (d *Definitions) Revisions(ctx context.Context) (map[int64]int64, error) {
 	stamps, err := d.store.stamps(ctx)
 	if err != nil {
 		return nil, err

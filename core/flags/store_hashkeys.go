@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/flags/decide"
 )
 
 // hashKeyRow is a row of feature_flag_hash_keys.
@@ -18,7 +20,7 @@ type hashKeyRow struct {
 	HashKey   string
 }
 
-var _ HashKeys = (*Store)(nil)
+var _ decide.HashKeys = (*Store)(nil)
 
 // HashKeys returns the identifiers kept for the persons behind two ids, by
 // flag key; where both have one, that of distinctID. When anonymousID is not

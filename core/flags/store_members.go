@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/flags/decide"
 )
 
 // memberRow is a row of cohort_members.
@@ -43,7 +45,7 @@ func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, di
 	return nil
 }
 
-var _ Memberships = (*Store)(nil)
+var _ decide.Memberships = (*Store)(nil)
 
 // StaticCohorts returns the static cohorts that list the person behind a
 // distinct id, under whichever of the person's ids.

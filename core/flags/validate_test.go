@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -313,7 +314,7 @@ func FuzzCheckFilters(f *testing.F) {
 			t.Fatalf("%q passed, and the evaluator cannot read it: %v", raw, err)
 		}
 		eval.Compile([]eval.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, eval.CompileOptions{})
-		if !json.Valid(flags.LocalEvaluation(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
+		if !json.Valid(local.Document(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
 			t.Fatalf("%q: the document for local evaluation is no JSON", raw)
 		}
 	})

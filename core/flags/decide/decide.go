@@ -1,4 +1,18 @@
-package flags
+// Package decide answers the public flag endpoints: /decide, /flags and the
+// remote config of browsers.
+//
+// Snapshots holds the compiled flags of every project in memory, so that a
+// decide request reads no definitions from a store. A request is parsed in
+// place and evaluated (flags/eval). Stored properties, static cohorts, kept
+// identifiers and results of plugins are looked up only if a condition needs
+// them, each at most once a request and within a timeout. After a failed lookup
+// requests skip the store for a short time; flags that need it are left out of
+// the answer, which says so, and all other flags are answered.
+//
+// A database outage therefore costs only the news of changes and the flags that
+// need stored data. The package does not check rules and writes nothing, except
+// that experience continuity keeps the id from before login.
+package decide
 
 import (
 	"context"
@@ -49,25 +63,25 @@ type Lookups struct {
 // flag needs it, from stored data about a person or a group. It is safe for
 // concurrent use.
 type Decider struct {
-	cfg       DecideConfig
+	cfg       Config
 	snapshots *Snapshots
 	lookups   Lookups
 	now       func() time.Time
 	log       *zap.Logger
-	meter     *decideMeter
+	metrics   *metrics
 	cooldowns [len(lookupNames)]cooldown
 }
 
 // NewDecider returns a decider over snapshots. Nil log and reg disable logging
 // and metrics.
-func NewDecider(cfg DecideConfig, snapshots *Snapshots, lookups Lookups, log *zap.Logger, reg prometheus.Registerer) (*Decider, error) {
+func NewDecider(cfg Config, snapshots *Snapshots, lookups Lookups, log *zap.Logger, reg prometheus.Registerer) (*Decider, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags"), meter: newDecideMeter(reg)}, nil
+	return &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags"), metrics: newMetrics(reg)}, nil
 }
 
 // Decide decides the flags of a project. A flag that cannot be computed has
@@ -106,7 +120,7 @@ func (d *Decider) run(ctx context.Context, projectID int64, e *eval.Evaluation) 
 			break
 		}
 	}
-	d.meter.recordEvaluation(e)
+	d.metrics.recordEvaluation(e)
 }
 
 // endMissingLookups ends the lookups that have no store: their data does not

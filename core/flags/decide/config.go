@@ -1,12 +1,12 @@
-package flags
+package decide
 
 import (
 	"fmt"
 	"time"
 )
 
-// DecideConfig is how flags are decided for clients.
-type DecideConfig struct {
+// Config is how flags are decided for clients.
+type Config struct {
 	// LookupTimeout is how long a request waits for stored properties before
 	// it leaves out the flags that need them.
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
@@ -29,9 +29,9 @@ const (
 	maxPluginTimeout = 50 * time.Millisecond
 )
 
-// DefaultDecideConfig waits 300 ms for stores and 10 ms for plugins.
-func DefaultDecideConfig() DecideConfig {
-	return DecideConfig{
+// DefaultConfig waits 300 ms for stores and 10 ms for plugins.
+func DefaultConfig() Config {
+	return Config{
 		LookupTimeout:           300 * time.Millisecond,
 		LookupPause:             time.Second,
 		PluginTimeout:           10 * time.Millisecond,
@@ -41,7 +41,7 @@ func DefaultDecideConfig() DecideConfig {
 }
 
 // Validate says what is wrong with c, naming the key, or returns nil.
-func (c DecideConfig) Validate() error {
+func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration

@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -47,7 +47,7 @@ func (p *pages) Definitions(_ context.Context, project int64) (eval.ProjectDefin
 	return eval.ProjectDefinitions{Flags: []eval.Definition{flagstest.Define(1, "f", p.flags[project])}, Revision: p.stamp}, p.err
 }
 
-func (p *pages) Stamps(context.Context) (map[int64]int64, error) {
+func (p *pages) Revisions(context.Context) (map[int64]int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := map[int64]int64{}
@@ -57,18 +57,18 @@ func (p *pages) Stamps(context.Context) (map[int64]int64, error) {
 	return out, p.err
 }
 
-func snapshots(t *testing.T, source flags.Source, every time.Duration) *flags.Snapshots {
+func snapshots(t *testing.T, source decide.Source, every time.Duration) *decide.Snapshots {
 	t.Helper()
-	cfg := flags.DefaultDecideConfig()
+	cfg := decide.DefaultConfig()
 	cfg.PollInterval = every
-	s, err := flags.NewSnapshots(cfg, source, nil, nil)
+	s, err := decide.NewSnapshots(cfg, source, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func isOn(s *flags.Snapshots, project int64) bool {
+func isOn(s *decide.Snapshots, project int64) bool {
 	for _, d := range s.Set(project).Evaluate(&eval.Request{DistinctID: "u"}, nil, flagstest.Now) {
 		return d.On
 	}
@@ -163,7 +163,7 @@ func TestDecidingWhileFlagsChange(t *testing.T) {
 	if err := s.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	d, err := flags.NewDecider(flags.DefaultDecideConfig(), s, around(&town{people: map[string]string{"u": `{"a":1}`}}), nil, nil)
+	d, err := decide.NewDecider(decide.DefaultConfig(), s, around(&town{people: map[string]string{"u": `{"a":1}`}}), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,9 +233,9 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 		flagstest.Define(5, "depends", flagstest.DependsOn("1", "true")), flagstest.Define(6, "plain", `{}`),
 		flagstest.Define(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),
 	}}}
-	ask := func(n *network, lookups flags.Lookups, properties string) map[string]any {
-		cfg := flags.DefaultDecideConfig()
-		snapshots, err := flags.NewSnapshots(cfg, s, n, nil)
+	ask := func(n *network, lookups decide.Lookups, properties string) map[string]any {
+		cfg := decide.DefaultConfig()
+		snapshots, err := decide.NewSnapshots(cfg, s, n, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		d, err := flags.NewDecider(cfg, snapshots, lookups, nil, reg)
+		d, err := decide.NewDecider(cfg, snapshots, lookups, nil, reg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,21 +262,21 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 	}
 	const out = "operator_unavailable"
 	n := &network{}
-	want(t, ask(n, flags.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
+	want(t, ask(n, decide.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
 		"ten": true, "ten-again": true, "other": false, "bad": out, "depends": true, "plain": true, "decided-without": false,
 	})
 	if n.calls != 1 || n.pairs != 2 {
 		t.Errorf("%d calls with %d pairs, want one with the two different pairs that matter", n.calls, n.pairs)
 	}
 	n = &network{silent: true}
-	want(t, ask(n, flags.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
+	want(t, ask(n, decide.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
 		"ten": out, "ten-again": out, "other": out, "bad": out, "depends": "missing_dependency", "plain": true, "decided-without": false,
 	})
 	if n.calls != 1 {
 		t.Errorf("a silent plugin was asked %d times", n.calls)
 	}
 	n = &network{}
-	want(t, ask(n, flags.Lookups{}, `{"plan":"pro"}`), map[string]any{
+	want(t, ask(n, decide.Lookups{}, `{"plan":"pro"}`), map[string]any{
 		"ten": false, "ten-again": false, "other": false, "bad": out, "depends": false, "plain": true, "decided-without": false,
 	})
 }

@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -93,7 +93,7 @@ func TestExplanationShowsEveryStep(t *testing.T) {
 
 func TestExplainAllFlags(t *testing.T) {
 	t.Parallel()
-	base := serve(t, explainShop(), flags.Lookups{})
+	base := serve(t, explainShop(), decide.Lookups{})
 	status, got, _ := post(t, base+"/api/projects/1/feature_flags/explain", "application/json", `{"distinct_id":42,"groups":{"company":"acme"}}`, "Authorization", "Bearer phx_test")
 	all, _ := got["flags"].(map[string]any)
 	if status != 200 || len(all) != 9 || got["errorsWhileComputingFlags"] != true {
@@ -120,8 +120,8 @@ func TestExplainRefuses(t *testing.T) {
 	reader := *keys.Principals["phx_test"]
 	reader.Scopes = []string{"action:read"}
 	keys.Principals["phx_actions"] = &reader
-	d, _ := decider(t, shop(), flags.Lookups{})
-	base := webtest.Serve(t, keys, flags.NewDecideHTTP(d, nil))
+	d, _ := decider(t, shop(), decide.Lookups{})
+	base := webtest.Serve(t, keys, decide.NewHTTP(d, nil))
 	for _, c := range []struct {
 		name, path, body, key string
 		status                int

@@ -1,4 +1,13 @@
-package flags
+// Package local serves the documents from which client libraries evaluate flags
+// themselves.
+//
+// A document lists the flags of a project in the form that clients of all ages
+// read: other flags by key with the chain of dependencies, cohorts as trees or
+// inlined, percentages as integers where possible. Filters that a client cannot
+// evaluate are marked. Documents are cached while the compiled flags of the
+// project stay the same, so that the polls of many servers cost one comparison
+// of tags each.
+package local
 
 import (
 	"bytes"
@@ -13,14 +22,14 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// LocalEvaluation is the document from which client libraries decide flags by
+// Document is the document from which client libraries decide flags by
 // themselves: every flag that is not deleted, on or off, the group types, and
 // with sendCohorts the property trees of the cohorts these flags use. Without
 // it a flag that asks for one simple cohort is rewritten to ask for the
 // properties of that cohort. Filters with an operator of a plugin are marked;
 // operators, which may be nil, knows what else a client can do about them.
-func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
-	l := &localizer{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]eval.CohortDefinition{}}
+func Document(stored eval.ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
+	l := &builder{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]eval.CohortDefinition{}}
 	for _, d := range stored.Flags {
 		if !d.Deleted {
 			l.keys[d.ID] = d.Key
@@ -32,7 +41,7 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 			l.cohorts[c.ID] = c
 		}
 	}
-	return document.Encode(localView{
+	return document.Encode(documentView{
 		Flags:            l.flags(sendCohorts),
 		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
 		Cohorts:          l.trees(sendCohorts),
@@ -40,8 +49,8 @@ func LocalEvaluation(stored eval.ProjectDefinitions, sendCohorts bool, operators
 	})
 }
 
-type localView struct {
-	Flags            []localFlag                `json:"flags"`
+type documentView struct {
+	Flags            []flagView                 `json:"flags"`
 	GroupTypeMapping map[string]string          `json:"group_type_mapping"`
 	Cohorts          map[string]json.RawMessage `json:"cohorts"`
 	MatchingVersion  int                        `json:"property_matching_version"`
@@ -51,8 +60,8 @@ type localView struct {
 // the way we do; without it posthog-node 5 falls back to an older rule.
 const matchingVersion = 2
 
-// localFlag is what a client needs to know of a flag.
-type localFlag struct {
+// flagView is what a client needs to know of a flag.
+type flagView struct {
 	ID                   int64           `json:"id"`
 	TeamID               int64           `json:"team_id"`
 	Name                 string          `json:"name"`
@@ -72,8 +81,8 @@ func groupTypeMapping(types map[string]int) map[string]string {
 	return out
 }
 
-// localizer turns stored flags into what clients read.
-type localizer struct {
+// builder turns stored flags into what clients read.
+type builder struct {
 	stored    eval.ProjectDefinitions
 	operators match.Registry
 	keys      map[int64]string
@@ -81,13 +90,13 @@ type localizer struct {
 	cohorts   map[int64]eval.CohortDefinition
 }
 
-func (l *localizer) flags(sendCohorts bool) []localFlag {
-	out := make([]localFlag, 0, len(l.stored.Flags))
+func (l *builder) flags(sendCohorts bool) []flagView {
+	out := make([]flagView, 0, len(l.stored.Flags))
 	for _, d := range l.stored.Flags {
 		if d.Deleted {
 			continue
 		}
-		out = append(out, localFlag{
+		out = append(out, flagView{
 			ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d.Filters, sendCohorts),
 			Active: d.Active, ExperienceContinuity: d.ExperienceContinuity, Version: d.Version,
 		})
@@ -98,7 +107,7 @@ func (l *localizer) flags(sendCohorts bool) []localFlag {
 // filters is what a client reads of stored filters: with their condition
 // sets, payloads as texts, whole percentages as integers, and other flags by
 // their keys. Filters that cannot be read are sent as they are.
-func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
+func (l *builder) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
 	normal, err := document.Normalized(filters)
 	if err != nil {
 		return filters
@@ -123,7 +132,7 @@ func (l *localizer) filters(filters json.RawMessage, sendCohorts bool) json.RawM
 
 // external marks a filter that a plugin answers: with an expression that says
 // the same, or as one that clients cannot answer.
-func (l *localizer) external(p *document.Object) {
+func (l *builder) external(p *document.Object) {
 	raw, _ := p.Get("operator")
 	id, ok := document.Text(raw)
 	if !ok || !strings.Contains(id, "/") {
@@ -200,7 +209,7 @@ func textPayloads(d *document.Object) {
 // dependency names another flag by its key and lists the flags to decide
 // first, that one last. The list is empty for a circle or a missing flag:
 // clients then ask the server.
-func (l *localizer) dependency(p *document.Object) {
+func (l *builder) dependency(p *document.Object) {
 	if raw, _ := p.Get("type"); string(raw) != `"flag"` {
 		return
 	}
@@ -225,7 +234,7 @@ func (l *localizer) dependency(p *document.Object) {
 
 // chain lists what has to be decided before and with a flag, in order; false
 // when something is missing or leads back.
-func (l *localizer) chain(id int64, chain []int64, open map[int64]bool) ([]int64, bool) {
+func (l *builder) chain(id int64, chain []int64, open map[int64]bool) ([]int64, bool) {
 	if _, known := l.keys[id]; !known || open[id] {
 		return chain, false
 	}

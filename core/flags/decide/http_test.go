@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -38,7 +38,7 @@ func (s *shelf) Definitions(context.Context, int64) (eval.ProjectDefinitions, er
 	return s.stored, nil
 }
 
-func (s *shelf) Stamps(context.Context) (map[int64]int64, error) {
+func (s *shelf) Revisions(context.Context) (map[int64]int64, error) {
 	if err := s.err.Load(); err != nil {
 		return nil, *err
 	}
@@ -74,29 +74,29 @@ func (w *town) HashKeys(_ context.Context, _ int64, _, anonymous string, _ []str
 	return w.kept, w.err
 }
 
-func decider(tb testing.TB, s *shelf, l flags.Lookups) (*flags.Decider, *flags.Snapshots) {
+func decider(tb testing.TB, s *shelf, l decide.Lookups) (*decide.Decider, *decide.Snapshots) {
 	tb.Helper()
-	cfg := flags.DefaultDecideConfig()
-	snapshots, err := flags.NewSnapshots(cfg, s, nil, nil)
+	cfg := decide.DefaultConfig()
+	snapshots, err := decide.NewSnapshots(cfg, s, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if err := snapshots.Poll(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	d, err := flags.NewDecider(cfg, snapshots, l, nil, nil)
+	d, err := decide.NewDecider(cfg, snapshots, l, nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return d, snapshots
 }
 
-func around(w *town) flags.Lookups { return flags.Lookups{People: w, Memberships: w, HashKeys: w} }
+func around(w *town) decide.Lookups { return decide.Lookups{People: w, Memberships: w, HashKeys: w} }
 
-func serve(tb testing.TB, s *shelf, l flags.Lookups) string {
+func serve(tb testing.TB, s *shelf, l decide.Lookups) string {
 	tb.Helper()
 	d, _ := decider(tb, s, l)
-	return webtest.Serve(tb, webtest.DefaultKeys(), flags.NewDecideHTTP(d, nil))
+	return webtest.Serve(tb, webtest.OneOfEach(), decide.NewHTTP(d, nil))
 }
 
 // shop is a project with one flag of each kind.
@@ -159,7 +159,7 @@ func gz(s string) string {
 
 func TestDecideSpeaksEveryVersion(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), flags.Lookups{})
+	base := serve(t, shop(), decide.Lookups{})
 	const ask = `{"api_key":"phc_test","distinct_id":"u","person_properties":{"email":"A@CORP.test"}}`
 	keys := []any{"on", "blue", "mail"}
 	onlyOn := map[string]any{"on": true, "blue": "blue", "mail": true}
@@ -323,7 +323,7 @@ func TestAStoreThatFailsLeavesOutOnlyWhatNeedsIt(t *testing.T) {
 
 func TestWhatIsNotAQuestion(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), flags.Lookups{})
+	base := serve(t, shop(), decide.Lookups{})
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -364,8 +364,8 @@ func (exhausted) FlagsExhausted(int64) bool { return true }
 
 func TestOverQuotaThereAreNoFlags(t *testing.T) {
 	t.Parallel()
-	d, _ := decider(t, shop(), flags.Lookups{})
-	base := webtest.Serve(t, webtest.DefaultKeys(), flags.NewDecideHTTP(d, exhausted{}))
+	d, _ := decider(t, shop(), decide.Lookups{})
+	base := webtest.Serve(t, webtest.OneOfEach(), decide.NewHTTP(d, exhausted{}))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 	if !reflect.DeepEqual(got["quotaLimited"], []any{"feature_flags"}) || len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != false {
 		t.Errorf("got %v", got)
@@ -374,7 +374,7 @@ func TestOverQuotaThereAreNoFlags(t *testing.T) {
 
 func TestTheRequestIDIsTheCallers(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), flags.Lookups{})
+	base := serve(t, shop(), decide.Lookups{})
 	const id = "7b0f6a2e-0000-4000-8000-000000000000"
 	ask := `{"token":"phc_test","distinct_id":"u"}`
 	if _, got, _ := post(t, base+"/flags?v=2", "application/json", ask, "X-Request-Id", id); got["requestId"] != id {
@@ -420,7 +420,7 @@ func (k *keeper) Properties(_ context.Context, _ int64, distinctID string) ([]by
 func TestIdsMayBeKeptByWhoeverIsAsked(t *testing.T) {
 	t.Parallel()
 	k := &keeper{}
-	base := serve(t, shop(), flags.Lookups{People: k})
+	base := serve(t, shop(), decide.Lookups{People: k})
 	for i := range 20 {
 		post(t, base+"/decide?v=3", "application/json", fmt.Sprintf(`{"token":"phc_test","distinct_id":"somebody-%02d"}`, i))
 	}

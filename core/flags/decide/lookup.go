@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"context"
@@ -117,7 +117,7 @@ func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Con
 	start := time.Now()
 	c := &d.cooldowns[kind]
 	if until := c.until.Load(); until != 0 && start.UnixNano() < until {
-		d.meter.recordLookup(kind, "paused", 0)
+		d.metrics.recordLookup(kind, "paused", 0)
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.LookupTimeout)
@@ -126,11 +126,11 @@ func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Con
 	took := time.Since(start)
 	if err == nil {
 		c.until.Store(0)
-		d.meter.recordLookup(kind, "ok", took)
+		d.metrics.recordLookup(kind, "ok", took)
 		return true
 	}
 	c.until.Store(time.Now().Add(d.cfg.LookupPause).UnixNano())
-	d.meter.recordLookup(kind, "failed", took)
+	d.metrics.recordLookup(kind, "failed", took)
 	d.log.Warn("lookup failed: flags that need the data are left out",
 		zap.String("data", lookupNames[kind]), zap.Duration("took", took), zap.Error(err))
 	return false

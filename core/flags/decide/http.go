@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"strconv"
@@ -18,9 +18,9 @@ type Quota interface {
 	FlagsExhausted(projectID int64) bool
 }
 
-// DecideHTTP serves the decide endpoints in the formats of all client versions,
+// HTTP serves the decide endpoints in the formats of all client versions,
 // the remote config of browsers, and explanations for people.
-type DecideHTTP struct {
+type HTTP struct {
 	decider *Decider
 	quota   Quota
 	gate    *web.Router
@@ -29,17 +29,17 @@ type DecideHTTP struct {
 	remote  []byte // the rest of the remote config
 }
 
-var _ web.Routes = (*DecideHTTP)(nil)
+var _ web.Routes = (*HTTP)(nil)
 
-// NewDecideHTTP returns the endpoints over d. A nil quota limits nothing.
-func NewDecideHTTP(d *Decider, quota Quota) *DecideHTTP {
-	h := &DecideHTTP{decider: d, quota: quota}
+// NewHTTP returns the endpoints over d. A nil quota limits nothing.
+func NewHTTP(d *Decider, quota Quota) *HTTP {
+	h := &HTTP{decider: d, quota: quota}
 	h.prepareConfig(d.cfg)
 	return h
 }
 
 // Routes registers the paths.
-func (h *DecideHTTP) Routes(g *web.Router) {
+func (h *HTTP) Routes(g *web.Router) {
 	h.gate = g
 	g.Public(fiber.MethodPost, "/decide", h.decide)
 	g.Public(fiber.MethodGet, "/decide", h.decide)
@@ -108,12 +108,12 @@ func isTruthy(s string) bool {
 	return false
 }
 
-func (h *DecideHTTP) decide(c *fiber.Ctx) error {
+func (h *HTTP) decide(c *fiber.Ctx) error {
 	shape, withConfig := decideShape(c)
 	return h.serve(c, shape, withConfig)
 }
 
-func (h *DecideHTTP) flags(c *fiber.Ctx) error {
+func (h *HTTP) flags(c *fiber.Ctx) error {
 	shape, withConfig := flagsShape(c)
 	return h.serve(c, shape, withConfig)
 }
@@ -138,7 +138,7 @@ func newCall() *call {
 	return c
 }
 
-func (h *DecideHTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
+func (h *HTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
 	if c.Method() == fiber.MethodGet && !c.Context().QueryArgs().Has("data") {
 		return h.minimal(c, shape)
 	}
@@ -163,7 +163,7 @@ func (h *DecideHTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) err
 }
 
 // readRequest parses the request into k and returns its project.
-func (h *DecideHTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
+func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	limits := h.gate.Limits()
 	limits.Malformed = "malformed_data"
 	k.request.reset()
@@ -190,14 +190,14 @@ func (h *DecideHTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 }
 
 // readWithoutBody returns the project of a request that has a key and no body.
-func (h *DecideHTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
+func (h *HTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
 	token := c.Query("token", c.Query("api_key"))
 	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
 	return project.ID, err
 }
 
 // evaluate appends the flags of the project to the answer.
-func (h *DecideHTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format) {
+func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format) {
 	d := h.decider
 	e := eval.NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
 	defer e.Release()
@@ -206,14 +206,14 @@ func (h *DecideHTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.F
 	k.out = e.AppendFlags(k.out, shape)
 }
 
-func (h *DecideHTTP) begin(k *call, withConfig bool) {
+func (h *HTTP) begin(k *call, withConfig bool) {
 	k.out = append(k.out[:0], '{')
 	if withConfig {
 		k.out = append(k.out, h.head...)
 	}
 }
 
-func (h *DecideHTTP) finish(c *fiber.Ctx, k *call, withConfig bool) error {
+func (h *HTTP) finish(c *fiber.Ctx, k *call, withConfig bool) error {
 	if withConfig {
 		k.out = append(k.out, h.tail...)
 	}
@@ -231,7 +231,7 @@ func (h *DecideHTTP) finish(c *fiber.Ctx, k *call, withConfig bool) error {
 }
 
 // minimal answers a request without data: the config and no flags.
-func (h *DecideHTTP) minimal(c *fiber.Ctx, shape eval.Format) error {
+func (h *HTTP) minimal(c *fiber.Ctx, shape eval.Format) error {
 	k := calls.Get().(*call)
 	defer calls.Put(k)
 	h.begin(k, true)

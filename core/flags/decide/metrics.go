@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"time"
@@ -9,20 +9,20 @@ import (
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
-// decideMeter counts what is decided. A nil one counts nothing.
-type decideMeter struct {
+// metrics counts what is decided. A nil one counts nothing.
+type metrics struct {
 	evaluated prometheus.Counter
 	failed    [eval.Causes]prometheus.Counter
 	lookups   map[string][len(lookupNames)]prometheus.Counter
 	took      [len(lookupNames)]prometheus.Observer
 }
 
-func newDecideMeter(reg prometheus.Registerer) *decideMeter {
+func newMetrics(reg prometheus.Registerer) *metrics {
 	if reg == nil {
 		return nil
 	}
 	f := promauto.With(reg)
-	m := &decideMeter{
+	m := &metrics{
 		evaluated: f.NewCounter(prometheus.CounterOpts{
 			Name: "guidon_flags_evaluated_total", Help: "Flags decided for clients, those left out included.",
 		}),
@@ -53,7 +53,7 @@ func newDecideMeter(reg prometheus.Registerer) *decideMeter {
 }
 
 // recordEvaluation counts the flags of a finished evaluation.
-func (m *decideMeter) recordEvaluation(e *eval.Evaluation) {
+func (m *metrics) recordEvaluation(e *eval.Evaluation) {
 	if m == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (m *decideMeter) recordEvaluation(e *eval.Evaluation) {
 }
 
 // recordLookup counts a lookup. A lookup that was skipped took no time.
-func (m *decideMeter) recordLookup(kind int, outcome string, took time.Duration) {
+func (m *metrics) recordLookup(kind int, outcome string, took time.Duration) {
 	if m == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package flags
+package local
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// LocalHTTP serves the documents for local evaluation.
-type LocalHTTP struct{ documents *localDocuments }
+// HTTP serves the documents for local evaluation.
+type HTTP struct{ documents *cache }
 
-var _ web.Routes = (*LocalHTTP)(nil)
+var _ web.Routes = (*HTTP)(nil)
 
 // Sets returns the compiled flags of a project. It returns the same set until
 // the definitions of the project change.
@@ -26,27 +26,27 @@ type Sets interface {
 	Set(projectID int64) *eval.Set
 }
 
-// LocalSource reads the definitions of a project.
-type LocalSource interface {
+// Source reads the definitions of a project.
+type Source interface {
 	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
 }
 
-// NewLocalHTTP returns the endpoints. A document is made from source and kept
+// NewHTTP returns the endpoints. A document is made from source and kept
 // while sets returns the same set. A nil operators knows no operators of
 // plugins.
-func NewLocalHTTP(sets Sets, source LocalSource, operators match.Registry) *LocalHTTP {
-	return &LocalHTTP{&localDocuments{sets: sets, source: source, operators: operators, projects: map[int64]*localPair{}}}
+func NewHTTP(sets Sets, source Source, operators match.Registry) *HTTP {
+	return &HTTP{&cache{sets: sets, source: source, operators: operators, projects: map[int64]*pair{}}}
 }
 
-const scopeReadLocal = "feature_flag:read"
+const scopeRead = "feature_flag:read"
 
 // Routes registers the three paths under which client libraries of different
 // ages request the same document.
-func (h *LocalHTTP) Routes(g *web.Router) {
-	g.Manage("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeReadLocal,
+func (h *HTTP) Routes(g *web.Router) {
+	g.Manage("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeRead,
 		func(c *web.Call) error { return h.serve(c, c.Project) })
 	for _, path := range []string{"/api/feature_flag/local_evaluation", "/flags/definitions"} {
-		g.Manage("GET", path, scopeReadLocal, func(c *web.Call) error {
+		g.Manage("GET", path, scopeRead, func(c *web.Call) error {
 			project, err := c.CurrentProject()
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func (h *LocalHTTP) Routes(g *web.Router) {
 
 // serve answers with the document for local evaluation, or with 304 if the
 // client has it already.
-func (h *LocalHTTP) serve(c *web.Call, project auth.Project) error {
+func (h *HTTP) serve(c *web.Call, project auth.Project) error {
 	doc, err := h.documents.get(c.UserContext(), project.ID, wantsCohorts(c))
 	if err != nil {
 		return err
@@ -96,34 +96,34 @@ func matchesETag(header, tag string) bool {
 
 func opaqueTag(tag string) string { return strings.Trim(strings.TrimPrefix(tag, "W/"), `"`) }
 
-// localDocument is a document for local evaluation, ready to send.
-type localDocument struct {
+// cached is a document for local evaluation, ready to send.
+type cached struct {
 	body []byte
 	etag string
 }
 
-// localDocuments keeps the documents of every project while its set stays the
+// cache keeps the documents of every project while its set stays the
 // same: a poll of a client costs one map lookup.
-type localDocuments struct {
+type cache struct {
 	sets      Sets
-	source    LocalSource
+	source    Source
 	operators match.Registry
 
 	mu       sync.Mutex
-	projects map[int64]*localPair
+	projects map[int64]*pair
 }
 
-// localPair is both documents of a project, made from one set.
-type localPair struct {
+// pair is both documents of a project, made from one set.
+type pair struct {
 	mu          sync.Mutex
 	set         *eval.Set
-	plain       *localDocument
-	withCohorts *localDocument
+	plain       *cached
+	withCohorts *cached
 }
 
 // get returns the document of a project, and makes it if the set has changed.
 // Projects do not wait for each other.
-func (l *localDocuments) get(ctx context.Context, projectID int64, cohorts bool) (*localDocument, error) {
+func (l *cache) get(ctx context.Context, projectID int64, cohorts bool) (*cached, error) {
 	p := l.pair(projectID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,8 +133,8 @@ func (l *localDocuments) get(ctx context.Context, projectID int64, cohorts bool)
 			return nil, err
 		}
 		p.set = set
-		p.plain = newLocalDocument(LocalEvaluation(definitions, false, l.operators))
-		p.withCohorts = newLocalDocument(LocalEvaluation(definitions, true, l.operators))
+		p.plain = newCached(Document(definitions, false, l.operators))
+		p.withCohorts = newCached(Document(definitions, true, l.operators))
 	}
 	if cohorts {
 		return p.withCohorts, nil
@@ -142,18 +142,18 @@ func (l *localDocuments) get(ctx context.Context, projectID int64, cohorts bool)
 	return p.plain, nil
 }
 
-func (l *localDocuments) pair(projectID int64) *localPair {
+func (l *cache) pair(projectID int64) *pair {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.projects[projectID]
 	if p == nil {
-		p = &localPair{}
+		p = &pair{}
 		l.projects[projectID] = p
 	}
 	return p
 }
 
-func newLocalDocument(body []byte) *localDocument {
+func newCached(body []byte) *cached {
 	sum := sha256.Sum256(body)
-	return &localDocument{body: body, etag: `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	return &cached{body: body, etag: `W/"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }

@@ -1,4 +1,4 @@
-package flags
+package local
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 // trees are the property trees of the dynamic cohorts that flags use, and of
 // the cohorts these are made of. A static one has no tree: clients that meet
 // it ask the server.
-func (l *localizer) trees(send bool) map[string]json.RawMessage {
+func (l *builder) trees(send bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if !send {
 		return out
@@ -47,7 +47,7 @@ func (l *localizer) trees(send bool) map[string]json.RawMessage {
 // properties, when condition sets can say the same: the cohort is alone in
 // its set, no set overrides the variant or buckets groups, and the tree is an AND of person
 // properties, or an OR of such ANDs, without negation.
-func (l *localizer) inlineCohort(d *document.Object) {
+func (l *builder) inlineCohort(d *document.Object) {
 	if _, grouped := d.Given("aggregation_group_type_index"); grouped {
 		return
 	}

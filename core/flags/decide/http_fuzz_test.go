@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -30,7 +30,7 @@ func FuzzDecide(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s.Mount(flags.NewDecideHTTP(d, nil))
+	s.Mount(decide.NewHTTP(d, nil))
 	handle, err := s.Handler()
 	if err != nil {
 		f.Fatal(err)

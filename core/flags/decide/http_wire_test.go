@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"bufio"
@@ -9,9 +9,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -34,7 +34,7 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 	}}}
 	w := &town{people: map[string]string{"u-1": `{"email":"u1@example.test"}`, "browser-user-1": `{"email":"b1@example.test"}`}}
 	d, _ := decider(t, s, around(w))
-	base := webtest.Serve(t, keys, flags.NewDecideHTTP(d, nil))
+	base := webtest.Serve(t, keys, decide.NewHTTP(d, nil))
 	file, err := os.Open("testdata/wire.jsonl")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 )
 
 // explain answers how one flag gets its value for a person.
-func (h *DecideHTTP) explain(c *web.Call) error {
+func (h *HTTP) explain(c *web.Call) error {
 	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
 	key, ok := h.decider.snapshots.Set(c.Project.ID).KeyByID(id)
 	if err != nil || !ok {
@@ -33,7 +33,7 @@ func (h *DecideHTTP) explain(c *web.Call) error {
 }
 
 // explainAll answers with the explanation of all flags, or of the named ones.
-func (h *DecideHTTP) explainAll(c *web.Call) error {
+func (h *HTTP) explainAll(c *web.Call) error {
 	q, err := explainRequest(c)
 	if err != nil {
 		return err

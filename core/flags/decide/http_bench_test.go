@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -30,7 +30,7 @@ func half(n int) *shelf {
 	return s
 }
 
-func benchDecide(b *testing.B, l flags.Lookups, person string) {
+func benchDecide(b *testing.B, l decide.Lookups, person string) {
 	d, _ := decider(b, half(50), l)
 	cfg := web.DefaultConfig()
 	cfg.AccessLog = web.LogServerErrors
@@ -38,7 +38,7 @@ func benchDecide(b *testing.B, l flags.Lookups, person string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.Mount(flags.NewDecideHTTP(d, nil))
+	s.Mount(decide.NewHTTP(d, nil))
 	handle, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)
@@ -82,7 +82,7 @@ func properties() string {
 // BenchmarkDecide50FlagsOverrides is a whole request without its network:
 // gate, body, key, evaluation, answer.
 func BenchmarkDecide50FlagsOverrides(b *testing.B) {
-	benchDecide(b, flags.Lookups{}, `,"person_properties":`+properties())
+	benchDecide(b, decide.Lookups{}, `,"person_properties":`+properties())
 }
 
 // BenchmarkDecide50FlagsStored has the properties from a store that answers

@@ -1,4 +1,4 @@
-package flags_test
+package decide_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
-	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -59,10 +59,10 @@ func places(values ...string) string {
 	return `{"groups":[` + strings.Join(sets, ",") + `]}`
 }
 
-func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string, defs ...eval.Definition) map[string]any {
+func (c *compass) decide(t *testing.T, lookups decide.Lookups, properties string, defs ...eval.Definition) map[string]any {
 	t.Helper()
-	cfg := flags.DefaultDecideConfig()
-	snapshots, err := flags.NewSnapshots(cfg, &shelf{stored: eval.ProjectDefinitions{Flags: defs}}, c, nil)
+	cfg := decide.DefaultConfig()
+	snapshots, err := decide.NewSnapshots(cfg, &shelf{stored: eval.ProjectDefinitions{Flags: defs}}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (c *compass) decide(t *testing.T, lookups flags.Lookups, properties string,
 		t.Fatal(err)
 	}
 	lookups.Matchers = c
-	d, err := flags.NewDecider(cfg, snapshots, lookups, nil, nil)
+	d, err := decide.NewDecider(cfg, snapshots, lookups, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAPluginSeesThePropertiesItReads(t *testing.T) {
 	}
 	// None of them is there: the operator is asked all the same.
 	c = &compass{}
-	want(t, c.decide(t, flags.Lookups{}, `{}`, flagstest.Define(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
+	want(t, c.decide(t, decide.Lookups{}, `{}`, flagstest.Define(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
 }
 
 // All condition sets of a flag put their questions at once, and nobody waits
@@ -105,13 +105,13 @@ func TestAPluginSeesThePropertiesItReads(t *testing.T) {
 func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 	t.Parallel()
 	c := &compass{}
-	got := c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
+	got := c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
 	want(t, got, map[string]any{"third": true})
 	if len(c.asked) != 1 || !slices.Equal(c.asked[0], []string{`a of {"lat":1,"lng":2}`, `b of {"lat":1,"lng":2}`, `{"lat":1,"lng":2} of {"lat":1,"lng":2}`}) {
 		t.Errorf("asked %q", c.asked)
 	}
 	for _, w := range c.waits {
-		if w > flags.DefaultDecideConfig().PluginTimeout {
+		if w > decide.DefaultConfig().PluginTimeout {
 			t.Errorf("waits %s", w)
 		}
 	}
@@ -120,9 +120,9 @@ func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 func TestWhatIsKnownIsNotAsked(t *testing.T) {
 	t.Parallel()
 	c := &compass{known: map[string]match.Result{`{"lat":1,"lng":2}`: match.True}}
-	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": true})
+	want(t, c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": true})
 	c.known[`{"lat":1,"lng":2}`] = match.Unknown // it cannot be judged
-	want(t, c.decide(t, flags.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
+	want(t, c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
 	if len(c.asked) != 0 {
 		t.Errorf("asked %q", c.asked)
 	}

@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"strconv"
@@ -12,7 +12,7 @@ import (
 // prepareConfig writes down what every answer says about the server. Clients
 // read from it how they may send events and which of their features have
 // somebody to talk to.
-func (h *DecideHTTP) prepareConfig(cfg DecideConfig) {
+func (h *HTTP) prepareConfig(cfg Config) {
 	h.head = []byte(`"config":{"enable_collect_everything":` + strconv.FormatBool(cfg.EnableCollectEverything) +
 		`},"editorParams":{},"toolbarParams":{},"isAuthenticated":false,"supportedCompression":["gzip","gzip-js","lz64"],`)
 	h.tail = []byte(`"sessionRecording":false,"siteApps":[],"capturePerformance":false,"autocapture_opt_out":false,` +
@@ -22,7 +22,7 @@ func (h *DecideHTTP) prepareConfig(cfg DecideConfig) {
 }
 
 // config answers the remote config of a browser client.
-func (h *DecideHTTP) config(c *fiber.Ctx) error {
+func (h *HTTP) config(c *fiber.Ctx) error {
 	body, err := h.remoteConfig(c)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (h *DecideHTTP) config(c *fiber.Ctx) error {
 }
 
 // configScript answers the same as a script that browser clients load.
-func (h *DecideHTTP) configScript(c *fiber.Ctx) error {
+func (h *HTTP) configScript(c *fiber.Ctx) error {
 	body, err := h.remoteConfig(c)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (h *DecideHTTP) configScript(c *fiber.Ctx) error {
 	return nil
 }
 
-func (h *DecideHTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
+func (h *HTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
 	token := web.Param(c, "token")
 	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
 	if err != nil {

@@ -1,4 +1,4 @@
-package flags
+package decide
 
 import (
 	"encoding/hex"

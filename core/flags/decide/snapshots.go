@@ -1,0 +1,102 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/snapshot"
+)
+
+// Source reads the definitions that snapshots are compiled from.
+type Source interface {
+	// Definitions reads the definitions of one project.
+	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
+	// Revisions returns the revision of each project that ever had flags or
+	// cohorts. The revision changes with each write to the flags, cohorts, group
+	// types or time zone of the project, by any process. Revisions is polled
+	// several times a second and must be one cheap query.
+	Revisions(ctx context.Context) (map[int64]int64, error)
+}
+
+// Snapshots holds the compiled flags of every project in memory. A write of this
+// process is visible when Refresh returns, a write of another process within the
+// poll interval. While the source cannot be read, the last sets stay.
+type Snapshots struct {
+	sets      *snapshot.Map[int64, *eval.Set]
+	source    Source
+	operators match.Registry
+	log       *zap.Logger
+}
+
+// NewSnapshots returns empty snapshots over source. Nil operators and log
+// disable plugin operators and logging.
+func NewSnapshots(cfg Config, source Source, operators match.Registry, log *zap.Logger) (*Snapshots, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = zap.NewNop()
+	}
+	s := &Snapshots{source: source, operators: operators, log: log.Named("flags")}
+	s.sets = snapshot.New(snapshot.Options[int64, *eval.Set]{
+		Revisions: source.Revisions, Load: s.compile, Interval: cfg.PollInterval,
+		OnFailure:  func(err error) { s.log.Warn("flag refresh failed: deciding from memory", zap.Error(err)) },
+		OnRecovery: func() { s.log.Info("flag refresh recovered") },
+	})
+	return s, nil
+}
+
+var emptySet = eval.Compile(nil, nil, nil, eval.CompileOptions{})
+
+// Set returns the compiled flags of a project; never nil. It takes no lock. It
+// returns the same set until the definitions of the project change.
+func (s *Snapshots) Set(projectID int64) *eval.Set {
+	if set, ok := s.sets.Get(projectID); ok {
+		return set
+	}
+	return emptySet
+}
+
+// Start loads every project and follows changes until Stop. It fails if the
+// source cannot be read.
+func (s *Snapshots) Start(ctx context.Context) error {
+	err := s.sets.Start(ctx)
+	if err == nil {
+		return nil
+	}
+	_ = s.sets.Stop(ctx)
+	return fmt.Errorf("load flags: %w", err)
+}
+
+// Stop ends following changes. The snapshots stay.
+func (s *Snapshots) Stop(ctx context.Context) error { return s.sets.Stop(ctx) }
+
+// Poll loads the projects that changed since they were loaded. A project that
+// cannot be loaded keeps its set and does not affect the others.
+func (s *Snapshots) Poll(ctx context.Context) error { return s.sets.Poll(ctx) }
+
+// Refresh loads one project. After it returns nil, every request that starts
+// later sees at least what was committed before the call.
+func (s *Snapshots) Refresh(ctx context.Context, projectID int64) error {
+	return s.sets.Refresh(ctx, projectID)
+}
+
+// RefreshAll loads all projects again, after the operators of plugins changed.
+func (s *Snapshots) RefreshAll(ctx context.Context) error { return s.sets.RefreshAll(ctx) }
+
+// compile reads and compiles the flags of a project.
+func (s *Snapshots) compile(ctx context.Context, projectID int64, _ *eval.Set) (*eval.Set, int64, error) {
+	d, err := s.source.Definitions(ctx, projectID)
+	if err != nil {
+		return nil, 0, fmt.Errorf("flags of project %d: %w", projectID, err)
+	}
+	set := eval.Compile(d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{Location: d.Location, Operators: s.operators})
+	for key, err := range set.Broken() {
+		s.log.Warn("flag cannot be evaluated", zap.Int64("project_id", projectID), zap.String("flag", key), zap.Error(err))
+	}
+	return set, d.Revision, nil
+}
