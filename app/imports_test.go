@@ -56,13 +56,18 @@ var mayImport = map[string][]string{
 	"core/persons":     with(),
 	"core/events":      with(),
 	"core/definitions": with("core/persons"),
-	"core/cohorts":     with("core/persons", "core/flags/eval"),
+	"core/cohorts":     with("core/persons", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	// Flags.
 	"core/flags/eval":       {"core/match"},
-	"core/flags/dashboards": with("core/events"),
-	"core/flags/decide":     with("core/flags/eval", "core/cohorts", "core/persons"),
-	"core/flags/local":      with("core/flags/eval", "core/cohorts", "core/persons"),
+	"core/flags/document":   {},
+	"core/flags/rules":      {"core/flags/eval", "core/flags/document", "core/match", "core/fault"},
+	"core/flags/revision":   with(),
+	"core/flags/calls":      with("core/flags/revision"),
+	"core/flags/audience":   with("core/flags/eval", "core/flags/document", "core/persons"),
+	"core/flags/dashboards": with("core/flags/revision", "core/flags/calls", "core/events"),
+	"core/flags/decide":     with("core/flags/eval"),
+	"core/flags/local":      with("core/flags/eval", "core/flags/document"),
 	"core/flags":            with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 
 	// Actions and notifications.
