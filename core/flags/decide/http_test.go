@@ -96,7 +96,7 @@ func around(w *town) decide.Lookups { return decide.Lookups{People: w, Membershi
 func serve(tb testing.TB, s *shelf, l decide.Lookups) string {
 	tb.Helper()
 	d, _ := decider(tb, s, l)
-	return webtest.Serve(tb, webtest.OneOfEach(), decide.NewHTTP(d, nil))
+	return webtest.Serve(tb, webtest.DefaultKeys(), decide.NewHTTP(d, nil))
 }
 
 // shop is a project with one flag of each kind.
@@ -365,7 +365,7 @@ func (exhausted) FlagsExhausted(int64) bool { return true }
 func TestOverQuotaThereAreNoFlags(t *testing.T) {
 	t.Parallel()
 	d, _ := decider(t, shop(), decide.Lookups{})
-	base := webtest.Serve(t, webtest.OneOfEach(), decide.NewHTTP(d, exhausted{}))
+	base := webtest.Serve(t, webtest.DefaultKeys(), decide.NewHTTP(d, exhausted{}))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 	if !reflect.DeepEqual(got["quotaLimited"], []any{"feature_flags"}) || len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != false {
 		t.Errorf("got %v", got)
