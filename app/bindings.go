@@ -76,7 +76,7 @@ func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(
 // delete it in the transaction that merges or deletes the person.
 func addHooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
-	p.OnGroupTypes(f.Touch)
+	p.Groups.OnTypesChanged(f.Touch)
 	p.OnDelete(f.ForgetPerson)
 	p.OnErase(f.Erase)
 	p.OnErase(e.Erase)

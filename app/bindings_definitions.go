@@ -22,7 +22,7 @@ var definitionBindings = fx.Options(
 		},
 		route(func(h *definitions.HTTP) web.Routes { return h }),
 	),
-	fx.Invoke(func(p *persons.Service, d *definitions.Service) { p.OnGroupTypes(d.ForgetGroups) }),
+	fx.Invoke(func(p *persons.Service, d *definitions.Service) { p.Groups.OnTypesChanged(d.ForgetGroups) }),
 )
 
 type definitionStage struct{ definitions *definitions.Service }

@@ -25,7 +25,7 @@ func (p population) Persons(ctx context.Context, projectID int64, fn func([]flag
 
 func (p population) Groups(ctx context.Context, projectID int64, index int, fn func([]flags.Subject) error) error {
 	var subjects []flags.Subject
-	return p.persons.WalkGroups(ctx, projectID, index, func(page []persons.Group) error {
+	return p.persons.Groups.Walk(ctx, projectID, index, func(page []persons.Group) error {
 		subjects = subjects[:0]
 		for i := range page {
 			subjects = append(subjects, flags.Subject{Key: page[i].Key, Properties: page[i].Properties})
@@ -36,7 +36,7 @@ func (p population) Groups(ctx context.Context, projectID int64, index int, fn f
 
 func (p population) Count(ctx context.Context, projectID int64, index *int) (int64, error) {
 	if index != nil {
-		n, err := p.persons.CountGroups(ctx, projectID, *index)
+		n, err := p.persons.Groups.Count(ctx, projectID, *index)
 		return int64(n), err
 	}
 	n, err := p.persons.Count(ctx, projectID)

@@ -44,6 +44,15 @@ func (d *DB) Write(ctx context.Context) bun.IDB {
 	return d.write
 }
 
+// SQLTx returns the transaction in ctx without bun, nil outside of Tx. It is for
+// statements that run for every event.
+func (d *DB) SQLTx(ctx context.Context) *sql.Tx {
+	if t := d.txOf(ctx); t != nil {
+		return t.tx.Tx
+	}
+	return nil
+}
+
 // Tx runs fn in a transaction that Read, Write and PgxConn find in the context
 // fn receives, and commits when fn returns nil. An error or a panic of fn rolls
 // back; the error is returned as it is, the panic goes on. Inside another Tx of

@@ -3,34 +3,39 @@ package persons
 import (
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
-// cacheKey names what is cached: the properties of the person behind a
-// distinct id (slot is none), or of a group.
+// cacheKey identifies the cached properties of the person of a distinct id
+// (group is noGroup), or of a group.
 type cacheKey struct {
 	project int64
-	slot    int
+	group   int // index of the group type
 	id      string
 }
 
-const none = -1
+const noGroup = -1
 
-// cached is the answer of the store: that there is nothing is one, too.
-type cached struct {
+// entry is a cached result of the store, which may be "not found".
+type entry struct {
 	properties []byte
-	person     int64 // 0 for groups and for nobody
+	person     int64 // 0 for groups and for missing persons
 	found      bool
 	at         time.Time
 }
 
-// cache holds answers of the store for a short time, in two generations: the
-// young one is filled, and when it is half of what the cache may hold, it
-// becomes the old one and what was old is gone. What is asked for again moves
-// up, so that what is in use stays.
+// cache holds results of the store for a short time, in two generations. The
+// young generation is filled; at half of the cache size it becomes the old one
+// and the previous old one is dropped. A hit in the old generation moves the
+// entry to the young one, so that entries in use stay.
 //
-// A reader that met the store before a commit must not put its answer in after
-// it. So forget moves the epoch on, and put refuses an answer from an earlier
-// one.
+// A reader that queried the store before a commit must not cache its result
+// after it. Each invalidation therefore advances the epoch, and put discards a
+// result from an earlier epoch.
 type cache struct {
 	half int // bytes of a generation
 	ttl  time.Duration
@@ -39,10 +44,12 @@ type cache struct {
 	epoch      uint64
 	young, old generation
 	types      map[int64]cachedTypes
+
+	hits, misses prometheus.Counter
 }
 
 type generation struct {
-	entries  map[cacheKey]cached
+	entries  map[cacheKey]entry
 	byPerson map[int64][]cacheKey
 	bytes    int
 }
@@ -53,17 +60,20 @@ type cachedTypes struct {
 }
 
 func newGeneration() generation {
-	return generation{entries: map[cacheKey]cached{}, byPerson: map[int64][]cacheKey{}}
+	return generation{entries: map[cacheKey]entry{}, byPerson: map[int64][]cacheKey{}}
 }
 
-func newCache(bytes int, ttl time.Duration) *cache {
+func newCache(bytes int, ttl time.Duration, reg prometheus.Registerer) *cache {
+	requests := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "persons",
+		Name: "cache_requests_total", Help: "Reads of stored properties by result of the cache."}, []string{"result"})
 	return &cache{
 		half: bytes / 2, ttl: ttl, young: newGeneration(), old: newGeneration(), types: map[int64]cachedTypes{},
+		hits: requests.WithLabelValues("hit"), misses: requests.WithLabelValues("miss"),
 	}
 }
 
-// get returns what is cached and still believed, and the epoch for put.
-func (c *cache) get(key cacheKey, now time.Time) (answer cached, ok bool, epoch uint64) {
+// get returns an entry that has not expired, and the epoch for put.
+func (c *cache) get(key cacheKey, now time.Time) (answer entry, ok bool, epoch uint64) {
 	c.mu.RLock()
 	answer, ok = c.young.entries[key]
 	var moved bool
@@ -74,7 +84,7 @@ func (c *cache) get(key cacheKey, now time.Time) (answer cached, ok bool, epoch 
 	epoch = c.epoch
 	c.mu.RUnlock()
 	if ok && now.Sub(answer.at) >= c.ttl {
-		return cached{}, false, epoch
+		return entry{}, false, epoch
 	}
 	if moved {
 		c.put(key, answer, epoch)
@@ -82,8 +92,8 @@ func (c *cache) get(key cacheKey, now time.Time) (answer cached, ok bool, epoch 
 	return answer, ok, epoch
 }
 
-// put remembers an answer that was true in the given epoch.
-func (c *cache) put(key cacheKey, answer cached, epoch uint64) {
+// put caches a result of the given epoch.
+func (c *cache) put(key cacheKey, answer entry, epoch uint64) {
 	const overhead = 250 // of the two maps, measured
 	size := len(answer.properties) + len(key.id) + overhead
 	if size > c.half || c.ttl == 0 {
@@ -94,7 +104,7 @@ func (c *cache) put(key cacheKey, answer cached, epoch uint64) {
 	if epoch != c.epoch {
 		return
 	}
-	if _, there := c.young.entries[key]; there {
+	if _, ok := c.young.entries[key]; ok {
 		c.young.remove(key)
 	}
 	if c.young.bytes+size > c.half {
@@ -138,7 +148,7 @@ func (g *generation) removePerson(id int64) {
 	delete(g.byPerson, id)
 }
 
-// groupTypes returns the cached types of a project; the map is never changed.
+// groupTypes returns the cached types of a project; the map is immutable.
 func (c *cache) groupTypes(project int64, now time.Time) (map[string]int, bool, uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -157,29 +167,19 @@ func (c *cache) putGroupTypes(project int64, types map[string]int, now time.Time
 	}
 }
 
-// forget drops what a committed batch changed.
-func (c *cache) forget(b *book) {
-	var persons []int64
-	for _, p := range b.known {
-		if p.into != nil || p.next != p.loaded {
-			persons = append(persons, p.id)
-		}
+// invalidate drops the entries that a committed batch changed.
+func (c *cache) invalidate(changes *stage.Changes) {
+	keys := make([]cacheKey, 0, len(changes.DistinctIDs)+len(changes.Groups))
+	for _, id := range changes.DistinctIDs {
+		keys = append(keys, cacheKey{changes.ProjectID, noGroup, id})
 	}
-	var keys []cacheKey
-	for _, l := range b.links {
-		keys = append(keys, cacheKey{b.project, none, l.distinctID})
+	for _, g := range changes.Groups {
+		keys = append(keys, cacheKey{changes.ProjectID, g.TypeIndex, g.Key})
 	}
-	for _, g := range b.groups.list {
-		if g.next != g.stored {
-			keys = append(keys, cacheKey{b.project, g.index, g.key})
-		}
-	}
-	if len(persons)+len(keys)+len(b.groups.newTypes) > 0 {
-		c.drop(b.project, persons, keys)
-	}
+	c.drop(changes.ProjectID, changes.Persons, keys)
 }
 
-// drop forgets persons, keys and the group types of a project.
+// drop drops persons, keys and the group types of a project.
 func (c *cache) drop(project int64, persons []int64, keys []cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,14 +195,14 @@ func (c *cache) drop(project int64, persons []int64, keys []cacheKey) {
 	delete(c.types, project)
 }
 
-// clear forgets the group types of a project and all its groups.
-func (c *cache) clear(project int64) {
+// dropGroups drops the group types of a project and all its groups.
+func (c *cache) dropGroups(project int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
 	for _, g := range []*generation{&c.young, &c.old} {
 		for key := range g.entries {
-			if key.project == project && key.slot != none {
+			if key.project == project && key.group != noGroup {
 				delete(g.entries, key)
 			}
 		}

@@ -1,129 +1,153 @@
 package persons
 
 import (
-	"slices"
-	"strconv"
+	"context"
+	"fmt"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
-// groupID names a group within a project.
-type groupID struct {
-	index int
-	key   string
+// Groups manages groups and their types. Its methods may be called
+// concurrently.
+type Groups struct {
+	db        *db.DB
+	store     *store
+	cache     *cache
+	typeHooks []func(ctx context.Context, projectID int64) error
 }
 
-// group is a group as the stage works on it.
-type group struct {
-	groupID
-	createdAt int64
-	stored    string // properties as stored; "" when the group is new
-	next      string // properties to store
-	version   int64
-	props     object
-}
+var errNoGroup = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// groupBook holds the group types of a project and the groups that a batch
-// says something about.
-type groupBook struct {
-	limit    int            // how many types the project may have
-	types    map[string]int // by name
-	newTypes []GroupType
-	groups   map[groupID]*group
-	list     []*group // what to write, in the order met
-}
-
-// maxTypeName is how many bytes of name a group type may have.
-const maxTypeName = 400
-
-// slot returns the index of a group type, which gets one at first sight; false
-// when the project has no slot left.
-func (g *groupBook) slot(name string, f *fact) (int, bool) {
-	if i, ok := g.types[name]; ok {
-		return i, true
+// ListTypes returns the group types of a project by index.
+func (g *Groups) ListTypes(ctx context.Context, projectID int64) ([]GroupType, error) {
+	types, err := g.store.groupTypes(ctx, projectID)
+	if err != nil {
+		return nil, fmt.Errorf("list group types: %w", err)
 	}
-	if len(name) > maxTypeName {
-		return 0, false
-	}
-	used := make([]bool, g.limit)
-	for _, i := range g.types {
-		if i < g.limit {
-			used[i] = true
+	return types, nil
+}
+
+// OnTypesChanged adds a hook that runs when group types of a project are renamed
+// or deleted, inside that transaction. All hooks must be added before the
+// first change.
+func (g *Groups) OnTypesChanged(h func(ctx context.Context, projectID int64) error) {
+	g.typeHooks = append(g.typeHooks, h)
+}
+
+// RenameType changes the name of a group type, which events use, and its display
+// names. nil keeps a name; an empty text removes a display name. It fails with
+// NotFound, or with Invalid if another type of the project has the name.
+func (g *Groups) RenameType(ctx context.Context, projectID int64, index int, name, singular, plural *string) (GroupType, error) {
+	var out GroupType
+	err := g.changeTypes(ctx, projectID, index, func(ctx context.Context, types []GroupType, at int) error {
+		for i := range types {
+			if name != nil && i != at && types[i].Name == *name {
+				return fault.Field("group_type", "unique", "Another group type of this project has this name.")
+			}
 		}
-	}
-	i := slices.Index(used, false)
-	if i < 0 {
-		return 0, false
-	}
-	if g.types == nil {
-		g.types = map[string]int{}
-	}
-	g.types[name] = i
-	g.newTypes = append(g.newTypes, GroupType{Name: name, Index: i, CreatedAt: f.ev.Timestamp})
-	return i, true
-}
-
-// take lets one event have its effect on groups.
-func (g *groupBook) take(b *book, f *fact) {
-	g.join(f)
-	if f.groupIdentify {
-		g.identify(b, f)
-	}
-}
-
-// join gives the event a property $group_<index> for each group it names.
-func (g *groupBook) join(f *fact) {
-	f.bonus = ""
-	if f.groups == "" {
-		return
-	}
-	named, _ := parseObject(f.groups)
-	var bonus []byte
-	for _, m := range named.members {
-		name, key := storable(m.key), groupText(m.val)
-		if name == "" || key == "" {
-			continue
+		out = types[at]
+		if name != nil {
+			out.Name = *name
 		}
-		if i, ok := g.slot(name, f); ok {
-			bonus = append(bonus, `,"$group_`...)
-			bonus = strconv.AppendInt(bonus, int64(i), 10)
-			bonus = append(bonus, `":`...)
-			bonus = appendQuoted(bonus, key)
-		}
-	}
-	f.bonus = string(bonus)
+		out.Singular, out.Plural = changedName(out.Singular, singular), changedName(out.Plural, plural)
+		return g.store.renameGroupType(ctx, projectID, &out)
+	})
+	return out, err
 }
 
-// identify merges what $groupidentify says into the properties of its group.
-func (g *groupBook) identify(b *book, f *fact) {
-	i, ok := g.slot(f.groupType, f)
-	if !ok {
-		return
+func changedName(from, to *string) *string {
+	switch {
+	case to == nil:
+		return from
+	case *to == "":
+		return nil
 	}
-	given, ok := parseObject(f.groupSet)
-	if !ok && f.groupSet != "" && f.groupSet != "null" {
-		return
-	}
-	gr := g.group(groupID{i, f.groupKey}, f)
-	next := gr.props.clone()
-	for _, m := range given.members {
-		next.set(storable(m.key), storableValue(m.val))
-	}
-	if size := next.size(); size > maxProperties {
-		b.warnings = append(b.warnings, f.warn(WarnGroupSize,
-			map[string]any{"groupType": f.groupType, "groupKey": f.groupKey, "bytes": size, "limit": maxProperties}))
-		return
-	}
-	gr.props = next
+	return to
 }
 
-func (g *groupBook) group(id groupID, f *fact) *group {
-	gr := g.groups[id]
-	if gr == nil {
-		gr = &group{groupID: id, createdAt: micros(f.ev.Timestamp)}
-		if g.groups == nil {
-			g.groups = map[groupID]*group{}
+// DeleteType deletes a group type with all its groups and frees its index. It
+// fails with NotFound.
+func (g *Groups) DeleteType(ctx context.Context, projectID int64, index int) error {
+	return g.changeTypes(ctx, projectID, index, func(ctx context.Context, _ []GroupType, _ int) error {
+		return g.store.deleteGroupType(ctx, projectID, index)
+	})
+}
+
+// changeTypes runs change on the type with the index and then the hooks.
+func (g *Groups) changeTypes(ctx context.Context, projectID int64, index int, change func(ctx context.Context, types []GroupType, at int) error) error {
+	return g.db.Tx(ctx, func(ctx context.Context) error {
+		types, err := g.store.groupTypes(ctx, projectID)
+		if err != nil {
+			return fmt.Errorf("read group types: %w", err)
 		}
-		g.groups[id] = gr
-		g.list = append(g.list, gr)
+		for at := range types {
+			if types[at].Index != index {
+				continue
+			}
+			if err := change(ctx, types, at); err != nil {
+				return fmt.Errorf("change group type %d: %w", index, err)
+			}
+			for _, hook := range g.typeHooks {
+				if err := hook(ctx, projectID); err != nil {
+					return fmt.Errorf("follow the change of group types: %w", err)
+				}
+			}
+			g.db.AfterCommit(ctx, func() { g.cache.dropGroups(projectID) })
+			return nil
+		}
+		return errNoGroup
+	})
+}
+
+// Find returns a page of the groups of a type, newest first, and their total
+// number. search is a part of the key or of a name property, in any case;
+// empty finds all.
+func (g *Groups) Find(ctx context.Context, projectID int64, index int, search string, limit, offset int) ([]Group, int, error) {
+	page, total, err := g.store.findGroups(ctx, projectID, index, search, limit, offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("find groups: %w", err)
 	}
-	return gr
+	return page, total, nil
+}
+
+// Count returns the number of groups of a type.
+func (g *Groups) Count(ctx context.Context, projectID int64, index int) (int, error) {
+	n, err := g.store.countGroups(ctx, projectID, index, "")
+	if err != nil {
+		return 0, fmt.Errorf("count groups: %w", err)
+	}
+	return n, nil
+}
+
+// Get returns one group, or NotFound.
+func (g *Groups) Get(ctx context.Context, projectID int64, index int, key string) (Group, error) {
+	found, err := g.store.oneGroup(ctx, projectID, index, key)
+	switch {
+	case err != nil:
+		return Group{}, fmt.Errorf("read group %q: %w", key, err)
+	case len(found) == 0:
+		return Group{}, errNoGroup
+	}
+	return found[0], nil
+}
+
+// Walk calls fn for the groups of a type in pages until fn returns an error,
+// which Walk returns. fn must not keep a page. Groups that are created or
+// deleted during the walk may be missed; no group is passed twice.
+func (g *Groups) Walk(ctx context.Context, projectID int64, index int, fn func(page []Group) error) error {
+	after := ""
+	for {
+		page, err := g.store.groupsAfter(ctx, projectID, index, after, walkPage)
+		if err != nil {
+			return fmt.Errorf("walk groups: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		if err := fn(page); err != nil {
+			return err
+		}
+		after = page[len(page)-1].Key
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/persons/stage"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -54,7 +55,7 @@ func (h *HTTP) listGroups(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	found, total, err := h.persons.FindGroups(c.UserContext(), c.Project.ID, index, c.Query("search"), page.Limit, page.Offset)
+	found, total, err := h.persons.Groups.Find(c.UserContext(), c.Project.ID, index, c.Query("search"), page.Limit, page.Offset)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (h *HTTP) findGroup(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	g, err := h.persons.Group(c.UserContext(), c.Project.ID, index, c.Query("group_key"))
+	g, err := h.persons.Groups.Get(c.UserContext(), c.Project.ID, index, c.Query("group_key"))
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func typeIndex(c *web.Call) (int, error) {
 
 // listTypes answers a bare list: a project has a handful.
 func (h *HTTP) listTypes(c *web.Call) error {
-	types, err := h.persons.ListGroupTypes(c.UserContext(), c.Project.ID)
+	types, err := h.persons.Groups.ListTypes(c.UserContext(), c.Project.ID)
 	if err != nil {
 		return err
 	}
@@ -106,19 +107,19 @@ func (h *HTTP) listTypes(c *web.Call) error {
 func (h *HTTP) renameType(c *web.Call) error {
 	index, err := strconv.Atoi(c.Params("index"))
 	if err != nil {
-		return errNoType
+		return errNoGroup
 	}
 	f, err := c.Fields()
 	if err != nil {
 		return err
 	}
-	name := f.String("group_type", web.Max(maxTypeName/4))
-	singular := f.String("name_singular", web.Nullable, web.Blank, web.Max(maxTypeName))
-	plural := f.String("name_plural", web.Nullable, web.Blank, web.Max(maxTypeName))
+	name := f.String("group_type", web.Max(stage.MaxTypeName/4))
+	singular := f.String("name_singular", web.Nullable, web.Blank, web.Max(stage.MaxTypeName))
+	plural := f.String("name_plural", web.Nullable, web.Blank, web.Max(stage.MaxTypeName))
 	if err := f.Err(); err != nil {
 		return err
 	}
-	t, err := h.persons.RenameGroupType(c.UserContext(), c.Project.ID, index, sent(name), sent(singular), sent(plural))
+	t, err := h.persons.Groups.RenameType(c.UserContext(), c.Project.ID, index, sent(name), sent(singular), sent(plural))
 	if err != nil {
 		return err
 	}
@@ -136,9 +137,9 @@ func sent(o web.Opt[string]) *string {
 func (h *HTTP) deleteType(c *web.Call) error {
 	index, err := strconv.Atoi(c.Params("index"))
 	if err != nil {
-		return errNoType
+		return errNoGroup
 	}
-	if err := h.persons.DeleteGroupType(c.UserContext(), c.Project.ID, index); err != nil {
+	if err := h.persons.Groups.DeleteType(c.UserContext(), c.Project.ID, index); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)

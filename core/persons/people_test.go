@@ -177,7 +177,7 @@ func TestGroupTypes(t *testing.T) {
 		t.Parallel()
 		s := patient(t, d)
 		told := 0
-		s.OnGroupTypes(func(context.Context, int64) error { told++; return nil })
+		s.Groups.OnTypesChanged(func(context.Context, int64) error { told++; return nil })
 		process(t, s, evs(
 			`$groupidentify u {"$group_type":"company","$group_key":"acme","$group_set":{"name":"ACME Inc","a":1}}`,
 			`$groupidentify u {"$group_type":"company","$group_key":"other"}`, `x u {"$groups":{"team":"1"}}`))
@@ -185,16 +185,16 @@ func TestGroupTypes(t *testing.T) {
 			t.Fatal(string(raw), err)
 		}
 		for search, want := range map[string]int{"": 2, "CME i": 1, "OTH": 1, "zzz": 0} {
-			page, total, err := s.FindGroups(t.Context(), 1, 0, search, 10, 0)
+			page, total, err := s.Groups.Find(t.Context(), 1, 0, search, 10, 0)
 			if err != nil || total != want || len(page) != want {
 				t.Errorf("search %q: %d of %d, %v", search, len(page), total, err)
 			}
 		}
 		text := func(s string) *string { return &s }
-		if _, err := s.RenameGroupType(t.Context(), 1, 0, text("team"), nil, nil); !fault.Is(err, fault.Invalid) {
+		if _, err := s.Groups.RenameType(t.Context(), 1, 0, text("team"), nil, nil); !fault.Is(err, fault.Invalid) {
 			t.Fatalf("a name that is taken: %v", err)
 		}
-		g, err := s.RenameGroupType(t.Context(), 1, 0, text("firm"), text("Firm"), nil)
+		g, err := s.Groups.RenameType(t.Context(), 1, 0, text("firm"), text("Firm"), nil)
 		if err != nil || g.Name != "firm" || *g.Singular != "Firm" || g.Plural != nil {
 			t.Fatalf("renamed to %+v, %v", g, err)
 		}
@@ -204,10 +204,10 @@ func TestGroupTypes(t *testing.T) {
 		if _, found, err := s.GroupProperties(t.Context(), 1, "company", "acme"); err != nil || found {
 			t.Fatalf("the old name is gone: %v %v", found, err)
 		}
-		if err := s.DeleteGroupType(t.Context(), 1, 0); err != nil {
+		if err := s.Groups.DeleteType(t.Context(), 1, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteGroupType(t.Context(), 1, 0); !fault.Is(err, fault.NotFound) {
+		if err := s.Groups.DeleteType(t.Context(), 1, 0); !fault.Is(err, fault.NotFound) {
 			t.Fatalf("deleted twice: %v", err)
 		}
 		process(t, s, evs(`x u {"$groups":{"country":"de"}}`))

@@ -1,33 +1,27 @@
-// Package persons knows who the distinct ids of events stand for, and which
-// groups those people belong to.
+// Package persons keeps the persons and groups of projects.
 //
-// A person is a set of distinct ids with properties. The stage (Process) walks
-// a batch of events in order, in memory, on top of what one query loaded, and
-// writes what changed in a few statements inside the ingestion worker's
-// transaction: it creates people, applies $set, $set_once and $unset, follows
-// $identify, $create_alias and $merge_dangerously, and keeps group types and
-// group properties. Doing the same batch twice leaves the same people.
+// A person is a set of distinct ids with properties. The ingestion worker calls
+// Process for each batch; package stage below applies it and package properties
+// holds the JSON objects that both work on. This package answers everything
+// else: lists, lookups, deletion and splitting of persons, groups and their
+// types, the HTTP API, and the cached properties that flags and actions read.
 //
-// Two nodes may run the stage at once on Postgres: rows are locked in the
-// order of their ids, and an attempt that meets a distinct id, group or group
-// type the other node has just made starts again on what is there now.
+// An event keeps its distinct id for ever. The person of a distinct id is
+// looked up at read time in the table person_distinct_ids: a merge moves the
+// ids of one person to the other, and with them all past events. A distinct id
+// without a person (events with $process_person_profile false) stands for
+// itself; PersonUUID is the id that its person would get.
 //
-// An event keeps the distinct id it was sent with for ever. Who that is, is
-// answered when somebody asks, through the table person_distinct_ids: a merge
-// moves the ids of one person to the other, and with them all past events.
-// A distinct id without a person (events sent with $process_person_profile
-// false) stands for itself; PersonUUID gives it the id its person would get.
-//
-// Decide and actions read stored properties through Properties and its kin: a
-// small cache that the stage empties of what it changed once the transaction
-// is committed (AfterCommit).
+// Properties and GroupProperties answer from a small cache. Changes of this
+// process remove entries after the commit; changes of other nodes show after
+// Config.CacheTTL.
 package persons
 
 import (
-	"strconv"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/guidonhq/guidon/core/persons/properties"
+	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
 // Person is one person of a project.
@@ -41,14 +35,13 @@ type Person struct {
 	Version      int64 // grows with each stored change
 }
 
-// Ref names a person.
+// Ref identifies a person.
 type Ref struct {
 	ID   int64
 	UUID string
 }
 
-// Group is one group of a project: a company, a workspace, whatever its type
-// stands for.
+// Group is a group of a project, such as a company or a workspace.
 type Group struct {
 	TypeIndex  int
 	Key        string
@@ -56,23 +49,33 @@ type Group struct {
 	CreatedAt  time.Time
 }
 
-// GroupType is a kind of group. Index is its slot, 0 up to the limit of the
-// project, by which filters of flags name it.
+// GroupType is a kind of group. Filters of flags name it by Index, which runs
+// from 0 to the limit of the project.
 type GroupType struct {
 	Name      string
 	Index     int
-	Singular  *string // how people call one of it, when somebody said so
-	Plural    *string
+	Singular  *string // display name of one group, nil if unset
+	Plural    *string // display name of several groups, nil if unset
 	CreatedAt time.Time
 }
 
-// namespace is the one every client and server of this protocol uses, so that
-// an id computed elsewhere for the same project and distinct id is equal.
-var namespace = uuid.MustParse("932979b4-65c3-4424-8467-0b66ec27bc22")
-
-// PersonUUID is the id a distinct id without a person goes by, and the id of
-// the person that is made for it later.
-func PersonUUID(projectID int64, distinctID string) string {
-	name := append(strconv.AppendInt(make([]byte, 0, 64), projectID, 10), ':')
-	return uuid.NewSHA1(namespace, append(name, distinctID...)).String()
+// Name returns the first name among the properties, or a distinct id.
+func (p *Person) Name() string {
+	o, _ := properties.Parse(string(p.Properties))
+	name := o.DisplayName()
+	if name == "" && len(p.DistinctIDs) > 0 {
+		name = p.DistinctIDs[0]
+	}
+	return name
 }
+
+// PersonUUID returns the uuid of the person of a distinct id: the one the
+// person is created with, and the one of a distinct id without a person.
+func PersonUUID(projectID int64, distinctID string) string {
+	return stage.PersonUUID(projectID, distinctID)
+}
+
+// CopiedPropertyNames returns the person properties that hold copies of an event
+// property: the latest value and the first one; nil for properties that are
+// not copied.
+func CopiedPropertyNames(property string) []string { return stage.CopiedPropertyNames(property) }

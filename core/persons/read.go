@@ -12,8 +12,8 @@ import (
 // another within Config.CacheTTL. Inside a transaction it reads there, past
 // the cache.
 func (s *Service) Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error) {
-	key := cacheKey{projectID, none, distinctID}
-	return s.read(ctx, key, func() (cached, error) {
+	key := cacheKey{projectID, noGroup, distinctID}
+	return s.read(ctx, key, func() (entry, error) {
 		c, err := s.store.properties(ctx, projectID, distinctID)
 		if err != nil {
 			err = fmt.Errorf("read the person of distinct id %q: %w", distinctID, err)
@@ -34,7 +34,7 @@ func (s *Service) GroupProperties(ctx context.Context, projectID int64, groupTyp
 	if !ok {
 		return nil, false, nil
 	}
-	return s.read(ctx, cacheKey{projectID, slot, groupKey}, func() (cached, error) {
+	return s.read(ctx, cacheKey{projectID, slot, groupKey}, func() (entry, error) {
 		c, err := s.store.groupProperties(ctx, projectID, slot, groupKey)
 		if err != nil {
 			err = fmt.Errorf("read group %q of type %q: %w", groupKey, groupType, err)
@@ -48,7 +48,7 @@ func (s *Service) GroupProperties(ctx context.Context, projectID int64, groupTyp
 func (s *Service) GroupTypes(ctx context.Context, projectID int64) (map[string]int, error) {
 	now := time.Now()
 	cachedTypes, ok, epoch := s.cache.groupTypes(projectID, now)
-	direct := txOf(ctx, s.db) != nil
+	direct := s.db.SQLTx(ctx) != nil
 	if ok && !direct {
 		return cachedTypes, nil
 	}
@@ -67,18 +67,18 @@ func (s *Service) GroupTypes(ctx context.Context, projectID int64) (map[string]i
 }
 
 // read answers from the cache, or asks and remembers.
-func (s *Service) read(ctx context.Context, key cacheKey, ask func() (cached, error)) ([]byte, bool, error) {
-	if txOf(ctx, s.db) != nil {
+func (s *Service) read(ctx context.Context, key cacheKey, ask func() (entry, error)) ([]byte, bool, error) {
+	if s.db.SQLTx(ctx) != nil {
 		c, err := ask()
 		return c.properties, c.found, err
 	}
 	now := time.Now()
 	c, ok, epoch := s.cache.get(key, now)
 	if ok {
-		s.metrics.hit.Inc()
+		s.cache.hits.Inc()
 		return c.properties, c.found, nil
 	}
-	s.metrics.miss.Inc()
+	s.cache.misses.Inc()
 	c, err := ask()
 	if err != nil {
 		return nil, false, err

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
 // patient is a service whose cache believes for an hour: what is seen anew was
@@ -156,7 +157,7 @@ func TestSizeLimit(t *testing.T) {
 		t.Parallel()
 		s := service(t, d)
 		big := strings.Repeat("x", 200_000)
-		set := func(key, val string) []persons.Warning {
+		set := func(key, val string) []stage.Warning {
 			return process(t, s, evs(`$set u1 {"$set":{"`+key+`":"`+val+`"}}`))
 		}
 		for _, key := range []string{"a", "b", "c"} {
@@ -165,7 +166,7 @@ func TestSizeLimit(t *testing.T) {
 			}
 		}
 		w := set("email", big)
-		if kinds(w) != persons.WarnPersonSize {
+		if kinds(w) != stage.WarnPersonSize {
 			t.Fatalf("warnings %v", w)
 		}
 		p, _, err := s.ByDistinctID(t.Context(), 1, "u1")
@@ -177,7 +178,7 @@ func TestSizeLimit(t *testing.T) {
 				t.Errorf("%s is there: %v, want %v: trimmed in the order of names, but for the protected", key, got, want)
 			}
 		}
-		if w := set("name", strings.Repeat("x", 600_000)); kinds(w) != persons.WarnPersonSize || w[0].Details["rejected"] != true {
+		if w := set("name", strings.Repeat("x", 600_000)); kinds(w) != stage.WarnPersonSize || w[0].Details["rejected"] != true {
 			t.Fatalf("what trimming cannot make fit is refused: %v", w)
 		}
 		if q, _, err := s.ByDistinctID(t.Context(), 1, "u1"); err != nil || string(q.Properties) != string(p.Properties) {

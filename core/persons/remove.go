@@ -70,7 +70,7 @@ func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []stri
 func (s *Service) forgetAfter(ctx context.Context, projectID, personID int64, distinctIDs []string) {
 	keys := make([]cacheKey, len(distinctIDs))
 	for i, id := range distinctIDs {
-		keys[i] = cacheKey{projectID, none, id}
+		keys[i] = cacheKey{projectID, noGroup, id}
 	}
 	s.db.AfterCommit(ctx, func() { s.cache.drop(projectID, []int64{personID}, keys) })
 }

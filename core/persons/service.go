@@ -6,32 +6,33 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/persons/stage"
+	"github.com/guidonhq/guidon/sdk"
 )
 
-// Config is what an operator can say about persons and groups.
+// Config holds the settings of persons and groups.
 type Config struct {
-	// GroupTypes is how many group types a project may have. Clients of this
-	// protocol expect at least five.
+	// GroupTypes is the maximum number of group types of a project. Clients of
+	// this protocol expect at least five.
 	GroupTypes int `koanf:"group_types"`
-	// CacheBytes is about how much memory holds properties read for flags and
-	// actions.
+	// CacheBytes is the approximate size of the cache of properties read for
+	// flags and actions.
 	CacheBytes int `koanf:"cache_bytes"`
-	// CacheTTL is how long a cached value is believed. Changes made by this
-	// process are seen at once; those of another node after at most this long.
+	// CacheTTL is the lifetime of a cached value. Changes made by this process
+	// show immediately, changes of another node after at most this time.
 	CacheTTL time.Duration `koanf:"cache_ttl"`
 }
 
-// DefaultConfig is five group types and a cache of 64 MiB that is believed for
-// three seconds.
+// DefaultConfig returns five group types and a cache of 64 MiB for three
+// seconds.
 func DefaultConfig() Config {
 	return Config{GroupTypes: 5, CacheBytes: 64 << 20, CacheTTL: 3 * time.Second}
 }
 
-// Validate reports the first option that makes no sense.
+// Validate returns an error for the first invalid setting.
 func (c Config) Validate() error {
 	switch {
 	case c.GroupTypes < 1 || c.GroupTypes > 1000:
@@ -44,59 +45,34 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// MergeHook moves what another room keeps under the person from to the person
-// into. It runs inside the transaction of the merge, before from is deleted;
-// an error undoes the whole batch. Where both persons have something, what
-// into has is to be kept.
-type MergeHook func(ctx context.Context, projectID, from, into int64) error
-
-// Service is what can be done with persons and groups. Its methods may be
-// called from any number of goroutines.
+// Service manages persons. Groups are in its field Groups. Its methods may be
+// called concurrently.
 type Service struct {
-	cfg         Config
+	// Groups manages groups and their types.
+	Groups *Groups
+
 	db          *db.DB
 	store       *store
-	stage       stageStore
+	stage       *stage.Stage
 	cache       *cache
-	loners      lonerSet
-	hooks       []MergeHook
-	typeHooks   []func(ctx context.Context, projectID int64) error
 	deleteHooks []DeleteHook
 	eraseHooks  []EraseHook
-	log         *zap.Logger
-	metrics     metrics
 }
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.
-func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Service {
-	s := &Service{
-		cfg: cfg, db: d, store: newStore(d), stage: newStageStore(d),
-		cache: newCache(cfg.CacheBytes, cfg.CacheTTL), log: log.Named("persons"), metrics: newMetrics(reg),
+func New(cfg Config, d *db.DB, _ *zap.Logger, reg prometheus.Registerer) *Service {
+	c, st := newCache(cfg.CacheBytes, cfg.CacheTTL, reg), newStore(d)
+	return &Service{
+		Groups: &Groups{db: d, store: st, cache: c},
+		db:     d, store: st, cache: c,
+		stage: stage.New(stage.Deps{DB: d, GroupTypes: cfg.GroupTypes, Registerer: reg, Committed: c.invalidate}),
 	}
-	return s
+}
+
+// Process applies a batch of events to persons and groups; see stage.Process.
+func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]stage.Warning, error) {
+	return s.stage.Process(ctx, batch)
 }
 
 // OnMerge adds a hook. All hooks must be added before the first batch.
-func (s *Service) OnMerge(h MergeHook) { s.hooks = append(s.hooks, h) }
-
-type metrics struct {
-	created, merged, refused, retried prometheus.Counter
-	hit, miss                         prometheus.Counter
-}
-
-func newMetrics(reg prometheus.Registerer) metrics {
-	f := promauto.With(reg)
-	counter := func(name, help string) prometheus.Counter {
-		return f.NewCounter(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "persons", Name: name, Help: help})
-	}
-	reads := f.NewCounterVec(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "persons",
-		Name: "cache_requests_total", Help: "Reads of stored properties by what the cache had."}, []string{"result"})
-	return metrics{
-		created: counter("created_total", "Persons made by the ingestion stage."),
-		merged:  counter("merged_total", "Persons that became part of another one."),
-		refused: counter("merges_refused_total", "Merges that were asked for and not allowed."),
-		retried: counter("stage_retries_total", "Attempts of the stage that met a change of another node and began again."),
-		hit:     reads.WithLabelValues("hit"),
-		miss:    reads.WithLabelValues("miss"),
-	}
-}
+func (s *Service) OnMerge(h stage.MergeHook) { s.stage.OnMerge(h) }

@@ -23,7 +23,7 @@ func groups(t testing.TB, s *persons.Service, project int64) string {
 	}
 	var lines []string
 	for slot, name := range names {
-		err := s.WalkGroups(t.Context(), project, slot, func(page []persons.Group) error {
+		err := s.Groups.Walk(t.Context(), project, slot, func(page []persons.Group) error {
 			for _, g := range page {
 				lines = append(lines, fmt.Sprintf("%s:%s %s", name, g.Key, g.Properties))
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/persons/stage"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -54,7 +55,7 @@ func service(t testing.TB, d *db.DB) *persons.Service {
 	return persons.New(cfg, d, zap.NewNop(), nil)
 }
 
-func process(t testing.TB, s *persons.Service, batch []*sdk.Event) []persons.Warning {
+func process(t testing.TB, s *persons.Service, batch []*sdk.Event) []stage.Warning {
 	t.Helper()
 	w, err := s.Process(t.Context(), batch)
 	if err != nil {
@@ -105,7 +106,7 @@ func plain(t testing.TB, properties []byte) string {
 	return string(out)
 }
 
-func kinds(ws []persons.Warning) string {
+func kinds(ws []stage.Warning) string {
 	var out []string
 	for _, w := range ws {
 		out = append(out, w.Type)
@@ -203,7 +204,7 @@ var stageCases = []stageCase{
 		name:     "$exception never updates, and says so",
 		events:   []string{`$exception u1 {"$browser":"Firefox","$set":{"a":1}}`},
 		people:   `u1 {}`,
-		warnings: persons.WarnUpdateIgnored,
+		warnings: stage.WarnUpdateIgnored,
 	},
 	{
 		name:   "without a profile there is no person",
@@ -266,7 +267,7 @@ var stageCases = []stageCase{
 			`$identify bob {"$anon_distinct_id":"alice","$set":{"x":1}}`,
 		},
 		people:   "a1+alice* {}\nbob* {\"x\":1}",
-		warnings: persons.WarnAlreadyIdentified,
+		warnings: stage.WarnAlreadyIdentified,
 	},
 	{
 		name: "merge: $create_alias is refused like $identify",
@@ -275,7 +276,7 @@ var stageCases = []stageCase{
 			`$create_alias bob {"alias":"alice"}`,
 		},
 		people:   "a1+alice* {}\nb1+bob* {}",
-		warnings: persons.WarnAlreadyIdentified,
+		warnings: stage.WarnAlreadyIdentified,
 	},
 	{
 		name: "merge: $merge_dangerously is not refused",
@@ -313,19 +314,19 @@ var stageCases = []stageCase{
 		name:     "merge: an illegal other id is refused and nothing is marked",
 		events:   []string{`$identify alice {"$anon_distinct_id":"Anonymous"}`},
 		people:   `alice {}`,
-		warnings: persons.WarnIllegalDistinctID,
+		warnings: stage.WarnIllegalDistinctID,
 	},
 	{
 		name:     "merge: an illegal target is refused",
 		events:   []string{`$create_alias null {"alias":"alice"}`},
 		people:   `null {}`,
-		warnings: persons.WarnIllegalDistinctID,
+		warnings: stage.WarnIllegalDistinctID,
 	},
 	{
 		name:     "merge: quotes do not make it legal",
 		events:   []string{`$identify a {"$anon_distinct_id":"'undefined'"}`, `$identify b {"$anon_distinct_id":"\"None\""}`, `$identify c {"$anon_distinct_id":" "}`},
 		people:   "a {}\nb {}\nc {}",
-		warnings: persons.WarnIllegalDistinctID + " " + persons.WarnIllegalDistinctID + " " + persons.WarnIllegalDistinctID,
+		warnings: stage.WarnIllegalDistinctID + " " + stage.WarnIllegalDistinctID + " " + stage.WarnIllegalDistinctID,
 	},
 	{
 		name: "merge: a chain within a batch ends with the last",

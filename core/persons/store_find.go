@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // where adds what q says, but for its properties.
@@ -14,18 +16,13 @@ func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 			projectID, q.DistinctID)
 	}
 	if q.Search != "" {
-		like := contains(strings.ToLower(q.Search))
+		like := db.Contains(strings.ToLower(q.Search))
 		sel = sel.Where(`p.id IN (
 			SELECT id FROM persons WHERE project_id = ? AND label IS NOT NULL AND label LIKE ? ESCAPE '!'
 			UNION SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND lower(distinct_id) LIKE ? ESCAPE '!')`,
 			projectID, like, projectID, like)
 	}
 	return sel
-}
-
-// contains is a LIKE pattern for texts that hold s.
-func contains(s string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(s) + "%"
 }
 
 func (s *store) countPersons(ctx context.Context, projectID int64, q *Query) (n int, err error) {
@@ -43,7 +40,7 @@ func (s *store) findPersons(ctx context.Context, projectID int64, q *Query, limi
 func (s *store) findAfter(ctx context.Context, projectID int64, q *Query, last *Person, limit int) ([]Person, error) {
 	sel := q.where(s.selectPersons(ctx, projectID), projectID)
 	if last != nil {
-		sel = sel.Where("(p.created_at, p.id) < (?, ?)", micros(last.CreatedAt), last.ID)
+		sel = sel.Where("(p.created_at, p.id) < (?, ?)", toMicros(last.CreatedAt), last.ID)
 	}
 	return s.plainPeople(ctx, sel.OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)))
 }

@@ -3,9 +3,10 @@ package persons
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // groupTypeRow is a row of group_types.
@@ -25,7 +26,7 @@ func (s *store) groupTypes(ctx context.Context, projectID int64) ([]GroupType, e
 	out := make([]GroupType, len(rows))
 	for i, r := range rows {
 		out[i] = GroupType{Name: r.Name, Index: r.Slot, Singular: r.NameSingular, Plural: r.NamePlural,
-			CreatedAt: time.UnixMicro(r.CreatedAt).UTC()}
+			CreatedAt: toTime(r.CreatedAt)}
 	}
 	return out, err
 }
@@ -48,7 +49,7 @@ func groupsOf(ctx context.Context, q *bun.SelectQuery) ([]Group, error) {
 	out := make([]Group, len(rows))
 	for i, r := range rows {
 		out[i] = Group{TypeIndex: r.Slot, Key: r.Key, Properties: []byte(r.Properties),
-			CreatedAt: time.UnixMicro(r.CreatedAt).UTC()}
+			CreatedAt: toTime(r.CreatedAt)}
 	}
 	return out, err
 }
@@ -78,7 +79,7 @@ func searching(q *bun.SelectQuery, search string) *bun.SelectQuery {
 	if search == "" {
 		return q
 	}
-	like := contains(strings.ToLower(search))
+	like := db.Contains(strings.ToLower(search))
 	return q.Where("(lower(group_key) LIKE ? ESCAPE '!' OR label LIKE ? ESCAPE '!')", like, like)
 }
 

@@ -3,7 +3,6 @@ package persons
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/uptrace/bun"
 )
@@ -44,7 +43,7 @@ func (s *store) plainPeople(ctx context.Context, q *bun.SelectQuery) ([]Person, 
 	for i, r := range rows {
 		out[i] = Person{
 			ID: r.ID, UUID: r.UUID, DistinctIDs: []string{}, Properties: []byte(r.Properties),
-			CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), IsIdentified: r.IsIdentified, Version: r.Version,
+			CreatedAt: toTime(r.CreatedAt), IsIdentified: r.IsIdentified, Version: r.Version,
 		}
 	}
 	return out, nil

@@ -20,21 +20,21 @@ const (
 // hot is a read that happens for every request: prepared once on SQLite, left
 // to the statement cache of the pool on Postgres, read inside the transaction
 // of the context when there is one.
-type hot struct {
+type preparedRead struct {
 	query string
 	mu    sync.Mutex
 	stmt  *sql.Stmt
 }
 
-func (h *hot) properties(ctx context.Context, d *db.DB, args ...any) (cached, error) {
-	var c cached
+func (h *preparedRead) properties(ctx context.Context, d *db.DB, args ...any) (entry, error) {
+	var c entry
 	var properties string
 	err := h.row(ctx, d, args...).Scan(&c.person, &properties)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows):
-		return cached{}, nil
+		return entry{}, nil
 	case err != nil:
-		return cached{}, err
+		return entry{}, err
 	}
 	c.properties, c.found = []byte(properties), true
 	return c, nil
@@ -47,8 +47,8 @@ type failed struct{ err error }
 
 func (f failed) Scan(...any) error { return f.err }
 
-func (h *hot) row(ctx context.Context, d *db.DB, args ...any) oneRow {
-	if tx := txOf(ctx, d); tx != nil {
+func (h *preparedRead) row(ctx context.Context, d *db.DB, args ...any) oneRow {
+	if tx := d.SQLTx(ctx); tx != nil {
 		return tx.QueryRowContext(ctx, h.query, args...)
 	}
 	if pool := d.Pool(); pool != nil {
@@ -61,7 +61,7 @@ func (h *hot) row(ctx context.Context, d *db.DB, args ...any) oneRow {
 }
 
 // prepare prepares the statement once; it closes with the database.
-func (h *hot) prepare(ctx context.Context, d *db.DB) (err error) {
+func (h *preparedRead) prepare(ctx context.Context, d *db.DB) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stmt == nil {
@@ -70,10 +70,10 @@ func (h *hot) prepare(ctx context.Context, d *db.DB) (err error) {
 	return err
 }
 
-func (s *store) properties(ctx context.Context, projectID int64, distinctID string) (cached, error) {
+func (s *store) properties(ctx context.Context, projectID int64, distinctID string) (entry, error) {
 	return s.person.properties(ctx, s.db, projectID, distinctID)
 }
 
-func (s *store) groupProperties(ctx context.Context, projectID int64, slot int, key string) (cached, error) {
+func (s *store) groupProperties(ctx context.Context, projectID int64, slot int, key string) (entry, error) {
 	return s.group.properties(ctx, s.db, projectID, slot, key)
 }

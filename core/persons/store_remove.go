@@ -74,7 +74,7 @@ func (s *store) insertPerson(ctx context.Context, projectID int64, distinctID st
 	for _, name := range []string{PersonUUID(projectID, distinctID), uuid.NewString()} {
 		err = s.db.Write(ctx).NewRaw(`INSERT INTO persons (project_id, uuid, created_at, updated_at)
 			VALUES (?, ?, ?, ?) ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id`,
-			projectID, name, micros(created), time.Now().UnixMicro()).Scan(ctx, &id)
+			projectID, name, toMicros(created), time.Now().UnixMicro()).Scan(ctx, &id)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return id, err
 		}

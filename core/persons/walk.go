@@ -28,24 +28,6 @@ func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Pers
 	}
 }
 
-// WalkGroups is Walk for the groups of the type in slot index.
-func (s *Service) WalkGroups(ctx context.Context, projectID int64, index int, fn func(page []Group) error) error {
-	after := ""
-	for {
-		page, err := s.store.groupsAfter(ctx, projectID, index, after, walkPage)
-		if err != nil {
-			return fmt.Errorf("walk groups: %w", err)
-		}
-		if len(page) == 0 {
-			return nil
-		}
-		if err := fn(page); err != nil {
-			return err
-		}
-		after = page[len(page)-1].Key
-	}
-}
-
 // ByDistinctID returns the person behind a distinct id; false when there is none.
 func (s *Service) ByDistinctID(ctx context.Context, projectID int64, distinctID string) (Person, bool, error) {
 	p, err := s.store.byDistinctID(ctx, projectID, distinctID)

@@ -1,4 +1,4 @@
-package persons
+package stage
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// stagePostgres is the stage's store on PostgreSQL, where other nodes work on
+// postgresStore is the stage's store on PostgreSQL, where other nodes work on
 // the same tables. A batch is thought through on a plain read. Before it
 // writes, it locks the persons it is about to touch, in the order of their
 // ids, and looks whether they are still as they were read; new rows that
@@ -18,7 +18,7 @@ import (
 //
 // Whoever takes a distinct id away from a person must raise the version of
 // that person, as merging (which removes it) and splitting do.
-type stagePostgres struct{ db *db.DB }
+type postgresStore struct{ db *db.DB }
 
 // The stage looks up many rows by their keys in tables that grow from nothing.
 // Left alone, Postgres may plan that as a scan while they are small, or before
@@ -30,7 +30,7 @@ const (
 	pgEnd   = `RELEASE SAVEPOINT persons; SET LOCAL enable_seqscan TO DEFAULT`
 )
 
-func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
+func (s *postgresStore) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
 	if err := s.exec(ctx, pgBegin); err != nil {
 		return false, err
 	}
@@ -44,7 +44,7 @@ func (s *stagePostgres) attempt(ctx context.Context, fn func(context.Context) (b
 	return true, s.exec(ctx, pgEnd)
 }
 
-func (s *stagePostgres) exec(ctx context.Context, query string) error {
+func (s *postgresStore) exec(ctx context.Context, query string) error {
 	_, err := s.db.Write(ctx).ExecContext(ctx, query)
 	return err
 }
@@ -59,7 +59,7 @@ const (
 			SELECT p.id, p.uuid, p.created_at, p.is_identified, p.version, p.properties
 			FROM person_distinct_ids d JOIN persons p ON p.id = d.person_id
 			WHERE d.project_id = $1 AND d.distinct_id = w.id LIMIT 1) p`
-	pgLoners = `SELECT l.distinct_id FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
+	pgLoadPersonless = `SELECT l.distinct_id FROM unnest($2::text[]) AS w (id) CROSS JOIN LATERAL (
 			SELECT l.distinct_id FROM lone_distinct_ids l WHERE l.project_id = $1 AND l.distinct_id = w.id LIMIT 1) l`
 	pgTypes  = `SELECT name, slot FROM group_types WHERE project_id = $1`
 	pgGroups = `SELECT g.* FROM unnest($2::text[], $3::text[]) AS w (name, key) CROSS JOIN LATERAL (
@@ -69,21 +69,21 @@ const (
 )
 
 // load asks everything in one round trip.
-func (s *stagePostgres) load(ctx context.Context, b *book, w *wanted) error {
+func (s *postgresStore) load(ctx context.Context, b *batchState, plan *loadPlan) error {
 	q := &pgx.Batch{}
 	if b.attempt > 0 {
-		q.Queue(pgLock, b.project, w.ids)
+		q.Queue(pgLock, b.project, plan.ids)
 	}
-	q.Queue(pgLoad, b.project, w.ids).Query(scanAll(b.scanPerson))
-	if len(w.merged) > 0 {
-		q.Queue(pgLoners, b.project, w.merged).Query(scanAll(b.scanLoner))
+	q.Queue(pgLoad, b.project, plan.ids).Query(scanAll(b.scanPerson))
+	if len(plan.merged) > 0 {
+		q.Queue(pgLoadPersonless, b.project, plan.merged).Query(scanAll(b.scanPersonless))
 	}
-	if w.types {
+	if plan.types {
 		q.Queue(pgTypes, b.project).Query(scanAll(b.groups.scanType))
 	}
-	if len(w.groups) > 0 {
-		names, keys := make([]string, len(w.groups)), make([]string, len(w.groups))
-		for i, g := range w.groups {
+	if len(plan.groups) > 0 {
+		names, keys := make([]string, len(plan.groups)), make([]string, len(plan.groups))
+		for i, g := range plan.groups {
 			names[i], keys[i] = g.name, g.key
 		}
 		q.Queue(pgGroups, b.project, names, keys).Query(scanAll(b.groups.scanGroup))
@@ -107,8 +107,8 @@ func scanAll(fn func(scanner) error) func(pgx.Rows) error {
 	}
 }
 
-func (s *stagePostgres) save(ctx context.Context, b *book, moved func(context.Context) error) (bool, error) {
-	c := b.changes()
+func (s *postgresStore) save(ctx context.Context, b *batchState, merged func(context.Context) error) (bool, error) {
+	c := b.diff()
 	w := &pgWriter{ctx: ctx, project: b.project}
 	err := s.db.PgxConn(ctx, func(conn *pgx.Conn) error {
 		w.conn = conn
@@ -118,21 +118,21 @@ func (s *stagePostgres) save(ctx context.Context, b *book, moved func(context.Co
 		w.link(c.links)
 		w.groupTypes(b.groups.newTypes)
 		w.groups(c.groups)
-		w.loners(b.loners)
-		w.move(c.gone)
+		w.addPersonless(b.newPersonless)
+		w.move(c.merged)
 		return w.err
 	})
-	if err != nil || w.late {
+	if err != nil || w.conflict {
 		return false, err
 	}
 	if len(b.merges) > 0 {
-		if err := moved(ctx); err != nil {
+		if err := merged(ctx); err != nil {
 			return false, err
 		}
 	}
 	err = s.db.PgxConn(ctx, func(conn *pgx.Conn) error {
 		w.conn = conn
-		w.remove(c.gone)
+		w.remove(c.merged)
 		w.update(c.updated)
 		return w.err
 	})

@@ -1,6 +1,10 @@
-package persons
+package stage
 
-import "database/sql"
+import (
+	"database/sql"
+
+	"github.com/guidonhq/guidon/core/persons/properties"
+)
 
 // scanner reads the columns of the current row.
 type scanner = func(dest ...any) error
@@ -19,70 +23,63 @@ func eachRow(rows *sql.Rows, err error, fn func(scanner) error) error {
 	return rows.Err()
 }
 
-func (b *book) scanPerson(scan scanner) error {
+func (b *batchState) scanPerson(scan scanner) error {
 	var r loadedPerson
 	err := scan(&r.distinctID, &r.id, &r.uuid, &r.createdAt, &r.identified, &r.version, &r.properties)
 	if err == nil {
-		b.knows(&r)
+		b.addLoaded(&r)
 	}
 	return err
 }
 
-func (b *book) scanLoner(scan scanner) error {
+func (b *batchState) scanPersonless(scan scanner) error {
 	var id string
 	err := scan(&id)
-	b.alone[id] = true
+	b.personless[id] = true
 	return err
 }
 
-func (g *groupBook) scanType(scan scanner) error {
+func (g *groupState) scanType(scan scanner) error {
 	var name string
 	var index int
 	err := scan(&name, &index)
-	if g.types == nil {
-		g.types = map[string]int{}
-	}
-	g.types[name] = index
+	g.addType(name, index)
 	return err
 }
 
-func (g *groupBook) scanGroup(scan scanner) error {
+func (g *groupState) scanGroup(scan scanner) error {
 	gr := &group{}
 	if err := scan(&gr.index, &gr.key, &gr.createdAt, &gr.version, &gr.stored); err != nil {
 		return err
 	}
-	gr.props = parseStored(gr.stored)
-	if g.groups == nil {
-		g.groups = map[groupID]*group{}
-	}
+	gr.props = properties.ParseStored(gr.stored)
 	if g.groups[gr.groupID] == nil {
-		g.groups[gr.groupID] = gr
-		g.list = append(g.list, gr)
+		g.addGroup(gr)
 	}
 	return nil
 }
 
-// jsonList is a JSON array of strings.
+// jsonList returns a JSON array of strings.
 func jsonList(list []string) string {
 	b := []byte{'['}
 	for i, s := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendQuoted(b, s)
+		b = properties.AppendQuoted(b, s)
 	}
 	return string(append(b, ']'))
 }
 
-// jsonPairs is a JSON array of arrays of type name and key.
+// jsonPairs returns a JSON array of arrays of type name and key.
 func jsonPairs(list []nameKey) string {
 	b := []byte{'['}
 	for i, s := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendQuoted(append(b, '['), s.name)
-		b = append(appendQuoted(append(b, ','), s.key), ']')
+		b = properties.AppendQuoted(append(b, '['), s.name)
+		b = append(properties.AppendQuoted(append(b, ','), s.key), ']')
 	}
 	return string(append(b, ']'))
 }

@@ -1,21 +1,20 @@
-package persons
+package properties
 
-// cursor walks the members of a JSON object without building anything: key
-// and val are parts of the text (a key with escapes is a copy). It trusts the
-// text to be valid JSON and only promises not to read past its end: on text
-// that is not, it stops with bad set.
-type cursor struct {
-	key, val string
-	bad      bool
+// Cursor walks the members of a JSON object without allocating: Key and Value
+// are parts of the text; a key with escapes is a copy. On text that is not
+// valid JSON it stops early, and never reads past the end.
+type Cursor struct {
+	Key, Value string
+	bad        bool
 
 	s     string
 	i     int
 	first bool
 }
 
-// openObject puts a cursor before the first member of the object in s.
-func openObject(s string) (cursor, bool) {
-	c := cursor{s: s, first: true}
+// OpenObject returns a Cursor before the first member of the object in s.
+func OpenObject(s string) (Cursor, bool) {
+	c := Cursor{s: s, first: true}
 	if c.peek() != '{' {
 		return c, false
 	}
@@ -23,10 +22,10 @@ func openObject(s string) (cursor, bool) {
 	return c, true
 }
 
-// openArray puts a cursor before the first element of the array in s; element
+// OpenArray returns a Cursor before the first element of the array in s; Element
 // moves it.
-func openArray(s string) (cursor, bool) {
-	c := cursor{s: s, first: true}
+func OpenArray(s string) (Cursor, bool) {
+	c := Cursor{s: s, first: true}
 	if c.peek() != '[' {
 		return c, false
 	}
@@ -34,38 +33,38 @@ func openArray(s string) (cursor, bool) {
 	return c, true
 }
 
-// next moves to the next member; false at the end of the object.
-func (c *cursor) next() bool {
+// Next moves to the next member; false at the end of the object.
+func (c *Cursor) Next() bool {
 	if !c.separator('}') {
 		return false
 	}
 	raw := c.value()
-	key, ok := unquote(raw)
+	key, ok := Unquote(raw)
 	if !ok || c.peek() != ':' {
 		return c.fail()
 	}
 	c.i++
-	c.key, c.val = key, c.value()
+	c.Key, c.Value = key, c.value()
 	return !c.bad
 }
 
-// element moves to the next element of an array; false at its end.
-func (c *cursor) element() bool {
+// Element moves to the next element of an array; false at its end.
+func (c *Cursor) Element() bool {
 	if !c.separator(']') {
 		return false
 	}
-	c.val = c.value()
+	c.Value = c.value()
 	return !c.bad
 }
 
-func (c *cursor) fail() bool {
+func (c *Cursor) fail() bool {
 	c.bad, c.i = true, len(c.s)
 	return false
 }
 
 // separator steps over the comma before an item, or over the closing byte and
 // reports false.
-func (c *cursor) separator(closing byte) bool {
+func (c *Cursor) separator(closing byte) bool {
 	b := c.peek()
 	switch {
 	case b == closing:
@@ -82,7 +81,7 @@ func (c *cursor) separator(closing byte) bool {
 }
 
 // peek skips white space and returns the byte there, or 0 at the end.
-func (c *cursor) peek() byte {
+func (c *Cursor) peek() byte {
 	for c.i < len(c.s) {
 		switch b := c.s[c.i]; b {
 		case ' ', '\t', '\n', '\r':
@@ -95,7 +94,7 @@ func (c *cursor) peek() byte {
 }
 
 // value steps over one value and returns its text.
-func (c *cursor) value() string {
+func (c *Cursor) value() string {
 	b := c.peek()
 	start := c.i
 	switch b {
@@ -116,7 +115,7 @@ func (c *cursor) value() string {
 	return c.s[start:c.i]
 }
 
-// ends tells whether b ends a number or a word.
+// ends reports whether b ends a number or a word.
 func ends(b byte) bool {
 	switch b {
 	case ',', '}', ']', ' ', '\t', '\n', '\r':
@@ -126,7 +125,7 @@ func ends(b byte) bool {
 }
 
 // str steps over the string that starts at the cursor.
-func (c *cursor) str() {
+func (c *Cursor) str() {
 	for i := c.i + 1; i < len(c.s); i++ {
 		switch c.s[i] {
 		case '\\':
@@ -140,7 +139,7 @@ func (c *cursor) str() {
 }
 
 // nested steps over the object or array that starts at the cursor.
-func (c *cursor) nested() {
+func (c *Cursor) nested() {
 	depth := 0
 	for c.i < len(c.s) {
 		switch c.s[c.i] {

@@ -1,4 +1,4 @@
-package persons
+package stage
 
 import (
 	"context"
@@ -12,31 +12,31 @@ import (
 )
 
 // pgWriter runs one statement a kind of change. After the first error, or once
-// late is set, the others do nothing.
+// conflict is set, the others do nothing.
 type pgWriter struct {
-	ctx     context.Context
-	conn    *pgx.Conn
-	project int64
-	err     error
-	late    bool // another node was here first
+	ctx      context.Context
+	conn     *pgx.Conn
+	project  int64
+	err      error
+	conflict bool // another node was here first
 }
 
-func (w *pgWriter) idle(n int) bool { return n == 0 || w.err != nil || w.late }
+func (w *pgWriter) skip(n int) bool { return n == 0 || w.err != nil || w.conflict }
 
-// exec runs a statement that has to affect n rows; fewer means late.
+// exec runs a statement that has to affect n rows; fewer means conflict.
 func (w *pgWriter) exec(what string, n int, query string, args ...any) {
 	tag, err := w.conn.Exec(w.ctx, query, args...)
 	switch {
 	case err != nil:
 		w.err = fmt.Errorf("%s: %w", what, err)
 	case tag.RowsAffected() < int64(n):
-		w.late = true
+		w.conflict = true
 	}
 }
 
 // lock keeps the persons that are about to change or to get distinct ids as
 // they are, if they still are as they were loaded.
-func (w *pgWriter) lock(c *changes) {
+func (w *pgWriter) lock(c *diff) {
 	versions := map[int64]int64{}
 	touch := func(p *person) {
 		if p.id != 0 {
@@ -46,14 +46,14 @@ func (w *pgWriter) lock(c *changes) {
 	for _, p := range c.updated {
 		touch(p)
 	}
-	for _, m := range c.gone {
+	for _, m := range c.merged {
 		touch(m.from)
 		touch(m.into)
 	}
 	for _, l := range c.links {
-		touch(l.to)
+		touch(l.person)
 	}
-	if w.idle(len(versions)) {
+	if w.skip(len(versions)) {
 		return
 	}
 	ids, want := slices.Sorted(maps.Keys(versions)), make([]int64, len(versions))
@@ -73,7 +73,7 @@ func (w *pgWriter) lockGroups(gs []*group) {
 			slots, keys, versions = append(slots, int32(g.index)), append(keys, g.key), append(versions, g.version)
 		}
 	}
-	if w.idle(len(keys)) {
+	if w.skip(len(keys)) {
 		return
 	}
 	w.exec("lock groups", len(keys), `
@@ -83,7 +83,7 @@ func (w *pgWriter) lockGroups(gs []*group) {
 }
 
 func (w *pgWriter) create(ps []*person) {
-	if w.idle(len(ps)) {
+	if w.skip(len(ps)) {
 		return
 	}
 	// Two nodes that make the same persons must not wait for each other.
@@ -93,7 +93,7 @@ func (w *pgWriter) create(ps []*person) {
 	created, identified := make([]int64, len(ps)), make([]bool, len(ps))
 	for i, p := range ps {
 		byUUID[p.uuid] = p
-		uuids[i], labels[i], props[i] = p.uuid, p.label(), p.next.properties
+		uuids[i], labels[i], props[i] = p.uuid, p.searchText(), p.next.properties
 		created[i], identified[i] = p.next.createdAt, p.next.identified
 	}
 	rows, err := w.conn.Query(w.ctx, `
@@ -117,30 +117,30 @@ func (w *pgWriter) create(ps []*person) {
 		w.err = fmt.Errorf("create persons: %w", err)
 		return
 	}
-	w.late = tag.RowsAffected() < int64(len(ps))
+	w.conflict = tag.RowsAffected() < int64(len(ps))
 }
 
 func (w *pgWriter) link(ls []link) {
-	if w.idle(len(ls)) {
+	if w.skip(len(ls)) {
 		return
 	}
 	now := time.Now().UnixMicro()
 	ids, persons, at := make([]string, len(ls)), make([]int64, len(ls)), make([]int64, len(ls))
 	for i, l := range ls {
-		ids[i], persons[i], at[i] = l.distinctID, l.to.id, now+int64(l.place)
+		ids[i], persons[i], at[i] = l.distinctID, l.person.id, now+int64(l.position)
 	}
 	w.exec("add distinct ids", len(ls), `INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at)
 		SELECT $1, n.id, n.person, n.at FROM unnest($2::text[], $3::bigint[], $4::bigint[]) AS n (id, person, at)
 		ON CONFLICT (project_id, distinct_id) DO NOTHING`, w.project, ids, persons, at)
 }
 
-func (w *pgWriter) groupTypes(ts []GroupType) {
+func (w *pgWriter) groupTypes(ts []groupType) {
 	for _, t := range ts {
-		if w.idle(1) {
+		if w.skip(1) {
 			return
 		}
 		w.exec("add group types", 1, `INSERT INTO group_types (project_id, name, slot, created_at)
-			VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, w.project, t.Name, t.Index, micros(t.CreatedAt))
+			VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`, w.project, t.name, t.index, toMicros(t.createdAt))
 	}
 }
 
@@ -161,7 +161,7 @@ func (w *pgWriter) groups(gs []*group) {
 }
 
 func (w *pgWriter) putGroups(r *groupRows, conflict string) {
-	if w.idle(len(r.keys)) {
+	if w.skip(len(r.keys)) {
 		return
 	}
 	w.exec("write groups", len(r.keys), `INSERT INTO project_groups (project_id, slot, group_key, label, properties, created_at)
@@ -181,11 +181,11 @@ type groupRows struct {
 
 func (r *groupRows) add(g *group) {
 	r.slots, r.keys = append(r.slots, int32(g.index)), append(r.keys, g.key)
-	r.labels, r.props, r.created = append(r.labels, g.label()), append(r.props, g.next), append(r.created, g.createdAt)
+	r.labels, r.props, r.created = append(r.labels, g.searchText()), append(r.props, g.next), append(r.created, g.createdAt)
 }
 
-func (w *pgWriter) loners(ids []string) {
-	if w.idle(len(ids)) {
+func (w *pgWriter) addPersonless(ids []string) {
+	if w.skip(len(ids)) {
 		return
 	}
 	w.exec("remember distinct ids without a person", 0, `INSERT INTO lone_distinct_ids (project_id, distinct_id)
@@ -193,7 +193,7 @@ func (w *pgWriter) loners(ids []string) {
 }
 
 func (w *pgWriter) move(ms []merge) {
-	if w.idle(len(ms)) {
+	if w.skip(len(ms)) {
 		return
 	}
 	q := &pgx.Batch{}
@@ -206,7 +206,7 @@ func (w *pgWriter) move(ms []merge) {
 }
 
 func (w *pgWriter) remove(ms []merge) {
-	if w.idle(len(ms)) {
+	if w.skip(len(ms)) {
 		return
 	}
 	ids := make([]int64, len(ms))
@@ -219,14 +219,14 @@ func (w *pgWriter) remove(ms []merge) {
 // update writes rows that are there, and locked: the insert never happens, its
 // conflict finds each row by its id.
 func (w *pgWriter) update(ps []*person) {
-	if w.idle(len(ps)) {
+	if w.skip(len(ps)) {
 		return
 	}
 	ids, created := make([]int64, len(ps)), make([]int64, len(ps))
 	uuids, labels := make([]string, len(ps)), make([]*string, len(ps))
 	props, identified := make([]string, len(ps)), make([]bool, len(ps))
 	for i, p := range ps {
-		ids[i], uuids[i], labels[i] = p.id, p.uuid, p.label()
+		ids[i], uuids[i], labels[i] = p.id, p.uuid, p.searchText()
 		created[i], props[i], identified[i] = p.next.createdAt, p.next.properties, p.next.identified
 	}
 	w.exec("update persons", len(ps), `

@@ -1,4 +1,4 @@
-package persons
+package stage
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// stageSQLite is the stage's store on SQLite. The one writing transaction
+// sqliteStore is the stage's store on SQLite. The one writing transaction
 // keeps everybody else out, so nothing here can come between load and save.
-type stageSQLite struct{ db *db.DB }
+type sqliteStore struct{ db *db.DB }
 
 var errOutside = errors.New("persons: the stage needs a transaction")
 
-func (s *stageSQLite) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
+func (s *sqliteStore) attempt(ctx context.Context, fn func(context.Context) (bool, error)) (bool, error) {
 	return fn(ctx)
 }
 
@@ -26,7 +26,7 @@ const sqliteLoad = `
 	CROSS JOIN person_distinct_ids d ON d.project_id = ?2 AND d.distinct_id = w.value
 	CROSS JOIN persons p ON p.id = d.person_id`
 
-const sqliteLoners = `
+const sqliteLoadPersonless = `
 	SELECT l.distinct_id FROM json_each(?1) w
 	CROSS JOIN lone_distinct_ids l ON l.project_id = ?2 AND l.distinct_id = w.value`
 
@@ -36,41 +36,41 @@ const sqliteGroups = `
 	CROSS JOIN group_types t ON t.project_id = ?2 AND t.name = w.value ->> 0
 	CROSS JOIN project_groups g ON g.project_id = ?2 AND g.slot = t.slot AND g.group_key = w.value ->> 1`
 
-func (s *stageSQLite) load(ctx context.Context, b *book, w *wanted) error {
-	tx := txOf(ctx, s.db)
+func (s *sqliteStore) load(ctx context.Context, b *batchState, plan *loadPlan) error {
+	tx := s.db.SQLTx(ctx)
 	if tx == nil {
 		return errOutside
 	}
-	rows, err := tx.QueryContext(ctx, sqliteLoad, jsonList(w.ids), b.project)
+	rows, err := tx.QueryContext(ctx, sqliteLoad, jsonList(plan.ids), b.project)
 	if err := eachRow(rows, err, b.scanPerson); err != nil {
 		return fmt.Errorf("load persons: %w", err)
 	}
-	if len(w.merged) > 0 {
-		rows, err := tx.QueryContext(ctx, sqliteLoners, jsonList(w.merged), b.project)
-		if err := eachRow(rows, err, b.scanLoner); err != nil {
+	if len(plan.merged) > 0 {
+		rows, err := tx.QueryContext(ctx, sqliteLoadPersonless, jsonList(plan.merged), b.project)
+		if err := eachRow(rows, err, b.scanPersonless); err != nil {
 			return fmt.Errorf("load distinct ids without a person: %w", err)
 		}
 	}
-	if !w.types {
+	if !plan.types {
 		return nil
 	}
 	rows, err = tx.QueryContext(ctx, "SELECT name, slot FROM group_types WHERE project_id = ?", b.project)
 	if err := eachRow(rows, err, b.groups.scanType); err != nil {
 		return fmt.Errorf("load group types: %w", err)
 	}
-	if len(w.groups) == 0 || len(b.groups.types) == 0 {
+	if len(plan.groups) == 0 || len(b.groups.types) == 0 {
 		return nil
 	}
-	rows, err = tx.QueryContext(ctx, sqliteGroups, jsonPairs(w.groups), b.project)
+	rows, err = tx.QueryContext(ctx, sqliteGroups, jsonPairs(plan.groups), b.project)
 	if err := eachRow(rows, err, b.groups.scanGroup); err != nil {
 		return fmt.Errorf("load groups: %w", err)
 	}
 	return nil
 }
 
-func (s *stageSQLite) save(ctx context.Context, b *book, moved func(context.Context) error) (bool, error) {
-	tx := txOf(ctx, s.db)
-	c := b.changes()
+func (s *sqliteStore) save(ctx context.Context, b *batchState, merged func(context.Context) error) (bool, error) {
+	tx := s.db.SQLTx(ctx)
+	c := b.diff()
 	// Watching ctx costs a goroutine a statement. When ctx ends the
 	// transaction is rolled back, and the next statement fails.
 	w := &sqliteWriter{ctx: context.WithoutCancel(ctx), tx: tx, now: time.Now().UnixMicro(), project: b.project}
@@ -78,12 +78,12 @@ func (s *stageSQLite) save(ctx context.Context, b *book, moved func(context.Cont
 	w.link(c.links)
 	w.groupTypes(b.groups.newTypes)
 	w.groups(c.groups)
-	w.loners(b.loners)
-	w.move(c.gone)
+	w.addPersonless(b.newPersonless)
+	w.move(c.merged)
 	if w.err == nil && len(b.merges) > 0 {
-		w.err = moved(ctx)
+		w.err = merged(ctx)
 	}
-	w.remove(c.gone)
+	w.remove(c.merged)
 	w.update(c.updated)
 	return w.err == nil, w.err
 }
@@ -123,7 +123,7 @@ func (w *sqliteWriter) create(ps []*person) {
 	w.each("create persons", `INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, label, properties)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`, len(ps), func(i int, run func(...any) sql.Result) {
 		r := ps[i].next
-		res := run(w.project, ps[i].uuid, r.createdAt, w.now, r.identified, ps[i].label(), r.properties)
+		res := run(w.project, ps[i].uuid, r.createdAt, w.now, r.identified, ps[i].searchText(), r.properties)
 		if w.err == nil {
 			ps[i].id, w.err = res.LastInsertId()
 		}
@@ -133,7 +133,7 @@ func (w *sqliteWriter) create(ps []*person) {
 func (w *sqliteWriter) link(ls []link) {
 	w.each("add distinct ids", `INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at)
 		VALUES (?, ?, ?, ?)`, len(ls), func(i int, run func(...any) sql.Result) {
-		run(w.project, ls[i].distinctID, ls[i].to.id, w.now+int64(ls[i].place))
+		run(w.project, ls[i].distinctID, ls[i].person.id, w.now+int64(ls[i].position))
 	})
 }
 
@@ -151,21 +151,21 @@ func (w *sqliteWriter) update(ps []*person) {
 	w.each("update persons", `UPDATE persons SET created_at = ?, is_identified = ?, label = ?, properties = ?, updated_at = ?,
 		version = version + 1 WHERE id = ?`, len(ps), func(i int, run func(...any) sql.Result) {
 		r := ps[i].next
-		run(r.createdAt, r.identified, ps[i].label(), r.properties, w.now, ps[i].id)
+		run(r.createdAt, r.identified, ps[i].searchText(), r.properties, w.now, ps[i].id)
 	})
 }
 
-func (w *sqliteWriter) loners(ids []string) {
+func (w *sqliteWriter) addPersonless(ids []string) {
 	w.each("remember distinct ids without a person", `INSERT INTO lone_distinct_ids (project_id, distinct_id)
 		VALUES (?, ?) ON CONFLICT DO NOTHING`, len(ids), func(i int, run func(...any) sql.Result) {
 		run(w.project, ids[i])
 	})
 }
 
-func (w *sqliteWriter) groupTypes(ts []GroupType) {
+func (w *sqliteWriter) groupTypes(ts []groupType) {
 	w.each("add group types", `INSERT INTO group_types (project_id, name, slot, created_at) VALUES (?, ?, ?, ?)`,
 		len(ts), func(i int, run func(...any) sql.Result) {
-			run(w.project, ts[i].Name, ts[i].Index, micros(ts[i].CreatedAt))
+			run(w.project, ts[i].name, ts[i].index, toMicros(ts[i].createdAt))
 		})
 }
 
@@ -174,6 +174,6 @@ func (w *sqliteWriter) groups(gs []*group) {
 		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (project_id, slot, group_key)
 		DO UPDATE SET label = excluded.label, properties = excluded.properties, version = project_groups.version + 1`,
 		len(gs), func(i int, run func(...any) sql.Result) {
-			run(w.project, gs[i].index, gs[i].key, gs[i].createdAt, gs[i].label(), gs[i].next)
+			run(w.project, gs[i].index, gs[i].key, gs[i].createdAt, gs[i].searchText(), gs[i].next)
 		})
 }
