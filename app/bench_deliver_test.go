@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -40,7 +43,7 @@ func (noopSink) Close(context.Context) error { return nil }
 // hostSinks adapts a host to delivery.
 type hostSinks struct{ *host.Host }
 
-func (h hostSinks) Sinks() (out []ingestion.Sink) {
+func (h hostSinks) Sinks() (out []delivery.Sink) {
 	for _, s := range h.Host.Sinks() {
 		out = append(out, s)
 	}
@@ -101,7 +104,7 @@ func BenchmarkDelivery(b *testing.B) {
 		}
 		ic := ingestion.DefaultConfig()
 		ic.Deliver.Start = "begin"
-		d, err := ingestion.NewDeliver(ic, j, store, hostSinks{h}, ingestion.NewMetrics(nil), zap.NewNop())
+		d, err := delivery.NewService(ic.Deliver, ic.Limits, j, store, hostSinks{h}, delivery.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
@@ -29,7 +31,6 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -130,7 +131,7 @@ func serveCapture(dir string) {
 	cfg.Address, cfg.AccessLog = "127.0.0.1:0", web.LogServerErrors
 	s, err := web.New(cfg, keys, log, nil)
 	must(err)
-	s.Mount(ingestion.NewHTTP(j, ingestion.NewMetrics(nil), log))
+	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), log))
 	must(s.Start(ctx))
 	announceAndWait(serverInfo{Address: s.Address(), Project: first.ProjectKey})
 }

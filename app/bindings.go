@@ -3,6 +3,12 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/ingestion/trace"
+
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -14,7 +20,6 @@ import (
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
@@ -45,9 +50,9 @@ var coreBindings = fx.Provide(
 
 	// Capture appends to the journal, the worker and the sinks read it. The worker
 	// filters duplicates with the event store.
-	func(j journal.Journal) (ingestion.Appender, ingestion.Log) { return j, j },
-	func(e *events.Service) (ingestion.Known, ingestion.Lookup) { return e, e },
-	func(h *host.Host) ingestion.Sinks { return newSinks(h) },
+	func(j journal.Journal) (capture.Appender, reader.Log) { return j, j },
+	func(e *events.Service) (pipeline.Deduplicator, trace.EventReader) { return e, e },
+	func(h *host.Host) delivery.Sinks { return newSinks(h) },
 	stages,
 
 	// Accounts list the flags of a role.
@@ -64,8 +69,6 @@ var coreBindings = fx.Provide(
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *decide.HTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
-	route(func(h *ingestion.HTTP) web.Routes { return h }),
-	route(func(h *ingestion.ManageHTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 )

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/trace"
+
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -15,7 +17,6 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
@@ -42,7 +43,7 @@ var actionBindings = fx.Options(actions.Module, historyBindings, fx.Provide(
 
 	// Traces ask which actions an event is.
 	newFitter,
-	func(m *actions.Memory, f *fitter) ingestion.Actions { return &traced{m, f} },
+	func(m *actions.Memory, f *fitter) trace.Actions { return &traced{m, f} },
 
 	// What is served.
 	route(func(h *actions.HTTP) web.Routes { return h }),
@@ -55,13 +56,13 @@ type traced struct {
 	fitter *fitter
 }
 
-func (t *traced) Matching(ctx context.Context, ev *sdk.Event) ([]ingestion.ActionRef, error) {
-	out := []ingestion.ActionRef{}
+func (t *traced) Matching(ctx context.Context, ev *sdk.Event) ([]trace.ActionRef, error) {
+	out := []trace.ActionRef{}
 	project := t.memory.Project(ev.ProjectID)
 	err := t.fitter.fitting(ctx, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *actions.Action) {
-		out = append(out, ingestion.ActionRef{ID: a.ID, Name: a.Title()})
+		out = append(out, trace.ActionRef{ID: a.ID, Name: a.Title()})
 	})
-	slices.SortFunc(out, func(a, b ingestion.ActionRef) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b trace.ActionRef) int { return cmp.Compare(a.ID, b.ID) })
 	return out, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
@@ -11,9 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/actions"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
-	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
@@ -35,14 +35,14 @@ var notificationBindings = fx.Options(
 			}
 		},
 		func(s *notifications.Service) actions.Chat { return s },
-		fx.Annotate(newFollowing, fx.OnStart((*ingestion.Following).Start), fx.OnStop((*ingestion.Following).Stop)),
+		fx.Annotate(newFollower, fx.OnStart((*pipeline.FollowerRunner).Start), fx.OnStop((*pipeline.FollowerRunner).Stop)),
 		route(func(h *notifications.HTTP) web.Routes { return h }),
 	),
-	fx.Invoke(func(*ingestion.Following) {}),
+	fx.Invoke(func(*pipeline.FollowerRunner) {}),
 )
 
-func newFollowing(cfg ingestion.Config, log ingestion.Log, d *db.DB, w *ingestion.Worker, s *notifications.Service, logger *zap.Logger) *ingestion.Following {
-	return ingestion.NewFollowing(cfg, log, d, w, s, logger)
+func newFollower(w *pipeline.Worker, s *notifications.Service) *pipeline.FollowerRunner {
+	return pipeline.NewFollowerRunner(w, s)
 }
 
 // notifiers shows notifications the instances the host runs.

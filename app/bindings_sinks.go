@@ -1,18 +1,18 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"sync"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/settings"
-	"github.com/guidonhq/guidon/core/ingestion"
 )
 
-// sinks shows delivery the instances the host runs, each with what the operator
-// wants of its delivery.
+// sinks provides delivery with the sink instances of the host, each with its
+// delivery section.
 type sinks struct {
 	*host.Host
 
@@ -20,8 +20,8 @@ type sinks struct {
 	made map[string]*sink
 }
 
-// sink is an instance with its delivery section. One whose section changes
-// becomes another sink, and its delivery begins anew where it is.
+// sink is an instance with its delivery section. An instance whose section changes
+// becomes another sink, so that its delivery restarts from its cursor.
 type sink struct {
 	*host.SinkInstance
 	section settings.Delivery
@@ -31,11 +31,11 @@ type sink struct {
 func newSinks(h *host.Host) *sinks { return &sinks{Host: h, made: make(map[string]*sink)} }
 
 // Sinks returns the configured sinks; one that has not changed is the same.
-func (s *sinks) Sinks() []ingestion.Sink {
+func (s *sinks) Sinks() []delivery.Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	instances := s.Host.Sinks()
-	out := make([]ingestion.Sink, len(instances))
+	out := make([]delivery.Sink, len(instances))
 	made := make(map[string]*sink, len(instances))
 	for i, instance := range instances {
 		fresh := &sink{SinkInstance: instance}
@@ -51,24 +51,5 @@ func (s *sinks) Sinks() []ingestion.Sink {
 	return out
 }
 
-// Delivery is what the operator wants of the delivery to this sink.
-func (s *sink) Delivery() (ingestion.SinkConfig, error) {
-	d := s.section
-	out := ingestion.SinkConfig{
-		Batch:    ingestion.BatchConfig(d.Batch),
-		Events:   ingestion.EventFilter(d.Events),
-		Projects: ingestion.ProjectFilter(d.Projects),
-		Sample:   d.Sample,
-		Redact:   ingestion.RedactConfig(d.Redact),
-		Retry:    ingestion.RetryConfig(d.Retry),
-		Staged:   ingestion.StagedConfig(d.Staged),
-	}
-	for i, filter := range d.Properties {
-		raw, err := json.Marshal(filter)
-		if err != nil {
-			return out, fmt.Errorf("delivery.properties[%d]: %w", i, err)
-		}
-		out.Properties = append(out.Properties, raw)
-	}
-	return out, s.problem
-}
+// Delivery returns the sink's delivery section.
+func (s *sink) Delivery() (settings.Delivery, error) { return s.section, s.problem }

@@ -3,21 +3,22 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+
 	"github.com/guidonhq/guidon/core/db"
-	"github.com/guidonhq/guidon/core/ingestion"
 )
 
 // DeadLetter is an event that the worker or a sink rejected for good.
-type DeadLetter = ingestion.DeadLetter
+type DeadLetter = deadletter.Entry
 
 // DeadLetterFilter selects dead letters of a project. Zero fields do not filter.
-type DeadLetterFilter = ingestion.LetterFilter
+type DeadLetterFilter = deadletter.Filter
 
 // DeadLetters gives one command of the command line access to the dead letters
 // of a database, with or without a running server. A replay is carried out by
 // the server that runs on the same database, or by the next one to start.
 type DeadLetters struct {
-	*ingestion.Letters
+	*deadletter.Service
 	db *db.DB
 }
 
@@ -28,7 +29,7 @@ func OpenDeadLetters(ctx context.Context, cfg Config) (*DeadLetters, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DeadLetters{Letters: ingestion.NewLetters(d, cfg.Ingestion.Limits, nil), db: d}, nil
+	return &DeadLetters{Service: deadletter.NewService(d, cfg.Ingestion.Limits, nil), db: d}, nil
 }
 
 // Close closes the database.

@@ -80,15 +80,17 @@ var mayImport = map[string][]string{
 	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),
 
 	// Ingestion.
-	"core/ingestion/event":      {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
-	"core/ingestion/capture":    with("core/ingestion/event", "core/journal"),
-	"core/ingestion/reader":     with("core/ingestion/event", "core/journal"),
-	"core/ingestion/deadletter": with("core/ingestion/event", "core/journal"),
-	"core/ingestion/pipeline":   with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
-	"core/ingestion/delivery":   with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/journal", "core/host/settings"),
-	"core/ingestion/replay":     with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/journal"),
-	"core/ingestion/trace":      with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal", "core/events"),
-	"core/ingestion":            with("core/ingestion/...", "core/journal", "core/events", "core/persons", "core/definitions"),
+	"core/ingestion/event":           {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/ingestion/reader":          with("core/ingestion/event", "core/journal"),
+	"core/ingestion/warning":         with("core/ingestion/event"),
+	"core/ingestion/deadletter":      with("core/ingestion/event", "core/journal"),
+	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/warning"),
+	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
+	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "sdk"},
+	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/journal", "core/host/settings"),
+	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery"),
+	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
+	"core/ingestion":                 with("core/ingestion/...", "core/journal"),
 
 	// Plugins.
 	"core/host/settings": {},
@@ -172,7 +174,7 @@ const (
 
 // oversized lists packages that are being split.
 var oversized = map[string]bool{
-	"core/flags": true, "core/flags/eval": true, "core/ingestion": true, "core/host": true,
+	"core/flags": true, "core/flags/eval": true, "core/host": true,
 	"core/match": true, "sdk": true,
 }
 

@@ -16,8 +16,9 @@ package admin
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/operators"
 )
 
@@ -29,12 +30,12 @@ type Reload func(ctx context.Context, cause string) (any, error)
 // Plugins serves the plugin instances.
 type Plugins struct {
 	host      *host.Host
-	delivery  *ingestion.Deliver
+	delivery  *delivery.Service
 	operators *operators.Operators
 	reload    Reload
 }
 
 // NewPlugins returns the handlers of /api/plugins.
-func NewPlugins(h *host.Host, d *ingestion.Deliver, o *operators.Operators, reload Reload) *Plugins {
+func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reload Reload) *Plugins {
 	return &Plugins{host: h, delivery: d, operators: o, reload: reload}
 }

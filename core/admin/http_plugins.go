@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -17,8 +18,8 @@ var _ web.Routes = (*Plugins)(nil)
 // plugin that takes no events; Operators are those of a matcher.
 type instance struct {
 	host.InstanceStatus
-	Delivery  *ingestion.SinkStatus `json:"delivery"`
-	Operators []operator            `json:"operators,omitempty"`
+	Delivery  *delivery.SinkStatus `json:"delivery"`
+	Operators []operator           `json:"operators,omitempty"`
 }
 
 // operator describes an operator to authors of filters.
@@ -64,7 +65,7 @@ func (p *Plugins) instances(c *web.Call, name string) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	bySink := make(map[string]*ingestion.SinkStatus, len(deliveries))
+	bySink := make(map[string]*delivery.SinkStatus, len(deliveries))
 	for i := range deliveries {
 		bySink[deliveries[i].Sink] = &deliveries[i]
 	}

@@ -3,9 +3,10 @@ package admin
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -14,14 +15,14 @@ import (
 type Readiness struct {
 	journal journal.Journal
 	host    *host.Host
-	worker  *ingestion.Worker
+	worker  *pipeline.Worker
 }
 
 var _ web.Routes = (*Readiness)(nil)
 
 // NewReadiness returns the checks of the journal, the required plugins and the
 // progress of processing.
-func NewReadiness(j journal.Journal, h *host.Host, w *ingestion.Worker) *Readiness {
+func NewReadiness(j journal.Journal, h *host.Host, w *pipeline.Worker) *Readiness {
 	return &Readiness{journal: j, host: h, worker: w}
 }
 
@@ -35,8 +36,8 @@ func (r *Readiness) Routes(g *web.Router) {
 // progress is the progress of processing, for events sent as they happen and
 // for imports.
 type progress struct {
-	Live       ingestion.Progress `json:"live"`
-	Historical ingestion.Progress `json:"historical"`
+	Live       pipeline.Progress `json:"live"`
+	Historical pipeline.Progress `json:"historical"`
 }
 
 func (r *Readiness) checkJournal(ctx context.Context) error {

@@ -1,7 +1,7 @@
 package admin
 
 import (
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -30,5 +30,5 @@ func (p *Plugins) answerDelivery(c *web.Call) error {
 			return web.JSON(c.Ctx, all[i])
 		}
 	}
-	return ingestion.ErrNoSink
+	return delivery.ErrNoSink
 }

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -45,7 +46,7 @@ func BenchmarkCapture(b *testing.B) {
 	})
 }
 
-func captureHandler(b *testing.B, j ingestion.Appender) fasthttp.RequestHandler {
+func captureHandler(b *testing.B, j capture.Appender) fasthttp.RequestHandler {
 	b.Helper()
 	k := webtest.Keys{Projects: map[string]auth.Project{"phc_benchmark_key_0123456789": {ID: 7}}}
 	cfg := webtest.Config()
@@ -54,7 +55,7 @@ func captureHandler(b *testing.B, j ingestion.Appender) fasthttp.RequestHandler 
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.Mount(ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()))
+	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()))
 	h, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)

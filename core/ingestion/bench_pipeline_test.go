@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/warning"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -29,15 +32,15 @@ func (s storing) Name() string                                          { return
 func (s storing) Process(ctx context.Context, batch []*sdk.Event) error { return s.process(ctx, batch) }
 
 // realStages are persons and the event store.
-func realStages(tb testing.TB, d *db.DB) ([]ingestion.Stage, *events.Service) {
+func realStages(tb testing.TB, d *db.DB) ([]pipeline.Stage, *events.Service) {
 	tb.Helper()
 	p := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil)
 	e := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)
-	return []ingestion.Stage{
+	return []pipeline.Stage{
 		storing{"persons", func(ctx context.Context, batch []*sdk.Event) error {
 			warnings, err := p.Process(ctx, batch)
 			for _, w := range warnings {
-				ingestion.Warn(ctx, ingestion.Warning{ProjectID: w.ProjectID, Type: w.Type, EventUUID: w.EventUUID, Details: w.Details})
+				warning.Add(ctx, warning.Warning{ProjectID: w.ProjectID, Type: w.Type, EventUUID: w.EventUUID, Details: w.Details})
 			}
 			return err
 		}},

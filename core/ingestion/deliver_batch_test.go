@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -21,20 +21,20 @@ func TestDeliverMakesBatches(t *testing.T) {
 	}
 	cases := []struct {
 		name  string
-		batch ingestion.BatchConfig
+		batch settings.Batch
 		sizes []int
 	}{
-		{"by their number", ingestion.BatchConfig{MaxEvents: 2, Linger: time.Minute}, []int{2, 2, 2}},
-		{"by their bytes", ingestion.BatchConfig{MaxBytes: 4000, Linger: time.Minute}, []int{3, 3}},
-		{"one that is larger than all may be goes alone", ingestion.BatchConfig{MaxBytes: 10, Linger: time.Minute}, []int{1, 1, 1, 1, 1, 1, 1}},
-		{"across requests, while there is time", ingestion.BatchConfig{MaxEvents: 7, Linger: time.Minute}, []int{7}},
-		{"and when the time is over, however few", ingestion.BatchConfig{MaxEvents: 100, Linger: time.Millisecond}, nil},
+		{"by their number", settings.Batch{MaxEvents: 2, Linger: time.Minute}, []int{2, 2, 2}},
+		{"by their bytes", settings.Batch{MaxBytes: 4000, Linger: time.Minute}, []int{3, 3}},
+		{"one that is larger than all may be goes alone", settings.Batch{MaxBytes: 10, Linger: time.Minute}, []int{1, 1, 1, 1, 1, 1, 1}},
+		{"across requests, while there is time", settings.Batch{MaxEvents: 7, Linger: time.Minute}, []int{7}},
+		{"and when the time is over, however few", settings.Batch{MaxEvents: 100, Linger: time.Millisecond}, nil},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
-			s := configured{&fakeSink{name: "one"}, ingestion.SinkConfig{Batch: c.batch}}
+			s := configured{&fakeSink{name: "one"}, settings.Delivery{Batch: c.batch}}
 			startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 			lay(t, j, false, item(1), item(2), item(3))
 			lay(t, j, false, item(4), item(5), item(6))

@@ -7,20 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // configured is a sink with a config of its own.
 type configured struct {
 	*fakeSink
-	own ingestion.SinkConfig
+	own settings.Delivery
 }
 
-func (s configured) Delivery() (ingestion.SinkConfig, error) { return s.own, nil }
+func (s configured) Delivery() (settings.Delivery, error) { return s.own, nil }
 
 func TestDeliverFilters(t *testing.T) {
 	t.Parallel()
@@ -30,20 +32,26 @@ func TestDeliverFilters(t *testing.T) {
 		`{"event":"signed up","distinct_id":"b","properties":{"pl\u0061n":"pro"}}`,
 		`{"event":"debug/x","distinct_id":"c"}`,
 	}
-	filter := func(s string) []json.RawMessage { return []json.RawMessage{json.RawMessage(s)} }
+	filter := func(s string) []map[string]any {
+		var property map[string]any
+		if err := json.Unmarshal([]byte(s), &property); err != nil {
+			t.Fatal(err)
+		}
+		return []map[string]any{property}
+	}
 	cases := []struct {
 		name string
-		own  ingestion.SinkConfig
+		own  settings.Delivery
 		want string
 	}{
-		{"nothing said is everything", ingestion.SinkConfig{}, "$pageview $pageleave signed up debug/x"},
-		{"a star stands for anything", ingestion.SinkConfig{Events: ingestion.EventFilter{Include: []string{"$page*", "debug*"}}}, "$pageview $pageleave debug/x"},
-		{"exclude wins", ingestion.SinkConfig{Events: ingestion.EventFilter{Include: []string{"*"}, Exclude: []string{"$page????", "*/x"}}}, "$pageleave signed up"},
-		{"another project", ingestion.SinkConfig{Projects: ingestion.ProjectFilter{Include: []int64{2}}}, ""},
-		{"not this project", ingestion.SinkConfig{Projects: ingestion.ProjectFilter{Exclude: []int64{1}}}, ""},
-		{"a property, however its name is written", ingestion.SinkConfig{Properties: filter(`{"key":"plan","operator":"exact","value":["pro"]}`)}, "$pageview signed up"},
-		{"a number", ingestion.SinkConfig{Properties: filter(`{"key":"n","operator":"gt","value":4,"type":"event"}`)}, "$pageview"},
-		{"a property that is not there", ingestion.SinkConfig{Properties: filter(`{"key":"plan","operator":"is_not_set"}`)}, "debug/x"},
+		{"nothing said is everything", settings.Delivery{}, "$pageview $pageleave signed up debug/x"},
+		{"a star stands for anything", settings.Delivery{Events: settings.EventFilter{Include: []string{"$page*", "debug*"}}}, "$pageview $pageleave debug/x"},
+		{"exclude wins", settings.Delivery{Events: settings.EventFilter{Include: []string{"*"}, Exclude: []string{"$page????", "*/x"}}}, "$pageleave signed up"},
+		{"another project", settings.Delivery{Projects: settings.ProjectFilter{Include: []int64{2}}}, ""},
+		{"not this project", settings.Delivery{Projects: settings.ProjectFilter{Exclude: []int64{1}}}, ""},
+		{"a property, however its name is written", settings.Delivery{Properties: filter(`{"key":"plan","operator":"exact","value":["pro"]}`)}, "$pageview signed up"},
+		{"a number", settings.Delivery{Properties: filter(`{"key":"n","operator":"gt","value":4,"type":"event"}`)}, "$pageview"},
+		{"a property that is not there", settings.Delivery{Properties: filter(`{"key":"plan","operator":"is_not_set"}`)}, "debug/x"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +80,7 @@ func TestDeliverSamplesWholePeople(t *testing.T) {
 		items = append(items, fmt.Sprintf(`{"event":"u%d","distinct_id":"u%d"}`, i%300, i%300))
 	}
 	lay(t, j, false, items...)
-	s := configured{&fakeSink{name: "one"}, ingestion.SinkConfig{Sample: 0.25}}
+	s := configured{&fakeSink{name: "one"}, settings.Delivery{Sample: 0.25}}
 	startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 	eventually(t, "the cursor", func() bool { return committed(t, j, "sink/one").Count == 600 })
 	times := map[string]int{}
@@ -95,8 +103,8 @@ func TestDeliverRedacts(t *testing.T) {
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	lay(t, j, false, `{"event":"poison","distinct_id":"u","properties":{"em\u0061il":"a@b.c","n":1.50,"ip":"1.2.3.4",`+
 		`"$set":{"email":"a@b.c","name":"N"},"$set_once":{"email":"a@b.c"},"$unset":["email","age"],"other":{"email":"kept"}}}`)
-	s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassPermanent)}, ingestion.SinkConfig{
-		Redact: ingestion.RedactConfig{Remove: []string{"email"}, Hash: []string{"ip", "name"}, HashKey: "k"},
+	s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassPermanent)}, settings.Delivery{
+		Redact: settings.Redaction{Remove: []string{"email"}, Hash: []string{"ip", "name"}, HashKey: "k"},
 	}}
 	startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 	eventually(t, "the dead letter", func() bool { return letters(t, d) == "poison" })
@@ -121,7 +129,7 @@ func TestDeliverRedacts(t *testing.T) {
 
 func TestDeliverRetryBudget(t *testing.T) {
 	t.Parallel()
-	budget := ingestion.RetryConfig{Initial: time.Millisecond, Max: time.Millisecond, MaxAttempts: 3}
+	budget := settings.Retry{Initial: time.Millisecond, Max: time.Millisecond, MaxAttempts: 3}
 	partly := func(b *sdk.Batch) (sdk.WriteResult, error) {
 		return b.Partial(sdk.Failure{Index: 0, Err: &sdk.Error{Class: sdk.ClassTransient, Code: "later", Message: "later"}}), nil
 	}
@@ -132,7 +140,7 @@ func TestDeliverRetryBudget(t *testing.T) {
 			t.Parallel()
 			d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 			lay(t, j, false, numbered(0, 2)...)
-			s := configured{&fakeSink{name: "one", write: write}, ingestion.SinkConfig{Retry: budget}}
+			s := configured{&fakeSink{name: "one", write: write}, settings.Delivery{Retry: budget}}
 			startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 			eventually(t, "the cursor", func() bool { return committed(t, j, "sink/one").Count == 2 })
 			if n := len(s.sent()); n != 3 {
@@ -147,7 +155,7 @@ func TestDeliverRetryBudget(t *testing.T) {
 		t.Parallel()
 		d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 		lay(t, j, false, numbered(0, 2)...)
-		s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassTransient)}, ingestion.SinkConfig{Retry: ingestion.RetryConfig{MaxAge: 20 * time.Millisecond}}}
+		s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassTransient)}, settings.Delivery{Retry: settings.Retry{MaxAge: 20 * time.Millisecond}}}
 		startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 		eventually(t, "the dead letters", func() bool { return letters(t, d) == "0 1" })
 	})
@@ -157,7 +165,7 @@ func TestDeliverRetryBudget(t *testing.T) {
 		lay(t, j, false, numbered(0, 2)...)
 		held := budget
 		held.OnExhausted = "hold"
-		s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassTransient)}, ingestion.SinkConfig{Retry: held}}
+		s := configured{&fakeSink{name: "one", write: rejects(sdk.ClassTransient)}, settings.Delivery{Retry: held}}
 		del := startDeliver(t, deliverConfig(), j, d, newSinks(&s))
 		eventually(t, "the pause", func() bool { return paused(t, del) != nil })
 		stopDeliver(t, del)
@@ -176,7 +184,7 @@ func TestDeliverRetryBudget(t *testing.T) {
 	})
 }
 
-func paused(tb testing.TB, del *ingestion.Deliver) *ingestion.Pause {
+func paused(tb testing.TB, del *delivery.Service) *delivery.Pause {
 	tb.Helper()
 	status, err := del.Status(tb.Context())
 	if err != nil {
@@ -227,7 +235,7 @@ func TestDeliverShowsAConfigThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	lay(t, j, false, numbered(0, 2)...)
-	s := configured{&fakeSink{name: "one"}, ingestion.SinkConfig{Sample: 2, Properties: []json.RawMessage{json.RawMessage(`{"key":"a","operator":"like"}`)}}}
+	s := configured{&fakeSink{name: "one"}, settings.Delivery{Sample: 2, Properties: []map[string]any{{"key": "a", "operator": "like"}}}}
 	sinks := newSinks(&s)
 	del := startDeliver(t, deliverConfig(), j, d, sinks)
 	eventually(t, "it says so", func() bool {
@@ -238,7 +246,7 @@ func TestDeliverShowsAConfigThatMakesNoSense(t *testing.T) {
 	if s.has() != "" {
 		t.Errorf("sent %q", s.has())
 	}
-	mended := configured{s.fakeSink, ingestion.SinkConfig{}}
+	mended := configured{s.fakeSink, settings.Delivery{}}
 	sinks.set(&mended)
 	eventually(t, "everything", func() bool { return s.has() == "0 1" })
 }

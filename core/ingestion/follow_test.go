@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -26,17 +26,17 @@ type follower struct {
 	deaf atomic.Bool // wants nothing
 }
 
-func (f *follower) Name() string     { return "test" }
-func (f *follower) Wants(int64) bool { return !f.deaf.Load() }
+func (f *follower) Name() string       { return "test" }
+func (f *follower) Accepts(int64) bool { return !f.deaf.Load() }
 func (f *follower) Prepare(_ context.Context, batch []*sdk.Event) (func(context.Context) error, error) {
 	return func(ctx context.Context) error { return f.Process(ctx, batch) }, nil
 }
 
 var away = fault.New(fault.Unavailable, "away", "Not now.")
 
-func startFollowing(t *testing.T, j ingestion.Log, d *db.DB, w *ingestion.Worker, f ingestion.Follower) *ingestion.Following {
+func startFollowing(t *testing.T, j reader.Log, d *db.DB, w *pipeline.Worker, f pipeline.Follower) *pipeline.FollowerRunner {
 	t.Helper()
-	following := ingestion.NewFollowing(workerConfig(), j, d, w, f, zap.NewNop())
+	following := pipeline.NewFollowerRunner(w, f)
 	if err := following.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func startFollowing(t *testing.T, j ingestion.Log, d *db.DB, w *ingestion.Worker
 	return following
 }
 
-func stopFollowing(t *testing.T, f *ingestion.Following) {
+func stopFollowing(t *testing.T, f *pipeline.FollowerRunner) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

@@ -6,9 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
@@ -29,7 +30,7 @@ func (s *slow) Append(ctx context.Context, data []byte) (uint64, error) {
 func TestARetryStormIsBounded(t *testing.T) {
 	t.Parallel()
 	j := &slow{arrived: make(chan struct{}, 100), pass: make(chan struct{})}
-	base := webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()).WithBudget(100_000))
+	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithBudget(100_000))
 	body := `{"api_key":"phc_x","batch":[{"event":"a","distinct_id":"u","properties":{"text":"` + strings.Repeat("x", 20_000) + `"}}]}`
 	var wg sync.WaitGroup
 	for range 2 { // as many as there is room for
@@ -64,7 +65,7 @@ func TestARetryStormIsBounded(t *testing.T) {
 func TestALargeRequestFitsAlone(t *testing.T) {
 	t.Parallel()
 	j := new(shelf)
-	base := webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()).WithBudget(10))
+	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithBudget(10))
 	for range 3 {
 		if got := send(t, "POST", base+"/e/", "", gzipped(`{"api_key":"phc_x","event":"a","distinct_id":"u"}`)); got.status != 200 {
 			t.Errorf("%d %s", got.status, got.body)

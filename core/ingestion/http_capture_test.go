@@ -15,11 +15,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -72,8 +73,8 @@ func keys() webtest.Keys {
 	return k
 }
 
-func serve(t *testing.T, j ingestion.Appender) string {
-	return webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()))
+func serve(t *testing.T, j capture.Appender) string {
+	return webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()))
 }
 
 type answer struct {
@@ -233,7 +234,7 @@ func TestCaptureKeepsNoAddressOfAPrivateProject(t *testing.T) {
 
 func TestSentAt(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("testdata/timestamps.json")
+	data, err := os.ReadFile("event/testdata/timestamps.json")
 	if err != nil {
 		t.Fatal(err)
 	}

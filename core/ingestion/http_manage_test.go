@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/warning"
+
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
@@ -41,7 +43,7 @@ func TestWarningsAreSampledAndListed(t *testing.T) {
 		accept(t, j, `{"event":"a"}`, "end")
 		startWorker(t, workerConfig(), j, d, nil, s, warner{})
 		eventually(t, "the last event", func() bool { return s.seen() == "c end" })
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, nil))
+		base := webtest.Serve(t, keys(), warning.NewHTTP(d))
 		count, list := listOf(t, base+"/api/projects/1/ingestion_warnings/")
 		if count != 4 || len(list) != 4 {
 			t.Fatalf("%d: %v", count, list)
@@ -76,7 +78,7 @@ func (warner) Name() string { return "warner" }
 
 func (warner) Process(ctx context.Context, batch []*sdk.Event) error {
 	for _, e := range batch {
-		ingestion.Warn(ctx, ingestion.Warning{ProjectID: e.ProjectID, Type: "of_a_stage", EventUUID: e.UUID})
+		warning.Add(ctx, warning.Warning{ProjectID: e.ProjectID, Type: "of_a_stage", EventUUID: e.UUID})
 	}
 	return nil
 }
@@ -117,7 +119,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 		accept(t, j, "bad 1", "bad 2", "end")
 		startWorker(t, workerConfig(), j, d, nil, s)
 		eventually(t, "the last event", func() bool { return s.seen() == "end" })
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
+		base := webtest.Serve(t, keys(), deadletter.NewHTTP(deadletter.NewService(d, event.DefaultLimits(), nil)))
 		count, list := listOf(t, base+"/api/projects/1/dead_letters/?limit=1")
 		if count != 2 || len(list) != 1 || list[0]["event"] != "bad 2" || list[0]["source"] != "worker" {
 			t.Fatalf("%d: %v", count, list)

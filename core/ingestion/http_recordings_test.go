@@ -12,10 +12,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
@@ -65,7 +66,7 @@ func TestCaptureRealClients(t *testing.T) {
 			j := new(shelf)
 			k := keys()
 			k.Projects["phc_fake_project_key_for_tests_only"] = auth.Project{ID: 9}
-			base := webtest.Serve(t, k, ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()))
+			base := webtest.Serve(t, k, capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()))
 			for i, x := range sent {
 				var header []string
 				for name, value := range x.Headers {

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -43,7 +44,7 @@ func TestDeadLettersAreFound(t *testing.T) {
 		put(t, d, 1, "worker", "paid", "bad_value", ingestiontest.Arrival)
 		put(t, d, 2, "sink/one", "paid", "Constraint_9", ingestiontest.Arrival.Add(time.Hour))
 		put(t, d, 3, "sink/two", "seen", "bad_value", ingestiontest.Arrival.Add(2*time.Hour))
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
+		base := webtest.Serve(t, keys(), deadletter.NewHTTP(deadletter.NewService(d, event.DefaultLimits(), nil)))
 		path := base + "/api/projects/1/dead_letters/"
 		after := ingestiontest.Arrival.Add(30 * time.Minute).Format(time.RFC3339)
 		for query, want := range map[string]string{
@@ -81,7 +82,7 @@ func TestDeadLettersAreDeletedByFilter(t *testing.T) {
 		for n := range 4 {
 			put(t, d, n+1, fmt.Sprint("sink/", n%2), "e", "c", ingestiontest.Arrival)
 		}
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, ingestion.NewLetters(d, event.DefaultLimits(), nil), nil))
+		base := webtest.Serve(t, keys(), deadletter.NewHTTP(deadletter.NewService(d, event.DefaultLimits(), nil)))
 		path := base + "/api/projects/1/dead_letters/"
 		for body, status := range map[string]int{`{}`: 400, `{"evnet":"e"}`: 400, `{"ids":[]}`: 400, `{"after":"x"}`: 400, `{"ids":["x"]}`: 400} {
 			ask(t, "POST", path+"delete/", body, status)
@@ -107,12 +108,11 @@ func TestDeadLettersExpire(t *testing.T) {
 		}
 		kept := put(t, d, 5000, "worker", "waits", "c", ingestiontest.Arrival)
 		put(t, d, 5001, "worker", "new", "c", ingestiontest.Arrival.Add(time.Hour))
-		l := ingestion.NewLetters(d, event.DefaultLimits(), nil)
-		if _, err := l.Replay(t.Context(), 1, ingestion.LetterFilter{IDs: []int64{kept}}, false, 0); err != nil {
+		l := deadletter.NewService(d, event.DefaultLimits(), nil)
+		if _, err := l.Replay(t.Context(), 1, deadletter.Filter{IDs: []int64{kept}}, false, 0); err != nil {
 			t.Fatal(err)
 		}
-		w := startWorker(t, workerConfig(), openJournal(t, t.TempDir()), d, nil)
-		if err := w.ExpireDeadLetters(t.Context(), ingestiontest.Arrival.Add(time.Minute)); err != nil {
+		if err := l.Expire(t.Context(), ingestiontest.Arrival.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if got := letters(t, d); got != "waits new" {
@@ -124,7 +124,7 @@ func TestDeadLettersExpire(t *testing.T) {
 func TestDeadLettersAreEditedStrictly(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	l := ingestion.NewLetters(d, event.Limits{MaxEventBytes: 2000, MaxDepth: 4, MaxProperties: 3}, nil)
+	l := deadletter.NewService(d, event.Limits{MaxEventBytes: 2000, MaxDepth: 4, MaxProperties: 3}, nil)
 	const whole = `{"uuid":"%s","project_id":1,"event":"e","distinct_id":"u","timestamp":"2024-05-01T10:00:00.000000Z","received_at":"2024-05-01T10:00:00.000000Z","properties":%s%s}`
 	for n, tc := range []struct{ name, patch, want string }{
 		{"nothing", `{}`, `"properties":{"plan":"Gold 100%"}}`},
@@ -239,7 +239,7 @@ func TestReplayThroughTheStagesHappensOnce(t *testing.T) {
 		if got.Replayed != 2 || got.Failed != 1 || st.seen() != "fine" || letters(t, d) != "bad" {
 			t.Errorf("%+v, went through: %q, left: %q", got, st.seen(), letters(t, d))
 		}
-		list, _, _ := l.List(t.Context(), 1, ingestion.LetterFilter{}, 1, 0)
+		list, _, _ := l.List(t.Context(), 1, deadletter.Filter{}, 1, 0)
 		if list[0].Attempts != 2 || list[0].Message != "stage test: still bad" || list[0].Class != "permanent" {
 			t.Errorf("left: %+v", list[0])
 		}

@@ -5,37 +5,73 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
+	"github.com/guidonhq/guidon/core/ingestion/trace"
+	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/core/web"
 )
-
-// answers are those who know of an event, as far as the house has them.
-type answers struct {
-	fx.In
-	Lookup  Lookup  `optional:"true"`
-	Actions Actions `optional:"true"`
-}
-
-func newTracer(cfg Config, d *db.DB, log Log, a answers, w *Worker, del *Deliver) *Tracer {
-	return NewTracer(cfg, d, log, a.Lookup).WithActions(a.Actions).WithReaders(w, del)
-}
 
 // Module takes events in, processes them and delivers them while the server
-// runs. Whose stages and sinks these are is bound by app.
+// runs. App binds the journal, the stages, the deduplicator and the sinks.
 var Module = fx.Module("ingestion",
 	fx.Provide(
-		NewMetrics, newTracer,
-		func(d *db.DB, l *Letters, t *Tracer, m *Meter) *ManageHTTP {
-			return NewManageHTTP(d, l, t).WithMeter(m)
+		capture.NewMetrics, pipeline.NewMetrics, delivery.NewMetrics, deadletter.NewMetrics,
+		func(c Config) (event.Limits, pipeline.Config, delivery.Config, capture.QuotaConfig) {
+			return c.Limits, c.Worker, c.Deliver, c.Quota
 		},
-		func(cfg Config, j Appender, m *Metrics, meter *Meter, log *zap.Logger) *HTTP {
-			return NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMeter(meter)
-		},
-		func(cfg Config, d *db.DB, r *Replayer) *Letters { return NewLetters(d, cfg.Limits, r.Wake) },
-		fx.Annotate(func(cfg Config, d *db.DB, m *Metrics, log *zap.Logger) *Meter {
-			return NewMeter(cfg, d, m, log, nil)
-		}, fx.OnStart((*Meter).Start), fx.OnStop((*Meter).Stop)),
-		fx.Annotate(NewWorker, fx.OnStart((*Worker).Start), fx.OnStop((*Worker).Stop)),
-		fx.Annotate(NewDeliver, fx.OnStart((*Deliver).Start), fx.OnStop((*Deliver).Stop)),
-		fx.Annotate(NewReplayer, fx.OnStart((*Replayer).Start), fx.OnStop((*Replayer).Stop)),
+		newTracer, newCapture, newDeadLetters,
+		started(newMeter, (*capture.Meter).Start, (*capture.Meter).Stop),
+		started(pipeline.NewWorker, (*pipeline.Worker).Start, (*pipeline.Worker).Stop),
+		started(delivery.NewService, (*delivery.Service).Start, (*delivery.Service).Stop),
+		started(newReplayer, (*replay.Replayer).Start, (*replay.Replayer).Stop),
+		started(NewRetention, (*Retention).Start, (*Retention).Stop),
+		route(func(h *capture.HTTP) web.Routes { return h }),
+		route(func(m *capture.Meter) web.Routes { return capture.NewUsageHTTP(m) }),
+		route(func(d *db.DB) web.Routes { return warning.NewHTTP(d) }),
+		route(func(s *deadletter.Service) web.Routes { return deadletter.NewHTTP(s) }),
+		route(func(t *trace.Tracer) web.Routes { return trace.NewHTTP(t) }),
 	),
-	fx.Invoke(func(*Worker, *Deliver, *Replayer) {}),
+	fx.Invoke(func(*pipeline.Worker, *delivery.Service, *replay.Replayer, *Retention) {}),
 )
+
+// started provides a component that starts and stops with the server.
+func started(constructor, start, stop any) any {
+	return fx.Annotate(constructor, fx.OnStart(start), fx.OnStop(stop))
+}
+
+// route provides routes of the server.
+func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
+
+// optional are the bindings that a trace does without.
+type optional struct {
+	fx.In
+	Events  trace.EventReader `optional:"true"`
+	Actions trace.Actions     `optional:"true"`
+}
+
+func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, del *delivery.Service) *trace.Tracer {
+	return trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
+}
+
+func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, log *zap.Logger) *capture.HTTP {
+	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMeter(meter)
+}
+
+func newMeter(cfg capture.QuotaConfig, d *db.DB, m *capture.Metrics, log *zap.Logger) *capture.Meter {
+	return capture.NewMeter(cfg, d, m, log, nil)
+}
+
+func newDeadLetters(cfg Config, d *db.DB, r *replay.Replayer) *deadletter.Service {
+	return deadletter.NewService(d, cfg.Limits, r.Wake)
+}
+
+func newReplayer(cfg Config, d *db.DB, w *pipeline.Worker, del *delivery.Service, m *deadletter.Metrics, log *zap.Logger) *replay.Replayer {
+	c := replay.Config{PollMax: cfg.Worker.RetryMax, RetryMin: cfg.Deliver.RetryMin, RetryMax: cfg.Deliver.RetryMax}
+	return replay.NewReplayer(c, d, w, del, m, log)
+}

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -40,7 +42,7 @@ func TestProgressOfALongBacklog(t *testing.T) {
 	cfg := workerConfig()
 	cfg.Worker.MaxEvents = 10
 	core, logs := observer.New(zap.InfoLevel)
-	w, err := ingestion.NewWorker(cfg, late{j}, d, []ingestion.Stage{s}, nil, ingestion.NewMetrics(nil), zap.New(core))
+	w, err := pipeline.NewWorker(cfg.Worker, cfg.Limits, late{j}, d, []pipeline.Stage{s}, nil, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.New(core))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestProgressOfALongBacklog(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { stopWorker(t, w) })
-	eventually(t, "that it is behind", func() bool { return w.Progress().State == ingestion.CatchingUp })
+	eventually(t, "that it is behind", func() bool { return w.Progress().State == pipeline.CatchingUp })
 	p := w.Progress()
 	if p.RecordsBehind != 200 || p.BytesBehind <= 0 || p.OldestAt == nil || p.SecondsLeft != nil {
 		t.Errorf("progress %+v", p)
@@ -61,7 +63,7 @@ func TestProgressOfALongBacklog(t *testing.T) {
 		return p.EventsPerSecond > 0 && p.SecondsLeft != nil && *p.SecondsLeft > 0
 	})
 	close(gate)
-	eventually(t, "that it has caught up", func() bool { p := w.Progress(); return p.State == ingestion.Current && p.RecordsBehind == 0 })
+	eventually(t, "that it has caught up", func() bool { p := w.Progress(); return p.State == pipeline.Current && p.RecordsBehind == 0 })
 	if n := len(s.list()); n != 400 {
 		t.Errorf("%d events", n)
 	}
@@ -72,7 +74,7 @@ func TestProgressOfALongBacklog(t *testing.T) {
 		}
 		return strings.Contains(said, "catching up") && strings.Contains(said, "caught up")
 	})
-	eventually(t, "that imports have passed over it", func() bool { return w.HistoricalProgress().State == ingestion.Current })
+	eventually(t, "that imports have passed over it", func() bool { return w.HistoricalProgress().State == pipeline.Current })
 }
 
 func TestProgressSaysWhatItWaitsFor(t *testing.T) {
@@ -83,8 +85,8 @@ func TestProgressSaysWhatItWaitsFor(t *testing.T) {
 	w := startWorker(t, workerConfig(), j, d, nil, s)
 	eventually(t, "that it waits", func() bool {
 		p := w.Progress()
-		return p.State == ingestion.Waiting && p.Waiting == "database_unavailable" && p.RecordsBehind == 1
+		return p.State == pipeline.Waiting && p.Waiting == "database_unavailable" && p.RecordsBehind == 1
 	})
 	s.failing(nil)
-	eventually(t, "that it goes on", func() bool { p := w.Progress(); return p.State == ingestion.Current && p.RecordsBehind == 0 })
+	eventually(t, "that it goes on", func() bool { p := w.Progress(); return p.State == pipeline.Current && p.RecordsBehind == 0 })
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -30,14 +32,14 @@ func (c *clock) now() time.Time   { return time.Unix(0, c.at.Load()).UTC() }
 
 func quota(events int64, period string) ingestion.Config {
 	cfg := ingestion.DefaultConfig()
-	cfg.Quota = ingestion.QuotaConfig{Events: events, Period: period}
+	cfg.Quota = capture.QuotaConfig{Events: events, Period: period}
 	return cfg
 }
 
 // meter is a started meter; stop writes what it counted.
-func meter(t *testing.T, d *db.DB, cfg ingestion.Config, c *clock) (m *ingestion.Meter, stop func()) {
+func meter(t *testing.T, d *db.DB, cfg ingestion.Config, c *clock) (m *capture.Meter, stop func()) {
 	t.Helper()
-	m = ingestion.NewMeter(cfg, d, ingestion.NewMetrics(nil), zap.NewNop(), c.now)
+	m = capture.NewMeter(cfg.Quota, d, capture.NewMetrics(nil), zap.NewNop(), c.now)
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func meter(t *testing.T, d *db.DB, cfg ingestion.Config, c *clock) (m *ingestion
 func TestOverQuotaNothingIsTaken(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		c := newClock(time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC))
-		cfg := quota(10, ingestion.PerMonth)
+		cfg := quota(10, capture.PerMonth)
 		cfg.Quota.Projects = map[string]int64{"2": 1, "3": 0}
 		m, stop := meter(t, d, cfg, c)
 		for _, step := range []struct {
@@ -73,7 +75,7 @@ func TestOverQuotaNothingIsTaken(t *testing.T) {
 				t.Errorf("project %d, %d events: %v (%s)", step.project, step.events, got, step.why)
 			}
 		}
-		m.GiveBack(2, 1) // they could not be kept
+		m.Refund(2, 1) // they could not be kept
 		if !m.Take(2, 1) {
 			t.Error("what was given back is not free")
 		}
@@ -114,9 +116,9 @@ func TestPeriods(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 12, 31, 23, 59, 59, 0, time.FixedZone("", 3600))
 	for period, want := range map[string]string{
-		ingestion.PerHour:  "2026-12-31T22:00:00Z 2026-12-31T23:00:00Z",
-		ingestion.PerDay:   "2026-12-31T00:00:00Z 2027-01-01T00:00:00Z",
-		ingestion.PerMonth: "2026-12-01T00:00:00Z 2027-01-01T00:00:00Z",
+		capture.PerHour:  "2026-12-31T22:00:00Z 2026-12-31T23:00:00Z",
+		capture.PerDay:   "2026-12-31T00:00:00Z 2027-01-01T00:00:00Z",
+		capture.PerMonth: "2026-12-01T00:00:00Z 2027-01-01T00:00:00Z",
 	} {
 		m, _ := meter(t, dbtest.SQLite(t), quota(1, period), newClock(at))
 		u := m.Usage(1)
@@ -124,7 +126,7 @@ func TestPeriods(t *testing.T) {
 			t.Errorf("%s: %s, want %s", period, got, want)
 		}
 	}
-	for name, q := range map[string]ingestion.QuotaConfig{
+	for name, q := range map[string]capture.QuotaConfig{
 		"period":   {Period: "year"},
 		"events":   {Period: "day", Events: -1},
 		"projects": {Period: "day", Projects: map[string]int64{"one": 1}},
@@ -143,7 +145,7 @@ func TestWithoutTheDatabaseTheMeterGoesOn(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	m, stop := meter(t, d, quota(2, ingestion.PerDay), newClock(time.Now()))
+	m, stop := meter(t, d, quota(2, capture.PerDay), newClock(time.Now()))
 	if !m.Take(1, 2) || m.Take(1, 1) {
 		t.Error("the meter does not count")
 	}
@@ -156,10 +158,10 @@ func TestWithoutTheDatabaseTheMeterGoesOn(t *testing.T) {
 func TestClientsOverQuota(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
-	m, _ := meter(t, d, quota(1, ingestion.PerDay), newClock(time.Now()))
+	m, _ := meter(t, d, quota(1, capture.PerDay), newClock(time.Now()))
 	j := &shelf{err: errors.New("no space")}
-	base := webtest.Serve(t, keys(), ingestion.NewHTTP(j, ingestion.NewMetrics(nil), zap.NewNop()).WithMeter(m),
-		ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(ingestion.DefaultConfig(), d, nil, nil)).WithMeter(m))
+	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithMeter(m),
+		capture.NewUsageHTTP(m))
 	one := `{"api_key":"phc_test","event":"a","distinct_id":"u"}`
 	for _, c := range []struct {
 		name, path, header, body string

@@ -9,18 +9,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // bury delivers these events to a sink that refuses them, and returns when all
 // are dead letters and the sink is well.
-func bury(t *testing.T, d *db.DB, s *fakeSink, names ...string) (*ingestion.Deliver, *ingestion.Worker) {
+func bury(t *testing.T, d *db.DB, s *fakeSink, names ...string) (*delivery.Service, *pipeline.Worker) {
 	t.Helper()
 	j := openJournal(t, t.TempDir())
 	later := s.write
@@ -34,9 +38,9 @@ func bury(t *testing.T, d *db.DB, s *fakeSink, names ...string) (*ingestion.Deli
 	return del, startWorker(t, workerConfig(), j, d, nil)
 }
 
-func replayAll(t *testing.T, l *ingestion.Letters, wait time.Duration) ingestion.Replayed {
+func replayAll(t *testing.T, l *deadletter.Service, wait time.Duration) deadletter.ReplayResult {
 	t.Helper()
-	got, err := l.Replay(t.Context(), 1, ingestion.LetterFilter{}, false, wait)
+	got, err := l.Replay(t.Context(), 1, deadletter.Filter{}, false, wait)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +67,7 @@ func TestReplayIsTriedAgainWhenTheReasonMayPass(t *testing.T) {
 		if len(sent) != 9 || sent[0].ID != sent[2].ID || sent[2].Attempt != 3 || sent[7].Attempt != 5 || sent[3].ID == sent[0].ID {
 			t.Errorf("%d batches: %+v", len(sent), sent)
 		}
-		list, _, err := l.List(t.Context(), 1, ingestion.LetterFilter{}, 10, 0)
+		list, _, err := l.List(t.Context(), 1, deadletter.Filter{}, 10, 0)
 		if err != nil || len(list) != 1 || list[0].Attempts != 6 || !strings.Contains(list[0].Message, "the wire was cut") || list[0].ReplayWaiting {
 			t.Errorf("left: %+v, %v", list, err)
 		}
@@ -76,7 +80,7 @@ func TestReplayAskedForByAnotherProcess(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := &fakeSink{name: "one"}
 		del, w := bury(t, d, s, "a", "b")
-		other := ingestion.NewLetters(d, event.DefaultLimits(), nil)
+		other := deadletter.NewService(d, event.DefaultLimits(), nil)
 		if got := replayAll(t, other, 0); got.Waiting != 2 || got.Replayed+got.Failed != 0 || s.has() != "" {
 			t.Fatalf("without a server: %+v", got)
 		}
@@ -125,11 +129,11 @@ func TestReplayAfterACrashSendsOnceMore(t *testing.T) {
 		return b.Committed(), nil
 	}
 	del, w := bury(t, d, s, "a")
-	r := ingestion.NewReplayer(deliverConfig(), d, w, del, ingestion.NewMetrics(nil), zap.NewNop())
+	r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	replayAll(t, ingestion.NewLetters(d, event.DefaultLimits(), r.Wake), 0)
+	replayAll(t, deadletter.NewService(d, event.DefaultLimits(), r.Wake), 0)
 	<-arrived
 	_ = r.Stop(t.Context())
 	close(gone)
@@ -220,7 +224,7 @@ func TestReplayKeepsWhatWasEditedMeanwhile(t *testing.T) {
 	l := startReplayer(t, d, w, del)
 	replayAll(t, l, 0)
 	<-arrived
-	list, _, err := l.List(t.Context(), 1, ingestion.LetterFilter{}, 1, 0)
+	list, _, err := l.List(t.Context(), 1, deadletter.Filter{}, 1, 0)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}

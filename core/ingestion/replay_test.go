@@ -10,11 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
@@ -36,15 +40,20 @@ func ask(t *testing.T, method, address, body string, status int) map[string]any 
 	return out
 }
 
+func replayConfig() replay.Config {
+	cfg := deliverConfig()
+	return replay.Config{PollMax: cfg.Worker.RetryMax, RetryMin: cfg.Deliver.RetryMin, RetryMax: cfg.Deliver.RetryMax}
+}
+
 // startReplayer starts one and returns the dead letters it works on.
-func startReplayer(t *testing.T, d *db.DB, w *ingestion.Worker, del *ingestion.Deliver) *ingestion.Letters {
+func startReplayer(t *testing.T, d *db.DB, w *pipeline.Worker, del *delivery.Service) *deadletter.Service {
 	t.Helper()
-	r := ingestion.NewReplayer(deliverConfig(), d, w, del, ingestion.NewMetrics(nil), zap.NewNop())
+	r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Stop(context.Background()) })
-	return ingestion.NewLetters(d, event.DefaultLimits(), r.Wake)
+	return deadletter.NewService(d, event.DefaultLimits(), r.Wake)
 }
 
 func TestReplay(t *testing.T) {
@@ -74,7 +83,7 @@ func TestReplay(t *testing.T) {
 		}
 		w := startWorker(t, workerConfig(), j, d, nil, st)
 		del := startDeliver(t, deliverConfig(), j, d, newSinks(sink))
-		base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, startReplayer(t, d, w, del), nil))
+		base := webtest.Serve(t, keys(), deadletter.NewHTTP(startReplayer(t, d, w, del)))
 		path := base + "/api/projects/1/dead_letters/"
 		accept(t, j, "bad 1", "bad 2", "bad 3", "good")
 		eventually(t, "six dead letters", func() bool {
@@ -132,10 +141,10 @@ func TestReplayToASinkThatIsGone(t *testing.T) {
 	sinks.set()
 	l := startReplayer(t, d, startWorker(t, workerConfig(), j, d, nil), del)
 	eventually(t, "it says so", func() bool {
-		got, err := l.Replay(t.Context(), 1, ingestion.LetterFilter{}, false, time.Second)
+		got, err := l.Replay(t.Context(), 1, deadletter.Filter{}, false, time.Second)
 		return err == nil && got.Replayed == 0 && got.Failed == 1 && strings.Contains(got.Failures[0].Error, "sink_not_found")
 	})
-	list, _, err := l.List(t.Context(), 1, ingestion.LetterFilter{}, 10, 0)
+	list, _, err := l.List(t.Context(), 1, deadletter.Filter{}, 10, 0)
 	if err != nil || len(list) != 1 || list[0].Code != "test" || list[0].Attempts != 1 {
 		t.Errorf("what it was set aside for is gone: %+v, %v", list, err)
 	}

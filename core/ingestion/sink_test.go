@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -98,15 +102,15 @@ func eventNames(b *sdk.Batch) (names []string) {
 // sinkSet is the configured sinks.
 type sinkSet struct {
 	mu      sync.Mutex
-	list    []ingestion.Sink
+	list    []delivery.Sink
 	changed chan struct{}
 }
 
-func newSinks(list ...ingestion.Sink) *sinkSet {
+func newSinks(list ...delivery.Sink) *sinkSet {
 	return &sinkSet{list: list, changed: make(chan struct{})}
 }
 
-func (s *sinkSet) Sinks() []ingestion.Sink {
+func (s *sinkSet) Sinks() []delivery.Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list
@@ -118,7 +122,7 @@ func (s *sinkSet) Changed() <-chan struct{} {
 	return s.changed
 }
 
-func (s *sinkSet) set(list ...ingestion.Sink) {
+func (s *sinkSet) set(list ...delivery.Sink) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = list
@@ -135,9 +139,9 @@ func deliverConfig() ingestion.Config {
 	return cfg
 }
 
-func startDeliver(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB, sinks ingestion.Sinks) *ingestion.Deliver {
+func startDeliver(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, sinks delivery.Sinks) *delivery.Service {
 	tb.Helper()
-	del, err := ingestion.NewDeliver(cfg, j, d, sinks, ingestion.NewMetrics(nil), zap.NewNop())
+	del, err := delivery.NewService(cfg.Deliver, cfg.Limits, j, d, sinks, delivery.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -148,7 +152,7 @@ func startDeliver(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB
 	return del
 }
 
-func stopDeliver(tb testing.TB, d *ingestion.Deliver) {
+func stopDeliver(tb testing.TB, d *delivery.Service) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()

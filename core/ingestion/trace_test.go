@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/trace"
+
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
@@ -54,7 +56,7 @@ func TestTrace(t *testing.T) {
 	eventually(t, "the cursors", func() bool {
 		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "worker").Seq == 2
 	})
-	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store).WithReaders(w, del)))
+	base := webtest.Serve(t, keys(), trace.NewHTTP(trace.NewTracer(event.DefaultLimits(), d, j, store).WithReaders(w, del)))
 	eventually(t, "what keeps the one that is stuck", func() bool {
 		got := ask(t, "GET", base+"/api/projects/1/events/"+id(1)+"/trace/", "", 200)
 		stuck := got["sinks"].([]any)[2].(map[string]any)
@@ -120,7 +122,7 @@ func TestTraceOfAnImport(t *testing.T) {
 	}
 	accept(t, j, "live")
 	eventually(t, "what is sent live has gone past", func() bool { return committed(t, j, "sink/one").Seq == 2 && s.has() == "live" })
-	base := webtest.Serve(t, keys(), ingestion.NewManageHTTP(d, nil, ingestion.NewTracer(workerConfig(), d, j, store).WithReaders(w, del)))
+	base := webtest.Serve(t, keys(), trace.NewHTTP(trace.NewTracer(event.DefaultLimits(), d, j, store).WithReaders(w, del)))
 	sink := func() map[string]any {
 		got := ask(t, "GET", base+"/api/projects/1/events/"+id+"/trace/", "", 200)
 		return got["sinks"].([]any)[0].(map[string]any)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -123,7 +125,7 @@ func TestWorkerDoesNotWaitForASlowSink(t *testing.T) {
 		accept(t, j, names[i])
 	}
 	all := strings.Join(names, " ")
-	eventually(t, "the worker is through", func() bool { return s.seen() == all && w.Progress().State == ingestion.Current })
+	eventually(t, "the worker is through", func() bool { return s.seen() == all && w.Progress().State == pipeline.Current })
 	eventually(t, "the other sink has everything", func() bool { return fine.has() == all })
 	if got := committed(t, j, "sink/crawls").Count; got != 0 {
 		t.Errorf("%d events are done by a sink that has answered nothing", got)

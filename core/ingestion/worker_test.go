@@ -12,6 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -122,9 +126,9 @@ func workerConfig() ingestion.Config {
 	return cfg
 }
 
-func startWorker(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB, known ingestion.Known, stages ...ingestion.Stage) *ingestion.Worker {
+func startWorker(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, known pipeline.Deduplicator, stages ...pipeline.Stage) *pipeline.Worker {
 	tb.Helper()
-	w, err := ingestion.NewWorker(cfg, j, d, stages, known, ingestion.NewMetrics(nil), zap.NewNop())
+	w, err := pipeline.NewWorker(cfg.Worker, cfg.Limits, j, d, stages, known, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -135,7 +139,7 @@ func startWorker(tb testing.TB, cfg ingestion.Config, j ingestion.Log, d *db.DB,
 	return w
 }
 
-func stopWorker(tb testing.TB, w *ingestion.Worker) {
+func stopWorker(tb testing.TB, w *pipeline.Worker) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -398,7 +402,7 @@ func TestWorkerLetsImportsWait(t *testing.T) {
 	})
 	w := startWorker(t, workerConfig(), j, d, nil, s)
 	accept(t, j, "live 3")
-	eventually(t, "the live lane has read it", func() bool { return ingestion.LiveRead(w) == 3 })
+	eventually(t, "the live lane has read it", func() bool { return w.Status().Read == 3 })
 	close(hold)
 	eventually(t, "everything", func() bool {
 		return strings.Contains(s.seen(), "last of the past") && strings.Contains(s.seen(), "live 3")
@@ -414,8 +418,8 @@ func TestWorkerLetsImportsWait(t *testing.T) {
 	eventually(t, "both cursors reach the end", func() bool {
 		return committed(t, j, "worker").Seq == 4 && committed(t, j, "worker/historical").Seq == 4
 	})
-	if w.Historical().Position.Count != 2501 || w.Status().Position.Count != 3 {
-		t.Errorf("historical %+v, live %+v", w.Historical(), w.Status())
+	if w.HistoricalStatus().Position.Count != 2501 || w.Status().Position.Count != 3 {
+		t.Errorf("historical %+v, live %+v", w.HistoricalStatus(), w.Status())
 	}
 }
 

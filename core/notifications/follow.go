@@ -15,7 +15,7 @@ func (s *Service) Name() string { return "notifications" }
 
 // Wants reports whether the project has an action that posts, and there is
 // somewhere to post to.
-func (s *Service) Wants(projectID int64) bool {
+func (s *Service) Accepts(projectID int64) bool {
 	return s.deps.Definitions.Posts(projectID) && len(s.deps.Notifiers.Notifiers()) > 0
 }
 

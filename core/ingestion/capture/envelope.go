@@ -1,0 +1,190 @@
+package capture
+
+import (
+	"sync"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+)
+
+// Envelope is what the accept path has to know of a body before it can be
+// acknowledged. Its slices share memory with the body.
+type Envelope struct {
+	// Token is the project key found in the body, without white space around
+	// it; empty when there is none.
+	Token string
+	// ProjectID is the project_id of the body, as text; for personal keys.
+	ProjectID string
+	// SentAt is the client's clock, as the body has it.
+	SentAt string
+	// Historical is the batch's historical_migration.
+	Historical bool
+	// Batch is true for an object with a batch.
+	Batch bool
+	// Items is the JSON of the events: an array, or a single object.
+	Items []byte
+	// Count is how many there are.
+	Count int
+}
+
+// envelopeReader holds the scratch memory of ReadEnvelope.
+type envelopeReader struct {
+	scan    event.Scanner
+	inner   event.Scanner
+	top     tokens // beside the events, or of a single event
+	found   []byte // the key the events carry
+	project []byte
+	sentAt  []byte
+	batch   []byte
+	count   int    // of the batch
+	past    []byte // historical_migration
+	inside  tokens // in the properties of a single event
+}
+
+var envelopeReaders = sync.Pool{New: func() any { return new(envelopeReader) }}
+
+// ReadEnvelope checks that the body is one of the known shapes (an array of
+// events, an object with a batch, a single event), every byte of it valid
+// JSON, and finds the project key. The events themselves are not looked at:
+// one that breaks a rule is dropped later, alone.
+//
+// It fails with fault Malformed invalid_payload, and with Unauthenticated when
+// the key is not a text or the events carry different ones.
+func ReadEnvelope(body []byte) (Envelope, error) {
+	r := envelopeReaders.Get().(*envelopeReader)
+	defer envelopeReaders.Put(r)
+	env, err := r.read(body)
+	r.forget()
+	return env, err
+}
+
+// forget lets go of the body.
+func (r *envelopeReader) forget() {
+	r.scan.Data, r.inner.Data, r.top, r.inside, r.found = nil, nil, tokens{}, tokens{}, nil
+	r.project, r.sentAt, r.batch, r.past = nil, nil, nil, nil
+}
+
+var (
+	errSyntax = fault.New(fault.Malformed, "invalid_payload", "Malformed request data: the body is not valid JSON.")
+	errShape  = fault.New(fault.Malformed, "invalid_payload", "Malformed request data: expected an event, an array of events or an object with a batch.")
+	errBatch  = fault.New(fault.Malformed, "invalid_payload", "Invalid payload: batch must be an array of events.")
+)
+
+func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
+	s := &r.scan
+	s.Reset(body)
+	switch s.Peek() {
+	case '[':
+		start := s.Pos
+		env.Count = r.countItems(s)
+		env.Items = body[start:s.Pos]
+		if s.End() {
+			err = r.readItems(env.Items)
+		}
+	case '{':
+		start := s.Pos
+		r.readTop(s)
+		env.Items, env.Count = body[start:s.Pos], 1
+		if s.End() {
+			err = r.shape(&env)
+		}
+	default:
+		s.Skip()
+		if s.End() {
+			err = errShape
+		}
+	}
+	switch {
+	case !s.End():
+		return Envelope{}, errSyntax
+	case err != nil:
+		return Envelope{}, err
+	}
+	env.Token, err = r.token()
+	env.ProjectID = shortText(r.project)
+	env.SentAt = shortText(r.sentAt)
+	env.Historical = string(r.past) == "true"
+	return env, err
+}
+
+// countItems moves over the array at the cursor.
+func (r *envelopeReader) countItems(s *event.Scanner) (n int) {
+	s.Open()
+	for first := true; s.Element(first); first = false {
+		s.Skip()
+		n++
+	}
+	return n
+}
+
+// readTop reads the members of a single event or of a batch's envelope.
+func (r *envelopeReader) readTop(s *event.Scanner) {
+	var buf [32]byte
+	s.Open()
+	name, ok := s.Member(true)
+	for ; ok; name, ok = s.Member(false) {
+		field := name.PlainName(buf[:])
+		if string(field) == "batch" && s.Peek() == '[' {
+			start := s.Pos
+			r.count = r.countItems(s)
+			r.batch = s.Data[start:s.Pos]
+			continue
+		}
+		if string(field) == "properties" {
+			r.inside = tokens{}
+			if s.Peek() == '{' {
+				readProperties(s, &r.inside)
+				continue
+			}
+		}
+		v := s.Value()
+		switch string(field) {
+		case "batch":
+			r.batch = v
+		case "sent_at":
+			r.sentAt = v
+		case "historical_migration":
+			r.past = v
+		case "project_id":
+			r.project = v
+		default:
+			r.top.note(field, v)
+		}
+	}
+}
+
+// shape tells a batch from a single event: whatever is not empty in the sense
+// of the languages the clients are written in makes it a batch.
+func (r *envelopeReader) shape(env *Envelope) error {
+	switch string(r.batch) {
+	case "", "null", "false", "0", `""`:
+		r.found = r.inside.value()
+		return nil
+	}
+	if r.batch[0] != '[' {
+		return errBatch
+	}
+	env.Batch, env.Items, env.Count = true, r.batch, r.count
+	if r.top.value() != nil {
+		return nil
+	}
+	return r.readItems(r.batch)
+}
+
+// readItems looks for the key in the events of an array; all that carry one
+// must carry the same.
+func (r *envelopeReader) readItems(items []byte) error {
+	s := &r.inner
+	s.Reset(items)
+	s.Open()
+	for first := true; s.Element(first); first = false {
+		if s.Peek() != '{' {
+			s.Skip()
+			continue
+		}
+		if err := r.readItem(s, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package capture
+
+import (
+	"github.com/gofiber/fiber/v2"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves the endpoints that clients send events to.
+type HTTP struct {
+	journal    Appender
+	metrics    *Metrics
+	log        *zap.Logger
+	router     *web.Router
+	validators *validatorPool
+	meter      *Meter
+	budget     budget
+}
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the endpoints, with the default limits of an event, without a
+// memory budget and without quotas.
+func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
+	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), validators: newValidatorPool(event.DefaultLimits())}
+}
+
+// WithLimits sets the limits by which results are computed: those of the
+// pipeline.
+func (h *HTTP) WithLimits(l event.Limits) *HTTP {
+	h.validators = newValidatorPool(l)
+	return h
+}
+
+// WithBudget bounds the bytes of requests in memory on their way to the journal.
+// Beyond it a request fails with Unavailable. 0 is no bound.
+func (h *HTTP) WithBudget(bytes int) *HTTP {
+	h.budget.limit = int64(bytes)
+	return h
+}
+
+// WithMeter sets the meter that enforces quotas.
+func (h *HTTP) WithMeter(m *Meter) *HTTP {
+	h.meter = m
+	return h
+}
+
+// capturePaths are the equivalent endpoints of all client versions. An event
+// sent to /engage/ needs no name.
+var capturePaths = [...]string{"/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"}
+
+// Routes registers the paths.
+func (h *HTTP) Routes(g *web.Router) {
+	h.router = g
+	for _, path := range capturePaths {
+		name := ""
+		if path == "/engage" {
+			name = "$identify"
+		}
+		handler := func(c *fiber.Ctx) error { return h.capture(c, name) }
+		g.Public(fiber.MethodPost, path, handler)
+		g.Public(fiber.MethodGet, path, handler)
+	}
+	g.Public(fiber.MethodPost, v1Path, h.captureV1)
+}

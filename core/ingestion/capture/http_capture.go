@@ -1,0 +1,187 @@
+package capture
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// maxPooledBuffer bounds a buffer that goes back to the pool.
+const maxPooledBuffer = 1 << 20
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+var acceptedAnswer = []byte(`{"status":1}`)
+
+// capture appends the events of one request to the journal. It answers success
+// after they are on disk. A client retries after 503; after 4xx it must be fixed.
+func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
+	arrived := time.Now()
+	results, err := h.accept(c, arrived, defaultName)
+	if errors.Is(err, errOverQuota) {
+		return h.answerOverQuota(c, results)
+	}
+	if err != nil {
+		h.metrics.rejected.WithLabelValues(codeOf(err)).Inc()
+		return err
+	}
+	if results != nil {
+		return web.JSON(c, resultsJSON{1, results, nil})
+	}
+	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
+		return web.Empty(c, fiber.StatusNoContent)
+	}
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBodyRaw(acceptedAnswer)
+	return nil
+}
+
+// resultsHeader requests a result for each item in the answer. The client
+// libraries do not send it; importers and users with curl do.
+const resultsHeader = "Guidon-Results"
+
+// oldResultsHeader is the former name of resultsHeader. It works for one more
+// release.
+const oldResultsHeader = "Guidon-Verdicts"
+
+// wantsResults reports whether the client requests results.
+func wantsResults(c *fiber.Ctx) bool {
+	return len(c.Request().Header.Peek(resultsHeader)) > 0 || len(c.Request().Header.Peek(oldResultsHeader)) > 0
+}
+
+type resultsJSON struct {
+	Status  int      `json:"status"`
+	Results []Result `json:"results"` // in the order of the request
+	Limited []string `json:"quota_limited,omitempty"`
+}
+
+// errOverQuota is the error for events beyond the quota of their project.
+var errOverQuota = fault.New(fault.PaymentRequired, "billing_limit_exceeded", "The project has sent as many events as it may.")
+
+// limitedAnswer is the answer to a project that is over quota. Its status is 200:
+// after any other a client retries.
+var limitedAnswer = []byte(`{"status":1,"quota_limited":["events"]}`)
+
+// answerOverQuota answers a request whose events are dropped over quota.
+func (h *HTTP) answerOverQuota(c *fiber.Ctx, results []Result) error {
+	if results != nil {
+		for i := range results {
+			results[i] = Result{"drop", KindOverQuota}
+		}
+		return web.JSON(c, resultsJSON{1, results, []string{"events"}})
+	}
+	if c.Context().QueryArgs().GetUintOrZero("beacon") == 1 {
+		return web.Empty(c, fiber.StatusNoContent)
+	}
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBodyRaw(limitedAnswer)
+	return nil
+}
+
+// accept finds the project of a request and appends its events to the journal. It
+// returns results if the client requests them, else nil.
+func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (results []Result, err error) {
+	reserved, err := h.budget.reserve(c)
+	if err != nil {
+		return nil, err
+	}
+	defer h.budget.release(reserved)
+	limits := h.router.Limits()
+	limits.Unchecked = true // ReadEnvelope validates, and the decoder sanitizes
+	p, err := web.Body(c, limits)
+	if err != nil {
+		return nil, err
+	}
+	env, err := ReadEnvelope(p.JSON)
+	if err != nil {
+		return nil, err
+	}
+	project, err := h.findProject(c, p, &env)
+	if err != nil || env.Count == 0 {
+		return nil, err
+	}
+	rec := event.Record{
+		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
+		Anonymise: project.AnonymizeIPs, SentAt: env.SentAt, DefaultName: defaultName, Items: env.Items,
+	}
+	if !project.AnonymizeIPs {
+		rec.ClientIP = h.router.IP(c).WithZone("")
+	}
+	if rec.SentAt == "" {
+		rec.SentAt = sentAtFromRequest(p)
+	}
+	if wantsResults(c) {
+		results = h.validators.validate(&rec)
+	}
+	return results, h.appendRecord(c, &rec, env.Count)
+}
+
+// sentAtFromRequest returns the client's clock from the query or the form:
+// milliseconds since 1970. A value before 2021 is no clock: browsers send other
+// numbers under these names to get around caches.
+func sentAtFromRequest(p *web.Payload) string {
+	for _, s := range [...]string{p.Query("_"), p.Query("sent_at"), p.Form("_"), p.Form("sent_at")} {
+		if s == "" {
+			continue // an error of ParseInt allocates
+		}
+		if ms, err := strconv.ParseInt(s, 10, 64); err == nil && ms >= 1609459200000 && ms < 1e14 {
+			return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return ""
+}
+
+// findProject returns the project of the key in the body or elsewhere in the
+// request.
+func (h *HTTP) findProject(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Project, error) {
+	token := env.Token
+	if token == "" {
+		token = web.TokenFromRequest(c, p)
+	}
+	if token == "" {
+		return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key",
+			"API key not provided. Send the key of your project as api_key.")
+	}
+	id := web.ProjectID(p, nil)
+	if id == "" {
+		id = env.ProjectID
+	}
+	return h.router.ProjectOf(c, token, id)
+}
+
+// appendRecord appends the record to the journal and returns when it is on disk.
+// It fails with errOverQuota when the project is over quota.
+func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
+	if !h.meter.Take(rec.ProjectID, events) {
+		return errOverQuota
+	}
+	buf := buffers.Get().(*[]byte)
+	*buf = rec.Append((*buf)[:0])
+	_, err := h.journal.Append(c.UserContext(), *buf)
+	if cap(*buf) <= maxPooledBuffer {
+		buffers.Put(buf)
+	}
+	if err != nil {
+		h.meter.Refund(rec.ProjectID, events)
+		return err
+	}
+	h.metrics.accepted.Add(float64(events))
+	return nil
+}
+
+func newRequestID() (id [16]byte) {
+	hi, lo := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		id[i], id[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
+	}
+	return id
+}

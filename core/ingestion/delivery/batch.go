@@ -1,0 +1,154 @@
+package delivery
+
+import (
+	"encoding/hex"
+	"math"
+
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// batch is a number of events that are sent to a sink in one call.
+type batch struct {
+	events  []sdk.Event
+	records []sdk.Record
+	ids     [][16]byte // of the records, after release
+	count   int
+	bytes   int
+	keys    uint64 // the key groups of its events, one bit each
+
+	firstSeq uint64 // of records[0]
+	state    batchState
+	place    batchPlace
+}
+
+// batchState is how far a batch is on its way to the sink.
+type batchState struct {
+	inFlight bool
+	settled  bool // every record is committed or a dead letter
+
+	staged       bool   // some records are staged
+	session      uint64 // of the sink, in which they were staged
+	splitSession bool   // they were staged in more than one session
+}
+
+// batchPlace is where the events of a batch are in the journal.
+type batchPlace struct {
+	reader  *sinkReader
+	begin   journal.Position // of its chunk
+	end     journal.Position // of its chunk, if last
+	last    bool             // of its chunk
+	through uint64           // the last sequence number given when it was received
+}
+
+func (b *batch) lastSeq() uint64 { return b.firstSeq + uint64(b.count) - 1 }
+
+// markStaged records that the sink staged records of the batch.
+func (b *batch) markStaged(session uint64) {
+	s := &b.state
+	s.splitSession = s.splitSession || (s.staged && s.session != session)
+	s.staged, s.session = true, session
+}
+
+// Key groups of batches whose order does not depend on the distinct id.
+const (
+	keysNone = uint64(0)              // the order does not count
+	keysAll  = uint64(math.MaxUint64) // the order of all events counts
+)
+
+// keyGroup returns the group of the event's distinct id, from 0 to 63.
+func keyGroup(ev *sdk.Event) uint64 {
+	return (filter.HashText(ev.DistinctID) + uint64(ev.ProjectID)) % 64
+}
+
+// newBatch encodes events for a sink.
+func newBatch(events []sdk.Event, keys uint64) *batch {
+	b := &batch{events: events, records: make([]sdk.Record, len(events)), count: len(events), keys: keys}
+	size := 0
+	for i := range events {
+		size += len(events[i].Properties) + reader.EventOverhead + 64
+	}
+	buf := make([]byte, 0, size)
+	for i := range events {
+		ev := &events[i]
+		start := len(buf)
+		buf = ev.AppendJSON(buf)
+		b.records[i] = sdk.Record{
+			UUID: uuidBytes(ev.UUID), JSON: buf[start:len(buf):len(buf)], ReceivedAt: ev.ReceivedAt, ProjectID: ev.ProjectID,
+		}
+	}
+	b.bytes = len(buf)
+	return b
+}
+
+// release frees the events. The batch is settled, or its events are read again
+// if they must be sent again.
+func (b *batch) release() {
+	if b.state.staged && b.ids == nil {
+		b.ids = make([][16]byte, len(b.records))
+		for i := range b.records {
+			b.ids[i] = b.records[i].UUID
+		}
+	}
+	b.events, b.records = nil, nil
+}
+
+// splitBatches splits events into batches. With an order per distinct id, the
+// events of one id go to one of up to lanes lanes, so that the batches of
+// different lanes can be in flight together.
+func splitBatches(events []sdk.Event, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
+	lanes = min(lanes, (len(events)+size.events-1)/size.events)
+	if ordering != sdk.OrderPerKey || lanes < 2 {
+		return appendBatches(out, events, size, ordering)
+	}
+	byLane := make([][]sdk.Event, lanes)
+	for i := range events {
+		lane := keyGroup(&events[i]) % uint64(lanes)
+		byLane[lane] = append(byLane[lane], events[i])
+	}
+	for _, lane := range byLane {
+		out = appendBatches(out, lane, size, ordering)
+	}
+	return out
+}
+
+// appendBatches cuts events into batches, in order.
+func appendBatches(out []*batch, events []sdk.Event, size batchSize, ordering sdk.Ordering) []*batch {
+	for start := 0; start < len(events); {
+		end, bytes := start, 0
+		keys := keysNone
+		for ; end < len(events) && end-start < size.events; end++ {
+			bytes += len(events[end].Properties) + reader.EventOverhead
+			if end > start && bytes > size.bytes {
+				break
+			}
+			keys |= 1 << keyGroup(&events[end])
+		}
+		switch ordering {
+		case sdk.OrderPerKey:
+		case sdk.OrderNone:
+			keys = keysNone
+		default:
+			keys = keysAll
+		}
+		out = append(out, newBatch(events[start:end:end], keys))
+		start = end
+	}
+	return out
+}
+
+// uuidBytes returns the bytes of a uuid in canonical form.
+func uuidBytes(s string) (id [16]byte) {
+	var text [32]byte
+	n := 0
+	for i := 0; i < len(s) && n < len(text); i++ {
+		if s[i] != '-' {
+			text[n] = s[i]
+			n++
+		}
+	}
+	_, _ = hex.Decode(id[:], text[:]) // the decoder makes only valid ones
+	return id
+}

@@ -1,0 +1,54 @@
+package delivery
+
+import (
+	"math"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Restarts are expensive: the host gives up on a plugin that crashes too often.
+// So a crashing event is found with few crashes, though with many calls. A batch
+// that crashed the plugin is sent again exclusively; then in parts, each of about
+// the square root of its size; then the crashing part event by event. With five
+// restarts one event is found in a batch of a thousand.
+const (
+	partCrashes  = 1 // exclusive crashes before the records are sent in parts
+	eventCrashes = 2 // exclusive crashes before a single event is a dead letter
+	// maxCrashStreak bounds the consecutive events that become dead letters so. If
+	// more crash the plugin, the events are not the cause.
+	maxCrashStreak = 3
+	// maxSingle is the number of events up to which a batch is sent event by event.
+	maxSingle = 64
+)
+
+// crashesSuffice reports whether that many crashes are enough to take n records
+// for the cause.
+func (s *sender) crashesSuffice(n, crashes int) bool {
+	if n == 1 {
+		return crashes >= eventCrashes && s.crashStreak.Load() < maxCrashStreak
+	}
+	return crashes >= partCrashes
+}
+
+// isolateCrash sends records that crash the plugin in parts; a single one becomes
+// a dead letter.
+func (s *sender) isolateCrash(b *batch, from, to int, st retryState, cause *sdk.Error) error {
+	if to-from == 1 {
+		s.crashStreak.Add(1)
+		e := sdk.Errorf(sdk.ClassPermanent, codeCrash, "the plugin's process ends whenever it is sent this event: %s", cause.Message)
+		return s.addDeadLetter(&b.events[from], b.firstSeq+uint64(from), e)
+	}
+	part := 1
+	if n := to - from; n > maxSingle {
+		part = int(math.Ceil(math.Sqrt(float64(n))))
+	}
+	s.logger.Warn("batch crashes the plugin; isolating the event", zap.Int("events", to-from), zap.Int("part_size", part))
+	for start := from; start < to; start += part {
+		if err := s.send(b, start, min(start+part, to), st); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// sinkReader is a reader of the journal for a sink: one for live events and,
+// while there are any, one for imports. It reads, filters and encodes in a
+// goroutine of its own and hands out chunks.
+type sinkReader struct {
+	name       string // of its cursor
+	historical bool
+	bound      *upperBound // of what it reads; nil without one
+	commit     *reader.Committer
+
+	received        journal.Position // end of the last chunk that was received
+	lastEvents      journal.Position // end of the last chunk that held events
+	chunks          chan *chunk
+	stopReading     context.CancelFunc
+	stopCommit      context.CancelFunc
+	expected        int               // events in the previous batch, to size the next one
+	firstHistorical *journal.Position // before the first record for the other reader
+}
+
+// chunk is a section of the journal, filtered and split into batches.
+type chunk struct {
+	batches         []*batch
+	filtered        int // events that the sink does not get
+	begin, end      journal.Position
+	firstHistorical *journal.Position // of a live reader: before the first import
+}
+
+// readLoop reads chunks from a position on and hands them out until ctx ends.
+func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Position) {
+	log := c.log
+	if r.bound != nil {
+		log = &boundedLog{log, r.bound}
+	}
+	var source *reader.Reader
+	source = reader.New(log, c.limits, from, func(rec *event.Record) bool {
+		if rec.Historical && !r.historical && r.firstHistorical == nil {
+			r.firstHistorical = &journal.Position{Seq: source.Position().Seq}
+		}
+		return rec.Historical == r.historical
+	})
+	backoff := c.backoff()
+	for ctx.Err() == nil {
+		b, err := c.fillBatch(ctx, r, source)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.stats.setFailed("retrying", err)
+				backoff.Sleep(ctx)
+			}
+			continue
+		}
+		backoff.Reset()
+		c.reportUnreadable(r, b)
+		select {
+		case r.chunks <- c.newChunk(r, b):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lanes is the number of batches that a full chunk is split into.
+func (c *cursors) lanes() int {
+	if c.sink.Properties().Ordering == sdk.OrderPerKey {
+		return c.window.within(c.maxInFlight())
+	}
+	return 1
+}
+
+// newChunk filters a batch of the journal and splits it into batches for the
+// sink.
+func (c *cursors) newChunk(r *sinkReader, b *reader.Batch) *chunk {
+	out := &chunk{begin: b.Begin, end: b.End, firstHistorical: r.firstHistorical}
+	r.firstHistorical = nil
+	events := c.filter.Apply(b.Events, time.Now(), func(reason string) {
+		out.filtered++
+		c.metrics.filtered.WithLabelValues(c.name(), reason).Inc()
+	})
+	c.stats.addFiltered(out.filtered)
+	out.batches = splitBatches(events, c.batchSize(), c.ordering(), c.lanes())
+	return out
+}
+
+// fillBatch waits for events and collects them until the chunk is full or its
+// first event has waited for the linger time.
+func (c *cursors) fillBatch(ctx context.Context, r *sinkReader, source *reader.Reader) (*reader.Batch, error) {
+	size, lanes := c.batchSize(), c.lanes()
+	size.events, size.bytes = size.events*lanes, size.bytes*lanes
+	// The events belong to the sink's batches, so their memory is not reused. The
+	// next batch is about as large as the one before.
+	capacity := min(size.events, r.expected+16)
+	b := &reader.Batch{Events: make([]sdk.Event, 0, capacity), Ends: make([]journal.Position, 0, capacity)}
+	b.Reset(source.Position())
+	defer func() { r.expected = len(b.Events) }()
+	var linger context.Context
+	for {
+		full, err := source.Fill(ctx, b, size.events, size.bytes)
+		if err != nil {
+			// Events that were read before are kept: the position is behind them.
+			if !b.Empty() {
+				return b, nil
+			}
+			return nil, err
+		}
+		if full || (linger != nil && linger.Err() != nil) {
+			return b, nil
+		}
+		if linger == nil && !b.Empty() {
+			var cancel context.CancelFunc
+			linger, cancel = context.WithTimeout(ctx, size.linger)
+			defer cancel()
+		}
+		until := linger
+		if until == nil {
+			until = ctx
+		}
+		err = source.Wait(until)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil || until.Err() != nil:
+		case b.Empty():
+			return nil, err
+		default:
+			return b, nil
+		}
+	}
+}
+
+// reportUnreadable logs records that cannot be parsed. The pipeline keeps them as
+// dead letters.
+func (c *cursors) reportUnreadable(r *sinkReader, b *reader.Batch) {
+	for i := range b.Unreadable {
+		if !r.historical {
+			c.logger.Error("journal record unreadable", zap.Uint64("seq", b.Unreadable[i].Record.Seq))
+			c.stats.setFailed("delivering", b.Unreadable[i].Err)
+		}
+	}
+}

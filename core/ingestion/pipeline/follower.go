@@ -1,0 +1,227 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Follower receives live events, in order, after they have been stored. It
+// receives no imports.
+type Follower interface {
+	// Name is for logs and names the cursor: one word.
+	Name() string
+	// Accepts reports whether the follower needs the events of a project now. It
+	// is called for every record and must be quick; records of other projects are
+	// skipped without being decoded.
+	Accepts(projectID int64) bool
+	// Prepare computes the outcome of events, which it may keep and change. It
+	// returns a function that stores the outcome; it is called once, inside the
+	// transaction of its ctx, which also writes the follower's cursor. Slow work
+	// belongs into Prepare: on SQLite a transaction blocks all other writes. An
+	// error keeps nothing; the batch is retried, later one event at a time, and
+	// the event that fails every time is skipped and logged.
+	Prepare(ctx context.Context, batch []*sdk.Event) (store func(ctx context.Context) error, err error)
+}
+
+// FollowerRunner reads the journal for a Follower, with a reader and a cursor of
+// its own. It stays behind the worker. Neither the worker nor a sink waits for
+// it.
+type FollowerRunner struct {
+	cfg         Config
+	limits      event.Limits
+	log         reader.Log
+	db          *db.DB
+	store       *store
+	worker      *Worker
+	deadMetrics *deadletter.Metrics
+	follower    Follower
+	name        string // of the reader
+	logger      *zap.Logger
+
+	journalID string
+	reader    *reader.Reader
+	commit    *reader.Committer
+	service   retry.Service
+}
+
+// NewFollowerRunner returns a runner behind the worker that has not started.
+func NewFollowerRunner(w *Worker, f Follower) *FollowerRunner {
+	return &FollowerRunner{
+		cfg: w.cfg, limits: w.limits, log: w.log, db: w.db, store: w.store, worker: w, deadMetrics: w.deadMetrics, follower: f,
+		name: "follower/" + f.Name(), logger: w.logger.With(zap.String("follower", f.Name())),
+	}
+}
+
+// Start registers the follower at the journal and begins. A new follower begins
+// with the events that are accepted from now on.
+func (f *FollowerRunner) Start(ctx context.Context) error {
+	at, err := f.log.Register(ctx, f.name, journal.End)
+	if err != nil {
+		return fmt.Errorf("register %s at the journal: %w", f.name, err)
+	}
+	stats, err := f.log.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("read the state of the journal: %w", err)
+	}
+	f.journalID = stats.ID
+	f.commit = reader.NewCommitter(f.log, f.name, at, f.logger)
+	f.service.Start()
+	f.service.Go(func(drainCtx, killCtx context.Context) { f.run(drainCtx, killCtx, at) })
+	return nil
+}
+
+// Stop finishes the batch at hand and waits for it. When ctx ends first, the
+// batch is rolled back and processed after the next start.
+func (f *FollowerRunner) Stop(ctx context.Context) error { return f.service.Stop(ctx) }
+
+func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journal.Position) {
+	at, ok := f.findStart(drainCtx, registered)
+	if !ok {
+		return
+	}
+	f.reader = reader.New(f.log, f.limits, at, func(rec *event.Record) bool { return !rec.Historical && f.follower.Accepts(rec.ProjectID) })
+	var committing sync.WaitGroup
+	committing.Go(func() { f.commit.Run(drainCtx) })
+	backoff := f.backoff()
+	b := new(reader.Batch)
+	for f.fillBatch(drainCtx, b, &backoff) {
+		if !f.waitForWorker(drainCtx, b.End) || f.process(killCtx, drainCtx, b) != nil {
+			break
+		}
+	}
+	committing.Wait()
+	if err := f.commit.Flush(killCtx); err != nil {
+		f.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
+	}
+}
+
+func (f *FollowerRunner) backoff() retry.Backoff {
+	return retry.Backoff{Min: f.cfg.RetryMin, Max: f.cfg.RetryMax}
+}
+
+// findStart returns the position to start from. It waits for the database. The
+// cursor in the database is the truth, unless it is of another journal.
+func (f *FollowerRunner) findStart(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
+	at = registered
+	ok = retry.Until(ctx, f.backoff(), func() error {
+		c, found, err := f.store.loadCursor(ctx, f.name)
+		if err == nil && found && c.journal == f.journalID && registered.Before(c.position) {
+			at = c.position
+		}
+		return err
+	}, func(err error) { f.logger.Warn("waiting for the database", zap.Error(err)) })
+	return at, ok
+}
+
+// maxFollowerEvents bounds a batch for a follower.
+const maxFollowerEvents = 1000
+
+// fillBatch waits until the journal has events for the follower, or the cursor
+// must move over others; false when ctx ends.
+func (f *FollowerRunner) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Backoff) bool {
+	b.Reset(f.reader.Position())
+	b.Events = nil // the follower may keep those of the batch before
+	return f.reader.FillBatch(ctx, b, reader.FillOptions{
+		MaxEvents: maxFollowerEvents, MaxBytes: f.cfg.MaxBytes, Idle: func(b *reader.Batch) bool { return len(b.Events) == 0 },
+		Backoff: backoff, Log: f.logger,
+	})
+}
+
+// waitForWorker waits until the worker has reached p; false when ctx ends.
+func (f *FollowerRunner) waitForWorker(ctx context.Context, p journal.Position) bool {
+	for pause := time.Millisecond; f.worker.Status().Position.Before(p); pause = min(2*pause, 100*time.Millisecond) {
+		if !retry.Sleep(ctx, pause) {
+			return false
+		}
+	}
+	return true
+}
+
+// process retries a batch until the follower has stored its outcome. It fails
+// only when the runner stops.
+func (f *FollowerRunner) process(killCtx, drainCtx context.Context, b *reader.Batch) error {
+	backoff := f.backoff()
+	for failures := 0; ; {
+		err := f.processOnce(killCtx, b)
+		if err == nil {
+			f.commit.MoveTo(b.End)
+			return nil
+		}
+		switch {
+		case killCtx.Err() != nil:
+			return killCtx.Err()
+		case f.store.isOutage(killCtx, err, f.cfg.Timeout):
+			failures = 0
+		default:
+			failures++
+		}
+		if failures >= failuresBeforeBisect && len(b.Events) > 0 {
+			return f.processEach(killCtx, drainCtx, b, err)
+		}
+		f.logger.Warn("batch failed; retrying", zap.Int("events", len(b.Events)), zap.Error(err))
+		if !backoff.Sleep(drainCtx) {
+			return drainCtx.Err()
+		}
+	}
+}
+
+// processEach processes the events of a batch that fails every time one by one.
+// An event that fails alone is skipped.
+func (f *FollowerRunner) processEach(killCtx, drainCtx context.Context, b *reader.Batch, cause error) error {
+	if len(b.Events) == 1 {
+		f.logger.Error("event skipped by follower", zap.String("event_uuid", b.Events[0].UUID), zap.Int64("project_id", b.Events[0].ProjectID), zap.Error(cause))
+		f.deadMetrics.CountAdded(f.name, 1)
+		return f.process(killCtx, drainCtx, &reader.Batch{Begin: b.Begin, End: b.End})
+	}
+	begin := b.Begin
+	for i := range b.Events {
+		end := b.Ends[i]
+		if i == len(b.Events)-1 {
+			end = b.End
+		}
+		one := &reader.Batch{Events: b.Events[i : i+1], Ends: b.Ends[i : i+1], Begin: begin, End: end}
+		if err := f.process(killCtx, drainCtx, one); err != nil {
+			return err
+		}
+		begin = end
+	}
+	return nil
+}
+
+// processOnce hands a batch to the follower and stores the outcome in one
+// transaction with the cursor behind it. A panic of the follower becomes an
+// error.
+func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
+	defer cancel()
+	defer recoverAsError(&err)
+	storeOutcome := func(context.Context) error { return nil }
+	if len(b.Events) > 0 {
+		batch := make([]*sdk.Event, len(b.Events))
+		for i := range b.Events {
+			ev := b.Events[i]
+			batch[i] = &ev
+		}
+		if storeOutcome, err = f.follower.Prepare(ctx, batch); err != nil {
+			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
+		}
+	}
+	return f.db.Tx(ctx, func(ctx context.Context) error {
+		if err := storeOutcome(ctx); err != nil {
+			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
+		}
+		return f.store.saveCursor(ctx, f.name, cursor{f.journalID, b.End})
+	})
+}

@@ -1,0 +1,188 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// lane is one of the worker's readers: it reads batches and processes them.
+type lane struct {
+	*Worker
+	name       string // of the reader
+	historical bool
+	logger     *zap.Logger
+	registered journal.Position // at the journal
+
+	reader   *reader.Reader
+	commit   *reader.Committer
+	work     []sdk.Event   // copies of events, for the stages to change
+	poisoned int           // consecutive events that became dead letters
+	filled   atomic.Uint64 // events read; those beyond the status wait to be processed
+	status   atomic.Pointer[Status]
+	lag      *lagMonitor
+}
+
+func newLane(w *Worker, name string, historical bool) *lane {
+	logger := w.logger.With(zap.String("reader", name))
+	l := &lane{Worker: w, name: name, historical: historical, logger: logger, lag: &lagMonitor{reader: name, logger: logger}}
+	l.status.Store(&Status{})
+	return l
+}
+
+func (l *lane) currentStatus() Status {
+	s := *l.status.Load()
+	s.Read = l.filled.Load()
+	return s
+}
+
+func (l *lane) setPosition(p journal.Position) { l.status.Store(&Status{Position: p}) }
+
+func (l *lane) setWaiting(err error) {
+	s := *l.status.Load()
+	if s.Waiting == nil {
+		s.Since = time.Now()
+	}
+	s.Waiting = err
+	l.status.Store(&s)
+}
+
+func (l *lane) backoff() retry.Backoff {
+	return retry.Backoff{Min: l.cfg.RetryMin, Max: l.cfg.RetryMax}
+}
+
+// run processes until drainCtx ends. The end of killCtx gives up the batch at
+// hand.
+func (l *lane) run(drainCtx, killCtx context.Context) {
+	at, ok := l.findStart(drainCtx, l.registered)
+	if !ok {
+		return
+	}
+	l.reader = reader.New(l.log, l.limits, at, func(rec *event.Record) bool { return rec.Historical == l.historical })
+	l.commit = reader.NewCommitter(l.log, l.name, l.registered, l.logger)
+	l.setPosition(at)
+	var committing sync.WaitGroup
+	committing.Go(func() { l.commit.Run(drainCtx) })
+	l.commit.MoveTo(at)
+	l.processBatches(drainCtx, killCtx)
+	committing.Wait()
+	if err := l.commit.Flush(killCtx); err != nil {
+		l.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
+	}
+}
+
+// findStart returns the position to start from. It waits for the database.
+func (l *lane) findStart(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
+	backoff := l.backoff()
+	for {
+		c, found, err := l.store.loadCursor(ctx, l.name)
+		switch {
+		case err != nil:
+			l.setWaiting(err)
+			l.logger.Warn("waiting for the database", zap.Error(err))
+			if !backoff.Sleep(ctx) {
+				return at, false
+			}
+		case !found:
+			return journal.Position{Count: registered.Count}, true
+		case c.journal != l.journalID:
+			l.logger.Warn("journal differs from the one of the database cursor: reading it from its beginning",
+				zap.String("was", c.journal), zap.String("is", l.journalID))
+			return registered, true
+		case c.position.Before(registered):
+			l.logger.Warn("database cursor is behind the journal's: events that the journal still keeps are processed again",
+				zap.Uint64("database", c.position.Seq), zap.Uint64("journal", registered.Seq))
+			return journal.Position{Seq: c.position.Seq, Index: c.position.Index, Count: registered.Count}, true
+		default:
+			return c.position, true
+		}
+	}
+}
+
+// processBatches processes until drainCtx ends. While a batch is in the
+// database, the next one is read and decoded.
+func (l *lane) processBatches(drainCtx, killCtx context.Context) {
+	ready := make(chan *reader.Batch)
+	spare := make(chan *reader.Batch, 2)
+	spare <- new(reader.Batch)
+	spare <- new(reader.Batch)
+	readCtx, stopReading := context.WithCancel(drainCtx)
+	defer stopReading()
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(ready)
+		l.readBatches(readCtx, ready, spare)
+	})
+	for b := range ready {
+		if l.historical && !b.Idle() {
+			l.yieldToLive(drainCtx)
+		}
+		if err := l.process(killCtx, drainCtx, b, l.newAttempts()); err != nil {
+			break
+		}
+		spare <- b
+	}
+	stopReading()
+	reading.Wait()
+}
+
+// readBatches fills batches until ctx ends.
+func (l *lane) readBatches(ctx context.Context, ready chan<- *reader.Batch, spare <-chan *reader.Batch) {
+	backoff := l.backoff()
+	for {
+		var b *reader.Batch
+		select {
+		case b = <-spare:
+		case <-ctx.Done():
+			return
+		}
+		if !l.fillBatch(ctx, b, &backoff) {
+			return
+		}
+		select {
+		case ready <- b:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maxHistoricalEvents bounds a batch of an import: while it is in the database,
+// the live lane waits.
+const maxHistoricalEvents = 1000
+
+// fillBatch waits until there are events to process and puts them into b.
+func (l *lane) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Backoff) bool {
+	b.Reset(l.reader.Position())
+	limit := l.cfg.MaxEvents
+	if l.historical {
+		limit = min(limit, maxHistoricalEvents)
+	}
+	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger})
+	l.filled.Store(b.End.Count)
+	return ok
+}
+
+// maxYield bounds how long a batch of an import waits for the live lane.
+const maxYield = 5 * time.Second
+
+// busy reports whether events that were read wait to be processed.
+func (l *lane) busy() bool { return l.filled.Load() > l.status.Load().Position.Count }
+
+// yieldToLive waits until the live lane is idle, at most maxYield.
+func (l *lane) yieldToLive(ctx context.Context) {
+	for deadline := time.Now().Add(maxYield); l.live.busy() && time.Now().Before(deadline); {
+		if !retry.Sleep(ctx, 5*time.Millisecond) {
+			return
+		}
+	}
+}

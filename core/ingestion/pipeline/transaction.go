@@ -1,0 +1,99 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// stageRunner runs the stages in transactions, one at a time: those of both
+// lanes and of replays.
+type stageRunner struct {
+	stages       []Stage
+	deduplicator Deduplicator
+	db           *db.DB
+	warnings     *warning.Store
+	timeout      time.Duration
+
+	mu   sync.Mutex // held by a transaction
+	keys warning.HourlyKeys
+}
+
+// transaction runs fn in a transaction and writes the warnings that are added
+// inside it. A panic of fn becomes an error.
+func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Context, warnings *warning.Collector) error) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	defer recoverAsError(&err)
+	warnings := warning.NewCollector(&s.keys, time.Now())
+	return s.db.Tx(warnings.Attach(ctx), func(ctx context.Context) error {
+		if err := fn(ctx, warnings); err != nil {
+			return err
+		}
+		return warnings.Save(ctx, s.warnings)
+	})
+}
+
+// recoverAsError turns a panic into an error.
+func recoverAsError(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// runStages hands a batch to the stages.
+func (s *stageRunner) runStages(ctx context.Context, batch []*sdk.Event) error {
+	for _, stage := range s.stages {
+		if err := stage.Process(ctx, batch); err != nil {
+			return fmt.Errorf("stage %s: %w", stage.Name(), err)
+		}
+	}
+	return nil
+}
+
+// filterNew returns the events of a batch that have not been processed before.
+func (s *stageRunner) filterNew(ctx context.Context, batch []*sdk.Event) ([]*sdk.Event, error) {
+	if s.deduplicator == nil || len(batch) == 0 {
+		return batch, nil
+	}
+	known, err := s.deduplicator.Known(ctx, batch)
+	if err != nil {
+		return nil, fmt.Errorf("look for duplicates: %w", err)
+	}
+	kept := batch[:0]
+	for i, ev := range batch {
+		if i >= len(known) || !known[i] {
+			kept = append(kept, ev)
+		}
+	}
+	return kept, nil
+}
+
+// Replay processes one event in a transaction that claim begins. Without an
+// error claim returns false if the event must not be processed; then Replay does
+// nothing. An event that was processed before is only claimed.
+func (s *stageRunner) Replay(ctx context.Context, ev sdk.Event, claim func(ctx context.Context) (bool, error)) error {
+	return s.transaction(ctx, func(ctx context.Context, _ *warning.Collector) error {
+		if ok, err := claim(ctx); err != nil || !ok {
+			return err
+		}
+		batch, err := s.filterNew(ctx, []*sdk.Event{&ev})
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		return s.runStages(ctx, batch)
+	})
+}
+
+// IsOutage reports whether a failure of Replay is one of the database.
+func (w *Worker) IsOutage(ctx context.Context, err error) bool {
+	return w.store.isOutage(ctx, err, w.cfg.Timeout)
+}

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// The worker's readers, in the journal and in the database: events that are sent
+// as they happen, and imports.
+const (
+	LiveReader       = "worker"
+	HistoricalReader = "worker/historical"
+)
+
+// Worker processes the events of the journal in two lanes. Its cursors in the
+// database are the truth; those in the journal only bound what it keeps.
+type Worker struct {
+	*stageRunner
+
+	cfg         Config
+	limits      event.Limits
+	log         reader.Log
+	store       *store
+	deadLetters *deadletter.Store
+	metrics     *Metrics
+	deadMetrics *deadletter.Metrics
+	logger      *zap.Logger
+
+	journalID        string
+	live, historical *lane
+	service          retry.Service
+}
+
+// Status is the state of a lane.
+type Status struct {
+	// Position is how far the lane is in the journal.
+	Position journal.Position
+	// Read counts the events read; those beyond Position wait to be processed.
+	Read uint64
+	// Waiting is why the lane makes no progress; nil while it does.
+	Waiting error
+	// Since is when Waiting began.
+	Since time.Time
+}
+
+// NewWorker returns a worker that has not started. It calls the stages in the
+// order given. deduplicator may be nil: then only duplicates within a batch are
+// removed.
+func NewWorker(cfg Config, limits event.Limits, log reader.Log, d *db.DB, stages []Stage, deduplicator Deduplicator,
+	m *Metrics, dm *deadletter.Metrics, logger *zap.Logger,
+) (*Worker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	w := &Worker{
+		stageRunner: &stageRunner{
+			stages: stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
+		},
+		cfg: cfg, limits: limits, log: log, store: &store{d}, deadLetters: deadletter.NewStore(d), metrics: m, deadMetrics: dm,
+		logger: logger.Named("ingestion"),
+	}
+	w.live = newLane(w, LiveReader, false)
+	w.historical = newLane(w, HistoricalReader, true)
+	return w, nil
+}
+
+// Start registers the worker's readers at the journal and begins to process.
+// Without a database it starts, too, and waits for one.
+func (w *Worker) Start(ctx context.Context) error {
+	for _, l := range []*lane{w.live, w.historical} {
+		at, err := w.log.Register(ctx, l.name, journal.Begin)
+		if err != nil {
+			return fmt.Errorf("register the worker at the journal: %w", err)
+		}
+		l.registered = at
+	}
+	stats, err := w.log.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("read the state of the journal: %w", err)
+	}
+	w.journalID = stats.ID
+	w.service.Start()
+	w.service.Go(w.live.run)
+	w.service.Go(w.historical.run)
+	w.service.Go(func(drainCtx, _ context.Context) { w.monitorLag(drainCtx) })
+	return nil
+}
+
+// Stop finishes the batch at hand and waits for it. When ctx ends first, the
+// batch is rolled back and processed after the next start.
+func (w *Worker) Stop(ctx context.Context) error { return w.service.Stop(ctx) }
+
+// Status returns the state of the live lane.
+func (w *Worker) Status() Status { return w.live.currentStatus() }
+
+// HistoricalStatus returns the state of the lane of imports.
+func (w *Worker) HistoricalStatus() Status { return w.historical.currentStatus() }
+
+// Progress returns the progress of the live lane, as of a moment ago.
+func (w *Worker) Progress() Progress { return w.live.lag.progress() }
+
+// HistoricalProgress returns the progress of the lane of imports.
+func (w *Worker) HistoricalProgress() Progress { return w.historical.lag.progress() }
