@@ -12,6 +12,7 @@ import (
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/sdk"
@@ -55,12 +56,12 @@ func newOperators(cfg operators.Config, h *host.Host, d describer, log *zap.Logg
 type matcher struct{ *host.MatcherInstance }
 
 func (m matcher) Program(o sdk.Operator, value []byte) (operators.Program, error) {
-	p, err := host.NewMatchProgram(o, value)
+	p, err := wire.NewMatchProgram(o, value)
 	return operators.Program(p), err
 }
 
 func (m matcher) Compile(ctx context.Context, p operators.Program) (operators.Compiled, error) {
-	results, err := m.MatcherInstance.Compile(ctx, []host.MatchProgram{host.MatchProgram(p)})
+	results, err := m.MatcherInstance.Compile(ctx, []wire.MatchProgram{wire.MatchProgram(p)})
 	if err != nil {
 		return operators.Compiled{}, err
 	}
@@ -72,14 +73,14 @@ func (m matcher) Compile(ctx context.Context, p operators.Program) (operators.Co
 }
 
 func (m matcher) Match(ctx context.Context, b *operators.Batch) (operators.Answer, error) {
-	batch := &host.MatchBatch{
-		Programs: make([]host.MatchProgram, len(b.Programs)), Values: b.Values, Pairs: make([]host.MatchPair, len(b.Pairs)), Now: b.Now,
+	batch := &wire.MatchBatch{
+		Programs: make([]wire.MatchProgram, len(b.Programs)), Values: b.Values, Pairs: make([]wire.MatchPair, len(b.Pairs)), Now: b.Now,
 	}
 	for i := range b.Programs {
-		batch.Programs[i] = host.MatchProgram(b.Programs[i])
+		batch.Programs[i] = wire.MatchProgram(b.Programs[i])
 	}
 	for i := range b.Pairs {
-		batch.Pairs[i] = host.MatchPair(b.Pairs[i])
+		batch.Pairs[i] = wire.MatchPair(b.Pairs[i])
 	}
 	said, err := m.MatchBatch(ctx, batch)
 	if err != nil {

@@ -93,14 +93,22 @@ var mayImport = map[string][]string{
 	"core/ingestion":                 with("core/ingestion/...", "core/journal"),
 
 	// Plugins.
-	"core/host/settings": {},
-	"core/host/process":  {"core/host/settings", "core/fault", "core/text", "core/retry", "sdk"},
-	"core/host/wire":     {"core/fault", "core/text", "sdk", "sdk/pb/..."},
-	"core/host":          {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
-	"core/operators":     {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
-	"plugins":            {"plugins/...", "sdk"},
-	"sdk":                {"sdk/pb/..."},
-	"sdk/plugintest":     {"sdk", "sdk/pb/..."},
+	"core/host/settings":  {},
+	"core/host/secret":    {"core/host/settings"},
+	"core/host/process":   {"core/host/settings", "core/host/secret", "core/text", "sdk"},
+	"core/host/wire":      {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/pb/..."},
+	"core/host/lifecycle": {"core/host/settings", "core/host/process", "core/host/wire", "core/text"},
+	"core/host/schema":    {"core/host/settings", "core/host/secret", "core/host/wire", "core/text"},
+	"core/host/metrics":   {"core/host/lifecycle"},
+	"core/host/conn": {
+		"core/host/settings", "core/host/secret", "core/host/process", "core/host/wire", "core/host/lifecycle", "core/host/schema",
+		"core/host/metrics", "core/text", "sdk", "sdk/pb/...",
+	},
+	"core/host":      {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
+	"core/operators": {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
+	"plugins":        {"plugins/...", "sdk"},
+	"sdk":            {"sdk/pb/..."},
+	"sdk/plugintest": {"sdk", "sdk/pb/..."},
 
 	// Support for tests.
 	"api/apitest":                  {},
@@ -174,7 +182,7 @@ const (
 
 // oversized lists packages that are being split.
 var oversized = map[string]bool{
-	"core/flags": true, "core/flags/eval": true, "core/host": true,
+	"core/flags": true, "core/flags/eval": true,
 	"core/match": true, "sdk": true,
 }
 

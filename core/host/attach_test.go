@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -124,7 +124,7 @@ func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
 
 	t.Run("the process ends, the server waits for another", func(t *testing.T) {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
-		st := r.becomes(t, host.StateBackoff)
+		st := r.becomes(t, lifecycle.StateBackoff)
 		if !strings.Contains(st.LastError, "connect") {
 			t.Errorf("says %q", st.LastError)
 		}
@@ -147,7 +147,7 @@ func TestWhoListensAtTheSocketMustBeWhoWasMeant(t *testing.T) {
 	c := reattached(t, said, nil)
 	c.Reattach.PID++ // as if the number had been given to somebody else
 	r := start(t, config(c))
-	if st := r.becomes(t, host.StateUntrusted); st.Reason != "stranger" || !strings.Contains(st.LastError, "the config says") {
+	if st := r.becomes(t, lifecycle.StateUntrusted); st.Reason != "stranger" || !strings.Contains(st.LastError, "the config says") {
 		t.Errorf("status %+v", st)
 	}
 	c.Reattach.PID--
@@ -155,7 +155,7 @@ func TestWhoListensAtTheSocketMustBeWhoWasMeant(t *testing.T) {
 	if err := r.Apply(t.Context(), config(c)); err != nil {
 		t.Fatal(err)
 	}
-	if st := r.becomes(t, host.StateIncompatible); !strings.Contains(st.LastError, "says that it is probe") {
+	if st := r.becomes(t, lifecycle.StateIncompatible); !strings.Contains(st.LastError, "says that it is probe") {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -248,7 +248,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 			bad := good
 			change(&bad.Remote)
 			r := start(t, config(bad))
-			if st := r.becomes(t, host.StateBackoff); !strings.Contains(st.LastError, "cannot talk to "+address) {
+			if st := r.becomes(t, lifecycle.StateBackoff); !strings.Contains(st.LastError, "cannot talk to "+address) {
 				t.Errorf("says %q", st.LastError)
 			}
 		})
@@ -256,7 +256,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 	t.Run("a certificate that is not there", func(t *testing.T) {
 		bad := good
 		bad.Remote.Cert = "/nonexistent"
-		start(t, config(bad)).becomes(t, host.StateMisconfigured)
+		start(t, config(bad)).becomes(t, lifecycle.StateMisconfigured)
 	})
 
 	t.Run("those who know each other", func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 		}
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
 		eventually(t, 20*time.Second, func() string {
-			if st := r.Status(); st[0].State != host.StateBackoff || st[1].State != host.StateBackoff || r.logs.FilterMessage("plugin will be started again").Len() < 6 {
+			if st := r.Status(); st[0].State != lifecycle.StateBackoff || st[1].State != lifecycle.StateBackoff || r.logs.FilterMessage("plugin restart scheduled").Len() < 6 {
 				return fmt.Sprintf("%s and %s", st[0].State, st[1].State)
 			}
 			return ""

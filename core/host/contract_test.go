@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -68,7 +68,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 			}
 		})
 	}
-	if st := r.Status()[0]; st.State != host.StateReady || st.Restarts != 0 || !strings.Contains(st.LastError, "failure_index") {
+	if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 0 || !strings.Contains(st.LastError, "failure_index") {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -110,7 +110,7 @@ func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, func() string {
-		if s.Session() == before || r.Status()[0].State != host.StateReady {
+		if s.Session() == before || r.Status()[0].State != lifecycle.StateReady {
 			return "not replaced"
 		}
 		return ""
@@ -149,7 +149,7 @@ func TestAConfigErrorWhileWritingStopsTheInstance(t *testing.T) {
 	if got := write(t, s, batch("wrong", 0, 1)); got.Err.Class != sdk.ClassConfig {
 		t.Errorf("result %+v", got)
 	}
-	st := r.becomes(t, host.StateMisconfigured)
+	st := r.becomes(t, lifecycle.StateMisconfigured)
 	if !strings.Contains(st.LastError, "table is missing") {
 		t.Errorf("error %q", st.LastError)
 	}
@@ -220,7 +220,7 @@ func TestSecretsReachThePluginAndNobodyElse(t *testing.T) {
 		t.Errorf("message %q", got.Err.Message)
 	}
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[1]; st.State != host.StateMisconfigured {
+		if st := r.Status()[1]; st.State != lifecycle.StateMisconfigured {
 			return string(st.State)
 		}
 		return ""

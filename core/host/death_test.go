@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -81,7 +82,7 @@ func TestAStoppedProcessIsNoticedAndReplaced(t *testing.T) {
 	pid := r.Status()[0].PID
 	kill(t, pid, syscall.SIGSTOP)
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[0]; st.State != host.StateReady || st.PID == pid {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pid {
 			return fmt.Sprintf("%s, pid %d", st.State, st.PID)
 		}
 		return ""
@@ -187,7 +188,7 @@ func TestStopWhileStarting(t *testing.T) {
 	c := instance("p", "silent", nil)
 	c.Timeouts.Start = time.Minute
 	r := start(t, config(c))
-	r.becomes(t, host.StateStarting)
+	r.becomes(t, lifecycle.StateStarting)
 	begin := time.Now()
 	if err := r.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -217,7 +218,7 @@ func TestWhatAPluginLeftBehindIsKilledAndHoldsUpNothing(t *testing.T) {
 	begin := time.Now()
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
 	eventually(t, 20*time.Second, func() string {
-		if r.Status()[0].Restarts != 1 || r.Status()[0].State != host.StateReady {
+		if r.Status()[0].Restarts != 1 || r.Status()[0].State != lifecycle.StateReady {
 			return "not restarted"
 		}
 		return ""
@@ -235,11 +236,11 @@ func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
 	cfg := config(instance("p", "crash", nil))
 	cfg.Restart.QuarantineExits = 3
 	r := start(t, cfg)
-	st := r.becomes(t, host.StateQuarantined)
+	st := r.becomes(t, lifecycle.StateQuarantined)
 	if len(st.Exit.Stderr) == 0 && st.Exit.Code != 3 && !strings.Contains(st.LastError, "code 3") {
 		t.Errorf("status %+v", st)
 	}
-	before := len(r.logs.FilterMessage("plugin will be started again").All())
+	before := len(r.logs.FilterMessage("plugin restart scheduled").All())
 	if before != 2 {
 		t.Errorf("%d restarts before the quarantine", before)
 	}
@@ -247,12 +248,12 @@ func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
 		t.Error("release")
 	}
 	eventually(t, 20*time.Second, func() string {
-		if len(r.logs.FilterMessage("plugin will be started again").All()) < before+2 {
+		if len(r.logs.FilterMessage("plugin restart scheduled").All()) < before+2 {
 			return "not tried again"
 		}
 		return ""
 	})
-	r.becomes(t, host.StateQuarantined)
+	r.becomes(t, lifecycle.StateQuarantined)
 }
 
 func TestRestartNeverMeansNever(t *testing.T) {
@@ -262,7 +263,7 @@ func TestRestartNeverMeansNever(t *testing.T) {
 	r := start(t, config(c))
 	r.sink(t)
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
-	if st := r.becomes(t, host.StateStopped); st.Restarts != 0 || st.Reason != "signal" {
+	if st := r.becomes(t, lifecycle.StateStopped); st.Restarts != 0 || st.Reason != "signal" {
 		t.Errorf("status %+v", st)
 	}
 }

@@ -1,82 +1,102 @@
-// Package host starts plugins, keeps them running, asks them things and stops
-// them.
+// Package host runs plugins: it starts and supervises their processes, calls them
+// and stops them.
 //
-// Each configured instance is a process of its own: a bundled plugin is the
-// server's own executable with other arguments, a third party's is a file whose
-// checksum the operator has pinned. A supervisor for each instance takes it
-// through its states, restarts it with growing delays and gives up on it for a
-// while when it dies too often. Between the supervisor and the callers stands a
-// gate: it is open while the process answers, so a caller waits at the gate
-// (Ready) instead of calling into a void.
+// Each configured instance has a supervisor, which takes it through its states,
+// restarts it with growing delays and quarantines it after too many exits. A bundled
+// plugin runs from the server's own executable with other arguments, a third-party
+// plugin from a file with a configured checksum. Between supervisor and callers is a
+// gate, open while the process answers: a caller waits at the gate (Ready) instead of
+// calling a dead process. A changed config starts the next generation beside the one
+// that serves and switches over when it has proved healthy (upgrade).
 //
-// A plugin that is broken, missing, not trusted or misconfigured is a state that
-// an operator sees. It is never a server that does not start, and it never
-// costs an event: what the plugin has not confirmed stays with the caller.
+// A plugin that is broken, missing, untrusted or misconfigured is a state of its
+// instance. It never prevents the server from starting and never loses an event:
+// what the plugin has not confirmed stays with the caller.
+//
+// The children of this package are below it and never import it: settings (types of
+// the configuration), secret (references and redaction), process (start, limit, watch
+// and stop a process), wire (protobuf to SDK types), schema (config schemas), metrics,
+// lifecycle (states, failures, restart delays) and conn (shared connections and
+// sessions).
 package host
 
 import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 
-	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/metrics"
+	"github.com/guidonhq/guidon/core/host/process"
+	"github.com/guidonhq/guidon/core/host/schema"
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
-// Deps is what a host needs from its surroundings.
+// Deps are the dependencies of a Host.
 type Deps struct {
-	// DataDir is where verified copies and sockets live.
+	// DataDir contains verified copies, schemas and sockets.
 	DataDir string
-	// Version is the server's version, told to plugins.
+	// Version is the server's version, which plugins receive.
 	Version string
-	// Bundled returns the command line that runs the bundled plugin of that
-	// name, or nil when there is none. The first word is the executable.
+	// Bundled returns the command line of a bundled plugin, or nil for an unknown
+	// name. The first element is the executable.
 	Bundled func(name string) []string
-	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it
-	// lets a config be checked before anything runs. It may be nil itself.
+	// Schema returns the JSON Schema of a bundled plugin's config, or nil. It
+	// allows a check of the config before the plugin runs. It may be nil.
 	Schema func(name, kind string) []byte
-	// BundledNames lists the names Bundled knows, for messages.
+	// BundledNames are the names that Bundled knows, for messages.
 	BundledNames []string
-	// Log receives the host's own lines and those of the plugins.
+	// Log receives the messages of the host and of plugins. Nil disables logging.
 	Log *zap.Logger
-	// Metrics may be nil.
+	// Metrics registers the metrics. It may be nil.
 	Metrics prometheus.Registerer
-	// Traces takes the spans of calls of plugins; nil is no tracing.
+	// Traces records calls of plugins as spans. Nil disables tracing.
 	Traces trace.TracerProvider
 }
 
-// Host runs the configured plugin instances. Its methods may be called from
-// many goroutines.
+// Host runs the configured plugin instances. Its methods are safe for concurrent
+// use.
 type Host struct {
-	deps    Deps
-	log     *zap.Logger
-	metrics *metrics
-	traces  *tracing
-	trust   *trustStore
-	pool    *pool
-	runs    *runDir
-	seed    maphash.Seed
+	deps        Deps
+	log         *zap.Logger
+	metrics     *metrics.Metrics
+	executables *executables
+	schemas     *schema.Store
+	pool        *conn.Pool
+	logs        logBuffers
+	runDir      *process.RunDir
+	seed        maphash.Seed
+	background  retry.Service // housekeeping
 
 	applying sync.Mutex // one Apply at a time
-	tending  sync.WaitGroup
-	rest     context.CancelFunc // ends the tending
 
-	mu        sync.Mutex // never held while something is waited for
+	mu        sync.Mutex // guards the rest; never held while waiting
 	cfg       settings.Config
-	started   bool
-	stopped   bool
+	phase     phase
 	instances []*supervisor
 	changed   chan struct{}
 	onChange  []func(InstanceStatus)
-	rings     map[string]*ring
 }
 
-// New checks the config and prepares a host; it starts nothing.
+// phase is where the host is between New and Stop.
+type phase int
+
+const (
+	phaseNew phase = iota
+	phaseStarted
+	phaseStopped
+)
+
+// New validates the configuration and returns a host. It starts no process.
 func New(cfg settings.Config, deps Deps) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -87,62 +107,66 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 	if deps.Bundled == nil {
 		deps.Bundled = func(string) []string { return nil }
 	}
-	m, err := newMetrics(deps.Metrics)
+	m, err := metrics.New(deps.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("register plugin metrics: %w", err)
 	}
 	h := &Host{
-		cfg: cfg, deps: deps, log: deps.Log.Named("host"), metrics: m,
-		trust: newTrustStore(deps.DataDir), changed: make(chan struct{}),
-		seed: maphash.MakeSeed(), rings: map[string]*ring{},
+		cfg: cfg, deps: deps, log: deps.Log.Named("host"), metrics: m, changed: make(chan struct{}), seed: maphash.MakeSeed(),
+		executables: &executables{copies: process.NewVerifiedCopies(deps.DataDir), bundled: deps.Bundled, names: deps.BundledNames},
+		schemas:     &schema.Store{Dir: filepath.Join(deps.DataDir, "plugins", "schema"), Bundled: deps.Schema},
 	}
-	h.traces, h.pool = newTracing(deps.Traces), newPool(h)
+	h.pool = conn.NewPool(conn.Deps{
+		Settings: h.settings, Version: deps.Version, Log: h.log, PluginLog: deps.Log.Named("plugin"), LogBuffer: h.logs.of,
+		SocketDir: func() (string, error) { return h.runDir.Path() },
+		Tracing:   conn.NewTracing(deps.Traces), Metrics: m, Schemas: h.schemas,
+	})
 	for _, instance := range cfg.Instances {
 		h.instances = append(h.instances, newSupervisor(h, instance))
 	}
 	return h, nil
 }
 
-// Start begins to supervise every instance and returns at once, without waiting
-// for any of them. It fails only when the host has no place for its sockets.
+// Start starts every instance and returns without waiting for any. It fails only when
+// the directory for sockets cannot be made.
 func (h *Host) Start(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.started {
+	if h.phase != phaseNew {
 		return nil
 	}
-	runs, err := newRunDir(h.cfg.SocketDir, h.deps.DataDir)
+	runDir, err := process.NewRunDir(h.cfg.SocketDir, h.deps.DataDir)
 	if err != nil {
 		return fmt.Errorf("make a directory for plugin sockets: %w", err)
 	}
-	h.runs, h.started = runs, true
+	h.runDir, h.phase = runDir, phaseStarted
 	for _, s := range h.instances {
 		s.start()
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	h.rest = cancel
-	h.tending.Go(func() { h.tend(ctx) })
+	h.background.Start()
+	h.background.Go(func(drainCtx, _ context.Context) { h.runHousekeeping(drainCtx) })
 	return nil
 }
 
-// Stop drains and stops every instance, all at once, and waits until no plugin
-// process is left. When ctx ends first the processes are killed.
+// Stop drains and stops all instances concurrently and waits until no plugin process
+// is left. When ctx ends first it kills them.
 func (h *Host) Stop(ctx context.Context) error {
 	h.mu.Lock()
-	running := h.started && !h.stopped
-	h.stopped = true
+	running := h.phase == phaseStarted
+	h.phase = phaseStopped
 	instances := h.instances
 	h.mu.Unlock()
 	if !running {
 		return nil
 	}
-	h.rest()
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.background.Stop(ctx) }()
 	stopAll(ctx, instances)
-	h.tending.Wait()
-	return h.runs.remove()
+	<-stopped
+	return h.runDir.Remove()
 }
 
-// stopAll stops the given supervisors side by side.
+// stopAll stops supervisors concurrently.
 func stopAll(ctx context.Context, instances []*supervisor) {
 	var wg sync.WaitGroup
 	for _, s := range instances {
@@ -151,92 +175,89 @@ func stopAll(ctx context.Context, instances []*supervisor) {
 	wg.Wait()
 }
 
-// Apply makes cfg the config: instances that are gone are stopped, those that
-// are new are started, those whose config differs get the new one, and the
-// others are left alone. A config that is not valid changes nothing.
+// Apply replaces the configuration: it stops removed instances, starts new ones,
+// reconfigures changed ones and leaves the others alone. An invalid configuration
+// changes nothing.
 func (h *Host) Apply(ctx context.Context, cfg settings.Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
 	h.applying.Lock()
 	defer h.applying.Unlock()
-	fresh, kept, gone := h.adopt(cfg)
+	added, kept, removed := h.replaceInstances(cfg)
 	for s, instance := range kept {
 		s.configure(instance)
 	}
-	stopAll(ctx, gone)
-	for _, s := range gone {
-		h.metrics.forget(s.name)
-		h.forgetLines(s.name)
+	stopAll(ctx, removed)
+	for _, s := range removed {
+		h.metrics.Forget(s.name)
+		if h.find(s.name) == nil {
+			h.logs.remove(s.name)
+		}
 	}
-	for _, s := range fresh {
+	for _, s := range added {
 		s.start()
 	}
 	return nil
 }
 
-// adopt makes cfg the config and returns what is to be started, configured and
-// stopped.
-func (h *Host) adopt(cfg settings.Config) (fresh []*supervisor, known map[*supervisor]settings.Instance, gone []*supervisor) {
+// replaceInstances makes cfg the configuration. It returns the instances to start, to
+// configure and to stop.
+func (h *Host) replaceInstances(cfg settings.Config) (added []*supervisor, kept map[*supervisor]settings.Instance, removed []*supervisor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped {
+	if h.phase == phaseStopped {
 		return nil, nil, nil
 	}
-	known = map[*supervisor]settings.Instance{}
+	kept = map[*supervisor]settings.Instance{}
 	old := map[string]*supervisor{}
 	for _, s := range h.instances {
 		old[s.name] = s
 	}
-	var kept []*supervisor
+	var all []*supervisor
 	for _, instance := range cfg.Instances {
 		s := old[instance.Name]
-		if s != nil && s.kind() == instance.Kind {
+		if s != nil && s.target.settings().Kind == instance.Kind {
 			delete(old, instance.Name)
-			known[s] = instance
+			kept[s] = instance
 		} else {
 			s = newSupervisor(h, instance)
-			if h.started {
-				fresh = append(fresh, s)
+			if h.phase == phaseStarted {
+				added = append(added, s)
 			}
 		}
-		kept = append(kept, s)
+		all = append(all, s)
 	}
 	for _, s := range h.instances {
 		if old[s.name] == s {
-			gone = append(gone, s)
+			removed = append(removed, s)
 		}
 	}
-	if !slices.Equal(h.instances, kept) || !sameDeliveries(h.cfg, cfg) {
+	if !slices.Equal(h.instances, all) || !sameDeliveries(h.cfg, cfg) {
 		close(h.changed)
 		h.changed = make(chan struct{})
 	}
-	h.cfg, h.instances = cfg, kept
-	return fresh, known, gone
+	h.cfg, h.instances = cfg, all
+	return added, kept, removed
 }
 
-// config is the config of the moment.
-func (h *Host) config() settings.Config {
+// settings returns the current configuration.
+func (h *Host) settings() settings.Config {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cfg
 }
 
-// Release lets an instance that is quarantined, misconfigured, untrusted or
-// incompatible try again. It reports whether there is one of that name.
-func (h *Host) Release(name string) bool {
-	s := h.find(name)
-	if s != nil {
-		s.release()
-	}
-	return s != nil
+// supervisors returns the current instances.
+func (h *Host) supervisors() []*supervisor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.instances
 }
 
 // find returns the supervisor of an instance, or nil.
 func (h *Host) find(name string) *supervisor {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.instances {
+	for _, s := range h.supervisors() {
 		if s.name == name {
 			return s
 		}
@@ -244,69 +265,12 @@ func (h *Host) find(name string) *supervisor {
 	return nil
 }
 
-// jitter is the random part of a delay. It is the same for all instances of a
-// plugin that have died equally often, so that those who shared a process start
-// the next one together.
+// jitter returns the random part of a restart delay. It is equal for all instances of
+// a plugin with the same number of restarts, so that instances that shared a process
+// start the next one together.
 func (h *Host) jitter(use string, tries int) func() float64 {
 	return func() float64 {
 		sum := maphash.String(h.seed, use+" "+strconv.Itoa(tries))
 		return float64(sum>>11) / (1 << 53)
 	}
-}
-
-// Sinks returns the configured sinks, in the order of the config, whatever
-// state they are in.
-func (h *Host) Sinks() []*SinkInstance {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var out []*SinkInstance
-	for _, s := range h.instances {
-		if s.sink != nil {
-			out = append(out, s.sink)
-		}
-	}
-	return out
-}
-
-// Changed returns a channel that is closed when the set of instances changes,
-// or what one of them is to be sent.
-func (h *Host) Changed() <-chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.changed
-}
-
-// OnChange registers a function that is told of every change of state, in
-// order for each instance. It must not block. Register before Start.
-func (h *Host) OnChange(fn func(InstanceStatus)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.onChange = append(h.onChange, fn)
-}
-
-// Status returns the state of every instance, in the order of the config.
-func (h *Host) Status() []InstanceStatus {
-	h.mu.Lock()
-	instances := h.instances
-	h.mu.Unlock()
-	out := make([]InstanceStatus, len(instances))
-	for i, s := range instances {
-		out[i] = s.Status()
-	}
-	return out
-}
-
-// Ready returns nil when every instance that is required can be used, and
-// otherwise an error that names those that cannot.
-func (h *Host) Ready() error {
-	var missing []string
-	for _, s := range h.Status() {
-		if s.Required && !s.State.Usable() {
-			missing = append(missing, fmt.Sprintf("%s is %s", s.Name, s.State))
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("required plugins are not ready: %v", missing)
-	}
-	return nil
 }

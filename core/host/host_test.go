@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/sdk"
@@ -161,7 +162,7 @@ func eventually(t testing.TB, limit time.Duration, check func() string) {
 }
 
 // becomes waits for the only instance to be in a state.
-func (r *run) becomes(t testing.TB, state host.State) host.InstanceStatus {
+func (r *run) becomes(t testing.TB, state lifecycle.State) host.InstanceStatus {
 	t.Helper()
 	var st host.InstanceStatus
 	eventually(t, 20*time.Second, func() string {
@@ -213,7 +214,7 @@ func TestEventsReachTheFileOfABundledSink(t *testing.T) {
 		t.Errorf("%d lines, %v", strings.Count(string(text), "\n"), err)
 	}
 	st := r.Status()[0]
-	if st.State != host.StateReady || st.PID == 0 || st.Version != "1.0.0" || st.CommittedThrough != 30 {
+	if st.State != lifecycle.StateReady || st.PID == 0 || st.Version != "1.0.0" || st.CommittedThrough != 30 {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -232,7 +233,7 @@ func TestAStoppedHostLeavesNothingBehind(t *testing.T) {
 		t.Error("the process is still there")
 	}
 	st := r.Status()[0]
-	if st.State != host.StateStopped || st.Exit == nil || st.Exit.Code != 0 || !st.Exit.Expected {
+	if st.State != lifecycle.StateStopped || st.Exit == nil || st.Exit.Code != 0 || !st.Exit.Expected {
 		t.Errorf("status %+v, exit %+v", st, st.Exit)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(r.dir, "run")); len(entries) > 0 {

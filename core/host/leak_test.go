@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -28,7 +28,7 @@ func TestNoGoroutineOutlivesTheHost(t *testing.T) {
 	write(t, s, batch("ok", 0, 1))
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status(); st[0].Restarts != 1 || st[0].State != host.StateReady || st[1].State != host.StateQuarantined || st[3].State != host.StateReady {
+		if st := r.Status(); st[0].Restarts != 1 || st[0].State != lifecycle.StateReady || st[1].State != lifecycle.StateQuarantined || st[3].State != lifecycle.StateReady {
 			return "not there yet"
 		}
 		return ""

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
@@ -48,7 +48,7 @@ func TestHowAProcessEndedIsSaid(t *testing.T) {
 			cfg := config(instance("p", tt.use, nil))
 			cfg.Restart.QuarantineExits = 2
 			r := start(t, cfg)
-			st := r.becomes(t, host.StateQuarantined)
+			st := r.becomes(t, lifecycle.StateQuarantined)
 			if !strings.Contains(st.LastError, tt.says) {
 				t.Errorf("says %q", st.LastError)
 			}

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/sdk"
-	"github.com/guidonhq/guidon/sdk/pb/matchv1"
 )
 
 // probeMatcher offers one operator that does what it should and one that does
@@ -114,7 +113,7 @@ func (r *run) matcher(t testing.TB) *host.MatcherInstance {
 }
 
 // program names a value that is written without its quotes.
-func program(t testing.TB, m *host.MatcherInstance, operator, word string) host.MatchProgram {
+func program(t testing.TB, m *host.MatcherInstance, operator, word string) wire.MatchProgram {
 	t.Helper()
 	value, err := json.Marshal(word)
 	if err != nil {
@@ -128,16 +127,16 @@ func program(t testing.TB, m *host.MatcherInstance, operator, word string) host.
 }
 
 // against is a batch of one program with several values.
-func against(p host.MatchProgram, values ...string) *host.MatchBatch {
-	b := &host.MatchBatch{Programs: []host.MatchProgram{p}, Now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
+func against(p wire.MatchProgram, values ...string) *wire.MatchBatch {
+	b := &wire.MatchBatch{Programs: []wire.MatchProgram{p}, Now: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
 	for i, v := range values {
 		b.Values = append(b.Values, json.RawMessage(v))
-		b.Pairs = append(b.Pairs, host.MatchPair{Value: uint32(i)})
+		b.Pairs = append(b.Pairs, wire.MatchPair{Value: uint32(i)})
 	}
 	return b
 }
 
-func verdicts(a *host.MatchAnswer) string {
+func verdicts(a *wire.MatchAnswer) string {
 	var words []string
 	for _, v := range a.Verdicts {
 		words = append(words, v.String())
@@ -165,7 +164,7 @@ func TestOperatorsAreReadOnceForEachOpening(t *testing.T) {
 	if _, err := m.Program("probe/prefix", []byte(`{`)); err == nil {
 		t.Error("a value that is not JSON has a program")
 	}
-	spaced, err := host.NewMatchProgram(o, []byte(` "a" `))
+	spaced, err := wire.NewMatchProgram(o, []byte(` "a" `))
 	if err != nil || spaced.ID != first.ID {
 		t.Errorf("white space makes another program: %v", err)
 	}
@@ -189,7 +188,7 @@ func TestWhatIsSaidOfAFilterValue(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "probe", nil)))
 	m := r.matcher(t)
-	results, err := m.Compile(t.Context(), []host.MatchProgram{
+	results, err := m.Compile(t.Context(), []wire.MatchProgram{
 		program(t, m, "probe/prefix", "a"), program(t, m, "probe/prefix", ""), program(t, m, "probe/odd", "refused"),
 		program(t, m, "probe/plan", "pro"), program(t, m, "probe/odd", "panics early"),
 	})
@@ -339,10 +338,10 @@ func TestAMatcherThatBreaksTheContractIsNotBelieved(t *testing.T) {
 					t.Errorf("%s %v", said, err)
 				}
 			}
-			if st := r.Status()[0]; st.State != host.StateReady || !strings.Contains(st.LastError, tt.says) {
+			if st := r.Status()[0]; st.State != lifecycle.StateReady || !strings.Contains(st.LastError, tt.says) {
 				t.Errorf("status %+v", st)
 			}
-			if _, err := m.Compile(t.Context(), []host.MatchProgram{program(t, m, "raw/good", "x")}); sdk.AsError(err).Code != "contract_breach" {
+			if _, err := m.Compile(t.Context(), []wire.MatchProgram{program(t, m, "raw/good", "x")}); sdk.AsError(err).Code != "contract_breach" {
 				t.Errorf("compile: %v", err)
 			}
 		})
@@ -353,7 +352,7 @@ func TestAMatcherThatDoesNotDescribeItselfIsNotUsed(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "raw", map[string]any{"answer": "describe"})))
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[0]; st.State != host.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
+		if st := r.Status()[0]; st.State != lifecycle.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
 			return fmt.Sprintf("%s %s", st.State, st.LastError)
 		}
 		return ""
@@ -362,77 +361,9 @@ func TestAMatcherThatDoesNotDescribeItselfIsNotUsed(t *testing.T) {
 	if operators, version := m.Operators(); len(operators) != 0 || version != 0 || m.Available() {
 		t.Errorf("%+v", operators)
 	}
-	if _, err := m.MatchBatch(t.Context(), &host.MatchBatch{}); sdk.AsError(err).Code != "plugin_unavailable" {
+	if _, err := m.MatchBatch(t.Context(), &wire.MatchBatch{}); sdk.AsError(err).Code != "plugin_unavailable" {
 		t.Errorf("%v", err)
 	}
-}
-
-// FuzzMatchAnswer: whatever bytes a matcher answers with, there is a verdict for
-// each pair or an error.
-func FuzzMatchAnswer(f *testing.F) {
-	for _, out := range []*matchv1.MatchBatchResponse{
-		{}, {Verdicts: []byte{1, 2, 3}}, {Verdicts: []byte{0, 9, 255}, NeedPrograms: []uint32{0}}, {Verdicts: []byte{3, 3, 3}, Errors: []*matchv1.PairError{{Pair: 7}}},
-	} {
-		text, err := proto.Marshal(out)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	b := against(host.MatchProgram{Operator: "a/b", Value: []byte(`1`)}, `1`, `2`, `3`)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var out matchv1.MatchBatchResponse
-		if proto.Unmarshal(text, &out) != nil {
-			return
-		}
-		a, err := host.ReadVerdicts(&out, b)
-		if a == nil {
-			if err == nil {
-				t.Error("neither an answer nor a breach")
-			}
-			return
-		}
-		if len(a.Verdicts) != 3 || a.TTL < 0 || a.TTL > 24*time.Hour || len(a.DataVersion) > 200 {
-			t.Errorf("%+v", a)
-		}
-		for at, e := range a.Errors {
-			if at < 0 || at > 2 || e == nil || a.Verdicts[at] != sdk.Failed {
-				t.Errorf("%d %+v", at, e)
-			}
-		}
-		for _, v := range a.Verdicts {
-			if v > sdk.Failed {
-				t.Errorf("%d", v)
-			}
-		}
-	})
-}
-
-// FuzzOperators: whatever a matcher says that it offers, what is kept can be used.
-func FuzzOperators(f *testing.F) {
-	for _, out := range []*matchv1.DescribeResponse{
-		{Operators: []*matchv1.Operator{{Id: "a/b", CacheTtl: nil, CostNs: 1 << 63}, {Id: "a/b"}, {Id: "exact"}}},
-		{Operators: []*matchv1.Operator{{Id: "a/c", ValueSchema: []byte(`{}`), Examples: []*matchv1.Example{{ValueJson: []byte(`1`), PropertyJson: []byte(`2`), Result: 99}}}}},
-	} {
-		text, err := proto.Marshal(out)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var out matchv1.DescribeResponse
-		if proto.Unmarshal(text, &out) != nil {
-			return
-		}
-		seen := map[string]bool{}
-		for _, o := range host.ReadOperators(&out) {
-			if seen[o.ID] || strings.Count(o.ID, "/") != 1 || o.CacheTTL < 0 || o.Cost < 0 || o.Purity > sdk.DataDependent || o.Missing > sdk.MissingMatches {
-				t.Errorf("%+v", o)
-			}
-			seen[o.ID] = true
-		}
-	})
 }
 
 // BenchmarkMatchBatch asks for verdicts on pairs of 100 programs and values in one
@@ -442,16 +373,16 @@ func BenchmarkMatchBatch(b *testing.B) {
 		b.Run(fmt.Sprintf("pairs=%d", pairs), func(b *testing.B) {
 			r := start(b, config(matcherConfig("m", "probe", nil)))
 			m := r.matcher(b)
-			batch := &host.MatchBatch{Now: time.Now()}
+			batch := &wire.MatchBatch{Now: time.Now()}
 			for i := range min(pairs, 100) {
 				batch.Programs = append(batch.Programs, program(b, m, "probe/prefix", fmt.Sprint("a", i)))
 				batch.Values = append(batch.Values, fmt.Appendf(nil, `"a%d suffix"`, i))
 			}
 			for i := range pairs {
-				batch.Pairs = append(batch.Pairs, host.MatchPair{Program: uint32(i % 100), Value: uint32((i + i/100) % 100)})
+				batch.Pairs = append(batch.Pairs, wire.MatchPair{Program: uint32(i % 100), Value: uint32((i + i/100) % 100)})
 			}
 			if pairs < 100 {
-				batch.Pairs = []host.MatchPair{{}}
+				batch.Pairs = []wire.MatchPair{{}}
 			}
 			took := make([]time.Duration, 0, 1<<16)
 			for b.Loop() {

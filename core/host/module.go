@@ -3,12 +3,13 @@ package host
 import (
 	"context"
 
-	"github.com/guidonhq/guidon/core/host/settings"
 	"go.uber.org/fx"
+
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
-// Module makes the Host, starts the plugins without waiting for them, and
-// stops them.
+// Module provides the Host. It starts the plugins without waiting for them and stops
+// them.
 var Module = fx.Module("host", fx.Provide(provide))
 
 func provide(lc fx.Lifecycle, cfg settings.Config, deps Deps) (*Host, error) {

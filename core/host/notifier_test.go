@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,12 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
-	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 )
 
 // probeNotifier misbehaves as the first word of a notification's id tells it.
@@ -170,7 +167,7 @@ func TestWhatBecomesOfANotification(t *testing.T) {
 			}
 		})
 	}
-	if st := r.Status()[0]; st.State != host.StateReady || st.Restarts != 0 {
+	if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 0 {
 		t.Errorf("status %+v", st)
 	}
 
@@ -254,7 +251,7 @@ func TestAConfigErrorWhileNotifyingStopsTheInstance(t *testing.T) {
 	if results, err := n.Notify(t.Context(), notifications("wrong")); err != nil || results[0].Outcome != sdk.Retry {
 		t.Fatalf("%+v %v", results, err)
 	}
-	if st := r.becomes(t, host.StateMisconfigured); !strings.Contains(st.LastError, "revoked") {
+	if st := r.becomes(t, lifecycle.StateMisconfigured); !strings.Contains(st.LastError, "revoked") {
 		t.Errorf("error %q", st.LastError)
 	}
 	if _, err := n.Notify(t.Context(), notifications("ok")); sdk.AsError(err).Code != "plugin_unavailable" || n.Available() {
@@ -308,7 +305,7 @@ func TestANotifierThatBreaksTheContractIsNotBelieved(t *testing.T) {
 			if got != tt.want {
 				t.Errorf("%s %+v %v", got, results, err)
 			}
-			if st := r.Status()[0]; st.State != host.StateReady || (st.LastError == "") != (tt.answer == "both" || tt.answer == "backwards") {
+			if st := r.Status()[0]; st.State != lifecycle.StateReady || (st.LastError == "") != (tt.answer == "both" || tt.answer == "backwards") {
 				t.Errorf("status %+v", st)
 			}
 			if _, err := n.Preview(t.Context(), notification("a")); sdk.AsError(err).Class != sdk.ClassUnsupported || n.Previews() {
@@ -327,7 +324,7 @@ func TestAnInstanceOfAKindThatThePluginIsNot(t *testing.T) {
 	r := start(t, config(c, sink, matcher))
 	eventually(t, 20*time.Second, func() string {
 		for i, says := range []string{"file is not a notifier", "raw is not a sink", "file is not a matcher"} {
-			if st := r.Status()[i]; st.State != host.StateIncompatible || !strings.Contains(st.LastError, says) {
+			if st := r.Status()[i]; st.State != lifecycle.StateIncompatible || !strings.Contains(st.LastError, says) {
 				return fmt.Sprintf("%s %s", st.State, st.LastError)
 			}
 		}
@@ -344,7 +341,7 @@ func TestAnOpenThatSaysNothingIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(notifierConfig("n", "raw", map[string]any{"answer": "open"})))
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[0]; st.State != host.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
+		if st := r.Status()[0]; st.State != lifecycle.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
 			return fmt.Sprintf("%s %s", st.State, st.LastError)
 		}
 		return ""
@@ -366,45 +363,6 @@ func TestInstancesOfSeveralKindsLiveSideBySide(t *testing.T) {
 	if results, err := r.notifier(t).Notify(t.Context(), notifications("ok")); err != nil || results[0].Outcome != sdk.Delivered {
 		t.Errorf("%+v %v", results, err)
 	}
-}
-
-// FuzzNotifyAnswer: whatever bytes a notifier answers with, each result makes
-// sense.
-func FuzzNotifyAnswer(f *testing.F) {
-	for _, out := range []*notifyv1.NotifyResponse{
-		{}, {Results: []*notifyv1.NotifyResult{{Outcome: 1}, {Outcome: 3}}}, {Results: []*notifyv1.NotifyResult{{Outcome: 99}, {}}},
-		{Results: []*notifyv1.NotifyResult{{Outcome: 4, Rate: &notifyv1.Rate{Remaining: math.MaxUint32}}, {}}},
-	} {
-		text, err := proto.Marshal(out)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	items := notifications("a", "b")
-	items[1].Destination = "x"
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var out notifyv1.NotifyResponse
-		if proto.Unmarshal(text, &out) != nil {
-			return
-		}
-		results, err := host.ReadNotify(&out, items)
-		if len(results) != 0 && len(results) != 2 || len(results) == 0 && err == nil {
-			t.Fatalf("%+v %v", results, err)
-		}
-		for _, r := range results {
-			failed := r.Outcome == sdk.Retry || r.Outcome == sdk.Dropped
-			if r.Outcome < sdk.Delivered || r.Outcome > sdk.Dropped || failed != (r.Err != nil) {
-				t.Errorf("%+v", r)
-			}
-			if r.Err != nil && (r.Err.Class == sdk.ClassUnspecified || r.Err.RetryAfter < 0 || r.Err.RetryAfter > time.Hour) {
-				t.Errorf("%+v", r.Err)
-			}
-			if r.Rate != nil && (r.Rate.Remaining < 0 || r.Rate.ResetAfter < 0 || r.Rate.ResetAfter > time.Hour) {
-				t.Errorf("%+v", r.Rate)
-			}
-		}
-	})
 }
 
 // BenchmarkNotify measures one notification through a real process.

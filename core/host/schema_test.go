@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -59,10 +60,10 @@ func TestAConfigIsCheckedBeforeThePluginRuns(t *testing.T) {
 			r := &run{Host: h, logs: logs, dir: dir}
 			defer func() { _ = h.Stop(context.Background()) }()
 			if tt.says == nil {
-				r.becomes(t, host.StateReady)
+				r.becomes(t, lifecycle.StateReady)
 				return
 			}
-			st := r.becomes(t, host.StateMisconfigured)
+			st := r.becomes(t, lifecycle.StateMisconfigured)
 			var got []string
 			for _, d := range st.Diagnostics {
 				got = append(got, d.Pointer+" "+d.Summary+" "+d.Detail)
@@ -81,7 +82,7 @@ func TestAValueIsNeverShown(t *testing.T) {
 	t.Parallel()
 	const secret = "written-in-plain-sight"
 	r := start(t, config(instance("p", "probe", map[string]any{"number": secret, "labels": secret, "fork": secret, "secret": []any{secret}})))
-	st := r.becomes(t, host.StateMisconfigured)
+	st := r.becomes(t, lifecycle.StateMisconfigured)
 	if len(st.Diagnostics) != 4 || strings.Contains(fmt.Sprintf("%+v", st), secret) {
 		t.Errorf("status %+v", st)
 	}
@@ -117,7 +118,7 @@ func TestTheSchemaOfAThirdPartyIsKept(t *testing.T) {
 	if err := r.Apply(t.Context(), config(c)); err != nil {
 		t.Fatal(err)
 	}
-	st := r.becomes(t, host.StateDegraded)
+	st := r.becomes(t, lifecycle.StateDegraded)
 	if st.Reason != "upgrade_failed" || st.SHA256 != digest || !strings.Contains(st.LastError, "config/wrong: unknown key") {
 		t.Errorf("status %+v", st)
 	}
@@ -159,7 +160,7 @@ func TestDevelopmentModeRunsWhatNobodyVouchesFor(t *testing.T) {
 		if err := r.Apply(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		if st := r.becomes(t, host.StateDegraded); !strings.Contains(st.LastError, "the checksum of") {
+		if st := r.becomes(t, lifecycle.StateDegraded); !strings.Contains(st.LastError, "the checksum of") {
 			t.Errorf("status %+v", st)
 		}
 	})

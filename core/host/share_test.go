@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -29,7 +29,7 @@ func (r *run) pids(t *testing.T, except ...int) map[int]int {
 	eventually(t, 20*time.Second, func() string {
 		out = map[int]int{}
 		for _, st := range r.Status() {
-			if st.State != host.StateReady {
+			if st.State != lifecycle.StateReady {
 				return fmt.Sprintf("%s is %s: %s", st.Name, st.State, st.LastError)
 			}
 			for _, pid := range except {
@@ -73,7 +73,7 @@ func TestTwentyInstancesAreOneProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, 20*time.Second, func() string {
-			if st := r.Status()[7]; st.Generation != 2 || st.State != host.StateReady {
+			if st := r.Status()[7]; st.Generation != 2 || st.State != lifecycle.StateReady {
 				return string(st.State)
 			}
 			return ""
@@ -93,7 +93,7 @@ func TestTwentyInstancesAreOneProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, st := range r.Status() {
-			if st.PID != before[i].PID || st.State != host.StateReady {
+			if st.PID != before[i].PID || st.State != lifecycle.StateReady {
 				t.Errorf("%s was disturbed: %+v", st.Name, st)
 			}
 			write(t, r.Sinks()[i], batch("ok-4", 5, 1))

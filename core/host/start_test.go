@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
@@ -21,29 +21,29 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*settings.Instance)
-		state  host.State
+		state  lifecycle.State
 		reason string
 		says   string
 	}{
-		{"ends at once with an error", use("crash"), host.StateQuarantined, "start", "exited with code 3 while starting; last line: cannot find my own head"},
-		{"ends at once without one", use("exit0"), host.StateQuarantined, "start", "exited with code 0 while starting"},
-		{"prints before the handshake", use("noise"), host.StateQuarantined, "start", `printed before the handshake: "Hello, I am a plugin!"`},
-		{"lies about its address", use("liar"), host.StateQuarantined, "info", "no such file or directory"},
-		{"drowns its last words", use("torrent"), host.StateQuarantined, "start", "last line: after the flood"},
+		{"ends at once with an error", use("crash"), lifecycle.StateQuarantined, "start", "exited with code 3 while starting; last line: cannot find my own head"},
+		{"ends at once without one", use("exit0"), lifecycle.StateQuarantined, "start", "exited with code 0 while starting"},
+		{"prints before the handshake", use("noise"), lifecycle.StateQuarantined, "start", `printed before the handshake: "Hello, I am a plugin!"`},
+		{"lies about its address", use("liar"), lifecycle.StateQuarantined, "info", "no such file or directory"},
+		{"drowns its last words", use("torrent"), lifecycle.StateQuarantined, "start", "last line: after the flood"},
 		{"never says a word", func(c *settings.Instance) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
-			host.StateQuarantined, "start", "no handshake within 100ms"},
-		{"speaks a later contract", use("future"), host.StateIncompatible, "protocol", "Plugin version: 99"},
-		{"is somebody else", use("impostor"), host.StateIncompatible, "unsuitable", "says that it is somebody-else"},
-		{"is not known", use("unknown"), host.StateMisconfigured, "unknown_plugin", `no bundled plugin is named "unknown"`},
-		{"is spelt wrong", use("probes"), host.StateMisconfigured, "unknown_plugin", `did you mean "probe"?`},
-		{"panics in open", use("openpanic"), host.StateConfigured, "open_failed", "panic: no luck"},
-		{"does not know a key", set("nubmer", 3), host.StateMisconfigured, "config", `config/nubmer: unknown key (did you mean "number"?)`},
-		{"gets a number out of bounds", set("number", 11), host.StateMisconfigured, "config", "config/number: must be at most 10"},
-		{"gets a word for a number", set("number", "many"), host.StateMisconfigured, "config", `config/number: must be a whole number (got a string)`},
-		{"gets a secret that is not there", set("secret", "${env:GUIDON_TEST_NO_SUCH}"), host.StateMisconfigured, "unresolved_reference",
+			lifecycle.StateQuarantined, "start", "no handshake within 100ms"},
+		{"speaks a later contract", use("future"), lifecycle.StateIncompatible, "protocol", "Plugin version: 99"},
+		{"is somebody else", use("impostor"), lifecycle.StateIncompatible, "unsuitable", "says that it is somebody-else"},
+		{"is not known", use("unknown"), lifecycle.StateMisconfigured, "unknown_plugin", `no bundled plugin is named "unknown"`},
+		{"is spelt wrong", use("probes"), lifecycle.StateMisconfigured, "unknown_plugin", `did you mean "probe"?`},
+		{"panics in open", use("openpanic"), lifecycle.StateConfigured, "open_failed", "panic: no luck"},
+		{"does not know a key", set("nubmer", 3), lifecycle.StateMisconfigured, "config", `config/nubmer: unknown key (did you mean "number"?)`},
+		{"gets a number out of bounds", set("number", 11), lifecycle.StateMisconfigured, "config", "config/number: must be at most 10"},
+		{"gets a word for a number", set("number", "many"), lifecycle.StateMisconfigured, "config", `config/number: must be a whole number (got a string)`},
+		{"gets a secret that is not there", set("secret", "${env:GUIDON_TEST_NO_SUCH}"), lifecycle.StateMisconfigured, "unresolved_reference",
 			"config/secret: ${env:GUIDON_TEST_NO_SUCH}: the variable is not set"},
-		{"is refused by what it talks to", use("openconfig"), host.StateMisconfigured, "config", "the password"},
-		{"is not where the config says", use("/nonexistent/plugin"), host.StateMisconfigured, "no_such_file", "there is no file /nonexistent/plugin"},
+		{"is refused by what it talks to", use("openconfig"), lifecycle.StateMisconfigured, "config", "the password"},
+		{"is not where the config says", use("/nonexistent/plugin"), lifecycle.StateMisconfigured, "no_such_file", "there is no file /nonexistent/plugin"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,14 +88,14 @@ func TestAThirdPartysBinaryRunsOnlyWithItsChecksum(t *testing.T) {
 	digest := hex.EncodeToString(sum[:])
 	tests := []struct {
 		name, digest string
-		state        host.State
+		state        lifecycle.State
 		says         string
 	}{
-		{"the right one", digest, host.StateReady, ""},
-		{"the right one in capitals", strings.ToUpper(digest), host.StateReady, ""},
-		{"none", "", host.StateUntrusted, "sha256 is missing"},
-		{"a wrong one", strings.Repeat("ab", 32), host.StateUntrusted, "the checksum of " + path + " is " + digest},
-		{"something else", "latest", host.StateUntrusted, "64 hexadecimal digits"},
+		{"the right one", digest, lifecycle.StateReady, ""},
+		{"the right one in capitals", strings.ToUpper(digest), lifecycle.StateReady, ""},
+		{"none", "", lifecycle.StateUntrusted, "sha256 is missing"},
+		{"a wrong one", strings.Repeat("ab", 32), lifecycle.StateUntrusted, "the checksum of " + path + " is " + digest},
+		{"something else", "latest", lifecycle.StateUntrusted, "64 hexadecimal digits"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestWhatRunsIsTheVerifiedCopy(t *testing.T) {
 	}
 	kill(t, r.Status()[0].PID, 9)
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[0]; st.State != host.StateReady || st.Restarts != 1 {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 1 {
 			return string(st.State) + ": " + st.LastError
 		}
 		return ""
@@ -143,13 +143,13 @@ func TestAnotherConfigHelpsAMisconfiguredInstance(t *testing.T) {
 	t.Parallel()
 	wrong := instance("p", "probe", map[string]any{"number": 99})
 	r := start(t, config(wrong))
-	r.becomes(t, host.StateMisconfigured)
+	r.becomes(t, lifecycle.StateMisconfigured)
 	right := instance("p", "probe", map[string]any{"number": 9})
 	if err := r.Apply(t.Context(), config(right)); err != nil {
 		t.Fatal(err)
 	}
 	r.sink(t)
-	if st := r.Status()[0]; st.State != host.StateReady || len(st.Diagnostics) > 0 {
+	if st := r.Status()[0]; st.State != lifecycle.StateReady || len(st.Diagnostics) > 0 {
 		t.Errorf("status %+v", st)
 	}
 }
@@ -187,7 +187,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, func() string {
-		if st := r.Status()[0]; st.State != host.StateReady || st.PID == pidOfA {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pidOfA {
 			return string(st.State)
 		}
 		return ""
@@ -224,7 +224,7 @@ func TestRequiredInstancesDecideReadiness(t *testing.T) {
 	bad, good := instance("bad", "crash", nil), instance("good", "probe", nil)
 	bad.Required, good.Required = true, true
 	r := start(t, config(bad, good))
-	r.becomes(t, host.StateQuarantined)
+	r.becomes(t, lifecycle.StateQuarantined)
 	eventually(t, 20*time.Second, func() string {
 		err := r.Ready()
 		if err == nil || !strings.Contains(err.Error(), "bad is quarantined") || strings.Contains(err.Error(), "good") {

@@ -6,166 +6,142 @@ import (
 	"sync"
 	"time"
 
-	"github.com/guidonhq/guidon/core/host/settings"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
-// supervisor takes one instance through its states. One goroutine does all the
-// deciding; others leave it notes and wake it.
+// supervisor takes one instance through its states. One goroutine (run) decides; others
+// reach it through the mailbox. Its parts are the instance that callers use (embedded),
+// the target generation, the status and the upgrader.
 type supervisor struct {
-	name string
-	host *Host
-	log  *zap.Logger
-	gate *gate
-	face face
-	sink *SinkInstance // the face of a sink, else nil
+	*instance
+	host    *Host
+	handler kindHandler
 
-	soft, hard context.Context // soft: stop properly; hard: stop now
-	stopSoft   context.CancelFunc
-	stopHard   context.CancelFunc
-	done       chan struct{}
-	wake       chan struct{}
-	retiring   sync.WaitGroup // old generations that are finishing
+	service   retry.Service
+	finishing sync.WaitGroup // old sessions that end in the background
 
-	// run's own
-	because   string // why there will be another process
-	processes int    // how many there were
-	rival     *rival // the next generation, while it comes up
-	fallen    int    // how often it did not come up
-
-	mu         sync.Mutex
-	started    bool
-	cfg        settings.Instance // what the operator wants
-	generation uint64            // of cfg
-	digest     string            // of cfg with its references resolved
-	good       *plan             // what served last
-	refused    *failure          // why cfg does not serve while good does
-	notes      notes
-	status     InstanceStatus
-}
-
-// plan is a config and the number of its generation.
-type plan struct {
-	cfg        settings.Instance
-	generation uint64
+	// Used by run only.
+	drainCtx, killCtx context.Context // drainCtx: stop in order; killCtx: stop now
+	upgrader          upgrader
+	restartReason     string // why the next process starts
+	processes         int    // started so far
 }
 
 func newSupervisor(h *Host, c settings.Instance) *supervisor {
+	log := h.log.With(zap.String("instance", c.Name))
+	box := newMailbox()
 	s := &supervisor{
-		name: c.Name, host: h, log: h.log.With(zap.String("instance", c.Name)), gate: newGate(), cfg: c, generation: 1,
-		done: make(chan struct{}), wake: make(chan struct{}, 1),
+		instance: &instance{
+			name: c.Name, gate: conn.NewGate(), mailbox: box, metrics: h.metrics, log: log,
+			target: &target{mailbox: box, cfg: c, generation: 1},
+			status: &statusTracker{log: log, metrics: h.metrics, notify: h.notifyListeners, status: InstanceStatus{
+				Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(),
+				State: lifecycle.StateDiscovered, Since: time.Now().UTC(),
+			}},
+		},
+		host: h,
 	}
-	s.soft, s.stopSoft = context.WithCancel(context.Background())
-	s.hard, s.stopHard = context.WithCancel(context.Background())
-	s.status = InstanceStatus{
-		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(), State: StateDiscovered, Since: time.Now().UTC(),
-	}
-	h.metrics.enter(c.Name, StateDiscovered)
+	s.upgrader.supervisor = s
+	s.service.Start()
+	h.metrics.SetState(c.Name, lifecycle.StateDiscovered)
 	switch c.Kind {
 	case settings.KindNotifier:
-		s.face = newNotifierInstance(c.Name, s)
+		s.handler = newNotifierInstance(s.instance)
 	case settings.KindMatcher:
-		s.face = newMatcherInstance(c.Name, s)
+		s.handler = newMatcherInstance(s.instance)
 	default:
-		s.sink = newSinkInstance(c.Name, s)
-		s.face = s.sink
+		sink := newSinkInstance(s.instance)
+		s.handler, s.status.committed = sink, sink.CommittedThrough
 	}
 	return s
 }
 
-func (s *supervisor) kind() string { return s.config().Kind }
+// start starts the goroutine; after stop it has no effect. It must be called once.
+func (s *supervisor) start() { s.service.Go(s.run) }
 
-func (s *supervisor) config() settings.Instance {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cfg
-}
+// stop ends the process in order, or kills it when ctx ends. It returns when there is
+// no process.
+func (s *supervisor) stop(ctx context.Context) { _ = s.service.Stop(ctx) }
 
-// start begins to supervise; the second time it does nothing.
-func (s *supervisor) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.started {
-		s.started = true
-		go s.run()
+// configure sets the settings. A change that the process sees makes a new generation;
+// otherwise an instance that waits for the operator tries again, because the cause
+// may be gone.
+func (s *supervisor) configure(c settings.Instance) {
+	digest := ""
+	argv, err := s.host.executables.command(c, s.host.settings().Dev)
+	if resolved, rerr := resolveSecrets(c); err == nil && rerr == nil {
+		digest = resolved.Digest(argv)
 	}
-}
-
-// stop ends the process properly, or at once when ctx ends, and returns when
-// there is none.
-func (s *supervisor) stop(ctx context.Context) {
-	s.stopSoft()
-	s.mu.Lock()
-	running := s.started
-	s.started = true
-	s.mu.Unlock()
-	if !running {
+	s.status.setSettings(c)
+	if s.target.configure(c, digest) {
 		return
 	}
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		s.stopHard()
-		<-s.done
+	switch s.status.get().State {
+	case lifecycle.StateMisconfigured, lifecycle.StateUntrusted, lifecycle.StateIncompatible:
+		s.mailbox.post(func(m *messages) { m.release = true })
+	default:
 	}
-	s.stopHard()
 }
 
-// run is the supervisor's whole life.
-func (s *supervisor) run() {
-	defer close(s.done)
-	restarts := &backoff{cfg: s.host.config().Restart}
-	for s.soft.Err() == nil {
-		ready, end := s.live()
-		if s.soft.Err() != nil {
+// run supervises the instance until stop.
+func (s *supervisor) run(drainCtx, killCtx context.Context) {
+	s.drainCtx, s.killCtx = drainCtx, killCtx
+	restarts := &lifecycle.Restarts{Settings: s.host.settings().Restart}
+	for drainCtx.Err() == nil {
+		ready, end := s.runSession()
+		if drainCtx.Err() != nil {
 			break
 		}
-		var why *failure
-		if errors.As(end, &why) {
-			s.because = why.reason
-			s.rest(restarts, why, ready)
+		var failure *lifecycle.Failure
+		if errors.As(end, &failure) {
+			s.restartReason = failure.Reason
+			s.waitRestart(restarts, failure, ready)
 		} else {
-			s.because = "config"
-			restarts.reset()
+			s.restartReason = "config"
+			restarts.Reset()
 		}
 	}
-	s.retiring.Wait()
-	s.enter(StateStopped, "stopped", nil)
+	s.finishing.Wait()
+	s.status.enter(lifecycle.StateStopped, "stopped", nil)
 }
 
-// rest waits for what the failure calls for: a delay, or the operator.
-func (s *supervisor) rest(restarts *backoff, why *failure, ready time.Duration) {
-	policy := s.config().Restart
-	if why.state != StateBackoff {
-		s.enter(why.state, why.reason, why)
-		s.await(0)
-		restarts.reset()
+// waitRestart waits as the failure requires: for a delay or for the operator.
+func (s *supervisor) waitRestart(restarts *lifecycle.Restarts, f *lifecycle.Failure, ready time.Duration) {
+	c := s.target.settings()
+	if f.State != lifecycle.StateBackoff {
+		s.status.enter(f.State, f.Reason, f)
+		s.waitSignal(0)
+		restarts.Reset()
 		return
 	}
-	if policy == settings.RestartNever {
-		s.enter(StateStopped, why.reason, why)
-		s.await(0)
+	if c.Restart == settings.RestartNever {
+		s.status.enter(lifecycle.StateStopped, f.Reason, f)
+		s.waitSignal(0)
 		return
 	}
-	restarts.patient = s.config().Attached() // it is not ours to say that it died too often
-	delay, quarantine := restarts.next(time.Now(), ready, s.host.jitter(s.config().Use, restarts.tries))
+	restarts.NoQuarantine = c.Attached() // the host does not start that process
+	delay, quarantine := restarts.Next(time.Now(), ready, s.host.jitter(c.Use, restarts.Tries()))
 	if !quarantine {
-		s.log.Warn("plugin will be started again", zap.String("reason", why.reason), zap.String("error", why.message), zap.Duration("after", delay))
-		s.delayed(why, delay)
-		s.await(max(delay, time.Nanosecond))
+		s.status.enterBackoff(f, delay)
+		s.waitSignal(max(delay, time.Nanosecond))
 		return
 	}
-	s.enter(StateQuarantined, why.reason, why)
-	if policy == settings.RestartAlways {
-		s.await(s.host.config().Restart.QuarantineFor)
+	s.status.enter(lifecycle.StateQuarantined, f.Reason, f)
+	if c.Restart == settings.RestartAlways {
+		s.waitSignal(s.host.settings().Restart.QuarantineFor)
 	} else {
-		s.await(0)
+		s.waitSignal(0)
 	}
-	restarts.reset()
+	restarts.Reset()
 }
 
-// await waits for a new config, a release, a stop, or, when it is not 0, for d.
-func (s *supervisor) await(d time.Duration) {
+// waitSignal waits for a new config, a release, the stop or, unless it is 0, for d.
+func (s *supervisor) waitSignal(d time.Duration) {
 	var timer <-chan time.Time
 	if d > 0 {
 		t := time.NewTimer(d)
@@ -176,77 +152,65 @@ func (s *supervisor) await(d time.Duration) {
 		select {
 		case <-timer:
 			return
-		case <-s.soft.Done():
+		case <-s.drainCtx.Done():
 			return
-		case <-s.wake:
-			if n := s.read(nil); n.config || n.release {
+		case <-s.mailbox.wake:
+			if m := s.mailbox.take(nil); m.config || m.release {
 				return
 			}
 		}
 	}
 }
 
-// errReconfigured ends a life because there is a new config.
+// errReconfigured ends a session because of a new config or the stop.
 var errReconfigured = errors.New("reconfigured")
 
-// live is the instance in one process, from start to end; a next generation may
-// take over on the way. It returns how long the instance was ready, and why it
-// ended: a *failure, or errReconfigured.
-func (s *supervisor) live() (ready time.Duration, end error) {
-	p := s.pick()
-	session, err := s.begin(s.soft, p, s.begun)
+// runSession runs the instance in one process, or in several when upgrades succeed. It
+// returns how long the instance was ready, and why it ended: a *lifecycle.Failure
+// or errReconfigured.
+func (s *supervisor) runSession() (ready time.Duration, end error) {
+	started, err := s.startSession(s.drainCtx, s.target.next(), s.onStartStep)
 	if err != nil {
 		return 0, err
 	}
-	s.occupied(session)
-	answers := true
+	s.status.recordProcess(started.Session, started.remarks)
+	session, answers := started.Session, true
 	defer func() {
-		s.dropRival()
-		s.gate.close(nil)
+		s.upgrader.cancel()
+		s.gate.Close(nil)
 		if errors.Is(end, errReconfigured) {
-			s.enter(StateDraining, "", nil)
+			s.status.enter(lifecycle.StateDraining, "", nil)
 		}
-		session.end(s.hard, answers)
-		s.face.left(session)
-		s.exited(session.peer)
+		session.End(s.killCtx, answers)
+		s.handler.onEnd(session)
+		s.status.recordExit(session.Conn)
 	}()
 	for opens := 0; ; opens++ {
-		s.enter(StateConfigured, "", nil)
-		if end = s.connect(session, opens); end != nil {
+		s.status.enter(lifecycle.StateConfigured, "", nil)
+		if end = s.openInstance(session, opens); end != nil {
 			return ready, end
 		}
-		if s.rival == nil {
-			s.tryLater(session, s.upgradeFailed())
-		}
+		s.upgrader.retryLater(session, s.target.upgradeError())
 		since := time.Now()
-		var again bool
-		session, again, answers, end = s.watch(session)
+		w := &watcher{supervisor: s, session: session, answers: true}
+		w.watch()
+		session, answers, end = w.session, w.answers, w.end
 		ready += time.Since(since)
-		if !again {
+		if !w.reopen {
 			return ready, end
 		}
-		if time.Since(since) > s.host.config().Restart.Max {
+		if time.Since(since) > s.host.settings().Restart.Max {
 			opens = -1
 		}
 	}
 }
 
-// pick returns the config to start with: the wanted one, unless that has failed
-// while another served.
-func (s *supervisor) pick() plan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.notes = notes{}
-	if s.refused != nil && s.good != nil {
-		return *s.good
+// onStartStep records a step of a start outside of an upgrade.
+func (s *supervisor) onStartStep(state lifecycle.State) {
+	if state == lifecycle.StateStarting {
+		if s.processes++; s.processes > 1 {
+			s.status.recordRestart(s.processes-1, s.restartReason)
+		}
 	}
-	return plan{s.cfg, s.generation}
-}
-
-// begun notes a step on the way to a process of the instance's own.
-func (s *supervisor) begun(state State) {
-	if state == StateStarting {
-		s.counted()
-	}
-	s.enter(state, "", nil)
+	s.status.enter(state, "", nil)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -61,7 +62,7 @@ func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
 	t.Helper()
 	var st host.InstanceStatus
 	eventually(t, 20*time.Second, func() string {
-		if st = r.Status()[0]; st.Generation == generation && st.State == host.StateReady {
+		if st = r.Status()[0]; st.Generation == generation && st.State == lifecycle.StateReady {
 			return ""
 		}
 		return fmt.Sprintf("is %s with generation %d, want %d: %s", st.State, st.Generation, generation, st.LastError)
@@ -153,7 +154,7 @@ func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
 			if err := r.Apply(t.Context(), config(next)); err != nil {
 				t.Fatal(err)
 			}
-			st := r.becomes(t, host.StateDegraded)
+			st := r.becomes(t, lifecycle.StateDegraded)
 			if st.Reason != "upgrade_failed" || st.PID != pid || st.Generation != 1 || !strings.Contains(st.LastError, tt.says) {
 				t.Errorf("status %+v", st)
 			}
@@ -161,7 +162,7 @@ func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
 			// A death does not bring the broken one into service.
 			kill(t, pid, syscall.SIGKILL)
 			eventually(t, 20*time.Second, func() string {
-				if st := r.Status()[0]; st.State != host.StateDegraded || st.PID == pid || st.Generation != 1 {
+				if st := r.Status()[0]; st.State != lifecycle.StateDegraded || st.PID == pid || st.Generation != 1 {
 					return fmt.Sprintf("%s, generation %d, %s", st.State, st.Generation, st.LastError)
 				}
 				return ""
@@ -264,7 +265,7 @@ func TestStopDuringASwap(t *testing.T) {
 			}
 			if next != "probe" {
 				eventually(t, 20*time.Second, func() string {
-					if r.logs.FilterMessage("next generation of a plugin is coming up").Len() == 0 {
+					if r.logs.FilterMessage("plugin upgrade started").Len() == 0 {
 						return "no next generation"
 					}
 					return ""
@@ -273,7 +274,7 @@ func TestStopDuringASwap(t *testing.T) {
 			if err := r.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if st := r.Status()[0]; st.State != host.StateStopped || st.PID != 0 {
+			if st := r.Status()[0]; st.State != lifecycle.StateStopped || st.PID != 0 {
 				t.Errorf("status %+v", st)
 			}
 			if left := children(t, r.dir); len(left) > 0 {

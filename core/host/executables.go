@@ -1,0 +1,63 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/process"
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/text"
+)
+
+// executables finds the executables of plugins.
+type executables struct {
+	copies  *process.VerifiedCopies
+	bundled func(name string) []string
+	names   []string // of bundled plugins
+}
+
+// command returns the command line of an instance with its executable verified, or the
+// connection key of an attached process. dev accepts files without a checksum. The
+// error is a *lifecycle.Failure.
+func (e *executables) command(c settings.Instance, dev bool) ([]string, error) {
+	if c.Attached() {
+		return c.ConnectionKey(), nil
+	}
+	if c.External() {
+		path, err := e.verifiedCopy(c, dev)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "no_such_file", Message: fmt.Sprintf("there is no file %s", c.Use)}
+		case errors.Is(err, process.ErrUntrusted):
+			return nil, &lifecycle.Failure{State: lifecycle.StateUntrusted, Reason: "checksum", Message: err.Error()}
+		case err != nil:
+			return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "verify", Message: err.Error()}
+		}
+		return []string{path}, nil
+	}
+	argv := e.bundled(c.Use)
+	if len(argv) == 0 {
+		return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "unknown_plugin", Message: e.unknownPlugin(c.Use)}
+	}
+	return argv, nil
+}
+
+// verifiedCopy returns the path of the copy of a third-party executable.
+func (e *executables) verifiedCopy(c settings.Instance, dev bool) (string, error) {
+	if dev && c.Unverified() {
+		return e.copies.DevCopy(c.Use)
+	}
+	return e.copies.Executable(c.Use, c.SHA256)
+}
+
+// unknownPlugin returns the message for an unknown name, with a suggestion.
+func (e *executables) unknownPlugin(name string) string {
+	message := fmt.Sprintf("no bundled plugin is named %q", name)
+	if best := text.Nearest(name, slices.Values(e.names), 3); best != "" {
+		return fmt.Sprintf("%s; did you mean %q?", message, best)
+	}
+	return message + "; write ./" + name + " for a file of that name"
+}

@@ -1,0 +1,116 @@
+package host
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/metrics"
+	"github.com/guidonhq/guidon/core/host/wire"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// maxLateCalls is how many consecutive calls may end at their deadline before the
+// supervisor checks the process.
+const maxLateCalls = 3
+
+// instance is what the kinds of instances share: the gate to the current session, and
+// reports of failed calls to the supervisor. It exists before the process and stays
+// while processes come and go.
+type instance struct {
+	name    string
+	gate    *conn.Gate
+	mailbox *mailbox
+	status  *statusTracker
+	target  *target
+	metrics *metrics.Metrics
+	log     *zap.Logger
+}
+
+// Name returns the instance's name in the configuration.
+func (i *instance) Name() string { return i.name }
+
+// Ready blocks until the instance can be called, or ctx ends.
+func (i *instance) Ready(ctx context.Context) error { return i.gate.Wait(ctx) }
+
+// Available reports whether the instance can be called now.
+func (i *instance) Available() bool { return i.gate.Current() != nil }
+
+// suspect closes the gate and requests a health check.
+func (i *instance) suspect(s *conn.Session, reason string) {
+	i.report(s, func(m *messages) { m.suspectReason = reason })
+}
+
+// report closes the gate of a session and posts a message about it. Only the caller
+// that closes the gate reports.
+func (i *instance) report(s *conn.Session, write func(*messages)) {
+	if i.gate.Close(s) {
+		i.mailbox.postFor(s, write)
+	}
+}
+
+// callError converts a failed call to the caller's error and reports a suspicious
+// process. refused means that the plugin did not process the call; unknown that the
+// outcome is unknown.
+func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (refused, unknown *sdk.Error) {
+	message := s.Redactor.Redact(status.Convert(err).Message())
+	switch status.Code(err) {
+	case codes.Unavailable:
+		i.suspect(s, "call failed: "+message)
+		return nil, wire.Unavailable(message)
+	case codes.DeadlineExceeded:
+		if s.LateCalls.Add(1) >= maxLateCalls {
+			i.suspect(s, "calls do not return")
+		}
+		return nil, wire.UnknownOutcome("deadline_exceeded", "the plugin did not answer in time")
+	case codes.Canceled:
+		if ctx.Err() == nil { // the connection is being closed
+			i.suspect(s, "call was cancelled: "+message)
+			return nil, wire.Unavailable(message)
+		}
+		return nil, wire.UnknownOutcome("cancelled", message)
+	case codes.ResourceExhausted:
+		return wire.NewError(sdk.ClassPermanent, "message_too_large", message), nil
+	case codes.Unimplemented:
+		return wire.NewError(sdk.ClassUnsupported, "unimplemented", message), nil
+	case codes.InvalidArgument:
+		i.log.Error("plugin rejected a message of the host", zap.String("error", message))
+	default: // a panic in the plugin, or a status that no call of the host causes
+	}
+	return wire.NewError(sdk.ClassInternal, "internal", message), nil
+}
+
+// anyCallError is callError for calls in which both cases mean the same.
+func (i *instance) anyCallError(ctx context.Context, s *conn.Session, err error) *sdk.Error {
+	refused, unknown := i.callError(ctx, s, err)
+	if refused != nil {
+		return refused
+	}
+	return unknown
+}
+
+// handleInstanceError reports an error that concerns the whole instance rather than
+// the request.
+func (i *instance) handleInstanceError(s *conn.Session, err *sdk.Error) {
+	switch err.Class {
+	case sdk.ClassNotConnected:
+		i.report(s, func(m *messages) { m.reopenReason = err.Error() })
+	case sdk.ClassConfig:
+		i.report(s, func(m *messages) {
+			m.configErr = &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "rejected_config", Message: err.Error()}
+		})
+	default: // the caller handles it
+	}
+}
+
+// rejectAnswer counts and records an answer that violates the contract. It returns the
+// caller's error: the outcome is unknown.
+func (i *instance) rejectAnswer(v *wire.ContractViolation) *sdk.Error {
+	i.metrics.ContractViolations.WithLabelValues(i.name, v.Kind).Inc()
+	i.status.recordViolation(v)
+	return wire.UnknownOutcome("contract_breach", v.Error())
+}

@@ -1,0 +1,274 @@
+// Package process runs plugin processes: start with the go-plugin handshake,
+// resource limits, log pipes, usage, stop and exit status.
+//
+// A process is started from an exact argument list and environment, leads a
+// process group of its own and is killed as a group, so that no descendant
+// survives it. On Linux the kernel kills it when the host dies; elsewhere the SDK
+// in the plugin watches its standard input. Launch returns after the handshake;
+// when it fails, no process is left. Standard error and output pass through a
+// LogPipe, which redacts secrets, limits the rate and keeps the last lines for
+// the exit status.
+//
+// The package also owns the files of processes: RunDir is the private directory
+// for sockets of one run of the host, VerifiedCopies are the checked copies of
+// third-party executables. It knows nothing of the plugin protocol, of restarts
+// or of instances: those belong to the packages conn and host.
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-plugin/runner"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/text"
+)
+
+// Process is one plugin process, from exec to reaped. It implements go-plugin's
+// Runner, so that the host controls how the process is started, where its streams
+// go and how it is killed.
+//
+// The kernel ties the parent-death signal to the thread that started the child, so
+// that thread is kept as long as the child lives.
+type Process struct {
+	argv   []string
+	env    []string
+	limits settings.Limits
+	cmd    *exec.Cmd
+	logs   *LogPipe
+	stdout *io.PipeReader // the handshake line, for go-plugin
+	lines  *io.PipeWriter
+
+	reaped  chan struct{} // closed when the process is reaped
+	exited  chan struct{} // closed when its output is read, too
+	exit    ExitStatus    // set before exited is closed
+	streams sync.WaitGroup
+
+	oomKillsAtStart int64 // out-of-memory kills before the start
+
+	mu       sync.Mutex
+	pid      int
+	gone     bool   // reaped: the pid may belong to another process
+	early    string // the first line of standard output, when it is no handshake
+	expected bool   // the host ends the process
+}
+
+var _ runner.Runner = (*Process)(nil)
+
+// newProcess prepares a process that runs argv with exactly env.
+func newProcess(argv, env []string, limits settings.Limits, logs *LogPipe) *Process {
+	out, lines := io.Pipe()
+	return &Process{argv: argv, env: env, limits: limits, logs: logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{})}
+}
+
+// Start starts the process. It must be called once only.
+func (p *Process) Start(context.Context) error {
+	var files [6]*os.File
+	for i := 0; i < len(files); i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeFiles(files[:])
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+		files[i], files[i+1] = r, w
+	}
+	started := make(chan error)
+	go p.run(started, files)
+	return <-started
+}
+
+// run starts the child, waits for it and reaps it, all on one thread.
+func (p *Process) run(started chan<- error, files [6]*os.File) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p.oomKillsAtStart, _ = outOfMemoryKills()
+	err := p.exec(files[0], files[3], files[5])
+	closeFiles([]*os.File{files[0], files[3], files[5]})
+	if err != nil {
+		closeFiles([]*os.File{files[1], files[2], files[4]})
+		_ = p.lines.CloseWithError(err)
+		p.exit = ExitStatus{Code: -1, At: time.Now()}
+		p.mu.Lock()
+		p.gone = true
+		p.mu.Unlock()
+		close(p.exited)
+		started <- err
+		return
+	}
+	p.mu.Lock()
+	p.pid = p.cmd.Process.Pid
+	p.mu.Unlock()
+	if err := restrict(p.cmd.Process.Pid, p.limits); err != nil {
+		p.logs.log.Warn("plugin resource limit not applied", zap.Error(err))
+	}
+	p.streams.Go(func() { p.readStdout(files[2]) })
+	p.streams.Go(func() { p.logs.read(files[4]) })
+	started <- nil
+
+	p.reap()
+	close(p.reaped)
+	// A descendant that left the group may still hold the pipes open.
+	deadline := time.Now().Add(250 * time.Millisecond)
+	_ = files[2].SetReadDeadline(deadline)
+	_ = files[4].SetReadDeadline(deadline)
+	p.streams.Wait()
+	closeFiles([]*os.File{files[1], files[2], files[4]})
+	p.exit = p.describeExit()
+	close(p.exited)
+}
+
+// exec starts the child. It retries while the file is open for writing: a thread
+// that forks at the same time holds the writer's descriptor for a moment.
+func (p *Process) exec(stdin, stdout, stderr *os.File) error {
+	for try := 0; ; try++ {
+		p.cmd = exec.Command(image(p.argv[0]))
+		p.cmd.Args = p.argv
+		p.cmd.Env, p.cmd.SysProcAttr = p.env, childAttributes()
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+		err := p.cmd.Start()
+		if !errors.Is(err, syscall.ETXTBSY) || try == 20 {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// readStdout passes a handshake line to go-plugin and everything else to the log.
+func (p *Process) readStdout(r io.Reader) {
+	defer func() { _ = p.lines.Close() }()
+	in := bufio.NewReaderSize(r, 8<<10)
+	line, err := in.ReadSlice('\n')
+	if len(line) == 0 {
+		// The process is ending. go-plugin kills it as soon as the stream is
+		// closed, which would hide the exit code.
+		select {
+		case <-p.reaped:
+		case <-time.After(200 * time.Millisecond):
+		}
+		return
+	}
+	if first := strings.TrimSpace(string(line)); strings.Count(first, "|") < 4 || strings.IndexByte(first, '|') > 3 {
+		p.mu.Lock()
+		p.early = text.Ellipsis(first, 40)
+		p.mu.Unlock()
+		_ = p.lines.Close()
+		p.logs.line(line, "stdout")
+	} else if _, werr := p.lines.Write(line); werr != nil {
+		return
+	}
+	if err == nil || errors.Is(err, bufio.ErrBufferFull) {
+		p.logs.readFrom(in, "stdout")
+	}
+}
+
+// signal sends a signal to the process group, unless the process is reaped.
+func (p *Process) signal(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pid != 0 && !p.gone {
+		_ = syscall.Kill(-p.pid, sig)
+	}
+}
+
+// Terminate sends SIGTERM, and SIGKILL after grace or when ctx ends. It returns
+// when the process is reaped.
+func (p *Process) Terminate(ctx context.Context, grace time.Duration) {
+	p.ExpectExit()
+	p.signal(syscall.SIGTERM)
+	if !WaitClosed(ctx, p.exited, grace) {
+		p.signal(syscall.SIGKILL)
+	}
+	<-p.exited
+}
+
+// WaitClosed waits until done is closed, for at most d and until ctx ends. It
+// reports whether done was closed.
+func WaitClosed(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// ExpectExit marks the next exit as caused by the host.
+func (p *Process) ExpectExit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.expected = p.expected || !p.gone
+}
+
+// Exited is closed when the process is reaped and its output is read.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Exit returns how the process ended. It must be called after Exited is closed.
+func (p *Process) Exit() ExitStatus { return p.exit }
+
+// PID returns the process id of a started process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Wait returns when the process is reaped.
+func (p *Process) Wait(context.Context) error {
+	<-p.exited
+	return nil
+}
+
+// Kill kills the process group.
+func (p *Process) Kill(context.Context) error {
+	p.ExpectExit()
+	p.signal(syscall.SIGKILL)
+	return nil
+}
+
+// Stdout returns the handshake line.
+func (p *Process) Stdout() io.ReadCloser { return p.stdout }
+
+// Stderr is empty: the log pipe reads standard error.
+func (p *Process) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name returns the path of the executable.
+func (p *Process) Name() string { return p.argv[0] }
+
+// ID returns the process id.
+func (p *Process) ID() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprint(p.pid)
+}
+
+// Diagnose adds nothing: Launch makes its own message.
+func (p *Process) Diagnose(context.Context) string { return "" }
+
+// PluginToHost returns its arguments: both sides share a file system.
+func (p *Process) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+// HostToPlugin returns its arguments.
+func (p *Process) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// ErrUntrusted is wrapped by every error that refuses an executable or a process
+// for lack of trust.
+var ErrUntrusted = errors.New("not trusted")
+
+// VerifiedCopies keeps checked copies of third-party executables, named by their
+// checksum. The host executes only copies: the configured file may change between
+// check and start, and a copy can only be changed by a user who can change the
+// server itself. Its methods are safe for concurrent use.
+type VerifiedCopies struct {
+	dir    string
+	devDir string // copies without a configured checksum
+
+	mu       sync.Mutex
+	verified map[string]bool // digests of copies checked by this server process
+}
+
+// NewVerifiedCopies returns the copies below dataDir.
+func NewVerifiedCopies(dataDir string) *VerifiedCopies {
+	return &VerifiedCopies{dir: filepath.Join(dataDir, "plugins", "sha256"), devDir: filepath.Join(dataDir, "plugins", "dev"), verified: map[string]bool{}}
+}
+
+// Executable returns the path of the copy of the file at path, whose SHA-256 must
+// be digest. Otherwise the error wraps ErrUntrusted.
+func (c *VerifiedCopies) Executable(path, digest string) (string, error) {
+	want := strings.ToLower(strings.TrimSpace(digest))
+	if want == "" {
+		return "", fmt.Errorf("%w: sha256 is missing; sha256sum %s prints it", ErrUntrusted, path)
+	}
+	if raw, err := hex.DecodeString(want); err != nil || len(raw) != sha256.Size {
+		return "", fmt.Errorf("%w: sha256 must be 64 hexadecimal digits", ErrUntrusted)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ensureCopy(c.dir, path, want)
+}
+
+// DevCopy returns the path of a copy of the current file without a check. It is for
+// development only. It removes older copies, which running processes survive.
+func (c *VerifiedCopies) DevCopy(path string) (string, error) {
+	digest, err := digestOf(path)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := os.Stat(filepath.Join(c.devDir, digest)); err != nil {
+		_ = os.RemoveAll(c.devDir)
+		delete(c.verified, digest)
+	}
+	return c.ensureCopy(c.devDir, path, digest)
+}
+
+// ensureCopy returns the copy of the file with digest want in dir and makes it if
+// needed. The caller holds the lock.
+func (c *VerifiedCopies) ensureCopy(dir, path, want string) (string, error) {
+	copied := filepath.Join(dir, want)
+	if c.verified[want] {
+		if _, err := os.Stat(copied); err == nil {
+			return copied, nil
+		}
+	}
+	if got, err := digestOf(copied); err != nil || got != want {
+		if err := c.copy(path, copied, want); err != nil {
+			return "", err
+		}
+	}
+	c.verified[want] = true
+	return copied, nil
+}
+
+// copy copies the file. It removes the copy when its digest is not want.
+func (c *VerifiedCopies) copy(from, to, want string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fmt.Errorf("make the directory for verified plugins: %w", err)
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.CreateTemp(filepath.Dir(to), ".copy-")
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	defer func() { _ = os.Remove(out.Name()) }()
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, sum), in)
+	if err = errors.Join(err, out.Chmod(0o500), out.Sync(), out.Close()); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return fmt.Errorf("%w: the checksum of %s is %s, the config says %s", ErrUntrusted, from, got, want)
+	}
+	if err := os.Rename(out.Name(), to); err != nil {
+		return fmt.Errorf("keep the copy of %s: %w", from, err)
+	}
+	return nil
+}
+
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

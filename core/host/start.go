@@ -1,0 +1,223 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/secret"
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/wire"
+	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+)
+
+// startedSession is a configured session with the plugin's remarks about its config.
+type startedSession struct {
+	*conn.Session
+	remarks []wire.Diagnostic
+}
+
+// startSession finds or starts a process for a generation and configures it. It calls
+// step with each state on the way. After an error, a *lifecycle.Failure, nothing is
+// left.
+func (s *supervisor) startSession(ctx context.Context, g generation, step func(lifecycle.State)) (*startedSession, error) {
+	argv, err := s.host.executables.command(g.cfg, s.host.settings().Dev)
+	if err != nil {
+		return nil, err
+	}
+	step(lifecycle.StateVerified)
+	resolved, err := resolveSecrets(g.cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := schemaError(s.host.schemas.Find(g.cfg, argv[0]).Check(resolved)); err != nil {
+		return nil, err
+	}
+	step(lifecycle.StateStarting)
+	session, err := s.host.pool.Open(ctx, conn.Plan{Settings: g.cfg, Generation: g.number, Argv: argv, Config: resolved})
+	if err != nil {
+		return nil, err
+	}
+	step(lifecycle.StateHandshaken)
+	remarks, err := s.configureSession(ctx, session, resolved)
+	if err != nil {
+		session.End(s.killCtx, session.Alive())
+		return nil, err
+	}
+	return &startedSession{session, remarks}, nil
+}
+
+// resolveSecrets resolves the references of the settings.
+func resolveSecrets(c settings.Instance) (*secret.Config, error) {
+	resolved, err := secret.Resolve(c)
+	if err != nil {
+		return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "unresolved_reference", Message: err.Error()}
+	}
+	return resolved, nil
+}
+
+// configureSession checks that the process is the configured plugin and sends the
+// config. It returns the plugin's remarks about an accepted config.
+func (s *supervisor) configureSession(ctx context.Context, session *conn.Session, resolved *secret.Config) ([]wire.Diagnostic, error) {
+	if reason := unsuitableReason(session.Info, session.Settings); reason != "" {
+		return nil, &lifecycle.Failure{State: lifecycle.StateIncompatible, Reason: "unsuitable", Message: reason}
+	}
+	if err := schemaError(session.Schema.Check(resolved)); err != nil {
+		return nil, err
+	}
+	if err := session.CloseStale(ctx); err != nil {
+		return nil, session.CallFailure(ctx, "close", err)
+	}
+	out, err := session.Configure(ctx)
+	items := wire.DiagnosticsFromProto(out.GetDiagnostics(), session.Redactor)
+	switch {
+	case err != nil:
+		return nil, session.CallFailure(ctx, "configure", err)
+	case out.GetAccepted():
+		return items, nil
+	case out.GetError() != nil:
+		refused := wire.ErrorFromProto(out.GetError(), session.Redactor)
+		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "configure", Message: refused.Error()}
+	case len(items) == 0:
+		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "contract_breach", Message: "the config was neither accepted nor refused"}
+	}
+	return nil, schemaError(items)
+}
+
+// unsuitableReason returns why the plugin cannot serve as configured, or "".
+func unsuitableReason(info *pluginv1.InfoResponse, c settings.Instance) string {
+	switch {
+	case info.GetName() == "" || info.GetVersion() == "":
+		return "the plugin does not say what it is"
+	case c.Attached() && info.GetName() != c.Use:
+		return "the plugin " + c.Use + " says that it is " + info.GetName()
+	case !c.External() && info.GetName() != c.Use:
+		return "the bundled plugin " + c.Use + " says that it is " + info.GetName()
+	case !slices.Contains(info.GetKinds(), wire.Kinds[c.Kind]):
+		return "the plugin " + info.GetName() + " is not a " + c.Kind
+	}
+	return ""
+}
+
+// schemaError returns the failure of a config with problems, nil without problems.
+func schemaError(problems []wire.Diagnostic) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "config", Message: summarize(problems), Diagnostics: problems}
+}
+
+// summarize returns the first diagnostic as a sentence, and the number of the others.
+func summarize(items []wire.Diagnostic) string {
+	d := items[0]
+	out := fmt.Sprintf("config%s: %s", d.Pointer, d.Summary)
+	if d.Detail != "" {
+		out += " (" + d.Detail + ")"
+	}
+	if more := len(items) - 1; more > 0 {
+		out += fmt.Sprintf(", and %d more", more)
+	}
+	return out
+}
+
+// openInstance opens the instance, and then the gate. While the process lives it
+// retries transient errors with growing delays. opens counts earlier opens in this
+// process, after each of which the instance lost its connection.
+func (s *supervisor) openInstance(session *conn.Session, opens int) error {
+	for n := opens; ; n++ {
+		if n > 0 {
+			if end := s.pauseOpen(session, lifecycle.Delay(s.host.settings().Restart, n, rand.Float64)); end != nil {
+				return end
+			}
+		}
+		opened, refused, err := s.handler.open(s.drainCtx, session)
+		switch {
+		case err != nil:
+			return session.CallFailure(s.drainCtx, "open", err)
+		case opened != nil:
+			opened.commit()
+			s.target.setServed(session)
+			s.reopenGate(session)
+			return nil
+		case refused == nil:
+			refused = s.noOpenOutcome()
+		}
+		if refused.Class == sdk.ClassConfig {
+			return configFailure(refused)
+		}
+		s.status.enter(lifecycle.StateConfigured, "open_failed", refused)
+		if end := s.pauseOpen(session, refused.RetryAfter); end != nil {
+			return end
+		}
+	}
+}
+
+// noOpenOutcome returns the error for an answer to Open without an outcome.
+func (s *supervisor) noOpenOutcome() *sdk.Error {
+	s.metrics.ContractViolations.WithLabelValues(s.name, "no_outcome").Inc()
+	return &sdk.Error{Class: sdk.ClassTransient, Code: "contract_breach", Message: "open was neither done nor refused"}
+}
+
+// configFailure is the failure of an Open that needs another config.
+func configFailure(err *sdk.Error) *lifecycle.Failure {
+	return &lifecycle.Failure{
+		State: lifecycle.StateMisconfigured, Reason: err.Code, Message: err.Error(),
+		Diagnostics: []wire.Diagnostic{{Severity: "error", Pointer: err.Pointer, Summary: err.Message}},
+	}
+}
+
+// pauseOpen waits between two attempts of Open. It returns an error when the session
+// ends.
+func (s *supervisor) pauseOpen(session *conn.Session, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-s.drainCtx.Done():
+			return errReconfigured
+		case <-session.Exited():
+			return exitFailure(session)
+		case <-s.mailbox.wake:
+			if m := s.mailbox.take(session); m.config {
+				return errReconfigured
+			} else if m.release {
+				return nil
+			}
+		}
+	}
+}
+
+// reopenGate passes callers to the session after an Open or a passed health check. The
+// gate opens before the state becomes ready, so that a caller that sees ready can
+// call.
+func (s *supervisor) reopenGate(session *conn.Session) {
+	session.LateCalls.Store(0)
+	wasClosed := s.gate.Current() == nil
+	s.gate.Open(session)
+	state, reason := lifecycle.StateReady, ""
+	failed := s.target.upgradeError()
+	if failed != nil {
+		state, reason = lifecycle.StateDegraded, reasonUpgradeFailed
+	}
+	st := s.status.get()
+	switch {
+	case st.State == state && st.Reason == reason && !wasClosed:
+	case failed != nil:
+		s.status.enter(state, reason, failed)
+	default:
+		s.status.enter(state, reason, nil)
+	}
+}
+
+// exitFailure is the failure of an unexpected exit.
+func exitFailure(session *conn.Session) *lifecycle.Failure {
+	exit := session.Exit()
+	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: exit.Reason(), Message: exit.String()}
+}

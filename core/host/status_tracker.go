@@ -1,0 +1,149 @@
+package host
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/metrics"
+	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/wire"
+	"github.com/guidonhq/guidon/core/text"
+)
+
+// statusTracker keeps the status of an instance, logs changes and notifies listeners.
+// Its methods are safe for concurrent use.
+type statusTracker struct {
+	log     *zap.Logger
+	metrics *metrics.Metrics
+	// notify receives each change of state.
+	notify func(InstanceStatus)
+	// committed returns a sink's committed sequence number; nil for other kinds.
+	committed func() uint64
+
+	mu     sync.Mutex
+	status InstanceStatus
+}
+
+// get returns the current status.
+func (t *statusTracker) get() InstanceStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.snapshot()
+}
+
+// snapshot copies the status. The caller holds the lock.
+func (t *statusTracker) snapshot() InstanceStatus {
+	out := t.status
+	if t.committed != nil {
+		out.CommittedThrough = t.committed()
+	}
+	return out
+}
+
+// update changes the status and notifies listeners of a new state.
+func (t *statusTracker) update(change func(*InstanceStatus)) {
+	t.mu.Lock()
+	before := t.status.State
+	change(&t.status)
+	now := t.snapshot()
+	t.mu.Unlock()
+	if now.State == before {
+		return
+	}
+	t.metrics.SetState(now.Name, now.State)
+	t.notify(now)
+}
+
+// setSettings copies the settings that the status contains.
+func (t *statusTracker) setSettings(c settings.Instance) {
+	t.update(func(st *InstanceStatus) { st.Use, st.Required, st.Address = c.Use, c.Required, c.Address() })
+}
+
+// enter sets the state, and the last error unless err is nil, and logs both.
+func (t *statusTracker) enter(state lifecycle.State, reason string, err error) {
+	t.update(func(st *InstanceStatus) {
+		if st.State != state {
+			st.State, st.Since = state, time.Now().UTC()
+		}
+		st.Reason, st.NextStart = reason, nil
+		if err != nil {
+			st.setError(err)
+		}
+	})
+	fields := []zap.Field{zap.String("state", string(state))}
+	if reason != "" {
+		fields = append(fields, zap.String("reason", reason))
+	}
+	switch {
+	case err != nil:
+		t.log.Warn("plugin "+string(state), append(fields, zap.String("error", lifecycle.OneLine(err)))...)
+	case state == lifecycle.StateReady, state == lifecycle.StateStopped:
+		t.log.Info("plugin "+string(state), fields...)
+	default:
+		t.log.Debug("plugin "+string(state), fields...)
+	}
+}
+
+// enterBackoff sets the state between a failure and the next start.
+func (t *statusTracker) enterBackoff(f *lifecycle.Failure, delay time.Duration) {
+	t.update(func(st *InstanceStatus) {
+		now := time.Now().UTC()
+		next := now.Add(delay)
+		st.State, st.Since, st.Reason, st.NextStart = lifecycle.StateBackoff, now, f.Reason, &next
+		st.setError(f)
+	})
+	t.log.Warn("plugin restart scheduled", zap.String("reason", f.Reason), zap.String("error", f.Message), zap.Duration("delay", delay))
+}
+
+// recordRestart counts a process after the first.
+func (t *statusTracker) recordRestart(restarts int, reason string) {
+	t.update(func(st *InstanceStatus) { st.Restarts = restarts })
+	t.metrics.Restarts.WithLabelValues(t.get().Name, reason).Inc()
+}
+
+// recordProcess records the process of a session and the plugin's description.
+func (t *statusTracker) recordProcess(s *conn.Session, remarks []wire.Diagnostic) {
+	t.update(func(st *InstanceStatus) {
+		st.PID, st.Generation, st.Diagnostics = s.PID(), s.Generation, remarks
+		st.SHA256, st.Unverified = "", s.Settings.Unverified()
+		if s.Settings.External() {
+			st.SHA256 = filepath.Base(s.Executable)
+		}
+		st.Plugin, st.Version, st.SDK = text.Ellipsis(s.Info.GetName(), 100), text.Ellipsis(s.Info.GetVersion(), 100), text.Ellipsis(s.Info.GetSdk(), 100)
+	})
+}
+
+// recordExit records how the process ended, if it has.
+func (t *statusTracker) recordExit(c *conn.Conn) {
+	t.update(func(st *InstanceStatus) {
+		st.PID = 0
+		if !c.Alive() {
+			exit := c.Exit()
+			st.Exit = &exit
+		}
+	})
+}
+
+// recordViolation records and logs an answer that violates the contract.
+func (t *statusTracker) recordViolation(v *wire.ContractViolation) {
+	t.update(func(st *InstanceStatus) { st.setError(v) })
+	t.log.Error("plugin violated the contract", zap.String("violation", v.Kind), zap.String("error", v.Detail))
+}
+
+// setError sets the last error, with the diagnostics and the exit of a Failure.
+func (st *InstanceStatus) setError(err error) {
+	now := time.Now().UTC()
+	st.LastError, st.LastErrorAt = lifecycle.OneLine(err), &now
+	if f, ok := errors.AsType[*lifecycle.Failure](err); ok {
+		st.Diagnostics = f.Diagnostics
+		if f.Exit != nil {
+			st.Exit = f.Exit
+		}
+	}
+}
