@@ -12,22 +12,22 @@ const (
 	preflightAge  = "86400"
 )
 
-// cors says which pages may read the answer. Public paths answer every origin
-// by its own name, because browsers refuse a star beside credentials;
-// management paths only the origins of the config.
-func (r *route) cors(c *fiber.Ctx) {
-	if !r.public && len(r.gate.origins) == 0 {
+// addCORSHeaders adds the headers that allow pages of other origins to read the
+// answer. Public paths name every origin, because browsers reject a star with
+// credentials; management paths name only configured origins.
+func (rt *route) addCORSHeaders(c *fiber.Ctx) {
+	if !rt.public && len(rt.router.origins) == 0 {
 		return
 	}
 	h := &c.Response().Header
 	h.Add(fiber.HeaderVary, fiber.HeaderOrigin)
 	origin := c.Request().Header.Peek(fiber.HeaderOrigin)
-	if len(origin) == 0 || (!r.public && !r.gate.origins[string(origin)]) {
+	if len(origin) == 0 || (!rt.public && !rt.router.origins[string(origin)]) {
 		return
 	}
 	h.SetBytesV(fiber.HeaderAccessControlAllowOrigin, origin)
 	methods, headers := manageMethods, manageHeaders
-	if r.public {
+	if rt.public {
 		methods, headers = publicMethods, publicHeaders
 		h.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	}
@@ -35,26 +35,25 @@ func (r *route) cors(c *fiber.Ctx) {
 	if c.Method() != fiber.MethodOptions {
 		return
 	}
-	if asked := c.Request().Header.Peek(fiber.HeaderAccessControlRequestHeaders); len(asked) > 0 {
-		headers = string(asked)
+	if requested := c.Request().Header.Peek(fiber.HeaderAccessControlRequestHeaders); len(requested) > 0 {
+		headers = string(requested)
 		h.Add(fiber.HeaderVary, fiber.HeaderAccessControlRequestHeaders)
 	}
 	h.Set(fiber.HeaderAccessControlAllowHeaders, headers)
 	h.Set(fiber.HeaderAccessControlMaxAge, preflightAge)
 }
 
-// preflights makes the OPTIONS routes that nobody registered: one for every
-// public path, and one for every management path when there are origins that
-// may call it.
-func (g *Router) preflights() []*route {
+// preflights returns OPTIONS routes for the paths without one: every public
+// path and, if there are configured origins, every management path.
+func (r *Router) preflights() []*route {
 	var out []*route
 	seen := map[string]bool{}
-	for _, r := range g.routes {
-		if seen[r.shape()] || g.has(fiber.MethodOptions, r) || (!r.public && len(g.origins) == 0) {
+	for _, rt := range r.table.sorted() {
+		if seen[rt.shape()] || r.table.has(fiber.MethodOptions, rt) || (!rt.public && len(r.origins) == 0) {
 			continue
 		}
-		seen[r.shape()] = true
-		o := &route{method: fiber.MethodOptions, pattern: r.pattern, public: r.public, run: Done, gate: g}
+		seen[rt.shape()] = true
+		o := &route{method: fiber.MethodOptions, pattern: rt.pattern, public: rt.public, run: Done, router: r}
 		o.prepare()
 		out = append(out, o)
 	}

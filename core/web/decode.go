@@ -13,8 +13,8 @@ type Payload = body.Payload
 type Limits = body.Limits
 
 // Limits returns the configured limits.
-func (g *Router) Limits() Limits {
-	return Limits{InflatedBytes: g.cfg.InflatedBytes, Depth: g.cfg.JSONDepth}
+func (r *Router) Limits() Limits {
+	return Limits{InflatedBytes: r.cfg.InflatedBytes, Depth: r.cfg.JSONDepth}
 }
 
 // Body decodes the request of a client library; see body.Decoder. The payload

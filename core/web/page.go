@@ -9,21 +9,20 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// How long a page is when nobody asks, and how long it can be at most.
+// Sizes of a page: without a limit in the query, and at most.
 const (
 	DefaultPageSize = 100
 	MaxPageSize     = 1000
 )
 
-// Page is the part of a list that was asked for.
+// Page is the requested part of a list.
 type Page struct {
 	Limit  int // 1 to LargestPage
 	Offset int // 0 or more
 }
 
-// PageOf reads limit and offset of the query. A limit that is missing, no
-// number, zero or negative is DefaultPage, a larger one than LargestPage is
-// that; an offset that is no number or negative is 0. No number is an error.
+// PageOf reads limit and offset of the query. A missing or invalid limit is
+// DefaultPageSize, one above MaxPageSize is MaxPageSize; an invalid offset is 0.
 func PageOf(c *fiber.Ctx) Page {
 	p := Page{Limit: DefaultPageSize}
 	if n, err := strconv.Atoi(c.Query("limit")); err == nil && n > 0 {
@@ -35,7 +34,7 @@ func PageOf(c *fiber.Ctx) Page {
 	return p
 }
 
-// envelope is what every list is answered in.
+// envelope is the JSON form of every list.
 type envelope struct {
 	Count    int             `json:"count"`
 	Next     *string         `json:"next"`
@@ -43,7 +42,7 @@ type envelope struct {
 	Results  json.RawMessage `json:"results"`
 }
 
-func (g *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
+func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 	items, err := encode(results)
 	if err != nil {
 		return err
@@ -52,21 +51,21 @@ func (g *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 		items = []byte("[]")
 	}
 	e := envelope{Count: count, Results: items}
-	base := g.baseURL(c) + c.Path()
+	base := r.addresses.baseURL(c) + c.Path()
 	if p.Offset+p.Limit < count {
-		next := base + turned(c, p.Limit, p.Offset+p.Limit)
+		next := base + pageQuery(c, p.Limit, p.Offset+p.Limit)
 		e.Next = &next
 	}
 	if p.Offset > 0 {
-		previous := base + turned(c, p.Limit, p.Offset-p.Limit)
+		previous := base + pageQuery(c, p.Limit, p.Offset-p.Limit)
 		e.Previous = &previous
 	}
 	return JSON(c, e)
 }
 
-// turned is the query of the request with another limit and offset; an offset
-// of nothing is left out. The other parameters keep their place and spelling.
-func turned(c *fiber.Ctx, limit, offset int) string {
+// pageQuery returns the query of the request with another limit and offset; an
+// offset of 0 is omitted. Other parameters keep their place and spelling.
+func pageQuery(c *fiber.Ctx, limit, offset int) string {
 	var kept []string
 	for part := range strings.SplitSeq(string(c.Request().URI().QueryString()), "&") {
 		name, _, _ := strings.Cut(part, "=")

@@ -1,6 +1,10 @@
 package web
 
 import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -8,19 +12,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// Route is one registered way in.
+// Route is a registered route.
 type Route struct {
 	Method string
 	Path   string // with :parameters, without a slash at the end
-	Scope  string // what a personal key needs; always empty for public paths
+	Scope  string // that a personal key needs; empty for public paths
 	Public bool
 }
 
-// noRoute is what logs and metrics call a request that no route took.
+// noRoute is the name of requests without a route in logs and metrics.
 const noRoute = "(none)"
 
-// route is a Route with everything that can be made ready before the first
-// request comes.
+// route is a Route with everything that is prepared before the first request.
 type route struct {
 	method  string
 	pattern string
@@ -28,51 +31,62 @@ type route struct {
 	public  bool
 	run     fiber.Handler
 
-	gate  *Router
-	log   *zap.Logger // carries method and route
-	meter *routeMeter
+	router  *Router
+	log     *zap.Logger // carries method and route
+	metrics *routeMetrics
 }
 
-func (r *route) prepare() {
-	r.log = r.gate.log.With(zap.String("method", r.method), zap.String("route", r.pattern))
-	r.meter = r.gate.meter.route(r.method, r.pattern)
+func (rt *route) prepare() {
+	rt.log = rt.router.log.With(zap.String("method", rt.method), zap.String("route", rt.pattern))
+	rt.metrics = rt.router.metrics.route(rt.method, rt.pattern)
 }
 
-// serve is what Fiber calls: the handler of the room, and around it all that
-// every request has in common.
-func (r *route) serve(c *fiber.Ctx) error {
-	v := r.begin(c)
-	if err := r.guarded(c, v); err != nil {
-		r.fail(c, v, err)
+// serve is the Fiber handler: the registered handler with everything that all
+// requests have in common around it.
+func (rt *route) serve(c *fiber.Ctx) error {
+	s := rt.begin(c)
+	if err := rt.runRecovered(c, s); err != nil {
+		rt.writeError(c, s, err)
 	}
-	r.end(c, v)
+	rt.end(c, s)
 	return nil
 }
 
-func (r *route) begin(c *fiber.Ctx) *requestState {
-	v := stateOf(c)
-	v.start = time.Now()
-	v.route = r
-	v.id = requestID(c)
-	r.gate.meter.enter()
-	c.Response().Header.SetCanonical(headerRequestID, unsafeBytes(v.id))
-	c.SetUserContext(r.gate.base)
-	r.cors(c)
-	return v
+func (rt *route) begin(c *fiber.Ctx) *requestState {
+	s := stateOf(c)
+	s.start = time.Now()
+	s.route = rt
+	s.id = requestID(c)
+	rt.router.metrics.begin()
+	c.Response().Header.SetCanonical(headerRequestID, unsafeBytes(s.id))
+	c.SetUserContext(rt.router.base)
+	rt.addCORSHeaders(c)
+	return s
 }
 
-func (r *route) end(c *fiber.Ctx, v *requestState) {
-	took := time.Since(v.start)
+// runRecovered runs the handler; a panic in it becomes an error.
+func (rt *route) runRecovered(c *fiber.Ctx, s *requestState) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.stack = string(debug.Stack())
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return rt.run(c)
+}
+
+func (rt *route) end(c *fiber.Ctx, s *requestState) {
+	took := time.Since(s.start)
 	status := c.Response().StatusCode()
-	r.gate.meter.leave()
-	r.meter.observe(status, took)
-	r.record(c, v, status, took)
+	rt.router.metrics.end()
+	rt.metrics.observe(status, took)
+	rt.logRequest(c, s, status, took)
 }
 
-// shape is the pattern with every parameter spelled alike, so that /a/:x and
-// /a/:id are seen to be the same.
-func (r *route) shape() string {
-	segs := strings.Split(r.pattern, "/")
+// shape returns the pattern with every parameter spelled alike, so that /a/:x
+// and /a/:id are recognized as the same.
+func (rt *route) shape() string {
+	segs := strings.Split(rt.pattern, "/")
 	for i, s := range segs {
 		if strings.HasPrefix(s, ":") {
 			segs[i] = ":"
@@ -81,20 +95,58 @@ func (r *route) shape() string {
 	return strings.Join(segs, "/")
 }
 
-// byPlace sorts routes so that at the first segment in which two patterns
-// differ, the fixed one is tried before the one with a parameter, and a shorter
-// pattern before a longer one: a total order, as sorting needs.
-func byPlace(a, b *route) int {
+// add adds a route. It returns false for a duplicate, which err reports.
+func (t *routeTable) add(rt *route) bool {
+	for _, o := range t.routes {
+		if o.method == rt.method && o.shape() == rt.shape() {
+			t.duplicates = append(t.duplicates, fmt.Errorf("%s %s is registered twice (also as %s)", rt.method, rt.pattern, o.pattern))
+			return false
+		}
+	}
+	t.routes = append(t.routes, rt)
+	t.public[rt.pattern] = rt.public
+	return true
+}
+
+func (t *routeTable) err() error { return errors.Join(t.duplicates...) }
+
+// has reports whether the path of like has a route for method.
+func (t *routeTable) has(method string, like *route) bool {
+	return slices.ContainsFunc(t.routes, func(o *route) bool {
+		return o.method == method && o.shape() == like.shape()
+	})
+}
+
+// allowed returns the methods of the path of rt, without the rejected one, for
+// an Allow header.
+func (t *routeTable) allowed(rt *route, rejected string) string {
+	var out []string
+	for _, o := range t.routes {
+		if o.shape() == rt.shape() && o.method != rejected {
+			out = append(out, o.method)
+			if o.method == fiber.MethodGet {
+				out = append(out, fiber.MethodHead)
+			}
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// bySpecificity orders routes: at the first segment in which two patterns
+// differ, a fixed one comes before a parameter, and a shorter pattern before a
+// longer one. The order is total, as sorting needs.
+func bySpecificity(a, b *route) int {
 	as, bs := strings.Split(a.pattern, "/"), strings.Split(b.pattern, "/")
 	for i := 0; i < len(as) && i < len(bs); i++ {
-		if d := looseness(as[i]) - looseness(bs[i]); d != 0 {
+		if d := generality(as[i]) - generality(bs[i]); d != 0 {
 			return d
 		}
 	}
 	return len(as) - len(bs)
 }
 
-func looseness(segment string) int {
+// generality is 0 for a fixed segment, 1 for a parameter, 2 for a wildcard.
+func generality(segment string) int {
 	switch {
 	case strings.ContainsAny(segment, "*+"):
 		return 2
@@ -109,18 +161,4 @@ func trimSlash(path string) string {
 		return t
 	}
 	return "/"
-}
-
-// allowed lists the methods of the path of r, without the refused one.
-func (g *Router) allowed(r *route, refused string) string {
-	var out []string
-	for _, o := range g.routes {
-		if o.shape() == r.shape() && o.method != refused {
-			out = append(out, o.method)
-			if o.method == fiber.MethodGet {
-				out = append(out, fiber.MethodHead)
-			}
-		}
-	}
-	return strings.Join(out, ", ")
 }

@@ -18,29 +18,29 @@ import (
 	"github.com/guidonhq/guidon/core/web/listener"
 )
 
-// Server listens and serves what the rooms have registered.
+// Server listens and serves the registered routes.
 type Server struct {
-	gate *Router
-	app  *fiber.App
-	log  *zap.Logger
-	reg  prometheus.Registerer
+	router *Router
+	app    *fiber.App
+	log    *zap.Logger
+	reg    prometheus.Registerer
+	info   ServerInfo
 
-	built   sync.Once
-	handler fasthttp.RequestHandler
-	fault   error
-	about   ServerInfo
+	build    sync.Once
+	handler  fasthttp.RequestHandler
+	buildErr error
 
-	ln      *listener.Listener
-	served  chan error
-	giveUp  context.CancelFunc
-	ended   sync.Once
-	stopErr error
+	ln         *listener.Listener
+	served     chan error
+	cancelBase context.CancelFunc
+	stopOnce   sync.Once
+	stopErr    error
 }
 
-// New returns a server that serves nothing yet and touches nothing. reg may
-// be nil for no metrics; when it is also a prometheus.Gatherer, and the config
-// does not say otherwise, GET /metrics shows what it has gathered.
-func New(cfg Config, who Auth, log *zap.Logger, reg prometheus.Registerer) (*Server, error) {
+// New returns a server without routes. It does not listen yet. reg may be nil
+// for no metrics; if it is also a prometheus.Gatherer, and cfg.Metrics is set,
+// GET /metrics shows its metrics.
+func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -49,27 +49,30 @@ func New(cfg Config, who Auth, log *zap.Logger, reg prometheus.Registerer) (*Ser
 		return nil, err
 	}
 	log = log.Named("web")
-	base, giveUp := context.WithCancel(context.Background())
-	g := &Router{
-		cfg: cfg, auth: who, log: log, proxies: trusted, base: base,
-		public: newThrottle(cfg.PublicRate), manage: newThrottle(cfg.ManageRate),
-		meter: newMeter(reg), origins: map[string]bool{}, faces: map[string]bool{},
+	base, cancelBase := context.WithCancel(context.Background())
+	state := new(lifecycle)
+	r := &Router{
+		cfg: cfg, log: log, base: base,
+		auth:      &authenticator{auth: a, publicRate: newRateLimiter(cfg.PublicRate), manageRate: newRateLimiter(cfg.ManageRate)},
+		addresses: &addresses{siteURL: cfg.SiteURL, proxies: trusted, lifecycle: state},
+		metrics:   newRequestMetrics(reg),
+		access:    newAccessLog(cfg),
+		readiness: &readiness{lifecycle: state, log: log},
+		table:     routeTable{public: map[string]bool{}},
+		origins:   map[string]bool{},
 	}
 	for _, o := range cfg.ManageOrigins {
-		g.origins[o] = true
+		r.origins[o] = true
 	}
-	g.none = &route{gate: g, pattern: noRoute, method: "(any)"}
-	g.nonePublic = &route{gate: g, pattern: noRoute, method: "(any)", public: true}
-	g.none.prepare()
-	g.nonePublic.prepare()
-	s := &Server{gate: g, log: log, reg: reg, giveUp: giveUp, served: make(chan error, 1)}
+	r.fallback = newFallbackRoutes(r)
+	s := &Server{router: r, log: log, reg: reg, cancelBase: cancelBase, served: make(chan error, 1)}
 	s.app = fiber.New(s.settings())
-	g.app = s.app
+	r.app = s.app
 	return s, nil
 }
 
 func (s *Server) settings() fiber.Config {
-	cfg := s.gate.cfg
+	cfg := s.router.cfg
 	return fiber.Config{
 		AppName:                      "guidon",
 		CaseSensitive:                true,
@@ -82,55 +85,55 @@ func (s *Server) settings() fiber.Config {
 		WriteTimeout:                 cfg.WriteTimeout,
 		IdleTimeout:                  cfg.IdleTimeout,
 		JSONEncoder:                  encode,
-		ErrorHandler:                 s.gate.missed,
+		ErrorHandler:                 s.router.notFound,
 	}
 }
 
-// Router is where to register, before Start.
-func (s *Server) Router() *Router { return s.gate }
+// Router returns the router, for registration before Start.
+func (s *Server) Router() *Router { return s.router }
 
-// MapError sets f, which may give a kind to an error that has none before the caller
-// is answered: the house knows failures of its stores that the gate does not.
-// It must be called before Start; f must be safe for parallel use.
-func (s *Server) MapError(f func(error) error) { s.gate.mend = f }
+// MapError sets f, which may give a kind to an error without one before it is
+// answered, such as failures of the database. It must be called before Start; f
+// must be safe for concurrent use.
+func (s *Server) MapError(f func(error) error) { s.router.mapError = f }
 
-// Mount lets rooms register what they serve, before Start.
-func (s *Server) Mount(rooms ...Routes) {
-	for _, r := range rooms {
-		r.Routes(s.gate)
+// Mount registers the routes of features, before Start.
+func (s *Server) Mount(features ...Routes) {
+	for _, f := range features {
+		f.Routes(s.router)
 	}
 }
 
-// SetInfo sets what the server says of itself, before Start.
-func (s *Server) SetInfo(a ServerInfo) { s.about = a }
+// SetInfo sets the description of the server, before Start.
+func (s *Server) SetInfo(info ServerInfo) { s.info = info }
 
-// Handler returns everything that is registered as one handler, without a
-// listener. Nothing can be registered afterwards.
+// Handler returns all routes as one handler, without a listener. Nothing can be
+// registered afterwards.
 func (s *Server) Handler() (fasthttp.RequestHandler, error) {
-	s.built.Do(func() {
+	s.build.Do(func() {
 		gatherer, _ := s.reg.(prometheus.Gatherer)
-		s.gate.pages(s.about, gatherer)
-		s.fault = s.gate.install(s.app)
-		s.handler = s.gate.outermost(s.app.Handler())
+		s.router.addPages(s.info, gatherer)
+		s.buildErr = s.router.install(s.app)
+		s.handler = s.router.rejectUnknownMethods(s.app.Handler())
 	})
-	return s.handler, s.fault
+	return s.handler, s.buildErr
 }
 
-// Start listens and returns; requests are served from then on. It fails when
-// the address cannot be had, or when two rooms want the same path.
+// Start listens and serves requests until Stop. It fails if the address is not
+// available, or if a path is registered twice.
 func (s *Server) Start(ctx context.Context) error {
 	h, err := s.Handler()
 	if err != nil {
 		return err
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", s.gate.cfg.Address)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", s.router.cfg.Address)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.gate.cfg.Address, err)
+		return fmt.Errorf("listen on %s: %w", s.router.cfg.Address, err)
 	}
 	s.ln = listener.New(ln)
-	s.gate.turn.started(ln.Addr().String())
+	s.router.addresses.lifecycle.setStarted(ln.Addr().String())
 	hs := s.app.Server()
-	hs.Handler, hs.ErrorHandler = h, s.gate.broken
+	hs.Handler, hs.ErrorHandler = h, s.router.unreadable
 	hs.CloseOnShutdown = true
 	hs.Logger = quietLog{s.log}
 	go func() { s.served <- hs.Serve(s.ln) }()
@@ -138,29 +141,29 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Address is where the server listens, with the real port; empty before Start.
-func (s *Server) Address() string { return s.gate.turn.address() }
+// Address returns the address of the listener with the actual port; empty before
+// Start.
+func (s *Server) Address() string { return s.router.addresses.lifecycle.address() }
 
-// Stop takes no more connections, waits for the requests in hand, and
-// returns. When ctx ends first it cancels the contexts of the requests that
-// are left, closes their connections, and returns an error that says so.
-//
-// Stopping again, or what was never started, does nothing.
+// Stop stops accepting connections and waits for the requests in flight. If ctx
+// ends first, it cancels the contexts of the remaining requests, closes their
+// connections and returns an error. Further calls, and calls without Start, do
+// nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.ln == nil {
 		return nil
 	}
-	s.ended.Do(func() { s.stopErr = s.stop(ctx) })
+	s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })
 	return s.stopErr
 }
 
 func (s *Server) stop(ctx context.Context) error {
-	s.gate.turn.stop()
-	wait(ctx, s.gate.cfg.StopDelay)
+	s.router.addresses.lifecycle.setStopping()
+	wait(ctx, s.router.cfg.StopDelay)
 	_ = s.ln.Close()
 	s.ln.CloseUnused()
 	err := s.app.Server().ShutdownWithContext(ctx)
-	s.giveUp()
+	s.cancelBase()
 	if err != nil {
 		s.ln.CloseAll()
 		err = fmt.Errorf("stop: some requests did not end in time: %w", err)
@@ -183,28 +186,29 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// turn is where the life of the server stands.
-type turn struct {
-	at     atomic.Pointer[string]
-	ending atomic.Bool
+// lifecycle is the state of the server between Start and Stop.
+type lifecycle struct {
+	addr atomic.Pointer[string]
+	stop atomic.Bool
 }
 
-func (t *turn) started(address string) { t.at.Store(&address) }
-func (t *turn) stop()                  { t.ending.Store(true) }
-func (t *turn) stopping() bool         { return t.ending.Load() }
+func (l *lifecycle) setStarted(address string) { l.addr.Store(&address) }
+func (l *lifecycle) setStopping()              { l.stop.Store(true) }
+func (l *lifecycle) stopping() bool            { return l.stop.Load() }
 
-func (t *turn) address() string {
-	if a := t.at.Load(); a != nil {
+func (l *lifecycle) address() string {
+	if a := l.addr.Load(); a != nil {
 		return *a
 	}
 	return ""
 }
 
-// quietLog takes what the HTTP library has to say about single connections.
+// quietLog logs the messages of the HTTP library about connections at debug
+// level.
 type quietLog struct{ log *zap.Logger }
 
 func (q quietLog) Printf(format string, args ...any) {
 	if line := q.log.Check(zap.DebugLevel, "connection"); line != nil {
-		line.Write(zap.String("said", strings.TrimSpace(fmt.Sprintf(format, args...))))
+		line.Write(zap.String("message", strings.TrimSpace(fmt.Sprintf(format, args...))))
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"sync"
@@ -39,12 +40,12 @@ var (
 
 // stateOf returns the state of the request, and creates it on the first call.
 func stateOf(c *fiber.Ctx) *requestState {
-	if v, ok := c.Context().UserValue(stateKey{}).(*requestState); ok {
-		return v
+	if s, ok := c.Context().UserValue(stateKey{}).(*requestState); ok {
+		return s
 	}
-	v := statePool.Get().(*requestState)
-	c.Context().SetUserValue(stateKey{}, v)
-	return v
+	s := statePool.Get().(*requestState)
+	c.Context().SetUserValue(stateKey{}, s)
+	return s
 }
 
 func routeOf(c *fiber.Ctx) *route { return stateOf(c).route }
@@ -58,30 +59,32 @@ func (s *requestState) Close() error {
 	return nil
 }
 
-// RequestID returns the id under which the request is in the log: the one the
-// client sent in X-Request-Id when it is at most 128 letters, digits and
-// ._:-, one made here otherwise. Clients repeat theirs: it identifies a line
-// in a log, never an event. The string may be kept.
+// RequestID returns the id of the request in the log: the client's X-Request-Id
+// if it has at most 128 letters, digits and ._:-, else a random one. Clients
+// repeat ids: it identifies a log line, not an event. The string may be kept.
 func RequestID(c *fiber.Ctx) string {
-	if v := stateOf(c); v.id != "" {
-		return v.id
+	if s := stateOf(c); s.id != "" {
+		return s.id
 	}
 	return requestID(c)
 }
 
 func requestID(c *fiber.Ctx) string {
-	if given := c.Request().Header.PeekBytes(headerRequestID); saneID(given) {
+	if given := c.Request().Header.PeekBytes(headerRequestID); validRequestID(given) {
 		return string(given)
 	}
-	var raw [16]byte
-	hi, lo := rand.Uint64(), rand.Uint64()
-	for i := range 8 {
-		raw[i], raw[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
-	}
-	return hex.EncodeToString(raw[:])
+	id := NewRequestID()
+	return hex.EncodeToString(id[:])
 }
 
-func saneID(id []byte) bool {
+// NewRequestID returns a random id for a request. It is unique, not secret.
+func NewRequestID() (id [16]byte) {
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	return id
+}
+
+func validRequestID(id []byte) bool {
 	if len(id) == 0 || len(id) > 128 {
 		return false
 	}

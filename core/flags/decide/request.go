@@ -2,13 +2,13 @@ package decide
 
 import (
 	"encoding/hex"
-	"math/rand/v2"
 	"unicode/utf8"
 	"unsafe"
 
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -163,10 +163,7 @@ func appendRequestID(dst []byte, id string) []byte {
 			return appendUUID(dst, raw)
 		}
 	}
-	hi, lo := rand.Uint64(), rand.Uint64()
-	for i := range 8 {
-		raw[i], raw[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
-	}
+	raw = web.NewRequestID()
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	return appendUUID(dst, raw)
 }

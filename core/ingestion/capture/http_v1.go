@@ -140,7 +140,7 @@ func v1RequestID(c *fiber.Ctx) [16]byte {
 	if id, err := uuid.Parse(c.Get("PostHog-Request-Id")); err == nil {
 		return id
 	}
-	return newRequestID()
+	return web.NewRequestID()
 }
 
 // v1UUIDs returns the uuid of each item as sent: the answer is keyed by them, so

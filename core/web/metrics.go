@@ -8,16 +8,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meter counts requests. Every series is made when it is first needed, so
-// that /metrics lists what has happened and not what could.
-type meter struct {
+// requestMetrics counts requests. A series is created with its first request,
+// so that /metrics lists no series without a value.
+type requestMetrics struct {
 	active   atomic.Int64
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 }
 
-func newMeter(reg prometheus.Registerer) *meter {
-	m := &meter{
+func newRequestMetrics(reg prometheus.Registerer) *requestMetrics {
+	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "guidon_http_requests_total",
 			Help: "Requests answered, by route pattern, method and class of status.",
@@ -37,22 +37,22 @@ func newMeter(reg prometheus.Registerer) *meter {
 	return m
 }
 
-func (m *meter) enter() { m.active.Add(1) }
-func (m *meter) leave() { m.active.Add(-1) }
+func (m *requestMetrics) begin() { m.active.Add(1) }
+func (m *requestMetrics) end()   { m.active.Add(-1) }
 
-func (m *meter) route(method, pattern string) *routeMeter {
-	return &routeMeter{all: m, method: method, pattern: pattern}
+func (m *requestMetrics) route(method, pattern string) *routeMetrics {
+	return &routeMetrics{all: m, method: method, pattern: pattern}
 }
 
-// routeMeter is the meter of one route, with its series at hand.
-type routeMeter struct {
-	all             *meter
+// routeMetrics are the metrics of one route, with its series at hand.
+type routeMetrics struct {
+	all             *requestMetrics
 	method, pattern string
 	classes         [6]atomic.Pointer[prometheus.Counter]
 	duration        atomic.Pointer[prometheus.Observer]
 }
 
-func (m *routeMeter) observe(status int, took time.Duration) {
+func (m *routeMetrics) observe(status int, took time.Duration) {
 	class := min(max(status/100, 0), 5)
 	counter := m.classes[class].Load()
 	if counter == nil {

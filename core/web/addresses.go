@@ -8,10 +8,10 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// proxies is who may say, in X-Forwarded headers, where a request came from.
+// proxies are the senders whose X-Forwarded headers are trusted.
 type proxies []netip.Prefix
 
-var proxyWords = map[string][]string{
+var namedNetworks = map[string][]string{
 	"loopback": {"127.0.0.0/8", "::1/128"},
 	"private":  {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "fc00::/7", "fe80::/10"},
 }
@@ -19,7 +19,7 @@ var proxyWords = map[string][]string{
 func parseProxies(names []string) (proxies, error) {
 	var out proxies
 	for _, name := range names {
-		for _, text := range append([]string{}, words(name)...) {
+		for _, text := range append([]string{}, networksOf(name)...) {
 			p, err := parsePrefix(text)
 			if err != nil {
 				return nil, fmt.Errorf("trusted_proxies: %q is no address, no network, and neither loopback nor private", name)
@@ -30,8 +30,8 @@ func parseProxies(names []string) (proxies, error) {
 	return out, nil
 }
 
-func words(name string) []string {
-	if known, ok := proxyWords[strings.ToLower(strings.TrimSpace(name))]; ok {
+func networksOf(name string) []string {
+	if known, ok := namedNetworks[strings.ToLower(strings.TrimSpace(name))]; ok {
 		return known
 	}
 	return []string{strings.TrimSpace(name)}
@@ -57,13 +57,18 @@ func (p proxies) trust(a netip.Addr) bool {
 	return false
 }
 
-// IP returns the address of the client: the sender of the request or, when
-// that is a trusted proxy, the last address in X-Forwarded-For that is not
-// one. It is the zero Addr when there is no telling.
-func (g *Router) IP(c *fiber.Ctx) netip.Addr {
+// addresses derives the addresses of client and server from a request.
+type addresses struct {
+	siteURL   string
+	proxies   proxies
+	lifecycle *lifecycle
+}
+
+// clientIP implements Router.IP.
+func (a *addresses) clientIP(c *fiber.Ctx) netip.Addr {
 	sender, _ := netip.AddrFromSlice(c.Context().RemoteIP())
 	sender = sender.Unmap()
-	if !g.proxies.trust(sender) {
+	if !a.proxies.trust(sender) {
 		return sender
 	}
 	chain := c.Get(fiber.HeaderXForwardedFor)
@@ -77,18 +82,18 @@ func (g *Router) IP(c *fiber.Ctx) netip.Addr {
 		} else {
 			chain = ""
 		}
-		a, ok := parseHop(last)
+		hop, ok := parseHop(last)
 		if !ok {
 			return sender
 		}
-		if sender = a; !g.proxies.trust(a) {
-			return a
+		if sender = hop; !a.proxies.trust(hop) {
+			return hop
 		}
 	}
 	return sender
 }
 
-// parseHop reads an address of X-Forwarded-For, which some proxies write with
+// parseHop parses an address of X-Forwarded-For, which some proxies write with
 // a port.
 func parseHop(s string) (netip.Addr, bool) {
 	s = strings.TrimSpace(s)
@@ -101,27 +106,27 @@ func parseHop(s string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// baseURL is how the client reached the server: scheme, host and the prefix
-// that a proxy took away, without a slash at the end.
-func (g *Router) baseURL(c *fiber.Ctx) string {
-	if g.cfg.SiteURL != "" {
-		return strings.TrimRight(g.cfg.SiteURL, "/")
+// baseURL returns the URL by which the client reached the server: scheme, host
+// and the prefix that a proxy removed, without a slash at the end.
+func (a *addresses) baseURL(c *fiber.Ctx) string {
+	if a.siteURL != "" {
+		return strings.TrimRight(a.siteURL, "/")
 	}
 	scheme, host, prefix := "http", string(c.Request().Host()), ""
 	sender, _ := netip.AddrFromSlice(c.Context().RemoteIP())
-	if g.proxies.trust(sender.Unmap()) {
+	if a.proxies.trust(sender.Unmap()) {
 		if s := strings.ToLower(firstOf(c.Get(fiber.HeaderXForwardedProto))); s == "https" || s == "http" {
 			scheme = s
 		}
-		if h := firstOf(c.Get(fiber.HeaderXForwardedHost)); saneHost(h) {
+		if h := firstOf(c.Get(fiber.HeaderXForwardedHost)); validHost(h) {
 			host = h
 		}
-		if p := strings.TrimRight(firstOf(c.Get("X-Forwarded-Prefix")), "/"); sanePrefix(p) {
+		if p := strings.TrimRight(firstOf(c.Get("X-Forwarded-Prefix")), "/"); validPrefix(p) {
 			prefix = p
 		}
 	}
-	if !saneHost(host) {
-		host = g.turn.address()
+	if !validHost(host) {
+		host = a.lifecycle.address()
 	}
 	return scheme + "://" + host + prefix
 }
@@ -131,13 +136,13 @@ func firstOf(list string) string {
 	return strings.TrimSpace(first)
 }
 
-func saneHost(h string) bool {
+func validHost(h string) bool {
 	return h != "" && len(h) <= 255 && strings.IndexFunc(h, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
 	}) < 0
 }
 
-func sanePrefix(p string) bool {
+func validPrefix(p string) bool {
 	return len(p) > 1 && p[0] == '/' && !strings.HasPrefix(p, "//") && strings.IndexFunc(p, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/.-_~", r)
 	}) < 0

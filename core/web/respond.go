@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// JSON answers with v as JSON, with the status that has been set. Texts are
-// not escaped for HTML.
+// JSON answers with v as JSON and the status that was set. Strings are not
+// escaped for HTML.
 func JSON(c *fiber.Ctx, v any) error {
 	body, err := encode(v)
 	if err != nil {
@@ -20,7 +20,7 @@ func JSON(c *fiber.Ctx, v any) error {
 }
 
 func encode(v any) ([]byte, error) {
-	var out lineless
+	var out trimNewlineWriter
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
@@ -29,11 +29,11 @@ func encode(v any) ([]byte, error) {
 	return out, nil
 }
 
-// lineless collects what a json.Encoder writes, without the line feed that it
-// puts at the end.
-type lineless []byte
+// trimNewlineWriter collects the output of a json.Encoder without the line feed
+// at its end.
+type trimNewlineWriter []byte
 
-func (l *lineless) Write(p []byte) (int, error) {
+func (l *trimNewlineWriter) Write(p []byte) (int, error) {
 	*l = append(*l, p...)
 	if n := len(*l); n > 0 && (*l)[n-1] == '\n' {
 		*l = (*l)[:n-1]
@@ -41,7 +41,7 @@ func (l *lineless) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Done answers 200 {"status":1}: what was sent has been taken.
+// Done answers 200 {"status":1}: the request was accepted.
 func Done(c *fiber.Ctx) error {
 	c.Response().SetBodyRaw(bodyDone)
 	c.Response().Header.SetContentTypeBytes(typeJSON)

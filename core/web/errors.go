@@ -4,26 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// look is how one kind of failure is answered when the room has said nothing
-// more about it.
-type look struct {
+// errorResponse is the answer to one kind of failure; a fault may replace its
+// code and detail.
+type errorResponse struct {
 	status int
 	typ    string
 	code   string
 	detail string
 }
 
-// looks is the one table from kind to answer; others is what the management
-// face does differently.
-var looks = [...]look{
+// errorResponses is the one table from kind to answer. Management paths differ
+// in managementResponses.
+var errorResponses = [...]errorResponse{
 	fault.Internal:         {500, "server_error", "error", "A server error occurred."},
 	fault.Invalid:          {400, "validation_error", "invalid_input", "Invalid input."},
 	fault.Malformed:        {400, "validation_error", "invalid_payload", "Malformed request data."},
@@ -40,31 +40,31 @@ var looks = [...]look{
 	fault.PaymentRequired:  {402, "server_error", "payment_required", "This is over what your quota allows."},
 }
 
-var others = map[fault.Kind]look{
+var managementResponses = map[fault.Kind]errorResponse{
 	fault.Malformed:       {400, "invalid_request", "parse_error", "Malformed request."},
 	fault.Unauthenticated: {401, "authentication_error", "not_authenticated", "Authentication credentials were not provided."},
 }
 
-func lookOf(kind fault.Kind, public bool) look {
-	if l, ok := others[kind]; ok && !public {
-		return l
+func responseOf(kind fault.Kind, public bool) errorResponse {
+	if r, ok := managementResponses[kind]; ok && !public {
+		return r
 	}
-	if int(kind) < len(looks) {
-		return looks[kind]
+	if int(kind) < len(errorResponses) {
+		return errorResponses[kind]
 	}
-	return looks[fault.Internal]
+	return errorResponses[fault.Internal]
 }
 
-// The two faces of an error. The public one leaves attr out when there is
-// none, the management one says null.
+// The two formats of an error body. The public one omits attr if there is none,
+// the management one has null.
 type (
-	publicFace struct {
+	publicError struct {
 		Type   string `json:"type"`
 		Code   string `json:"code"`
 		Detail string `json:"detail"`
 		Attr   string `json:"attr,omitempty"`
 	}
-	manageFace struct {
+	managementError struct {
 		Type   string  `json:"type"`
 		Code   string  `json:"code"`
 		Detail string  `json:"detail"`
@@ -72,23 +72,24 @@ type (
 	}
 )
 
-// answer is an error ready to be written.
-type answer struct {
-	look
-	attr  string
-	retry time.Duration
+// errorAnswer is an error ready to be written.
+type errorAnswer struct {
+	errorResponse
+	attr       string
+	retryAfter time.Duration
 }
 
-// answerTo turns any error into what the caller may know of it.
-func answerTo(err error, public bool) answer {
+// answerOf returns the answer to any error. It hides the text of errors
+// without a fault.
+func answerOf(err error, public bool) errorAnswer {
 	f := fault.From(err)
 	if f == nil {
 		if e, ok := errors.AsType[*fiber.Error](err); ok {
-			return answer{look: lookOfStatus(e.Code, public)}
+			return errorAnswer{errorResponse: responseOfStatus(e.Code, public)}
 		}
-		return answer{look: lookOf(fault.Internal, public)}
+		return errorAnswer{errorResponse: responseOf(fault.Internal, public)}
 	}
-	a := answer{look: lookOf(f.Kind, public), attr: f.Attr, retry: f.RetryAfter}
+	a := errorAnswer{errorResponse: responseOf(f.Kind, public), attr: f.Attr, retryAfter: f.RetryAfter}
 	if f.Kind == fault.Internal {
 		a.attr = ""
 		return a
@@ -99,11 +100,11 @@ func answerTo(err error, public bool) answer {
 	if f.Detail != "" {
 		a.detail = f.Detail
 	}
-	return a.tidy()
+	return a.normalized()
 }
 
-// tidy applies the naming rules that clients of this protocol know.
-func (a answer) tidy() answer {
+// normalized applies the naming rules of the protocol.
+func (a errorAnswer) normalized() errorAnswer {
 	if a.code == "invalid" {
 		a.code = "invalid_input"
 	}
@@ -113,30 +114,30 @@ func (a answer) tidy() answer {
 	return a
 }
 
-// lookOfStatus is the answer to what the HTTP layer itself refuses.
-func lookOfStatus(status int, public bool) look {
+// responseOfStatus returns the answer to an error of the HTTP layer.
+func responseOfStatus(status int, public bool) errorResponse {
 	switch status {
 	case fiber.StatusRequestTimeout:
-		return look{status, "timeout_error", "request_timeout", "The request took too long to arrive."}
+		return errorResponse{status, "timeout_error", "request_timeout", "The request took too long to arrive."}
 	case fiber.StatusRequestHeaderFieldsTooLarge:
-		return look{status, "client_error", "request_header_too_large", "The headers of the request are too large."}
+		return errorResponse{status, "client_error", "request_header_too_large", "The headers of the request are too large."}
 	case fiber.StatusBadRequest:
-		return look{status, "invalid_request", "parse_error", "This is not a request that can be understood."}
+		return errorResponse{status, "invalid_request", "parse_error", "This is not a request that can be understood."}
 	}
-	for kind := range looks {
-		if l := lookOf(fault.Kind(kind), public); l.status == status {
-			return l
+	for kind := range errorResponses {
+		if r := responseOf(fault.Kind(kind), public); r.status == status {
+			return r
 		}
 	}
-	return lookOf(fault.Internal, public)
+	return responseOf(fault.Internal, public)
 }
 
-// write replaces whatever answer there was by a.
-func (a answer) write(c *fiber.Ctx, public bool) {
+// write replaces the response by a.
+func (a errorAnswer) write(c *fiber.Ctx, public bool) {
 	c.Response().ResetBody()
 	h := &c.Response().Header
 	if a.status == fiber.StatusTooManyRequests || a.status == fiber.StatusServiceUnavailable {
-		seconds := max(1, int(math.Ceil(a.retry.Seconds())))
+		seconds := max(1, int(math.Ceil(a.retryAfter.Seconds())))
 		h.Set(fiber.HeaderRetryAfter, strconv.Itoa(seconds))
 		if a.detail == "" {
 			a.detail = fmt.Sprintf("Request was throttled. Expected available in %d seconds.", seconds)
@@ -150,33 +151,22 @@ func (a answer) write(c *fiber.Ctx, public bool) {
 	}
 	c.Status(a.status)
 	if public {
-		_ = JSON(c, publicFace{a.typ, a.code, a.detail, a.attr})
+		_ = JSON(c, publicError{a.typ, a.code, a.detail, a.attr})
 		return
 	}
-	face := manageFace{Type: a.typ, Code: a.code, Detail: a.detail}
+	e := managementError{Type: a.typ, Code: a.code, Detail: a.detail}
 	if a.attr != "" {
-		face.Attr = &a.attr
+		e.Attr = &a.attr
 	}
-	_ = JSON(c, face)
+	_ = JSON(c, e)
 }
 
-// fail answers with err and remembers why for the log.
-func (r *route) fail(c *fiber.Ctx, v *requestState, err error) {
-	if mend := r.gate.mend; mend != nil && fault.From(err) == nil {
-		err = mend(err)
+// writeError answers with err and keeps its cause for the log.
+func (rt *route) writeError(c *fiber.Ctx, s *requestState, err error) {
+	if mapError := rt.router.mapError; mapError != nil && fault.From(err) == nil {
+		err = mapError(err)
 	}
-	a := answerTo(err, r.public)
-	v.cause, v.code = err, a.code
-	a.write(c, r.public)
-}
-
-// guarded runs the handler; a panic in it comes back as an error.
-func (r *route) guarded(c *fiber.Ctx, v *requestState) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			v.stack = string(debug.Stack())
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return r.run(c)
+	a := answerOf(err, rt.public)
+	s.cause, s.code = err, a.code
+	a.write(c, rt.public)
 }

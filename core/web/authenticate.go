@@ -1,0 +1,189 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/body"
+)
+
+const personalField = "personal_api_key"
+
+// authenticator finds the project or the principal of a request and limits
+// their rates.
+type authenticator struct {
+	auth       Auth
+	publicRate *rateLimiter // by project
+	manageRate *rateLimiter // by personal key
+}
+
+func checkScope(principal *auth.Principal, scope string) error {
+	if scope != "" && !principal.HasScope(scope) {
+		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", scope)
+	}
+	return nil
+}
+
+// rejectNUL rejects NUL in the query: no store can search for it.
+func rejectNUL(c *fiber.Ctx) error {
+	if !bytes.Contains(c.Request().URI().QueryString(), []byte("%00")) {
+		return nil
+	}
+	for name, value := range c.Request().URI().QueryArgs().All() {
+		if bytes.IndexByte(value, 0) >= 0 || bytes.IndexByte(name, 0) >= 0 {
+			attr := strings.ReplaceAll(string(name), "\x00", "")
+			return fault.Field(attr, "null_characters_not_allowed", "Null characters are not allowed.")
+		}
+	}
+	return nil
+}
+
+// principal returns the principal of the request's personal key. The first
+// place with a key decides: the Authorization header, the body, the query.
+func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
+	key, place := personalKey(c)
+	if place == "" {
+		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
+	}
+	found, err := a.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
+	if fault.Is(err, fault.Unauthenticated) || (err == nil && found == nil) {
+		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "Personal API key found in request %s is invalid.", place).Because(err)
+	}
+	return found, err
+}
+
+// personalKey returns the key and the name of its place in the request, which
+// is empty without a key.
+func personalKey(c *fiber.Ctx) (key, place string) {
+	if key, ok := bearerToken(c); ok {
+		return key, "Authorization header"
+	}
+	if key := personalKeyInBody(c); key != "" {
+		return key, "body"
+	}
+	if key := c.Query(personalField); key != "" {
+		return strings.TrimSpace(key), "query string"
+	}
+	return "", ""
+}
+
+// bearerToken returns the credential of an Authorization: Bearer header.
+func bearerToken(c *fiber.Ctx) (string, bool) {
+	h := c.Request().Header.PeekBytes(headerAuthorization)
+	if len(h) < 7 || !strings.EqualFold(unsafeString(h[:7]), "bearer ") {
+		return "", false
+	}
+	key := strings.TrimSpace(unsafeString(h[7:]))
+	return key, key != ""
+}
+
+// projectNamed returns the project that a path names. For @current, a project
+// key in the query parameter token selects the project.
+func (a *authenticator) projectNamed(c *fiber.Ctx, principal *auth.Principal, name string) (auth.Project, error) {
+	if name == current {
+		if token := c.Query("token"); token != "" {
+			return a.projectByToken(c, principal, token)
+		}
+	} else if !isNumber(name) {
+		return auth.Project{}, fault.New(fault.NotFound, "not_found", "Project not found.")
+	}
+	p, err := a.auth.ProjectFor(c.UserContext(), principal, name)
+	if fault.Is(err, fault.NotFound) {
+		return p, fault.New(fault.NotFound, "not_found", "Project not found.").Because(err)
+	}
+	return p, err
+}
+
+func (a *authenticator) projectByToken(c *fiber.Ctx, principal *auth.Principal, token string) (auth.Project, error) {
+	key, shape := auth.CheckKey(token)
+	if shape != "" {
+		return auth.Project{}, badKey(shape)
+	}
+	p, err := a.auth.ProjectByKey(c.UserContext(), key)
+	if err != nil {
+		return p, err
+	}
+	return a.projectNamed(c, principal, itoa(p.ID))
+}
+
+// personalKeyInBody returns the field personal_api_key of the body, "" without
+// one. The handler reports a body that cannot be read.
+func personalKeyInBody(c *fiber.Ctx) string {
+	if len(c.Request().Body()) == 0 || !bytes.Contains(c.Request().Body(), []byte(personalField)) {
+		return ""
+	}
+	kind := c.Request().Header.ContentType()
+	if body.IsFormType(kind) && !body.StartsJSON(c.Request().Body()) {
+		return strings.TrimSpace(string(c.Request().PostArgs().Peek(personalField)))
+	}
+	if m, err := c.MultipartForm(); err == nil {
+		if values := m.Value[personalField]; len(values) > 0 {
+			return strings.TrimSpace(values[len(values)-1])
+		}
+		return ""
+	}
+	raw := c.Request().Body()
+	if !body.StartsJSON(raw) || body.CheckJSON(raw, body.MaxDepth) != "" {
+		return ""
+	}
+	f := newFields()
+	if raw = bytes.TrimSpace(raw); raw[0] == '{' {
+		f.addMembers(raw)
+	}
+	return f.String(personalField).Value
+}
+
+func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
+	key, shape := auth.CheckKey(token)
+	switch shape {
+	case "":
+	case auth.ShapePersonal:
+		return a.projectByPersonalKey(c, key, projectID)
+	default:
+		return auth.Project{}, badKey(shape)
+	}
+	p, err := a.auth.ProjectByKey(c.UserContext(), key)
+	if projectID != "" && fault.Is(err, fault.Unauthenticated) {
+		return a.projectByPersonalKey(c, key, projectID)
+	}
+	return p, err
+}
+
+func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string) (auth.Project, error) {
+	invalid := fault.Field("project_id", "invalid_project", "Invalid Project ID.")
+	if projectID != "" && !isNumber(projectID) {
+		return auth.Project{}, invalid
+	}
+	principal, err := a.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
+	switch {
+	case fault.Is(err, fault.Unauthenticated):
+		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "Invalid Personal API key.").Because(err)
+	case err != nil:
+		return auth.Project{}, err
+	case projectID == "":
+		return auth.Project{}, invalid
+	}
+	p, err := a.auth.ProjectFor(c.UserContext(), principal, strings.Clone(projectID))
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) {
+		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "No project found for this personal API key.").Because(errors.Join(ErrHiddenProject, err))
+	}
+	return p, err
+}
+
+// isNumber reports whether s is a project number that fits an int64.
+func isNumber(s string) bool {
+	if len(s) == 0 || len(s) > 18 {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}

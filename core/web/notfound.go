@@ -1,0 +1,91 @@
+package web
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/web/listener"
+)
+
+// fallbackRoutes answer requests without a route, one for each error format.
+type fallbackRoutes struct{ management, public *route }
+
+func newFallbackRoutes(r *Router) fallbackRoutes {
+	f := fallbackRoutes{
+		management: &route{router: r, pattern: noRoute, method: "(any)"},
+		public:     &route{router: r, pattern: noRoute, method: "(any)", public: true},
+	}
+	f.management.prepare()
+	f.public.prepare()
+	return f
+}
+
+// notFound answers a request without a route: 404, or 405 if the path has
+// routes for other methods. It is the error handler of Fiber.
+func (r *Router) notFound(c *fiber.Ctx, err error) error {
+	rt := r.fallbackFor(c.Path())
+	s := rt.begin(c)
+	rt.writeError(c, s, err)
+	rt.end(c, s)
+	return nil
+}
+
+// fallbackFor returns the fallback route with the error format of a path: that
+// of its routes; of paths without routes, those below /api/ have the
+// management format.
+func (r *Router) fallbackFor(path string) *route {
+	public, known := r.table.public[trimSlash(path)]
+	if (known && !public) || (!known && strings.HasPrefix(path, "/api/")) {
+		return r.fallback.management
+	}
+	return r.fallback.public
+}
+
+// rejectUnknownMethods answers methods that Fiber does not know, which it would
+// answer in a format of its own.
+func (r *Router) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		switch unsafeString(ctx.Method()) {
+		case fiber.MethodGet, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete,
+			fiber.MethodHead, fiber.MethodOptions, fiber.MethodTrace, fiber.MethodConnect:
+			next(ctx)
+		default:
+			ctx.Response.Header.Set(fiber.HeaderAllow, "GET, HEAD, "+manageMethods[len("GET, "):])
+			r.rejectRaw(ctx, fiber.StatusMethodNotAllowed)
+		}
+	}
+}
+
+// unreadable answers a request that could not be read to its end.
+func (r *Router) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	status := fiber.StatusBadRequest
+	netErr, isNet := errors.AsType[net.Error](err)
+	small := new(fasthttp.ErrSmallBuffer)
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		status = fiber.StatusRequestEntityTooLarge
+	case errors.As(err, &small):
+		status = fiber.StatusRequestHeaderFieldsTooLarge
+	case isNet && netErr.Timeout():
+		status = fiber.StatusRequestTimeout
+	}
+	if c, ok := ctx.Conn().(*listener.Conn); ok {
+		if !c.Received() {
+			ctx.SetStatusCode(status) // an unused connection gets no log line and no body
+			return
+		}
+		c.DrainOnClose(status != fiber.StatusRequestTimeout)
+	}
+	r.rejectRaw(ctx, status)
+}
+
+// rejectRaw answers outside of Fiber's routing.
+func (r *Router) rejectRaw(ctx *fasthttp.RequestCtx, status int) {
+	c := r.app.AcquireCtx(ctx)
+	defer r.app.ReleaseCtx(c)
+	_ = r.notFound(c, fiber.NewError(status))
+}

@@ -1,0 +1,178 @@
+package web
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fastjson"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth"
+)
+
+// Router registers handlers, and offers handlers what concerns their request.
+// Registration is for one goroutine and before Server.Start; the other methods
+// may be called concurrently.
+type Router struct {
+	cfg       Config
+	log       *zap.Logger
+	auth      *authenticator
+	addresses *addresses
+	metrics   *requestMetrics
+	access    *accessLog
+	readiness *readiness
+	mapError  func(error) error // nil: errors stay as they are
+	base      context.Context   // cancelled when a stop runs out of time
+
+	table    routeTable
+	origins  map[string]bool // that may call management paths
+	app      *fiber.App
+	fallback fallbackRoutes
+}
+
+// Public registers h for a path that client libraries call: any origin may call
+// it, preflights are answered, and errors have the public format {type, code,
+// detail} with attr only if there is one. The path works with and without a
+// slash at the end. The request is not authenticated: h does that with Body,
+// Token and ProjectOf, or with Authenticate.
+func (r *Router) Public(method, path string, h func(c *fiber.Ctx) error) {
+	r.add(&route{method: method, pattern: path, public: true, run: h})
+}
+
+// Manage registers h for a management path. Before h runs, the request is
+// authenticated by a personal key (else 401) that has scope (else 403; an empty
+// scope needs no more than a key), and if the path has a :project_id,
+// Call.Project is that project (else 404). Errors have the management format
+// with four members. GET also answers HEAD.
+func (r *Router) Manage(method, path, scope string, h func(c *Call) error) {
+	rt := &route{method: method, pattern: path, scope: scope}
+	rt.run = func(c *fiber.Ctx) error { return r.serveManaged(c, rt, h) }
+	r.add(rt)
+}
+
+// Check registers a condition of readiness. f runs on every GET /_readiness
+// with a deadline of two seconds. The answer shows the detail of a fault that f
+// returns, and hides the text of any other error.
+func (r *Router) Check(name string, f func(ctx context.Context) error) {
+	r.readiness.checks = append(r.readiness.checks, check{name, f})
+}
+
+// ReadinessField adds a field to the answer of GET /_readiness, ready or not. f
+// returns a value that encodes as JSON; it must not block. The answer is
+// public.
+func (r *Router) ReadinessField(name string, f func() any) {
+	r.readiness.fields = append(r.readiness.fields, readinessField{name, f})
+}
+
+// Registered returns the registered routes in the order of matching.
+func (r *Router) Registered() []Route {
+	sorted := r.table.sorted()
+	out := make([]Route, 0, len(sorted))
+	for _, rt := range sorted {
+		out = append(out, Route{Method: rt.method, Path: rt.pattern, Scope: rt.scope, Public: rt.public})
+	}
+	return out
+}
+
+// Authenticate is Token, ProjectID and ProjectOf in one.
+func (r *Router) Authenticate(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Project, error) {
+	token, err := Token(c, p, body)
+	if err != nil {
+		return auth.Project{}, err
+	}
+	return r.ProjectOf(c, token, ProjectID(p, body))
+}
+
+// ProjectOf returns the project of a public request: that of the project key
+// token or, if token is a personal key, the one with the number projectID. The
+// request counts against the rate limit of the project.
+//
+// It fails with Unauthenticated invalid_api_key for an unknown key; with
+// Invalid invalid_project (attr project_id) for a valid personal key without a
+// project_id, or with one that is not a number; with Unauthenticated
+// invalid_personal_api_key for an invalid personal key, or one that may not see
+// the project (then ErrHiddenProject is in the chain); and with Throttled.
+func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
+	p, err := r.auth.projectOf(c, token, projectID)
+	if err != nil {
+		return auth.Project{}, err
+	}
+	stateOf(c).project = p.ID
+	return p, r.auth.publicRate.allow(p.ID)
+}
+
+// IP returns the address of the client: the sender of the request or, if that
+// is a trusted proxy, the last address in X-Forwarded-For that is not one. It
+// is the zero Addr if the address is unknown.
+func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.addresses.clientIP(c) }
+
+// add registers a route in front of the fallback.
+func (r *Router) add(rt *route) {
+	rt.router = r
+	rt.pattern = trimSlash(rt.pattern)
+	if r.table.add(rt) {
+		rt.prepare()
+	}
+}
+
+// install hands every route to app, fixed segments before parameters.
+func (r *Router) install(app *fiber.App) error {
+	if err := r.table.err(); err != nil {
+		return err
+	}
+	for _, rt := range r.table.sorted() {
+		app.Add(rt.method, rt.pattern, rt.serve)
+		if rt.method == fiber.MethodGet && !rt.public && !r.table.has(fiber.MethodHead, rt) {
+			app.Add(fiber.MethodHead, rt.pattern, rt.serve)
+		}
+	}
+	for _, rt := range r.preflights() {
+		app.Add(rt.method, rt.pattern, rt.serve)
+	}
+	return nil
+}
+
+// serveManaged authenticates a management request and calls h: the key first,
+// then the project, then the scope.
+func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) error {
+	ctx, cancel := context.WithTimeout(r.base, r.cfg.RequestTimeout)
+	defer cancel()
+	c.SetUserContext(ctx)
+	principal, err := r.auth.principal(c)
+	if err != nil {
+		return err
+	}
+	if err := r.auth.manageRate.allow(principal.KeyID); err != nil {
+		return err
+	}
+	call := Call{Ctx: c, Principal: principal, router: r}
+	if id := Param(c, "project_id"); id != "" {
+		if call.Project, err = r.auth.projectNamed(c, principal, id); err != nil {
+			return err
+		}
+		stateOf(c).project = call.Project.ID
+	}
+	if err := checkScope(principal, rt.scope); err != nil {
+		return err
+	}
+	if err := rejectNUL(c); err != nil {
+		return err
+	}
+	return h(&call)
+}
+
+// routeTable holds the registered routes.
+type routeTable struct {
+	routes     []*route
+	duplicates []error
+	public     map[string]bool // by fixed path
+}
+
+// sorted returns the routes in the order of matching.
+func (t *routeTable) sorted() []*route {
+	out := slices.Clone(t.routes)
+	slices.SortStableFunc(out, bySpecificity)
+	return out
+}
