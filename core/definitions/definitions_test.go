@@ -76,6 +76,38 @@ func list(t testing.TB, s *definitions.Service, f definitions.Filter) string {
 
 func kind(k definitions.Kind) definitions.Filter { return definitions.Filter{Kind: k} }
 
+// TestProcessWithoutTransaction fails by its timeout if Process holds its lock
+// while the changes of memory that follow the commit wait for it.
+func TestProcessWithoutTransaction(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(d, definitions.DefaultConfig())
+		done := make(chan error, 1)
+		go func() {
+			batch := []*sdk.Event{ev(0, "$groupidentify", `{"$group_type":"company","$group_key":"acme","$group_set":{"seats":5}}`)}
+			_, err := s.Process(t.Context(), batch)
+			if err == nil {
+				_, err = s.Process(t.Context(), []*sdk.Event{ev(1, "paid", `{"amount":9}`)})
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("Process does not return")
+		}
+		if got := list(t, s, kind(definitions.Event)); got != "$groupidentify::0 paid::1" {
+			t.Errorf("event definitions %q", got)
+		}
+		if got := list(t, s, kind(definitions.GroupProperty)); got != "seats:Numeric:0" {
+			t.Errorf("group properties %q", got)
+		}
+	})
+}
+
 func TestNamesAreLearnt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

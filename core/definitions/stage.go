@@ -63,9 +63,24 @@ func New(cfg Config, d *db.DB, deps Deps, reg prometheus.Registerer) *Service {
 	}
 }
 
-// Process learns the names in a batch, in the transaction of ctx, and says
-// which projects have more than they may.
+// Process records the names in a batch and returns a warning for each project
+// with more names than its limit. It joins the transaction in ctx, or makes one.
 func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
+	var warnings []Warning
+	err := s.store.db.Tx(ctx, func(ctx context.Context) (err error) {
+		warnings, err = s.process(ctx, batch)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return warnings, nil
+}
+
+// process does the work of Process inside the transaction in ctx. It holds the
+// lock of memory, which the functions that run after the commit take again: the
+// lock must be free before the transaction ends.
+func (s *Service) process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.bound()
