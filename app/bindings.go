@@ -83,4 +83,6 @@ func addHooks(p *persons.Service, f *flags.Store, e *events.Service) {
 	p.OnDelete(f.ForgetPerson)
 	p.OnErase(f.Erase)
 	p.OnErase(e.Erase)
+	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
+	p.OnDelete(func(ctx context.Context, projectID, _ int64) error { return e.PersonsChanged(ctx, projectID) })
 }

@@ -1,22 +1,18 @@
 package app
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"time"
-
-	"github.com/guidonhq/guidon/core/ingestion/trace"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
-	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
@@ -24,57 +20,38 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// actionBindings says who answers the questions of actions.
-var actionBindings = fx.Options(actions.Module, historyBindings, fx.Provide(
-	// Actions ask: what happened lately, what is known of people and groups,
-	// who is in which cohort, who wrote that.
-	func(e *events.Service) actions.Recent { return recent{e} },
-	func(p *persons.Service) actionmatch.People { return p },
+// actionBindings binds actions to cohorts, plugins, traces and the routes.
+var actionBindings = fx.Options(actions.Module, fx.Provide(
 	func(s decide.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Members {
 		return newMembers(s, lists, p, o, ask)
 	},
-	func(a *auth.Service) actions.Zones { return zones{a} },
-	func(e actions.Recent, p actionmatch.People, m actionmatch.Members, o *operators.Operators, ask func() actionmatch.Plugins, log *zap.Logger) *actions.Previews {
-		return actions.NewPreviews(actions.PreviewDependencies{Events: e, People: p, Members: m, Operators: o.Saving(), Plugins: ask, Log: log})
+	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Sources {
+		return actionmatch.Sources{People: p, Members: m, Operators: o, Plugins: ask}
+	},
+	func(a *auth.Service) actions.Projects { return a },
+	func(e actions.Events, sources actionmatch.Sources, o *operators.Operators, log *zap.Logger) *actions.Previews {
+		sources.Operators = o.Saving()
+		return actions.NewPreviews(actions.PreviewDependencies{Events: e, Sources: sources, Log: log})
 	},
 	func(a *auth.Service, c actions.Calculations, s decide.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
 		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Memory: m, Operators: o.Saving(), Log: log}
 	},
-
-	// Traces ask which actions an event is.
-	newFitter,
-	func(m *actions.Memory, f *fitter) trace.Actions { return &traced{m, f} },
-
-	// What is served.
+	func(m *actions.EventMatcher) trace.Actions { return traceActions{m} },
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
+	route(func(h *history.HistoryHTTP) web.Routes { return h }),
 ))
 
-// traced tells traces which actions an event is.
-type traced struct {
-	memory *actions.Memory
-	fitter *fitter
-}
+// traceActions shows the actions of an event in its trace.
+type traceActions struct{ matcher *actions.EventMatcher }
 
-func (t *traced) Matching(ctx context.Context, ev *sdk.Event) ([]trace.ActionRef, error) {
-	out := []trace.ActionRef{}
-	project := t.memory.Project(ev.ProjectID)
-	err := t.fitter.fitting(ctx, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *actions.Action) {
-		out = append(out, trace.ActionRef{ID: a.ID, Name: a.Title()})
-	})
-	slices.SortFunc(out, func(a, b trace.ActionRef) int { return cmp.Compare(a.ID, b.ID) })
-	return out, err
-}
-
-// zones lets actions read dates where a project is.
-type zones struct{ auth *auth.Service }
-
-func (z zones) Location(ctx context.Context, projectID int64) *time.Location {
-	p, err := z.auth.Project(ctx, projectID)
-	if err != nil {
-		return time.UTC
+func (t traceActions) Matching(ctx context.Context, ev *sdk.Event) ([]trace.ActionRef, error) {
+	found, err := t.matcher.MatchEvent(ctx, ev)
+	out := make([]trace.ActionRef, len(found))
+	for i, a := range found {
+		out[i] = trace.ActionRef{ID: a.ID, Name: a.Title()}
 	}
-	return p.Location()
+	return out, err
 }
 
 // cohortIDs lets actions check which cohorts there are.
@@ -87,12 +64,4 @@ func (c cohortIDs) CohortIDs(ctx context.Context, projectID int64) ([]int64, err
 		ids[i] = stored.Cohorts[i].ID
 	}
 	return ids, err
-}
-
-// recent lets actions look at the newest events.
-type recent struct{ events *events.Service }
-
-func (r recent) Recent(ctx context.Context, projectID int64, event, distinctID string, limit int) ([]sdk.Event, error) {
-	found, _, err := r.events.List(ctx, projectID, events.Filter{Event: event, DistinctID: distinctID}, limit)
-	return found, err
 }

@@ -1,9 +1,11 @@
 package actions
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
-	"time"
 )
 
 // Action is a named definition of events.
@@ -44,4 +46,15 @@ type Destination struct {
 // definition is the part of a that its history depends on.
 func (a *Action) definition() *history.Definition {
 	return &history.Definition{ID: a.ID, ProjectID: a.ProjectID, Version: a.Version, Steps: a.Steps}
+}
+
+// Posts reports whether events that fit the action are posted to chat.
+func (a *Action) Posts() bool { return a.PostToChat && !a.Deleted }
+
+// Title is the name of the action, or "action <id>" without one.
+func (a *Action) Title() string {
+	if a.Name != "" {
+		return a.Name
+	}
+	return fmt.Sprintf("action %d", a.ID)
 }

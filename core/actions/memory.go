@@ -3,7 +3,6 @@ package actions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -21,21 +21,30 @@ import (
 // good ones stay. An action that makes no sense any more hinders no other.
 type Memory struct {
 	store     *Store
-	zones     Zones
+	projects  Projects
 	operators match.Registry
 	log       *zap.Logger
 
-	projects atomic.Pointer[map[int64]*Project]
-	load     sync.Mutex // one load at a time, so that the newer one stays
-	stop     context.CancelFunc
-	done     chan struct{}
-	stale    bool // the last poll failed; for the log
+	loaded atomic.Pointer[map[int64]*Project]
+	load   sync.Mutex // one load at a time, so that the newer one stays
+	stop   context.CancelFunc
+	done   chan struct{}
+	stale  bool // the last poll failed; for the log
 }
 
-// Zones knows the time zones of projects.
-type Zones interface {
-	// Location returns the time zone of a project; UTC when it has none.
-	Location(ctx context.Context, projectID int64) *time.Location
+// Projects reads projects.
+type Projects interface {
+	// Project returns a project, or NotFound.
+	Project(ctx context.Context, id int64) (auth.Project, error)
+}
+
+// location returns the time zone of a project, UTC if it cannot be read.
+func location(ctx context.Context, projects Projects, projectID int64) *time.Location {
+	p, err := projects.Project(ctx, projectID)
+	if err != nil {
+		return time.UTC
+	}
+	return p.Location()
 }
 
 // Project is the actions of one project as they were at one moment. It is
@@ -53,9 +62,9 @@ type Project struct {
 }
 
 // NewMemory returns an empty Memory over store. operators may be nil.
-func NewMemory(store *Store, zones Zones, operators match.Registry, log *zap.Logger) *Memory {
-	s := &Memory{store: store, zones: zones, operators: operators, log: log.Named("actions")}
-	s.projects.Store(&map[int64]*Project{})
+func NewMemory(store *Store, projects Projects, operators match.Registry, log *zap.Logger) *Memory {
+	s := &Memory{store: store, projects: projects, operators: operators, log: log.Named("actions")}
+	s.loaded.Store(&map[int64]*Project{})
 	return s
 }
 
@@ -63,7 +72,7 @@ var noProject = &Project{All: actionmatch.NewIndex(nil), Posting: actionmatch.Ne
 
 // Project returns the actions of a project; never nil. It takes no lock.
 func (s *Memory) Project(projectID int64) *Project {
-	if p := (*s.projects.Load())[projectID]; p != nil {
+	if p := (*s.loaded.Load())[projectID]; p != nil {
 		return p
 	}
 	return noProject
@@ -114,7 +123,7 @@ func (s *Memory) follow(ctx context.Context) {
 func (s *Memory) poll(ctx context.Context) {
 	stamps, err := s.store.Stamps(ctx)
 	for id, stamp := range stamps {
-		if p := (*s.projects.Load())[id]; p == nil || p.stamp != stamp {
+		if p := (*s.loaded.Load())[id]; p == nil || p.stamp != stamp {
 			err = errors.Join(err, s.Refresh(ctx, id))
 		}
 	}
@@ -132,7 +141,7 @@ func (s *Memory) poll(ctx context.Context) {
 // operators.
 func (s *Memory) RefreshAll(ctx context.Context) error {
 	var errs []error
-	for id := range *s.projects.Load() {
+	for id := range *s.loaded.Load() {
 		errs = append(errs, s.refresh(ctx, id, true))
 	}
 	return errors.Join(errs...)
@@ -165,16 +174,16 @@ func (s *Memory) refresh(ctx context.Context, projectID int64, anew bool) error 
 	}
 	p := s.compile(ctx, projectID, list, before)
 	p.stamp = stamps[projectID]
-	next := maps.Clone(*s.projects.Load())
+	next := maps.Clone(*s.loaded.Load())
 	next[projectID] = p
-	s.projects.Store(&next)
+	s.loaded.Store(&next)
 	return nil
 }
 
 // compile makes a project of its actions. Those that are as before are not
 // compiled again.
 func (s *Memory) compile(ctx context.Context, projectID int64, list []Action, before *Project) *Project {
-	opts := actionmatch.CompileOptions{Location: s.zones.Location(ctx, projectID), Operators: s.operators, Lenient: true}
+	opts := actionmatch.CompileOptions{Location: location(ctx, s.projects, projectID), Operators: s.operators, Lenient: true}
 	p := &Project{ByID: make(map[int64]*Action, len(list)), zone: opts.Location.String(), matchers: make(map[int64]*actionmatch.Matcher, len(list))}
 	var all, posting []actionmatch.Entry
 	for i := range list {
@@ -207,12 +216,4 @@ func (s *Memory) matcher(projectID int64, a *Action, opts actionmatch.CompileOpt
 		s.log.Warn("an action has steps that match nothing", zap.Int64("project_id", projectID), zap.Int64("action", a.ID), zap.Error(err))
 	}
 	return m
-}
-
-// Title is what people call an action, also one without a name.
-func (a *Action) Title() string {
-	if a.Name != "" {
-		return a.Name
-	}
-	return fmt.Sprintf("action %d", a.ID)
 }

@@ -4,6 +4,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/guidonhq/guidon/core/actions/history"
+	"github.com/guidonhq/guidon/core/events"
 )
 
 // Module provides the management, matching and counting of actions, and keeps
@@ -12,7 +13,8 @@ import (
 var Module = fx.Module("actions", history.Module,
 	fx.Provide(
 		func(c Config) history.HistoryConfig { return c.History },
-		NewStore, NewService, NewHTTP, NewPreviewHTTP,
+		func(e *events.Service) Events { return e },
+		NewStore, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP,
 		fx.Annotate(NewMemory, fx.OnStart((*Memory).Start), fx.OnStop((*Memory).Stop)),
 		func(s *Service) history.Definitions { return s },
 		func(h *history.History) Calculations { return h },

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
@@ -22,21 +23,17 @@ const (
 	previewURL     = 500 // bytes of a URL
 )
 
-// Recent reads stored events.
-type Recent interface {
-	// Recent returns at most limit events of a project, newest first, of the
-	// given name and distinct id unless those are empty.
-	Recent(ctx context.Context, projectID int64, event, distinctID string, limit int) ([]sdk.Event, error)
+// Events reads stored events.
+type Events interface {
+	// List returns at most limit events of a project that pass the filter, newest
+	// first, and the cursor of the next page.
+	List(ctx context.Context, projectID int64, f events.Filter, limit int) ([]sdk.Event, events.Cursor, error)
 }
 
-// PreviewDependencies is what a preview asks.
+// PreviewDependencies are what Previews read. Log may be nil.
 type PreviewDependencies struct {
-	Events    Recent
-	People    actionmatch.People  // nil: nothing is known of persons and groups
-	Members   actionmatch.Members // nil: nothing is known of cohorts
-	Operators match.Registry      // nil: there are no plugin operators
-	// Plugins returns who answers for those in one preview; nil: nobody does.
-	Plugins func() actionmatch.Plugins
+	Events  Events
+	Sources actionmatch.Sources
 	Log     *zap.Logger
 }
 
@@ -91,35 +88,25 @@ type PreviewedName struct {
 // fails like Compile. Persons, groups and cohorts are as they are now, and
 // what cannot be read of them leaves the answers open that depend on it.
 func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionmatch.Step, q PreviewQuery) (Preview, error) {
-	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Location: q.Location, Operators: p.deps.Operators})
+	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Location: q.Location, Operators: p.deps.Sources.Operators})
 	if err != nil {
 		return Preview{}, err
 	}
 	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.Conditions())))
-	events, err := p.deps.Events.Recent(ctx, projectID, q.Event, q.DistinctID, limit)
+	newest, _, err := p.deps.Events.List(ctx, projectID, events.Filter{Event: q.Event, DistinctID: q.DistinctID}, limit)
 	if err != nil {
 		return Preview{}, fmt.Errorf("preview an action: %w", err)
 	}
-	facts := actionmatch.NewFacts(ctx, projectID, p.deps.People, p.deps.Members)
-	env, plugins := &match.Env{Now: p.now()}, p.plugins()
-	if plugins != nil {
-		env.External = plugins
-	}
-	out := p.explain(m, events, facts, env)
+	facts := actionmatch.NewFacts(ctx, projectID, p.deps.Sources.People, p.deps.Sources.Members)
+	env, plugins := p.deps.Sources.NewRound(p.now())
+	out := p.explain(m, newest, facts, env)
 	if plugins != nil && plugins.Ask(ctx) {
-		out = p.explain(m, events, facts, env)
+		out = p.explain(m, newest, facts, env)
 	}
 	if facts.Err() != nil {
 		p.deps.Log.Warn("a preview could not be told everything", zap.Int64("project", projectID), zap.Error(facts.Err()))
 	}
 	return out, nil
-}
-
-func (p *Previews) plugins() actionmatch.Plugins {
-	if p.deps.Plugins == nil {
-		return nil
-	}
-	return p.deps.Plugins()
 }
 
 func (p *Previews) explain(m *actionmatch.Matcher, events []sdk.Event, facts actionmatch.Lookup, env *match.Env) Preview {

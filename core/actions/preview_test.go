@@ -13,22 +13,23 @@ import (
 	"github.com/guidonhq/guidon/core/actions"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// shelf is an event store with a few events, newest first.
-type shelf []sdk.Event
+// memoryEvents is an event store with a few events, newest first.
+type memoryEvents []sdk.Event
 
-func (s shelf) Recent(_ context.Context, _ int64, event, distinctID string, limit int) ([]sdk.Event, error) {
+func (s memoryEvents) List(_ context.Context, _ int64, f events.Filter, limit int) ([]sdk.Event, events.Cursor, error) {
 	var out []sdk.Event
 	for _, ev := range s {
-		if (event == "" || event == ev.Name) && (distinctID == "" || distinctID == ev.DistinctID) && len(out) < limit {
+		if (f.Event == "" || f.Event == ev.Name) && (f.DistinctID == "" || f.DistinctID == ev.DistinctID) && len(out) < limit {
 			out = append(out, ev)
 		}
 	}
-	return out, nil
+	return out, events.Cursor{}, nil
 }
 
 // storedFacts is one person, ada, who is in cohort 7.
@@ -71,9 +72,9 @@ func resultText(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-func someEvents() shelf {
+func someEvents() memoryEvents {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	return shelf{
+	return memoryEvents{
 		{UUID: "3", Name: "paid", DistinctID: "ada", Timestamp: at, Properties: []byte(`{"$current_url":"https://shop.example/checkout","amount":9}`)},
 		{UUID: "2", Name: "$autocapture", DistinctID: "bob", Timestamp: at.Add(-time.Minute), Properties: []byte(`{}`), ElementsChain: `a:text="Buy"`},
 		{UUID: "1", Name: "paid", DistinctID: "bob", Timestamp: at.Add(-time.Hour), Properties: []byte(`{"amount":1}`)},
@@ -104,7 +105,7 @@ func preview(t *testing.T, who webtest.Keys, deps actions.PreviewDependencies, b
 
 func TestPreview(t *testing.T) {
 	t.Parallel()
-	deps := actions.PreviewDependencies{Events: someEvents(), People: storedFacts{}, Members: storedFacts{}, Operators: pluginOperators{}}
+	deps := actions.PreviewDependencies{Events: someEvents(), Sources: actionmatch.Sources{People: storedFacts{}, Members: storedFacts{}, Operators: pluginOperators{}}}
 	cases := []struct {
 		name, body string
 		want       string // checked, matched, unknown; then uuid=answer of each
@@ -187,7 +188,8 @@ func (p *plugin) Ask(context.Context) bool {
 func TestPreviewAsksPluginsOnce(t *testing.T) {
 	t.Parallel()
 	p := actions.NewPreviews(actions.PreviewDependencies{
-		Events: someEvents(), Operators: pluginOperators{}, Plugins: func() actionmatch.Plugins { return new(plugin) },
+		Events:  someEvents(),
+		Sources: actionmatch.Sources{Operators: pluginOperators{}, Plugins: func() actionmatch.Plugins { return new(plugin) }},
 	})
 	steps := []actionmatch.Step{{Properties: []json.RawMessage{[]byte(`{"key":"amount","operator":"cidr/contains","value":"x"}`)}}}
 	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 10})
@@ -198,7 +200,7 @@ func TestPreviewAsksPluginsOnce(t *testing.T) {
 
 func TestPreviewLooksAtFewerEventsOfLongDefinitions(t *testing.T) {
 	t.Parallel()
-	many := make(shelf, 400)
+	many := make(memoryEvents, 400)
 	for i := range many {
 		many[i] = sdk.Event{Name: "e"}
 	}

@@ -20,11 +20,11 @@ import (
 // before the call returns. All methods may be called from any number of
 // goroutines.
 type Service struct {
-	store *Store
+	store    *Store
 	activity *activity.Log
-	deps  Dependencies
-	log   *zap.Logger
-	now   func() time.Time
+	deps     Dependencies
+	log      *zap.Logger
+	now      func() time.Time
 }
 
 // Dependencies is whom the service asks.

@@ -37,7 +37,9 @@ func (chat) HasNotifier(name string) bool { return name == "team" }
 
 type utc struct{}
 
-func (utc) Location(context.Context, int64) *time.Location { return time.UTC }
+func (utc) Project(_ context.Context, id int64) (auth.Project, error) {
+	return auth.Project{ID: id, Timezone: "UTC"}, nil
+}
 
 var (
 	somebody = &auth.Principal{User: auth.User{ID: 7, FirstName: "Ada", Email: "ada@example.com"}}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
@@ -81,7 +82,7 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.service.deps.Definitions.Action(c.UserContext(), c.Project.ID, id); err != nil {
+	if _, err := h.service.deps.Actions.Action(c.UserContext(), c.Project.ID, id); err != nil {
 		return err
 	}
 	state := State(c.Query("state"))
@@ -187,7 +188,7 @@ func (h *HTTP) preview(c *web.Call) error {
 	if err := h.service.CheckFormat(format); err != nil {
 		return err
 	}
-	a := &Action{ID: id, Name: name, Format: format}
+	a := &actions.Action{ID: id, Name: name, Format: format}
 	m := h.service.compose(c.UserContext(), h.project(c), h.sample(c.UserContext(), c.Project.ID, id), a, "", true)
 	v := previewView{Text: m.Text, Segments: []segmentView{}}
 	for _, s := range m.Segments {
@@ -203,7 +204,7 @@ func (h *HTTP) project(c *web.Call) sdk.ProjectRef {
 // sample is the latest event that fits the action, or one made up.
 func (h *HTTP) sample(ctx context.Context, projectID, actionID int64) *sdk.Event {
 	if actionID > 0 {
-		if ev, err := h.service.deps.Definitions.Sample(ctx, projectID, actionID); err == nil && ev != nil {
+		if ev, err := h.service.deps.Actions.LatestMatch(ctx, projectID, actionID); err == nil && ev != nil {
 			return ev
 		}
 	}
@@ -232,7 +233,7 @@ func (h *HTTP) test(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := h.service.deps.Definitions.Action(c.UserContext(), c.Project.ID, id)
+	a, err := h.service.deps.Actions.Action(c.UserContext(), c.Project.ID, id)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (h *HTTP) test(c *web.Call) error {
 	}
 	targets := h.service.destinations(a)
 	if notifier.Set && !notifier.Null {
-		targets = []Destination{{Notifier: notifier.Value, To: to.Value}}
+		targets = []actions.Destination{{Notifier: notifier.Value, To: to.Value}}
 	}
 	if len(targets) == 0 {
 		return fault.New(fault.Invalid, "no_notifier", "There is no notifier in the config of the server.")
@@ -267,7 +268,7 @@ func (h *HTTP) test(c *web.Call) error {
 }
 
 // try sends one test message.
-func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *Action, d Destination, ev *sdk.Event) testView {
+func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *actions.Action, d actions.Destination, ev *sdk.Event) testView {
 	v := testView{Notifier: d.Notifier, Destination: d.To, Outcome: "retry"}
 	m := s.compose(ctx, project, ev, a, d.Format, true)
 	v.Text = m.Text

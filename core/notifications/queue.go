@@ -204,7 +204,7 @@ func (s *Service) tellLeftOut(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, loc := s.deps.Projects.Project(ctx, seen.ProjectID)
+		_, loc := s.project(ctx, seen.ProjectID)
 		err = s.store.db.Tx(ctx, func(ctx context.Context) error { return s.summarise(ctx, seen, posts, loc) })
 		if err != nil {
 			return err
@@ -215,14 +215,14 @@ func (s *Service) tellLeftOut(ctx context.Context) error {
 
 // posts reports whether the action is there and posts.
 func (s *Service) posts(ctx context.Context, projectID, actionID int64) (bool, error) {
-	a, err := s.deps.Definitions.Action(ctx, projectID, actionID)
+	a, err := s.deps.Actions.Action(ctx, projectID, actionID)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	return a.Posts, nil
+	return a.Posts(), nil
 }
 
 // summarise queues the message for what one rate has left out, in the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -36,7 +37,7 @@ const (
 // Render fills in the template: the parts of the message, and all of it as
 // plain text. What stands in an event is only ever the value of a part, so no
 // notifier takes it for markup.
-func (t *Template) Render(f *Facts) (segments []sdk.Segment, text string) {
+func (t *Template) Render(f *Facts) (segments []sdk.Segment, plainText string) {
 	var p fastjson.Parser
 	event, _ := p.ParseBytes(f.Event.Properties) // nil: no properties
 	var q fastjson.Parser
@@ -48,9 +49,9 @@ func (t *Template) Render(f *Facts) (segments []sdk.Segment, text string) {
 		s := sdk.Segment{Kind: sdk.SegmentText, Value: part.text}
 		if part.words != nil {
 			s = r.token(part.words)
-			s.Value = clip(s.Value, maxValue)
+			s.Value = text.EllipsisChars(s.Value, maxValue)
 		}
-		if s.Value = clip(s.Value, max(left, 1)); s.Value == "" {
+		if s.Value = text.EllipsisChars(s.Value, max(left, 1)); s.Value == "" {
 			continue
 		}
 		if left -= len([]rune(s.Value)); left < 0 {
@@ -138,7 +139,7 @@ func (r *rendering) groupToken(words []string) sdk.Segment {
 	kind := words[1]
 	key := ""
 	if groups := get(r.event, "$groups"); groups != nil {
-		key = text(get(groups, kind))
+		key = stringOf(get(groups, kind))
 	}
 	if key == "" {
 		return plain("(event without '" + kind + "')")
@@ -184,7 +185,7 @@ func value(v *fastjson.Value, path []string) string {
 			continue
 		}
 		if n == len(path) {
-			return text(inner)
+			return stringOf(inner)
 		}
 		return value(inner, path[n:])
 	}
@@ -199,8 +200,8 @@ func get(v *fastjson.Value, name string) *fastjson.Value {
 	return v.Get(name)
 }
 
-// text is a string as it is, anything else as JSON, and "" for nothing.
-func text(v *fastjson.Value) string {
+// stringOf is a string as it is, anything else as JSON, and "" for nothing.
+func stringOf(v *fastjson.Value) string {
 	switch {
 	case v == nil:
 		return ""
@@ -219,7 +220,7 @@ func (f *Facts) Display() string {
 		if v == nil || v.Type() == fastjson.TypeNull || v.Type() == fastjson.TypeFalse {
 			continue
 		}
-		if s := strings.TrimSpace(text(v)); s != "" {
+		if s := strings.TrimSpace(stringOf(v)); s != "" {
 			return s
 		}
 	}

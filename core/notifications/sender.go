@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -219,12 +220,12 @@ func (s *Service) outcome(ctx context.Context, l lane, d *Delivery, r sdk.Notify
 	d.Attempts++
 	code, message := "", ""
 	if r.Err != nil {
-		code, message = r.Err.Code, clip(r.Err.Message, 500)
+		code, message = r.Err.Code, text.EllipsisChars(r.Err.Message, 500)
 	}
 	s.metrics.results.WithLabelValues(l.Notifier, r.Outcome.String()).Inc()
 	switch {
 	case r.Outcome == sdk.Delivered || r.Outcome == sdk.Duplicate:
-		d.MessageID = clip(r.MessageID, 200)
+		d.MessageID = text.EllipsisChars(r.MessageID, 200)
 		s.settled(ctx, d, Delivered, "", "")
 	case r.Outcome == sdk.Dropped:
 		s.settled(ctx, d, Failed, code, message)

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -34,31 +36,19 @@ type Notifiers interface {
 	Notifiers() []Notifier
 }
 
-// Definitions knows the actions that post.
-type Definitions interface {
-	// Posts reports whether the project has an action that posts.
-	Posts(projectID int64) bool
-	// Matching calls fn for each action of the project that posts and that the
-	// event fits.
-	Matching(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(ev *sdk.Event, a *Action)) error
-	// Action returns an action that is not deleted, or NotFound.
-	Action(ctx context.Context, projectID, id int64) (*Action, error)
-	// Sample returns an event that fits the action, the latest, or nil.
-	Sample(ctx context.Context, projectID, id int64) (*sdk.Event, error)
+// Actions reads and matches the actions that post. actions.EventMatcher
+// implements it.
+type Actions interface {
+	// HasPosting reports whether the project has an action that posts.
+	HasPosting(projectID int64) bool
+	// MatchPosting calls fn for each event of batch and each action of the project
+	// that posts and that the event fits. The actions must not be changed.
+	MatchPosting(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(ev *sdk.Event, a *actions.Action)) error
+	// Action returns an action, also a deleted one, or NotFound.
+	Action(ctx context.Context, projectID, id int64) (*actions.Action, error)
+	// LatestMatch returns the newest event that fits the action, or nil.
+	LatestMatch(ctx context.Context, projectID, id int64) (*sdk.Event, error)
 }
-
-// Action is what a message needs of one.
-type Action struct {
-	ID           int64
-	Posts        bool // it is on
-	Name         string
-	Tags         []string
-	Format       string
-	Destinations []Destination
-}
-
-// Destination is where messages of an action go, and what they say there.
-type Destination struct{ Notifier, To, Format string }
 
 // People tells what is stored about persons and groups.
 type People interface {
@@ -66,20 +56,21 @@ type People interface {
 	GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error)
 }
 
-// Projects knows projects.
+// Projects reads projects.
 type Projects interface {
-	Project(ctx context.Context, id int64) (name string, location *time.Location)
+	// Project returns a project, or NotFound.
+	Project(ctx context.Context, id int64) (auth.Project, error)
 }
 
 // Dependencies is whom the service asks; none may be nil.
 type Dependencies struct {
-	Notifiers   Notifiers
-	Definitions Definitions
-	People      People
-	Projects    Projects
-	Now         func() time.Time // nil: the clock
-	Log         *zap.Logger
-	Metrics     prometheus.Registerer // may be nil
+	Notifiers Notifiers
+	Actions   Actions
+	People    People
+	Projects  Projects
+	Now       func() time.Time // nil: the clock
+	Log       *zap.Logger
+	Metrics   prometheus.Registerer // may be nil
 }
 
 // Service queues messages and sees them to their destinations. Its methods may
@@ -142,6 +133,16 @@ func (s *Service) clock() time.Time {
 	return time.Now().UTC().Truncate(time.Microsecond)
 }
 
+// project returns the name and the time zone of a project; without a name and in
+// UTC if it cannot be read.
+func (s *Service) project(ctx context.Context, id int64) (name string, loc *time.Location) {
+	p, err := s.deps.Projects.Project(ctx, id)
+	if err != nil {
+		return "", time.UTC
+	}
+	return p.Name, p.Location()
+}
+
 // wake says that there is something to send. It never blocks.
 func (s *Service) wake() {
 	select {
@@ -189,19 +190,19 @@ func (s *Service) find(name string) Notifier {
 
 // destinations are where an action posts: its own, else those of the config,
 // else every notifier there is.
-func (s *Service) destinations(a *Action) []Destination {
+func (s *Service) destinations(a *actions.Action) []actions.Destination {
 	if len(a.Destinations) > 0 {
 		return a.Destinations
 	}
-	var out []Destination
+	var out []actions.Destination
 	for _, name := range s.cfg.Destinations {
-		out = append(out, Destination{Notifier: name})
+		out = append(out, actions.Destination{Notifier: name})
 	}
 	if len(out) > 0 {
 		return out
 	}
 	for _, n := range s.deps.Notifiers.Notifiers() {
-		out = append(out, Destination{Notifier: n.Name()})
+		out = append(out, actions.Destination{Notifier: n.Name()})
 	}
 	return out
 }

@@ -14,6 +14,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
@@ -106,8 +108,8 @@ func (c *chat) all() []sdk.Notification {
 // has.
 type world struct {
 	chats   []*chat
-	actions []*notifications.Action
-	zone    *time.Location
+	actions []*actions.Action
+	zone    string
 	off     atomic.Bool // no action posts any more
 }
 
@@ -119,9 +121,9 @@ func (w *world) Notifiers() []notifications.Notifier {
 	return out
 }
 
-func (w *world) Posts(int64) bool { return len(w.actions) > 0 }
+func (w *world) HasPosting(int64) bool { return len(w.actions) > 0 }
 
-func (w *world) Matching(_ context.Context, _ int64, batch []*sdk.Event, fn func(*sdk.Event, *notifications.Action)) error {
+func (w *world) MatchPosting(_ context.Context, _ int64, batch []*sdk.Event, fn func(*sdk.Event, *actions.Action)) error {
 	for _, ev := range batch {
 		for _, a := range w.actions {
 			if a.Name == ev.Name {
@@ -132,18 +134,18 @@ func (w *world) Matching(_ context.Context, _ int64, batch []*sdk.Event, fn func
 	return nil
 }
 
-func (w *world) Action(_ context.Context, _, id int64) (*notifications.Action, error) {
+func (w *world) Action(_ context.Context, _, id int64) (*actions.Action, error) {
 	for _, a := range w.actions {
 		if a.ID == id {
 			out := *a
-			out.Posts = a.Posts && !w.off.Load()
+			out.PostToChat = a.PostToChat && !w.off.Load()
 			return &out, nil
 		}
 	}
 	return nil, fault.New(fault.NotFound, "not_found", "Not found.")
 }
 
-func (w *world) Sample(context.Context, int64, int64) (*sdk.Event, error) { return nil, nil }
+func (w *world) LatestMatch(context.Context, int64, int64) (*sdk.Event, error) { return nil, nil }
 
 func (w *world) Properties(_ context.Context, _ int64, id string) ([]byte, bool, error) {
 	return []byte(`{"name":"` + id + `"}`), true, nil
@@ -153,7 +155,9 @@ func (w *world) GroupProperties(context.Context, int64, string, string) ([]byte,
 	return nil, false, nil
 }
 
-func (w *world) Project(context.Context, int64) (string, *time.Location) { return "Shop", w.zone }
+func (w *world) Project(_ context.Context, id int64) (auth.Project, error) {
+	return auth.Project{ID: id, Name: "Shop", Timezone: w.zone}, nil
+}
 
 // place is a running service.
 type place struct {
@@ -176,14 +180,14 @@ func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config
 	cfg := notifications.DefaultConfig()
 	cfg.RetryMin, cfg.RetryMax = time.Second, time.Minute
 	w := &world{
-		chats: []*chat{{name: "room"}}, zone: time.UTC,
-		actions: []*notifications.Action{{ID: 1, Posts: true, Name: "paid", Format: "[event.distinct_id]"}},
+		chats: []*chat{{name: "room"}}, zone: "UTC",
+		actions: []*actions.Action{{ID: 1, PostToChat: true, Name: "paid", Format: "[event.distinct_id]"}},
 	}
 	if change != nil {
 		change(&cfg, w)
 	}
 	s, err := notifications.NewService(cfg, d, notifications.Dependencies{
-		Notifiers: w, Definitions: w, People: w, Projects: w, Now: c.now, Log: zap.NewNop(),
+		Notifiers: w, Actions: w, People: w, Projects: w, Now: c.now, Log: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +274,7 @@ func TestEachDestinationOfAnActionHasItsOwnWords(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(_ *notifications.Config, w *world) {
 			w.chats = append(w.chats, &chat{name: "mail"}, &chat{name: "unused"})
-			w.actions[0].Destinations = []notifications.Destination{
+			w.actions[0].Destinations = []actions.Destination{
 				{Notifier: "room"}, {Notifier: "mail", To: "ops@example.com", Format: "mail of [person]"}, {Notifier: "gone"},
 			}
 		})
@@ -326,7 +330,7 @@ func TestWordsForOneDestinationHaveRatesOfTheirOwn(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, w *world) {
 			c.Every, c.Burst = 10*time.Second, 1
-			w.actions[0].Destinations = []notifications.Destination{{Notifier: "room"}, {Notifier: "room", Format: "again-[event.distinct_id]"}}
+			w.actions[0].Destinations = []actions.Destination{{Notifier: "room"}, {Notifier: "room", Format: "again-[event.distinct_id]"}}
 		})
 		p.happen(t, "paid", "a", "b", "c")
 		p.says(t, p.chats[0], "a again-a")
@@ -393,7 +397,7 @@ func TestInQuietHoursNothingIsSaid(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, w *world) {
 			c.QuietHours, c.Every, c.Burst = "22:00-07:00", 30*time.Second, 1
-			w.zone = time.FixedZone("east", 9*3600) // noon is 21:00 there
+			w.zone = "Asia/Tokyo" // noon is 21:00 there
 		})
 		room := p.chats[0]
 		p.happen(t, "paid", "early")

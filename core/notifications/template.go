@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // DefaultFormat is what a message says when an action gives no format.
@@ -37,19 +38,19 @@ func ParseTemplate(format string) (*Template, error) {
 		format = DefaultFormat
 	}
 	t := &Template{source: format}
-	var text strings.Builder
+	var literal strings.Builder
 	runes := []rune(format)
 	flush := func() {
-		if text.Len() > 0 {
-			t.parts = append(t.parts, part{text: text.String()})
-			text.Reset()
+		if literal.Len() > 0 {
+			t.parts = append(t.parts, part{text: literal.String()})
+			literal.Reset()
 		}
 	}
 	for i := 0; i < len(runes); i++ {
 		switch {
 		case runes[i] == '\\' && i+1 < len(runes) && (runes[i+1] == '[' || runes[i+1] == ']'):
 			i++
-			text.WriteRune(runes[i])
+			literal.WriteRune(runes[i])
 		case runes[i] == '[':
 			end := closing(runes, i)
 			if end < 0 {
@@ -65,7 +66,7 @@ func ParseTemplate(format string) (*Template, error) {
 		case runes[i] == ']':
 			return nil, wrong(i, `there is no [ to this ] (write \] for a bracket)`)
 		default:
-			text.WriteRune(runes[i])
+			literal.WriteRune(runes[i])
 		}
 	}
 	flush()
@@ -114,7 +115,7 @@ func token(inside string, column int) ([]string, error) {
 	}
 	first := words[0]
 	if _, ok := rest[first]; !ok {
-		return nil, wrong(column, fmt.Sprintf("[%s] is not known; a token begins with action, person, event, groups or user", clip(inside, 40)))
+		return nil, wrong(column, fmt.Sprintf("[%s] is not known; a token begins with action, person, event, groups or user", text.EllipsisChars(inside, 40)))
 	}
 	second := ""
 	if len(words) > 1 {
@@ -126,11 +127,11 @@ func token(inside string, column int) ([]string, error) {
 	}
 	for _, w := range words {
 		if w == "" {
-			return nil, wrong(column, fmt.Sprintf("[%s] has an empty word", clip(inside, 40)))
+			return nil, wrong(column, fmt.Sprintf("[%s] has an empty word", text.EllipsisChars(inside, 40)))
 		}
 	}
 	unknown := func(what string) error {
-		return wrong(column, fmt.Sprintf("[%s] is not known; %s", clip(inside, 40), what))
+		return wrong(column, fmt.Sprintf("[%s] is not known; %s", text.EllipsisChars(inside, 40), what))
 	}
 	path := 2 // how many words there may be
 	switch {
@@ -140,7 +141,7 @@ func token(inside string, column int) ([]string, error) {
 		}
 		if path = 3; len(words) > 2 && words[2] == "properties" {
 			if path = len(words); len(words) < 4 {
-				return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+				return nil, wrong(column, fmt.Sprintf("[%s] names no property", text.EllipsisChars(inside, 40)))
 			}
 		}
 	case second == "" && (first == "person" || first == "event"):
@@ -148,7 +149,7 @@ func token(inside string, column int) ([]string, error) {
 		return nil, unknown("after " + first + " comes " + strings.Join(list, ", "))
 	case second == "properties":
 		if path = len(words); len(words) < 3 {
-			return nil, wrong(column, fmt.Sprintf("[%s] names no property", clip(inside, 40)))
+			return nil, wrong(column, fmt.Sprintf("[%s] names no property", text.EllipsisChars(inside, 40)))
 		}
 	}
 	if len(words) > path {
@@ -158,11 +159,3 @@ func token(inside string, column int) ([]string, error) {
 }
 
 var unescape = strings.NewReplacer(`\[`, "[", `\]`, "]")
-
-// clip is the first n characters of s.
-func clip(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return s
-}

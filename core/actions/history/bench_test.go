@@ -108,7 +108,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	})
 	b.Run("people first", func(b *testing.B) {
 		for b.Loop() {
-			h := history.NewHistory(p.cfg, d, p.past, p.persons, p.facts, zap.NewNop(), nil)
+			h := history.NewHistory(p.cfg, d, p.past, p.persons, p.sources, zap.NewNop(), nil)
 			people(b, h)
 		}
 	})

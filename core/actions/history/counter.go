@@ -129,11 +129,11 @@ func (j *judge) turn() {
 	clear(j.waiting)
 	j.waiting = j.waiting[:0]
 	j.c.tell(j.facts)
-	facts := j.c.h.facts
-	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, facts.People, facts.Members)
+	sources := &j.c.h.sources
+	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, sources.People, sources.Members)
 	j.seen.Ask(j.facts)
-	if j.c.plan.plugins && facts.Plugins != nil {
-		j.plugins = facts.Plugins()
+	if j.c.plan.plugins && sources.Plugins != nil {
+		j.plugins = sources.Plugins()
 		j.env.External = j.plugins
 	}
 }

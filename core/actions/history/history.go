@@ -25,7 +25,6 @@ import (
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
 )
 
@@ -55,16 +54,6 @@ type EventHistory interface {
 type Persons interface {
 	// ByIDs returns the persons with these ids that exist, in any order.
 	ByIDs(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
-}
-
-// HistoryFacts is who tells what events do not carry; each may be nil.
-type HistoryFacts struct {
-	People    actionmatch.People
-	Members   actionmatch.Members
-	Operators match.Registry // compiles the operators of plugins
-	// Plugins returns who answers for those, for some events; without it
-	// events that hang on them are undecided.
-	Plugins func() actionmatch.Plugins
 }
 
 // Finding is what is known about the history of an action.

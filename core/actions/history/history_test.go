@@ -31,7 +31,7 @@ type place struct {
 	persons *persons.Service
 	past    history.EventHistory
 	cfg     history.HistoryConfig
-	facts   history.HistoryFacts
+	sources actionmatch.Sources
 	history *history.History
 	next    int
 }
@@ -46,7 +46,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 	p.persons.OnErase(p.events.Erase)
 	p.persons.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
 	p.persons.OnDelete(func(ctx context.Context, projectID, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
-	p.past, p.facts.People = p.events, p.persons
+	p.past, p.sources.People = p.events, p.persons
 	if change != nil {
 		change(p)
 	}
@@ -59,7 +59,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 
 // open starts a history, as a server does that starts.
 func (p *place) open() {
-	h := history.NewHistory(p.cfg, p.db, p.past, p.persons, p.facts, zap.NewNop(), nil)
+	h := history.NewHistory(p.cfg, p.db, p.past, p.persons, p.sources, zap.NewNop(), nil)
 	if err := h.Start(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}

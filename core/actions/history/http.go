@@ -288,7 +288,7 @@ func (h *HistoryHTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessag
 	if err := json.Unmarshal([]byte(raw), &list); err != nil {
 		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
 	}
-	_, err := actionmatch.Compile([]actionmatch.Step{{Properties: list}}, actionmatch.CompileOptions{Location: loc, Operators: h.history.facts.Operators})
+	_, err := actionmatch.Compile([]actionmatch.Step{{Properties: list}}, actionmatch.CompileOptions{Location: loc, Operators: h.history.sources.Operators})
 	if f := fault.From(err); f != nil {
 		return nil, f.At(strings.TrimPrefix(f.Attr, "steps__0__"))
 	}

@@ -36,7 +36,7 @@ type PeoplePage struct {
 // from newer events. It fails with an Unavailable fault when finding out takes
 // longer than ctx has; the work goes on, and whoever asks again gets it.
 func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, offset, limit int) (PeoplePage, error) {
-	p, err := q.plan(h.facts.Operators)
+	p, err := q.plan(h.sources.Operators)
 	if err != nil {
 		return PeoplePage{}, err
 	}

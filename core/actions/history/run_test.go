@@ -154,7 +154,7 @@ func TestManyCountWhileEventsCome(t *testing.T) {
 func TestWhatCannotBeDecidedIsSaid(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
-		p := newPlace(t, d, func(p *place) { p.facts.Operators = plugins{} })
+		p := newPlace(t, d, func(p *place) { p.sources.Operators = plugins{} })
 		p.happened(today.Add(-time.Hour), "signup", "a", `{"ip":"10.0.0.1"}`)
 		p.happened(today.Add(-time.Hour), "signup", "a", `{}`)
 		from := today.AddDate(0, 0, -7)
@@ -166,7 +166,7 @@ func TestWhatCannotBeDecidedIsSaid(t *testing.T) {
 		if f := p.count(action(2, unknown, actionmatch.Step{Event: "signup"}), from, today); f.Count != 2 || f.Problem == "" {
 			t.Errorf("with a step that means nothing: %+v", f)
 		}
-		p.facts.Plugins = func() actionmatch.Plugins { return &sage{} }
+		p.sources.Plugins = func() actionmatch.Plugins { return &sage{} }
 		p.open()
 		for n := range 30 {
 			p.happened(today.Add(-2*time.Hour), "signup", fmt.Sprint(n), fmt.Sprintf(`{"ip":"10.0.0.%d"}`, n))

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
+	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
 )
@@ -25,7 +26,7 @@ type History struct {
 	cfg     HistoryConfig
 	past    EventHistory
 	gallery Persons
-	facts   HistoryFacts
+	sources actionmatch.Sources
 	store   *historyStore
 	log     *zap.Logger
 	metrics historyMetrics
@@ -61,9 +62,9 @@ func newHistoryMetrics(reg prometheus.Registerer) historyMetrics {
 
 // NewHistory returns a History on d, whose schema must be migrated. reg may be
 // nil.
-func NewHistory(cfg HistoryConfig, d *db.DB, past EventHistory, gallery Persons, facts HistoryFacts, log *zap.Logger, reg prometheus.Registerer) *History {
+func NewHistory(cfg HistoryConfig, d *db.DB, past EventHistory, gallery Persons, sources actionmatch.Sources, log *zap.Logger, reg prometheus.Registerer) *History {
 	h := &History{
-		cfg: cfg, past: past, gallery: gallery, facts: facts, store: &historyStore{db: d}, log: log.Named("actions"),
+		cfg: cfg, past: past, gallery: gallery, sources: sources, store: &historyStore{db: d}, log: log.Named("actions"),
 		metrics: newHistoryMetrics(reg), people: newPeopleMemory(cfg.PeopleBytes),
 		quick: make(chan struct{}, 1), slow: make(chan struct{}, cfg.Runs), runs: map[int64]*run{},
 	}
@@ -111,7 +112,7 @@ func (h *History) Count(ctx context.Context, a *Definition, loc *time.Location, 
 // ask brings what is counted from one time to another up to date, as far as
 // there is patience.
 func (h *History) ask(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time) (*plan, *tally, Finding, error) {
-	p, err := newPlan(a.Steps, loc, h.facts.Operators)
+	p, err := newPlan(a.Steps, loc, h.sources.Operators)
 	if err != nil {
 		return nil, nil, Finding{}, err
 	}
@@ -165,7 +166,7 @@ func (h *History) Problem(a *Definition, loc *time.Location) string {
 		return known.text
 	}
 	var text string
-	if p, err := newPlan(a.Steps, loc, h.facts.Operators); err != nil {
+	if p, err := newPlan(a.Steps, loc, h.sources.Operators); err != nil {
 		text = err.Error()
 	} else {
 		text = p.problem()

@@ -1,0 +1,89 @@
+package match
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Sources answer for what events do not carry. Each field may be nil; results
+// that depend on a nil source are Unknown.
+type Sources struct {
+	People  People
+	Members Members
+	// Operators compiles the operators of plugins.
+	Operators match.Registry
+	// Plugins returns the answers of plugins for one batch of events.
+	Plugins func() Plugins
+}
+
+// NewRound returns the environment for matching one batch, and the plugins of
+// it, which may be nil.
+func (s *Sources) NewRound(now time.Time) (*match.Env, Plugins) {
+	env := &match.Env{Now: now}
+	if s.Plugins == nil {
+		return env, nil
+	}
+	plugins := s.Plugins()
+	env.External = plugins
+	return env, plugins
+}
+
+// EventMatch is an event and a definition that it fits.
+type EventMatch struct {
+	Event        *sdk.Event
+	DefinitionID int64
+}
+
+// MatchEvents returns every pair of an event of batch and a definition of x that
+// certainly fits. Plugins are asked once about all events. It fails if a person,
+// group or cohort cannot be read.
+func (x *Index) MatchEvents(ctx context.Context, projectID int64, batch []*sdk.Event, sources *Sources) ([]EventMatch, error) {
+	facts := NewFacts(ctx, projectID, sources.People, sources.Members)
+	var seen Seen
+	seen.Ask(facts)
+	env, plugins := sources.NewRound(time.Now())
+	matches := x.matchAll(batch, &seen, env)
+	if plugins != nil && plugins.Ask(ctx) {
+		matches = x.matchAll(batch, &seen, env)
+	}
+	if err := facts.Err(); err != nil {
+		return nil, fmt.Errorf("match events with actions: %w", err)
+	}
+	return matches, nil
+}
+
+func (x *Index) matchAll(batch []*sdk.Event, seen *Seen, env *match.Env) []EventMatch {
+	var matches []EventMatch
+	for _, ev := range batch {
+		if !x.Has(ev.Name) {
+			continue
+		}
+		seen.Reset(ev)
+		x.Matching(seen, env, func(id int64, r match.Result) {
+			if r == match.True {
+				matches = append(matches, EventMatch{ev, id})
+			}
+		})
+	}
+	return matches
+}
+
+// FirstMatch returns the first of events that certainly fits, or nil.
+func (m *Matcher) FirstMatch(ctx context.Context, projectID int64, events []sdk.Event, sources *Sources) *sdk.Event {
+	var seen Seen
+	seen.Ask(NewFacts(ctx, projectID, sources.People, sources.Members))
+	env, plugins := sources.NewRound(time.Now())
+	for again := true; again; again = plugins != nil && plugins.Ask(ctx) {
+		for i := range events {
+			seen.Reset(&events[i])
+			if m.Match(&seen, env) == match.True {
+				return &events[i]
+			}
+		}
+	}
+	return nil
+}
