@@ -1,4 +1,17 @@
-// Package jsontext works on JSON as bytes.
+// Package jsontext reads and repairs JSON as text.
+//
+// Event ingestion, request bodies and stored properties handle JSON that is
+// mostly passed on unchanged. Decoding it into values would cost allocations and
+// lose the digits of numbers. So this package walks the text and returns parts
+// of it.
+//
+// Scanner is for text from outside: it validates every byte, bounds the nesting,
+// and finds what stores cannot hold. AppendClean and Sanitize repair such text.
+// Cursor is for text that passed a Scanner or was stored: it trusts the text and
+// is faster. String, Unquote and AppendString convert between JSON strings and
+// their values; Equal compares texts by value.
+//
+// It does not interpret numbers and does not index objects.
 package jsontext
 
 import (

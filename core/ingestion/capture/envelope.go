@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Envelope is what the accept path has to know of a body before it can be
@@ -29,8 +29,8 @@ type Envelope struct {
 
 // envelopeReader holds the scratch memory of ReadEnvelope.
 type envelopeReader struct {
-	scan    event.Scanner
-	inner   event.Scanner
+	scan    jsontext.Scanner
+	inner   jsontext.Scanner
 	top     tokens // beside the events, or of a single event
 	found   []byte // the key the events carry
 	project []byte
@@ -108,7 +108,7 @@ func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
 }
 
 // countItems moves over the array at the cursor.
-func (r *envelopeReader) countItems(s *event.Scanner) (n int) {
+func (r *envelopeReader) countItems(s *jsontext.Scanner) (n int) {
 	s.Open()
 	for first := true; s.Element(first); first = false {
 		s.Skip()
@@ -118,12 +118,12 @@ func (r *envelopeReader) countItems(s *event.Scanner) (n int) {
 }
 
 // readTop reads the members of a single event or of a batch's envelope.
-func (r *envelopeReader) readTop(s *event.Scanner) {
+func (r *envelopeReader) readTop(s *jsontext.Scanner) {
 	var buf [32]byte
 	s.Open()
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
-		field := name.PlainName(buf[:])
+		field := name.Resolve(buf[:])
 		if string(field) == "batch" && s.Peek() == '[' {
 			start := s.Pos
 			r.count = r.countItems(s)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 var (
@@ -40,13 +41,13 @@ func (t *tokens) value() []byte {
 
 // readProperties reads the object at the cursor; of all its members only the
 // token counts.
-func readProperties(s *event.Scanner, t *tokens) {
+func readProperties(s *jsontext.Scanner, t *tokens) {
 	var buf [16]byte
 	s.Open()
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
 		v := s.Value()
-		if string(name.PlainName(buf[:])) == "token" {
+		if string(name.Resolve(buf[:])) == "token" {
 			t.token = v
 		}
 	}
@@ -54,13 +55,13 @@ func readProperties(s *event.Scanner, t *tokens) {
 
 // readItem reads the key of the event at the cursor. It fails when the events
 // before it carried another one.
-func (r *envelopeReader) readItem(s *event.Scanner, first bool) error {
+func (r *envelopeReader) readItem(s *jsontext.Scanner, first bool) error {
 	var own, inner tokens
 	var buf [16]byte
 	s.Open()
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
-		field := name.PlainName(buf[:])
+		field := name.Resolve(buf[:])
 		if string(field) == "properties" && s.Peek() == '{' {
 			inner = tokens{}
 			readProperties(s, &inner)

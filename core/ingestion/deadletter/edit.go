@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -67,7 +68,7 @@ func amend(limits event.Limits, ev *sdk.Event, patch []byte) error {
 
 // membersOf returns the members of a JSON object.
 func membersOf(object []byte) (map[string]json.RawMessage, error) {
-	var s event.Scanner
+	var s jsontext.Scanner
 	s.Reset(object)
 	if s.Peek() != '{' || !json.Valid(object) {
 		return nil, fault.New(fault.Malformed, "parse_error", "JSON parse error - the event has to be a JSON object.")
@@ -84,7 +85,7 @@ func membersOf(object []byte) (map[string]json.RawMessage, error) {
 
 // amendText reads a string of minChars to maxChars characters.
 func amendText(to *string, name string, raw json.RawMessage, minChars, maxChars int) error {
-	var s event.Scanner
+	var s jsontext.Scanner
 	s.Reset(raw)
 	if s.Peek() != '"' {
 		return fault.Field(name, "invalid_input", "Not a valid string.")
@@ -123,13 +124,13 @@ func amendProperties(limits event.Limits, ev *sdk.Event, raw json.RawMessage) er
 	if !event.IsObject(raw) {
 		return fault.Field(name, "not_a_dict", "Expected a dictionary of items.")
 	}
-	var s event.Scanner
+	var s jsontext.Scanner
 	s.Reset(raw)
 	s.Peek()
 	s.Open()
 	seen := map[string]bool{}
 	for key, ok := s.Member(true); ok; key, ok = s.Member(false) {
-		text := string(key.PlainName(nil))
+		text := string(key.Resolve(nil))
 		if seen[text] {
 			return fault.Fieldf(name, "invalid_input", "The property %q is there twice.", text)
 		}
@@ -142,7 +143,7 @@ func amendProperties(limits event.Limits, ev *sdk.Event, raw json.RawMessage) er
 	case s.Deepest >= limits.MaxDepth: // the event around them is one level more
 		return fault.Fieldf(name, "too_deep", "They nest deeper than %d levels.", limits.MaxDepth)
 	}
-	ev.Properties = event.AppendClean(nil, raw)
+	ev.Properties = jsontext.AppendClean(nil, raw)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package event
 import (
 	"time"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -45,8 +46,8 @@ func (d *Decoded) Reset() {
 // time. It may not be used by two goroutines at once.
 type Decoder struct {
 	limits Limits
-	scan   Scanner
-	inner  Scanner // for a second look at an object
+	scan   jsontext.Scanner
+	inner  jsontext.Scanner // for a second look at an object
 	ev     item
 	props  properties
 	arena  []byte // the properties that could not stay as they are
@@ -105,8 +106,8 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	ev.reset(index)
 	s := &d.scan
 	start := s.Pos
-	s.Deepest, s.Dirty = s.depth, false
-	base := s.depth
+	s.Deepest, s.Dirty = s.Depth, false
+	base := s.Depth
 	if c := s.Peek(); c != '{' {
 		ev.drop(KindNotAnObject)
 		if c == 'n' {

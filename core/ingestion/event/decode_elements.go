@@ -1,6 +1,7 @@
 package event
 
 import (
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -27,7 +28,7 @@ func (d *Decoder) elements(p *properties, event *sdk.Event) (out uint32) {
 		out |= 1 << propElements
 	case list[0] == '[':
 		if p.dirty {
-			d.chains.source = AppendClean(d.chains.source[:0], list)
+			d.chains.source = jsontext.AppendClean(d.chains.source[:0], list)
 			list = d.chains.source
 		}
 		var ok bool

@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"strconv"
 	"unicode/utf8"
 )
@@ -57,14 +58,14 @@ func (n *Notice) detail(name string, value any) *Notice {
 
 // readFields reads the object at the cursor. If a name occurs twice the last
 // value counts.
-func (it *item) readFields(s *Scanner, p *properties) {
+func (it *item) readFields(s *jsontext.Scanner, p *properties) {
 	p.reset()
 	s.Open()
 	var buf [32]byte
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
 		it.members++
-		field := name.PlainName(buf[:])
+		field := name.Resolve(buf[:])
 		if string(field) == "properties" {
 			p.read(s)
 			continue
@@ -153,11 +154,11 @@ func (d *Decoder) distinctID(ev *item, p *properties) string {
 func PlainText(raw []byte) string {
 	switch raw[0] {
 	case '"':
-		t := Text{Raw: raw[1 : len(raw)-1]}
+		t := jsontext.String{Raw: raw[1 : len(raw)-1]}
 		if bytes.IndexByte(t.Raw, '\\') < 0 && bytes.IndexByte(t.Raw, 0) < 0 && utf8.Valid(t.Raw) {
 			return string(t.Raw)
 		}
-		return string(t.append(make([]byte, 0, len(t.Raw))))
+		return string(t.Append(make([]byte, 0, len(t.Raw))))
 	case '{', '[':
 		return sortedJSON(raw)
 	case 'n', 'N', 'I':
@@ -171,17 +172,17 @@ func PlainText(raw []byte) string {
 }
 
 func sortedJSON(raw []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(AppendClean(nil, raw)))
+	dec := json.NewDecoder(bytes.NewReader(jsontext.AppendClean(nil, raw)))
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return string(AppendClean(nil, raw))
+		return string(jsontext.AppendClean(nil, raw))
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return string(AppendClean(nil, raw))
+		return string(jsontext.AppendClean(nil, raw))
 	}
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }

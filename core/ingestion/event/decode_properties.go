@@ -1,6 +1,9 @@
 package event
 
-import "hash/maphash"
+import (
+	"github.com/guidonhq/guidon/core/jsontext"
+	"hash/maphash"
+)
 
 // The properties that decide what becomes of an event.
 const (
@@ -92,7 +95,7 @@ func (p *properties) reset() {
 }
 
 // read reads the value at the cursor.
-func (p *properties) read(s *Scanner) {
+func (p *properties) read(s *jsontext.Scanner) {
 	p.reset()
 	switch s.Peek() {
 	case '{':
@@ -112,7 +115,7 @@ func (p *properties) read(s *Scanner) {
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
 		p.count++
-		key := name.PlainName(buf[:])
+		key := name.Resolve(buf[:])
 		p.note(key)
 		v := s.Value()
 		if id := knownProperty(key); id != propOther {

@@ -1,6 +1,9 @@
 package event
 
-import "github.com/google/uuid"
+import (
+	"github.com/google/uuid"
+	"github.com/guidonhq/guidon/core/jsontext"
+)
 
 // eventUUID returns the event's uuid: the client's, or one that the request
 // and the event's place in it decide. An empty one and the nil uuid are none:
@@ -76,7 +79,7 @@ func madeUUID(rec *Record, index uint32) string {
 // SentUUIDs returns the uuid of each item of an array, as the client sent it; ""
 // for an item without one. items must be valid JSON.
 func SentUUIDs(items []byte) []string {
-	var s Scanner
+	var s jsontext.Scanner
 	var it item
 	var p properties
 	var out []string

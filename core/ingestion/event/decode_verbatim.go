@@ -1,6 +1,7 @@
 package event
 
 import (
+	"github.com/guidonhq/guidon/core/jsontext"
 	"time"
 	"unicode/utf8"
 )
@@ -55,7 +56,7 @@ func (d *Decoder) liftOptions(p *properties, options []byte) {
 	var buf [32]byte
 	name, ok := s.Member(true)
 	for ; ok; name, ok = s.Member(false) {
-		key := name.PlainName(buf[:])
+		key := name.Resolve(buf[:])
 		v := s.Value()
 		switch string(key) {
 		case "process_person_profile":
@@ -79,7 +80,7 @@ func (d *Decoder) addExtras() (replaced uint32) {
 			continue
 		}
 		d.arena = append(d.arena, x.name...)
-		d.arena = append(AppendClean(d.arena, x.value), ',')
+		d.arena = append(jsontext.AppendClean(d.arena, x.value), ',')
 		replaced |= 1 << x.id
 	}
 	return replaced

@@ -1,15 +1,15 @@
 package event
 
 import (
-	"bytes"
 	"encoding/json"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"hash/maphash"
 	"unsafe"
 )
 
 // member is one name and value of an object, as they stand in the source.
 type member struct {
-	name Text
+	name jsontext.String
 	raw  []byte // from the opening quote of the name to the end of the value
 	gone bool   // a later member has the same name
 }
@@ -111,7 +111,7 @@ func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32)
 	}
 	if ev.unset != nil && IsNull(p.val[propUnset]) && out&(1<<propUnset) == 0 {
 		d.arena = append(d.arena, `"$unset":`...)
-		d.arena = append(AppendClean(d.arena, ev.unset), ',')
+		d.arena = append(jsontext.AppendClean(d.arena, ev.unset), ',')
 		replaced |= 1 << propUnset
 	}
 	return replaced
@@ -128,7 +128,7 @@ func (d *Decoder) merge(base, top []byte) {
 	d.arena = append(d.arena, '{')
 	for i := range d.members {
 		if !d.members[i].gone {
-			d.arena = append(AppendClean(d.arena, d.members[i].raw), ',')
+			d.arena = append(jsontext.AppendClean(d.arena, d.members[i].raw), ',')
 		}
 	}
 	d.closeObject()
@@ -145,12 +145,12 @@ func (d *Decoder) copyMembers(p *properties, out uint32) {
 	var buf [48]byte
 	for i := range d.members {
 		m := &d.members[i]
-		known := knownProperty(m.name.PlainName(buf[:]))
+		known := knownProperty(m.name.Resolve(buf[:]))
 		if m.gone || (known != propOther && out&(1<<known) != 0) {
 			continue
 		}
 		if p.dirty {
-			d.arena = AppendClean(d.arena, m.raw)
+			d.arena = jsontext.AppendClean(d.arena, m.raw)
 		} else {
 			d.arena = append(d.arena, m.raw...)
 		}
@@ -179,7 +179,7 @@ func (d *Decoder) collect(object []byte) {
 
 // nameStart returns the offset of the opening quote of the name of the value
 // that starts at value.
-func nameStart(object []byte, value int, name Text) int {
+func nameStart(object []byte, value int, name jsontext.String) int {
 	i := value
 	for object[i-1] != '"' {
 		i--
@@ -195,7 +195,7 @@ func (d *Decoder) supersede(ms []member) (found bool) {
 	}
 	for i := range ms {
 		for j := i + 1; j < len(ms); j++ {
-			if ms[i].name.same(ms[j].name) {
+			if ms[i].name.Equal(ms[j].name) {
 				ms[i].gone, found = true, true
 				break
 			}
@@ -210,7 +210,7 @@ func (d *Decoder) supersedeMany(ms []member) (found bool) {
 	}
 	defer clear(d.last) // its keys are bytes of the record
 	for i := range ms {
-		key := ms[i].name.PlainName(nil)
+		key := ms[i].name.Resolve(nil)
 		name := unsafe.String(unsafe.SliceData(key), len(key))
 		if earlier, ok := d.last[name]; ok {
 			ms[earlier].gone, found = true, true
@@ -218,12 +218,4 @@ func (d *Decoder) supersedeMany(ms []member) (found bool) {
 		d.last[name] = i
 	}
 	return found
-}
-
-// same reports whether both strings read alike.
-func (t Text) same(o Text) bool {
-	if !t.escaped && !o.escaped {
-		return bytes.Equal(t.Raw, o.Raw)
-	}
-	return bytes.Equal(t.PlainName(nil), o.PlainName(nil))
 }

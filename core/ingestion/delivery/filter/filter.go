@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/host/settings"
-	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -110,9 +110,9 @@ func (f *Filter) matchesProperties(ev *sdk.Event, now time.Time) bool {
 		return true
 	}
 	values := make([][]byte, len(f.properties)) // nil where the event has none
-	eachMember(ev.Properties, func(name event.Text, value []byte) {
+	eachMember(ev.Properties, func(name jsontext.String, value []byte) {
 		var buf [64]byte
-		key := name.PlainName(buf[:0])
+		key := name.Resolve(buf[:0])
 		for i, p := range f.properties {
 			if p.Property() == string(key) {
 				values[i] = value // as everywhere, the last of a name counts
@@ -136,8 +136,8 @@ func (f *Filter) matchesProperties(ev *sdk.Event, now time.Time) bool {
 }
 
 // eachMember calls do for each member of a JSON object.
-func eachMember(object []byte, do func(name event.Text, value []byte)) {
-	var s event.Scanner
+func eachMember(object []byte, do func(name jsontext.String, value []byte)) {
+	var s jsontext.Scanner
 	s.Reset(object)
 	if s.Peek() != '{' {
 		return

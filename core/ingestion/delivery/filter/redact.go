@@ -8,7 +8,7 @@ import (
 	"hash"
 
 	"github.com/guidonhq/guidon/core/host/settings"
-	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // redactor removes properties or replaces their values with hashes.
@@ -48,9 +48,9 @@ func (r *redactor) redact(properties json.RawMessage) json.RawMessage {
 func (r *redactor) appendObject(out, object []byte, top bool) []byte {
 	out = append(out, '{')
 	start := len(out)
-	eachMember(object, func(name event.Text, value []byte) {
+	eachMember(object, func(name jsontext.String, value []byte) {
 		var buf [64]byte
-		key := string(name.PlainName(buf[:0]))
+		key := string(name.Resolve(buf[:0]))
 		hashed, listed := r.hashed[key]
 		if listed && !hashed {
 			return
