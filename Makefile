@@ -1,5 +1,5 @@
-# Guidon. `make` lists what can be done; everything it needs beyond Go and make
-# is fetched through the Go proxy, apt or npm by the target that needs it.
+# `make` lists the targets. They need Go and make; a target that needs more fetches
+# it through the Go proxy, apt or npm. CONTRIBUTING.md explains each target.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -28,53 +28,54 @@ run: build ## Serve on 127.0.0.1:8000 with everything under ./data
 	./bin/guidon serve --config guidon.example.yaml
 
 .PHONY: test
-test: postgres ## Run every test on both databases (installs Postgres through apt when it can)
+test: postgres ## Run all tests on SQLite and Postgres (installs Postgres with apt if it can)
 	$(GO) test -timeout 10m ./...
 
 .PHONY: race
-race: postgres compiler ## Run the tests under the race detector
+race: postgres compiler ## Run the tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...
 
 .PHONY: lint
-lint: ## Check format, vet, lint
+lint: ## Check the format, run go vet and golangci-lint
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; if [ -n "$$unformatted" ]; then echo "gofmt these: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GOLANGCI) run
 
 .PHONY: fuzz
-fuzz: ## Fuzz every decoder for FUZZTIME (default 10s) each
+fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
 	./.ci/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## Run the benchmarks (BENCH=regexp BENCHTIME=1s)
+bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
 
 .PHONY: e2e
-e2e: build clickhouse ## Judge the server with unmodified client libraries from npm and the Go proxy, and the clickhouse sink with ClickHouse
+e2e: build clickhouse ## Test with unmodified client libraries (npm, Go proxy) and with ClickHouse
 	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse
 	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon
 	./e2e/run
 
 .PHONY: crash
-crash: build ## Kill the server under load, ROUNDS times (default 20), and look for lost events
+crash: build ## Kill the server under load ROUNDS times (default 20) and check for lost events
 	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
 
 .PHONY: soak
-soak: ## Insert and trim with three cursors for ten minutes: the journal stays flat
+soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
 
 .PHONY: generate
-generate: ## Regenerate generated code
+generate: ## Regenerate sdk/pb and docs/plugins/catalogue.md
 	$(GO) generate ./...
 
 .PHONY: generated
-generated: generate ## Fail when generated code is not up to date
+generated: generate ## Fail if generated files are not up to date
 	@git diff --exit-code -- sdk/pb docs/plugins/catalogue.md || { echo "generated code is stale: run make generate and commit"; exit 1; }
 
 .PHONY: api
-api: ## Compare the SDK and the contract with the last release
+api: ## Check that SDK and plugin contract are compatible with the last release
 	./.ci/api
 
+# The targets below install what the tests need; they are not listed by `make`.
 .PHONY: postgres
 postgres:
 	@./.ci/need-postgres

@@ -1,11 +1,11 @@
-// Package api holds the document of the HTTP API, one truth for people and
-// clients. It is served at /openapi.yaml, and every end-to-end story is checked
-// against it.
+// Package api holds the OpenAPI document of the HTTP API. The server serves it at
+// /openapi.yaml, and the tests check every answer of the end-to-end stories against
+// it.
 package api
 
 import _ "embed"
 
-// OpenAPI is openapi.yaml, OpenAPI 3.1.
+// OpenAPI is the content of openapi.yaml, in OpenAPI 3.1.
 //
 //go:embed openapi.yaml
 var OpenAPI []byte

@@ -26,7 +26,7 @@ func load(t *testing.T) *openapi3.T {
 	return doc
 }
 
-// eachOperation calls fn for everything documented, named "METHOD /path".
+// eachOperation calls fn for every documented operation, named "METHOD /path".
 func eachOperation(t *testing.T, doc *openapi3.T, fn func(t *testing.T, path string, op *openapi3.Operation)) {
 	t.Helper()
 	for path, item := range doc.Paths.Map() {
@@ -69,8 +69,8 @@ func TestOperationsSayWhatClientsNeed(t *testing.T) {
 	})
 }
 
-// A management operation asks for a key and may fail in every way that the
-// gate knows; a page for operators and a public path ask for none.
+// Management operations require a key and document the common errors; pages for
+// operators and public paths require no personal key.
 func TestTheTwoFaces(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -92,7 +92,7 @@ func TestTheTwoFaces(t *testing.T) {
 
 var scope = regexp.MustCompile("^Scope `([a-z_]+):(read|write)`")
 
-// Every management operation names its scope, in words that auth knows.
+// Every management operation names a scope that auth defines.
 func TestScopesAreNamed(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -121,8 +121,7 @@ func TestTheScopesOfKeysAreThoseOfAuth(t *testing.T) {
 	}
 }
 
-// The contract gives flags their fields in an order, and clients that show
-// them keep to it.
+// The contract fixes the order of the fields of a flag, which clients display.
 func TestFlagsHaveTheFieldsOfTheContractInItsOrder(t *testing.T) {
 	t.Parallel()
 	flag := load(t).Components.Schemas["FeatureFlag"].Value

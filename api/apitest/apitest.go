@@ -1,7 +1,6 @@
-// Package apitest holds real answers against the document of the API, in
-// tests: an answer has to be one that the document promises, with the schema it
-// promises and no name that it does not mention, and the paths that are served
-// have to be those that are documented.
+// Package apitest compares answers with the OpenAPI document in tests: the document
+// must describe the status and schema of each answer and every name in it, and the
+// documented paths must be those that the server has.
 package apitest
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Document is an OpenAPI document that answers are held against. It may be
-// used from any number of goroutines.
+// Document is an OpenAPI document to compare answers with. It is safe for concurrent
+// use.
 type Document struct {
 	doc   *openapi3.T
 	paths []string // fixed segments before parameters
@@ -41,10 +40,10 @@ func New(data []byte) (*Document, error) {
 	return d, nil
 }
 
-// place makes text order the order of matching.
+// place orders paths for matching by their text.
 func place(path string) string { return strings.ReplaceAll(path, "{", "~") }
 
-// Operations lists "METHOD /path/{parameter}" of everything documented.
+// Operations lists the documented operations as "METHOD /path/{parameter}".
 func (d *Document) Operations() []string {
 	var out []string
 	for path, item := range d.doc.Paths.Map() {
@@ -56,8 +55,8 @@ func (d *Document) Operations() []string {
 	return out
 }
 
-// Differences compares what is served, "METHOD /path/:parameter", with what is
-// documented, and says what is only in one of them.
+// Differences compares the served routes, "METHOD /path/:parameter", with the
+// documented operations and describes those that are only in one of them.
 func (d *Document) Differences(served []string) []string {
 	var out []string
 	documented := d.Operations()
@@ -87,9 +86,9 @@ func braced(route string) string {
 	return strings.Join(segments, "/")
 }
 
-// Check returns what is wrong with an answer: nil when the document promises
-// it. target is the path, with or without a query. What nobody serves has to be
-// refused with 404 or 405 and one of the faces of an error.
+// Check compares an answer with the document and returns the first difference, nil
+// if there is none. target is the path, with or without a query. A request without a
+// documented operation must be refused with 404 or 405 and a documented error.
 func (d *Document) Check(method, target string, status int, header http.Header, body []byte) error {
 	op := d.operation(method, target)
 	if op == nil {
@@ -111,7 +110,7 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 	return nil
 }
 
-// operation finds what is documented for a request; GET speaks for HEAD.
+// operation returns the documented operation of a request; HEAD uses that of GET.
 func (d *Document) operation(method, target string) *openapi3.Operation {
 	path, _, _ := strings.Cut(target, "?")
 	if path = strings.TrimRight(path, "/"); path == "" {
@@ -149,12 +148,12 @@ func (d *Document) refusal(method, target string, status int, body []byte) error
 	if status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
 		return fmt.Errorf("%s %s: answered %d but is not documented", method, target, status)
 	}
-	for _, face := range []string{"Error", "PublicError"} {
-		if schema := d.doc.Components.Schemas[face]; schema != nil && holds(schema, body) == nil {
+	for _, name := range []string{"Error", "PublicError"} {
+		if schema := d.doc.Components.Schemas[name]; schema != nil && validateJSON(schema, body) == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s %s: %d without the face of an error: %s", method, target, status, body)
+	return fmt.Errorf("%s %s: %d without the shape of an error: %s", method, target, status, body)
 }
 
 func (d *Document) content(promised openapi3.Content, header http.Header, body []byte) error {
@@ -175,12 +174,12 @@ func (d *Document) content(promised openapi3.Content, header http.Header, body [
 	case kind != "application/json" || media.Schema == nil:
 		return nil
 	}
-	return holds(media.Schema, body)
+	return validateJSON(media.Schema, body)
 }
 
-// holds says what of the schema a JSON text breaks, and which names in it the
-// schema does not mention.
-func holds(schema *openapi3.SchemaRef, body []byte) error {
+// validateJSON validates a JSON text against the schema and returns the violations and the
+// undeclared names.
+func validateJSON(schema *openapi3.SchemaRef, body []byte) error {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
 		return err

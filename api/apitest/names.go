@@ -7,9 +7,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// undeclared lists the names in v, with the path to them, that no part of the
-// schema mentions. A schema that mentions none at all, or allows others, is
-// free.
+// undeclared lists the names in v, with their paths, that no part of the schema
+// declares. A schema without declared names, or with additionalProperties, allows
+// every name.
 func undeclared(schema *openapi3.SchemaRef, v any, at string) []string {
 	parts := partsOf(schema, v)
 	switch v := v.(type) {
@@ -52,8 +52,8 @@ func undeclaredOf(parts []*openapi3.Schema, object map[string]any, at string) []
 	return out
 }
 
-// partsOf are the schemas that speak about v: the schema, all it is made of,
-// and those of its alternatives that v is.
+// partsOf returns the schemas that apply to v: the schema, its allOf parts, and the
+// alternatives that v matches.
 func partsOf(schema *openapi3.SchemaRef, v any) []*openapi3.Schema {
 	out := []*openapi3.Schema{schema.Value}
 	for _, part := range schema.Value.AllOf {
