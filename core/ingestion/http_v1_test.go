@@ -142,7 +142,7 @@ func TestCaptureVerdictsOnDemand(t *testing.T) {
 	j := new(shelf)
 	base := serve(t, j)
 	got := send(t, "POST", base+"/batch/", "application/json", `{"api_key":"phc_x","batch":[{"event":"a","distinct_id":"u"},{"event":"b"},{"event":"c","distinct_id":"u","timestamp":"soon"}]}`,
-		"Guidon-Verdicts", "1")
+		"Guidon-Results", "1")
 	const want = `{"status":1,"results":[{"result":"ok"},{"result":"drop","details":"skipping_event_invalid_distinct_id"},{"result":"warning","details":"ignored_invalid_timestamp"}]}`
 	if got.status != 200 || got.body != want {
 		t.Errorf("got %d %s", got.status, got.body)
