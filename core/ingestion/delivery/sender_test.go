@@ -1,0 +1,215 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// namesOf returns the names of the events in a batch.
+func namesOf(b *sdk.Batch) string {
+	events, err := b.Events()
+	if err != nil {
+		panic(err)
+	}
+	var names []string
+	for _, e := range events {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// deadLettersOf returns the names of the events that became dead letters.
+func deadLettersOf(t *testing.T, s *sender) string {
+	t.Helper()
+	service := deadletter.NewService(s.pauses.db, s.limits, nil)
+	list, _, err := service.List(t.Context(), 1, deadletter.Filter{}, 100, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := len(list) - 1; i >= 0; i-- {
+		names = append(names, list[i].Event)
+	}
+	return strings.Join(names, " ")
+}
+
+func reject(class sdk.Class, code string) (sdk.WriteResult, error) {
+	return sdk.WriteResult{Outcome: sdk.Rejected, Err: &sdk.Error{Class: class, Code: code, Message: "no"}}, nil
+}
+
+func TestSenderRetriesTransientFailures(t *testing.T) {
+	t.Parallel()
+	var attempts []uint32
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		attempts = append(attempts, b.Attempt)
+		if b.Attempt < 4 {
+			return sdk.WriteResult{}, errors.New("connection reset")
+		}
+		return b.Committed(), nil
+	}})
+	if err := s.send(testBatch("a"), 0, 1, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if len(attempts) != 4 || s.stats.delivered != 1 {
+		t.Errorf("attempts %v, delivered %d", attempts, s.stats.delivered)
+	}
+}
+
+func TestSenderBisectsRejectedBatches(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		calls = append(calls, namesOf(b))
+		if strings.Contains(namesOf(b), "bad") {
+			return reject(sdk.ClassPermanent, "invalid")
+		}
+		return b.Committed(), nil
+	}})
+	b := testBatch("a", "b", "bad", "c")
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(calls, ", "); got != "a b bad c, a b, bad c, bad, c" {
+		t.Errorf("calls %s", got)
+	}
+	if got := deadLettersOf(t, s); got != "bad" || s.stats.delivered != 3 {
+		t.Errorf("dead letters %q, delivered %d", got, s.stats.delivered)
+	}
+}
+
+func TestSenderSendsTheRestOfAPartialAnswer(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		calls = append(calls, namesOf(b))
+		if len(calls) > 1 {
+			return b.Committed(), nil
+		}
+		later := sdk.Errorf(sdk.ClassTransient, "later", "later")
+		return b.Partial(
+			sdk.Failure{Index: 4, Err: later}, sdk.Failure{Index: 0, Err: sdk.Errorf(sdk.ClassPermanent, "no", "no")},
+			sdk.Failure{Index: 1, Err: later}, sdk.Failure{Index: 2, Err: later}), nil
+	}})
+	b := testBatch("bad", "b", "c", "d", "e")
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(calls, ", "); got != "bad b c d e, b c, e" {
+		t.Errorf("calls %s, want consecutive records together", got)
+	}
+	if got := deadLettersOf(t, s); got != "bad" || s.stats.delivered != 4 {
+		t.Errorf("dead letters %q, delivered %d", got, s.stats.delivered)
+	}
+}
+
+func TestSenderIsolatesTheEventThatCrashesThePlugin(t *testing.T) {
+	t.Parallel()
+	crashes := 0
+	s := testSender(t, &scriptedSink{write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+		if strings.Contains(namesOf(b), "crash") {
+			crashes++
+			return reject(sdk.ClassTransient, codeDied)
+		}
+		return b.Committed(), nil
+	}})
+	b := testBatch("a", "b", "crash", "c")
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if got := deadLettersOf(t, s); got != "crash" || s.stats.delivered != 3 || crashes > 5 {
+		t.Errorf("dead letters %q, delivered %d, %d crashes", got, s.stats.delivered, crashes)
+	}
+	if s.crashStreak.Load() != 0 {
+		t.Error("the streak goes on after a success")
+	}
+}
+
+func TestSenderPausesTheSinkWhenRetriesAreExhausted(t *testing.T) {
+	t.Parallel()
+	s := testSender(t, &scriptedSink{write: func(*sdk.Batch) (sdk.WriteResult, error) { return reject(sdk.ClassTransient, "down") }})
+	s.own.Retry.MaxAttempts, s.own.Retry.OnExhausted = 3, exhaustedHold
+	ctx, cancel := context.WithCancel(t.Context())
+	s.drainCtx = ctx
+	done := make(chan error)
+	go func() { done <- s.send(testBatch("a"), 0, 1, s.newRetryState()) }()
+	for !s.gate.paused() {
+		time.Sleep(time.Millisecond)
+	}
+	stored, err := s.pauses.load(t.Context(), "test")
+	for err == nil && stored == nil {
+		time.Sleep(time.Millisecond)
+		stored, err = s.pauses.load(t.Context(), "test")
+	}
+	if err != nil || !strings.Contains(stored.Reason, "no") {
+		t.Errorf("stored pause %+v, %v", stored, err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, errStopped) {
+		t.Errorf("send returns %v", err)
+	}
+}
+
+func TestValidateAnswerDistrustsContradictions(t *testing.T) {
+	t.Parallel()
+	b := &sdk.Batch{Records: make([]sdk.Record, 2)}
+	for name, r := range map[string]sdk.WriteResult{
+		"no outcome":                {},
+		"rejected without an error": {Outcome: sdk.Rejected},
+		"partial without failures":  {Outcome: sdk.Partial},
+		"failure beyond the batch":  {Outcome: sdk.Partial, Failures: []sdk.Failure{{Index: 2}}},
+		"failure twice":             {Outcome: sdk.Partial, Failures: []sdk.Failure{{Index: 1}, {Index: 1}}},
+	} {
+		e := validateAnswer(b, &r, nil)
+		if e == nil || e.Class != sdk.ClassTransient || r.Outcome != sdk.OutcomeUnspecified {
+			t.Errorf("%s: %v, outcome %v", name, e, r.Outcome)
+		}
+	}
+}
+
+func TestRetryStateIsExhaustedByAttemptsOrAge(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := testTarget(&scriptedSink{})
+	limit := s.own.Retry
+	limit.MaxAttempts = 2
+	var st retryState
+	if st.exhausted(limit, now) || !st.exhausted(limit, now) {
+		t.Error("two attempts are allowed")
+	}
+	limit.MaxAttempts, limit.MaxAge = 0, time.Minute
+	st = retryState{}
+	if st.exhausted(limit, now) || st.exhausted(limit, now.Add(59*time.Second)) || !st.exhausted(limit, now.Add(time.Minute)) {
+		t.Error("a minute is allowed")
+	}
+}
+
+func TestWindowShrinksOncePerOverload(t *testing.T) {
+	t.Parallel()
+	var w window
+	if w.within(10) != 10 {
+		t.Fatalf("starts at %d", w.current())
+	}
+	began := time.Now()
+	throttled := &sdk.Error{Class: sdk.ClassThrottled}
+	w.onResult(began, throttled)
+	w.onResult(began, throttled) // was in flight when the window shrank
+	if w.current() != 7 {
+		t.Errorf("%d after an overload, want 7", w.current())
+	}
+	w.onResult(time.Now(), &sdk.Error{Class: sdk.ClassTransient, Code: "reset"})
+	if w.current() != 7 {
+		t.Errorf("%d after another failure, want 7", w.current())
+	}
+	for range 8 {
+		w.onResult(time.Now(), nil)
+	}
+	if w.current() != 8 {
+		t.Errorf("%d after a window of successes, want 8", w.current())
+	}
+}

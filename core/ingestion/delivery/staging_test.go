@@ -1,0 +1,102 @@
+package delivery
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// stagedBatches returns a staging area with a sink that has staged these batches.
+func stagedBatches(t *testing.T, s *scriptedSink, batches ...*batch) *staging {
+	t.Helper()
+	send := testSender(t, s)
+	sched := &scheduler{}
+	st := &staging{target: send.target, log: logOf(), sched: sched, sender: send}
+	for i, b := range batches {
+		sched.add(testReader(false), &chunk{batches: []*batch{b}})
+		sched.dispatch(10, func(*batch) {})
+		b.markStaged(s.current)
+		sched.finish(b)
+		if !st.add(b) {
+			t.Fatalf("batch %d is lost", i)
+		}
+	}
+	return st
+}
+
+func TestStagingIsDueBySizeAndAge(t *testing.T) {
+	t.Parallel()
+	s := &scriptedSink{props: sdk.SinkProperties{MaxStagedEvents: 3, MaxStagedAge: time.Hour}}
+	st := stagedBatches(t, s)
+	if got := st.dueReason(); got != sdk.FlushUnspecified {
+		t.Errorf("empty: %v", got)
+	}
+	st = stagedBatches(t, s, testBatch("a", "b"))
+	if got := st.dueReason(); got != sdk.FlushUnspecified {
+		t.Errorf("two of three events: %v", got)
+	}
+	if wait := st.untilDue(); wait < 59*time.Minute {
+		t.Errorf("due in %v", wait)
+	}
+	st.since = time.Now().Add(-time.Hour)
+	if got := st.dueReason(); got != sdk.FlushTimer {
+		t.Errorf("after an hour: %v", got)
+	}
+	st = stagedBatches(t, s, testBatch("a", "b"), testBatch("c"))
+	if got := st.dueReason(); got != sdk.FlushSize {
+		t.Errorf("three events: %v", got)
+	}
+}
+
+func TestStagingIsLostInAnotherSession(t *testing.T) {
+	t.Parallel()
+	s := &scriptedSink{current: 1}
+	st := stagedBatches(t, s, testBatch("a"))
+	if st.lost() {
+		t.Error("lost in the same session")
+	}
+	s.current = 2
+	if !st.lost() || st.flush(sdk.FlushTimer) {
+		t.Error("a flush succeeds for events of a session that ended")
+	}
+	b := testBatch("b")
+	b.markStaged(1)
+	if st.add(b) {
+		t.Error("a batch of a session that ended is added")
+	}
+}
+
+func TestStagingSettlesWhatAFlushCommits(t *testing.T) {
+	t.Parallel()
+	s := &scriptedSink{}
+	through := uint64(2)
+	s.flush = func(uint64) (sdk.FlushResult, error) { return sdk.FlushResult{CommittedThrough: through}, nil }
+	st := stagedBatches(t, s, testBatch("a", "b"), testBatch("c"))
+	if st.flush(sdk.FlushTimer) {
+		t.Error("nothing remains, though the third event was not committed")
+	}
+	if !st.sched.pending[0].state.settled || st.sched.pending[1].state.settled || st.events != 0 || st.stats.delivered != 2 {
+		t.Errorf("events %d, delivered %d", st.events, st.stats.delivered)
+	}
+	through = 3
+	st = stagedBatches(t, s, testBatch("a", "b"), testBatch("c"))
+	if !st.flush(sdk.FlushTimer) || st.stats.delivered != 3 {
+		t.Errorf("delivered %d of 3", st.stats.delivered)
+	}
+}
+
+func TestStagingCountsEmptyFlushes(t *testing.T) {
+	t.Parallel()
+	s := &scriptedSink{flush: func(uint64) (sdk.FlushResult, error) { return sdk.FlushResult{}, errors.New("disk full") }}
+	st := stagedBatches(t, s, testBatch("a"))
+	for range 3 {
+		if st.flush(sdk.FlushSize) {
+			t.Error("a failed flush succeeds")
+		}
+	}
+	if st.emptyFlushes != 3 || st.stats.state != "not_flushing" {
+		t.Errorf("%d empty flushes, state %s", st.emptyFlushes, st.stats.state)
+	}
+}

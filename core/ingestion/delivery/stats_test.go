@@ -1,0 +1,37 @@
+package delivery
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestDeliveryStats(t *testing.T) {
+	t.Parallel()
+	var s deliveryStats
+	s.setState("idle")
+	since := s.since
+	s.setState("idle")
+	if s.since != since {
+		t.Error("since moves though the state is the same")
+	}
+	s.addDelivered(3)
+	s.addFiltered(2)
+	s.addDeadLetter()
+	s.setInFlight(4)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.setStaged(5, 60, at)
+	s.setFailed("retrying", errors.New("no route\x00"))
+	got := s.status("one")
+	if got.Sink != "one" || got.State != "retrying" || got.Delivered != 3 || got.Filtered != 2 || got.DeadLetters != 1 || got.InFlight != 4 ||
+		got.StagedEvents != 5 || got.StagedBytes != 60 || !got.StagedSince.Equal(at) || got.LastError != "no route\ufffd" || got.LastErrorAt == nil {
+		t.Errorf("status %+v", got)
+	}
+	if !got.Blocked() {
+		t.Error("a sink that retries is blocked")
+	}
+	s.setStaged(0, 0, time.Time{})
+	if got := s.status("one"); got.StagedSince != nil {
+		t.Errorf("nothing is staged since %v", got.StagedSince)
+	}
+}
