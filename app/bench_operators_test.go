@@ -61,7 +61,7 @@ func operatorsOf(b *testing.B, h *host.Host, cacheBytes int) *operators.Operator
 // distinctPairs returns n pairs with different programs and values.
 func distinctPairs(b *testing.B, o *operators.Operators, n int) []match.Pair {
 	b.Helper()
-	op, ok := o.Saving().Operator("cidr/contains")
+	op, ok := o.ForSave().Operator("cidr/contains")
 	if !ok {
 		b.Fatal("no operator cidr/contains")
 	}

@@ -43,7 +43,7 @@ var coreBindings = fx.Provide(
 	},
 	func(r flags.Refresher, s decide.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
 		return flags.Dependencies{
-			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.Saving(),
+			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.ForSave(),
 			Plugins: func() eval.PluginRound { return o.NewRound() }, Log: log,
 		}
 	},

@@ -11,74 +11,74 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// value is a compiled filter value as the outcomes know it: what one opening of
-// a plugin said does not bind the next.
-type value struct {
+// compileKey identifies a compiled filter value. The result of one opening of a plugin
+// does not hold for the next.
+type compileKey struct {
 	program match.Program
 	plugin  *plugin
 	epoch   uint64
 }
 
-// outcome is what a plugin said of a value.
-type outcome struct {
+// compileResult is the result of a plugin's check of a value.
+type compileResult struct {
 	reads   []string
 	problem error
-	open    bool // it could not be asked
+	open    bool // the plugin could not be called
 }
 
-// maxOutcomes is how many values are remembered; one that is forgotten is
-// compiled again.
-const maxOutcomes = 50_000
+// maxCompiled is the number of cached results; an evicted value is compiled again.
+const maxCompiled = 50_000
 
-func newOutcomes() (*otter.Cache[value, outcome], error) {
-	return otter.New(&otter.Options[value, outcome]{MaximumSize: maxOutcomes})
+func newCompileCache() (*otter.Cache[compileKey, compileResult], error) {
+	return otter.New(&otter.Options[compileKey, compileResult]{MaximumSize: maxCompiled})
 }
 
 var _ match.Registry = (*Operators)(nil)
 
-// Operator returns an operator for filters that are stored already: a value that
-// its plugin cannot check now makes a filter that nobody can decide, until
-// OnChange tells that it may be compiled again.
+// Operator returns an operator for stored filters. A value that its plugin cannot check
+// now makes a filter with unknown results, until OnChange reports that it may be
+// compiled again.
 func (o *Operators) Operator(id string) (match.ExternalOperator, bool) {
-	return o.external(id, o.load)
+	return o.external(id, o.compileStored)
 }
 
-// Saving returns the same operators for filters that somebody is about to save:
-// the plugin is waited for. When it cannot be asked, what it says of itself must
-// do, so that flags can be changed while a plugin is away.
-func (o *Operators) Saving() match.Registry { return saving{o} }
+// ForSave returns the same operators for filters that are about to be saved: it waits
+// for the plugin. When the plugin cannot be called, the operator's schema decides, so
+// that flags can be changed while a plugin is away.
+func (o *Operators) ForSave() match.Registry { return forSave{o} }
 
-type saving struct{ *Operators }
+type forSave struct{ *Operators }
 
-func (s saving) Operator(id string) (match.ExternalOperator, bool) { return s.external(id, s.save) }
+func (s forSave) Operator(id string) (match.ExternalOperator, bool) {
+	return s.external(id, s.compileForSave)
+}
 
-func (o *Operators) external(id string, compile func(*offer, Program) outcome) (match.ExternalOperator, bool) {
-	f := o.find(id)
-	if f == nil {
+func (o *Operators) external(id string, compile func(*indexedOperator, wire.MatchProgram) compileResult) (match.ExternalOperator, bool) {
+	op := o.lookUp(id)
+	if op == nil {
 		return match.ExternalOperator{}, false
 	}
-	out := match.ExternalOperator{Source: f.plugin.name, Missing: missing(f.Missing), Equivalent: f.CEL}
-	out.Compile = func(text []byte) (match.Compiled, error) {
-		if len(text) == 0 {
-			text = []byte("null")
+	out := match.ExternalOperator{Source: op.plugin.name, Missing: missingResult(op.Missing), Equivalent: op.CEL}
+	out.Compile = func(value []byte) (match.Compiled, error) {
+		if len(value) == 0 {
+			value = []byte("null")
 		}
-		p, err := f.plugin.asked().Program(f.Operator, text)
+		p, err := wire.NewMatchProgram(op.Operator, value)
 		if err != nil {
-			return match.Compiled{}, invalid("must be valid JSON")
+			return match.Compiled{}, invalidValue("must be valid JSON")
 		}
-		made := match.Compiled{Program: named(p)}
-		said := compile(f, p)
-		made.Reads, made.Open = said.reads, said.open
-		return made, said.problem
+		result := compile(op, p)
+		return match.Compiled{Program: programID(p), Reads: result.reads, Open: result.open}, result.problem
 	}
 	return out, true
 }
 
-func missing(m sdk.Missing) match.Result {
+func missingResult(m sdk.Missing) match.Result {
 	switch m {
 	case sdk.MissingNoMatch:
 		return match.False
@@ -89,14 +89,14 @@ func missing(m sdk.Missing) match.Result {
 	}
 }
 
-// named is a program as matches know it: its id, its operator and its value.
-func named(p Program) match.Program {
+// programID returns a program in the form of the match package: id, operator and value.
+func programID(p wire.MatchProgram) match.Program {
 	return match.Program(string(p.ID[:]) + p.Operator + "\x00" + string(p.Value))
 }
 
-const idBytes = len(Program{}.ID)
+const idBytes = len(wire.MatchProgram{}.ID)
 
-// operatorOf is the operator of a program as matches know it.
+// operatorOf returns the operator of a program, "" for an invalid one.
 func operatorOf(m match.Program) string {
 	if len(m) < idBytes {
 		return ""
@@ -105,83 +105,82 @@ func operatorOf(m match.Program) string {
 	return operator
 }
 
-// valueOf is its value.
+// valueOf returns the value of a program.
 func valueOf(m match.Program) string {
-	_, text, _ := strings.Cut(string(m[idBytes:]), "\x00")
-	return text
+	_, value, _ := strings.Cut(string(m[idBytes:]), "\x00")
+	return value
 }
 
-// loadTimeout bounds how long loading waits for one value. Loads come in
-// hundreds; after one that failed the others do not even try for a while.
+// loadTimeout limits the check of one stored value. Values are loaded by the hundred;
+// after a failed check the others are not tried for a while.
 const loadTimeout = 250 * time.Millisecond
 
-// load compiles a value that is stored.
-func (o *Operators) load(f *offer, p Program) outcome {
-	said, ok := o.outcomes.GetIfPresent(o.key(f, p))
-	if ok {
-		return said
+// compileStored compiles the value of a stored filter.
+func (o *Operators) compileStored(op *indexedOperator, p wire.MatchProgram) compileResult {
+	if result, ok := o.compiled.GetIfPresent(o.compileKey(op, p)); ok {
+		return result
 	}
-	if f.stated && f.plugin.asked().Available() && !f.plugin.pause.on() {
+	if op.reported && op.plugin.current().Available() && !op.plugin.cooldown.active() {
 		ctx, cancel := context.WithTimeout(context.Background(), loadTimeout)
 		defer cancel()
-		if said, err := o.compile(ctx, f, p); err == nil {
-			if said.problem != nil {
-				o.log.Warn("a plugin refuses the value of a stored filter, which nobody can decide", zap.String("plugin", f.plugin.name),
-					zap.String("operator", f.ID), zap.ByteString("value", p.Value[:min(len(p.Value), 200)]), zap.Error(said.problem))
+		if result, err := o.compile(ctx, op, p); err == nil {
+			if result.problem != nil {
+				o.log.Warn("plugin rejected the value of a stored filter", zap.String("plugin", op.plugin.name),
+					zap.String("operator", op.ID), zap.ByteString("value", p.Value[:min(len(p.Value), 200)]), zap.Error(result.problem))
 			}
-			return said
+			return result
 		}
 	}
-	o.waiting.Store(true)
-	return outcome{open: true}
+	o.uncompiled.Store(true)
+	return compileResult{open: true}
 }
 
-// save compiles a value that somebody is about to save.
-func (o *Operators) save(f *offer, p Program) outcome {
-	if said, ok := o.outcomes.GetIfPresent(o.key(f, p)); ok {
-		return said
+// compileForSave compiles the value of a filter that is about to be saved.
+func (o *Operators) compileForSave(op *indexedOperator, p wire.MatchProgram) compileResult {
+	if result, ok := o.compiled.GetIfPresent(o.compileKey(op, p)); ok {
+		return result
 	}
-	if !f.plugin.pause.on() {
+	if !op.plugin.cooldown.active() {
 		ctx, cancel := context.WithTimeout(context.Background(), o.cfg.CompileTimeout)
 		defer cancel()
-		if f.plugin.asked().Ready(ctx) == nil {
-			if !f.stated { // it has come up just now: what it says counts from here on
-				o.look()
+		if op.plugin.current().Ready(ctx) == nil {
+			if !op.reported { // the plugin has just started: count this opening
+				o.refreshIndex()
 			}
-			if said, err := o.compile(ctx, f, p); err == nil {
-				return said
+			if result, err := o.compile(ctx, op, p); err == nil {
+				return result
 			}
 		} else {
-			f.plugin.pause.begin()
+			op.plugin.cooldown.start()
 		}
 	}
-	return outcome{problem: conforms(f.ValueSchema, p.Value), open: true}
+	return compileResult{problem: checkSchema(op.ValueSchema, p.Value), open: true}
 }
 
-func (o *Operators) key(f *offer, p Program) value {
-	return value{program: named(p), plugin: f.plugin, epoch: f.plugin.epoch.Load()}
+func (o *Operators) compileKey(op *indexedOperator, p wire.MatchProgram) compileKey {
+	return compileKey{program: programID(p), plugin: op.plugin, epoch: op.plugin.epoch.Load()}
 }
 
-// compile asks the plugin and remembers what it says.
-func (o *Operators) compile(ctx context.Context, f *offer, p Program) (outcome, error) {
-	key := o.key(f, p)
-	said, err := f.plugin.asked().Compile(ctx, p)
+// compile calls the plugin and caches the result.
+func (o *Operators) compile(ctx context.Context, op *indexedOperator, p wire.MatchProgram) (compileResult, error) {
+	key := o.compileKey(op, p)
+	results, err := op.plugin.current().Compile(ctx, []wire.MatchProgram{p})
 	if err != nil {
-		f.plugin.pause.begin()
-		o.log.Warn("a plugin could not check the value of a filter", zap.String("plugin", f.plugin.name),
-			zap.String("operator", f.ID), zap.Error(err))
-		return outcome{}, err
+		op.plugin.cooldown.start()
+		o.log.Warn("plugin could not check a filter value", zap.String("plugin", op.plugin.name),
+			zap.String("operator", op.ID), zap.Error(err))
+		return compileResult{}, err
 	}
-	out := outcome{reads: said.Reads}
-	if !said.OK {
-		out = outcome{problem: invalid(told(said.Problems))}
+	out := compileResult{reads: results[0].Reads}
+	if !results[0].OK {
+		out = compileResult{problem: invalidValue(problemText(results[0].Problems))}
 	}
-	o.outcomes.Set(key, out)
+	o.compiled.Set(key, out)
 	return out, nil
 }
 
-// told is what a plugin has against a value, in one line.
-func told(problems []Problem) string {
+// problemText joins the problems of a value in one line.
+func problemText(problems []wire.Diagnostic) string {
 	var parts []string
 	for _, p := range problems {
 		if p.Pointer != "" {
@@ -195,13 +194,13 @@ func told(problems []Problem) string {
 	return strings.Join(parts, "; ")
 }
 
-func invalid(text string) error { return fault.Field("value", "invalid_value", text) }
+func invalidValue(problem string) error { return fault.Field("value", "invalid_value", problem) }
 
-// pause keeps callers from a plugin that could not be asked a moment ago.
-type pause struct{ until atomic.Int64 }
+// cooldown suppresses calls of a plugin shortly after a failed one.
+type cooldown struct{ until atomic.Int64 }
 
-const pauseFor = time.Second
+const cooldownTime = time.Second
 
-func (p *pause) on() bool { return time.Now().UnixNano() < p.until.Load() }
+func (c *cooldown) active() bool { return time.Now().UnixNano() < c.until.Load() }
 
-func (p *pause) begin() { p.until.Store(time.Now().Add(pauseFor).UnixNano()) }
+func (c *cooldown) start() { c.until.Store(time.Now().Add(cooldownTime).UnixNano()) }

@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// Config is how plugins are asked. How long a decide waits for them is
+// Config limits the calls of matcher plugins. The timeout of a decide is
 // flags.plugin_timeout.
 type Config struct {
-	// CompileTimeout is how long saving a filter waits for the plugin to check
-	// its value.
+	// CompileTimeout limits the check of a value when a filter is saved.
 	CompileTimeout time.Duration `koanf:"compile_timeout"`
-	// ActionTimeout is how long matching events with actions waits for an
-	// answer to many questions.
+	// ActionTimeout limits one call on behalf of actions.
 	ActionTimeout time.Duration `koanf:"action_timeout"`
-	// MaxInFlight is how many calls to one plugin may be under way at once for
-	// flags, and as many for actions; what comes on top is not answered.
+	// MaxInFlight is the number of concurrent calls of one plugin for flags, and
+	// again for actions; further pairs are Unknown.
 	MaxInFlight int `koanf:"max_in_flight"`
-	// CacheBytes is how much memory answers may take.
+	// CacheBytes is the memory of cached results; 0 disables the cache.
 	CacheBytes int `koanf:"cache_bytes"`
 }
 
-// DefaultConfig waits a second and keeps 32 MiB of answers.
+// DefaultConfig returns timeouts of a second and a cache of 32 MiB.
 func DefaultConfig() Config {
 	return Config{CompileTimeout: time.Second, ActionTimeout: time.Second, MaxInFlight: 32, CacheBytes: 32 << 20}
 }
 
-// Validate says what is wrong with c, naming the key, or returns nil.
+// Validate returns an error that names the invalid key, or nil.
 func (c Config) Validate() error {
 	switch {
 	case c.CompileTimeout < 10*time.Millisecond || c.CompileTimeout > 30*time.Second:

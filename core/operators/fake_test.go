@@ -1,11 +1,7 @@
 package operators_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -13,12 +9,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// fake is a matcher that says yes to values that are the program's.
+// fake is a matcher whose operators match equal values.
 type fake struct {
 	name string
 
@@ -28,18 +25,18 @@ type fake struct {
 	away     bool
 	data     string
 	ttl      time.Duration
-	refuses  string            // a value that it does not take
+	refuses  string            // the value that it rejects
 	reads    []string          // of every program
-	verdicts map[string]string // of property values, when they are special
+	verdicts map[string]string // of property values, unless true or false
 	hold     func(ctx context.Context) error
 	compiled int
-	batches  []operators.Batch
+	batches  []wire.MatchBatch
 }
 
 var errAway = &sdk.Error{Class: sdk.ClassTransient, Code: "plugin_unavailable", Message: "the plugin is not running"}
 
-// opened is a fake that runs and offers operators of the purities: t/pure,
-// t/volatile, t/time, t/data.
+// opened returns a running fake with an operator of each purity: t/pure, t/volatile,
+// t/time, t/data.
 func opened(name string) *fake {
 	op := func(id string, p sdk.Purity) sdk.Operator {
 		return sdk.Operator{ID: name + "/" + id, Purity: p, Missing: sdk.MissingNoMatch, ValueSchema: []byte(`{"type":"string"}`)}
@@ -93,43 +90,36 @@ func (f *fake) DataVersion() string {
 	return f.data
 }
 
-func (f *fake) Program(o sdk.Operator, value []byte) (operators.Program, error) {
-	if !json.Valid(value) {
-		return operators.Program{}, errors.New("not JSON")
-	}
-	return operators.Program{ID: sha256.Sum256([]byte(o.ID + o.Version + string(value))), Operator: o.ID, Value: bytes.Clone(value)}, nil
-}
-
-func (f *fake) Compile(_ context.Context, p operators.Program) (operators.Compiled, error) {
+func (f *fake) Compile(_ context.Context, programs []wire.MatchProgram) ([]wire.Compiled, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.away {
-		return operators.Compiled{}, errAway
+		return nil, errAway
 	}
 	f.compiled++
-	if string(p.Value) == f.refuses {
-		return operators.Compiled{Problems: []operators.Problem{{Pointer: "/3", Summary: "is odd"}}}, nil
+	if string(programs[0].Value) == f.refuses {
+		return []wire.Compiled{{Problems: []wire.Diagnostic{{Pointer: "/3", Summary: "is odd"}}}}, nil
 	}
-	return operators.Compiled{OK: true, Reads: f.reads}, nil
+	return []wire.Compiled{{OK: true, Reads: f.reads}}, nil
 }
 
-func (f *fake) Match(ctx context.Context, b *operators.Batch) (operators.Answer, error) {
+func (f *fake) MatchBatch(ctx context.Context, b *wire.MatchBatch) (*wire.MatchAnswer, error) {
 	f.mu.Lock()
 	if f.away {
 		f.mu.Unlock()
-		return operators.Answer{}, errAway
+		return nil, errAway
 	}
 	f.batches = append(f.batches, *b)
 	hold := f.hold
 	f.mu.Unlock()
 	if hold != nil {
 		if err := hold(ctx); err != nil {
-			return operators.Answer{}, err
+			return nil, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := operators.Answer{DataVersion: f.data, TTL: f.ttl}
+	out := &wire.MatchAnswer{DataVersion: f.data, TTL: f.ttl}
 	for _, p := range b.Pairs {
 		value := string(b.Values[p.Value])
 		verdict := sdk.Matches(value == string(b.Programs[p.Program].Value))
@@ -144,14 +134,14 @@ func (f *fake) Match(ctx context.Context, b *operators.Batch) (operators.Answer,
 	return out, nil
 }
 
-// forever holds a call until its deadline.
+// forever blocks a call until its deadline.
 func forever(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// house is operators over fakes.
-type house struct {
+// service is Operators with fake matchers.
+type service struct {
 	*operators.Operators
 	reg *prometheus.Registry
 
@@ -159,14 +149,14 @@ type house struct {
 	fakes []*fake
 }
 
-func newHouse(t testing.TB, change func(*operators.Config), fakes ...*fake) *house {
+func newService(t testing.TB, change func(*operators.Config), fakes ...*fake) *service {
 	t.Helper()
 	cfg := operators.DefaultConfig()
 	cfg.CompileTimeout = 20 * time.Second
 	if change != nil {
 		change(&cfg)
 	}
-	h := &house{fakes: fakes, reg: prometheus.NewRegistry()}
+	h := &service{fakes: fakes, reg: prometheus.NewRegistry()}
 	known := func(plugin string) []sdk.Operator {
 		if plugin == "later" {
 			return []sdk.Operator{{ID: "later/pure", Purity: sdk.Pure, ValueSchema: []byte(`{"type":"string"}`)}}
@@ -189,7 +179,7 @@ func newHouse(t testing.TB, change func(*operators.Config), fakes ...*fake) *hou
 	return h
 }
 
-func (h *house) start(t *testing.T) {
+func (h *service) start(t *testing.T) {
 	t.Helper()
 	if err := h.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -201,12 +191,12 @@ func (h *house) start(t *testing.T) {
 	})
 }
 
-// pair is a question whose program is compiled: a value, and a property.
-func (h *house) pair(t testing.TB, operator, value, property string) match.Pair {
+// pair returns a pair of a compiled value and a property.
+func (h *service) pair(t testing.TB, operator, value, property string) match.Pair {
 	t.Helper()
 	o, ok := h.Operator(operator)
 	if !ok {
-		t.Fatalf("there is no %s", operator)
+		t.Fatalf("unknown operator %s", operator)
 	}
 	made, err := o.Compile([]byte(value))
 	if err != nil || made.Open {
@@ -221,9 +211,8 @@ func (h *house) pair(t testing.TB, operator, value, property string) match.Pair 
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// ask puts the pairs at a time, within a generous deadline: to memory, and what
-// that does not know to the plugins.
-func (h *house) ask(t testing.TB, now time.Time, pairs ...match.Pair) []match.Result {
+// ask evaluates pairs at a time, from the cache and then by the plugins.
+func (h *service) ask(t testing.TB, now time.Time, pairs ...match.Pair) []match.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -239,16 +228,16 @@ func (h *house) ask(t testing.TB, now time.Time, pairs ...match.Pair) []match.Re
 	if len(open) == 0 {
 		return results
 	}
-	said := make([]match.Result, len(open))
-	h.MatchPairs(ctx, now, open, said)
-	for i, r := range said {
+	answers := make([]match.Result, len(open))
+	h.MatchPairs(ctx, now, open, answers)
+	for i, r := range answers {
 		results[at[i]] = r
 	}
 	return results
 }
 
-// count reads a counter or a gauge, over all labels or those with one value.
-func (h *house) count(t testing.TB, name, label string) float64 {
+// count returns the sum of a metric over all labels, or over those with one value.
+func (h *service) count(t testing.TB, name, label string) float64 {
 	t.Helper()
 	families, err := h.reg.Gather()
 	if err != nil {
@@ -260,11 +249,11 @@ func (h *house) count(t testing.TB, name, label string) float64 {
 			continue
 		}
 		for _, m := range family.GetMetric() {
-			fits := label == ""
+			matches := label == ""
 			for _, l := range m.GetLabel() {
-				fits = fits || l.GetValue() == label
+				matches = matches || l.GetValue() == label
 			}
-			if fits {
+			if matches {
 				n += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
@@ -272,19 +261,19 @@ func (h *house) count(t testing.TB, name, label string) float64 {
 	return n
 }
 
-// eventually waits for something to become true.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("not reached: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-func words(results []match.Result) string {
+func resultText(results []match.Result) string {
 	all := make([]string, len(results))
 	for i, r := range results {
 		all[i] = r.String()

@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// meter counts questions. A nil one counts nothing.
+// meter counts pairs and calls. A nil meter counts nothing.
 type meter struct {
 	hits     prometheus.Counter
 	pairs    *prometheus.CounterVec
@@ -39,31 +39,31 @@ func newMeter(reg prometheus.Registerer) *meter {
 	}
 }
 
-func (m *meter) hit() {
+func (m *meter) addHit() {
 	if m != nil {
 		m.hits.Inc()
 	}
 }
 
-func (m *meter) asked(plugin string, in purpose, pairs int) {
+func (m *meter) addCall(plugin string, in purpose, pairs int) {
 	if m != nil {
 		m.calls.WithLabelValues(plugin, in.String()).Inc()
 		m.pairs.WithLabelValues(plugin, in.String()).Add(float64(pairs))
 	}
 }
 
-func (m *meter) unknown(plugin, reason string, pairs int) {
+func (m *meter) addUnknown(plugin, reason string, pairs int) {
 	if m != nil {
 		m.unknowns.WithLabelValues(plugin, reason).Add(float64(pairs))
 	}
 }
 
-func (m *meter) open(plugin string, in purpose, yes bool) {
+func (m *meter) setBreaker(plugin string, in purpose, open bool) {
 	if m == nil {
 		return
 	}
 	n := 0.0
-	if yes {
+	if open {
 		n = 1
 	}
 	m.opened.WithLabelValues(plugin, in.String()).Set(n)

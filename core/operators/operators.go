@@ -1,17 +1,17 @@
-// Package operators knows the operators that matcher plugins bring, such as
-// cidr/contains, and asks the plugins about them for flags and actions.
+// Package operators makes the operators of matcher plugins, such as cidr/contains,
+// available to flags and actions.
 //
-// A filter is compiled by the plugin once, when it is saved or loaded. After
-// that a question (does this value pass that filter?) is answered from memory
-// when the plugin has answered it before and its operator says that this is
-// still true; what is left of a request goes to each plugin in one call, to all
-// plugins at once, and never takes longer than the caller's deadline. A plugin
-// that is slow, gone, full or wrong costs that deadline a few times and then
-// nothing: the answer is that nobody knows.
+// The plugin compiles a filter value once, when the filter is saved or loaded. After
+// that a pair (does this value pass that filter?) is read from a cache when the plugin
+// has evaluated it before and its operator declares the result valid that long. The
+// remaining pairs of a request go to each plugin in one call, to all plugins
+// concurrently, and never take longer than the caller's deadline. A plugin that is
+// slow, away, overloaded or broken costs that deadline a few times; then a circuit
+// breaker returns Unknown immediately.
 //
-// The file offer.go says who offers what, compile.go is about values, ask.go
-// about questions, lane.go keeps a bad plugin from hurting, and round.go
-// answers for actions.
+// index.go knows which plugin has which operator, compile.go compiles values,
+// request.go makes calls, limiter.go limits them, results.go and recent.go cache
+// results, and round.go serves actions.
 package operators
 
 import (
@@ -24,123 +24,109 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Operators are the operators of all matcher plugins. Its methods may be called
-// from any number of goroutines.
+// Operators are the operators of all matcher plugins. Its methods are safe for
+// concurrent use.
 type Operators struct {
-	cfg   Config
-	list  func() []Matcher
-	known func(plugin string) []sdk.Operator
-	log   *zap.Logger
-	meter *meter
+	cfg     Config
+	list    func() []Matcher
+	bundled func(plugin string) []sdk.Operator
+	log     *zap.Logger
+	meter   *meter
 
-	offers  atomic.Pointer[offers]
-	mu      sync.Mutex // for making offers
+	index   atomic.Pointer[operatorIndex]
+	mu      sync.Mutex // guards the refresh of index, and plugins
 	plugins map[string]*plugin
 
-	results  *otter.Cache[question, answer]
-	recent   *recent
-	outcomes *otter.Cache[value, outcome]
-	waiting  atomic.Bool // a value could not be compiled yet
-	moved    atomic.Bool // offers are other ones than those last told of
+	results      *otter.Cache[cacheKey, cachedResult]
+	recent       *recentResults
+	compiled     *otter.Cache[compileKey, compileResult]
+	uncompiled   atomic.Bool // a value could not be compiled yet
+	indexChanged atomic.Bool // since the last call of onChange
 
-	changed []func(ctx context.Context)
-	stop    context.CancelFunc
-	done    chan struct{}
+	onChange []func(ctx context.Context)
+	service  retry.Service
 }
 
-// New returns the operators of the matchers that list returns, which may be
-// other ones at each call. known returns what a plugin offers before it was ever
-// started, or nil; it may be nil itself. A nil log is silent, a nil reg counts
-// nothing.
-func New(cfg Config, list func() []Matcher, known func(plugin string) []sdk.Operator, log *zap.Logger, reg prometheus.Registerer) (*Operators, error) {
+// New returns the operators of the matchers that list returns, which may change between
+// calls. bundled returns the operators of a plugin that never ran, or nil; it may be
+// nil. Nil log and reg disable logging and metrics.
+func New(cfg Config, list func() []Matcher, bundled func(plugin string) []sdk.Operator, log *zap.Logger, reg prometheus.Registerer) (*Operators, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if log == nil {
 		log = zap.NewNop()
 	}
-	if known == nil {
-		known = func(string) []sdk.Operator { return nil }
+	if bundled == nil {
+		bundled = func(string) []sdk.Operator { return nil }
 	}
-	o := &Operators{cfg: cfg, list: list, known: known, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}, recent: newRecent()}
+	o := &Operators{cfg: cfg, list: list, bundled: bundled, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}, recent: newRecentResults()}
 	var err error
 	if o.results, err = newResults(cfg.CacheBytes); err != nil {
 		return nil, err
 	}
-	if o.outcomes, err = newOutcomes(); err != nil {
+	if o.compiled, err = newCompileCache(); err != nil {
 		return nil, err
 	}
-	o.offers.Store(&offers{})
-	o.look()
-	o.moved.Store(false)
+	o.index.Store(&operatorIndex{})
+	o.refreshIndex()
+	o.indexChanged.Store(false)
 	return o, nil
 }
 
-// OnChange has fn called when filters may mean something else than before:
-// operators have come, gone or changed, or values can be compiled that could not
-// be. It must be called before Start.
-func (o *Operators) OnChange(fn func(ctx context.Context)) { o.changed = append(o.changed, fn) }
+// OnChange registers a function that is called when stored filters must be compiled
+// again: operators were added, removed or changed, or a plugin is back that could not
+// check values. It must be called before Start.
+func (o *Operators) OnChange(fn func(ctx context.Context)) { o.onChange = append(o.onChange, fn) }
 
-// lookEvery is how often the plugins are looked at.
-const lookEvery = 100 * time.Millisecond
+// refreshInterval is the interval of index refreshes.
+const refreshInterval = 100 * time.Millisecond
 
-// Start follows the plugins until Stop.
-func (o *Operators) Start(ctx context.Context) error {
-	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
-	o.done = make(chan struct{})
-	go o.follow(ctx)
+// Start watches the plugins until Stop.
+func (o *Operators) Start(context.Context) error {
+	o.service.Start()
+	o.service.Go(func(drainCtx, _ context.Context) { o.watchPlugins(drainCtx) })
 	return nil
 }
 
-// Stop ends that.
-func (o *Operators) Stop(ctx context.Context) error {
-	if o.stop == nil {
-		return nil
-	}
-	o.stop()
-	select {
-	case <-o.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// Stop ends the watch and waits for running functions of OnChange.
+func (o *Operators) Stop(ctx context.Context) error { return o.service.Stop(ctx) }
 
-// How long values wait that could not be compiled, although their plugin runs.
+// The pauses between attempts to compile values whose plugin runs.
 const (
-	firstPatience = time.Second
-	lastPatience  = 30 * time.Second
+	minCompilePause = time.Second
+	maxCompilePause = 30 * time.Second
 )
 
-// follow tells of changes. Values that could not be compiled are tried again as
-// soon as a plugin comes, and then less and less often.
-func (o *Operators) follow(ctx context.Context) {
-	defer close(o.done)
-	t := time.NewTicker(lookEvery)
+// watchPlugins refreshes the index and calls the functions of OnChange: after a change,
+// and with growing pauses while there are values to compile.
+func (o *Operators) watchPlugins(ctx context.Context) {
+	t := time.NewTicker(refreshInterval)
 	defer t.Stop()
-	patience, again := firstPatience, time.Now()
+	pause, next := minCompilePause, time.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
 		}
-		o.look()
-		changed := o.moved.Swap(false)
+		o.refreshIndex()
+		changed := o.indexChanged.Swap(false)
 		if changed {
-			patience, again = firstPatience, time.Now()
+			pause, next = minCompilePause, time.Now()
 		}
-		if !changed && (!o.waiting.Load() || time.Now().Before(again) || !o.anyAvailable()) {
+		if !changed && (!o.uncompiled.Load() || time.Now().Before(next) || !o.anyAvailable()) {
 			continue
 		}
-		o.waiting.Store(false)
-		for _, fn := range o.changed {
+		o.uncompiled.Store(false)
+		for _, fn := range o.onChange {
 			fn(ctx)
 		}
-		again = time.Now().Add(patience)
-		patience = min(2*patience, lastPatience)
+		next = time.Now().Add(pause)
+		pause = min(2*pause, maxCompilePause)
 	}
 }

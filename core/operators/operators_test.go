@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-func ids(h *house) string {
+func ids(h *service) string {
 	var all []string
 	for _, o := range h.List() {
 		all = append(all, o.ID)
@@ -22,10 +22,10 @@ func ids(h *house) string {
 	return strings.Join(all, " ")
 }
 
-func TestOperatorsComeAndGoWithTheirPlugins(t *testing.T) {
+func TestOperatorsFollowTheirPlugins(t *testing.T) {
 	t.Parallel()
 	later := &fake{name: "later", away: true}
-	h := newHouse(t, nil, later)
+	h := newService(t, nil, later)
 	var told atomic.Int32
 	h.OnChange(func(context.Context) { told.Add(1) })
 	if got := ids(h); got != "later/pure" {
@@ -33,14 +33,14 @@ func TestOperatorsComeAndGoWithTheirPlugins(t *testing.T) {
 	}
 	h.start(t)
 
-	// It comes up and says more than its description did.
+	// The plugin starts and reports more than its description has.
 	later.set(func() {
 		later.away, later.version = false, 1
 		later.offers = []sdk.Operator{{ID: "later/pure", Purity: sdk.Pure}, {ID: "later/more"}}
 	})
 	eventually(t, "its operators", func() bool { return ids(h) == "later/more later/pure" && told.Load() > 0 })
 
-	// Another plugin joins, and offers one of them too: the first answers.
+	// Another plugin has one of the operators, too: the first one is used.
 	other := opened("other")
 	other.offers = append(other.offers, sdk.Operator{ID: "later/more"})
 	before := told.Load()
@@ -52,7 +52,7 @@ func TestOperatorsComeAndGoWithTheirPlugins(t *testing.T) {
 		t.Errorf("%s answers", o.Source)
 	}
 
-	// The first is taken out of the config.
+	// The first plugin is removed from the configuration.
 	h.mu.Lock()
 	h.fakes = []*fake{other}
 	h.mu.Unlock()
@@ -63,29 +63,29 @@ func TestOperatorsComeAndGoWithTheirPlugins(t *testing.T) {
 	})
 }
 
-func TestAnOperatorIsKnownTheMomentItIsOffered(t *testing.T) {
+func TestNewOperatorIsFoundImmediately(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.version, f.offers = 0, nil
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	if _, ok := h.Operator("t/new"); ok {
 		t.Fatal("known too early")
 	}
 	f.set(func() {
 		f.version, f.offers = 1, []sdk.Operator{{ID: "t/new", Missing: sdk.MissingMatches, CEL: "property == value"}}
 	})
-	o, ok := h.Operator("t/new") // nobody looked since
+	o, ok := h.Operator("t/new") // without a refresh since
 	if !ok || o.Missing != match.True || o.Equivalent != "property == value" || o.Source != "t" {
 		t.Errorf("%+v %v", o, ok)
 	}
 }
 
-func TestValuesAreCheckedByTheirPlugin(t *testing.T) {
+func TestPluginChecksValues(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.refuses, f.reads = `"bad"`, []string{"lat", "lng"}
-	h := newHouse(t, nil, f)
-	for name, registry := range map[string]match.Registry{"stored": h, "saved": h.Saving()} {
+	h := newService(t, nil, f)
+	for name, registry := range map[string]match.Registry{"stored": h, "saved": h.ForSave()} {
 		o, _ := registry.Operator("t/pure")
 		made, err := o.Compile([]byte(`"good"`))
 		if err != nil || made.Program == "" || made.Open || !slices.Equal(made.Reads, f.reads) {
@@ -104,26 +104,26 @@ func TestValuesAreCheckedByTheirPlugin(t *testing.T) {
 	}
 }
 
-func TestAFilterCanBeSavedWhileItsPluginIsAway(t *testing.T) {
+func TestFilterCanBeSavedWhilePluginIsAway(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.away = true
-	h := newHouse(t, func(c *operators.Config) { c.CompileTimeout = 10 * time.Millisecond }, f)
-	o, _ := h.Saving().Operator("t/pure")
+	h := newService(t, func(c *operators.Config) { c.CompileTimeout = 10 * time.Millisecond }, f)
+	o, _ := h.ForSave().Operator("t/pure")
 	if made, err := o.Compile([]byte(`"x"`)); err != nil || !made.Open {
 		t.Errorf("%+v %v", made, err)
 	}
-	_, err := o.Compile([]byte(`7`)) // not what its schema says
+	_, err := o.Compile([]byte(`7`)) // violates the schema
 	if e := fault.From(err); e == nil || e.Attr != "value" || !strings.Contains(e.Detail, "string") {
 		t.Errorf("%+v", err)
 	}
 }
 
-func TestStoredFiltersAreCompiledAgainWhenTheirPluginIsThere(t *testing.T) {
+func TestStoredFiltersAreCompiledWhenPluginReturns(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.away = true
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	o, _ := h.Operator("t/pure")
 	if made, err := o.Compile([]byte(`"x"`)); err != nil || !made.Open {
 		t.Fatalf("%+v %v", made, err)
@@ -142,11 +142,11 @@ func TestStoredFiltersAreCompiledAgainWhenTheirPluginIsThere(t *testing.T) {
 			t.Error("still open")
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody was told")
+		t.Fatal("OnChange was not called")
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestValidateConfig(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*operators.Config){
 		"compile_timeout": func(c *operators.Config) { c.CompileTimeout = 0 },

@@ -7,35 +7,35 @@ import (
 	"sync/atomic"
 )
 
-// recent holds answers that are asked for again and again, each in the one place
-// it may have: looking there costs less than the cache that decides what is kept
-// does, and flags are decided in a microsecond or two.
-type recent struct {
+// recentResults is a direct-mapped cache in front of the result cache, for results that
+// are read again and again. A lookup costs less than one in the larger cache, which
+// matters because a flag is evaluated in a microsecond or two.
+type recentResults struct {
 	seed  maphash.Seed
-	slots [4096]atomic.Pointer[kept]
+	slots [4096]atomic.Pointer[recentResult]
 }
 
-// kept is an answer and the question it is to.
-type kept struct {
-	question
-	answer
+// recentResult is a result with its key.
+type recentResult struct {
+	cacheKey
+	cachedResult
 }
 
-// longestRecent bounds the values that have a place here.
-const longestRecent = 128
+// maxRecentValue is the longest cached value.
+const maxRecentValue = 128
 
-func newRecent() *recent { return &recent{seed: maphash.MakeSeed()} }
+func newRecentResults() *recentResults { return &recentResults{seed: maphash.MakeSeed()} }
 
-func (r *recent) slot(q *question) *atomic.Pointer[kept] {
+func (r *recentResults) slot(q *cacheKey) *atomic.Pointer[recentResult] {
 	return &r.slots[(maphash.String(r.seed, q.value)^q.program[0])%uint64(len(r.slots))]
 }
 
-// offer has an answer that the cache gave take its place, now and then: of two
-// that share one, the one that is asked for more often is there more often.
-func (r *recent) offer(at *atomic.Pointer[kept], q question, a answer) {
-	if len(q.value) > longestRecent || at.Load() != nil && rand.Uint32()%16 != 0 {
+// put stores a result in an empty slot, and replaces another one with a probability of
+// 1/16, so that of two keys with one slot the more frequent one is there more often.
+func (r *recentResults) put(at *atomic.Pointer[recentResult], q cacheKey, a cachedResult) {
+	if len(q.value) > maxRecentValue || at.Load() != nil && rand.Uint32()%16 != 0 {
 		return
 	}
 	q.value = strings.Clone(q.value)
-	at.Store(&kept{q, a})
+	at.Store(&recentResult{q, a})
 }

@@ -7,28 +7,27 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Round answers for plugin operators in two rounds: what it does not know in the
-// first it notes; Ask asks the plugins, and after that it answers. It is for
-// those who look at many values without anybody waiting for it by the
-// millisecond. It belongs to one goroutine.
+// Round evaluates plugin operators in two passes: Match collects the pairs without a
+// known result, Ask calls the plugins for them, and then Match returns the results.
+// It is for background work on many values. It is not safe for concurrent use.
 type Round struct {
 	operators *Operators
 	now       time.Time
-	noted     []match.Pair
-	at        map[question]int
-	results   []match.Result // of the first so many of noted
+	pending   []match.Pair
+	at        map[cacheKey]int
+	results   []match.Result // of the first len(results) of pending
 }
 
 var _ match.External = (*Round)(nil)
 
-// NewRound returns a round at the time of now.
+// NewRound returns a round with the current time.
 func (o *Operators) NewRound() *Round {
-	return &Round{operators: o, now: time.Now(), at: map[question]int{}}
+	return &Round{operators: o, now: time.Now(), at: map[cacheKey]int{}}
 }
 
-// Match answers what is known, or notes the question.
+// Match returns a known result, or collects the pair and returns Unknown.
 func (r *Round) Match(p match.Program, v *match.Value) match.Result {
-	if i, ok := r.at[questionOf(p, v)]; ok {
+	if i, ok := r.at[cacheKeyOf(p, v)]; ok {
 		if i < len(r.results) {
 			return r.results[i]
 		}
@@ -38,27 +37,27 @@ func (r *Round) Match(p match.Program, v *match.Value) match.Result {
 		return res
 	}
 	own := v.Clone()
-	r.at[questionOf(p, &own)] = len(r.noted)
-	r.noted = append(r.noted, match.Pair{Program: p, Value: own})
+	r.at[cacheKeyOf(p, &own)] = len(r.pending)
+	r.pending = append(r.pending, match.Pair{Program: p, Value: own})
 	return match.Unknown
 }
 
-// askAtOnce is how many questions go into one call.
-const askAtOnce = 1000
+// maxPairsPerCall is the largest number of pairs in one call.
+const maxPairsPerCall = 1000
 
-// Ask asks the plugins everything that was noted since the last Ask, within the
-// deadline of ctx and of the config for each thousand questions, and reports
-// whether there was anything.
+// Ask calls the plugins for the pairs collected since the last Ask. Each call ends at
+// the deadline of ctx or after the configured ActionTimeout. It reports whether there
+// were any pairs.
 func (r *Round) Ask(ctx context.Context) bool {
 	from := len(r.results)
-	if from == len(r.noted) {
+	if from == len(r.pending) {
 		return false
 	}
-	r.results = append(r.results, make([]match.Result, len(r.noted)-from)...)
-	for ; from < len(r.noted); from += askAtOnce {
-		to := min(from+askAtOnce, len(r.noted))
-		within, cancel := context.WithTimeout(ctx, r.operators.cfg.ActionTimeout)
-		r.operators.ask(within, background, r.now, r.noted[from:to], r.results[from:to])
+	r.results = append(r.results, make([]match.Result, len(r.pending)-from)...)
+	for ; from < len(r.pending); from += maxPairsPerCall {
+		to := min(from+maxPairsPerCall, len(r.pending))
+		callCtx, cancel := context.WithTimeout(ctx, r.operators.cfg.ActionTimeout)
+		r.operators.matchPairs(callCtx, forAction, r.now, r.pending[from:to], r.results[from:to])
 		cancel()
 	}
 	return true

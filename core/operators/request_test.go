@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/operators"
 )
 
-func TestOneCallToEachPluginAndAllAtOnce(t *testing.T) {
+func TestOneConcurrentCallToEachPlugin(t *testing.T) {
 	t.Parallel()
 	a, b := opened("a"), opened("b")
 	var both sync.WaitGroup
@@ -28,14 +28,14 @@ func TestOneCallToEachPluginAndAllAtOnce(t *testing.T) {
 		}
 	}
 	a.hold, b.hold = together, together
-	h := newHouse(t, nil, a, b)
+	h := newService(t, nil, a, b)
 	pairs := []match.Pair{
 		h.pair(t, "a/pure", `"x"`, `"x"`), h.pair(t, "a/pure", `"x"`, `"y"`), h.pair(t, "a/pure", `"y"`, `"x"`),
 		h.pair(t, "b/pure", `"x"`, `"x"`), h.pair(t, "a/volatile", `"y"`, `"y"`), h.pair(t, "b/pure", `"1"`, `1`),
-		{Program: "nobody made this"},
+		{Program: "unknown program"},
 	}
 	got := h.ask(t, noon, pairs...)
-	if want := "true false false true true false unknown"; words(got) != want {
+	if want := "true false false true true false unknown"; resultText(got) != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	if a.calls() != 1 || b.calls() != 1 {
@@ -46,66 +46,66 @@ func TestOneCallToEachPluginAndAllAtOnce(t *testing.T) {
 	}
 }
 
-// How long answers are believed depends on the operator.
-func TestAnswersAreKeptByPurity(t *testing.T) {
+// The validity of cached results depends on the purity of the operator.
+func TestResultsAreCachedByPurity(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		operator string
-		what     string
-		ttl      time.Duration // of the operator
-		said     time.Duration // by the answer
+		name     string
+		ttl      time.Duration // TTL of the operator
+		answer   time.Duration // TTL of the answer
 		after    time.Duration
 		data     string // by then
-		asked    bool   // again
+		called   bool   // again
 	}{
-		{"t/pure", "for ever", 0, 0, 1000 * time.Hour, "1", false},
+		{"t/pure", "forever", 0, 0, 1000 * time.Hour, "1", false},
 		{"t/pure", "whatever the data", 0, 0, 0, "2", false},
-		{"t/pure", "for as long as it says", time.Minute, 0, 59 * time.Second, "1", false},
+		{"t/pure", "for the TTL of the operator", time.Minute, 0, 59 * time.Second, "1", false},
 		{"t/pure", "and no longer", time.Minute, 0, 61 * time.Second, "1", true},
-		{"t/pure", "at most five minutes when it says anything", time.Hour, 0, 6 * time.Minute, "1", true},
-		{"t/pure", "for as long as the answer says", time.Minute, time.Second, 2 * time.Second, "1", true},
+		{"t/pure", "at most five minutes with a TTL", time.Hour, 0, 6 * time.Minute, "1", true},
+		{"t/pure", "for the TTL of the answer", time.Minute, time.Second, 2 * time.Second, "1", true},
 		{"t/volatile", "never", time.Minute, time.Minute, 0, "1", true},
 		{"t/time", "within its bucket", time.Minute, 0, 59 * time.Second, "1", false},
 		{"t/time", "and not in the next one", time.Minute, 0, 60 * time.Second, "1", true},
-		{"t/time", "for a second when it does not say", 0, 0, time.Second, "1", true},
+		{"t/time", "for a second without a TTL", 0, 0, time.Second, "1", true},
 		{"t/data", "as long as the data is the same", 0, 0, 4 * time.Minute, "1", false},
 		{"t/data", "until there is other data", 0, 0, 0, "2", true},
-		{"t/data", "five minutes, or nobody would learn of other data", 0, 0, 6 * time.Minute, "1", true},
+		{"t/data", "for five minutes, to notice other data", 0, 0, 6 * time.Minute, "1", true},
 	} {
-		t.Run(tt.operator[2:]+" "+tt.what, func(t *testing.T) {
+		t.Run(tt.operator[2:]+" "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := opened("t")
-			f.ttl = tt.said
+			f.ttl = tt.answer
 			for i := range f.offers {
 				f.offers[i].CacheTTL = tt.ttl
 			}
-			h := newHouse(t, nil, f)
+			h := newService(t, nil, f)
 			p := h.pair(t, tt.operator, `"x"`, `"x"`)
 			if got := h.ask(t, noon, p); got[0] != match.True {
 				t.Fatalf("%v", got)
 			}
 			f.set(func() { f.data = tt.data })
 			later := noon.Add(tt.after)
-			if _, known := h.Known(p.Program, &p.Value, later); known == tt.asked {
+			if _, known := h.Known(p.Program, &p.Value, later); known == tt.called {
 				t.Errorf("known: %v", known)
 			}
 			if got := h.ask(t, later, p); got[0] != match.True {
 				t.Errorf("later: %v", got)
 			}
-			if again := f.calls() == 2; again != tt.asked {
+			if again := f.calls() == 2; again != tt.called {
 				t.Errorf("%d calls", f.calls())
 			}
 		})
 	}
 }
 
-func TestValuesOfDifferentKindsAreDifferentQuestions(t *testing.T) {
+func TestValuesOfDifferentKindsAreDifferentKeys(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	text, number := h.pair(t, "t/pure", `"1"`, `"1"`), h.pair(t, "t/pure", `"1"`, `1`)
 	for range 2 {
-		if got := words(h.ask(t, noon, text, number)); got != "true false" {
+		if got := resultText(h.ask(t, noon, text, number)); got != "true false" {
 			t.Errorf("%s", got)
 		}
 	}
@@ -114,40 +114,39 @@ func TestValuesOfDifferentKindsAreDifferentQuestions(t *testing.T) {
 	}
 }
 
-// What one opening of a plugin has said is not known of the next, whose config
-// may be another one.
-func TestAnswersAreForgottenWhenThePluginIsOpenedAgain(t *testing.T) {
+// The config may differ between two openings of a plugin, so results do not carry over.
+func TestReopenInvalidatesResults(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	h.start(t)
 	p := h.pair(t, "t/pure", `"x"`, `"x"`)
 	h.ask(t, noon, p)
 
-	// Away, the old answers serve; back, they do not.
+	// Old results are valid while the plugin is away, but not after its return.
 	f.set(func() { f.away = true })
 	if got := h.ask(t, noon, p); got[0] != match.True {
 		t.Errorf("away: %v", got)
 	}
 	f.set(func() { f.away, f.version = false, 2 })
-	eventually(t, "forgotten", func() bool { _, known := h.Known(p.Program, &p.Value, noon); return !known })
+	eventually(t, "not cached", func() bool { _, known := h.Known(p.Program, &p.Value, noon); return !known })
 	if got := h.ask(t, noon, p); got[0] != match.True || f.calls() != 2 {
 		t.Errorf("again: %v, %d calls", got, f.calls())
 	}
 }
 
-func TestWhatCannotBeJudgedIsUnknown(t *testing.T) {
+func TestFailedVerdictIsUnknown(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.verdicts = map[string]string{`"f"`: "failed", `"u"`: "unknown"}
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	failed, unknown := h.pair(t, "t/pure", `"x"`, `"f"`), h.pair(t, "t/pure", `"x"`, `"u"`)
 	for range 2 {
-		if got := words(h.ask(t, noon, failed, unknown)); got != "unknown unknown" {
+		if got := resultText(h.ask(t, noon, failed, unknown)); got != "unknown unknown" {
 			t.Errorf("%s", got)
 		}
 	}
-	// That it cannot be judged is an answer and is kept; no answer is not.
+	// A failed verdict is cached; a missing answer is not.
 	if len(f.batches) != 2 || len(f.batches[1].Pairs) != 1 {
 		t.Errorf("%d calls", len(f.batches))
 	}
@@ -156,7 +155,7 @@ func TestWhatCannotBeJudgedIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAPluginThatIsAwayOrWrongIsUnknown(t *testing.T) {
+func TestFailedCallIsUnknown(t *testing.T) {
 	t.Parallel()
 	for reason, hold := range map[string]func(context.Context) error{
 		"timeout":     forever,
@@ -166,7 +165,7 @@ func TestAPluginThatIsAwayOrWrongIsUnknown(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			f := opened("t")
-			h := newHouse(t, nil, f)
+			h := newService(t, nil, f)
 			p := h.pair(t, "t/pure", `"x"`, `"x"`)
 			f.set(func() { f.hold, f.away = hold, hold == nil })
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -183,10 +182,10 @@ func TestAPluginThatIsAwayOrWrongIsUnknown(t *testing.T) {
 	}
 }
 
-func TestNothingIsKeptWithoutACache(t *testing.T) {
+func TestZeroCacheBytesDisablesCache(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, func(c *operators.Config) { c.CacheBytes = 0 }, f)
+	h := newService(t, func(c *operators.Config) { c.CacheBytes = 0 }, f)
 	p := h.pair(t, "t/pure", `"x"`, `"x"`)
 	h.ask(t, noon, p)
 	h.ask(t, noon, p)
@@ -195,10 +194,10 @@ func TestNothingIsKeptWithoutACache(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, func(c *operators.Config) { c.CacheBytes = 100_000 }, f)
+	h := newService(t, func(c *operators.Config) { c.CacheBytes = 100_000 }, f)
 	o := h.pair(t, "t/pure", `"x"`, `"x"`)
 	var pairs []match.Pair
 	for i := range 10_000 {
@@ -217,10 +216,10 @@ func TestTheCacheIsBounded(t *testing.T) {
 	eventually(t, "few are left", func() bool { n := kept(); return n > 0 && n < 500 })
 }
 
-func TestManyAskAtOnce(t *testing.T) {
+func TestConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	h.start(t)
 	var pairs []match.Pair
 	for i := range 20 {

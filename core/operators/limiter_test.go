@@ -13,10 +13,10 @@ import (
 
 var errBroken = errors.New("broken")
 
-func TestAPluginThatDoesNotAnswerIsSparedAndThenTriedAgain(t *testing.T) {
+func TestBreakerOpensAndCloses(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	p := h.pair(t, "t/volatile", `"x"`, `"x"`)
 	f.set(func() { f.hold = func(context.Context) error { return errBroken } })
 	for range 100 {
@@ -25,13 +25,13 @@ func TestAPluginThatDoesNotAnswerIsSparedAndThenTriedAgain(t *testing.T) {
 		}
 	}
 	if n := f.calls(); n < 20 || n > 50 {
-		t.Errorf("%d calls before it was spared", n)
+		t.Errorf("%d calls before the breaker opened", n)
 	}
 	if h.count(t, "guidon_operators_unknown_total", "open") < 50 || h.count(t, "guidon_operators_breaker_open", "decide") != 1 {
 		t.Error("not counted")
 	}
 
-	// Actions have a way of their own to the plugin.
+	// Actions have a limiter of their own.
 	f.set(func() { f.hold = nil })
 	round := h.NewRound()
 	round.Match(p.Program, &p.Value)
@@ -39,17 +39,17 @@ func TestAPluginThatDoesNotAnswerIsSparedAndThenTriedAgain(t *testing.T) {
 		t.Error("an action is not answered")
 	}
 
-	// One call finds out that it answers again.
+	// One call detects that the plugin answers again.
 	eventually(t, "answered", func() bool { return h.ask(t, noon, p)[0] == match.True })
 	if h.count(t, "guidon_operators_breaker_open", "decide") != 0 {
 		t.Error("still open")
 	}
 }
 
-func TestFewFailuresAmongManyCallsAreBorne(t *testing.T) {
+func TestBreakerToleratesFewFailures(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	p := h.pair(t, "t/volatile", `"x"`, `"x"`)
 	n := 0
 	f.set(func() {
@@ -68,10 +68,10 @@ func TestFewFailuresAmongManyCallsAreBorne(t *testing.T) {
 	}
 }
 
-func TestCallersWhoGoAwayAreNoFailure(t *testing.T) {
+func TestCancelledCallsAreNoFailures(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	p := h.pair(t, "t/volatile", `"x"`, `"x"`)
 	f.set(func() { f.hold = forever })
 	gone, cancel := context.WithCancel(t.Context())
@@ -85,10 +85,10 @@ func TestCallersWhoGoAwayAreNoFailure(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyCallsAtOnce(t *testing.T) {
+func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, func(c *operators.Config) { c.MaxInFlight = 1 }, f)
+	h := newService(t, func(c *operators.Config) { c.MaxInFlight = 1 }, f)
 	p := h.pair(t, "t/volatile", `"x"`, `"x"`)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	f.set(func() {
@@ -110,13 +110,13 @@ func TestOnlySoManyCallsAtOnce(t *testing.T) {
 	}
 }
 
-func TestARoundAsksOnceForWhatWasNoted(t *testing.T) {
+func TestRoundCallsOnceForPendingPairs(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
-	h := newHouse(t, nil, f)
+	h := newService(t, nil, f)
 	round := h.NewRound()
 	if round.Ask(t.Context()) {
-		t.Error("asked about nothing")
+		t.Error("called without pairs")
 	}
 	yes, no := h.pair(t, "t/volatile", `"x"`, `"x"`), h.pair(t, "t/volatile", `"x"`, `"y"`)
 	all := func() string {
@@ -126,12 +126,12 @@ func TestARoundAsksOnceForWhatWasNoted(t *testing.T) {
 		t.Error(got)
 	}
 	if !round.Ask(t.Context()) || round.Ask(t.Context()) {
-		t.Error("asked twice, or never")
+		t.Error("not exactly one call")
 	}
 	if got := all(); got != "true false true" {
 		t.Error(got)
 	}
-	// More than one call takes goes in several.
+	// More pairs than one call takes go in several calls.
 	for i := range 2500 {
 		v := match.Text(fmt.Sprint(i))
 		round.Match(yes.Program, &v)
@@ -146,15 +146,15 @@ func TestARoundAsksOnceForWhatWasNoted(t *testing.T) {
 	}
 }
 
-func TestARoundEndsWithItsDeadline(t *testing.T) {
+func TestRoundEndsWithItsDeadline(t *testing.T) {
 	t.Parallel()
 	f := opened("t")
 	f.hold = forever
-	h := newHouse(t, func(c *operators.Config) { c.ActionTimeout = 10 * time.Millisecond }, f)
+	h := newService(t, func(c *operators.Config) { c.ActionTimeout = 10 * time.Millisecond }, f)
 	p := h.pair(t, "t/pure", `"x"`, `"x"`)
 	round := h.NewRound()
 	round.Match(p.Program, &p.Value)
 	if !round.Ask(t.Context()) || round.Match(p.Program, &p.Value) != match.Unknown {
-		t.Error("an answer of nobody")
+		t.Error("a result without an answer")
 	}
 }
