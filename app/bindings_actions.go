@@ -26,7 +26,7 @@ var actionBindings = fx.Options(actions.Module, fx.Provide(
 		return newMembers(s, lists, p, o, ask)
 	},
 	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Sources {
-		return actionmatch.Sources{People: p, Members: m, Operators: o, Plugins: ask}
+		return actionmatch.Sources{Persons: p, Members: m, Operators: o, Plugins: ask}
 	},
 	func(a *auth.Service) actions.Projects { return a },
 	func(e actions.Events, sources actionmatch.Sources, o *operators.Operators, log *zap.Logger) *actions.Previews {
@@ -39,7 +39,7 @@ var actionBindings = fx.Options(actions.Module, fx.Provide(
 	func(m *actions.EventMatcher) trace.Actions { return traceActions{m} },
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
-	route(func(h *history.HistoryHTTP) web.Routes { return h }),
+	route(func(h *history.HTTP) web.Routes { return h }),
 ))
 
 // traceActions shows the actions of an event in its trace.

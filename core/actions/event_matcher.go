@@ -80,7 +80,7 @@ func (m *EventMatcher) LatestMatch(ctx context.Context, projectID, id int64) (*s
 	matcher, err := actionmatch.Compile(a.Steps, actionmatch.CompileOptions{
 		Location: location(ctx, m.projects, projectID), Operators: m.sources.Operators, Lenient: true,
 	})
-	if err != nil || matcher.Never() {
+	if err != nil || matcher.NeverMatches() {
 		return nil, err
 	}
 	var filter events.Filter

@@ -31,9 +31,9 @@ func ReadSteps(f *web.Fields, rules ...web.Rule) web.Opt[[]actionmatch.Step] {
 
 func readStep(f *web.Fields) actionmatch.Step {
 	var s actionmatch.Step
-	for _, field := range s.Texts() {
+	for _, field := range s.TextFields() {
 		v := f.String(field.Name, web.Nullable, web.Blank, web.Untrimmed)
-		if *field.At = v.Value; !v.Set || v.Null {
+		if *field.Value = v.Value; !v.Set || v.Null {
 			s.Null = append(s.Null, field.Name)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // plugins, cohorts and chat.
 var Module = fx.Module("actions", history.Module,
 	fx.Provide(
-		func(c Config) history.HistoryConfig { return c.History },
+		func(c Config) history.Config { return c.History },
 		func(e *events.Service) Events { return e },
 		NewStore, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP,
 		fx.Annotate(NewMemory, fx.OnStart((*Memory).Start), fx.OnStop((*Memory).Stop)),
 		func(s *Service) history.Definitions { return s },
-		func(h *history.History) Calculations { return h },
+		func(h *history.Service) Calculations { return h },
 		func(s *Memory) Refresher { return s },
 	),
 	fx.Invoke(func(*Memory) {}),

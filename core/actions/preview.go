@@ -92,12 +92,12 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionm
 	if err != nil {
 		return Preview{}, err
 	}
-	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.Conditions())))
+	limit := min(q.Limit, previewMax, max(1, previewFields/max(1, m.MaxFields())))
 	newest, _, err := p.deps.Events.List(ctx, projectID, events.Filter{Event: q.Event, DistinctID: q.DistinctID}, limit)
 	if err != nil {
 		return Preview{}, fmt.Errorf("preview an action: %w", err)
 	}
-	facts := actionmatch.NewFacts(ctx, projectID, p.deps.Sources.People, p.deps.Sources.Members)
+	facts := actionmatch.NewFacts(ctx, projectID, p.deps.Sources.Persons, p.deps.Sources.Members)
 	env, plugins := p.deps.Sources.NewRound(p.now())
 	out := p.explain(m, newest, facts, env)
 	if plugins != nil && plugins.Ask(ctx) {
@@ -111,8 +111,8 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionm
 
 func (p *Previews) explain(m *actionmatch.Matcher, events []sdk.Event, facts actionmatch.Lookup, env *match.Env) Preview {
 	out := Preview{Checked: len(events), Results: make([]PreviewedEvent, len(events))}
-	s := new(actionmatch.Seen)
-	s.Ask(facts)
+	s := new(actionmatch.EventView)
+	s.SetLookup(facts)
 	for i := range events {
 		ev := &events[i]
 		s.Reset(ev)

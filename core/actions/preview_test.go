@@ -105,7 +105,7 @@ func preview(t *testing.T, who webtest.Keys, deps actions.PreviewDependencies, b
 
 func TestPreview(t *testing.T) {
 	t.Parallel()
-	deps := actions.PreviewDependencies{Events: someEvents(), Sources: actionmatch.Sources{People: storedFacts{}, Members: storedFacts{}, Operators: pluginOperators{}}}
+	deps := actions.PreviewDependencies{Events: someEvents(), Sources: actionmatch.Sources{Persons: storedFacts{}, Members: storedFacts{}, Operators: pluginOperators{}}}
 	cases := []struct {
 		name, body string
 		want       string // checked, matched, unknown; then uuid=answer of each

@@ -69,13 +69,13 @@ func steps(event ...string) web.Opt[[]actionmatch.Step] {
 
 // fits lists the actions of a project that an event of this name fits.
 func fits(p *actions.Project, posting bool, name string) (ids []int64) {
-	var seen actionmatch.Seen
+	var seen actionmatch.EventView
 	seen.Reset(&sdk.Event{Name: name, Properties: []byte("{}")})
 	index := p.All
 	if posting {
 		index = p.Posting
 	}
-	index.Matching(&seen, &match.Env{Now: time.Now()}, func(id int64, r match.Result) {
+	index.MatchEach(&seen, &match.Env{Now: time.Now()}, func(id int64, r match.Result) {
 		if r == match.True {
 			ids = append(ids, id)
 		}

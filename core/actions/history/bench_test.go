@@ -61,9 +61,9 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 		}
 		b.ReportMetric(float64(f.Count), "events")
 	}
-	people := func(b *testing.B, h *history.History) {
-		page, err := h.People(ctx, 1, history.PeopleQuery{Steps: steps, Location: time.UTC, From: from}, 0, 100)
-		if err != nil || len(page.People) != 100 {
+	people := func(b *testing.B, h *history.Service) {
+		page, err := h.Persons(ctx, 1, history.PersonQuery{Steps: steps, Location: time.UTC, From: from}, 0, 100)
+		if err != nil || len(page.Persons) != 100 {
 			b.Fatalf("%+v %v", page, err)
 		}
 	}
@@ -108,7 +108,7 @@ func benchHistory(b *testing.B, d *db.DB, n int) {
 	})
 	b.Run("people first", func(b *testing.B) {
 		for b.Loop() {
-			h := history.NewHistory(p.cfg, d, p.past, p.persons, p.sources, zap.NewNop(), nil)
+			h := history.New(p.cfg, d, p.past, p.persons, p.sources, zap.NewNop(), nil)
 			people(b, h)
 		}
 	})

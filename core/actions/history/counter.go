@@ -15,15 +15,15 @@ import (
 
 // counter counts the events of a plan for one run.
 type counter struct {
-	h         *History
+	h         *Service
 	projectID int64
 	plan      *plan
 	now       time.Time
-	told      bool
+	logged    bool
 }
 
-// found is what a question gave: events by quarter, up to a row.
-type found struct {
+// quarterCounts is what a question gave: events by quarter, up to a row.
+type quarterCounts struct {
 	row       int64
 	events    map[int64]int64
 	undecided int64
@@ -31,16 +31,16 @@ type found struct {
 
 // count counts the events that fit, in one time and one range of rows. What
 // comes while it counts is not in it.
-func (c *counter) count(ctx context.Context, a events.HistoryQuery) (found, error) {
+func (c *counter) count(ctx context.Context, a events.HistoryQuery) (quarterCounts, error) {
 	a.ProjectID, a.Any = c.projectID, c.plan.clauses
 	if !c.plan.exact {
-		return c.look(ctx, a)
+		return c.scan(ctx, a)
 	}
-	t, err := c.h.past.CountHistory(ctx, &a, quarter)
+	t, err := c.h.events.CountHistory(ctx, &a, quarter)
 	if err != nil {
-		return found{}, err
+		return quarterCounts{}, err
 	}
-	f := found{row: t.Row, events: t.Events}
+	f := quarterCounts{row: t.Row, events: t.Events}
 	if t.Ambiguous == 0 {
 		return f, nil
 	}
@@ -48,18 +48,18 @@ func (c *counter) count(ctx context.Context, a events.HistoryQuery) (found, erro
 	if a.Through == 0 {
 		a.Through = t.Row
 	}
-	more, err := c.look(ctx, a)
+	more, err := c.scan(ctx, a)
 	for q, n := range more.events {
 		f.events[q] += n
 	}
 	return f, err
 }
 
-// look reads the events that may fit and lets the matcher decide.
-func (c *counter) look(ctx context.Context, a events.HistoryQuery) (found, error) {
-	f := found{events: map[int64]int64{}}
+// scan reads the events that may fit and lets the matcher decide.
+func (c *counter) scan(ctx context.Context, a events.HistoryQuery) (quarterCounts, error) {
+	f := quarterCounts{events: map[int64]int64{}}
 	if a.Through == 0 {
-		st, err := c.h.past.Checkpoint(ctx, c.projectID)
+		st, err := c.h.events.Checkpoint(ctx, c.projectID)
 		if err != nil {
 			return f, err
 		}
@@ -69,7 +69,7 @@ func (c *counter) look(ctx context.Context, a events.HistoryQuery) (found, error
 		}
 	}
 	f.row = a.Through
-	err := c.judge(ctx, a, func(e *events.HistoryEvent, r match.Result) {
+	err := c.matchEvents(ctx, a, func(e *events.HistoryEvent, r match.Result) {
 		if r == match.True {
 			f.events[quarterOf(e.Event.Timestamp)]++
 		} else {
@@ -79,89 +79,89 @@ func (c *counter) look(ctx context.Context, a events.HistoryQuery) (found, error
 	return f, err
 }
 
-// judged is how many events one set of facts serves: what is known of people
+// eventsPerFacts is how many events one set of facts serves: what is known of people
 // is not kept for a whole history, and what plugins are asked is bounded.
-const judged = 2000
+const eventsPerFacts = 2000
 
-// judge calls fn for every event that the matcher lets through or cannot
+// matchEvents calls fn for every event that the matcher lets through or cannot
 // decide.
-func (c *counter) judge(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
-	a.WithPersons = a.WithPersons || c.plan.person
-	j := &judge{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
+func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
+	a.WithPersons = a.WithPersons || c.plan.readsPerson
+	j := &eventMatcher{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
 	n := 0
-	err := c.h.past.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
-		if n%judged == 0 {
-			j.turn()
+	err := c.h.events.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
+		if n%eventsPerFacts == 0 {
+			j.flush()
 		}
 		n++
-		j.hear(e)
+		j.add(e)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("match the history: %w", err)
 	}
-	j.turn()
+	j.flush()
 	return nil
 }
 
-// judge matches events, some at a time.
-type judge struct {
+// eventMatcher matches events, some at a time.
+type eventMatcher struct {
 	c       *counter
 	ctx     context.Context
 	fn      func(*events.HistoryEvent, match.Result)
 	env     match.Env
-	seen    actionmatch.Seen
+	view    actionmatch.EventView
 	facts   *actionmatch.Facts
 	plugins actionmatch.Plugins
-	waiting []events.HistoryEvent // for what plugins say
+	pending []events.HistoryEvent // for what plugins say
 }
 
-// turn ends some events and begins others.
-func (j *judge) turn() {
-	if j.plugins != nil && len(j.waiting) > 0 {
+// flush ends some events and begins others.
+func (j *eventMatcher) flush() {
+	if j.plugins != nil && len(j.pending) > 0 {
 		j.plugins.Ask(j.ctx)
 	}
-	for i := range j.waiting {
-		if r := j.match(&j.waiting[i]); r != match.False {
-			j.fn(&j.waiting[i], r)
+	for i := range j.pending {
+		if r := j.match(&j.pending[i]); r != match.False {
+			j.fn(&j.pending[i], r)
 		}
 	}
-	clear(j.waiting)
-	j.waiting = j.waiting[:0]
-	j.c.tell(j.facts)
+	clear(j.pending)
+	j.pending = j.pending[:0]
+	j.c.logFactsError(j.facts)
 	sources := &j.c.h.sources
-	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, sources.People, sources.Members)
-	j.seen.Ask(j.facts)
-	if j.c.plan.plugins && sources.Plugins != nil {
+	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, sources.Persons, sources.Members)
+	j.view.SetLookup(j.facts)
+	if j.c.plan.usesPlugins && sources.Plugins != nil {
 		j.plugins = sources.Plugins()
 		j.env.External = j.plugins
 	}
 }
 
-func (j *judge) hear(e *events.HistoryEvent) {
+func (j *eventMatcher) add(e *events.HistoryEvent) {
 	switch r := j.match(e); {
 	case r == match.False:
 	case r == match.Unknown && j.plugins != nil:
 		kept := *e
 		kept.Event.Properties, kept.PersonProperties = bytes.Clone(e.Event.Properties), bytes.Clone(e.PersonProperties)
-		j.waiting = append(j.waiting, kept)
+		j.pending = append(j.pending, kept)
 	default:
 		j.fn(e, r)
 	}
 }
 
-func (j *judge) match(e *events.HistoryEvent) match.Result {
-	j.seen.Reset(&e.Event)
-	if j.c.plan.person {
-		j.seen.SetPerson(e.PersonProperties)
+func (j *eventMatcher) match(e *events.HistoryEvent) match.Result {
+	j.view.Reset(&e.Event)
+	if j.c.plan.readsPerson {
+		j.view.SetPerson(e.PersonProperties)
 	}
-	return j.c.plan.matcher.Match(&j.seen, &j.env)
+	return j.c.plan.matcher.Match(&j.view, &j.env)
 }
 
-// tell logs what could not be found out; the events are undecided.
-func (c *counter) tell(facts *actionmatch.Facts) {
-	if facts != nil && facts.Err() != nil && !c.told {
-		c.told = true
+// logFactsError logs what could not be found out; the events are undecided.
+func (c *counter) logFactsError(facts *actionmatch.Facts) {
+	if facts != nil && facts.Err() != nil && !c.logged {
+		c.logged = true
 		c.h.log.Warn("events of the history cannot be decided", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
 	}
 }

@@ -28,7 +28,7 @@ func ReadDate(text string, now time.Time, end bool) (time.Time, error) {
 		return relative(m, now, end), nil
 	}
 	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
-		return within(Day, t, end), nil
+		return intervalEdge(Day, t, end), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		// A plus sign that was not escaped has become a space.
@@ -68,11 +68,11 @@ func relative(m []string, now time.Time, end bool) time.Time {
 	}
 	switch {
 	case m[3] != "":
-		return within(unit, t, m[3] == "End")
+		return intervalEdge(unit, t, m[3] == "End")
 	case m[2] == "h":
 		return t
 	}
-	return within(Day, t, end)
+	return intervalEdge(Day, t, end)
 }
 
 // months goes n months back, to the last day of that month at the latest.
@@ -88,8 +88,8 @@ func year(t time.Time, end bool) time.Time {
 	return midnight(t.Year(), time.January, 1, t.Location())
 }
 
-// within is the beginning of the interval that t is in, or its last moment.
-func within(i Interval, t time.Time, end bool) time.Time {
+// intervalEdge is the beginning of the interval that t is in, or its last moment.
+func intervalEdge(i Interval, t time.Time, end bool) time.Time {
 	begin := i.begin(t)
 	if end {
 		return i.next(begin).Add(-time.Microsecond)

@@ -15,23 +15,23 @@ const (
 
 // day is a day in UTC that has been counted.
 type day struct {
-	row    int64 // up to which its events are in counts
-	counts [dayQuarters]int64
-	stale  bool // it is counted anew
-	dirty  bool // it is not stored as it is here
+	lastRow int64 // up to which its events are in counts
+	counts  [dayQuarters]int64
+	stale   bool // it is counted anew
+	dirty   bool // it is not stored as it is here
 }
 
-// tally is what has been counted for an action.
-type tally struct {
+// actionCounts is what has been counted for an action.
+type actionCounts struct {
 	serial       int64 // 0: nothing is stored
 	fingerprint  string
 	erased       int64
-	row          int64 // events up to here are in every day
+	lastRow      int64 // events up to here are in every day
 	undecided    int64
 	calculatedAt time.Time
-	askedAt      time.Time
+	requestedAt  time.Time
 	days         map[int64]*day
-	anew         bool // what is stored is of another definition
+	reset        bool // what is stored is of another definition
 }
 
 // quarterOf is the number of the quarter that t is in.
@@ -52,8 +52,8 @@ func floorDiv(a, b int64) int64 {
 	return d
 }
 
-// at is the place of a quarter, nil when its day is not there.
-func (t *tally) at(q int64) *int64 {
+// quarter is the place of a quarter, nil when its day is not there.
+func (t *actionCounts) quarter(q int64) *int64 {
 	d := t.days[floorDiv(q, dayQuarters)]
 	if d == nil {
 		return nil
@@ -62,18 +62,18 @@ func (t *tally) at(q int64) *int64 {
 }
 
 // sum is how many events there are from one quarter up to, but not in, another.
-func (t *tally) sum(from, to int64) (n int64) {
+func (t *actionCounts) sum(from, to int64) (n int64) {
 	for q := from; q < to; q++ {
-		if c := t.at(q); c != nil {
+		if c := t.quarter(q); c != nil {
 			n += *c
 		}
 	}
 	return n
 }
 
-// lacking returns the days from one to another, both included, that have to be
+// missingDays returns the days from one to another, both included, that have to be
 // counted, in runs of neighbours of at most most days, the newest first.
-func (t *tally) lacking(from, to, most int64) (spans [][2]int64) {
+func (t *actionCounts) missingDays(from, to, most int64) (spans [][2]int64) {
 	for d := to; d >= from; d-- {
 		if have := t.days[d]; have != nil && !have.stale {
 			continue
@@ -87,14 +87,14 @@ func (t *tally) lacking(from, to, most int64) (spans [][2]int64) {
 	return spans
 }
 
-// lowest is the row up to which all days hold their events.
-func (t *tally) lowest() int64 {
+// minRow is the row up to which all days hold their events.
+func (t *actionCounts) minRow() int64 {
 	low := int64(math.MaxInt64)
 	for _, d := range t.days {
-		low = min(low, max(d.row, t.row))
+		low = min(low, max(d.lastRow, t.lastRow))
 	}
 	if low == math.MaxInt64 {
-		return t.row
+		return t.lastRow
 	}
 	return low
 }

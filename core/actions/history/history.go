@@ -56,8 +56,8 @@ type Persons interface {
 	ByIDs(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
 }
 
-// Finding is what is known about the history of an action.
-type Finding struct {
+// CountStatus is what is known about the history of an action.
+type CountStatus struct {
 	Count int64
 	// Undecided is how many events of all that were looked at could not be
 	// told to fit or not: a plugin or a cohort had no answer.

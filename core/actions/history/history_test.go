@@ -30,9 +30,9 @@ type place struct {
 	events  *events.Service
 	persons *persons.Service
 	past    history.EventHistory
-	cfg     history.HistoryConfig
+	cfg     history.Config
 	sources actionmatch.Sources
-	history *history.History
+	history *history.Service
 	next    int
 }
 
@@ -40,13 +40,13 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 	t.Helper()
 	p := &place{
 		t: t, db: d, events: events.New(events.DefaultConfig(), d, zap.NewNop(), nil),
-		persons: persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil), cfg: history.DefaultHistoryConfig(),
+		persons: persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil), cfg: history.DefaultConfig(),
 	}
-	p.cfg.Patience = time.Minute
+	p.cfg.MaxWait = time.Minute
 	p.persons.OnErase(p.events.Erase)
 	p.persons.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
 	p.persons.OnDelete(func(ctx context.Context, projectID, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
-	p.past, p.sources.People = p.events, p.persons
+	p.past, p.sources.Persons = p.events, p.persons
 	if change != nil {
 		change(p)
 	}
@@ -59,7 +59,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 
 // open starts a history, as a server does that starts.
 func (p *place) open() {
-	h := history.NewHistory(p.cfg, p.db, p.past, p.persons, p.sources, zap.NewNop(), nil)
+	h := history.New(p.cfg, p.db, p.past, p.persons, p.sources, zap.NewNop(), nil)
 	if err := h.Start(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (p *place) store(batch ...*sdk.Event) {
 	}
 }
 
-func (p *place) count(a *history.Definition, from, to time.Time) history.Finding {
+func (p *place) count(a *history.Definition, from, to time.Time) history.CountStatus {
 	p.t.Helper()
 	f, err := p.history.Count(p.t.Context(), a, time.UTC, from, to)
 	if err != nil {
@@ -191,7 +191,7 @@ func (p *place) agree(round int, a *history.Definition, all []*sdk.Event, from, 
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	var seen actionmatch.Seen
+	var seen actionmatch.EventView
 	var want int64
 	days, who := map[string]int64{}, map[string]bool{}
 	for _, ev := range all {
@@ -216,12 +216,12 @@ func (p *place) agree(round int, a *history.Definition, all []*sdk.Event, from, 
 			p.t.Errorf("round %d, %s\non %s %d, want %d", round, text, day, b.Count, days[day])
 		}
 	}
-	page, err := p.history.People(p.t.Context(), 1, history.PeopleQuery{Steps: a.Steps, Location: time.UTC, From: from, To: to}, 0, 100)
+	page, err := p.history.Persons(p.t.Context(), 1, history.PersonQuery{Steps: a.Steps, Location: time.UTC, From: from, To: to}, 0, 100)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	var got []string
-	for _, one := range page.People {
+	for _, one := range page.Persons {
 		got = append(got, one.DistinctIDs...)
 	}
 	var wanted []string
@@ -306,15 +306,15 @@ func TestPeopleFollowMerges(t *testing.T) {
 		for i := range 250 {
 			p.happened(today.Add(-time.Hour), "signup", fmt.Sprintf("u%03d", i), fmt.Sprintf(`{"$set":{"n":%d}}`, i))
 		}
-		q := history.PeopleQuery{Steps: []actionmatch.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
+		q := history.PersonQuery{Steps: []actionmatch.Step{{Event: "signup"}}, Location: time.UTC, From: today.AddDate(0, 0, -7)}
 		pages := func() (sizes []int, ids map[string]bool) {
 			ids = map[string]bool{}
 			for offset := 0; ; offset += 100 {
-				page, err := p.history.People(t.Context(), 1, q, offset, 100)
+				page, err := p.history.Persons(t.Context(), 1, q, offset, 100)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, one := range page.People {
+				for _, one := range page.Persons {
 					for _, id := range one.DistinctIDs {
 						if ids[id] {
 							t.Errorf("%s is there twice", id)
@@ -322,7 +322,7 @@ func TestPeopleFollowMerges(t *testing.T) {
 						ids[id] = true
 					}
 				}
-				if sizes = append(sizes, len(page.People)); !page.More {
+				if sizes = append(sizes, len(page.Persons)); !page.More {
 					return sizes, ids
 				}
 			}

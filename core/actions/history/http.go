@@ -24,29 +24,29 @@ type Definitions interface {
 	Definition(ctx context.Context, projectID, id int64) (Definition, error)
 }
 
-// HistoryHTTP serves what is known about the history of actions.
-type HistoryHTTP struct {
+// HTTP serves what is known about the history of actions.
+type HTTP struct {
 	actions Definitions
-	history *History
+	history *Service
 }
 
-var _ web.Routes = (*HistoryHTTP)(nil)
+var _ web.Routes = (*HTTP)(nil)
 
-// NewHistoryHTTP returns the routes of h.
-func NewHistoryHTTP(d Definitions, h *History) *HistoryHTTP {
-	return &HistoryHTTP{actions: d, history: h}
+// NewHTTP returns the routes of h.
+func NewHTTP(d Definitions, h *Service) *HTTP {
+	return &HTTP{actions: d, history: h}
 }
 
 const historyPath = "/api/projects/:project_id/actions"
 
 // Routes implements web.Routes.
-func (h *HistoryHTTP) Routes(g *web.Router) {
+func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, historyPath+"/people", "action:read", h.people)
 	g.Manage(fiber.MethodGet, historyPath+"/:id/count", "action:read", h.count)
 	g.Manage(fiber.MethodGet, historyPath+"/:id/series", "action:read", h.series)
 }
 
-func (h *HistoryHTTP) action(c *web.Call, id string) (Definition, error) {
+func (h *HTTP) action(c *web.Call, id string) (Definition, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return Definition{}, fault.New(fault.NotFound, "not_found", "Not found.")
@@ -62,7 +62,7 @@ type countView struct {
 	BytecodeError string `json:"bytecode_error,omitempty"`
 }
 
-func (h *HistoryHTTP) count(c *web.Call) error {
+func (h *HTTP) count(c *web.Call) error {
 	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ type seriesView struct {
 	BytecodeError    *string      `json:"bytecode_error"`
 }
 
-func (h *HistoryHTTP) series(c *web.Call) error {
+func (h *HTTP) series(c *web.Call) error {
 	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ type peopleView struct {
 	Undecided int64         `json:"undecided,omitempty"`
 }
 
-func (h *HistoryHTTP) people(c *web.Call) error {
+func (h *HTTP) people(c *web.Call) error {
 	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
@@ -216,40 +216,40 @@ func (h *HistoryHTTP) people(c *web.Call) error {
 		return err
 	}
 	offset := c.Page().Offset
-	page, err := h.history.People(c.UserContext(), c.Project.ID, q, offset, peoplePage)
+	page, err := h.history.Persons(c.UserContext(), c.Project.ID, q, offset, peoplePage)
 	if err != nil {
 		return err
 	}
 	if csv {
-		return peopleCSV(c, page.People)
+		return peopleCSV(c, page.Persons)
 	}
-	group := peopleGroup{People: make([]personView, len(page.People)), Count: len(page.People)}
-	for i, p := range page.People {
+	group := peopleGroup{People: make([]personView, len(page.Persons)), Count: len(page.Persons)}
+	for i, p := range page.Persons {
 		group.People[i] = personView{p.ID, p.UUID, p.Name(), p.DistinctIDs, p.Properties, stampMicros(p.CreatedAt)}
 	}
 	view := peopleView{Results: []peopleGroup{group}, Undecided: page.Undecided}
 	if page.More {
-		view.Next = turnTo(c, offset+peoplePage)
+		view.Next = offsetLink(c, offset+peoplePage)
 	}
 	if offset > 0 {
-		view.Previous = turnTo(c, max(0, offset-peoplePage))
+		view.Previous = offsetLink(c, max(0, offset-peoplePage))
 	}
 	return web.JSON(c.Ctx, view)
 }
 
-// errEntity is in the words clients of this protocol know.
-var errEntity = fault.New(fault.Invalid, "invalid_input", "An entity id and the entity type must be provided to determine an entity")
+// errEntityMissing is in the words clients of this protocol know.
+var errEntityMissing = fault.New(fault.Invalid, "invalid_input", "An entity id and the entity type must be provided to determine an entity")
 
 // peopleQuery reads the query of people: whose, of which time, with what.
-func (h *HistoryHTTP) peopleQuery(c *web.Call) (PeopleQuery, error) {
+func (h *HTTP) peopleQuery(c *web.Call) (PersonQuery, error) {
 	loc := c.Project.Location()
-	q := PeopleQuery{Location: loc}
+	q := PersonQuery{Location: loc}
 	id, kind := strings.Clone(c.Query("entity_id")), c.Query("entity_type")
 	switch {
 	case kind == "events":
 		q.Steps = []actionmatch.Step{{Event: id}}
 	case kind != "actions" || id == "":
-		return q, errEntity
+		return q, errEntityMissing
 	default:
 		a, err := h.action(c, id)
 		if err != nil {
@@ -279,7 +279,7 @@ func (h *HistoryHTTP) peopleQuery(c *web.Call) (PeopleQuery, error) {
 
 // filters reads and checks the parameter properties: filters as steps have
 // them.
-func (h *HistoryHTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessage, error) {
+func (h *HTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessage, error) {
 	raw := strings.Clone(c.Query("properties"))
 	if raw == "" {
 		return nil, nil
@@ -295,8 +295,8 @@ func (h *HistoryHTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessag
 	return list, err
 }
 
-// turnTo is the address of the request with another offset.
-func turnTo(c *web.Call, offset int) *string {
+// offsetLink is the address of the request with another offset.
+func offsetLink(c *web.Call, offset int) *string {
 	q := url.Values{}
 	for name, value := range c.Request().URI().QueryArgs().All() {
 		q.Add(string(name), string(value))

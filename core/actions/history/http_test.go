@@ -36,7 +36,7 @@ func TestHistoryHTTP(t *testing.T) {
 	}
 	p.happened(today.AddDate(0, 0, -40), "signup", "old", `{}`)
 	p.happened(today.Add(-time.Minute), "left", "u0", `{}`)
-	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHistoryHTTP(defined{
+	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHTTP(defined{
 		1: action(1, actionmatch.Step{Event: "signup"}), 2: action(2), 3: action(3, actionmatch.Step{URL: "(", URLMatching: "regex"}),
 	}, p.history))
 	path := base + "/api/projects/1/actions/"
@@ -100,7 +100,7 @@ func TestPeoplePages(t *testing.T) {
 	for i := range 205 {
 		p.happened(today.Add(-time.Minute), "signup", fmt.Sprint("u", i), `{}`)
 	}
-	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHistoryHTTP(defined{}, p.history))
+	base := webtest.Serve(t, webtest.DefaultKeys(), history.NewHTTP(defined{}, p.history))
 	seen, last := 0, ""
 	for next := base + "/api/projects/1/actions/people/?entity_type=events&entity_id=signup"; next != ""; {
 		var page struct {

@@ -13,8 +13,8 @@ var Module = fx.Module("actions/history",
 	fx.Provide(
 		func(e *events.Service) EventHistory { return e },
 		func(p *persons.Service) Persons { return p },
-		fx.Annotate(NewHistory, fx.OnStart((*History).Start), fx.OnStop((*History).Stop)),
-		NewHistoryHTTP,
+		fx.Annotate(New, fx.OnStart((*Service).Start), fx.OnStop((*Service).Stop)),
+		NewHTTP,
 	),
-	fx.Invoke(func(*History) {}),
+	fx.Invoke(func(*Service) {}),
 )

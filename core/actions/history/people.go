@@ -13,9 +13,9 @@ import (
 	"github.com/guidonhq/guidon/core/persons"
 )
 
-// PeopleQuery says whose events are looked for: those of an action, or of an
+// PersonQuery says whose events are looked for: those of an action, or of an
 // event name, in a time, that pass all of the filters.
-type PeopleQuery struct {
+type PersonQuery struct {
 	Steps    []actionmatch.Step
 	Location *time.Location
 	Filters  []json.RawMessage
@@ -23,46 +23,46 @@ type PeopleQuery struct {
 	To       time.Time // zero: now
 }
 
-// PeoplePage is a part of the people of a query, in the order of their ids.
-type PeoplePage struct {
-	People    []persons.Person
+// PersonPage is a part of the people of a query, in the order of their ids.
+type PersonPage struct {
+	Persons   []persons.Person
 	More      bool
 	Undecided int64
 }
 
-// People returns the persons, as they are now, who did what q asks for, after
+// Persons returns the persons, as they are now, who did what q asks for, after
 // the first offset of them and at most limit. Events of distinct ids without a
 // person have nobody. Who they are is kept for a while and brought up to date
 // from newer events. It fails with an Unavailable fault when finding out takes
 // longer than ctx has; the work goes on, and whoever asks again gets it.
-func (h *History) People(ctx context.Context, projectID int64, q PeopleQuery, offset, limit int) (PeoplePage, error) {
+func (h *Service) Persons(ctx context.Context, projectID int64, q PersonQuery, offset, limit int) (PersonPage, error) {
 	p, err := q.plan(h.sources.Operators)
 	if err != nil {
-		return PeoplePage{}, err
+		return PersonPage{}, err
 	}
-	if p.never() {
-		return PeoplePage{People: []persons.Person{}}, nil
+	if p.neverMatches() {
+		return PersonPage{Persons: []persons.Person{}}, nil
 	}
-	who, err := h.who(ctx, projectID, p, &q)
+	who, err := h.currentPersons(ctx, projectID, p, &q)
 	if err != nil {
-		return PeoplePage{}, err
+		return PersonPage{}, err
 	}
 	from := min(offset, len(who.ids))
 	to := min(from+limit, len(who.ids))
-	page := PeoplePage{People: []persons.Person{}, More: to < len(who.ids), Undecided: who.undecided}
+	page := PersonPage{Persons: []persons.Person{}, More: to < len(who.ids), Undecided: who.undecided}
 	if from == to {
 		return page, nil
 	}
 	ids := who.ids[from:to]
-	if page.People, err = h.gallery.ByIDs(ctx, projectID, ids); err != nil {
-		return PeoplePage{}, fmt.Errorf("show the people of the history: %w", err)
+	if page.Persons, err = h.persons.ByIDs(ctx, projectID, ids); err != nil {
+		return PersonPage{}, fmt.Errorf("show the people of the history: %w", err)
 	}
-	slices.SortFunc(page.People, func(a, b persons.Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(page.Persons, func(a, b persons.Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	return page, nil
 }
 
 // plan compiles the steps with the filters added to each.
-func (q *PeopleQuery) plan(operators match.Registry) (*plan, error) {
+func (q *PersonQuery) plan(operators match.Registry) (*plan, error) {
 	steps := slices.Clone(q.Steps)
 	for i := range steps {
 		steps[i].Properties = append(slices.Clone(steps[i].Properties), q.Filters...)
@@ -70,54 +70,54 @@ func (q *PeopleQuery) plan(operators match.Registry) (*plan, error) {
 	return newPlan(steps, q.Location, operators)
 }
 
-// crowd is who did something, up to a standing of the history.
-type crowd struct {
-	ids       []int64 // ascending
-	undecided int64
-	standing  events.Checkpoint
-	at        time.Time
+// personSet is who did something, up to a standing of the history.
+type personSet struct {
+	ids        []int64 // ascending
+	undecided  int64
+	checkpoint events.Checkpoint
+	at         time.Time
 }
 
-// crowdLife is how long a crowd is brought up to date before it is looked for
+// personSetTTL is how long a crowd is brought up to date before it is looked for
 // anew: somebody can also get a person after the event.
-const crowdLife = 5 * time.Minute
+const personSetTTL = 5 * time.Minute
 
-// who returns a crowd as it is now.
-func (h *History) who(ctx context.Context, projectID int64, p *plan, q *PeopleQuery) (*crowd, error) {
-	key := peopleKey{projectID, p.fingerprint, q.From.UnixMicro(), q.To.UnixMicro()}
-	st, err := h.past.Checkpoint(ctx, projectID)
+// currentPersons returns a crowd as it is now.
+func (h *Service) currentPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery) (*personSet, error) {
+	key := personSetKey{projectID, p.fingerprint, q.From.UnixMicro(), q.To.UnixMicro()}
+	st, err := h.events.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
-	if c := h.people.get(key); c != nil && c.standing == st && !h.faded(c, p) {
+	if c := h.personCache.get(key); c != nil && c.checkpoint == st && !h.expired(c, p) {
 		return c, nil
 	}
-	s, mine := h.people.join(key)
+	s, mine := h.personCache.startSearch(key)
 	if mine {
-		if !h.begin() {
-			h.people.leave(key, s, nil, errStopping)
+		if !h.addGoroutine() {
+			h.personCache.finishSearch(key, s, nil, errStopping)
 			return nil, errStopping
 		}
 		go func() {
 			defer h.wg.Done()
-			var c *crowd
-			err := h.inTurn(nil, p, func() (err error) {
-				c, err = h.search(h.ctx, projectID, p, q, h.people.get(key))
+			var c *personSet
+			err := h.withSlot(nil, p, func() (err error) {
+				c, err = h.findPersons(h.ctx, projectID, p, q, h.personCache.get(key))
 				return err
 			})
-			h.people.leave(key, s, c, err)
+			h.personCache.finishSearch(key, s, c, err)
 		}()
 	}
 	select {
 	case <-s.done:
-		return s.crowd, s.err
+		return s.set, s.err
 	case <-ctx.Done():
 		return nil, errCalculating()
 	}
 }
 
-// begin counts a goroutine that Stop waits for; false when it is too late.
-func (h *History) begin() bool {
+// addGoroutine counts a goroutine that Stop waits for; false when it is too late.
+func (h *Service) addGoroutine() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.stopped {
@@ -126,17 +126,17 @@ func (h *History) begin() bool {
 	return !h.stopped
 }
 
-func (h *History) faded(c *crowd, p *plan) bool {
-	life := crowdLife
-	if p.volatile || c.undecided > 0 {
+func (h *Service) expired(c *personSet, p *plan) bool {
+	life := personSetTTL
+	if p.timeDependent || c.undecided > 0 {
 		life = min(life, h.cfg.Refresh)
 	}
 	return time.Since(c.at) > life
 }
 
-// search finds a crowd, starting from an older one when that still holds.
-func (h *History) search(ctx context.Context, projectID int64, p *plan, q *PeopleQuery, old *crowd) (*crowd, error) {
-	st, err := h.past.Checkpoint(ctx, projectID)
+// findPersons finds a crowd, starting from an older one when that still holds.
+func (h *Service) findPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery, old *personSet) (*personSet, error) {
+	st, err := h.events.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,9 @@ func (h *History) search(ctx context.Context, projectID int64, p *plan, q *Peopl
 	if ask.To.IsZero() {
 		ask.To = now
 	}
-	out := &crowd{standing: st, at: now}
-	if old != nil && !h.faded(old, p) && old.standing.Erased == st.Erased && old.standing.Persons == st.Persons {
-		if ask.After = old.standing.Row; ask.After == st.Row {
+	out := &personSet{checkpoint: st, at: now}
+	if old != nil && !h.expired(old, p) && old.checkpoint.Erased == st.Erased && old.checkpoint.Persons == st.Persons {
+		if ask.After = old.checkpoint.Row; ask.After == st.Row {
 			return old, nil
 		}
 		out.ids, out.undecided, out.at = slices.Clone(old.ids), old.undecided, old.at
@@ -155,7 +155,7 @@ func (h *History) search(ctx context.Context, projectID int64, p *plan, q *Peopl
 		// The index of names holds no rows; what comes meanwhile does no harm.
 		ask.Through = 0
 	}
-	if err := h.actors(ctx, p, ask, out); err != nil {
+	if err := h.addPersons(ctx, p, ask, out); err != nil {
 		return nil, fmt.Errorf("find the people of the history: %w", err)
 	}
 	slices.Sort(out.ids)
@@ -163,9 +163,9 @@ func (h *History) search(ctx context.Context, projectID int64, p *plan, q *Peopl
 	return out, nil
 }
 
-func (h *History) actors(ctx context.Context, p *plan, ask events.HistoryQuery, out *crowd) error {
+func (h *Service) addPersons(ctx context.Context, p *plan, ask events.HistoryQuery, out *personSet) error {
 	if p.exact {
-		ids, open, err := h.past.PersonIDs(ctx, &ask)
+		ids, open, err := h.events.PersonIDs(ctx, &ask)
 		out.ids = append(out.ids, ids...)
 		if err != nil || !open {
 			return err
@@ -175,7 +175,7 @@ func (h *History) actors(ctx context.Context, p *plan, ask events.HistoryQuery, 
 	ask.WithPersons = true
 	c := &counter{h: h, projectID: ask.ProjectID, plan: p, now: out.at}
 	had := map[int64]bool{}
-	err := c.judge(ctx, ask, func(e *events.HistoryEvent, r match.Result) {
+	err := c.matchEvents(ctx, ask, func(e *events.HistoryEvent, r match.Result) {
 		switch {
 		case r == match.Unknown:
 			out.undecided++

@@ -5,57 +5,57 @@ import (
 	"sync"
 )
 
-// peopleMemory keeps crowds, the latest asked for first, in a bounded memory,
+// personCache keeps crowds, the latest asked for first, in a bounded memory,
 // and lets all who look for the same crowd share one search.
-type peopleMemory struct {
+type personCache struct {
 	limit int
 
 	mu       sync.Mutex
 	size     int
 	order    *list.List // of *keptCrowd
-	kept     map[peopleKey]*list.Element
-	searches map[peopleKey]*search
+	entries  map[personSetKey]*list.Element
+	searches map[personSetKey]*search
 }
 
-type peopleKey struct {
+type personSetKey struct {
 	projectID   int64
 	fingerprint string
 	from, to    int64
 }
 
-type keptCrowd struct {
-	key   peopleKey
-	crowd *crowd
+type cachedSet struct {
+	key personSetKey
+	set *personSet
 }
 
-func (k *keptCrowd) size() int { return 256 + 8*len(k.crowd.ids) }
+func (k *cachedSet) size() int { return 256 + 8*len(k.set.ids) }
 
 // search is one looking for a crowd. The others are set once done is closed.
 type search struct {
-	done  chan struct{}
-	crowd *crowd
-	err   error
+	done chan struct{}
+	set  *personSet
+	err  error
 }
 
-func newPeopleMemory(limit int) *peopleMemory {
-	return &peopleMemory{
-		limit: limit, order: list.New(), kept: map[peopleKey]*list.Element{}, searches: map[peopleKey]*search{},
+func newPersonCache(limit int) *personCache {
+	return &personCache{
+		limit: limit, order: list.New(), entries: map[personSetKey]*list.Element{}, searches: map[personSetKey]*search{},
 	}
 }
 
-func (m *peopleMemory) get(key peopleKey) *crowd {
+func (m *personCache) get(key personSetKey) *personSet {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.kept[key]
+	e := m.entries[key]
 	if e == nil {
 		return nil
 	}
 	m.order.MoveToFront(e)
-	return e.Value.(*keptCrowd).crowd
+	return e.Value.(*cachedSet).set
 }
 
-// join returns the search for a crowd, and whether it is the caller's to do.
-func (m *peopleMemory) join(key peopleKey) (s *search, mine bool) {
+// startSearch returns the search for a crowd, and whether it is the caller's to do.
+func (m *personCache) startSearch(key personSetKey) (s *search, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.searches[key]; s != nil {
@@ -66,32 +66,32 @@ func (m *peopleMemory) join(key peopleKey) (s *search, mine bool) {
 	return s, true
 }
 
-// leave ends a search with what it found.
-func (m *peopleMemory) leave(key peopleKey, s *search, c *crowd, err error) {
+// finishSearch ends a search with what it found.
+func (m *personCache) finishSearch(key personSetKey, s *search, c *personSet, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.searches, key)
-	s.crowd, s.err = c, err
+	s.set, s.err = c, err
 	close(s.done)
 	if err == nil {
-		m.put(&keptCrowd{key, c})
+		m.put(&cachedSet{key, c})
 	}
 }
 
-func (m *peopleMemory) put(k *keptCrowd) {
-	m.drop(m.kept[k.key])
-	m.kept[k.key] = m.order.PushFront(k)
+func (m *personCache) put(k *cachedSet) {
+	m.drop(m.entries[k.key])
+	m.entries[k.key] = m.order.PushFront(k)
 	m.size += k.size()
 	for m.size > m.limit {
 		m.drop(m.order.Back())
 	}
 }
 
-func (m *peopleMemory) drop(e *list.Element) {
+func (m *personCache) drop(e *list.Element) {
 	if e == nil {
 		return
 	}
-	k := m.order.Remove(e).(*keptCrowd)
-	delete(m.kept, k.key)
+	k := m.order.Remove(e).(*cachedSet)
+	delete(m.entries, k.key)
 	m.size -= k.size()
 }

@@ -21,13 +21,13 @@ type plan struct {
 	// exact says that the clauses say all that the definition asks. Where they
 	// say less, the matcher looks at every event they let through.
 	exact bool
-	// person says that the matcher reads properties of the event's person.
-	person bool
-	// plugins says that it asks plugins.
-	plugins bool
-	// volatile says that the answer may change without any event.
-	volatile    bool
-	fingerprint string
+	// readsPerson says that the matcher reads properties of the event's person.
+	readsPerson bool
+	// usesPlugins says that it asks plugins.
+	usesPlugins bool
+	// timeDependent says that the answer may change without any event.
+	timeDependent bool
+	fingerprint   string
 }
 
 // newPlan compiles steps leniently.
@@ -37,7 +37,7 @@ func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Regis
 		return nil, err
 	}
 	needs := m.Needs()
-	p := &plan{matcher: m, exact: true, person: len(needs.Person) > 0, plugins: len(needs.Operators) > 0, volatile: needs.Outside()}
+	p := &plan{matcher: m, exact: true, readsPerson: len(needs.Person) > 0, usesPlugins: len(needs.Operators) > 0, timeDependent: needs.NeedsLookup()}
 	for _, s := range m.Steps() {
 		p.add(&s)
 	}
@@ -46,39 +46,39 @@ func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Regis
 }
 
 // add adds the clause of a step: what the store can say of it.
-func (p *plan) add(s *actionmatch.CompiledStep) {
+func (p *plan) add(s *actionmatch.StepConditions) {
 	c := events.HistoryClause{Event: s.Event, AnyEvent: s.Event == ""}
 	switch {
 	case s.URL == "":
-	case s.URLMatching == match.Regex || !plainText(s.URL):
+	case s.URLMatching == match.Regex || !isStorable(s.URL):
 		p.exact = false
 	case s.URLMatching == match.Contains:
 		c.URL, c.URLMatching = s.URL, events.URLContains
 	default:
 		c.URL, c.URLMatching = s.URL, events.URLEquals
 	}
-	if !plainText(s.Event) || s.HasElements() || len(s.Filters) > 0 {
+	if !isStorable(s.Event) || s.HasElements() || len(s.Filters) > 0 {
 		p.exact = false
 	}
 	for i := range s.Filters {
 		if strings.HasPrefix(s.Filters[i].Operator, "is_date_") {
-			p.volatile = true // "-7d" is another day tomorrow
+			p.timeDependent = true // "-7d" is another day tomorrow
 		}
 	}
-	if !plainText(s.Event) {
+	if !isStorable(s.Event) {
 		c.Event, c.AnyEvent = "", true
 	}
 	p.clauses = append(p.clauses, c)
 }
 
-// plainText reports whether a column holds such a text as it is: not every
+// isStorable reports whether a column holds such a text as it is: not every
 // text can be stored everywhere, and what cannot is replaced there.
-func plainText(s string) bool {
+func isStorable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsAny(s, "\x00\uFFFD")
 }
 
-// never reports that no event can match.
-func (p *plan) never() bool { return len(p.clauses) == 0 }
+// neverMatches reports that no event can match.
+func (p *plan) neverMatches() bool { return len(p.clauses) == 0 }
 
 // problem is what is wrong with the definition, or "".
 func (p *plan) problem() string {

@@ -52,7 +52,7 @@ func TestALongCountGoesOnInTheBackground(t *testing.T) {
 		t.Parallel()
 		slow := &gated{gate: make(chan struct{})}
 		p := newPlace(t, d, func(p *place) {
-			p.cfg.Patience = time.Millisecond
+			p.cfg.MaxWait = time.Millisecond
 			slow.EventHistory, p.past = p.past, slow
 		})
 		p.happened(today.AddDate(0, 0, -3), "signup", "a", `{}`)
@@ -78,7 +78,7 @@ func TestALongCountGoesOnInTheBackground(t *testing.T) {
 		}
 		asked := slow.asked.Load()
 		close(slow.gate)
-		p.cfg.Patience = time.Minute
+		p.cfg.MaxWait = time.Minute
 		p.open()
 		if f := p.count(a, from, today); f.Count != 2 || f.Calculating || f.CalculatedAt.IsZero() {
 			t.Errorf("after a restart: %+v", f)

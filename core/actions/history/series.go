@@ -19,8 +19,8 @@ const (
 	Month Interval = "month"
 )
 
-// mostBuckets is how many a series may have.
-const mostBuckets = 10_000
+// maxBuckets is how many a series may have.
+const maxBuckets = 10_000
 
 // begin is the beginning of the interval that t is in, in t's time zone.
 func (i Interval) begin(t time.Time) time.Time {
@@ -70,8 +70,8 @@ func midnight(y int, m time.Month, d int, loc *time.Location) time.Time {
 func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 	var out []time.Time
 	for t := i.begin(from); t.Before(to) || len(out) == 0; t = i.next(t) {
-		if len(out) == mostBuckets {
-			return nil, fault.Fieldf("interval", "invalid_input", "A series has at most %d intervals: ask for longer ones or a shorter time.", mostBuckets)
+		if len(out) == maxBuckets {
+			return nil, fault.Fieldf("interval", "invalid_input", "A series has at most %d intervals: ask for longer ones or a shorter time.", maxBuckets)
 		}
 		out = append(out, t)
 	}
@@ -81,23 +81,23 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 // Series returns how many events from one time up to, but not at, another fit
 // the action, in each interval of the zone, those without events included. It
 // waits as Count does.
-func (h *History) Series(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, Finding, error) {
+func (h *Service) Series(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, CountStatus, error) {
 	year, month, today := time.Now().In(loc).Date()
 	if from.Before(midnight(year, month, today+1-h.cfg.Days, loc)) {
-		return nil, Finding{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
+		return nil, CountStatus{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
 	}
 	starts, err := i.starts(from.In(loc), to)
 	if err != nil {
-		return nil, Finding{}, err
+		return nil, CountStatus{}, err
 	}
-	p, t, f, err := h.ask(ctx, a, loc, from, to)
+	p, t, f, err := h.requestCounts(ctx, a, loc, from, to)
 	if err != nil {
-		return nil, Finding{}, err
+		return nil, CountStatus{}, err
 	}
 	out := make([]Bucket, len(starts))
 	for n, start := range starts {
 		out[n].Start = start
-		if p.never() {
+		if p.neverMatches() {
 			continue
 		}
 		first, last := max(quarterOf(start), quarterOf(from)), quarterOf(to)+1
@@ -107,7 +107,7 @@ func (h *History) Series(ctx context.Context, a *Definition, loc *time.Location,
 		out[n].Count = t.sum(first, last)
 		f.Count += out[n].Count
 	}
-	if p.never() || len(out) == 0 {
+	if p.neverMatches() || len(out) == 0 {
 		return out, f, nil
 	}
 	return out, f, h.trim(ctx, a, p, t, out, &f, from, to)
@@ -115,12 +115,12 @@ func (h *History) Series(ctx context.Context, a *Definition, loc *time.Location,
 
 // trim takes what is before from out of the first bucket, and what is not
 // before to out of the last.
-func (h *History) trim(ctx context.Context, a *Definition, p *plan, t *tally, out []Bucket, f *Finding, from, to time.Time) error {
-	early, err := h.outside(ctx, a, p, t, quarterStart(quarterOf(from)), from)
+func (h *Service) trim(ctx context.Context, a *Definition, p *plan, t *actionCounts, out []Bucket, f *CountStatus, from, to time.Time) error {
+	early, err := h.countPartialQuarter(ctx, a, p, t, quarterStart(quarterOf(from)), from)
 	if err != nil {
 		return fmt.Errorf("count action %d: %w", a.ID, err)
 	}
-	late, err := h.outside(ctx, a, p, t, to, quarterStart(quarterOf(to)+1))
+	late, err := h.countPartialQuarter(ctx, a, p, t, to, quarterStart(quarterOf(to)+1))
 	if err != nil {
 		return fmt.Errorf("count action %d: %w", a.ID, err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// historyStore keeps what was counted.
-type historyStore struct{ db *db.DB }
+// store keeps what was counted.
+type store struct{ db *db.DB }
 
-type historyRow struct {
+type countRow struct {
 	bun.BaseModel `bun:"table:action_history"`
 
 	ActionID     int64  `bun:"action_id,pk"`
@@ -29,7 +29,7 @@ type historyRow struct {
 	AskedAt      int64  `bun:"asked_at"`
 }
 
-type historyDayRow struct {
+type dayRow struct {
 	bun.BaseModel `bun:"table:action_history_days"`
 
 	ActionID int64  `bun:"action_id,pk"`
@@ -40,10 +40,10 @@ type historyDayRow struct {
 
 // load returns what was counted for an action, an empty tally when nothing was.
 // The line and its days are read in one statement, so that they fit together.
-func (s *historyStore) load(ctx context.Context, actionID int64) (*tally, error) {
-	t := &tally{days: map[int64]*day{}}
+func (s *store) load(ctx context.Context, actionID int64) (*actionCounts, error) {
+	t := &actionCounts{days: map[int64]*day{}}
 	var rows []struct {
-		historyRow `bun:",extend"`
+		countRow `bun:",extend"`
 
 		Day     sql.NullInt64 `bun:"day"`
 		DayRow  sql.NullInt64 `bun:"day_row"`
@@ -57,35 +57,35 @@ func (s *historyStore) load(ctx context.Context, actionID int64) (*tally, error)
 	if len(rows) == 0 || rows[0].Serial == 0 {
 		return t, nil
 	}
-	var days []historyDayRow
+	var days []dayRow
 	for i := range rows {
 		if rows[i].Day.Valid {
-			days = append(days, historyDayRow{ActionID: actionID, Day: rows[i].Day.Int64, LastRow: rows[i].DayRow.Int64, Counts: rows[i].Counted})
+			days = append(days, dayRow{ActionID: actionID, Day: rows[i].Day.Int64, LastRow: rows[i].DayRow.Int64, Counts: rows[i].Counted})
 		}
 	}
-	return fill(t, &rows[0].historyRow, days), nil
+	return fill(t, &rows[0].countRow, days), nil
 }
 
-func fill(t *tally, row *historyRow, days []historyDayRow) *tally {
+func fill(t *actionCounts, row *countRow, days []dayRow) *actionCounts {
 	t.serial, t.fingerprint, t.erased = row.Serial, row.Fingerprint, row.Erased
-	t.row, t.undecided, t.askedAt = row.LastRow, row.Undecided, time.UnixMicro(row.AskedAt).UTC()
+	t.lastRow, t.undecided, t.requestedAt = row.LastRow, row.Undecided, time.UnixMicro(row.AskedAt).UTC()
 	if row.CalculatedAt > 0 {
 		t.calculatedAt = time.UnixMicro(row.CalculatedAt).UTC()
 	}
 	for i := range days {
 		if counts, ok := decodeCounts(days[i].Counts); ok {
-			t.days[days[i].Day] = &day{row: days[i].LastRow, counts: counts}
+			t.days[days[i].Day] = &day{lastRow: days[i].LastRow, counts: counts}
 		}
 	}
 	return t
 }
 
-// errRaced says that somebody else counted the same action at the same time.
-var errRaced = errors.New("the history of the action was counted elsewhere at the same time")
+// errConflict says that somebody else counted the same action at the same time.
+var errConflict = errors.New("the history of the action was counted elsewhere at the same time")
 
 // save stores what is new in t, and nothing when the line is not the one that
 // was loaded: then it fails with errRaced.
-func (s *historyStore) save(ctx context.Context, actionID, projectID int64, t *tally, oldest int64) error {
+func (s *store) save(ctx context.Context, actionID, projectID int64, t *actionCounts, oldest int64) error {
 	err := s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := s.saveLine(ctx, actionID, projectID, t); err != nil {
 			return err
@@ -96,17 +96,17 @@ func (s *historyStore) save(ctx context.Context, actionID, projectID int64, t *t
 		return err
 	}
 	t.serial++
-	t.anew = false
+	t.reset = false
 	for _, d := range t.days {
 		d.dirty = false
 	}
 	return nil
 }
 
-func (s *historyStore) saveLine(ctx context.Context, actionID, projectID int64, t *tally) error {
-	row := &historyRow{
+func (s *store) saveLine(ctx context.Context, actionID, projectID int64, t *actionCounts) error {
+	row := &countRow{
 		ActionID: actionID, ProjectID: projectID, Serial: t.serial + 1, Fingerprint: t.fingerprint, Erased: t.erased,
-		LastRow: t.row, Undecided: t.undecided, AskedAt: t.askedAt.UnixMicro(),
+		LastRow: t.lastRow, Undecided: t.undecided, AskedAt: t.requestedAt.UnixMicro(),
 	}
 	if !t.calculatedAt.IsZero() {
 		row.CalculatedAt = t.calculatedAt.UnixMicro()
@@ -122,23 +122,23 @@ func (s *historyStore) saveLine(ctx context.Context, actionID, projectID int64, 
 		return fmt.Errorf("keep the history of action %d: %w", actionID, err)
 	}
 	if n, err := res.RowsAffected(); err == nil && n == 0 {
-		return errRaced
+		return errConflict
 	}
 	return nil
 }
 
-func (s *historyStore) saveDays(ctx context.Context, actionID int64, t *tally, oldest int64) error {
-	drop := s.db.Write(ctx).NewDelete().Model((*historyDayRow)(nil)).Where("action_id = ?", actionID)
-	if !t.anew {
+func (s *store) saveDays(ctx context.Context, actionID int64, t *actionCounts, oldest int64) error {
+	drop := s.db.Write(ctx).NewDelete().Model((*dayRow)(nil)).Where("action_id = ?", actionID)
+	if !t.reset {
 		drop = drop.Where("day < ?", oldest)
 	}
 	if _, err := drop.Exec(ctx); err != nil {
 		return fmt.Errorf("forget days of action %d: %w", actionID, err)
 	}
-	var rows []historyDayRow
+	var rows []dayRow
 	for n, d := range t.days {
 		if d.dirty && n >= oldest {
-			rows = append(rows, historyDayRow{ActionID: actionID, Day: n, LastRow: d.row, Counts: encodeCounts(&d.counts)})
+			rows = append(rows, dayRow{ActionID: actionID, Day: n, LastRow: d.lastRow, Counts: encodeCounts(&d.counts)})
 		}
 	}
 	if len(rows) == 0 {
@@ -153,12 +153,12 @@ func (s *historyStore) saveDays(ctx context.Context, actionID int64, t *tally, o
 }
 
 // calculated returns when the histories of actions were last counted.
-func (s *historyStore) calculated(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error) {
+func (s *store) calculated(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error) {
 	out := map[int64]time.Time{}
 	if len(actionIDs) == 0 {
 		return out, nil
 	}
-	var rows []historyRow
+	var rows []countRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("action_id", "calculated_at").
 		Where("action_id IN (?)", bun.List(actionIDs)).Where("calculated_at > 0").Scan(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *historyStore) calculated(ctx context.Context, actionIDs []int64) (map[i
 }
 
 // forget drops what nobody has asked for since a time.
-func (s *historyStore) forget(ctx context.Context, before time.Time) error {
+func (s *store) forget(ctx context.Context, before time.Time) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		_, err := s.db.Write(ctx).NewRaw(`DELETE FROM action_history_days WHERE action_id IN (
 			SELECT action_id FROM action_history WHERE asked_at < ?)`, before.UnixMicro()).Exec(ctx)

@@ -12,7 +12,7 @@ import (
 // Sources answer for what events do not carry. Each field may be nil; results
 // that depend on a nil source are Unknown.
 type Sources struct {
-	People  People
+	Persons Persons
 	Members Members
 	// Operators compiles the operators of plugins.
 	Operators match.Registry
@@ -42,9 +42,9 @@ type EventMatch struct {
 // certainly fits. Plugins are asked once about all events. It fails if a person,
 // group or cohort cannot be read.
 func (x *Index) MatchEvents(ctx context.Context, projectID int64, batch []*sdk.Event, sources *Sources) ([]EventMatch, error) {
-	facts := NewFacts(ctx, projectID, sources.People, sources.Members)
-	var seen Seen
-	seen.Ask(facts)
+	facts := NewFacts(ctx, projectID, sources.Persons, sources.Members)
+	var seen EventView
+	seen.SetLookup(facts)
 	env, plugins := sources.NewRound(time.Now())
 	matches := x.matchAll(batch, &seen, env)
 	if plugins != nil && plugins.Ask(ctx) {
@@ -56,14 +56,14 @@ func (x *Index) MatchEvents(ctx context.Context, projectID int64, batch []*sdk.E
 	return matches, nil
 }
 
-func (x *Index) matchAll(batch []*sdk.Event, seen *Seen, env *match.Env) []EventMatch {
+func (x *Index) matchAll(batch []*sdk.Event, seen *EventView, env *match.Env) []EventMatch {
 	var matches []EventMatch
 	for _, ev := range batch {
 		if !x.Has(ev.Name) {
 			continue
 		}
 		seen.Reset(ev)
-		x.Matching(seen, env, func(id int64, r match.Result) {
+		x.MatchEach(seen, env, func(id int64, r match.Result) {
 			if r == match.True {
 				matches = append(matches, EventMatch{ev, id})
 			}
@@ -74,8 +74,8 @@ func (x *Index) matchAll(batch []*sdk.Event, seen *Seen, env *match.Env) []Event
 
 // FirstMatch returns the first of events that certainly fits, or nil.
 func (m *Matcher) FirstMatch(ctx context.Context, projectID int64, events []sdk.Event, sources *Sources) *sdk.Event {
-	var seen Seen
-	seen.Ask(NewFacts(ctx, projectID, sources.People, sources.Members))
+	var seen EventView
+	seen.SetLookup(NewFacts(ctx, projectID, sources.Persons, sources.Members))
 	env, plugins := sources.NewRound(time.Now())
 	for again := true; again; again = plugins != nil && plugins.Ask(ctx) {
 		for i := range events {

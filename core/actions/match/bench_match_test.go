@@ -62,16 +62,16 @@ func mixed(i int) actionmatch.Step {
 
 func benchmark(b *testing.B, x *actionmatch.Index, want int) {
 	b.Helper()
-	ev, s, env := pageview(b), new(actionmatch.Seen), &match.Env{Now: now}
+	ev, s, env := pageview(b), new(actionmatch.EventView), &match.Env{Now: now}
 	found := 0
 	count := func(int64, match.Result) { found++ }
 	s.Reset(ev)
-	x.Matching(s, env, count)
+	x.MatchEach(s, env, count)
 	found = 0
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Reset(ev)
-		x.Matching(s, env, count)
+		x.MatchEach(s, env, count)
 	}
 	if found != want*b.N {
 		b.Fatalf("%d found in %d rounds", found, b.N)
@@ -114,11 +114,11 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 		}
 		return step
 	}
-	x, ev, s, env := thousand(t, "$pageview", plain), pageview(t), new(actionmatch.Seen), &match.Env{Now: now}
+	x, ev, s, env := thousand(t, "$pageview", plain), pageview(t), new(actionmatch.EventView), &match.Env{Now: now}
 	none := func(int64, match.Result) { t.Error("something fits") }
 	round := func() {
 		s.Reset(ev)
-		x.Matching(s, env, none)
+		x.MatchEach(s, env, none)
 	}
 	round()
 	if n := testing.AllocsPerRun(100, round); n != 0 {

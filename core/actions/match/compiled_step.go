@@ -5,19 +5,19 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// step is one compiled step: what costs little is asked first.
-type step struct {
-	event    string
-	url      *match.Pattern // nil asks nothing
-	elements *match.ElementTest
-	filters  []filter // ordered by what they cost
-	cheap    int      // how many of them need nothing but the event's properties
-	problem  error    // what is wrong with it; such a step never matches
+// compiledStep is one compiled step: what costs little is asked first.
+type compiledStep struct {
+	event        string
+	url          *match.Pattern // nil asks nothing
+	elements     *match.ElementTest
+	filters      []filter // ordered by what they cost
+	eventFilters int      // how many of them need nothing but the event's properties
+	problem      error    // what is wrong with it; such a step never matches
 }
 
 // compile prepares a step and returns what is wrong with it: faults whose
 // attr is the field of the step.
-func (t *step) compile(in *Step, opts CompileOptions) (problems []error) {
+func (t *compiledStep) compile(in *Step, opts CompileOptions) (problems []error) {
 	note := func(err error, field string) {
 		if f := fault.From(err); f != nil {
 			problems = append(problems, f.At(field))
@@ -39,10 +39,10 @@ func (t *step) compile(in *Step, opts CompileOptions) (problems []error) {
 			note(err, filterAttr(i, fault.From(err).Attr))
 			continue
 		}
-		f.place = i
+		f.position = i
 		t.filters = append(t.filters, f)
 	}
-	t.order()
+	t.sortFilters()
 	if len(problems) > 0 {
 		t.problem = problems[0]
 	}
@@ -51,7 +51,7 @@ func (t *step) compile(in *Step, opts CompileOptions) (problems []error) {
 
 // compileElements compiles the conditions one by one first, so that each that
 // is wrong is told, and then together.
-func (t *step) compileElements(in *Step) (problems []*fault.Error) {
+func (t *compiledStep) compileElements(in *Step) (problems []*fault.Error) {
 	for _, c := range elementConditions(in) {
 		if _, err := match.CompileElements(c.spec); err != nil {
 			problems = append(problems, fault.From(err))
@@ -65,7 +65,7 @@ func (t *step) compileElements(in *Step) (problems []*fault.Error) {
 }
 
 // match tells whether the event passes everything the step asks for.
-func (t *step) match(s *Seen, env *match.Env) match.Result {
+func (t *compiledStep) match(s *EventView, env *match.Env) match.Result {
 	if t.problem != nil ||
 		t.event != "" && t.event != s.event.Name ||
 		t.url != nil && !t.urlMatches(s) {
@@ -73,7 +73,7 @@ func (t *step) match(s *Seen, env *match.Env) match.Result {
 	}
 	result := match.True
 	for i := range t.filters {
-		if i == t.cheap && t.elements != nil && !t.elements.Match(&s.chain) {
+		if i == t.eventFilters && t.elements != nil && !t.elements.Match(&s.chain) {
 			return match.False
 		}
 		switch t.filters[i].match(s, env) {
@@ -84,13 +84,13 @@ func (t *step) match(s *Seen, env *match.Env) match.Result {
 		case match.True:
 		}
 	}
-	if t.cheap == len(t.filters) && t.elements != nil && !t.elements.Match(&s.chain) {
+	if t.eventFilters == len(t.filters) && t.elements != nil && !t.elements.Match(&s.chain) {
 		return match.False
 	}
 	return result
 }
 
-func (t *step) urlMatches(s *Seen) bool {
+func (t *compiledStep) urlMatches(s *EventView) bool {
 	url := s.URL()
 	return url != "" && t.url.Match(url)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// subject is somebody's properties and whether they are known.
-type subject struct {
-	object
-	known, asked bool
+// factObject is somebody's properties and whether they are known.
+type factObject struct {
+	jsonObject
+	known, requested bool
 }
 
-type groupSubject struct {
-	subject
+type groupFacts struct {
+	factObject
 	index int
 	key   string
 }
@@ -29,26 +29,26 @@ type membership struct {
 
 // SetPerson says what is known of the event's person: a JSON object, or nil
 // for nothing. It is copied.
-func (s *Seen) SetPerson(properties []byte) {
+func (s *EventView) SetPerson(properties []byte) {
 	s.person.reset(properties)
-	s.person.keep()
-	s.person.known, s.person.asked, s.wanted.Person = true, true, false
+	s.person.copyRaw()
+	s.person.known, s.person.requested, s.missing.Person = true, true, false
 }
 
 // SetGroup says what is known of the event's group of a type. Its properties
 // are copied.
-func (s *Seen) SetGroup(index int, g Group) {
+func (s *EventView) SetGroup(index int, g Group) {
 	at := s.group(index)
 	at.set(g)
-	if i := slices.Index(s.wanted.Groups, index); i >= 0 {
-		s.wanted.Groups = slices.Delete(s.wanted.Groups, i, i+1)
+	if i := slices.Index(s.missing.Groups, index); i >= 0 {
+		s.missing.Groups = slices.Delete(s.missing.Groups, i, i+1)
 	}
 }
 
 // SetCohort says whether the event's person is in a cohort.
-func (s *Seen) SetCohort(id int64, r match.Result) {
-	if i := slices.Index(s.wanted.Cohorts, id); i >= 0 && r != match.Unknown {
-		s.wanted.Cohorts = slices.Delete(s.wanted.Cohorts, i, i+1)
+func (s *EventView) SetCohort(id int64, r match.Result) {
+	if i := slices.Index(s.missing.Cohorts, id); i >= 0 && r != match.Unknown {
+		s.missing.Cohorts = slices.Delete(s.missing.Cohorts, i, i+1)
 	}
 	for i := range s.cohorts {
 		if s.cohorts[i].id == id {
@@ -60,27 +60,27 @@ func (s *Seen) SetCohort(id int64, r match.Result) {
 }
 
 // personProperty returns a property of the person, and whether it is known.
-func (s *Seen) personProperty(name string) (*match.Value, bool) {
-	if !s.person.asked {
-		s.person.asked = true
+func (s *EventView) personProperty(name string) (*match.Value, bool) {
+	if !s.person.requested {
+		s.person.requested = true
 		if s.lookup != nil {
 			if raw, ok := s.lookup.Person(s); ok {
 				s.SetPerson(raw)
 			}
 		}
-		s.wanted.Person = !s.person.known
+		s.missing.Person = !s.person.known
 	}
 	if !s.person.known {
 		return nil, false
 	}
-	return s.of(&s.person.object, name), true
+	return s.valueOf(&s.person.jsonObject, name), true
 }
 
 // groupProperty returns a property of a group, and whether it is known.
-func (s *Seen) groupProperty(index int, name string) (*match.Value, bool) {
+func (s *EventView) groupProperty(index int, name string) (*match.Value, bool) {
 	at := s.group(index)
-	if !at.asked {
-		s.askGroup(at)
+	if !at.requested {
+		s.lookUpGroup(at)
 	}
 	switch {
 	case !at.known:
@@ -89,11 +89,11 @@ func (s *Seen) groupProperty(index int, name string) (*match.Value, bool) {
 		s.value = match.Text(at.key)
 		return &s.value, true
 	}
-	return s.of(&at.object, name), true
+	return s.valueOf(&at.jsonObject, name), true
 }
 
 // group returns the place of a group, empty when it has not been asked for.
-func (s *Seen) group(index int) *groupSubject {
+func (s *EventView) group(index int) *groupFacts {
 	for i := range s.groups {
 		if s.groups[i].index == index {
 			return &s.groups[i]
@@ -103,18 +103,18 @@ func (s *Seen) group(index int) *groupSubject {
 	if n < cap(s.groups) {
 		s.groups = s.groups[:n+1]
 	} else {
-		s.groups = append(s.groups, groupSubject{})
+		s.groups = append(s.groups, groupFacts{})
 	}
 	at := &s.groups[n]
-	at.index, at.key, at.known, at.asked = index, "", false, false
+	at.index, at.key, at.known, at.requested = index, "", false, false
 	return at
 }
 
-func (s *Seen) askGroup(at *groupSubject) {
-	at.asked = true
+func (s *EventView) lookUpGroup(at *groupFacts) {
+	at.requested = true
 	var buf [32]byte
 	name := append(buf[:0], "$group_"...)
-	v := s.of(&s.props, view(strconv.AppendInt(name, int64(at.index), 10)))
+	v := s.valueOf(&s.props, stringView(strconv.AppendInt(name, int64(at.index), 10)))
 	key := v.Identifier()
 	if v.Kind() != match.String {
 		key = strings.Clone(key) // a number's text does not outlive the next question
@@ -129,17 +129,17 @@ func (s *Seen) askGroup(at *groupSubject) {
 			return
 		}
 	}
-	s.wanted.Groups = append(s.wanted.Groups, at.index)
+	s.missing.Groups = append(s.missing.Groups, at.index)
 }
 
-func (g *groupSubject) set(to Group) {
+func (g *groupFacts) set(to Group) {
 	g.reset(to.Properties)
-	g.keep()
-	g.key, g.known, g.asked = to.Key, true, true
+	g.copyRaw()
+	g.key, g.known, g.requested = to.Key, true, true
 }
 
 // inCohort tells whether the person is in a cohort, asking once.
-func (s *Seen) inCohort(id int64) match.Result {
+func (s *EventView) inCohort(id int64) match.Result {
 	for i := range s.cohorts {
 		if s.cohorts[i].id == id {
 			return s.cohorts[i].result
@@ -150,7 +150,7 @@ func (s *Seen) inCohort(id int64) match.Result {
 		r = s.lookup.Cohort(s, id)
 	}
 	if r == match.Unknown {
-		s.wanted.Cohorts = append(s.wanted.Cohorts, id)
+		s.missing.Cohorts = append(s.missing.Cohorts, id)
 	}
 	s.cohorts = append(s.cohorts, membership{id, r})
 	return r
@@ -158,7 +158,7 @@ func (s *Seen) inCohort(id int64) match.Result {
 
 // groupOf returns the key of the event's group of a type, as $groups names
 // it, or "".
-func (s *Seen) groupOf(typeName string) string {
+func (s *EventView) groupOf(typeName string) string {
 	groups := s.props.get("$groups")
 	if groups == nil || groups.Type() != fastjson.TypeObject {
 		return ""

@@ -15,13 +15,13 @@ import (
 type Lookup interface {
 	// Person returns the properties of the event's person, a JSON object; nil
 	// for somebody of whom nothing is known.
-	Person(s *Seen) (properties []byte, known bool)
+	Person(s *EventView) (properties []byte, known bool)
 	// Group returns the event's group of a type. Key is what the event says
 	// in $group_<index>; when that is empty the event has $groups, and only
 	// whoever knows which type has the index can tell the key.
-	Group(s *Seen, index int, key string) (group Group, known bool)
+	Group(s *EventView, index int, key string) (group Group, known bool)
 	// Cohort tells whether the event's person is in a cohort.
-	Cohort(s *Seen, id int64) match.Result
+	Cohort(s *EventView, id int64) match.Result
 }
 
 // Group is one group as filters see it; the zero Group is none.
@@ -30,74 +30,74 @@ type Group struct {
 	Properties []byte // a JSON object, or nil
 }
 
-// Wanted is what matchers asked for about an event and nobody could tell. Who
+// MissingFacts is what matchers asked for about an event and nobody could tell. Who
 // matches many events lets a first round say Unknown, reads for all of them
 // what was wanted, hands it over (SetPerson, SetGroup, SetCohort, or a Lookup)
 // and matches those again.
-type Wanted struct {
+type MissingFacts struct {
 	Person  bool
 	Groups  []int // indexes of group types
 	Cohorts []int64
 }
 
 // Any reports whether anything was wanted.
-func (w Wanted) Any() bool { return w.Person || len(w.Groups)+len(w.Cohorts) > 0 }
+func (w MissingFacts) Any() bool { return w.Person || len(w.Groups)+len(w.Cohorts) > 0 }
 
-// Seen is one event as matchers look at it. Its properties and its elements
+// EventView is one event as matchers look at it. Its properties and its elements
 // are read when the first matcher asks for one, and then once. It is used for
 // one event after the other: Reset keeps the memory, so in the long run
 // looking allocates nothing. A Seen belongs to one goroutine; the zero Seen
 // needs a Reset.
-type Seen struct {
+type EventView struct {
 	event   *sdk.Event
 	lookup  Lookup
-	props   object
+	props   jsonObject
 	chain   match.Chain
 	url     string
 	urlRead bool
 
-	person  subject
-	groups  []groupSubject
+	person  factObject
+	groups  []groupFacts
 	cohorts []membership
-	wanted  Wanted
+	missing MissingFacts
 
 	value match.Value // the one under test
 	arena []byte
 
-	several []byte // properties that a plugin looks at together
+	joined []byte // properties that a plugin looks at together
 }
 
 // Reset makes s the view of ev, which must not change while it is looked at.
 // Everything known about the event before is forgotten; the Lookup stays.
-func (s *Seen) Reset(ev *sdk.Event) {
+func (s *EventView) Reset(ev *sdk.Event) {
 	s.event = ev
 	s.props.reset(ev.Properties)
 	s.chain.Reset(ev.ElementsChain)
 	s.url, s.urlRead = "", false
-	s.person.known, s.person.asked = false, false
+	s.person.known, s.person.requested = false, false
 	s.groups, s.cohorts = s.groups[:0], s.cohorts[:0]
-	s.wanted = Wanted{Groups: s.wanted.Groups[:0], Cohorts: s.wanted.Cohorts[:0]}
-	if cap(s.arena) > keptBytes {
+	s.missing = MissingFacts{Groups: s.missing.Groups[:0], Cohorts: s.missing.Cohorts[:0]}
+	if cap(s.arena) > maxKeptBytes {
 		s.arena = nil
 	}
 }
 
-// Ask makes l the one who is asked for what events do not carry; nil is
+// SetLookup makes l the one who is asked for what events do not carry; nil is
 // nobody.
-func (s *Seen) Ask(l Lookup) { s.lookup = l }
+func (s *EventView) SetLookup(l Lookup) { s.lookup = l }
 
 // Event returns the event that s looks at.
-func (s *Seen) Event() *sdk.Event { return s.event }
+func (s *EventView) Event() *sdk.Event { return s.event }
 
 // Chain returns the event's elements.
-func (s *Seen) Chain() *match.Chain { return &s.chain }
+func (s *EventView) Chain() *match.Chain { return &s.chain }
 
 // Property returns a property of the event; one that is not there is Missing.
 // It is valid until s is used again.
-func (s *Seen) Property(name string) *match.Value { return s.of(&s.props, name) }
+func (s *EventView) Property(name string) *match.Value { return s.valueOf(&s.props, name) }
 
 // URL is the address the event happened at, or "".
-func (s *Seen) URL() string {
+func (s *EventView) URL() string {
 	if !s.urlRead {
 		s.urlRead = true
 		s.url = s.props.text("$current_url")
@@ -105,11 +105,11 @@ func (s *Seen) URL() string {
 	return s.url
 }
 
-// Wanted returns what was asked about the event since Reset and is not known.
+// Missing returns what was asked about the event since Reset and is not known.
 // It is valid until the next Reset.
-func (s *Seen) Wanted() Wanted { return s.wanted }
+func (s *EventView) Missing() MissingFacts { return s.missing }
 
-func (s *Seen) of(o *object, name string) *match.Value {
+func (s *EventView) valueOf(o *jsonObject, name string) *match.Value {
 	s.value, s.arena = match.FromJSON(o.get(name), s.arena[:0])
 	return &s.value
 }

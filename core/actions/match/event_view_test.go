@@ -72,16 +72,16 @@ func TestFacts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := &town{}
-			s := new(actionmatch.Seen)
+			s := new(actionmatch.EventView)
 			s.Reset(&sdk.Event{Name: "e", DistinctID: c.distinctID, Properties: []byte(c.properties)})
-			s.Ask(actionmatch.NewFacts(t.Context(), 1, w, w))
+			s.SetLookup(actionmatch.NewFacts(t.Context(), 1, w, w))
 			m := lenient(t, filters(c.filters...))
 			if got := m.Match(s, &match.Env{}); got != c.want {
 				t.Errorf("got %v", got)
 			}
 			agree(t, m, s, &match.Env{})
-			if s.Wanted().Any() {
-				t.Errorf("wanted %+v", s.Wanted())
+			if s.Missing().Any() {
+				t.Errorf("wanted %+v", s.Missing())
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func TestFactsAskOnceABatch(t *testing.T) {
 	t.Parallel()
 	w := &town{}
 	facts := actionmatch.NewFacts(t.Context(), 1, w, w)
-	s := new(actionmatch.Seen)
-	s.Ask(facts)
+	s := new(actionmatch.EventView)
+	s.SetLookup(facts)
 	m := lenient(t, filters(adaOnly, fiveSeats, inSeven, acme))
 	other := lenient(t, actionmatch.Step{Event: "other", Properties: filters(adaOnly).Properties})
 	for range 3 {
@@ -123,8 +123,8 @@ func TestFactsThatFail(t *testing.T) {
 	failing := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, w, w) }
 	for _, filter := range []string{adaOnly, fiveSeats, inSeven} {
 		for name, facts := range map[string]*actionmatch.Facts{"nobody": nobody(), "failing": failing()} {
-			s := new(actionmatch.Seen)
-			s.Ask(facts)
+			s := new(actionmatch.EventView)
+			s.SetLookup(facts)
 			s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(`{"$groups":{"company":"acme"}}`)})
 			m := lenient(t, filters(filter))
 			if got := m.Match(s, &match.Env{}); got != unknown {
@@ -140,21 +140,21 @@ func TestFactsThatFail(t *testing.T) {
 
 func TestWantedInTwoRounds(t *testing.T) {
 	t.Parallel()
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"$group_2":"acme"}`)})
 	m := lenient(t, filters(adaOnly, fiveSeats, inSeven))
 	if got := m.Match(s, &match.Env{}); got != unknown {
 		t.Fatal(got)
 	}
-	w := s.Wanted()
+	w := s.Missing()
 	if !w.Person || !slices.Equal(w.Groups, []int{2}) || !slices.Equal(w.Cohorts, []int64{7}) {
 		t.Fatalf("wanted %+v", w)
 	}
 	s.SetPerson([]byte(`{"email":"ada@example.com"}`))
 	s.SetGroup(2, actionmatch.Group{Key: "acme", Properties: []byte(`{"seats":5}`)})
 	s.SetCohort(7, yes)
-	if s.Wanted().Any() {
-		t.Errorf("still wanted %+v", s.Wanted())
+	if s.Missing().Any() {
+		t.Errorf("still wanted %+v", s.Missing())
 	}
 	if got := m.Match(s, &match.Env{}); got != yes {
 		t.Error(got)
@@ -167,7 +167,7 @@ func TestWantedInTwoRounds(t *testing.T) {
 
 func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 	t.Parallel()
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"a":1,"\u0061":2,"$current_url":"x"}`)})
 	if got := string(s.Property("a").AppendTo(nil)); got != "2" || s.URL() != "x" {
 		t.Errorf("a is %s at %s", got, s.URL())
@@ -176,7 +176,7 @@ func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 
 func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
 	t.Parallel()
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	large := []byte(`{"big":"` + strings.Repeat("x", 1<<20) + `"`)
 	for i := range 5000 {
 		large = fmt.Appendf(large, `,"p%d":%d`, i, i)
@@ -197,7 +197,7 @@ func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
 
 func TestSeenOwnsWhatItIsTold(t *testing.T) {
 	t.Parallel()
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e"})
 	raw := []byte(`{"email":"ada@example.com"}`)
 	s.SetPerson(raw)

@@ -50,23 +50,23 @@ type FieldExplanation struct {
 
 // Explain answers what Match answers and says why, field by field. All of them
 // are looked at, also those that Match need not ask any more.
-func (m *Matcher) Explain(s *Seen, env *match.Env) Explanation {
+func (m *Matcher) Explain(s *EventView, env *match.Env) Explanation {
 	out := Explanation{Steps: make([]StepExplanation, len(m.steps))}
 	result := match.False
 	for i := range m.steps {
-		e := explainer{seen: s, env: env, step: &m.steps[i], in: &m.source[i], index: i}
+		e := explainer{view: s, env: env, step: &m.steps[i], in: &m.source[i], index: i}
 		var r match.Result
 		out.Steps[i], r = e.explain()
-		result = either(result, r)
+		result = or(result, r)
 	}
-	out.Matches = truth(result)
+	out.Matches = boolOf(result)
 	return out
 }
 
-// either is the disjunction, both the conjunction of two results.
-func either(a, b match.Result) match.Result { return both(a.Not(), b.Not()).Not() }
+// or is the disjunction, both the conjunction of two results.
+func or(a, b match.Result) match.Result { return and(a.Not(), b.Not()).Not() }
 
-func both(a, b match.Result) match.Result {
+func and(a, b match.Result) match.Result {
 	switch {
 	case a == match.False || b == match.False:
 		return match.False
@@ -76,8 +76,8 @@ func both(a, b match.Result) match.Result {
 	return match.True
 }
 
-// truth is a result as JSON shows it.
-func truth(r match.Result) *bool {
+// boolOf is a result as JSON shows it.
+func boolOf(r match.Result) *bool {
 	if r == match.Unknown {
 		return nil
 	}
@@ -87,9 +87,9 @@ func truth(r match.Result) *bool {
 
 // explainer explains one step.
 type explainer struct {
-	seen   *Seen
+	view   *EventView
 	env    *match.Env
-	step   *step
+	step   *compiledStep
 	in     *Step
 	index  int
 	fields []FieldExplanation
@@ -99,30 +99,30 @@ type explainer struct {
 func (e *explainer) explain() (StepExplanation, match.Result) {
 	e.fields, e.result = []FieldExplanation{}, match.True
 	if e.step.problem != nil {
-		e.broken()
+		e.addProblem()
 	} else {
-		e.event()
-		e.url()
-		e.elements()
-		e.properties()
+		e.addEvent()
+		e.addURL()
+		e.addElements()
+		e.addFilters()
 	}
-	return StepExplanation{ID: e.in.ID, Name: e.in.Name, Matches: truth(e.result), Fields: e.fields}, e.result
+	return StepExplanation{ID: e.in.ID, Name: e.in.Name, Matches: boolOf(e.result), Fields: e.fields}, e.result
 }
 
 func (e *explainer) add(f FieldExplanation, r match.Result) {
 	if f.Attr == "" {
 		f.Attr = attrOf(e.index, f.Field)
 	}
-	f.Matches = truth(r)
+	f.Matches = boolOf(r)
 	if r == match.True {
 		f.Reason = ""
 	}
-	e.result = both(e.result, r)
+	e.result = and(e.result, r)
 	e.fields = append(e.fields, f)
 }
 
-// broken is for a step that was stored with something wrong in it.
-func (e *explainer) broken() {
+// addProblem is for a step that was stored with something wrong in it.
+func (e *explainer) addProblem() {
 	f := fault.From(e.step.problem)
 	e.add(FieldExplanation{Field: fieldOf(f.Attr), Attr: attrOf(e.index, f.Attr), Reason: f.Detail}, match.False)
 }
@@ -136,27 +136,27 @@ func fieldOf(attr string) string {
 	return attr
 }
 
-func (e *explainer) event() {
+func (e *explainer) addEvent() {
 	if e.in.Event == "" {
 		return
 	}
-	name := e.seen.event.Name
+	name := e.view.event.Name
 	e.add(FieldExplanation{
-		Field: "event", Matching: string(match.Exact), Expected: quoted(e.in.Event), Seen: quoted(name),
+		Field: "event", Matching: string(match.Exact), Expected: quoteJSON(e.in.Event), Seen: quoteJSON(name),
 		Reason: "The event has another name.",
 	}, match.Of(name == e.in.Event))
 }
 
-func (e *explainer) url() {
+func (e *explainer) addURL() {
 	if e.step.url == nil {
 		return
 	}
 	way, _ := match.ParseMatching(e.in.URLMatching, match.Contains)
-	f := FieldExplanation{Field: "url", Matching: string(way), Expected: quoted(e.in.URL), Reason: "The event has no $current_url."}
-	if url := e.seen.URL(); url != "" {
-		f.Seen, f.Reason = quoted(url), reasons[way]
+	f := FieldExplanation{Field: "url", Matching: string(way), Expected: quoteJSON(e.in.URL), Reason: "The event has no $current_url."}
+	if url := e.view.URL(); url != "" {
+		f.Seen, f.Reason = quoteJSON(url), reasons[way]
 	}
-	e.add(f, match.Of(e.step.urlMatches(e.seen)))
+	e.add(f, match.Of(e.step.urlMatches(e.view)))
 }
 
 var reasons = map[match.Matching]string{
@@ -165,60 +165,60 @@ var reasons = map[match.Matching]string{
 	match.Regex:    "The pattern is not found in it.",
 }
 
-func (e *explainer) properties() {
+func (e *explainer) addFilters() {
 	byPlace := slices.Clone(e.step.filters)
-	slices.SortFunc(byPlace, func(a, b filter) int { return a.place - b.place })
+	slices.SortFunc(byPlace, func(a, b filter) int { return a.position - b.position })
 	for i := range byPlace {
-		e.filter(&byPlace[i])
+		e.addFilter(&byPlace[i])
 	}
 }
 
-func (e *explainer) filter(f *filter) {
+func (e *explainer) addFilter(f *filter) {
 	out := FieldExplanation{
-		Field: "properties", Attr: attrOf(e.index, "properties__"+strconv.Itoa(f.place)),
-		Source: f.source, Key: f.key, Matching: f.compiled().Operator, Expected: cutJSON(f.value),
+		Field: "properties", Attr: attrOf(e.index, "properties__"+strconv.Itoa(f.position)),
+		Source: f.source, Key: f.key, Matching: f.conditions().Operator, Expected: truncateJSON(f.value),
 	}
-	if f.source == OnGroup {
+	if f.source == FromGroup {
 		out.Group = &f.group
 	}
-	r := f.match(e.seen, e.env)
-	out.Seen = e.filterSeen(f)
-	out.Reason = f.reason(r, out.Seen)
+	r := f.match(e.view, e.env)
+	out.Seen = e.observedValue(f)
+	out.Reason = f.mismatchReason(r, out.Seen)
 	e.add(out, r)
 }
 
-// filterSeen is the JSON of what a filter looked at, nil when there is nothing.
-func (e *explainer) filterSeen(f *filter) json.RawMessage {
+// observedValue is the JSON of what a filter looked at, nil when there is nothing.
+func (e *explainer) observedValue(f *filter) json.RawMessage {
 	switch f.source {
-	case OnCohort:
+	case FromCohort:
 		return nil
-	case OnElement:
-		return elementTexts(e.seen.chain.Elements(), f.key)
+	case FromElement:
+		return elementTexts(e.view.chain.Elements(), f.key)
 	default:
-		v, known := f.seen(e.seen)
+		v, known := f.operand(e.view)
 		if !known || v.Kind() == match.Missing {
 			return nil
 		}
-		return cutJSON(v.AppendTo(nil))
+		return truncateJSON(v.AppendTo(nil))
 	}
 }
 
-// reason is why a filter does not match.
-func (f *filter) reason(r match.Result, seen json.RawMessage) string {
+// mismatchReason is why a filter does not match.
+func (f *filter) mismatchReason(r match.Result, seen json.RawMessage) string {
 	switch {
 	case r == match.Unknown && f.external():
 		return "Whether it passes cannot be told: a plugin decides, and it gave no answer, or what it is asked about is not known."
 	case r == match.Unknown:
 		return map[Source]string{
-			OnPerson: "Nobody could tell the properties of the person.",
-			OnGroup:  "Nobody could tell the properties of the group.",
-			OnCohort: "Nobody could tell whether the person is in the cohort.",
+			FromPerson: "Nobody could tell the properties of the person.",
+			FromGroup:  "Nobody could tell the properties of the group.",
+			FromCohort: "Nobody could tell whether the person is in the cohort.",
 		}[f.source]
-	case f.source == OnCohort && f.negate:
+	case f.source == FromCohort && f.negate:
 		return "The person is in the cohort."
-	case f.source == OnCohort:
+	case f.source == FromCohort:
 		return "The person is not in the cohort."
-	case seen == nil && f.source == OnElement:
+	case seen == nil && f.source == FromElement:
 		return "No element has one."
 	case seen == nil:
 		return "There is no such property."

@@ -10,48 +10,48 @@ import (
 
 // How much of what was seen is shown.
 const (
-	maxShown      = 500 // bytes of a text
+	maxShownBytes = 500 // bytes of a text
 	maxShownTexts = 20  // of elements
 )
 
-// elements explains the conditions on elements one by one, and then that
+// addElements explains the conditions on elements one by one, and then that
 // those on one element must hold on the same one.
-func (e *explainer) elements() {
+func (e *explainer) addElements() {
 	conditions, together := 0, match.True
 	for _, c := range elementConditions(e.in) {
 		test, err := match.CompileElements(c.spec)
 		if err != nil || test.Always() {
 			continue
 		}
-		r := match.Of(test.Match(&e.seen.chain))
+		r := match.Of(test.Match(&e.view.chain))
 		if c.field != "selector" {
-			conditions, together = conditions+1, both(together, r)
+			conditions, together = conditions+1, and(together, r)
 		}
-		e.add(e.element(c), r)
+		e.add(e.elementExplanation(c), r)
 	}
 	if conditions > 1 && together == match.True {
 		spec := elementSpec(e.in)
 		spec.Selector = ""
 		test, err := match.CompileElements(spec)
 		e.add(FieldExplanation{Field: "element", Attr: attrOf(e.index, ""), Reason: "No single element has all of it."},
-			match.Of(err == nil && test.Match(&e.seen.chain)))
+			match.Of(err == nil && test.Match(&e.view.chain)))
 	}
 }
 
-func (e *explainer) element(c elementCondition) FieldExplanation {
-	elements := e.seen.chain.Elements()
+func (e *explainer) elementExplanation(c elementCondition) FieldExplanation {
+	elements := e.view.chain.Elements()
 	f := FieldExplanation{Field: c.field, Matching: string(match.Exact), Reason: "No element has it."}
 	switch c.field {
 	case "tag_name":
-		f.Expected = quoted(c.spec.TagName)
+		f.Expected = quoteJSON(c.spec.TagName)
 	case "text":
 		way, _ := match.ParseMatching(c.spec.TextMatching, match.Exact)
-		f.Expected, f.Matching = quoted(c.spec.Text), string(way)
+		f.Expected, f.Matching = quoteJSON(c.spec.Text), string(way)
 	case "href":
 		way, _ := match.ParseMatching(c.spec.HrefMatching, match.Exact)
-		f.Expected, f.Matching = quoted(c.spec.Href), string(way)
+		f.Expected, f.Matching = quoteJSON(c.spec.Href), string(way)
 	default:
-		f.Expected, f.Matching, f.Reason = quoted(c.spec.Selector), "", "No element and its ancestors fit the selector."
+		f.Expected, f.Matching, f.Reason = quoteJSON(c.spec.Selector), "", "No element and its ancestors fit the selector."
 	}
 	f.Seen = elementTexts(elements, c.field)
 	if len(elements) == 0 {
@@ -73,7 +73,7 @@ func elementTexts(elements []match.Element, field string) json.RawMessage {
 			texts = append(texts, "…")
 			break
 		}
-		texts = append(texts, shown(text))
+		texts = append(texts, truncate(text))
 	}
 	if texts == nil {
 		return nil
@@ -101,18 +101,18 @@ func elementText(e *match.Element, field string) string {
 	return text
 }
 
-func shown(s string) string { return text.Ellipsis(s, maxShown) }
+func truncate(s string) string { return text.Ellipsis(s, maxShownBytes) }
 
-func quoted(s string) json.RawMessage { return match.AppendString(nil, shown(s)) }
+func quoteJSON(s string) json.RawMessage { return match.AppendString(nil, truncate(s)) }
 
-// cutJSON copies a JSON value; one that is too long becomes the start of its
+// truncateJSON copies a JSON value; one that is too long becomes the start of its
 // text.
-func cutJSON(raw []byte) json.RawMessage {
+func truncateJSON(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}
-	if len(raw) > maxShown {
-		return quoted(string(raw))
+	if len(raw) > maxShownBytes {
+		return quoteJSON(string(raw))
 	}
 	return slices.Clone(raw)
 }

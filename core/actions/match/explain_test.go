@@ -14,7 +14,7 @@ func TestExplanationsAreShort(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 1000)
 	chain := strings.Repeat(`a.b:attr_id="i"text="x";`, 30)
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: long, Properties: []byte(`{"$current_url":"` + long + `","list":["` + long + `"]}`), ElementsChain: chain})
 	e := lenient(t, actionmatch.Step{Event: long + "!", URL: long + "!", Selector: "b", Properties: filters(
 		`{"key":"list","value":["`+long+`!"]}`, `{"key":"selector","type":"element","value":"b"}`).Properties}).Explain(s, &match.Env{})
@@ -29,7 +29,7 @@ func TestExplanationsAreShort(t *testing.T) {
 
 func TestExplainSameElement(t *testing.T) {
 	t.Parallel()
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e", ElementsChain: `span:text="Buy";a:href="/x"text="Now"`})
 	e := lenient(t, actionmatch.Step{TagName: "a", Text: "Buy"}).Explain(s, &match.Env{})
 	fields := e.Steps[0].Fields

@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// People answers what is stored about persons and groups.
-type People interface {
+// Persons answers what is stored about persons and groups.
+type Persons interface {
 	// Properties returns the properties of the person behind a distinct id, a
 	// JSON object that is not changed, and whether there is such a person.
 	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
@@ -35,37 +35,37 @@ type Plugins interface {
 	Ask(ctx context.Context) bool
 }
 
-// errNobody is why a question has no answer when there is nobody to ask.
-var errNobody = errors.New("there is nobody to ask")
+// errNoSource is why a question has no answer when there is nobody to ask.
+var errNoSource = errors.New("there is nobody to ask")
 
 // Facts is the Lookup for a batch of events of one project: it asks about
 // each person, group and membership at most once, and only when a matcher
 // does. It belongs to one goroutine and to one batch.
 type Facts struct {
-	ctx       context.Context
-	projectID int64
-	people    People
-	members   Members
+	ctx          context.Context
+	projectID    int64
+	personReader Persons
+	members      Members
 
-	persons     map[string]known[[]byte]
-	groups      map[groupRef]known[[]byte]
-	memberships map[memberRef]match.Result
+	persons     map[string]fact[[]byte]
+	groups      map[groupKey]fact[[]byte]
+	memberships map[membershipKey]match.Result
 	types       map[int]string // nil until asked
 	typesErr    error
 	err         error
 }
 
-type known[T any] struct {
+type fact[T any] struct {
 	value T
 	ok    bool
 }
 
-type groupRef struct {
+type groupKey struct {
 	index int
 	key   string
 }
 
-type memberRef struct {
+type membershipKey struct {
 	cohort     int64
 	distinctID string
 }
@@ -74,10 +74,10 @@ var _ Lookup = (*Facts)(nil)
 
 // NewFacts returns the Facts of a batch. What people or members, which may be
 // nil, cannot tell is not known; ctx bounds all questions.
-func NewFacts(ctx context.Context, projectID int64, people People, members Members) *Facts {
+func NewFacts(ctx context.Context, projectID int64, people Persons, members Members) *Facts {
 	return &Facts{
-		ctx: ctx, projectID: projectID, people: people, members: members,
-		persons: map[string]known[[]byte]{}, groups: map[groupRef]known[[]byte]{}, memberships: map[memberRef]match.Result{},
+		ctx: ctx, projectID: projectID, personReader: people, members: members,
+		persons: map[string]fact[[]byte]{}, groups: map[groupKey]fact[[]byte]{}, memberships: map[membershipKey]match.Result{},
 	}
 }
 
@@ -85,31 +85,31 @@ func NewFacts(ctx context.Context, projectID int64, people People, members Membe
 // was Unknown.
 func (f *Facts) Err() error { return f.err }
 
-func (f *Facts) fail(err error) {
+func (f *Facts) setErr(err error) {
 	if f.err == nil {
 		f.err = err
 	}
 }
 
 // Person implements Lookup.
-func (f *Facts) Person(s *Seen) ([]byte, bool) {
+func (f *Facts) Person(s *EventView) ([]byte, bool) {
 	id := s.Event().DistinctID
 	had, ok := f.persons[id]
 	if !ok {
-		had.value, had.ok = f.askPerson(id)
+		had.value, had.ok = f.readPerson(id)
 		f.persons[id] = had
 	}
 	return had.value, had.ok
 }
 
-func (f *Facts) askPerson(distinctID string) ([]byte, bool) {
-	if f.people == nil {
-		f.fail(fmt.Errorf("read a person: %w", errNobody))
+func (f *Facts) readPerson(distinctID string) ([]byte, bool) {
+	if f.personReader == nil {
+		f.setErr(fmt.Errorf("read a person: %w", errNoSource))
 		return nil, false
 	}
-	raw, found, err := f.people.Properties(f.ctx, f.projectID, distinctID)
+	raw, found, err := f.personReader.Properties(f.ctx, f.projectID, distinctID)
 	if err != nil {
-		f.fail(fmt.Errorf("read a person: %w", err))
+		f.setErr(fmt.Errorf("read a person: %w", err))
 		return nil, false
 	}
 	if !found {
@@ -119,8 +119,8 @@ func (f *Facts) askPerson(distinctID string) ([]byte, bool) {
 }
 
 // Group implements Lookup.
-func (f *Facts) Group(s *Seen, index int, key string) (Group, bool) {
-	name, ok := f.typeName(index)
+func (f *Facts) Group(s *EventView, index int, key string) (Group, bool) {
+	name, ok := f.groupTypeName(index)
 	if !ok {
 		return Group{}, f.typesErr == nil
 	}
@@ -129,19 +129,19 @@ func (f *Facts) Group(s *Seen, index int, key string) (Group, bool) {
 			return Group{}, true
 		}
 	}
-	ref := groupRef{index, key}
+	ref := groupKey{index, key}
 	had, ok := f.groups[ref]
 	if !ok {
-		had.value, had.ok = f.askGroup(name, key)
+		had.value, had.ok = f.readGroup(name, key)
 		f.groups[ref] = had
 	}
 	return Group{Key: key, Properties: had.value}, had.ok
 }
 
-func (f *Facts) askGroup(name, key string) ([]byte, bool) {
-	raw, found, err := f.people.GroupProperties(f.ctx, f.projectID, name, key)
+func (f *Facts) readGroup(name, key string) ([]byte, bool) {
+	raw, found, err := f.personReader.GroupProperties(f.ctx, f.projectID, name, key)
 	if err != nil {
-		f.fail(fmt.Errorf("read a group: %w", err))
+		f.setErr(fmt.Errorf("read a group: %w", err))
 		return nil, false
 	}
 	if !found {
@@ -150,25 +150,25 @@ func (f *Facts) askGroup(name, key string) ([]byte, bool) {
 	return raw, true
 }
 
-// typeName returns the name of a group type, reading all of them once.
-func (f *Facts) typeName(index int) (string, bool) {
+// groupTypeName returns the name of a group type, reading all of them once.
+func (f *Facts) groupTypeName(index int) (string, bool) {
 	if f.types == nil && f.typesErr == nil {
-		f.readTypes()
+		f.readGroupTypes()
 	}
 	name, ok := f.types[index]
 	return name, ok
 }
 
-func (f *Facts) readTypes() {
-	if f.people == nil {
-		f.typesErr = fmt.Errorf("read the group types: %w", errNobody)
-		f.fail(f.typesErr)
+func (f *Facts) readGroupTypes() {
+	if f.personReader == nil {
+		f.typesErr = fmt.Errorf("read the group types: %w", errNoSource)
+		f.setErr(f.typesErr)
 		return
 	}
-	byName, err := f.people.GroupTypes(f.ctx, f.projectID)
+	byName, err := f.personReader.GroupTypes(f.ctx, f.projectID)
 	if err != nil {
 		f.typesErr = fmt.Errorf("read the group types: %w", err)
-		f.fail(f.typesErr)
+		f.setErr(f.typesErr)
 		return
 	}
 	f.types = make(map[int]string, len(byName))
@@ -178,24 +178,24 @@ func (f *Facts) readTypes() {
 }
 
 // Cohort implements Lookup.
-func (f *Facts) Cohort(s *Seen, id int64) match.Result {
-	ref := memberRef{id, s.Event().DistinctID}
+func (f *Facts) Cohort(s *EventView, id int64) match.Result {
+	ref := membershipKey{id, s.Event().DistinctID}
 	r, ok := f.memberships[ref]
 	if !ok {
-		r = f.askMember(ref)
+		r = f.readMembership(ref)
 		f.memberships[ref] = r
 	}
 	return r
 }
 
-func (f *Facts) askMember(ref memberRef) match.Result {
+func (f *Facts) readMembership(ref membershipKey) match.Result {
 	if f.members == nil {
-		f.fail(fmt.Errorf("read a cohort: %w", errNobody))
+		f.setErr(fmt.Errorf("read a cohort: %w", errNoSource))
 		return match.Unknown
 	}
 	r, err := f.members.InCohort(f.ctx, f.projectID, ref.cohort, ref.distinctID)
 	if err != nil {
-		f.fail(fmt.Errorf("read cohort %d: %w", ref.cohort, err))
+		f.setErr(fmt.Errorf("read cohort %d: %w", ref.cohort, err))
 		return match.Unknown
 	}
 	return r

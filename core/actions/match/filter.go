@@ -13,17 +13,17 @@ type Source string
 // The sources. A filter on a feature reads the event property
 // $feature/<key>, which clients attach to say what a flag was.
 const (
-	OnEvent   Source = "event"
-	OnPerson  Source = "person"
-	OnGroup   Source = "group"
-	OnElement Source = "element"
-	OnCohort  Source = "cohort"
-	OnFeature Source = "feature"
+	FromEvent   Source = "event"
+	FromPerson  Source = "person"
+	FromGroup   Source = "group"
+	FromElement Source = "element"
+	FromCohort  Source = "cohort"
+	FromFeature Source = "feature"
 )
 
 // filter is one compiled property filter of a step.
 type filter struct {
-	place    int // where it stands as written
+	position int // where it stands as written
 	source   Source
 	key      string // of an event, person or group property, of elements
 	operator string
@@ -33,19 +33,19 @@ type filter struct {
 	// A filter whose operator takes one value and that lists several is one
 	// test a value: any of them has to pass, or all when it asks for the
 	// opposite of something.
-	tests    []*match.Filter
-	elements []*match.ElementFilter
-	all      bool
+	tests        []*match.Filter
+	elementTests []*match.ElementFilter
+	matchAll     bool
 
-	cohorts  []int64
-	everyone bool // of the cohorts: all people
-	negate   bool // not in them
+	cohorts    []int64
+	allPersons bool // of the cohorts: all people
+	negate     bool // not in them
 }
 
 // external reports whether a plugin answers for the filter.
 func (f *filter) external() bool {
 	return len(f.tests) > 0 && f.tests[0].External() ||
-		len(f.elements) > 0 && f.elements[0].External()
+		len(f.elementTests) > 0 && f.elementTests[0].External()
 }
 
 // cost orders filters: properties of the event, its elements, whom somebody
@@ -53,12 +53,12 @@ func (f *filter) external() bool {
 func (f *filter) cost() int {
 	cost := 0
 	switch f.source {
-	case OnEvent, OnFeature:
-	case OnElement:
+	case FromEvent, FromFeature:
+	case FromElement:
 		cost = 1
-	case OnGroup, OnPerson:
+	case FromGroup, FromPerson:
 		cost = 2
-	case OnCohort:
+	case FromCohort:
 		cost = 3
 	}
 	if f.external() {
@@ -67,75 +67,75 @@ func (f *filter) cost() int {
 	return cost
 }
 
-// order sorts the filters by cost.
-func (t *step) order() {
+// sortFilters sorts the filters by cost.
+func (t *compiledStep) sortFilters() {
 	slices.SortStableFunc(t.filters, func(a, b filter) int { return a.cost() - b.cost() })
-	t.cheap = len(t.filters)
+	t.eventFilters = len(t.filters)
 	if i := slices.IndexFunc(t.filters, func(f filter) bool { return f.cost() > 0 }); i >= 0 {
-		t.cheap = i
+		t.eventFilters = i
 	}
 }
 
-func (f *filter) match(s *Seen, env *match.Env) match.Result {
+func (f *filter) match(s *EventView, env *match.Env) match.Result {
 	switch f.source {
-	case OnCohort:
-		return f.cohort(s)
-	case OnElement:
-		return f.element(s, env)
+	case FromCohort:
+		return f.testCohorts(s)
+	case FromElement:
+		return f.testElements(s, env)
 	default:
-		v, known := f.seen(s)
+		v, known := f.operand(s)
 		if !known {
 			return match.Unknown
 		}
-		return f.test(v, env)
+		return f.testValue(v, env)
 	}
 }
 
-// seen returns what the filter looks at, and whether it is known: its property,
+// operand returns what the filter looks at, and whether it is known: its property,
 // or all those that the program of a plugin reads.
-func (f *filter) seen(s *Seen) (*match.Value, bool) {
+func (f *filter) operand(s *EventView) (*match.Value, bool) {
 	if len(f.tests) == 0 || len(f.tests[0].Reads()) == 0 {
-		return f.read(s, f.key)
+		return f.readProperty(s, f.key)
 	}
-	s.several = s.several[:0]
+	s.joined = s.joined[:0]
 	for _, name := range f.tests[0].Reads() {
-		v, known := f.read(s, name)
+		v, known := f.readProperty(s, name)
 		if !known {
 			return v, false
 		}
 		if v.Kind() != match.Missing {
-			s.several = match.AppendProperty(s.several, 0, name, v)
+			s.joined = match.AppendProperty(s.joined, 0, name, v)
 		}
 	}
-	s.value, s.several = match.CloseObject(s.several, 0)
+	s.value, s.joined = match.CloseObject(s.joined, 0)
 	return &s.value, true
 }
 
-// read returns a property from where the filter reads, and whether it is known.
-func (f *filter) read(s *Seen, name string) (*match.Value, bool) {
+// readProperty returns a property from where the filter reads, and whether it is known.
+func (f *filter) readProperty(s *EventView, name string) (*match.Value, bool) {
 	switch f.source {
-	case OnPerson:
+	case FromPerson:
 		return s.personProperty(name)
-	case OnGroup:
+	case FromGroup:
 		return s.groupProperty(f.group, name)
 	default:
 		return s.Property(name), true
 	}
 }
 
-// test asks the tests about a value.
-func (f *filter) test(v *match.Value, env *match.Env) match.Result {
-	return f.gather(len(f.tests), func(i int) match.Result { return f.tests[i].Match(v, env) })
+// testValue asks the tests about a value.
+func (f *filter) testValue(v *match.Value, env *match.Env) match.Result {
+	return f.combine(len(f.tests), func(i int) match.Result { return f.tests[i].Match(v, env) })
 }
 
-// element asks the tests about the elements.
-func (f *filter) element(s *Seen, env *match.Env) match.Result {
-	return f.gather(len(f.elements), func(i int) match.Result { return f.elements[i].Match(&s.chain, env) })
+// testElements asks the tests about the elements.
+func (f *filter) testElements(s *EventView, env *match.Env) match.Result {
+	return f.combine(len(f.elementTests), func(i int) match.Result { return f.elementTests[i].Match(&s.chain, env) })
 }
 
-// gather makes one answer of n: one that passes will do, or all have to.
-func (f *filter) gather(n int, ask func(i int) match.Result) match.Result {
-	decides := match.Of(!f.all)
+// combine makes one answer of n: one that passes will do, or all have to.
+func (f *filter) combine(n int, ask func(i int) match.Result) match.Result {
+	decides := match.Of(!f.matchAll)
 	result := decides.Not()
 	for i := range n {
 		switch ask(i) {
@@ -149,9 +149,9 @@ func (f *filter) gather(n int, ask func(i int) match.Result) match.Result {
 	return result
 }
 
-// cohort tells whether the person is in one of the cohorts.
-func (f *filter) cohort(s *Seen) match.Result {
-	in := match.Of(f.everyone)
+// testCohorts tells whether the person is in one of the cohorts.
+func (f *filter) testCohorts(s *EventView) match.Result {
+	in := match.Of(f.allPersons)
 	for _, id := range f.cohorts {
 		if in == match.True {
 			break

@@ -16,7 +16,7 @@ import (
 // How many values one filter may list, and how many when each of them is a
 // test of its own.
 const (
-	maxListed = 10_000
+	maxValues = 10_000
 	maxTests  = 500
 )
 
@@ -47,31 +47,31 @@ func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return f, fault.Field("", "invalid_input", "A property filter must be an object with key, value, operator and type.")
 	}
-	in := members{}
+	in := filterFields{}
 	v.GetObject().Visit(func(name []byte, v *fastjson.Value) { in[string(name)] = v })
-	if f.source, err = in.source(); err != nil {
+	if f.source, err = in.readSource(); err != nil {
 		return f, err
 	}
-	if f.operator, err = in.text("operator", ""); err != nil {
+	if f.operator, err = in.readText("operator", ""); err != nil {
 		return f, err
 	}
 	if value := in["value"]; value != nil {
 		f.value = match.AppendJSON(nil, value)
-		if n := len(value.GetArray()); n > maxListed {
-			return f, fault.Fieldf("value", "max_length", "A filter may list at most %d values, got %d.", maxListed, n)
+		if n := len(value.GetArray()); n > maxValues {
+			return f, fault.Fieldf("value", "max_length", "A filter may list at most %d values, got %d.", maxValues, n)
 		}
 	}
-	if f.source == OnCohort {
+	if f.source == FromCohort {
 		return f, f.compileCohort(in["value"], opts)
 	}
 	return f, f.compileProperty(in, opts)
 }
 
-// members are the fields of a filter; of several with one name the last.
-type members map[string]*fastjson.Value
+// filterFields are the fields of a filter; of several with one name the last.
+type filterFields map[string]*fastjson.Value
 
-// text reads a field that is a string; null is like none.
-func (m members) text(name, otherwise string) (string, error) {
+// readText reads a field that is a string; null is like none.
+func (m filterFields) readText(name, otherwise string) (string, error) {
 	v := m[name]
 	switch {
 	case v == nil || v.Type() == fastjson.TypeNull:
@@ -82,31 +82,31 @@ func (m members) text(name, otherwise string) (string, error) {
 	return string(v.GetStringBytes()), nil
 }
 
-func (m members) source() (Source, error) {
-	name, err := m.text("type", "")
+func (m filterFields) readSource() (Source, error) {
+	name, err := m.readText("type", "")
 	switch s := Source(name); s {
 	case "":
-		return OnEvent, err
-	case OnEvent, OnPerson, OnGroup, OnElement, OnCohort, OnFeature:
+		return FromEvent, err
+	case FromEvent, FromPerson, FromGroup, FromElement, FromCohort, FromFeature:
 		return s, nil
 	}
 	return "", fault.Fieldf("type", "invalid_choice",
 		"%q is not a valid choice. A filter of an action reads an event, person, group, element, cohort or feature.", text.Ellipsis(name, maxQuoted))
 }
 
-func (f *filter) compileProperty(in members, opts CompileOptions) (err error) {
-	if f.key, err = in.text("key", ""); err != nil {
+func (f *filter) compileProperty(in filterFields, opts CompileOptions) (err error) {
+	if f.key, err = in.readText("key", ""); err != nil {
 		return err
 	}
 	if f.key == "" {
 		return fault.Field("key", "required", "A property filter must name the property it reads.")
 	}
 	switch f.source {
-	case OnGroup:
+	case FromGroup:
 		if f.group, err = in.groupIndex(); err != nil {
 			return err
 		}
-	case OnFeature:
+	case FromFeature:
 		f.key = "$feature/" + strings.TrimPrefix(f.key, "$feature/")
 	default:
 	}
@@ -119,7 +119,7 @@ func (f *filter) compileProperty(in members, opts CompileOptions) (err error) {
 	return f.compileTests(match.Options{Location: opts.Location, Registry: opts.Operators})
 }
 
-func (m members) groupIndex() (int, error) {
+func (m filterFields) groupIndex() (int, error) {
 	v := m["group_type_index"]
 	if v == nil || v.Type() == fastjson.TypeNull {
 		return 0, fault.Field("group_type_index", "required", "A filter on a group must say which type of group, by its index.")
@@ -133,27 +133,27 @@ func (m members) groupIndex() (int, error) {
 
 // compileTests makes one test, or one for each value of a list.
 func (f *filter) compileTests(opts match.Options) error {
-	values, err := f.values()
+	values, err := f.splitValues()
 	if err != nil {
 		return err
 	}
 	for _, value := range values {
 		spec := match.Spec{Key: f.key, Operator: f.operator, Value: value}
 		if err := f.addTest(spec, opts); err != nil {
-			return sentence(err, "operator")
+			return fieldFault(err, "operator")
 		}
 	}
 	return nil
 }
 
-// values parts a list that the operator does not take as one, and notes which
+// splitValues parts a list that the operator does not take as one, and notes which
 // of its values have to pass.
-func (f *filter) values() ([][]byte, error) {
+func (f *filter) splitValues() ([][]byte, error) {
 	all, each := perValue[f.operator]
 	if !each || len(f.value) == 0 || f.value[0] != '[' {
 		return [][]byte{f.value}, nil
 	}
-	f.all = all
+	f.matchAll = all
 	list, err := fastjson.ParseBytes(f.value)
 	if err != nil || len(list.GetArray()) == 0 {
 		return nil, fault.Field("value", "invalid_value", "The list of values must not be empty.")
@@ -169,25 +169,25 @@ func (f *filter) values() ([][]byte, error) {
 }
 
 func (f *filter) addTest(spec match.Spec, opts match.Options) error {
-	if f.source == OnElement {
+	if f.source == FromElement {
 		test, err := match.CompileElementFilter(spec, opts)
 		if err != nil {
 			return err
 		}
-		f.elements = append(f.elements, test)
-		return sentence(test.Problem(), "value")
+		f.elementTests = append(f.elementTests, test)
+		return fieldFault(test.Problem(), "value")
 	}
 	test, err := match.Compile(spec, opts)
 	if err != nil {
 		return err
 	}
 	f.tests = append(f.tests, test)
-	return sentence(test.Problem(), "value")
+	return fieldFault(test.Problem(), "value")
 }
 
-// sentence makes an Invalid fault at a field of the filter out of an error
+// fieldFault makes an Invalid fault at a field of the filter out of an error
 // whose text may be shown; one that has a field keeps it.
-func sentence(err error, field string) error {
+func fieldFault(err error, field string) error {
 	f := fault.From(err)
 	switch {
 	case err == nil:
@@ -234,7 +234,7 @@ func (f *filter) addCohort(v *fastjson.Value, known Cohorts) error {
 		name = string(v.GetStringBytes())
 	}
 	if name == "all" {
-		f.everyone = true
+		f.allPersons = true
 		return nil
 	}
 	id, err := strconv.ParseInt(name, 10, 64)

@@ -10,9 +10,9 @@ import (
 // that an event costs what the definitions that can match it cost. It is
 // immutable and safe for parallel use.
 type Index struct {
-	named map[string][]Entry
-	any   []Entry // those with a step for events of any name
-	size  int
+	byName  map[string][]Entry
+	anyName []Entry // those with a step for events of any name
+	size    int
 }
 
 // Entry is one definition in an Index.
@@ -24,7 +24,7 @@ type Entry struct {
 // NewIndex returns the index of the given definitions. Those that can never
 // match are left out.
 func NewIndex(entries []Entry) *Index {
-	x := &Index{named: map[string][]Entry{}}
+	x := &Index{byName: map[string][]Entry{}}
 	for _, e := range entries {
 		x.add(e)
 	}
@@ -39,7 +39,7 @@ func (x *Index) add(e Entry) {
 		case t.problem != nil:
 			continue
 		case t.event == "":
-			x.any = append(x.any, e)
+			x.anyName = append(x.anyName, e)
 			x.size++
 			return
 		case !slices.Contains(names, t.event):
@@ -47,7 +47,7 @@ func (x *Index) add(e Entry) {
 		}
 	}
 	for _, name := range names {
-		x.named[name] = append(x.named[name], e)
+		x.byName[name] = append(x.byName[name], e)
 	}
 	if len(names) > 0 {
 		x.size++
@@ -64,17 +64,17 @@ func (x *Index) Len() int {
 
 // Has reports whether any definition may match events of this name.
 func (x *Index) Has(event string) bool {
-	return x != nil && (len(x.any) > 0 || len(x.named[event]) > 0)
+	return x != nil && (len(x.anyName) > 0 || len(x.byName[event]) > 0)
 }
 
-// Matching calls fn for each definition that the event fits (True) or that
+// MatchEach calls fn for each definition that the event fits (True) or that
 // cannot be decided (Unknown), each at most once, and never for others. It
 // allocates nothing of its own. A nil Index has no definitions.
-func (x *Index) Matching(s *Seen, env *match.Env, fn func(id int64, r match.Result)) {
+func (x *Index) MatchEach(s *EventView, env *match.Env, fn func(id int64, r match.Result)) {
 	if x == nil {
 		return
 	}
-	for _, list := range [2][]Entry{x.named[s.event.Name], x.any} {
+	for _, list := range [2][]Entry{x.byName[s.event.Name], x.anyName} {
 		for i := range list {
 			if r := list[i].Matcher.Match(s, env); r != match.False {
 				fn(list[i].ID, r)
@@ -88,12 +88,12 @@ func (x *Index) Matching(s *Seen, env *match.Env, fn func(id int64, r match.Resu
 func (x *Index) Needs(event string) Needs {
 	var n Needs
 	if x != nil {
-		for _, list := range [2][]Entry{x.named[event], x.any} {
+		for _, list := range [2][]Entry{x.byName[event], x.anyName} {
 			for i := range list {
 				n.add(list[i].Matcher)
 			}
 		}
 	}
-	n.tidy()
+	n.normalize()
 	return n
 }

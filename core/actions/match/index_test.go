@@ -10,9 +10,9 @@ import (
 )
 
 func matching(x *actionmatch.Index, ev *sdk.Event) (fit, open []int64) {
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(ev)
-	x.Matching(s, &match.Env{}, func(id int64, r match.Result) {
+	x.MatchEach(s, &match.Env{}, func(id int64, r match.Result) {
 		if r == match.True {
 			fit = append(fit, id)
 		} else {
@@ -74,13 +74,13 @@ func TestNeeds(t *testing.T) {
 	n := x.Needs("a")
 	if !slices.Equal(n.Event, []string{"$current_url", "$feature/beta", "plan"}) || !slices.Equal(n.Person, []string{"email"}) ||
 		!slices.Equal(n.Groups[2], []string{"seats"}) || !slices.Equal(n.Cohorts, []int64{1, 3}) ||
-		!slices.Equal(n.Operators, []string{"cidr/contains"}) || n.Elements || !n.Outside() {
+		!slices.Equal(n.Operators, []string{"cidr/contains"}) || n.Elements || !n.NeedsLookup() {
 		t.Errorf("a needs %+v", n)
 	}
-	if n = x.Needs("b"); !n.Elements || n.Outside() {
+	if n = x.Needs("b"); !n.Elements || n.NeedsLookup() {
 		t.Errorf("b needs %+v", n)
 	}
-	if n = x.Needs("c"); n.Elements || n.Outside() || n.Event != nil {
+	if n = x.Needs("c"); n.Elements || n.NeedsLookup() || n.Event != nil {
 		t.Errorf("c needs %+v", n)
 	}
 }
@@ -98,8 +98,8 @@ func TestStepsTellWhatTheyAsk(t *testing.T) {
 		t.Errorf("first: %+v", first)
 	}
 	f := first.Filters
-	if f[0].Source != actionmatch.OnEvent || f[0].Operator != "exact" || string(f[0].Value) != "[1]" ||
-		f[1].Operator != "gte" || f[2].Source != actionmatch.OnCohort || !f[2].Negate || !f[2].Everyone || f[2].Cohorts[0] != 4 || !f[3].External {
+	if f[0].Source != actionmatch.FromEvent || f[0].Operator != "exact" || string(f[0].Value) != "[1]" ||
+		f[1].Operator != "gte" || f[2].Source != actionmatch.FromCohort || !f[2].Negate || !f[2].AllPersons || f[2].Cohorts[0] != 4 || !f[3].External {
 		t.Errorf("filters: %+v", f)
 	}
 	if second.Event != "" || second.URLMatching != match.Regex || !second.HasElements() {

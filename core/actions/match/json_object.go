@@ -8,13 +8,13 @@ import (
 
 // What a Seen keeps for the next event; more than that is given back.
 const (
-	keptBytes   = 64 << 10
-	keptMembers = 4096
+	maxKeptBytes   = 64 << 10
+	maxKeptMembers = 4096
 )
 
-// object is a JSON object that is parsed when something is first asked of it.
+// jsonObject is a JSON object that is parsed when something is first asked of it.
 // What is no object has no members.
-type object struct {
+type jsonObject struct {
 	raw     []byte
 	read    bool
 	parser  *fastjson.Parser
@@ -28,24 +28,24 @@ type member struct {
 }
 
 // reset makes o the object that raw describes. raw is not copied: see keep.
-func (o *object) reset(raw []byte) {
+func (o *jsonObject) reset(raw []byte) {
 	o.raw, o.read = raw, false
-	if len(o.members) > keptMembers {
+	if len(o.members) > maxKeptMembers {
 		o.members, o.parser = nil, nil
 	}
 	o.members = o.members[:0]
 }
 
-// keep copies the text, for callers who may overwrite it.
-func (o *object) keep() {
-	if cap(o.copied) > keptBytes {
+// copyRaw copies the text, for callers who may overwrite it.
+func (o *jsonObject) copyRaw() {
+	if cap(o.copied) > maxKeptBytes {
 		o.copied = nil
 	}
 	o.copied = append(o.copied[:0], o.raw...)
 	o.raw = o.copied
 }
 
-func (o *object) parse() {
+func (o *jsonObject) parse() {
 	o.read = true
 	if len(o.raw) <= len("{}") {
 		return
@@ -58,15 +58,15 @@ func (o *object) parse() {
 		return
 	}
 	v.GetObject().Visit(func(name []byte, v *fastjson.Value) {
-		o.members = append(o.members, member{view(name), v})
+		o.members = append(o.members, member{stringView(name), v})
 	})
-	if len(o.raw) > keptBytes {
+	if len(o.raw) > maxKeptBytes {
 		o.parser = nil // what was parsed stays; its memory is not kept
 	}
 }
 
 // get returns a member, of several with one name the last, or nil.
-func (o *object) get(name string) *fastjson.Value {
+func (o *jsonObject) get(name string) *fastjson.Value {
 	if !o.read {
 		o.parse()
 	}
@@ -79,12 +79,12 @@ func (o *object) get(name string) *fastjson.Value {
 }
 
 // text is the string a member is, or "".
-func (o *object) text(name string) string {
+func (o *jsonObject) text(name string) string {
 	v := o.get(name)
 	if v == nil || v.Type() != fastjson.TypeString {
 		return ""
 	}
-	return view(v.GetStringBytes())
+	return stringView(v.GetStringBytes())
 }
 
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func stringView(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

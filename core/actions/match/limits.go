@@ -17,14 +17,14 @@ const (
 	maxRegexProgram = 50_000
 )
 
-// bounded refuses a definition that is too large before anything of it is
+// checkLimits refuses a definition that is too large before anything of it is
 // compiled.
-func bounded(steps []Step) error {
+func checkLimits(steps []Step) error {
 	size, conditions, program := 0, 0, 0
 	for i := range steps {
 		s := &steps[i]
-		for _, field := range s.Texts() {
-			size += len(*field.At)
+		for _, field := range s.TextFields() {
+			size += len(*field.Value)
 		}
 		for _, p := range []struct{ mode, pattern string }{{s.URLMatching, s.URL}, {s.TextMatching, s.Text}, {s.HrefMatching, s.Href}} {
 			if p.mode == "regex" {
@@ -34,7 +34,7 @@ func bounded(steps []Step) error {
 		conditions += len(s.Properties)
 		for _, raw := range s.Properties {
 			if size += len(raw); size <= maxDefinition {
-				program += filterProgram(raw)
+				program += filterProgramSize(raw)
 			}
 		}
 		if size > maxDefinition || conditions > maxConditions || program > maxRegexProgram {
@@ -52,8 +52,8 @@ func bounded(steps []Step) error {
 	return nil
 }
 
-// filterProgram is how large the regular expressions of a filter are.
-func filterProgram(raw json.RawMessage) (size int) {
+// filterProgramSize is how large the regular expressions of a filter are.
+func filterProgramSize(raw json.RawMessage) (size int) {
 	var f struct {
 		Operator string
 		Value    json.RawMessage

@@ -33,7 +33,7 @@ type Cohorts interface {
 // Matcher is a compiled definition. It is immutable and safe for parallel
 // use.
 type Matcher struct {
-	steps   []step
+	steps   []compiledStep
 	source  []Step
 	problem error
 }
@@ -44,11 +44,11 @@ type Matcher struct {
 // finds the first. With opts.Lenient there is none.
 func Compile(steps []Step, opts CompileOptions) (*Matcher, error) {
 	if !opts.Lenient {
-		if err := bounded(steps); err != nil {
+		if err := checkLimits(steps); err != nil {
 			return nil, err
 		}
 	}
-	m := &Matcher{steps: make([]step, len(steps)), source: slices.Clone(steps)}
+	m := &Matcher{steps: make([]compiledStep, len(steps)), source: slices.Clone(steps)}
 	var problems []error
 	for i := range steps {
 		for _, err := range m.steps[i].compile(&steps[i], opts) {
@@ -79,7 +79,7 @@ func (m *Matcher) Problem() error { return m.problem }
 // answer of a plugin; a step that fits without it, or cannot fit with it,
 // decides. No steps match nothing. Matching allocates nothing for plain
 // values and never fails.
-func (m *Matcher) Match(s *Seen, env *match.Env) match.Result {
+func (m *Matcher) Match(s *EventView, env *match.Env) match.Result {
 	result := match.False
 	for i := range m.steps {
 		switch m.steps[i].match(s, env) {
@@ -93,9 +93,9 @@ func (m *Matcher) Match(s *Seen, env *match.Env) match.Result {
 	return result
 }
 
-// Never reports that no event can match: there is no step, or something is
+// NeverMatches reports that no event can match: there is no step, or something is
 // wrong with each of them.
-func (m *Matcher) Never() bool {
+func (m *Matcher) NeverMatches() bool {
 	for i := range m.steps {
 		if m.steps[i].problem == nil {
 			return false
@@ -104,8 +104,8 @@ func (m *Matcher) Never() bool {
 	return true
 }
 
-// Conditions is how many fields an explanation has at most.
-func (m *Matcher) Conditions() int {
+// MaxFields is how many fields an explanation has at most.
+func (m *Matcher) MaxFields() int {
 	const fields = 7 // event, url, four of elements, and those together
 	n := 0
 	for i := range m.steps {

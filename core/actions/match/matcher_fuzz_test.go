@@ -51,14 +51,14 @@ func FuzzCompile(f *testing.F) {
 			t.Fatalf("refused with %v, stored with %v", err, m.Problem())
 		}
 		m.Needs()
-		s := new(actionmatch.Seen)
+		s := new(actionmatch.EventView)
 		s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(properties), ElementsChain: chain})
 		agree(t, m, s, &match.Env{Now: now})
 		if _, err := json.Marshal(m.Explain(s, &match.Env{Now: now})); err != nil {
 			t.Fatalf("an explanation cannot be written: %v", err)
 		}
 		found := match.False
-		actionmatch.NewIndex([]actionmatch.Entry{{ID: 1, Matcher: m}}).Matching(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
+		actionmatch.NewIndex([]actionmatch.Entry{{ID: 1, Matcher: m}}).MatchEach(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
 		if want := m.Match(s, &match.Env{Now: now}); found != want {
 			t.Fatalf("the index says %v, Match %v", found, want)
 		}
@@ -107,7 +107,7 @@ func TestExplainAgrees(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	seen := map[match.Result]int{}
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	for range 4000 {
 		var steps []actionmatch.Step
 		for range rnd.IntN(3) {

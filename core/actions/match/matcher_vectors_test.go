@@ -49,7 +49,7 @@ func TestVectors(t *testing.T) {
 				steps = []actionmatch.Step{v.Step}
 			}
 			m := lenient(t, steps...)
-			s := new(actionmatch.Seen)
+			s := new(actionmatch.EventView)
 			s.Reset(&sdk.Event{Name: v.Event.Event, Properties: v.Event.Properties, ElementsChain: v.Chain})
 			s.SetPerson(v.Event.PersonProperties)
 			if got := m.Match(s, &match.Env{}); got != match.Of(v.Expected) != superseded[v.ID] {
@@ -88,7 +88,7 @@ func lenient(tb testing.TB, steps ...actionmatch.Step) *actionmatch.Matcher {
 
 // agree checks that Explain says what Match says, as a whole and step by
 // step, and that a step is the conjunction of its fields.
-func agree(tb testing.TB, m *actionmatch.Matcher, s *actionmatch.Seen, env *match.Env) {
+func agree(tb testing.TB, m *actionmatch.Matcher, s *actionmatch.EventView, env *match.Env) {
 	tb.Helper()
 	want := m.Match(s, env)
 	e := m.Explain(s, env)

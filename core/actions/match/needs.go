@@ -22,8 +22,8 @@ type Needs struct {
 	Operators []string
 }
 
-// Outside reports whether anything but the event itself is needed.
-func (n *Needs) Outside() bool {
+// NeedsLookup reports whether anything but the event itself is needed.
+func (n *Needs) NeedsLookup() bool {
 	return len(n.Person)+len(n.Groups)+len(n.Cohorts)+len(n.Operators) > 0
 }
 
@@ -31,7 +31,7 @@ func (n *Needs) Outside() bool {
 func (m *Matcher) Needs() Needs {
 	var n Needs
 	n.add(m)
-	n.tidy()
+	n.normalize()
 	return n
 }
 
@@ -53,18 +53,18 @@ func (n *Needs) add(m *Matcher) {
 
 func (n *Needs) addFilter(f *filter) {
 	switch f.source {
-	case OnEvent, OnFeature:
+	case FromEvent, FromFeature:
 		n.Event = append(n.Event, f.key)
-	case OnPerson:
+	case FromPerson:
 		n.Person = append(n.Person, f.key)
-	case OnGroup:
+	case FromGroup:
 		if n.Groups == nil {
 			n.Groups = map[int][]string{}
 		}
 		n.Groups[f.group] = append(n.Groups[f.group], f.key)
-	case OnElement:
+	case FromElement:
 		n.Elements = true
-	case OnCohort:
+	case FromCohort:
 		n.Cohorts = append(n.Cohorts, f.cohorts...)
 	}
 	if f.external() {
@@ -72,7 +72,7 @@ func (n *Needs) addFilter(f *filter) {
 	}
 }
 
-func (n *Needs) tidy() {
+func (n *Needs) normalize() {
 	for _, list := range []*[]string{&n.Event, &n.Person, &n.Operators} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
@@ -85,39 +85,39 @@ func (n *Needs) tidy() {
 	n.Cohorts = slices.Compact(n.Cohorts)
 }
 
-// CompiledStep is what one step asks, for whoever can answer some of it by
+// StepConditions is what one step asks, for whoever can answer some of it by
 // other means, such as a query: every condition must hold. What such an
 // answer leaves open, Match decides.
-type CompiledStep struct {
+type StepConditions struct {
 	Event       string // "" is any
 	URL         string // "" is any
 	URLMatching match.Matching
 	Elements    match.ElementSpec
-	Filters     []CompiledFilter // in the order they cost
+	Filters     []FilterConditions // in the order they cost
 }
 
-// CompiledFilter is one property filter.
-type CompiledFilter struct {
-	Source   Source
-	Key      string // as it is read: $feature/<key> for a feature
-	Operator string // its own name; that of a plugin operator has a slash
-	Value    []byte // JSON, or nil
-	Group    int    // of OnGroup: the index of the group type
-	Cohorts  []int64
-	Everyone bool // of OnCohort: the cohort of all people is among them
-	Negate   bool // of OnCohort: not in them
-	External bool // a plugin answers
+// FilterConditions is one property filter.
+type FilterConditions struct {
+	Source     Source
+	Key        string // as it is read: $feature/<key> for a feature
+	Operator   string // its own name; that of a plugin operator has a slash
+	Value      []byte // JSON, or nil
+	Group      int    // of OnGroup: the index of the group type
+	Cohorts    []int64
+	AllPersons bool // of OnCohort: the cohort of all people is among them
+	Negate     bool // of OnCohort: not in them
+	External   bool // a plugin answers
 }
 
 // HasElements reports whether the step asks anything of elements.
-func (c *CompiledStep) HasElements() bool {
+func (c *StepConditions) HasElements() bool {
 	e := &c.Elements
 	return e.TagName != "" || e.Text != "" || e.Href != "" || e.Selector != ""
 }
 
 // Steps returns what each step asks. Those that can never match are left out.
-func (m *Matcher) Steps() []CompiledStep {
-	var out []CompiledStep
+func (m *Matcher) Steps() []StepConditions {
+	var out []StepConditions
 	for i := range m.steps {
 		t := &m.steps[i]
 		if t.problem != nil {
@@ -125,19 +125,19 @@ func (m *Matcher) Steps() []CompiledStep {
 		}
 		in := &m.source[i]
 		way, _ := match.ParseMatching(in.URLMatching, match.Contains)
-		c := CompiledStep{Event: in.Event, URL: in.URL, URLMatching: way, Elements: elementSpec(in)}
+		c := StepConditions{Event: in.Event, URL: in.URL, URLMatching: way, Elements: elementSpec(in)}
 		for j := range t.filters {
-			c.Filters = append(c.Filters, t.filters[j].compiled())
+			c.Filters = append(c.Filters, t.filters[j].conditions())
 		}
 		out = append(out, c)
 	}
 	return out
 }
 
-func (f *filter) compiled() CompiledFilter {
+func (f *filter) conditions() FilterConditions {
 	name, _ := match.Canonical(f.operator)
-	return CompiledFilter{
+	return FilterConditions{
 		Source: f.source, Key: f.key, Operator: name, Value: f.value, Group: f.group,
-		Cohorts: f.cohorts, Everyone: f.everyone, Negate: f.negate, External: f.external(),
+		Cohorts: f.cohorts, AllPersons: f.allPersons, Negate: f.negate, External: f.external(),
 	}
 }

@@ -28,14 +28,14 @@ type Step struct {
 	Null []string `json:"null,omitempty"`
 }
 
-type textField struct {
-	Name string
-	At   *string
+type TextField struct {
+	Name  string
+	Value *string
 }
 
-// Texts are the fields of a step that are texts.
-func (s *Step) Texts() []textField {
-	return []textField{
+// TextFields are the fields of a step that are texts.
+func (s *Step) TextFields() []TextField {
+	return []TextField{
 		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
 		{"tag_name", &s.TagName}, {"text", &s.Text}, {"text_matching", &s.TextMatching},
 		{"href", &s.Href}, {"href_matching", &s.HrefMatching}, {"selector", &s.Selector},

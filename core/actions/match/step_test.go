@@ -113,7 +113,7 @@ func TestPropertyFilters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := new(actionmatch.Seen)
+			s := new(actionmatch.EventView)
 			s.Reset(&sdk.Event{Name: "paid", Properties: []byte(event), ElementsChain: chain})
 			s.SetPerson([]byte(person))
 			s.SetGroup(1, actionmatch.Group{Key: "acme", Properties: []byte(group)})
@@ -169,7 +169,7 @@ func TestSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := new(actionmatch.Seen)
+			s := new(actionmatch.EventView)
 			s.Reset(click)
 			if got := m.Match(s, &match.Env{Now: now}); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
@@ -183,7 +183,7 @@ func TestURLMustBeThere(t *testing.T) {
 	t.Parallel()
 	m := lenient(t, actionmatch.Step{URL: "%", URLMatching: "contains"}, actionmatch.Step{URL: "", URLMatching: "exact", Event: "x"})
 	for _, properties := range []string{`{}`, ``, `[]`, `{"$current_url":""}`, `{"$current_url":7}`, `{"$current_url":null}`} {
-		s := new(actionmatch.Seen)
+		s := new(actionmatch.EventView)
 		s.Reset(&sdk.Event{Name: "$pageview", Properties: []byte(properties)})
 		if got := m.Match(s, &match.Env{}); got != no {
 			t.Errorf("%s: %v", properties, got)
@@ -262,7 +262,7 @@ func TestCompileRefuses(t *testing.T) {
 			if err != nil || fault.From(m.Problem()).Attr != c.attr {
 				t.Fatalf("stored: %v, %v", err, m.Problem())
 			}
-			s := new(actionmatch.Seen)
+			s := new(actionmatch.EventView)
 			s.Reset(&sdk.Event{Name: "y", Properties: []byte(`{"a":1}`)})
 			s.SetPerson(nil)
 			s.SetGroup(0, actionmatch.Group{})
@@ -277,15 +277,15 @@ func TestCompileRefuses(t *testing.T) {
 func TestLenientKeepsTheOtherSteps(t *testing.T) {
 	t.Parallel()
 	m := lenient(t, actionmatch.Step{Selector: "a,"}, actionmatch.Step{Event: "paid"})
-	s := new(actionmatch.Seen)
+	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "paid"})
-	if got := m.Match(s, &match.Env{}); got != yes || m.Never() {
-		t.Errorf("match is %v, never %v", got, m.Never())
+	if got := m.Match(s, &match.Env{}); got != yes || m.NeverMatches() {
+		t.Errorf("match is %v, never %v", got, m.NeverMatches())
 	}
 	if steps := m.Steps(); len(steps) != 1 || steps[0].Event != "paid" {
 		t.Errorf("steps are %+v", steps)
 	}
-	if !lenient(t).Never() || !lenient(t, actionmatch.Step{Selector: "a,"}).Never() {
+	if !lenient(t).NeverMatches() || !lenient(t, actionmatch.Step{Selector: "a,"}).NeverMatches() {
 		t.Error("nothing may match")
 	}
 }
