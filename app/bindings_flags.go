@@ -47,7 +47,7 @@ func (p population) Count(ctx context.Context, projectID int64, index *int) (int
 type usage struct{ events *events.Service }
 
 func (u usage) Counts(ctx context.Context, q flags.UsageQuery) ([]flags.Count, error) {
-	found, err := u.events.Counts(ctx, events.Question(q))
+	found, err := u.events.Counts(ctx, events.CountQuery(q))
 	counts := make([]flags.Count, len(found))
 	for i := range found {
 		counts[i] = flags.Count(found[i])

@@ -12,19 +12,19 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Question says which events are counted, and how.
-type Question struct {
+// CountQuery selects the events to count and how to group them.
+type CountQuery struct {
 	ProjectID int64
 	Event     string
 	Property  string // only events whose property has the text Value; empty: all
 	Value     string
-	Breakdown string // property whose texts are told apart; empty tells none
+	Breakdown string // property whose texts are counted apart; empty: none
 	From, To  time.Time
-	Interval  time.Duration // the first begins at From
+	Interval  time.Duration // the first interval begins at From
 }
 
-// Count is how many events there were in one interval with one value of the
-// breakdown, and by how many people.
+// Count is the number of events in one interval with one value of the breakdown,
+// and the number of persons who caused them.
 type Count struct {
 	Start  time.Time
 	Value  string // "" for events without the property
@@ -32,93 +32,94 @@ type Count struct {
 	People int64
 }
 
-// Counts counts events from one time up to, but not at, another, for each
-// interval and value of the breakdown that has any, ascending. People are
-// persons as they are now. Questions about a flag are answered from an index;
-// others read the properties of every event of that name and time.
-func (s *Service) Counts(ctx context.Context, q Question) ([]Count, error) {
+// Counts counts events with a timestamp in [From, To), for each interval and
+// value of the breakdown that has any, ascending. Persons are counted as they
+// are now. Queries about a flag are answered from an index; others read the
+// properties of every event of that name and time.
+func (s *Service) Counts(ctx context.Context, q CountQuery) ([]Count, error) {
 	if q.Interval < time.Second {
 		return nil, fault.Field("interval", "invalid_input", "An interval has at least one second.")
 	}
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	ask := s.countRead
+	count := s.store.countByProperties
 	if q.indexed() {
-		ask = s.countByFlag
+		count = s.store.countByFlag
 	}
-	counts, err := ask(ctx, &q)
+	counts, err := count(ctx, &q)
 	if err != nil {
 		return nil, fmt.Errorf("count events %q: %w", q.Event, err)
 	}
 	return counts, nil
 }
 
-// indexed tells whether columns know all that is asked.
-func (q *Question) indexed() bool {
+// indexed reports whether columns hold everything that q filters and groups by.
+func (q *CountQuery) indexed() bool {
 	return q.Property != "" && q.Property == flagProperty(q.Event) && len(q.Value) < flagKeyMax &&
 		(q.Breakdown == "" || q.Breakdown == responseProperty)
 }
 
-// tally counts events one by one.
-type tally struct {
-	q      *Question
-	parser fastjson.Parser
-	cells  map[cell]*heads
+// counter counts events one by one.
+type counter struct {
+	q       *CountQuery
+	parser  fastjson.Parser
+	buckets map[bucketKey]*bucket
 }
 
-// cell is an interval and a value.
-type cell struct {
+// bucketKey is an interval and a value of the breakdown.
+type bucketKey struct {
 	interval int64
 	value    string
 }
 
-// heads are the events of a cell and whose they are.
-type heads struct {
-	events int64
-	people map[string]bool
+// bucket is the number of events and the persons who caused them.
+type bucket struct {
+	events  int64
+	persons map[string]bool
 }
 
-func (t *tally) add(at int64, who string, properties []byte) {
-	c := cell{interval: (at - t.q.From.UnixMicro()) / t.q.Interval.Microseconds()}
-	if t.q.Property != "" || t.q.Breakdown != "" {
-		v, err := t.parser.ParseBytes(properties)
+func (c *counter) add(at int64, person string, properties []byte) {
+	key := bucketKey{interval: (at - c.q.From.UnixMicro()) / c.q.Interval.Microseconds()}
+	if c.q.Property != "" || c.q.Breakdown != "" {
+		v, err := c.parser.ParseBytes(properties)
 		if err != nil {
 			return
 		}
-		if t.q.Property != "" && textOf(v, t.q.Property) != t.q.Value {
+		if c.q.Property != "" && propertyText(v, c.q.Property) != c.q.Value {
 			return
 		}
-		if t.q.Breakdown != "" {
-			c.value = textOf(v, t.q.Breakdown)
+		if c.q.Breakdown != "" {
+			key.value = propertyText(v, c.q.Breakdown)
 		}
 	}
-	h := t.cells[c]
-	if h == nil {
-		h = &heads{people: map[string]bool{}}
-		t.cells[c] = h
+	b := c.buckets[key]
+	if b == nil {
+		b = &bucket{persons: map[string]bool{}}
+		c.buckets[key] = b
 	}
-	h.events++
-	h.people[who] = true
+	b.events++
+	b.persons[person] = true
 }
 
-// textOf is the text form of a property, "" when there is none.
-func textOf(v *fastjson.Value, name string) string {
+// propertyText is the text form of a property, "" if the event does not have it.
+func propertyText(v *fastjson.Value, name string) string {
 	if p := v.Get(name); p != nil {
-		return scalar(p)
+		return scalarText(p)
 	}
 	return ""
 }
 
-func (t *tally) counts() []Count {
-	out := make([]Count, 0, len(t.cells))
-	for c, h := range t.cells {
-		out = append(out, Count{Start: t.q.start(c.interval), Value: c.value, Events: h.events, People: int64(len(h.people))})
+func (c *counter) counts() []Count {
+	out := make([]Count, 0, len(c.buckets))
+	for key, b := range c.buckets {
+		out = append(out, Count{Start: c.q.start(key.interval), Value: key.value, Events: b.events, People: int64(len(b.persons))})
 	}
 	sortCounts(out)
 	return out
 }
 
-// sortCounts sorts by byte order, whatever order a database has for texts.
+// sortCounts sorts by interval and then by byte order, which does not depend on
+// the collation of the database.
 func sortCounts(counts []Count) {
 	slices.SortFunc(counts, func(a, b Count) int {
 		if d := a.Start.Compare(b.Start); d != 0 {
@@ -128,7 +129,7 @@ func sortCounts(counts []Count) {
 	})
 }
 
-// start is when an interval begins.
-func (q *Question) start(interval int64) time.Time {
+// start is the start of an interval.
+func (q *CountQuery) start(interval int64) time.Time {
 	return q.From.Add(time.Duration(interval) * q.Interval)
 }

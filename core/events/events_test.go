@@ -282,26 +282,26 @@ func TestCounts(t *testing.T) {
 		hour := start.Add(time.Hour)
 		for _, c := range []struct {
 			name string
-			q    events.Question
+			q    events.CountQuery
 			want []events.Count
 		}{
-			{"calls of a flag by answer", events.Question{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new", Breakdown: "$feature_flag_response"},
+			{"calls of a flag by answer", events.CountQuery{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new", Breakdown: "$feature_flag_response"},
 				[]events.Count{{start, "test", 2, 1}, {start, "true", 1, 1}, {hour, "test", 1, 1}}},
-			{"calls of a flag", events.Question{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new"},
+			{"calls of a flag", events.CountQuery{Event: "$feature_flag_called", Property: "$feature_flag", Value: "new"},
 				[]events.Count{{start, "", 3, 2}, {hour, "", 1, 1}}},
-			{"the same by a property without a column", events.Question{Event: "$feature_flag_called", Property: "n", Value: "1", Breakdown: "$feature_flag"},
+			{"the same by a property without a column", events.CountQuery{Event: "$feature_flag_called", Property: "n", Value: "1", Breakdown: "$feature_flag"},
 				[]events.Count{{start, "new", 3, 2}, {hour, "new", 1, 1}, {hour, "old", 1, 1}}},
-			{"views of a flag", events.Question{Event: "$feature_view", Property: "feature_flag", Value: "new"},
+			{"views of a flag", events.CountQuery{Event: "$feature_view", Property: "feature_flag", Value: "new"},
 				[]events.Count{{start, "", 1, 1}}},
-			{"all events of a name", events.Question{Event: "other"}, []events.Count{{start, "", 1, 1}}},
-			{"a name nobody sent", events.Question{Event: "none"}, []events.Count{}},
+			{"all events of a name", events.CountQuery{Event: "other"}, []events.Count{{start, "", 1, 1}}},
+			{"a name nobody sent", events.CountQuery{Event: "none"}, []events.Count{}},
 		} {
 			c.q.ProjectID, c.q.From, c.q.To, c.q.Interval = 1, start, start.Add(3*time.Hour), time.Hour
 			if got, err := s.Counts(t.Context(), c.q); err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%s: got %+v, %v", c.name, got, err)
 			}
 		}
-		if _, err := s.Counts(t.Context(), events.Question{}); !fault.Is(err, fault.Invalid) {
+		if _, err := s.Counts(t.Context(), events.CountQuery{}); !fault.Is(err, fault.Invalid) {
 			t.Fatalf("an interval of nothing: %v", err)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// HTTP lets a project read its events.
+// HTTP serves the events of a project.
 type HTTP struct{ events *Service }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -28,8 +28,8 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid", "event:read", h.get)
 }
 
-// page is a page of events. There is no count: counting a whole history to
-// show its first hundred lines helps nobody.
+// page is a page of events. It has no total: counting a whole history to show
+// its first hundred events is not worth the cost.
 type page struct {
 	Next    *string     `json:"next"`
 	Results []sdk.Event `json:"results"`
@@ -68,7 +68,7 @@ func (h *HTTP) get(c *web.Call) error {
 	return web.JSON(c.Ctx, ev)
 }
 
-// timeParam reads a time of the query: RFC 3339, or a date, which begins at
+// timeParam reads a time from the query: RFC 3339, or a date, which is its
 // midnight in UTC.
 func timeParam(c *web.Call, name string) (time.Time, error) {
 	raw := c.Query(name)
@@ -76,7 +76,7 @@ func timeParam(c *web.Call, name string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
-		// A plus sign that was not escaped has become a space.
+		// An unescaped plus sign arrives as a space.
 		for _, text := range []string{raw, strings.Replace(raw, " ", "+", 1)} {
 			if t, err := time.Parse(layout, text); err == nil {
 				return t, nil
@@ -98,13 +98,13 @@ func cursorParam(c *web.Call) (Cursor, error) {
 	return Cursor{Timestamp: int64(binary.BigEndian.Uint64(b)), Row: int64(binary.BigEndian.Uint64(b[8:]))}, nil
 }
 
-// String is the text form of a cursor in a link.
+// String returns the text form of a cursor in a link.
 func (c Cursor) String() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(c.Timestamp))
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.Row)))
 }
 
-// nextLink is the address of the request with another cursor.
+// nextLink is the URL of the request with another cursor.
 func nextLink(c *web.Call, next Cursor) string {
 	q := url.Values{}
 	for name, value := range c.Request().URI().QueryArgs().All() {

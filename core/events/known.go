@@ -9,8 +9,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Known returns one answer an event: whether an event of that project and uuid
-// is stored. It joins the transaction in ctx, or makes one.
+// Known reports for each event whether an event with its project and uuid is
+// stored. It joins the transaction in ctx, or makes one.
 func (s *Service) Known(ctx context.Context, batch []*sdk.Event) ([]bool, error) {
 	if len(batch) == 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func (s *Service) Known(ctx context.Context, batch []*sdk.Event) ([]bool, error)
 	}
 	var known []bool
 	err := s.db.Tx(ctx, func(ctx context.Context) (err error) {
-		known, err = s.write.known(ctx, ids)
+		known, err = s.writer.known(ctx, ids)
 		return err
 	})
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// withQueryTimeout gives a question its time.
+// withQueryTimeout bounds one query.
 func (s *Service) withQueryTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.cfg.QueryTimeout)
 }
 
 // List returns at most limit events, newest first by their timestamp, and the
-// cursor of the next page; the zero Cursor when there is none. PersonID is the
-// person the event belongs to now.
+// cursor of the next page, the zero Cursor after the last one. PersonID is the
+// current person of the event.
 func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.list(ctx, projectID, f, limit+1)
+	rows, err := s.store.list(ctx, projectID, f, limit+1)
 	if err != nil {
 		return nil, Cursor{}, fmt.Errorf("list events: %w", err)
 	}
@@ -45,7 +45,7 @@ func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Even
 	}
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.byUUID(ctx, projectID, u)
+	rows, err := s.store.byUUID(ctx, projectID, u)
 	switch {
 	case err != nil:
 		return sdk.Event{}, fmt.Errorf("read event %s: %w", id, err)
@@ -55,14 +55,14 @@ func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Even
 	return rows[0].event(), nil
 }
 
-// Tail returns at most limit events stored after the given row, oldest first.
-// A projectID of 0 means all projects. After Last it is how to follow what
-// arrives. On Postgres with several nodes, an event whose transaction commits
-// after that of a later row may be missed.
+// Tail returns at most limit events stored after the given row, oldest first. A
+// projectID of 0 means all projects. Repeated calls, the first after the row of
+// Last, follow the events that arrive. On Postgres with several nodes, an event
+// whose transaction commits after that of a later row may be missed.
 func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) ([]Stored, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.after(ctx, projectID, after, limit)
+	rows, err := s.store.after(ctx, projectID, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the newest events: %w", err)
 	}
@@ -73,11 +73,11 @@ func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) (
 	return out, nil
 }
 
-// Last returns the row of the event stored last, 0 when there is none.
+// Last returns the row of the event stored last, 0 in an empty store.
 func (s *Service) Last(ctx context.Context) (int64, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	row, err := s.last(ctx)
+	row, err := s.store.last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("find the newest event: %w", err)
 	}
@@ -89,17 +89,17 @@ func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, 
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	f.Cursor = Cursor{}
-	n, err := s.countRows(ctx, projectID, f)
+	n, err := s.store.count(ctx, projectID, f)
 	if err != nil {
 		return 0, fmt.Errorf("count events: %w", err)
 	}
 	return n, nil
 }
 
-// Erase deletes the events of distinct ids for good and returns how many there
-// were. It joins the transaction in ctx.
+// Erase deletes the events of distinct ids and returns their number. It joins
+// the transaction in ctx.
 func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
-	n, err := s.erase(ctx, projectID, distinctIDs)
+	n, err := s.store.erase(ctx, projectID, distinctIDs)
 	if err != nil {
 		return n, fmt.Errorf("erase events: %w", err)
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Service is the event store. Its methods may be called from any number of
-// goroutines.
+// Service is the event store. It is safe for concurrent use.
 type Service struct {
 	cfg      Config
 	db       *db.DB
 	log      *zap.Logger
-	write    writer
+	writer   writer
+	store    store
+	history  historyStore
 	stored   prometheus.Counter
 	repeated prometheus.Counter
 }
@@ -33,45 +34,46 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Serv
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "events", Name: name, Help: help})
 	}
 	return &Service{
-		cfg: cfg, db: d, log: log.Named("events"), write: newWriter(d),
+		cfg: cfg, db: d, log: log.Named("events"), writer: newWriter(d),
+		store: store{d}, history: historyStore{d},
 		stored:   counter("stored_total", "Events written to the event store."),
 		repeated: counter("repeated_total", "Events not written because their uuid is there already."),
 	}
 }
 
-// Process stores the events of batch that are not there yet and returns how
-// many that were. It joins the transaction in ctx, or makes one.
+// Process stores the events of batch that are not stored yet and returns their
+// number. It joins the transaction in ctx, or makes one.
 func (s *Service) Process(ctx context.Context, batch []*sdk.Event) (int, error) {
 	fresh, err := s.Store(ctx, batch)
 	n := 0
-	for _, is := range fresh {
-		if is {
+	for _, isNew := range fresh {
+		if isNew {
 			n++
 		}
 	}
 	return n, err
 }
 
-// Store is Process for callers that need to know which events are new: it
-// returns one answer an event, false for those whose project and uuid are
-// stored already or stand earlier in the batch.
+// Store is Process for callers that need to know which events are new. It
+// returns one value per event, false if its project and uuid are stored already
+// or occur earlier in the batch.
 func (s *Service) Store(ctx context.Context, batch []*sdk.Event) ([]bool, error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	rows := takeRows(len(batch))
+	rows := getRows(len(batch))
 	defer rows.release()
 	for i, ev := range batch {
-		if err := rows.list[i].read(&rows.parser, ev); err != nil {
+		if err := rows.list[i].fill(&rows.parser, ev); err != nil {
 			return nil, err
 		}
 	}
 	var fresh []bool
 	err := s.db.Tx(ctx, func(ctx context.Context) (err error) {
-		if fresh, err = s.write.insert(ctx, rows.list); err != nil {
+		if fresh, err = s.writer.insert(ctx, rows.list); err != nil {
 			return fmt.Errorf("store events: %w", err)
 		}
-		s.db.AfterCommit(ctx, func() { s.count(fresh) })
+		s.db.AfterCommit(ctx, func() { s.recordStored(fresh) })
 		return nil
 	})
 	if err != nil {
@@ -80,10 +82,10 @@ func (s *Service) Store(ctx context.Context, batch []*sdk.Event) ([]bool, error)
 	return fresh, nil
 }
 
-func (s *Service) count(fresh []bool) {
+func (s *Service) recordStored(fresh []bool) {
 	n := 0
-	for _, is := range fresh {
-		if is {
+	for _, isNew := range fresh {
+		if isNew {
 			n++
 		}
 	}
@@ -91,18 +93,18 @@ func (s *Service) count(fresh []bool) {
 	s.repeated.Add(float64(len(fresh) - n))
 }
 
-// row is an event as it is written.
+// row is an event to be written.
 type row struct {
 	ev         *sdk.Event
 	uuid       uuid.UUID
 	person     uuid.UUID
 	hasPerson  bool
 	properties string
-	hot        hot
+	columns    columns
 }
 
-func (r *row) read(p *fastjson.Parser, ev *sdk.Event) (err error) {
-	*r = row{ev: ev, properties: string(ev.Properties), hot: readHot(p, ev)}
+func (r *row) fill(p *fastjson.Parser, ev *sdk.Event) (err error) {
+	*r = row{ev: ev, properties: string(ev.Properties), columns: readColumns(p, ev)}
 	if r.properties == "" {
 		r.properties = "{}"
 	}
@@ -118,7 +120,7 @@ func (r *row) read(p *fastjson.Parser, ev *sdk.Event) (err error) {
 	return nil
 }
 
-// rows is the memory of one call of Store.
+// rows are the buffers of one call of Store.
 type rows struct {
 	list   []row
 	parser fastjson.Parser
@@ -126,7 +128,7 @@ type rows struct {
 
 var rowsPool = sync.Pool{New: func() any { return new(rows) }}
 
-func takeRows(n int) *rows {
+func getRows(n int) *rows {
 	r := rowsPool.Get().(*rows)
 	if cap(r.list) < n {
 		r.list = make([]row, n)

@@ -11,13 +11,17 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// writer puts events into the table. There is one for each dialect: this is
-// the busiest statement of the house.
+// store reads and changes events other than by writing new ones. Its methods
+// join the transaction in their context.
+type store struct{ db *db.DB }
+
+// writer writes events. Each dialect has its own: these are the most frequent
+// statements of the server.
 type writer interface {
-	// insert writes the rows that are not there yet, inside the transaction in
-	// ctx, and tells for each whether it did.
+	// insert writes the rows that are not stored yet, inside the transaction in
+	// ctx, and reports for each whether it did.
 	insert(ctx context.Context, list []row) ([]bool, error)
-	// known tells for each whether it is there, inside the transaction in ctx.
+	// known reports for each whether it is stored, inside the transaction in ctx.
 	known(ctx context.Context, ids []identity) ([]bool, error)
 }
 
@@ -28,7 +32,7 @@ func newWriter(d *db.DB) writer {
 	return &writerSQLite{db: d}
 }
 
-var errOutside = errors.New("events: storing needs a transaction")
+var errNoTransaction = errors.New("events: storing needs a transaction")
 
 // txOf is the transaction in ctx without bun.
 func txOf(ctx context.Context, d *db.DB) *sql.Tx {
@@ -38,16 +42,16 @@ func txOf(ctx context.Context, d *db.DB) *sql.Tx {
 	return nil
 }
 
-// null is s, or NULL when there is none.
-func null(s string) any {
+// nullable is s, or NULL for "".
+func nullable(s string) any {
 	if s == "" {
 		return nil
 	}
 	return s
 }
 
-// storable is s without what a text of Postgres cannot hold. Ingestion lets
-// nothing of that kind through; one such event would stop all others.
+// storable replaces what a text of Postgres cannot hold. Ingestion rejects such
+// texts; this is a safety net, because one such event would block all others.
 func storable(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")

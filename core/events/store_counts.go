@@ -6,19 +6,19 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// who is one text a person: persons where there are any, distinct ids that
-// stand for themselves elsewhere.
-const who = "coalesce('p' || d.person_id, 'd' || e.distinct_id)"
+// personText is one text per person: the person, or the distinct id of events
+// without one.
+const personText = "coalesce('p' || d.person_id, 'd' || e.distinct_id)"
 
-// counted are the events of q's name and time, with the ids of their persons.
-func (s *Service) counted(ctx context.Context, q *Question) *bun.SelectQuery {
+// selectCounted selects the events of q's name and time, with their persons.
+func (s store) selectCounted(ctx context.Context, q *CountQuery) *bun.SelectQuery {
 	return s.db.Read(ctx).NewSelect().TableExpr("events AS e").
 		Join("LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id").
 		Where("e.project_id = ?", q.ProjectID).Where("e.event = ?", q.Event).
 		Where("e.timestamp >= ?", q.From.UnixMicro()).Where("e.timestamp < ?", q.To.UnixMicro())
 }
 
-func (s *Service) countByFlag(ctx context.Context, q *Question) ([]Count, error) {
+func (s store) countByFlag(ctx context.Context, q *CountQuery) ([]Count, error) {
 	var rows []struct {
 		Interval int64  `bun:"interval"`
 		Value    string `bun:"value"`
@@ -29,9 +29,9 @@ func (s *Service) countByFlag(ctx context.Context, q *Question) ([]Count, error)
 	if q.Breakdown != "" {
 		value = "coalesce(e.flag_response, '')"
 	}
-	err := s.counted(ctx, q).Where("e.flag_key = ?", q.Value).
+	err := s.selectCounted(ctx, q).Where("e.flag_key = ?", q.Value).
 		ColumnExpr("(e.timestamp - ?) / ? AS interval", q.From.UnixMicro(), q.Interval.Microseconds()).
-		ColumnExpr(value+" AS value").ColumnExpr("count(*) AS events").ColumnExpr("count(DISTINCT "+who+") AS people").
+		ColumnExpr(value+" AS value").ColumnExpr("count(*) AS events").ColumnExpr("count(DISTINCT "+personText+") AS people").
 		GroupExpr("1, 2").Scan(ctx, &rows)
 	if err != nil {
 		return nil, err
@@ -44,20 +44,21 @@ func (s *Service) countByFlag(ctx context.Context, q *Question) ([]Count, error)
 	return out, nil
 }
 
-func (s *Service) countRead(ctx context.Context, q *Question) ([]Count, error) {
-	rows, err := s.counted(ctx, q).ColumnExpr("e.timestamp, " + who + " AS who, e.properties").Rows(ctx)
+// countByProperties reads the properties of every event.
+func (s store) countByProperties(ctx context.Context, q *CountQuery) ([]Count, error) {
+	rows, err := s.selectCounted(ctx, q).ColumnExpr("e.timestamp, " + personText + " AS person, e.properties").Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	t := tally{q: q, cells: map[cell]*heads{}}
+	c := counter{q: q, buckets: map[bucketKey]*bucket{}}
 	var at int64
-	var who, properties []byte
+	var person, properties []byte
 	for rows.Next() {
-		if err := rows.Scan(&at, &who, &properties); err != nil {
+		if err := rows.Scan(&at, &person, &properties); err != nil {
 			return nil, err
 		}
-		t.add(at, string(who), properties)
+		c.add(at, string(person), properties)
 	}
-	return t.counts(), rows.Err()
+	return c.counts(), rows.Err()
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// eraseChunk is how many events one transaction deletes, so that the worker
-// gets its turn in between.
+// eraseChunk is how many events one transaction deletes, so that the worker can
+// write in between.
 const eraseChunk = 2000
 
-func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
+func (s store) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
 	for ids := range slices.Chunk(distinctIDs, 200) {
 		for {
-			n, err := s.eraseSome(ctx, projectID, ids)
+			n, err := s.eraseOneChunk(ctx, projectID, ids)
 			if err != nil {
 				return total, err
 			}
@@ -26,18 +26,19 @@ func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []stri
 	return total, nil
 }
 
-// eraseSome deletes a chunk and says so in the same transaction. SQLite gives
-// the number of a last row that is gone to the next one that comes: then
-// nobody's "newer than" holds any more.
-func (s *Service) eraseSome(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
+// eraseOneChunk deletes a chunk and records it in the same transaction. SQLite
+// reuses the id of a deleted last row for the next event: in that case the
+// erasure is recorded for all projects, because row ranges of each of them are
+// invalid.
+func (s store) eraseOneChunk(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
 		last, err := s.last(ctx)
 		if err != nil {
 			return err
 		}
-		res, err := s.db.Write(ctx).NewRaw(`DELETE FROM events WHERE id IN (
-			SELECT id FROM events WHERE project_id = ? AND distinct_id IN (?) LIMIT ?)`,
-			projectID, bun.List(ids), eraseChunk).Exec(ctx)
+		chunk := s.db.Write(ctx).NewSelect().TableExpr("events").Column("id").
+			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Limit(eraseChunk)
+		res, err := s.db.Write(ctx).NewDelete().TableExpr("events").Where("id IN (?)", chunk).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -8,10 +8,16 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
-// inSnapshot runs fn so that all it reads is of one moment.
-func (s *Service) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error) error {
+// historyStore answers history queries. Each query is split into subqueries; see
+// splitQuery.
+type historyStore struct{ db *db.DB }
+
+// inSnapshot runs fn in a read transaction with one consistent view.
+func (s historyStore) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error) error {
 	opts := &sql.TxOptions{ReadOnly: true}
 	if s.db.Postgres() {
 		opts.Isolation = sql.LevelRepeatableRead
@@ -20,18 +26,18 @@ func (s *Service) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // there is nothing to commit
+	defer func() { _ = tx.Rollback() }() // a read transaction commits nothing
 	return fn(tx)
 }
 
-func (s *Service) countHistory(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
+func (s historyStore) count(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	t := HistoryCounts{Events: map[int64]int64{}}
 	err := s.inSnapshot(ctx, func(tx bun.IDB) error {
-		if err := tx.NewRaw("SELECT coalesce(max(id), 0) FROM events").Scan(ctx, &t.Row); err != nil {
+		if err := tx.NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").Scan(ctx, &t.Row); err != nil {
 			return err
 		}
 		for _, p := range s.splitQuery(a) {
-			if err := s.countSubquery(ctx, tx, a, &p, width, &t); err != nil {
+			if err := s.addCounts(ctx, tx, a, &p, width, &t); err != nil {
 				return err
 			}
 		}
@@ -40,18 +46,18 @@ func (s *Service) countHistory(ctx context.Context, a *HistoryQuery, width time.
 	return t, err
 }
 
-func (s *Service) countSubquery(ctx context.Context, tx bun.IDB, a *HistoryQuery, p *subquery, width time.Duration, t *HistoryCounts) error {
+func (s historyStore) addCounts(ctx context.Context, tx bun.IDB, a *HistoryQuery, p *subquery, width time.Duration, t *HistoryCounts) error {
 	var rows []struct {
 		Interval int64 `bun:"interval"`
-		Sure     bool  `bun:"sure"`
+		Certain  bool  `bun:"certain"`
 		Events   int64 `bun:"events"`
 	}
-	fits := p.matchCondition()
+	condition := p.matchCondition()
 	err := p.selectEvents(tx, a).ColumnExpr("e.timestamp / ? AS interval", width.Microseconds()).
-		ColumnExpr("coalesce("+fits.sql+", FALSE) AS sure", fits.args...).ColumnExpr("count(*) AS events").
+		ColumnExpr("coalesce("+condition.sql+", FALSE) AS certain", condition.args...).ColumnExpr("count(*) AS events").
 		GroupExpr("1, 2").Scan(ctx, &rows)
 	for _, r := range rows {
-		if r.Sure {
+		if r.Certain {
 			t.Events[r.Interval] += r.Events
 		} else {
 			t.Ambiguous += r.Events
@@ -60,16 +66,16 @@ func (s *Service) countSubquery(ctx context.Context, tx bun.IDB, a *HistoryQuery
 	return err
 }
 
-func (s *Service) findPersonIDs(ctx context.Context, a *HistoryQuery) (ids []int64, open bool, err error) {
+func (s historyStore) personIDs(ctx context.Context, a *HistoryQuery) (ids []int64, ambiguous bool, err error) {
 	err = s.inSnapshot(ctx, func(tx bun.IDB) error {
 		for _, p := range s.splitQuery(a) {
 			var rows []struct {
-				Person sql.NullInt64 `bun:"person"`
-				Sure   bool          `bun:"sure"`
+				Person  sql.NullInt64 `bun:"person"`
+				Certain bool          `bun:"certain"`
 			}
-			fits := p.matchCondition()
+			condition := p.matchCondition()
 			err := p.selectEvents(tx, a).Distinct().ColumnExpr("d.person_id AS person").
-				ColumnExpr("coalesce("+fits.sql+", FALSE) AS sure", fits.args...).
+				ColumnExpr("coalesce("+condition.sql+", FALSE) AS certain", condition.args...).
 				Join("LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id").
 				Scan(ctx, &rows)
 			if err != nil {
@@ -77,8 +83,8 @@ func (s *Service) findPersonIDs(ctx context.Context, a *HistoryQuery) (ids []int
 			}
 			for _, r := range rows {
 				switch {
-				case !r.Sure:
-					open = true
+				case !r.Certain:
+					ambiguous = true
 				case r.Person.Valid:
 					ids = append(ids, r.Person.Int64)
 				}
@@ -86,7 +92,7 @@ func (s *Service) findPersonIDs(ctx context.Context, a *HistoryQuery) (ids []int
 		}
 		return nil
 	})
-	return ids, open, err
+	return ids, ambiguous, err
 }
 
 const historyColumns = `e.id, e.uuid, e.event, e.distinct_id, e.timestamp, e.received_at, coalesce(e.elements_chain, ''),
@@ -97,7 +103,7 @@ const (
 	personColumns   = "coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties"
 )
 
-func (s *Service) scanHistory(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
+func (s historyStore) scan(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
 	for _, p := range s.splitQuery(a) {
 		if err := s.scanSubquery(ctx, a, &p, fn); err != nil {
 			return err
@@ -106,7 +112,7 @@ func (s *Service) scanHistory(ctx context.Context, a *HistoryQuery, fn func(*His
 	return nil
 }
 
-func (s *Service) scanSubquery(ctx context.Context, a *HistoryQuery, p *subquery, fn func(*HistoryEvent) error) error {
+func (s historyStore) scanSubquery(ctx context.Context, a *HistoryQuery, p *subquery, fn func(*HistoryEvent) error) error {
 	q := p.selectEvents(s.db.Read(ctx), a)
 	if a.WithPersons {
 		q = q.ColumnExpr(historyColumns + personColumns).Join(joinPersons)
@@ -118,22 +124,22 @@ func (s *Service) scanSubquery(ctx context.Context, a *HistoryQuery, p *subquery
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	var one HistoryEvent
+	var row HistoryEvent
 	var id uuid.UUID
 	var at, received int64
 	var chain, properties, person sql.RawBytes
-	ev := &one.Event
+	ev := &row.Event
 	ev.ProjectID = a.ProjectID
 	for rows.Next() {
-		err := rows.Scan(&one.Row, &id, &ev.Name, &ev.DistinctID, &at, &received, &chain, &properties,
-			&one.PersonRow, &ev.PersonID, &person)
+		err := rows.Scan(&row.Row, &id, &ev.Name, &ev.DistinctID, &at, &received, &chain, &properties,
+			&row.PersonRow, &ev.PersonID, &person)
 		if err != nil {
 			return err
 		}
 		ev.UUID, ev.ElementsChain = id.String(), string(chain)
 		ev.Timestamp, ev.ReceivedAt = time.UnixMicro(at).UTC(), time.UnixMicro(received).UTC()
-		ev.Properties, one.PersonProperties = json.RawMessage(properties), person
-		if err := fn(&one); err != nil {
+		ev.Properties, row.PersonProperties = json.RawMessage(properties), person
+		if err := fn(&row); err != nil {
 			return err
 		}
 	}

@@ -9,28 +9,29 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// One query for all: a statement an event would cost five times as much.
+// sqliteKnown is raw because it joins a JSON array: a statement per event would
+// cost five times as much.
 const sqliteKnown = `
-	SELECT asked.key FROM json_each(?) AS asked
+	SELECT requested.key FROM json_each(?) AS requested
 	CROSS JOIN events AS e INDEXED BY events_uuid
-		ON e.project_id = asked.value ->> 0 AND e.uuid = unhex(asked.value ->> 1)`
+		ON e.project_id = requested.value ->> 0 AND e.uuid = unhex(requested.value ->> 1)`
 
 func (w *writerSQLite) known(ctx context.Context, ids []identity) ([]bool, error) {
 	tx := txOf(ctx, w.db)
 	if tx == nil {
-		return nil, errOutside
+		return nil, errNoTransaction
 	}
-	asked := make([]byte, 0, len(ids)*40)
+	requested := make([]byte, 0, len(ids)*40)
 	for i, id := range ids {
 		if i > 0 {
-			asked = append(asked, ',')
+			requested = append(requested, ',')
 		}
-		asked = append(asked, '[')
-		asked = strconv.AppendInt(asked, id.project, 10)
-		asked = append(hex.AppendEncode(append(asked, ',', '"'), id.uuid[:]), '"', ']')
+		requested = append(requested, '[')
+		requested = strconv.AppendInt(requested, id.project, 10)
+		requested = append(hex.AppendEncode(append(requested, ',', '"'), id.uuid[:]), '"', ']')
 	}
 	known := make([]bool, len(ids))
-	rows, err := tx.QueryContext(ctx, sqliteKnown, "["+string(asked)+"]")
+	rows, err := tx.QueryContext(ctx, sqliteKnown, "["+string(requested)+"]")
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +46,16 @@ func (w *writerSQLite) known(ctx context.Context, ids []identity) ([]bool, error
 	return known, rows.Err()
 }
 
-// Each event is looked up by itself: left alone, Postgres may plan a scan while
-// the table is small and keep that plan.
+// pgKnown is raw because of its LATERAL join, which looks up each event by itself:
+// with a plain join Postgres may plan a scan while the table is small and keep
+// that plan.
 const pgKnown = `
-	SELECT asked.place FROM unnest($1::BIGINT[], $2::UUID[]) WITH ORDINALITY AS asked (project_id, uuid, place)
-	CROSS JOIN LATERAL (SELECT FROM events e WHERE e.project_id = asked.project_id AND e.uuid = asked.uuid LIMIT 1) e`
+	SELECT requested.place FROM unnest($1::BIGINT[], $2::UUID[]) WITH ORDINALITY AS requested (project_id, uuid, place)
+	CROSS JOIN LATERAL (SELECT FROM events e WHERE e.project_id = requested.project_id AND e.uuid = requested.uuid LIMIT 1) e`
 
 func (w *writerPostgres) known(ctx context.Context, ids []identity) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
-		return nil, errOutside
+		return nil, errNoTransaction
 	}
 	projects, uuids := make([]int64, len(ids)), make([]uuid.UUID, len(ids))
 	for i, id := range ids {

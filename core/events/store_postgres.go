@@ -11,12 +11,12 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// writerPostgres copies the rows to a temporary table and from there into the
-// events that are not there yet: COPY is the fastest way in, and knows nothing
-// of conflicts. The temporary table stays with its connection and empties
-// itself at the end of each transaction.
+// writerPostgres copies the rows into a temporary table and inserts the new ones
+// from there: COPY is the fastest way in but cannot skip conflicts. The temporary
+// table belongs to its connection and is emptied at the end of each transaction.
 type writerPostgres struct{ db *db.DB }
 
+// These statements are raw: bun cannot express a temporary table or COPY.
 const (
 	pgPrepare = `CREATE TEMPORARY TABLE IF NOT EXISTS arriving_events (
 			place INT, project_id BIGINT, uuid UUID, event TEXT, distinct_id TEXT, person_uuid UUID, timestamp BIGINT,
@@ -37,7 +37,7 @@ var arriving = []string{"place", "project_id", "uuid", "event", "distinct_id", "
 
 func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
-		return nil, errOutside
+		return nil, errNoTransaction
 	}
 	places := make(map[identity]int, len(list))
 	for i := range list {
@@ -68,13 +68,13 @@ func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error)
 	return fresh, err
 }
 
-// identity is what makes an event the same event.
+// identity identifies an event.
 type identity struct {
 	project int64
 	uuid    uuid.UUID
 }
 
-// copier hands rows to COPY.
+// copier is the source of rows for COPY.
 type copier struct {
 	list []row
 	next int
@@ -93,8 +93,8 @@ func (c *copier) Values() ([]any, error) {
 	c.vals = [15]any{
 		int32(c.next), r.ev.ProjectID, pgtype.UUID{Bytes: r.uuid, Valid: true}, storable(r.ev.Name), storable(r.ev.DistinctID),
 		pgtype.UUID{Bytes: r.person, Valid: r.hasPerson}, r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(),
-		pgText(r.hot.currentURL), pgText(r.hot.host), pgText(r.hot.pathname), pgText(r.hot.flagKey),
-		pgText(r.hot.flagResponse), pgText(storable(r.ev.ElementsChain)), storable(r.properties),
+		pgText(r.columns.currentURL), pgText(r.columns.host), pgText(r.columns.pathname), pgText(r.columns.flagKey),
+		pgText(r.columns.flagResponse), pgText(storable(r.ev.ElementsChain)), storable(r.properties),
 	}
 	return c.vals[:], nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// eventRow is an event as it is read, with the person it belongs to now.
+// eventRow is an event with its current person.
 type eventRow struct {
 	ID            int64      `bun:"id"`
 	ProjectID     int64      `bun:"project_id"`
@@ -18,7 +18,7 @@ type eventRow struct {
 	Event         string     `bun:"event"`
 	DistinctID    string     `bun:"distinct_id"`
 	PersonUUID    *uuid.UUID `bun:"person_uuid"`
-	Owner         *string    `bun:"owner"`
+	CurrentPerson *string    `bun:"current_person"`
 	Timestamp     int64      `bun:"timestamp"`
 	ReceivedAt    int64      `bun:"received_at"`
 	ElementsChain *string    `bun:"elements_chain"`
@@ -35,33 +35,33 @@ func (r *eventRow) event() sdk.Event {
 		e.ElementsChain = *r.ElementsChain
 	}
 	switch {
-	case r.Owner != nil:
-		e.PersonID = *r.Owner
+	case r.CurrentPerson != nil:
+		e.PersonID = *r.CurrentPerson
 	case r.PersonUUID != nil:
 		e.PersonID = r.PersonUUID.String()
 	}
 	return e
 }
 
-const eventColumns = `e.id, e.project_id, e.uuid, e.event, e.distinct_id, e.person_uuid, p.uuid AS owner,
+const eventColumns = `e.id, e.project_id, e.uuid, e.event, e.distinct_id, e.person_uuid, p.uuid AS current_person,
 	e.timestamp, e.received_at, e.elements_chain, e.properties`
 
-// joinPersons joins the persons events belong to now.
+// joinPersons joins the current persons of events.
 const joinPersons = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id
 	LEFT JOIN persons AS p ON p.id = d.person_id`
 
-func (s *Service) selectEvents(ctx context.Context) *bun.SelectQuery {
+func (s store) selectEvents(ctx context.Context) *bun.SelectQuery {
 	return s.selectFrom(ctx, "events AS e")
 }
 
-func (s *Service) selectFrom(ctx context.Context, table string) *bun.SelectQuery {
+func (s store) selectFrom(ctx context.Context, table string) *bun.SelectQuery {
 	return s.db.Read(ctx).NewSelect().TableExpr(table).ColumnExpr(eventColumns).Join(joinPersons)
 }
 
-// indexed is the table with the index that suits the filter. SQLite, which
-// keeps no statistics here, would rather read a whole history in the order of
-// the list than sort a few events of a rare name.
-func (s *Service) indexed(f *Filter) string {
+// tableFor is the table with the index that suits the filter. Without statistics
+// SQLite would read a whole history in the order of the list instead of sorting
+// the few events of a rare name.
+func (s store) tableFor(f *Filter) string {
 	switch {
 	case s.db.Postgres():
 		return "events AS e"
@@ -93,28 +93,28 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	return q
 }
 
-func (s *Service) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
+func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
 	var out []eventRow
-	err := f.where(s.selectFrom(ctx, s.indexed(&f)), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
+	err := f.where(s.selectFrom(ctx, s.tableFor(&f)), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
 		Limit(int64(limit)).Scan(ctx, &out)
 	return out, err
 }
 
-func (s *Service) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
+func (s store) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
 	var out []eventRow
-	err := s.selectEvents(ctx).Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.key(id)).Scan(ctx, &out)
+	err := s.selectEvents(ctx).Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.uuidValue(id)).Scan(ctx, &out)
 	return out, err
 }
 
-// key is a uuid as the dialect compares it.
-func (s *Service) key(id uuid.UUID) any {
+// uuidValue is a uuid in the form that the dialect compares.
+func (s store) uuidValue(id uuid.UUID) any {
 	if s.db.Postgres() {
 		return id.String()
 	}
 	return id[:]
 }
 
-func (s *Service) after(ctx context.Context, projectID, after int64, limit int) ([]eventRow, error) {
+func (s store) after(ctx context.Context, projectID, after int64, limit int) ([]eventRow, error) {
 	q := s.selectEvents(ctx).Where("e.id > ?", after).OrderExpr("e.id").Limit(int64(limit))
 	if projectID != 0 {
 		q = q.Where("e.project_id = ?", projectID)
@@ -123,12 +123,12 @@ func (s *Service) after(ctx context.Context, projectID, after int64, limit int) 
 	return out, q.Scan(ctx, &out)
 }
 
-func (s *Service) last(ctx context.Context) (row int64, err error) {
-	err = s.db.Read(ctx).NewRaw("SELECT coalesce(max(id), 0) FROM events").Scan(ctx, &row)
+func (s store) last(ctx context.Context) (row int64, err error) {
+	err = s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").Scan(ctx, &row)
 	return row, err
 }
 
-func (s *Service) countRows(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
+func (s store) count(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
 	q := s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr("count(*)")
 	err = f.where(q, projectID).Scan(ctx, &n)
 	return n, err

@@ -6,10 +6,11 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// writerSQLite runs one prepared statement a row: it is as fast as many rows a
-// statement, and tells which rows were new.
+// writerSQLite runs one prepared statement per row: this is as fast as many rows
+// per statement, and reports which rows are new.
 type writerSQLite struct{ db *db.DB }
 
+// sqliteInsert is raw because the capture path prepares it once per batch.
 const sqliteInsert = `
 	INSERT INTO events (project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
 		current_url, host, pathname, flag_key, flag_response, elements_chain, properties)
@@ -19,15 +20,15 @@ const sqliteInsert = `
 func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
 	tx := txOf(ctx, w.db)
 	if tx == nil {
-		return nil, errOutside
+		return nil, errNoTransaction
 	}
 	stmt, err := tx.PrepareContext(ctx, sqliteInsert)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = stmt.Close() }()
-	// Watching ctx costs a goroutine a statement. When ctx ends the
-	// transaction is rolled back, and the next statement fails.
+	// A cancellable context costs a goroutine per statement. When ctx ends, the
+	// transaction is rolled back and the next statement fails.
 	ctx = context.WithoutCancel(ctx)
 	fresh := make([]bool, len(list))
 	for i := range list {
@@ -37,8 +38,8 @@ func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
 			person = r.person[:]
 		}
 		res, err := stmt.ExecContext(ctx, r.ev.ProjectID, r.uuid[:], r.ev.Name, r.ev.DistinctID, person,
-			r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(), null(r.hot.currentURL), null(r.hot.host),
-			null(r.hot.pathname), null(r.hot.flagKey), null(r.hot.flagResponse), null(r.ev.ElementsChain), r.properties)
+			r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(), nullable(r.columns.currentURL), nullable(r.columns.host),
+			nullable(r.columns.pathname), nullable(r.columns.flagKey), nullable(r.columns.flagResponse), nullable(r.ev.ElementsChain), r.properties)
 		if err != nil {
 			return nil, err
 		}

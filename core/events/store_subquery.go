@@ -7,8 +7,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// subquery is the share of a question that one query answers: the clauses about
-// one event name, or all of them when one takes every name.
+// subquery is the part of a history query that one statement answers: the clauses
+// about one event name, or all clauses if one of them matches every name.
 type subquery struct {
 	postgres bool
 	event    string
@@ -16,9 +16,9 @@ type subquery struct {
 	clauses  []HistoryClause
 }
 
-// splitQuery splits a question so that no event is in two parts, and each can be
-// answered from the index of its event name.
-func (s *Service) splitQuery(a *HistoryQuery) []subquery {
+// splitQuery splits a query so that no event is in two subqueries and each can be
+// answered from the index of event names.
+func (s historyStore) splitQuery(a *HistoryQuery) []subquery {
 	var out []subquery
 	place := map[string]int{}
 	for _, c := range a.Any {
@@ -36,7 +36,7 @@ func (s *Service) splitQuery(a *HistoryQuery) []subquery {
 	return out
 }
 
-// condition is a piece of SQL with its arguments.
+// condition is an SQL expression with its arguments.
 type condition struct {
 	sql  string
 	args []any
@@ -47,13 +47,14 @@ func (c *condition) add(sql string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// ambiguousLength is the length from which an address may be a cut one: a character
-// has up to four bytes and is not cut in two.
+// ambiguousLength is the length from which a URL may be truncated: a character has
+// up to four bytes and is never split.
 const ambiguousLength = URLMax - 3
 
 const mayBeTruncated = "octet_length(e.current_url) >= ?"
 
-// matchCondition is true for events of the part that fit for certain. It may be NULL.
+// matchCondition is true for events of the subquery that certainly fit. It may be
+// NULL.
 func (p *subquery) matchCondition() (out condition) {
 	out.sql = "("
 	for i, c := range p.clauses {
@@ -76,7 +77,7 @@ func (p *subquery) addClause(out *condition, c *HistoryClause) {
 		if len(c.URL) < ambiguousLength {
 			out.add(" AND e.current_url = ?", c.URL)
 		} else {
-			out.add(" AND FALSE") // every address of that length is open
+			out.add(" AND FALSE") // every URL of that length is ambiguous
 		}
 	case URLContains:
 		if p.postgres {
@@ -89,7 +90,7 @@ func (p *subquery) addClause(out *condition, c *HistoryClause) {
 	out.add(")")
 }
 
-// checksURL tells whether any clause looks at the address.
+// checksURL reports whether any clause compares the URL.
 func (p *subquery) checksURL() bool {
 	for i := range p.clauses {
 		if p.clauses[i].URLMatching != URLAny {
@@ -99,8 +100,8 @@ func (p *subquery) checksURL() bool {
 	return false
 }
 
-// selectEvents selects the events of the part that fit or may fit, those that may fit
-// only when the question is open.
+// selectEvents selects the events of the subquery that fit or are ambiguous; with
+// Ambiguous only the latter.
 func (p *subquery) selectEvents(d bun.IDB, a *HistoryQuery) *bun.SelectQuery {
 	q := d.NewSelect().TableExpr(p.table(a)).Where("e.project_id = ?", a.ProjectID)
 	if !p.anyEvent {
@@ -118,21 +119,20 @@ func (p *subquery) selectEvents(d bun.IDB, a *HistoryQuery) *bun.SelectQuery {
 	if a.Through > 0 {
 		q = q.Where("e.id <= ?", a.Through)
 	}
-	fits := p.matchCondition()
+	match := p.matchCondition()
 	switch {
 	case a.Ambiguous && !p.checksURL():
 		return q.Where("FALSE")
 	case a.Ambiguous:
-		return q.Where(mayBeTruncated, ambiguousLength).Where("NOT coalesce("+fits.sql+", FALSE)", fits.args...)
+		return q.Where(mayBeTruncated, ambiguousLength).Where("NOT coalesce("+match.sql+", FALSE)", match.args...)
 	case p.checksURL():
-		fits.add(" OR "+mayBeTruncated, ambiguousLength)
+		match.add(" OR "+mayBeTruncated, ambiguousLength)
 	}
-	return q.Where(fits.sql, fits.args...)
+	return q.Where(match.sql, match.args...)
 }
 
-// table is the table with the index that suits the question. SQLite, which
-// keeps no statistics here, would read an index of names where few new rows
-// are asked for.
+// table is the table with the index that suits the query. Without statistics
+// SQLite would read the index of names even where a few new rows are selected.
 func (p *subquery) table(a *HistoryQuery) string {
 	switch {
 	case p.postgres:
@@ -145,18 +145,19 @@ func (p *subquery) table(a *HistoryQuery) string {
 	return "events AS e INDEXED BY events_by_name"
 }
 
-// likePattern writes the text of a URLContains clause as a dialect says it.
-func likePattern(text, run, one string, escape func(*strings.Builder, rune)) string {
+// likePattern converts the text of a URLContains clause to a pattern of the
+// dialect: anyRun matches any run of characters, anyChar a single one.
+func likePattern(text, anyRun, anyChar string, escape func(*strings.Builder, rune)) string {
 	var b strings.Builder
-	b.WriteString(run)
+	b.WriteString(anyRun)
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRuneInString(text[i:])
 		i += n
 		switch {
 		case r == '%':
-			b.WriteString(run)
+			b.WriteString(anyRun)
 		case r == '_':
-			b.WriteString(one)
+			b.WriteString(anyChar)
 		case r == '\\' && i < len(text) && strings.IndexByte(`%_\`, text[i]) >= 0:
 			escape(&b, rune(text[i]))
 			i++
@@ -164,7 +165,7 @@ func likePattern(text, run, one string, escape func(*strings.Builder, rune)) str
 			escape(&b, r)
 		}
 	}
-	b.WriteString(run)
+	b.WriteString(anyRun)
 	return b.String()
 }
 

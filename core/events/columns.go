@@ -1,16 +1,15 @@
 package events
 
 import (
-	"unicode/utf8"
-
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// hot is the part of an event's properties that has columns of its own; ""
-// means that the event has no such property.
-type hot struct {
+// columns are the properties of an event that have columns; "" is an absent
+// property.
+type columns struct {
 	currentURL   string
 	host         string
 	pathname     string
@@ -25,8 +24,8 @@ const (
 	flagResponseMax = 200
 )
 
-// flagProperty is the property by which an event says which flag it is about;
-// "" for events that are about none.
+// flagProperty is the property that names the flag of an event, "" for events
+// that are not about a flag.
 func flagProperty(event string) string {
 	switch event {
 	case "$feature_flag_called":
@@ -37,15 +36,16 @@ func flagProperty(event string) string {
 	return ""
 }
 
-// responseProperty is the property with the answer a flag gave.
+// responseProperty is the property with the answer of a flag.
 const responseProperty = "$feature_flag_response"
 
-// readHot takes the columns out of an event's properties; of several with one
-// name it takes the last. What is no JSON object has none.
-func readHot(p *fastjson.Parser, ev *sdk.Event) hot {
+// readColumns reads the columns from an event's properties; of several
+// properties with one name it takes the last. Invalid JSON and values that are
+// not objects have no properties.
+func readColumns(p *fastjson.Parser, ev *sdk.Event) columns {
 	v, err := p.ParseBytes(ev.Properties)
 	if err != nil || v.Type() != fastjson.TypeObject {
-		return hot{}
+		return columns{}
 	}
 	flag := flagProperty(ev.Name)
 	var url, host, pathname, key, response *fastjson.Value
@@ -60,42 +60,31 @@ func readHot(p *fastjson.Parser, ev *sdk.Event) hot {
 		case responseProperty:
 			response = v
 		case flag:
-			key = v // what is named "" is not looked at
+			key = v // without a flag property this is the property "", which is ignored below
 		}
 	})
-	h := hot{currentURL: cut(text(url), URLMax), host: text(host), pathname: text(pathname)}
+	c := columns{currentURL: text.Truncate(stringText(url), URLMax), host: stringText(host), pathname: stringText(pathname)}
 	if flag != "" {
-		h.flagKey = cut(text(key), flagKeyMax)
-		if response != nil && h.flagKey != "" {
-			h.flagResponse = cut(scalar(response), flagResponseMax)
+		c.flagKey = text.Truncate(stringText(key), flagKeyMax)
+		if response != nil && c.flagKey != "" {
+			c.flagResponse = text.Truncate(scalarText(response), flagResponseMax)
 		}
 	}
-	return h
+	return c
 }
 
-// text is the string v is, "" for everything else.
-func text(v *fastjson.Value) string {
+// stringText is the value of a JSON string, "" for other types.
+func stringText(v *fastjson.Value) string {
 	if v == nil || v.Type() != fastjson.TypeString {
 		return ""
 	}
 	return storable(string(v.GetStringBytes()))
 }
 
-// scalar is the text form of v.
-func scalar(v *fastjson.Value) string {
+// scalarText is the value of a JSON string, and the JSON of other types.
+func scalarText(v *fastjson.Value) string {
 	if v.Type() == fastjson.TypeString {
-		return text(v)
+		return stringText(v)
 	}
 	return string(v.MarshalTo(nil))
-}
-
-// cut is the first n bytes of s, less a character that would be cut in two.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
