@@ -1,15 +1,17 @@
-// Package auth answers who is there and what they may do. It keeps
-// organizations, their people, projects, roles, and two kinds of keys: project
-// keys, which client libraries carry in the open and which say which project
-// an event or a flag request is for, and personal keys, which are secrets of a
-// user, stored hashed, with scopes, for the management interface. It knows
-// nothing of HTTP.
+// Package auth authenticates keys and manages the accounts behind them.
 //
-// ProjectByKey is on the way of every public request, so all projects and
-// their keys are held in memory, and a hit takes no lock and no allocation.
-// A counter in the database grows with every change; a process reads it every
-// few seconds, and when it meets a key it does not know, and reads everything
-// again when it moved. Keys made by another process therefore work at once,
-// and keys revoked by another process stop within RefreshInterval. While the
-// store is down, what memory holds goes on to be answered.
+// Accounts are organizations, their members, projects, roles, and two kinds of
+// keys. Project keys are public: client libraries send them to name the project
+// of an event or a flag request. Personal keys are secrets of a user for the
+// management interface; they have scopes and are stored hashed. The package
+// knows nothing of HTTP; core/web authenticates requests with it and
+// core/accounts serves the accounts.
+//
+// ProjectByKey runs for every public request, so all projects and their keys
+// are held in memory, and a hit takes no lock and no allocation. Each change
+// increments a version in the database. A process reads the version every
+// RefreshInterval, and when it meets an unknown key, and reads everything again
+// if it changed. So keys created by another process work immediately, and keys
+// revoked by another process stop within RefreshInterval. While the database is
+// down, the keys in memory stay valid.
 package auth

@@ -19,14 +19,14 @@ type Credentials struct {
 // everything. It returns nil when there is an organization already. Of
 // processes that bootstrap at the same time one does it.
 func (s *Service) Bootstrap(ctx context.Context) (*Credentials, error) {
-	existing, err := s.store.organizations(ctx)
+	existing, err := s.tx.store.organizations(ctx)
 	if err != nil || len(existing) > 0 {
 		return nil, err
 	}
 	var c *Credentials
-	err = s.change(ctx, func(ctx context.Context) error {
+	err = s.tx.change(ctx, func(ctx context.Context) error {
 		// Once more: change has the accounts for itself until it commits.
-		if existing, err := s.store.organizations(ctx); err != nil || len(existing) > 0 {
+		if existing, err := s.tx.store.organizations(ctx); err != nil || len(existing) > 0 {
 			return err
 		}
 		c, err = s.populate(ctx)
@@ -44,7 +44,7 @@ func (s *Service) populate(ctx context.Context) (*Credentials, error) {
 	if c.Organization, err = s.CreateOrganization(ctx, "My organization"); err != nil {
 		return nil, err
 	}
-	if err := s.store.restartProjects(ctx); err != nil {
+	if err := s.tx.store.restartProjects(ctx); err != nil {
 		return nil, err
 	}
 	var key ProjectKey

@@ -3,42 +3,32 @@ package auth
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Service is what can be done with accounts. All methods may be called from
-// any number of goroutines. It answers before Start and after Stop too; Start
-// only keeps what it answers current.
+// Service manages accounts and authenticates keys. It is composed by topic: the
+// authenticator answers requests from memory, and a manager each changes
+// projects with their keys, personal keys, organizations, roles and users. All
+// methods may be called concurrently, also before Start and after Stop; Start
+// only keeps the memory current.
 type Service struct {
-	cfg     Config
-	store   *store
-	log     *zap.Logger
-	metrics metrics
+	*authenticator
+	*projectManager
+	*keyManager
+	*organizationManager
+	*roleManager
+	*userManager
 
-	memory  atomic.Pointer[memory]
-	refresh refresher
-	unknown *unknown // project keys, and digests of personal keys, that nobody has
-
-	people  *people
-	loading singleflight.Group
-	used    *used
-
-	mu       sync.Mutex
-	onChange []func()
-
-	stop context.CancelFunc
-	done chan struct{}
+	tx *transactor
 }
 
-// New returns the service over the accounts in d. log and reg may be nil.
+// New returns the service on the accounts in d. log and reg may be nil.
 func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -50,68 +40,58 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Ser
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics of auth: %w", err)
 	}
+	st := newStore(d)
+	a := newAuthenticator(cfg, st, log.Named("auth"), m)
+	tx := &transactor{store: st, refresh: a.refreshAfterChange}
 	return &Service{
-		cfg:     cfg,
-		store:   &store{db: d},
-		log:     log.Named("auth"),
-		metrics: m,
-		refresh: newRefresher(),
-		unknown: newUnknown(cfg.MaxRemembered, cfg.RefreshInterval),
-		people:  newPeople(cfg.MaxRemembered),
-		used:    newUsed(),
+		authenticator:       a,
+		projectManager:      &projectManager{tx},
+		keyManager:          &keyManager{tx},
+		organizationManager: &organizationManager{tx},
+		roleManager:         &roleManager{tx},
+		userManager:         &userManager{tx},
+		tx:                  tx,
 	}, nil
 }
 
-// Start reads all projects and keys, and keeps them current until Stop. It
-// fails when they cannot be read.
-func (s *Service) Start(ctx context.Context) error {
-	if _, err := s.current(ctx, time.Now()); err != nil {
-		return fmt.Errorf("read projects and their keys: %w", err)
-	}
-	ctx, s.stop = context.WithCancel(context.Background())
-	s.done = make(chan struct{})
-	go s.keepCurrent(ctx)
-	return nil
+// The managers change accounts, one topic each.
+type (
+	projectManager      struct{ *transactor }
+	keyManager          struct{ *transactor }
+	organizationManager struct{ *transactor }
+	roleManager         struct{ *transactor }
+	userManager         struct{ *transactor }
+)
+
+// transactor runs changes of accounts.
+type transactor struct {
+	store   *store
+	refresh func()
 }
 
-// Stop ends what Start began and writes down which keys were used.
-func (s *Service) Stop(ctx context.Context) error {
-	if s.stop == nil {
-		return nil
-	}
-	s.stop()
-	select {
-	case <-s.done:
-	case <-ctx.Done():
-		return fmt.Errorf("stop keeping keys current: %w", ctx.Err())
-	}
-	return s.saveUsed(ctx)
+// change runs fn in a transaction that increments the version of the accounts,
+// and refreshes the snapshot after the commit.
+func (t *transactor) change(ctx context.Context, fn func(ctx context.Context) error) error {
+	return t.store.write(ctx, fn, t.refresh)
 }
 
-// OnChange has f called after projects or keys in memory changed, whoever
-// changed them. f is called on the goroutine that met the change, one call at
-// a time or several at once, and should return soon.
-func (s *Service) OnChange(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.onChange = append(s.onChange, f)
+// requireOrganization fails if there is no organization with that id.
+func (t *transactor) requireOrganization(ctx context.Context, id string) error {
+	_, err := t.store.organization(ctx, id)
+	return invalidIfMissing(err, "organization_id", "There is no such organization.")
 }
 
-func (s *Service) announce() {
-	s.mu.Lock()
-	callbacks := s.onChange
-	s.mu.Unlock()
-	for _, f := range callbacks {
-		f()
+// invalidIfMissing turns NotFound into a failure of the field attr.
+func invalidIfMissing(err error, attr, detail string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.Field(attr, "does_not_exist", detail).Because(err)
 	}
+	return err
 }
 
-// change runs fn in a transaction that moves the version of the accounts, and
-// makes memory current once it has committed.
-func (s *Service) change(ctx context.Context, fn func(ctx context.Context) error) error {
-	return s.store.write(ctx, fn, func() {
-		if _, err := s.current(context.Background(), time.Now()); err != nil {
-			s.log.Warn("keys in memory are behind the database", zap.Error(err))
-		}
-	})
+// refreshAfterChange refreshes the snapshot after a change by this process.
+func (a *authenticator) refreshAfterChange() {
+	if _, err := a.refreshedSince(context.Background(), time.Now()); err != nil {
+		a.log.Warn("key cache refresh failed after a change", zap.Error(err))
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 // CreatePersonalKey makes a key of a user and returns it with the secret,
 // which nobody can read again.
-func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (PersonalKey, string, error) {
+func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (PersonalKey, string, error) {
 	label, err := checkName("label", in.Label)
 	if err != nil {
 		return PersonalKey{}, "", err
@@ -23,14 +23,14 @@ func (s *Service) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (Per
 		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: mask(secret),
 		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(),
 	}
-	err = s.change(ctx, func(ctx context.Context) error {
-		if err := s.place(ctx, &k); err != nil {
+	err = m.change(ctx, func(ctx context.Context) error {
+		if err := m.place(ctx, &k); err != nil {
 			return err
 		}
 		if !within(in.By, k) {
 			return errKeyTooStrong
 		}
-		return s.store.addPersonalKey(ctx, &k, digestOf(secret))
+		return m.store.addPersonalKey(ctx, &k, digestOf(secret))
 	})
 	if err != nil {
 		return PersonalKey{}, "", err
@@ -43,25 +43,25 @@ func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.
 
 // place checks that the key's user, organization and projects belong together,
 // and sets the organization when it is empty.
-func (s *Service) place(ctx context.Context, k *PersonalKey) error {
-	_, where, err := s.store.user(ctx, k.UserID)
+func (m *keyManager) place(ctx context.Context, k *PersonalKey) error {
+	_, where, err := m.store.user(ctx, k.UserID)
 	if err != nil {
-		return missing(err, "user", "There is no such user.")
+		return invalidIfMissing(err, "user", "There is no such user.")
 	}
 	if k.OrganizationID == "" {
 		k.OrganizationID = where.organizationID
 	}
-	if _, err := s.store.member(ctx, k.OrganizationID, k.UserID); err != nil {
-		return missing(err, "organization_id", "The user is not a member of this organization.")
+	if _, err := m.store.member(ctx, k.OrganizationID, k.UserID); err != nil {
+		return invalidIfMissing(err, "organization_id", "The user is not a member of this organization.")
 	}
 	const attr, detail = "project_ids", "There is no such project in the organization."
 	for _, id := range k.ProjectIDs {
-		p, err := s.store.project(ctx, id)
+		p, err := m.store.project(ctx, id)
 		if err != nil {
-			return missing(err, attr, detail)
+			return invalidIfMissing(err, attr, detail)
 		}
 		if p.OrganizationID != k.OrganizationID {
-			return missing(errNoProject, attr, detail)
+			return invalidIfMissing(errNoProject, attr, detail)
 		}
 	}
 	return nil
@@ -70,10 +70,10 @@ func (s *Service) place(ctx context.Context, k *PersonalKey) error {
 // UpdatePersonalKey changes a key of a user and returns it as it is then; the
 // secret stays the same. A revoked key is NotFound. It fails with Forbidden
 // when c.By does not cover the key.
-func (s *Service) UpdatePersonalKey(ctx context.Context, userID, id int64, c PersonalKeyChange) (PersonalKey, error) {
+func (m *keyManager) UpdatePersonalKey(ctx context.Context, userID, id int64, c PersonalKeyChange) (PersonalKey, error) {
 	var k PersonalKey
-	err := s.change(ctx, func(ctx context.Context) (err error) {
-		if k, err = s.store.personalKey(ctx, userID, id); err != nil {
+	err := m.change(ctx, func(ctx context.Context) (err error) {
+		if k, err = m.store.personalKey(ctx, userID, id); err != nil {
 			return err
 		}
 		if !within(c.By, k) {
@@ -84,14 +84,14 @@ func (s *Service) UpdatePersonalKey(ctx context.Context, userID, id int64, c Per
 		}
 		if c.ProjectIDs != nil {
 			k.ProjectIDs = distinct(c.ProjectIDs)
-			if err := s.place(ctx, &k); err != nil {
+			if err := m.place(ctx, &k); err != nil {
 				return err
 			}
 		}
 		if !within(c.By, k) {
 			return errKeyTooStrong
 		}
-		return s.store.savePersonalKey(ctx, k)
+		return m.store.savePersonalKey(ctx, k)
 	})
 	if err != nil {
 		return PersonalKey{}, err
@@ -122,17 +122,17 @@ func within(by *Principal, k PersonalKey) bool {
 
 // PersonalKey returns a key of a user that is not revoked, NotFound when there
 // is none with that id.
-func (s *Service) PersonalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
-	return s.store.personalKey(ctx, userID, id)
+func (m *keyManager) PersonalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
+	return m.store.personalKey(ctx, userID, id)
 }
 
 // PersonalKeys lists the keys of a user by id, revoked ones too.
-func (s *Service) PersonalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
-	return s.store.personalKeys(ctx, userID)
+func (m *keyManager) PersonalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
+	return m.store.personalKeys(ctx, userID)
 }
 
 // RevokePersonalKey makes a key of a user unknown from now on. NotFound when
 // it is already, or the user has none with that id.
-func (s *Service) RevokePersonalKey(ctx context.Context, userID, id int64) error {
-	return s.change(ctx, func(ctx context.Context) error { return s.store.revokePersonalKey(ctx, userID, id) })
+func (m *keyManager) RevokePersonalKey(ctx context.Context, userID, id int64) error {
+	return m.change(ctx, func(ctx context.Context) error { return m.store.revokePersonalKey(ctx, userID, id) })
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // CreateRole makes a role without members.
-func (s *Service) CreateRole(ctx context.Context, in NewRole) (Role, error) {
+func (m *roleManager) CreateRole(ctx context.Context, in NewRole) (Role, error) {
 	name, err := checkName("name", in.Name)
 	if err != nil {
 		return Role{}, err
@@ -21,22 +21,22 @@ func (s *Service) CreateRole(ctx context.Context, in NewRole) (Role, error) {
 		ID: newUUID(), OrganizationID: in.OrganizationID, Name: name, FlagsAccessLevel: in.FlagsAccessLevel,
 		CreatedAt: now(), Members: []RoleMember{},
 	}
-	err = s.change(ctx, func(ctx context.Context) error {
-		o, err := s.store.organization(ctx, in.OrganizationID)
+	err = m.change(ctx, func(ctx context.Context) error {
+		o, err := m.store.organization(ctx, in.OrganizationID)
 		if err != nil {
-			return missing(err, "organization_id", "There is no such organization.")
+			return invalidIfMissing(err, "organization_id", "There is no such organization.")
 		}
 		if r.FlagsAccessLevel == 0 {
 			r.FlagsAccessLevel = o.FlagsAccessLevel
 		}
 		if in.CreatedBy != 0 {
-			u, _, err := s.store.user(ctx, in.CreatedBy)
+			u, _, err := m.store.user(ctx, in.CreatedBy)
 			if err != nil {
-				return missing(err, "created_by", "There is no such user.")
+				return invalidIfMissing(err, "created_by", "There is no such user.")
 			}
 			r.CreatedBy = &u
 		}
-		return s.store.addRole(ctx, r)
+		return m.store.addRole(ctx, r)
 	})
 	if err != nil {
 		return Role{}, err
@@ -45,14 +45,14 @@ func (s *Service) CreateRole(ctx context.Context, in NewRole) (Role, error) {
 }
 
 // Roles lists the roles of an organization, the oldest first.
-func (s *Service) Roles(ctx context.Context, organizationID string) ([]Role, error) {
-	return s.store.roles(ctx, organizationID)
+func (m *roleManager) Roles(ctx context.Context, organizationID string) ([]Role, error) {
+	return m.store.roles(ctx, organizationID)
 }
 
 // Role returns a role of an organization, NotFound when it has none with that
 // id.
-func (s *Service) Role(ctx context.Context, organizationID, id string) (Role, error) {
-	roles, err := s.store.roles(ctx, organizationID, id)
+func (m *roleManager) Role(ctx context.Context, organizationID, id string) (Role, error) {
+	roles, err := m.store.roles(ctx, organizationID, id)
 	if err != nil {
 		return Role{}, err
 	}
@@ -63,12 +63,12 @@ func (s *Service) Role(ctx context.Context, organizationID, id string) (Role, er
 }
 
 // RolesByID returns those of the roles that the organization has, by id.
-func (s *Service) RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]Role, error) {
+func (m *roleManager) RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]Role, error) {
 	out := make(map[string]Role, len(ids))
 	if len(ids) == 0 {
 		return out, nil
 	}
-	roles, err := s.store.roles(ctx, organizationID, ids...)
+	roles, err := m.store.roles(ctx, organizationID, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +79,10 @@ func (s *Service) RolesByID(ctx context.Context, organizationID string, ids []st
 }
 
 // UpdateRole changes a role and returns it as it is then.
-func (s *Service) UpdateRole(ctx context.Context, organizationID, id string, c RoleChange) (Role, error) {
+func (m *roleManager) UpdateRole(ctx context.Context, organizationID, id string, c RoleChange) (Role, error) {
 	var r Role
-	err := s.change(ctx, func(ctx context.Context) (err error) {
-		if r, err = s.Role(ctx, organizationID, id); err != nil {
+	err := m.change(ctx, func(ctx context.Context) (err error) {
+		if r, err = m.Role(ctx, organizationID, id); err != nil {
 			return err
 		}
 		if c.Name != nil {
@@ -96,7 +96,7 @@ func (s *Service) UpdateRole(ctx context.Context, organizationID, id string, c R
 			}
 			r.FlagsAccessLevel = *c.FlagsAccessLevel
 		}
-		return s.store.saveRole(ctx, r)
+		return m.store.saveRole(ctx, r)
 	})
 	if err != nil {
 		return Role{}, err
@@ -105,46 +105,46 @@ func (s *Service) UpdateRole(ctx context.Context, organizationID, id string, c R
 }
 
 // DeleteRole removes a role; its members lose what it allowed.
-func (s *Service) DeleteRole(ctx context.Context, organizationID, id string) error {
-	return s.change(ctx, func(ctx context.Context) error { return s.store.removeRole(ctx, organizationID, id) })
+func (m *roleManager) DeleteRole(ctx context.Context, organizationID, id string) error {
+	return m.change(ctx, func(ctx context.Context) error { return m.store.removeRole(ctx, organizationID, id) })
 }
 
 // AddRoleMember gives a role to a member of its organization.
-func (s *Service) AddRoleMember(ctx context.Context, organizationID, roleID string, userID int64) (RoleMember, error) {
-	var m RoleMember
-	err := s.change(ctx, func(ctx context.Context) error {
-		if _, err := s.Role(ctx, organizationID, roleID); err != nil {
+func (m *roleManager) AddRoleMember(ctx context.Context, organizationID, roleID string, userID int64) (RoleMember, error) {
+	var added RoleMember
+	err := m.change(ctx, func(ctx context.Context) error {
+		if _, err := m.Role(ctx, organizationID, roleID); err != nil {
 			return err
 		}
-		member, err := s.store.member(ctx, organizationID, userID)
+		member, err := m.store.member(ctx, organizationID, userID)
 		if err != nil {
-			return missing(err, "user_uuid", "The user is not a member of this organization.")
+			return invalidIfMissing(err, "user_uuid", "The user is not a member of this organization.")
 		}
 		when := now()
-		m = RoleMember{ID: newUUID(), RoleID: roleID, User: member.User, JoinedAt: when, UpdatedAt: when}
-		return s.store.addRoleMember(ctx, m)
+		added = RoleMember{ID: newUUID(), RoleID: roleID, User: member.User, JoinedAt: when, UpdatedAt: when}
+		return m.store.addRoleMember(ctx, added)
 	})
 	if err != nil {
 		return RoleMember{}, err
 	}
-	return m, nil
+	return added, nil
 }
 
 // RemoveRoleMember takes a role away; id is that of the RoleMember.
-func (s *Service) RemoveRoleMember(ctx context.Context, organizationID, roleID, id string) error {
-	return s.change(ctx, func(ctx context.Context) error {
-		return s.store.removeRoleMember(ctx, organizationID, roleID, id)
+func (m *roleManager) RemoveRoleMember(ctx context.Context, organizationID, roleID, id string) error {
+	return m.change(ctx, func(ctx context.Context) error {
+		return m.store.removeRoleMember(ctx, organizationID, roleID, id)
 	})
 }
 
 // Levels returns all that decides, apart from a flag itself, what p may do with
 // flags of their organization.
-func (s *Service) Levels(ctx context.Context, p *Principal) (Levels, error) {
-	o, err := s.store.organization(ctx, p.OrganizationID)
+func (m *roleManager) Levels(ctx context.Context, p *Principal) (Levels, error) {
+	o, err := m.store.organization(ctx, p.OrganizationID)
 	if err != nil {
 		return Levels{}, err
 	}
-	roles, err := s.store.levels(ctx, p.OrganizationID, p.User.ID)
+	roles, err := m.store.levels(ctx, p.OrganizationID, p.User.ID)
 	if err != nil {
 		return Levels{}, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateUser makes a user and a member of the organization, who works there.
-func (s *Service) CreateUser(ctx context.Context, in NewUser) (User, error) {
+func (m *userManager) CreateUser(ctx context.Context, in NewUser) (User, error) {
 	u, err := in.user()
 	if err != nil {
 		return User{}, err
@@ -22,14 +22,14 @@ func (s *Service) CreateUser(ctx context.Context, in NewUser) (User, error) {
 	if err := checkLevel(in.Level); err != nil {
 		return User{}, err
 	}
-	err = s.change(ctx, func(ctx context.Context) error {
-		if err := s.needOrganization(ctx, in.OrganizationID); err != nil {
+	err = m.change(ctx, func(ctx context.Context) error {
+		if err := m.requireOrganization(ctx, in.OrganizationID); err != nil {
 			return err
 		}
-		if err := s.store.addUser(ctx, &u, in.OrganizationID); err != nil {
+		if err := m.store.addUser(ctx, &u, in.OrganizationID); err != nil {
 			return err
 		}
-		return s.store.addMember(ctx, in.OrganizationID, u.ID, in.Level)
+		return m.store.addMember(ctx, in.OrganizationID, u.ID, in.Level)
 	})
 	if err != nil {
 		return User{}, err
@@ -64,18 +64,18 @@ func checkFirstName(name string) (string, error) {
 func newUUID() string { return uuid.Must(uuid.NewV7()).String() } // fails only when randomness does
 
 // User returns the user with that id, NotFound when there is none.
-func (s *Service) User(ctx context.Context, id int64) (User, error) {
-	u, _, err := s.store.user(ctx, id)
+func (m *userManager) User(ctx context.Context, id int64) (User, error) {
+	u, _, err := m.store.user(ctx, id)
 	return u, err
 }
 
 // Users lists all users by id.
-func (s *Service) Users(ctx context.Context) ([]User, error) { return s.store.users(ctx) }
+func (m *userManager) Users(ctx context.Context) ([]User, error) { return m.store.users(ctx) }
 
 // UsersByID returns the given users by id, revoked ones too; ids that nobody
 // has are absent.
-func (s *Service) UsersByID(ctx context.Context, ids []int64) (map[int64]User, error) {
-	users, err := s.store.usersByID(ctx, ids)
+func (m *userManager) UsersByID(ctx context.Context, ids []int64) (map[int64]User, error) {
+	users, err := m.store.usersByID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +88,11 @@ func (s *Service) UsersByID(ctx context.Context, ids []int64) (map[int64]User, e
 
 // UpdateUser changes a user and returns them as they are then. The project to
 // work in must belong to an organization they are a member of.
-func (s *Service) UpdateUser(ctx context.Context, id int64, c UserChange) (User, error) {
+func (m *userManager) UpdateUser(ctx context.Context, id int64, c UserChange) (User, error) {
 	var u User
-	err := s.change(ctx, func(ctx context.Context) (err error) {
+	err := m.change(ctx, func(ctx context.Context) (err error) {
 		var where workplace
-		if u, where, err = s.store.user(ctx, id); err != nil {
+		if u, where, err = m.store.user(ctx, id); err != nil {
 			return err
 		}
 		if err := c.apply(&u); err != nil {
@@ -100,11 +100,11 @@ func (s *Service) UpdateUser(ctx context.Context, id int64, c UserChange) (User,
 		}
 		if c.CurrentProjectID != nil {
 			where.projectID = *c.CurrentProjectID
-			if err := s.mayWorkIn(ctx, id, where.projectID); err != nil {
+			if err := m.mayWorkIn(ctx, id, where.projectID); err != nil {
 				return err
 			}
 		}
-		return s.store.saveUser(ctx, u, where.projectID)
+		return m.store.saveUser(ctx, u, where.projectID)
 	})
 	if err != nil {
 		return User{}, err
@@ -129,23 +129,23 @@ func (c UserChange) apply(u *User) (err error) {
 	return nil
 }
 
-func (s *Service) mayWorkIn(ctx context.Context, userID, projectID int64) error {
+func (m *userManager) mayWorkIn(ctx context.Context, userID, projectID int64) error {
 	const attr, detail = "current_project", "There is no such project."
-	p, err := s.store.project(ctx, projectID)
+	p, err := m.store.project(ctx, projectID)
 	if err != nil {
-		return missing(err, attr, detail)
+		return invalidIfMissing(err, attr, detail)
 	}
-	_, err = s.store.member(ctx, p.OrganizationID, userID)
-	return missing(err, attr, detail)
+	_, err = m.store.member(ctx, p.OrganizationID, userID)
+	return invalidIfMissing(err, attr, detail)
 }
 
 // RevokeUser takes away everything the user can do: their keys are refused.
 // What they made stays theirs. The last owner of an organization stays.
-func (s *Service) RevokeUser(ctx context.Context, id int64) error {
-	return s.change(ctx, func(ctx context.Context) error {
-		if err := s.needAnotherOwner(ctx, id, ""); err != nil {
+func (m *userManager) RevokeUser(ctx context.Context, id int64) error {
+	return m.change(ctx, func(ctx context.Context) error {
+		if err := m.requireAnotherOwner(ctx, id, ""); err != nil {
 			return err
 		}
-		return s.store.revokeUser(ctx, id)
+		return m.store.revokeUser(ctx, id)
 	})
 }

@@ -13,32 +13,55 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// store is the SQL of the room. Its methods work in the transaction of their
-// context when there is one.
-type store struct{ db *db.DB }
+// store is the SQL of accounts, composed by topic. Its methods use the
+// transaction in their context.
+type store struct {
+	table
+	projectStore
+	keyStore
+	organizationStore
+	roleStore
+	userStore
+}
 
-// write runs fn in a transaction that first moves the version of the accounts,
-// so that other processes learn of the change with it, and on PostgreSQL too
-// one change of the accounts waits for the other. then runs after the commit.
-func (s *store) write(ctx context.Context, fn func(ctx context.Context) error, then func()) error {
+// table is what the topics have in common.
+type table struct{ db *db.DB }
+
+func (t table) insert(ctx context.Context, row any) *bun.InsertQuery {
+	return t.db.Write(ctx).NewInsert().Model(row)
+}
+
+func newStore(d *db.DB) *store {
+	t := table{d}
+	users := userStore{t}
+	return &store{
+		table: t, projectStore: projectStore{t}, keyStore: keyStore{t},
+		organizationStore: organizationStore{t}, roleStore: roleStore{t, users}, userStore: users,
+	}
+}
+
+// write runs fn in a transaction that first increments the version of the
+// accounts, which other processes poll. On PostgreSQL the row lock also makes
+// concurrent changes wait for each other. committed runs after the commit.
+func (s *store) write(ctx context.Context, fn func(ctx context.Context) error, committed func()) error {
 	return db.Away(s.db.Tx(ctx, func(ctx context.Context) error {
-		_, err := s.db.Write(ctx).NewRaw("UPDATE accounts_version SET version = version + 1 WHERE id = 1").Exec(ctx)
+		_, err := s.db.Write(ctx).NewUpdate().Table("accounts_version").Set("version = version + 1").Where("id = 1").Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("move the version of the accounts: %w", err)
+			return fmt.Errorf("increment the version of the accounts: %w", err)
 		}
 		if err := fn(ctx); err != nil {
 			return err
 		}
-		s.db.AfterCommit(ctx, then)
+		s.db.AfterCommit(ctx, committed)
 		return nil
 	}))
 }
 
-// memory returns old when the version did not move and old is younger than
-// maxAge, else all projects and keys.
-func (s *store) memory(ctx context.Context, old *memory, maxAge time.Duration) (*memory, error) {
-	m := &memory{readAt: time.Now(), byKey: map[string]*Project{}, byID: map[int64]*Project{}}
-	err := s.db.Read(ctx).NewRaw("SELECT version FROM accounts_version WHERE id = 1").Scan(ctx, &m.version)
+// snapshot returns all projects and keys, or old if the version is unchanged
+// and old is younger than maxAge.
+func (s *store) snapshot(ctx context.Context, old *snapshot, maxAge time.Duration) (*snapshot, error) {
+	m := &snapshot{readAt: time.Now(), byKey: map[string]*Project{}, byID: map[int64]*Project{}}
+	err := s.db.Read(ctx).NewSelect().Table("accounts_version").Column("version").Where("id = 1").Scan(ctx, &m.version)
 	if err != nil {
 		return nil, fmt.Errorf("read the version of the accounts: %w", err)
 	}
@@ -49,10 +72,10 @@ func (s *store) memory(ctx context.Context, old *memory, maxAge time.Duration) (
 		projectColumns
 		Key *string
 	}
-	err = s.db.Read(ctx).NewRaw(`
-		SELECT p.id, p.organization_id, p.name, p.timezone, p.anonymize_ips, p.settings, p.created_at, k.key
-		FROM projects p LEFT JOIN project_keys k ON k.project_id = p.id AND k.revoked_at IS NULL
-		WHERE p.revoked_at IS NULL`).Scan(ctx, &rows)
+	err = s.db.Read(ctx).NewSelect().TableExpr("projects AS p").
+		ColumnExpr("p.id, p.organization_id, p.name, p.timezone, p.anonymize_ips, p.settings, p.created_at, k.key").
+		Join("LEFT JOIN project_keys AS k ON k.project_id = p.id AND k.revoked_at IS NULL").
+		Where("p.revoked_at IS NULL").Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read projects and their keys: %w", err)
 	}
@@ -70,10 +93,10 @@ func (s *store) memory(ctx context.Context, old *memory, maxAge time.Duration) (
 	return m, nil
 }
 
-// now is the present as the database keeps it.
+// now returns the current time as the database keeps it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// at is the time of unix microseconds; 0, which stands for NULL, is the zero time.
+// at returns the time of unix microseconds; 0 stands for NULL and the zero time.
 func at(micros int64) time.Time {
 	if micros == 0 {
 		return time.Time{}
@@ -81,8 +104,8 @@ func at(micros int64) time.Time {
 	return time.UnixMicro(micros).UTC()
 }
 
-// found turns "no rows" into NotFound, a store that is away into Unavailable,
-// and says what was being done otherwise.
+// found turns "no rows" into NotFound and an unreachable database into
+// Unavailable, and adds the operation to other errors.
 func found(err error, doing string) error {
 	switch {
 	case err == nil:
@@ -93,7 +116,7 @@ func found(err error, doing string) error {
 	return db.Away(fmt.Errorf("%s: %w", doing, err))
 }
 
-// touched turns "changed no row" into NotFound.
+// touched turns a statement that changed no row into NotFound.
 func touched(r sql.Result, err error, doing string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
@@ -106,7 +129,7 @@ func touched(r sql.Result, err error, doing string) error {
 	return nil
 }
 
-// taken turns a broken unique constraint into the given failure.
+// taken turns a violated unique constraint into the given failure.
 func taken(err error, doing string, failure *fault.Error) error {
 	switch {
 	case err == nil:
@@ -115,9 +138,4 @@ func taken(err error, doing string, failure *fault.Error) error {
 		return failure.Because(err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// insert writes row and, when it has one, reads its generated id.
-func (s *store) insert(ctx context.Context, row any) *bun.InsertQuery {
-	return s.db.Write(ctx).NewInsert().Model(row)
 }

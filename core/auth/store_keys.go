@@ -11,6 +11,9 @@ import (
 	"github.com/uptrace/bun"
 )
 
+// keyStore is the table of personal keys.
+type keyStore struct{ table }
+
 type personalKeyRow struct {
 	bun.BaseModel  `bun:"table:personal_keys,alias:k"`
 	ID             int64 `bun:",pk,autoincrement"`
@@ -26,17 +29,17 @@ type personalKeyRow struct {
 	RevokedAt      int64 `bun:",nullzero"`
 }
 
-func (s *store) addPersonalKey(ctx context.Context, k *PersonalKey, d digest) error {
+func (s keyStore) addPersonalKey(ctx context.Context, k *PersonalKey, d digest) error {
 	row := &personalKeyRow{
 		UserID: k.UserID, OrganizationID: k.OrganizationID, Label: k.Label, Hash: d.String(), Mask: k.Mask,
-		Scopes: list(k.Scopes), ProjectIDs: list(k.ProjectIDs), CreatedAt: k.CreatedAt.UnixMicro(),
+		Scopes: jsonList(k.Scopes), ProjectIDs: jsonList(k.ProjectIDs), CreatedAt: k.CreatedAt.UnixMicro(),
 	}
 	_, err := s.insert(ctx, row).Exec(ctx)
 	k.ID = row.ID
 	return found(err, "add personal key")
 }
 
-func (s *store) personalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
+func (s keyStore) personalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
 	var rows []personalKeyRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("k.user_id = ?", userID).Order("k.id").Scan(ctx)
 	if err != nil {
@@ -56,14 +59,14 @@ func (r personalKeyRow) key() (PersonalKey, error) {
 		ID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Label: r.Label, Mask: r.Mask,
 		CreatedAt: at(r.CreatedAt), LastUsedAt: at(r.LastUsedAt), RevokedAt: at(r.RevokedAt),
 	}
-	if err := unlist(r.Scopes, r.ProjectIDs, &k.Scopes, &k.ProjectIDs); err != nil {
+	if err := parseLists(r.Scopes, r.ProjectIDs, &k.Scopes, &k.ProjectIDs); err != nil {
 		return PersonalKey{}, fmt.Errorf("read personal key %d: %w", r.ID, err)
 	}
 	return k, nil
 }
 
 // personalKey reads a key that is not revoked.
-func (s *store) personalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
+func (s keyStore) personalKey(ctx context.Context, userID, id int64) (PersonalKey, error) {
 	var row personalKeyRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).
 		Where("k.id = ? AND k.user_id = ? AND k.revoked_at IS NULL", id, userID).Scan(ctx)
@@ -73,21 +76,20 @@ func (s *store) personalKey(ctx context.Context, userID, id int64) (PersonalKey,
 	return row.key()
 }
 
-func (s *store) savePersonalKey(ctx context.Context, k PersonalKey) error {
-	r, err := s.db.Write(ctx).NewRaw("UPDATE personal_keys SET label = ?, scopes = ?, project_ids = ? WHERE id = ?",
-		k.Label, list(k.Scopes), list(k.ProjectIDs), k.ID).Exec(ctx)
+func (s keyStore) savePersonalKey(ctx context.Context, k PersonalKey) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("label = ?", k.Label).
+		Set("scopes = ?", jsonList(k.Scopes)).Set("project_ids = ?", jsonList(k.ProjectIDs)).Where("id = ?", k.ID).Exec(ctx)
 	return touched(r, err, "save personal key")
 }
 
-func (s *store) revokePersonalKey(ctx context.Context, userID, id int64) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"UPDATE personal_keys SET revoked_at = ? WHERE id = ? AND user_id = ? AND revoked_at IS NULL",
-		now().UnixMicro(), id, userID).Exec(ctx)
+func (s keyStore) revokePersonalKey(ctx context.Context, userID, id int64) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("revoked_at = ?", now().UnixMicro()).
+		Where("id = ? AND user_id = ? AND revoked_at IS NULL", id, userID).Exec(ctx)
 	return touched(r, err, "revoke personal key")
 }
 
-// principal finds who holds a good key.
-func (s *store) principal(ctx context.Context, d digest) (*Principal, error) {
+// principal reads the principal of a valid key.
+func (s keyStore) principal(ctx context.Context, d digest) (*Principal, error) {
 	var row struct {
 		userColumns
 		KeyID            int64
@@ -97,14 +99,12 @@ func (s *store) principal(ctx context.Context, d digest) (*Principal, error) {
 		ProjectIDs       string `bun:"project_ids"`
 		CurrentProjectID int64
 	}
-	err := s.db.Read(ctx).NewRaw(`
-		SELECT u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified,
-			coalesce(u.current_project_id, 0) AS current_project_id,
-			k.id AS key_id, k.organization_id, k.scopes, k.project_ids, m.level
-		FROM personal_keys k
-		JOIN users u ON u.id = k.user_id AND u.revoked_at IS NULL
-		JOIN organization_members m ON m.user_id = k.user_id AND m.organization_id = k.organization_id
-		WHERE k.hash = ? AND k.revoked_at IS NULL`, d.String()).Scan(ctx, &row)
+	err := s.db.Read(ctx).NewSelect().TableExpr("personal_keys AS k").ColumnExpr(userColumnList).
+		ColumnExpr("coalesce(u.current_project_id, 0) AS current_project_id").
+		ColumnExpr("k.id AS key_id, k.organization_id, k.scopes, k.project_ids, m.level").
+		Join("JOIN users AS u ON u.id = k.user_id AND u.revoked_at IS NULL").
+		Join("JOIN organization_members AS m ON m.user_id = k.user_id AND m.organization_id = k.organization_id").
+		Where("k.hash = ? AND k.revoked_at IS NULL", d.String()).Scan(ctx, &row)
 	if err != nil {
 		return nil, found(err, "find personal key")
 	}
@@ -112,21 +112,21 @@ func (s *store) principal(ctx context.Context, d digest) (*Principal, error) {
 		User: row.user(), OrganizationID: row.OrganizationID, OrgLevel: row.Level,
 		CurrentProjectID: row.CurrentProjectID, KeyID: row.KeyID,
 	}
-	if err := unlist(row.Scopes, row.ProjectIDs, &p.Scopes, &p.ProjectIDs); err != nil {
+	if err := parseLists(row.Scopes, row.ProjectIDs, &p.Scopes, &p.ProjectIDs); err != nil {
 		return nil, fmt.Errorf("read personal key %d: %w", row.KeyID, err)
 	}
 	return p, nil
 }
 
-// markUsed moves the last use of keys forward. It moves no version: nothing
-// that memory holds depends on it.
-func (s *store) markUsed(ctx context.Context, last map[int64]time.Time) error {
+// saveKeyUsage advances the last use of keys. It leaves the version of the
+// accounts unchanged: the snapshot does not depend on it.
+func (s keyStore) saveKeyUsage(ctx context.Context, last map[int64]time.Time) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
-		// In the order of the ids, so that two nodes never wait for each other.
+		// In the order of the ids, so that two nodes cannot deadlock.
 		for _, id := range slices.Sorted(maps.Keys(last)) {
 			when := last[id].UnixMicro()
-			_, err := s.db.Write(ctx).NewRaw(`UPDATE personal_keys SET last_used_at = ?
-				WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)`, when, id, when).Exec(ctx)
+			_, err := s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("last_used_at = ?", when).
+				Where("id = ? AND (last_used_at IS NULL OR last_used_at < ?)", id, when).Exec(ctx)
 			if err != nil {
 				return fmt.Errorf("mark personal key %d as used: %w", id, err)
 			}
@@ -135,16 +135,16 @@ func (s *store) markUsed(ctx context.Context, last map[int64]time.Time) error {
 	})
 }
 
-// list is the JSON array of values, [] for none.
-func list[T string | int64](values []T) string {
+// jsonList returns the JSON array of values, [] for none.
+func jsonList[T string | int64](values []T) string {
 	if len(values) == 0 {
 		return "[]"
 	}
-	text, _ := json.Marshal(values) // texts and numbers always can be
+	text, _ := json.Marshal(values) // strings and numbers always encode
 	return string(text)
 }
 
-func unlist(scopes, projectIDs string, toScopes *[]string, toIDs *[]int64) error {
+func parseLists(scopes, projectIDs string, toScopes *[]string, toIDs *[]int64) error {
 	if err := json.Unmarshal([]byte(scopes), toScopes); err != nil {
 		return fmt.Errorf("read scopes: %w", err)
 	}

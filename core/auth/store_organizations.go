@@ -8,6 +8,9 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// organizationStore is the tables of organizations and their members.
+type organizationStore struct{ table }
+
 type organizationRow struct {
 	bun.BaseModel           `bun:"table:organizations,alias:o"`
 	ID                      string `bun:",pk"`
@@ -31,12 +34,12 @@ func organizationRowOf(o Organization) *organizationRow {
 	}
 }
 
-func (s *store) addOrganization(ctx context.Context, o Organization) error {
+func (s organizationStore) addOrganization(ctx context.Context, o Organization) error {
 	_, err := s.insert(ctx, organizationRowOf(o)).Exec(ctx)
 	return found(err, "add organization")
 }
 
-func (s *store) organizations(ctx context.Context) ([]Organization, error) {
+func (s organizationStore) organizations(ctx context.Context) ([]Organization, error) {
 	var rows []organizationRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Order("o.created_at", "o.id").Scan(ctx); err != nil {
 		return nil, found(err, "list organizations")
@@ -48,13 +51,13 @@ func (s *store) organizations(ctx context.Context) ([]Organization, error) {
 	return out, nil
 }
 
-func (s *store) organization(ctx context.Context, id string) (Organization, error) {
+func (s organizationStore) organization(ctx context.Context, id string) (Organization, error) {
 	var row organizationRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("o.id = ?", id).Scan(ctx)
 	return row.organization(), found(err, "read organization")
 }
 
-func (s *store) saveOrganization(ctx context.Context, o Organization) error {
+func (s organizationStore) saveOrganization(ctx context.Context, o Organization) error {
 	r, err := s.db.Write(ctx).NewUpdate().Model(organizationRowOf(o)).
 		Column("name", "feature_flags_access_level", "updated_at").WherePK().Exec(ctx)
 	return touched(r, err, "save organization")
@@ -69,7 +72,7 @@ type memberRow struct {
 	UpdatedAt      int64
 }
 
-func (s *store) addMember(ctx context.Context, organizationID string, userID int64, level int) error {
+func (s organizationStore) addMember(ctx context.Context, organizationID string, userID int64, level int) error {
 	when := now().UnixMicro()
 	_, err := s.insert(ctx, &memberRow{
 		OrganizationID: organizationID, UserID: userID, Level: level, JoinedAt: when, UpdatedAt: when,
@@ -77,10 +80,12 @@ func (s *store) addMember(ctx context.Context, organizationID string, userID int
 	return taken(err, "add member", fault.Field("user", "unique", "This user is already a member of the organization."))
 }
 
-const membersQuery = `
-	SELECT u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified, m.level, m.joined_at, m.updated_at
-	FROM organization_members m JOIN users u ON u.id = m.user_id AND u.revoked_at IS NULL
-	WHERE m.organization_id = ?`
+func (s organizationStore) selectMembers(ctx context.Context, organizationID string) *bun.SelectQuery {
+	return s.db.Read(ctx).NewSelect().TableExpr("organization_members AS m").
+		ColumnExpr(userColumnList).ColumnExpr("m.level, m.joined_at, m.updated_at").
+		Join("JOIN users AS u ON u.id = m.user_id AND u.revoked_at IS NULL").
+		Where("m.organization_id = ?", organizationID)
+}
 
 type memberUserRow struct {
 	userColumns
@@ -93,9 +98,9 @@ func (r memberUserRow) member() Member {
 	return Member{User: r.user(), Level: r.Level, JoinedAt: at(r.JoinedAt), UpdatedAt: at(r.UpdatedAt)}
 }
 
-func (s *store) members(ctx context.Context, organizationID string) ([]Member, error) {
+func (s organizationStore) members(ctx context.Context, organizationID string) ([]Member, error) {
 	var rows []memberUserRow
-	if err := s.db.Read(ctx).NewRaw(membersQuery+" ORDER BY u.id", organizationID).Scan(ctx, &rows); err != nil {
+	if err := s.selectMembers(ctx, organizationID).OrderExpr("u.id").Scan(ctx, &rows); err != nil {
 		return nil, found(err, "list members")
 	}
 	out := make([]Member, len(rows))
@@ -105,46 +110,45 @@ func (s *store) members(ctx context.Context, organizationID string) ([]Member, e
 	return out, nil
 }
 
-func (s *store) member(ctx context.Context, organizationID string, userID int64) (Member, error) {
+func (s organizationStore) member(ctx context.Context, organizationID string, userID int64) (Member, error) {
 	var row memberUserRow
-	err := s.db.Read(ctx).NewRaw(membersQuery+" AND m.user_id = ?", organizationID, userID).Scan(ctx, &row)
+	err := s.selectMembers(ctx, organizationID).Where("m.user_id = ?", userID).Scan(ctx, &row)
 	return row.member(), found(err, "read member")
 }
 
-func (s *store) saveLevel(ctx context.Context, organizationID string, userID int64, level int) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"UPDATE organization_members SET level = ?, updated_at = ? WHERE organization_id = ? AND user_id = ?",
-		level, now().UnixMicro(), organizationID, userID).Exec(ctx)
+func (s organizationStore) saveLevel(ctx context.Context, organizationID string, userID int64, level int) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("organization_members").
+		Set("level = ?", level).Set("updated_at = ?", now().UnixMicro()).
+		Where("organization_id = ? AND user_id = ?", organizationID, userID).Exec(ctx)
 	return touched(r, err, "save level")
 }
 
 // removeMember takes the user out of the organization and of its roles, and
 // revokes the keys they had in it.
-func (s *store) removeMember(ctx context.Context, organizationID string, userID int64) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"DELETE FROM organization_members WHERE organization_id = ? AND user_id = ?", organizationID, userID).Exec(ctx)
+func (s organizationStore) removeMember(ctx context.Context, organizationID string, userID int64) error {
+	r, err := s.db.Write(ctx).NewDelete().Table("organization_members").
+		Where("organization_id = ? AND user_id = ?", organizationID, userID).Exec(ctx)
 	if err := touched(r, err, "remove member"); err != nil {
 		return err
 	}
-	_, err = s.db.Write(ctx).NewRaw(`DELETE FROM role_members WHERE user_id = ?
-		AND role_id IN (SELECT id FROM roles WHERE organization_id = ?)`, userID, organizationID).Exec(ctx)
+	_, err = s.db.Write(ctx).NewDelete().Table("role_members").
+		Where("user_id = ? AND role_id IN (SELECT id FROM roles WHERE organization_id = ?)", userID, organizationID).Exec(ctx)
 	if err != nil {
 		return found(err, "remove member from roles")
 	}
-	_, err = s.db.Write(ctx).NewRaw(`UPDATE personal_keys SET revoked_at = ?
-		WHERE user_id = ? AND organization_id = ? AND revoked_at IS NULL`,
-		now().UnixMicro(), userID, organizationID).Exec(ctx)
+	_, err = s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("revoked_at = ?", now().UnixMicro()).
+		Where("user_id = ? AND organization_id = ? AND revoked_at IS NULL", userID, organizationID).Exec(ctx)
 	return found(err, "revoke the keys of a member")
 }
 
-// ownerless lists the organizations that would have no owner without the user.
-func (s *store) ownerless(ctx context.Context, userID int64) ([]string, error) {
+// onlyOwnerOf lists the organizations whose only owner is the user.
+func (s organizationStore) onlyOwnerOf(ctx context.Context, userID int64) ([]string, error) {
 	var ids []string
-	err := s.db.Read(ctx).NewRaw(`
-		SELECT mine.organization_id FROM organization_members mine
-		WHERE mine.user_id = ? AND mine.level = ? AND NOT EXISTS (
+	err := s.db.Read(ctx).NewSelect().TableExpr("organization_members AS mine").Column("mine.organization_id").
+		Where("mine.user_id = ? AND mine.level = ?", userID, LevelOwner).
+		Where(`NOT EXISTS (
 			SELECT 1 FROM organization_members m JOIN users u ON u.id = m.user_id AND u.revoked_at IS NULL
-			WHERE m.organization_id = mine.organization_id AND m.level = mine.level AND m.user_id <> mine.user_id)`,
-		userID, LevelOwner).Scan(ctx, &ids)
-	return ids, found(err, "look for other owners")
+			WHERE m.organization_id = mine.organization_id AND m.level = mine.level AND m.user_id <> mine.user_id)`).
+		Scan(ctx, &ids)
+	return ids, found(err, "read other owners")
 }

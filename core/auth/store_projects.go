@@ -8,6 +8,9 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// projectStore is the tables of projects and their keys.
+type projectStore struct{ table }
+
 type projectColumns struct {
 	ID             int64 `bun:",pk,autoincrement"`
 	OrganizationID string
@@ -42,18 +45,19 @@ func projectRowOf(p Project) *projectRow {
 	}
 }
 
-// restartProjects makes the next project the first again, whatever numbers an
-// attempt that was rolled back has used up.
-func (s *store) restartProjects(ctx context.Context) error {
+// restartProjects restarts the ids of projects at 1: an attempt that was rolled
+// back may have used some.
+func (s projectStore) restartProjects(ctx context.Context) error {
 	if !s.db.Postgres() {
-		return nil // the numbers roll back too
+		return nil // ids roll back too
 	}
+	// Raw: bun has no ALTER TABLE.
 	_, err := s.db.Write(ctx).NewRaw("ALTER TABLE projects ALTER COLUMN id RESTART WITH 1").Exec(ctx)
 	return found(err, "restart the numbers of projects")
 }
 
 // addProject sets p.ID.
-func (s *store) addProject(ctx context.Context, p *Project) error {
+func (s projectStore) addProject(ctx context.Context, p *Project) error {
 	row := projectRowOf(*p)
 	if _, err := s.insert(ctx, row).Exec(ctx); err != nil {
 		return found(err, "add project")
@@ -62,14 +66,14 @@ func (s *store) addProject(ctx context.Context, p *Project) error {
 	return nil
 }
 
-func (s *store) project(ctx context.Context, id int64) (Project, error) {
+func (s projectStore) project(ctx context.Context, id int64) (Project, error) {
 	var row projectRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("p.id = ? AND p.revoked_at IS NULL", id).Scan(ctx)
 	return row.project(), found(err, "read project")
 }
 
 // projects lists those of an organization, or all when it is empty.
-func (s *store) projects(ctx context.Context, organizationID string) ([]Project, error) {
+func (s projectStore) projects(ctx context.Context, organizationID string) ([]Project, error) {
 	var rows []projectRow
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("p.revoked_at IS NULL").Order("p.id")
 	if organizationID != "" {
@@ -85,15 +89,15 @@ func (s *store) projects(ctx context.Context, organizationID string) ([]Project,
 	return out, nil
 }
 
-func (s *store) saveProject(ctx context.Context, p Project) error {
+func (s projectStore) saveProject(ctx context.Context, p Project) error {
 	r, err := s.db.Write(ctx).NewUpdate().Model(projectRowOf(p)).
 		Column("name", "timezone", "anonymize_ips", "settings", "updated_at").WherePK().Exec(ctx)
 	return touched(r, err, "save project")
 }
 
-func (s *store) revokeProject(ctx context.Context, id int64) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"UPDATE projects SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", now().UnixMicro(), id).Exec(ctx)
+func (s projectStore) revokeProject(ctx context.Context, id int64) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("projects").Set("revoked_at = ?", now().UnixMicro()).
+		Where("id = ? AND revoked_at IS NULL", id).Exec(ctx)
 	return touched(r, err, "revoke project")
 }
 
@@ -108,7 +112,7 @@ type projectKeyRow struct {
 	RevokedAt     int64 `bun:",nullzero"`
 }
 
-func (s *store) addProjectKey(ctx context.Context, k *ProjectKey) error {
+func (s projectStore) addProjectKey(ctx context.Context, k *ProjectKey) error {
 	row := &projectKeyRow{
 		ProjectID: k.ProjectID, Key: k.Key, Label: k.Label, CreatedBy: k.CreatedBy, CreatedAt: k.CreatedAt.UnixMicro(),
 	}
@@ -117,7 +121,7 @@ func (s *store) addProjectKey(ctx context.Context, k *ProjectKey) error {
 	return taken(err, "add project key", fault.Field("key", "unique", "This key is already in use."))
 }
 
-func (s *store) projectKeys(ctx context.Context, projectID int64) ([]ProjectKey, error) {
+func (s projectStore) projectKeys(ctx context.Context, projectID int64) ([]ProjectKey, error) {
 	var rows []projectKeyRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("k.project_id = ?", projectID).Order("k.id").Scan(ctx)
 	if err != nil {
@@ -133,8 +137,8 @@ func (s *store) projectKeys(ctx context.Context, projectID int64) ([]ProjectKey,
 	return out, nil
 }
 
-// tokens finds the oldest good key of each project.
-func (s *store) tokens(ctx context.Context, projectIDs []int64) (map[int64]string, error) {
+// tokens returns the oldest valid key of each project.
+func (s projectStore) tokens(ctx context.Context, projectIDs []int64) (map[int64]string, error) {
 	out := make(map[int64]string, len(projectIDs))
 	if len(projectIDs) == 0 {
 		return out, nil
@@ -143,9 +147,9 @@ func (s *store) tokens(ctx context.Context, projectIDs []int64) (map[int64]strin
 		ProjectID int64
 		Key       string
 	}
-	err := s.db.Read(ctx).NewRaw(`SELECT k.project_id, k.key FROM project_keys k WHERE k.id IN (
-			SELECT min(id) FROM project_keys WHERE revoked_at IS NULL AND project_id IN ? GROUP BY project_id)`,
-		bun.Tuple(projectIDs)).Scan(ctx, &rows)
+	err := s.db.Read(ctx).NewSelect().TableExpr("project_keys AS k").Column("k.project_id", "k.key").
+		Where(`k.id IN (SELECT min(id) FROM project_keys WHERE revoked_at IS NULL AND project_id IN ? GROUP BY project_id)`,
+			bun.Tuple(projectIDs)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, found(err, "find the keys of projects")
 	}
@@ -155,9 +159,8 @@ func (s *store) tokens(ctx context.Context, projectIDs []int64) (map[int64]strin
 	return out, nil
 }
 
-func (s *store) revokeProjectKey(ctx context.Context, projectID, id int64) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"UPDATE project_keys SET revoked_at = ? WHERE id = ? AND project_id = ? AND revoked_at IS NULL",
-		now().UnixMicro(), id, projectID).Exec(ctx)
+func (s projectStore) revokeProjectKey(ctx context.Context, projectID, id int64) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("project_keys").Set("revoked_at = ?", now().UnixMicro()).
+		Where("id = ? AND project_id = ? AND revoked_at IS NULL", id, projectID).Exec(ctx)
 	return touched(r, err, "revoke project key")
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// roleStore is the tables of roles and their members.
+type roleStore struct {
+	table
+	userTable userStore // reads authors and members
+}
+
 type roleRow struct {
 	bun.BaseModel           `bun:"table:roles,alias:r"`
 	ID                      string `bun:",pk"`
@@ -32,12 +38,12 @@ func roleRowOf(r Role) *roleRow {
 	return row
 }
 
-func (s *store) addRole(ctx context.Context, r Role) error {
+func (s roleStore) addRole(ctx context.Context, r Role) error {
 	_, err := s.insert(ctx, roleRowOf(r)).Exec(ctx)
 	return taken(err, "add role", errRoleTaken)
 }
 
-func (s *store) saveRole(ctx context.Context, r Role) error {
+func (s roleStore) saveRole(ctx context.Context, r Role) error {
 	res, err := s.db.Write(ctx).NewUpdate().Model(roleRowOf(r)).
 		Column("name", "feature_flags_access_level", "updated_at").WherePK().Exec(ctx)
 	if err != nil {
@@ -46,15 +52,14 @@ func (s *store) saveRole(ctx context.Context, r Role) error {
 	return touched(res, nil, "save role")
 }
 
-func (s *store) removeRole(ctx context.Context, organizationID, id string) error {
-	r, err := s.db.Write(ctx).NewRaw(
-		"DELETE FROM roles WHERE id = ? AND organization_id = ?", id, organizationID).Exec(ctx)
+func (s roleStore) removeRole(ctx context.Context, organizationID, id string) error {
+	r, err := s.db.Write(ctx).NewDelete().Table("roles").Where("id = ? AND organization_id = ?", id, organizationID).Exec(ctx)
 	return touched(r, err, "remove role")
 }
 
-// roles lists those of an organization with their members; only those with the
-// given ids when there are any.
-func (s *store) roles(ctx context.Context, organizationID string, ids ...string) ([]Role, error) {
+// roles lists the roles of an organization with their members; with ids, only
+// those roles.
+func (s roleStore) roles(ctx context.Context, organizationID string, ids ...string) ([]Role, error) {
 	var rows []roleRow
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("r.organization_id = ?", organizationID).Order("r.created_at", "r.id")
 	if len(ids) > 0 {
@@ -66,16 +71,16 @@ func (s *store) roles(ctx context.Context, organizationID string, ids ...string)
 	if len(rows) == 0 {
 		return []Role{}, nil
 	}
-	return s.filled(ctx, organizationID, rows)
+	return s.withMembers(ctx, organizationID, rows)
 }
 
-// filled puts authors and members into roles.
-func (s *store) filled(ctx context.Context, organizationID string, rows []roleRow) ([]Role, error) {
+// withMembers adds authors and members to roles.
+func (s roleStore) withMembers(ctx context.Context, organizationID string, rows []roleRow) ([]Role, error) {
 	authors := make([]int64, len(rows))
 	for i, r := range rows {
 		authors[i] = r.CreatedBy
 	}
-	users, err := s.usersByID(ctx, authors)
+	users, err := s.userTable.usersByID(ctx, authors)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +105,8 @@ func (s *store) filled(ctx context.Context, organizationID string, rows []roleRo
 	return out, nil
 }
 
-// roleMembers are the members of every role of an organization, by role.
-func (s *store) roleMembers(ctx context.Context, organizationID string) (map[string][]RoleMember, error) {
+// roleMembers returns the members of all roles of an organization, by role.
+func (s roleStore) roleMembers(ctx context.Context, organizationID string) (map[string][]RoleMember, error) {
 	var rows []struct {
 		userColumns
 		MemberID  string
@@ -109,13 +114,11 @@ func (s *store) roleMembers(ctx context.Context, organizationID string) (map[str
 		JoinedAt  int64
 		UpdatedAt int64
 	}
-	err := s.db.Read(ctx).NewRaw(`
-		SELECT u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified,
-			m.id AS member_id, m.role_id, m.joined_at, m.updated_at
-		FROM role_members m
-		JOIN roles r ON r.id = m.role_id AND r.organization_id = ?
-		JOIN users u ON u.id = m.user_id AND u.revoked_at IS NULL
-		ORDER BY m.joined_at, m.id`, organizationID).Scan(ctx, &rows)
+	err := s.db.Read(ctx).NewSelect().TableExpr("role_members AS m").ColumnExpr(userColumnList).
+		ColumnExpr("m.id AS member_id, m.role_id, m.joined_at, m.updated_at").
+		Join("JOIN roles AS r ON r.id = m.role_id AND r.organization_id = ?", organizationID).
+		Join("JOIN users AS u ON u.id = m.user_id AND u.revoked_at IS NULL").
+		OrderExpr("m.joined_at, m.id").Scan(ctx, &rows)
 	if err != nil {
 		return nil, found(err, "list members of roles")
 	}
@@ -137,29 +140,28 @@ type roleMemberRow struct {
 	UpdatedAt     int64
 }
 
-func (s *store) addRoleMember(ctx context.Context, m RoleMember) error {
+func (s roleStore) addRoleMember(ctx context.Context, m RoleMember) error {
 	_, err := s.insert(ctx, &roleMemberRow{
 		ID: m.ID, RoleID: m.RoleID, UserID: m.User.ID, JoinedAt: m.JoinedAt.UnixMicro(), UpdatedAt: m.UpdatedAt.UnixMicro(),
 	}).Exec(ctx)
 	return taken(err, "add member to role", fault.Field("user_uuid", "unique", "This user already has the role."))
 }
 
-func (s *store) removeRoleMember(ctx context.Context, organizationID, roleID, id string) error {
-	r, err := s.db.Write(ctx).NewRaw(`DELETE FROM role_members WHERE id = ? AND role_id = ?
-		AND role_id IN (SELECT id FROM roles WHERE organization_id = ?)`, id, roleID, organizationID).Exec(ctx)
+func (s roleStore) removeRoleMember(ctx context.Context, organizationID, roleID, id string) error {
+	r, err := s.db.Write(ctx).NewDelete().Table("role_members").Where("id = ? AND role_id = ?", id, roleID).
+		Where("role_id IN (SELECT id FROM roles WHERE organization_id = ?)", organizationID).Exec(ctx)
 	return touched(r, err, "remove member from role")
 }
 
-// levels are the roles of a user in an organization.
-func (s *store) levels(ctx context.Context, organizationID string, userID int64) ([]RoleLevel, error) {
+// levels returns the roles of a user in an organization.
+func (s roleStore) levels(ctx context.Context, organizationID string, userID int64) ([]RoleLevel, error) {
 	var rows []struct {
 		ID                      string
 		FeatureFlagsAccessLevel int
 	}
-	err := s.db.Read(ctx).NewRaw(`
-		SELECT r.id, r.feature_flags_access_level
-		FROM role_members m JOIN roles r ON r.id = m.role_id
-		WHERE m.user_id = ? AND r.organization_id = ? ORDER BY r.id`, userID, organizationID).Scan(ctx, &rows)
+	err := s.db.Read(ctx).NewSelect().TableExpr("role_members AS m").Column("r.id", "r.feature_flags_access_level").
+		Join("JOIN roles AS r ON r.id = m.role_id").
+		Where("m.user_id = ? AND r.organization_id = ?", userID, organizationID).OrderExpr("r.id").Scan(ctx, &rows)
 	if err != nil {
 		return nil, found(err, "read the roles of a user")
 	}

@@ -8,6 +8,12 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// userStore is the table of users.
+type userStore struct{ table }
+
+// userColumnList selects userColumns from users AS u.
+const userColumnList = "u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified"
+
 type userColumns struct {
 	ID              int64 `bun:",pk,autoincrement"`
 	UUID            string
@@ -31,39 +37,39 @@ type userRow struct {
 var errEmailTaken = fault.Field("email", "unique", "There is already a user with this email address.")
 
 // addUser sets u.ID. The user works in the organization.
-func (s *store) addUser(ctx context.Context, u *User, organizationID string) error {
+func (s userStore) addUser(ctx context.Context, u *User, organizationID string) error {
 	row := &userRow{userColumns: userColumns(*u), CurrentOrganizationID: organizationID, CreatedAt: now().UnixMicro()}
 	_, err := s.insert(ctx, row).Exec(ctx)
 	u.ID = row.ID
 	return taken(err, "add user", errEmailTaken)
 }
 
-// workplace is where a user works.
+// workplace is the organization and project that a user works in.
 type workplace struct {
 	organizationID string
 	projectID      int64
 }
 
-func (s *store) user(ctx context.Context, id int64) (User, workplace, error) {
+func (s userStore) user(ctx context.Context, id int64) (User, workplace, error) {
 	var row userRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("u.id = ? AND u.revoked_at IS NULL", id).Scan(ctx)
 	return row.user(), workplace{row.CurrentOrganizationID, row.CurrentProjectID}, found(err, "read user")
 }
 
-// users lists those who are not revoked.
-func (s *store) users(ctx context.Context) ([]User, error) {
+// users lists the users that are not revoked.
+func (s userStore) users(ctx context.Context) ([]User, error) {
 	return s.usersWhere(ctx, "u.revoked_at IS NULL")
 }
 
-// usersByID lists the given ones, revoked or not.
-func (s *store) usersByID(ctx context.Context, ids []int64) ([]User, error) {
+// usersByID lists the given users, also revoked ones.
+func (s userStore) usersByID(ctx context.Context, ids []int64) ([]User, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	return s.usersWhere(ctx, "u.id IN ?", bun.Tuple(ids))
 }
 
-func (s *store) usersWhere(ctx context.Context, where string, args ...any) ([]User, error) {
+func (s userStore) usersWhere(ctx context.Context, where string, args ...any) ([]User, error) {
 	var rows []userRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where(where, args...).Order("u.id").Scan(ctx); err != nil {
 		return nil, found(err, "list users")
@@ -75,7 +81,7 @@ func (s *store) usersWhere(ctx context.Context, where string, args ...any) ([]Us
 	return out, nil
 }
 
-func (s *store) saveUser(ctx context.Context, u User, currentProjectID int64) error {
+func (s userStore) saveUser(ctx context.Context, u User, currentProjectID int64) error {
 	row := &userRow{userColumns: userColumns(u), CurrentProjectID: currentProjectID}
 	r, err := s.db.Write(ctx).NewUpdate().Model(row).
 		Column("first_name", "email", "is_email_verified", "current_project_id").WherePK().Exec(ctx)
@@ -85,15 +91,15 @@ func (s *store) saveUser(ctx context.Context, u User, currentProjectID int64) er
 	return touched(r, nil, "save user")
 }
 
-// revokeUser revokes the user and every key of theirs.
-func (s *store) revokeUser(ctx context.Context, id int64) error {
+// revokeUser revokes the user and all keys of the user.
+func (s userStore) revokeUser(ctx context.Context, id int64) error {
 	when := now().UnixMicro()
-	r, err := s.db.Write(ctx).NewRaw(
-		"UPDATE users SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", when, id).Exec(ctx)
+	r, err := s.db.Write(ctx).NewUpdate().Table("users").Set("revoked_at = ?", when).
+		Where("id = ? AND revoked_at IS NULL", id).Exec(ctx)
 	if err := touched(r, err, "revoke user"); err != nil {
 		return err
 	}
-	_, err = s.db.Write(ctx).NewRaw(
-		"UPDATE personal_keys SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL", when, id).Exec(ctx)
+	_, err = s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("revoked_at = ?", when).
+		Where("user_id = ? AND revoked_at IS NULL", id).Exec(ctx)
 	return found(err, "revoke the keys of a user")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
-	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // maxIDChars is the number of characters of an identifier that are used.

@@ -1,0 +1,124 @@
+package auth
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// maxOutage is how long a cached personal key stays valid while the database
+// cannot be asked. It is bounded because the key may have been revoked through
+// another node.
+const maxOutage = 5 * time.Minute
+
+var errBadPersonalKey = fault.New(fault.Unauthenticated, "authentication_failed", "Personal API key is invalid.")
+
+// cachedPrincipal is the principal of a valid personal key.
+type cachedPrincipal struct {
+	principal *Principal
+	version   int64 // of the accounts, read before the key
+	at        time.Time
+}
+
+// principalCache holds the personal keys that were used lately.
+type principalCache struct {
+	limit int
+
+	mu    sync.Mutex
+	byKey map[digest]cachedPrincipal
+}
+
+func newPrincipalCache(limit int) *principalCache {
+	return &principalCache{limit: limit, byKey: map[digest]cachedPrincipal{}}
+}
+
+func (p *principalCache) get(d digest) (cachedPrincipal, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k, ok := p.byKey[d]
+	return k, ok
+}
+
+func (p *principalCache) put(d digest, k cachedPrincipal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.byKey) >= p.limit {
+		clear(p.byKey)
+	}
+	p.byKey[d] = k
+}
+
+func (p *principalCache) drop(d digest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byKey, d)
+}
+
+// PrincipalByKey returns the principal of a personal key. It fails with
+// Unauthenticated authentication_failed if the key is unknown or revoked, or
+// its user is revoked or no longer in the organization, and with Unavailable if
+// the database cannot be asked; a key used within the last minutes stays valid
+// in that case. The result is shared and must not be changed.
+func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
+	key := strings.TrimSpace(personalKey)
+	if key == "" || len(key) > maxPersonalKey {
+		return nil, errBadPersonalKey
+	}
+	d := digestOf(key)
+	k, ok := a.principals.get(d)
+	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.version() {
+		a.usage.record(k.principal.KeyID)
+		return k.principal, nil
+	}
+	if a.unknown.has(string(d[:])) {
+		return nil, errBadPersonalKey
+	}
+	p, err := a.loadPrincipal(ctx, d)
+	switch {
+	case err == nil:
+		a.usage.record(p.KeyID)
+		return p, nil
+	case fault.Is(err, fault.NotFound):
+		return nil, errBadPersonalKey
+	case ok && time.Since(k.at) < maxOutage:
+		return k.principal, nil
+	}
+	return nil, fault.New(fault.Unavailable, "server_error", "Personal API keys cannot be checked now.").
+		After(time.Second).Because(err)
+}
+
+// version returns the version of the snapshot, 0 before the first one.
+func (a *authenticator) version() int64 {
+	if m := a.snapshot.Load(); m != nil {
+		return m.version
+	}
+	return 0
+}
+
+// loadPrincipal reads a principal. Concurrent calls for one key share a query.
+func (a *authenticator) loadPrincipal(ctx context.Context, d digest) (*Principal, error) {
+	loaded := a.loading.DoChan(string(d[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
+		defer cancel()
+		version := a.version()
+		p, err := a.store.principal(ctx, d)
+		switch {
+		case err == nil:
+			a.principals.put(d, cachedPrincipal{principal: p, version: version, at: time.Now()})
+		case fault.Is(err, fault.NotFound):
+			a.principals.drop(d)
+			a.unknown.add(string(d[:]))
+		}
+		return p, err
+	})
+	select {
+	case r := <-loaded:
+		p, _ := r.Val.(*Principal)
+		return p, r.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
