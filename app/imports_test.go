@@ -183,7 +183,15 @@ const (
 // oversized lists packages that are being split.
 var oversized = map[string]bool{
 	"core/flags": true, "core/flags/eval": true,
-	"core/match": true, "sdk": true,
+	"core/match": true,
+}
+
+// longer lists packages with a limit of lines of their own and its reason. The limit
+// of files holds for them, too.
+var longer = map[string]int{
+	// The surface that plugin authors import is one package. Its servers use its
+	// types and Serve uses its servers, so they cannot leave without a cycle.
+	"sdk": 4600,
 }
 
 func TestPackageSize(t *testing.T) {
@@ -201,8 +209,9 @@ func TestPackageSize(t *testing.T) {
 		if strings.HasPrefix(pkg, "sdk/pb") || oversized[pkg] {
 			continue
 		}
-		if lines[pkg] > maxLines || count[pkg] > maxFiles {
-			t.Errorf("%s has %d lines in %d files; the limit is %d lines and %d files: find the second package in it", pkg, lines[pkg], count[pkg], maxLines, maxFiles)
+		limit := max(maxLines, longer[pkg])
+		if lines[pkg] > limit || count[pkg] > maxFiles {
+			t.Errorf("%s has %d lines in %d files; the limit is %d lines and %d files: find the second package in it", pkg, lines[pkg], count[pkg], limit, maxFiles)
 		}
 	}
 }

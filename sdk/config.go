@@ -204,7 +204,9 @@ func (d *configDecoder) wrong(at, want string, v any) {
 	d.problem(at, "must be "+want, "got "+got)
 }
 
-// nearest names the known key that looks most like the unknown one.
+// nearest suggests the known key with the smallest edit distance. The SDK is a module
+// surface of its own and imports no package of the server, so it does not share the
+// server's helper.
 func nearest(key string, fields []field) string {
 	best, distance := "", 4
 	for _, f := range fields {
