@@ -25,12 +25,12 @@ type usageRow struct {
 	Period    int64 `bun:",pk"` // its beginning in seconds since 1970
 	Events    int64
 	Refused   int64
-	UpdatedAt int64 // microseconds since 1970
+	UpdatedAt db.Time
 }
 
 // add adds the counts of r to those of its period.
 func (s *UsageStore) add(ctx context.Context, r usageRow) error {
-	r.UpdatedAt = time.Now().UnixMicro()
+	r.UpdatedAt = db.Now()
 	_, err := s.db.Write(ctx).NewInsert().Model(&r).On("CONFLICT (project_id, period) DO UPDATE").
 		Set("events = u.events + EXCLUDED.events").Set("refused = u.refused + EXCLUDED.refused").
 		Set("updated_at = EXCLUDED.updated_at").Returning("NULL").Exec(ctx)

@@ -21,7 +21,7 @@ type Store struct{ db *db.DB }
 // NewStore returns the dead letters of a database.
 func NewStore(d *db.DB) *Store { return &Store{d} }
 
-// row is a row of dead_letters. Times are microseconds since 1970.
+// row is a row of dead_letters.
 type row struct {
 	bun.BaseModel `bun:"table:dead_letters,alias:d"`
 
@@ -31,9 +31,9 @@ type row struct {
 	EventUUID  string `bun:"event_uuid"`
 	Event      string
 	DistinctID string
-	ReceivedAt int64
-	CreatedAt  int64
-	FailedAt   int64
+	ReceivedAt db.Time
+	CreatedAt  db.Time
+	FailedAt   db.Time
 	Attempts   int64
 	Class      string
 	Code       string
@@ -41,7 +41,7 @@ type row struct {
 	Seq        int64
 	Payload    string
 
-	ReplayRequestedAt sql.NullInt64
+	ReplayRequestedAt db.Time `bun:",nullzero"`
 	ReplayWaiting     bool
 	ReplayError       string
 }
@@ -49,24 +49,18 @@ type row struct {
 func rowOf(e *Entry) *row {
 	return &row{
 		ProjectID: e.ProjectID, Source: e.Source, EventUUID: e.EventUUID, Event: e.Event, DistinctID: e.DistinctID,
-		ReceivedAt: e.ReceivedAt.UnixMicro(), CreatedAt: e.CreatedAt.UnixMicro(), FailedAt: e.FailedAt.UnixMicro(), Attempts: e.Attempts,
+		ReceivedAt: db.At(e.ReceivedAt), CreatedAt: db.At(e.CreatedAt), FailedAt: db.At(e.FailedAt), Attempts: e.Attempts,
 		Class: e.Class, Code: e.Code, Message: e.Message, Seq: int64(e.Seq), Payload: string(e.Payload),
 	}
 }
 
 func (r *row) entry() Entry {
-	e := Entry{
+	return Entry{
 		ID: r.ID, ProjectID: r.ProjectID, Source: r.Source, EventUUID: r.EventUUID, Event: r.Event, DistinctID: r.DistinctID,
-		ReceivedAt: time.UnixMicro(r.ReceivedAt).UTC(), CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
-		FailedAt: time.UnixMicro(r.FailedAt).UTC(), Attempts: r.Attempts,
+		ReceivedAt: r.ReceivedAt.Time, CreatedAt: r.CreatedAt.Time, FailedAt: r.FailedAt.Time, Attempts: r.Attempts,
 		Class: r.Class, Code: r.Code, Message: r.Message, Seq: uint64(r.Seq), Payload: json.RawMessage(r.Payload),
-		ReplayWaiting: r.ReplayWaiting, ReplayError: r.ReplayError,
+		ReplayRequestedAt: r.ReplayRequestedAt.Ptr(), ReplayWaiting: r.ReplayWaiting, ReplayError: r.ReplayError,
 	}
-	if r.ReplayRequestedAt.Valid {
-		at := time.UnixMicro(r.ReplayRequestedAt.Int64).UTC()
-		e.ReplayRequestedAt = &at
-	}
-	return e
 }
 
 // Add keeps a dead letter. If the source and event have one already, Add counts
@@ -144,7 +138,7 @@ func (s *Store) delete(ctx context.Context, projectID int64, ids ...int64) (int,
 // before then, and returns their number. Those that wait for a replay stay.
 func (s *Store) expire(ctx context.Context, then time.Time, limit int) (int, error) {
 	expired := s.db.Write(ctx).NewSelect().Model((*row)(nil)).Column("id").
-		Where("failed_at < ?", then.UnixMicro()).Where("NOT replay_waiting").Order("failed_at").Limit(int64(limit))
+		Where("failed_at < ?", db.At(then)).Where("NOT replay_waiting").Order("failed_at").Limit(int64(limit))
 	return affected("delete expired dead letters")(s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("id IN (?)", expired).Exec(ctx))
 }
 

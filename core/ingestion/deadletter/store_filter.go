@@ -3,10 +3,11 @@ package deadletter
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // Filter selects dead letters of a project. Zero fields do not filter.
@@ -43,21 +44,18 @@ func (f Filter) where(projectID int64) func(*bun.SelectQuery) *bun.SelectQuery {
 			}
 		}
 		if !f.After.IsZero() {
-			q = q.Where("failed_at >= ?", f.After.UnixMicro())
+			q = q.Where("failed_at >= ?", db.At(f.After))
 		}
 		if !f.Before.IsZero() {
-			q = q.Where("failed_at < ?", f.Before.UnixMicro())
+			q = q.Where("failed_at < ?", db.At(f.Before))
 		}
 		if f.Search != "" {
-			pattern := "%" + escapeLike.Replace(f.Search) + "%" // the database lowers column and pattern alike
+			pattern := db.Contains(f.Search) // the database lowers column and pattern alike
 			q = q.Where(`(LOWER(payload) LIKE LOWER(?0) ESCAPE '!' OR LOWER(message) LIKE LOWER(?0) ESCAPE '!' OR LOWER(code) LIKE LOWER(?0) ESCAPE '!')`, pattern)
 		}
 		return q
 	}
 }
-
-// escapeLike escapes a text for a LIKE pattern whose escape character is !.
-var escapeLike = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // countBySource counts dead letters by source.
 func (s *Store) countBySource(ctx context.Context, projectID int64, f Filter) (map[string]int, error) {

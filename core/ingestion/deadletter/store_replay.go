@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // requestReplay requests a replay of the dead letters that do not wait for one
 // yet, and returns their number.
 func (s *Store) requestReplay(ctx context.Context, projectID int64, ids []int64, at time.Time) (int, error) {
 	return affected("request a replay")(s.update(ctx).
-		Set("replay_requested_at = ?", at.UnixMicro()).Set("replay_waiting = TRUE").Set("replay_error = ''").
+		Set("replay_requested_at = ?", db.At(at)).Set("replay_waiting = TRUE").Set("replay_error = ''").
 		Where("project_id = ?", projectID).Where("id IN (?)", bun.List(ids)).Where("NOT replay_waiting").Exec(ctx))
 }
 
@@ -23,7 +25,7 @@ func (s *Store) requestReplay(ctx context.Context, projectID int64, ids []int64,
 // requested at that time, and lists the first failures.
 func (s *Store) replayOutcome(ctx context.Context, projectID int64, at time.Time, limit int) (waiting, failed int, list []ReplayFailure, err error) {
 	requested := func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("project_id = ?", projectID).Where("replay_requested_at = ?", at.UnixMicro())
+		return q.Where("project_id = ?", projectID).Where("replay_requested_at = ?", db.At(at))
 	}
 	err = s.db.Read(ctx).NewSelect().Model((*row)(nil)).Apply(requested).
 		ColumnExpr("COALESCE(SUM(CASE WHEN replay_waiting THEN 1 ELSE 0 END), 0)").
@@ -91,7 +93,7 @@ func (s *Store) SetReplayError(ctx context.Context, id int64, cause string) erro
 // goes on waiting if waiting is true.
 func (s *Store) FailReplay(ctx context.Context, e *Entry, waiting bool) error {
 	_, err := affected("keep a dead letter whose replay failed")(s.update(ctx).
-		Set("attempts = attempts + 1").Set("failed_at = ?", e.FailedAt.UnixMicro()).Set("class = ?", e.Class).
+		Set("attempts = attempts + 1").Set("failed_at = ?", db.At(e.FailedAt)).Set("class = ?", e.Class).
 		Set("code = ?", e.Code).Set("message = ?", e.Message).
 		Set("replay_waiting = ?", waiting).Set("replay_error = ?", e.Code+": "+e.Message).Where("id = ?", e.ID).Exec(ctx))
 	return err

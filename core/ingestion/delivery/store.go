@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -20,7 +19,7 @@ type pauseRow struct {
 	bun.BaseModel `bun:"table:sink_pauses,alias:p"`
 
 	Sink     string `bun:",pk"`
-	PausedAt int64  // microseconds since 1970
+	PausedAt db.Time
 	Reason   string
 }
 
@@ -34,7 +33,7 @@ func (s *pauseStore) load(ctx context.Context, sink string) (*Pause, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the pause of sink %s: %w", sink, err)
 	}
-	return &Pause{At: time.UnixMicro(row.PausedAt).UTC(), Reason: row.Reason}, nil
+	return &Pause{At: row.PausedAt.Time, Reason: row.Reason}, nil
 }
 
 // save writes the pause of a sink; nil deletes it.
@@ -43,7 +42,7 @@ func (s *pauseStore) save(ctx context.Context, sink string, p *Pause) error {
 	if p == nil {
 		_, err = s.db.Write(ctx).NewDelete().Model((*pauseRow)(nil)).Where("sink = ?", sink).Exec(ctx)
 	} else {
-		row := pauseRow{Sink: sink, PausedAt: p.At.UnixMicro(), Reason: p.Reason}
+		row := pauseRow{Sink: sink, PausedAt: db.At(p.At), Reason: p.Reason}
 		_, err = s.db.Write(ctx).NewInsert().Model(&row).On("CONFLICT (sink) DO UPDATE").
 			Set("paused_at = EXCLUDED.paused_at").Set("reason = EXCLUDED.reason").Returning("NULL").Exec(ctx)
 	}

@@ -34,7 +34,7 @@ type cursorRow struct {
 	Seq       int64
 	Idx       int64
 	Count     int64
-	UpdatedAt int64 // microseconds since 1970
+	UpdatedAt db.Time
 }
 
 // loadCursor returns the reader's cursor; false when it has none.
@@ -54,7 +54,7 @@ func (s *store) loadCursor(ctx context.Context, reader string) (c cursor, ok boo
 func (s *store) saveCursor(ctx context.Context, reader string, c cursor) error {
 	r := cursorRow{
 		Name: reader, Journal: c.journal, Seq: int64(c.position.Seq), Idx: int64(c.position.Index),
-		Count: int64(c.position.Count), UpdatedAt: time.Now().UnixMicro(),
+		Count: int64(c.position.Count), UpdatedAt: db.Now(),
 	}
 	_, err := s.db.Write(ctx).NewInsert().Model(&r).On("CONFLICT (name) DO UPDATE").
 		Set("journal = EXCLUDED.journal").Set("seq = EXCLUDED.seq").Set("idx = EXCLUDED.idx").

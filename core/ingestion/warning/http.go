@@ -44,8 +44,8 @@ func (h *HTTP) list(c *web.Call) error {
 	out := make([]warningJSON, len(rows))
 	for i, r := range rows {
 		out[i] = warningJSON{
-			Type: r.Type, Key: r.Key, Severity: "warning", Count: r.Count, FirstAt: time.UnixMicro(r.FirstAt).UTC(),
-			LastAt: time.UnixMicro(r.LastAt).UTC(), Details: json.RawMessage(r.Details),
+			Type: r.Type, Key: r.Key, Severity: "warning", Count: r.Count, FirstAt: r.FirstAt.Time,
+			LastAt: r.LastAt.Time, Details: json.RawMessage(r.Details),
 		}
 		if r.Dropped {
 			out[i].Severity = "error"

@@ -17,7 +17,7 @@ type Store struct{ db *db.DB }
 // NewStore returns the warnings of a database.
 func NewStore(d *db.DB) *Store { return &Store{d} }
 
-// row is a row of ingestion_warnings. Times are microseconds since 1970.
+// row is a row of ingestion_warnings.
 type row struct {
 	bun.BaseModel `bun:"table:ingestion_warnings,alias:w"`
 
@@ -27,8 +27,8 @@ type row struct {
 	Hour      int64  `bun:",pk"` // since 1970
 	Dropped   bool
 	Count     int64
-	FirstAt   int64
-	LastAt    int64
+	FirstAt   db.Time
+	LastAt    db.Time
 	EventUUID string `bun:"event_uuid"`
 	Details   string
 }
@@ -71,7 +71,7 @@ func (s *Store) list(ctx context.Context, projectID int64, kind string, limit, o
 
 // DeleteBefore deletes the warnings last seen before then.
 func (s *Store) DeleteBefore(ctx context.Context, then time.Time) error {
-	_, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("last_at < ?", then.UnixMicro()).Exec(ctx)
+	_, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("last_at < ?", db.At(then)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete old warnings: %w", err)
 	}

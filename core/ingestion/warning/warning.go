@@ -13,6 +13,8 @@ package warning
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // Warning tells a project that an event had less effect than intended, or none.
@@ -49,6 +51,6 @@ func detailsJSON(details map[string]any) string {
 func newRow(w Warning, n int64, at time.Time) *row {
 	return &row{
 		ProjectID: w.ProjectID, Type: w.Type, Key: w.Key, Hour: at.Unix() / 3600, Dropped: w.Dropped, Count: n,
-		FirstAt: at.UnixMicro(), LastAt: at.UnixMicro(), EventUUID: w.EventUUID, Details: detailsJSON(w.Details),
+		FirstAt: db.At(at), LastAt: db.At(at), EventUUID: w.EventUUID, Details: detailsJSON(w.Details),
 	}
 }
