@@ -7,61 +7,61 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// Envelope is what the accept path has to know of a body before it can be
-// acknowledged. Its slices share memory with the body.
+// Envelope is the part of a body that capture reads before it acknowledges the
+// request. Its slices share memory with the body.
 type Envelope struct {
-	// Token is the project key found in the body, without white space around
-	// it; empty when there is none.
+	// Token is the project key in the body, without surrounding white space; empty
+	// if there is none.
 	Token string
 	// ProjectID is the project_id of the body, as text; for personal keys.
 	ProjectID string
-	// SentAt is the client's clock, as the body has it.
+	// SentAt is the client's clock, as written in the body.
 	SentAt string
 	// Historical is the batch's historical_migration.
 	Historical bool
-	// Batch is true for an object with a batch.
+	// Batch reports whether the body is an object with a batch.
 	Batch bool
 	// Items is the JSON of the events: an array, or a single object.
 	Items []byte
-	// Count is how many there are.
+	// Count is the number of items.
 	Count int
 }
 
 // envelopeReader holds the scratch memory of ReadEnvelope.
 type envelopeReader struct {
-	scan    jsontext.Scanner
-	inner   jsontext.Scanner
-	top     tokens // beside the events, or of a single event
-	found   []byte // the key the events carry
-	project []byte
-	sentAt  []byte
-	batch   []byte
-	count   int    // of the batch
-	past    []byte // historical_migration
-	inside  tokens // in the properties of a single event
+	scan         jsontext.Scanner
+	inner        jsontext.Scanner
+	top          tokens // of the envelope, or of a single event
+	itemToken    []byte // the key that the events carry
+	project      []byte
+	sentAt       []byte
+	batch        []byte
+	count        int    // of the batch
+	historical   []byte // historical_migration
+	inProperties tokens // in the properties of a single event
 }
 
 var envelopeReaders = sync.Pool{New: func() any { return new(envelopeReader) }}
 
 // ReadEnvelope checks that the body is one of the known shapes (an array of
-// events, an object with a batch, a single event), every byte of it valid
-// JSON, and finds the project key. The events themselves are not looked at:
-// one that breaks a rule is dropped later, alone.
+// events, an object with a batch, a single event) and valid JSON, and finds the
+// project key. It does not decode the events: an invalid one is dropped later,
+// alone.
 //
 // It fails with fault Malformed invalid_payload, and with Unauthenticated when
-// the key is not a text or the events carry different ones.
+// the key is not a string or the events carry different keys.
 func ReadEnvelope(body []byte) (Envelope, error) {
 	r := envelopeReaders.Get().(*envelopeReader)
 	defer envelopeReaders.Put(r)
 	env, err := r.read(body)
-	r.forget()
+	r.releaseBody()
 	return env, err
 }
 
-// forget lets go of the body.
-func (r *envelopeReader) forget() {
-	r.scan.Data, r.inner.Data, r.top, r.inside, r.found = nil, nil, tokens{}, tokens{}, nil
-	r.project, r.sentAt, r.batch, r.past = nil, nil, nil, nil
+// releaseBody drops the references to the body.
+func (r *envelopeReader) releaseBody() {
+	r.scan.Data, r.inner.Data, r.top, r.inProperties, r.itemToken = nil, nil, tokens{}, tokens{}, nil
+	r.project, r.sentAt, r.batch, r.historical = nil, nil, nil, nil
 }
 
 var (
@@ -86,7 +86,7 @@ func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
 		r.readTop(s)
 		env.Items, env.Count = body[start:s.Pos], 1
 		if s.End() {
-			err = r.shape(&env)
+			err = r.classify(&env)
 		}
 	default:
 		s.Skip()
@@ -100,14 +100,14 @@ func (r *envelopeReader) read(body []byte) (env Envelope, err error) {
 	case err != nil:
 		return Envelope{}, err
 	}
-	env.Token, err = r.token()
+	env.Token, err = r.findToken()
 	env.ProjectID = shortText(r.project)
 	env.SentAt = shortText(r.sentAt)
-	env.Historical = string(r.past) == "true"
+	env.Historical = string(r.historical) == "true"
 	return env, err
 }
 
-// countItems moves over the array at the cursor.
+// countItems skips the array at the cursor and returns the number of its items.
 func (r *envelopeReader) countItems(s *jsontext.Scanner) (n int) {
 	s.Open()
 	for first := true; s.Element(first); first = false {
@@ -131,9 +131,9 @@ func (r *envelopeReader) readTop(s *jsontext.Scanner) {
 			continue
 		}
 		if string(field) == "properties" {
-			r.inside = tokens{}
+			r.inProperties = tokens{}
 			if s.Peek() == '{' {
-				readProperties(s, &r.inside)
+				readProperties(s, &r.inProperties)
 				continue
 			}
 		}
@@ -144,35 +144,35 @@ func (r *envelopeReader) readTop(s *jsontext.Scanner) {
 		case "sent_at":
 			r.sentAt = v
 		case "historical_migration":
-			r.past = v
+			r.historical = v
 		case "project_id":
 			r.project = v
 		default:
-			r.top.note(field, v)
+			r.top.set(field, v)
 		}
 	}
 }
 
-// shape tells a batch from a single event: whatever is not empty in the sense
-// of the languages the clients are written in makes it a batch.
-func (r *envelopeReader) shape(env *Envelope) error {
+// classify distinguishes a batch from a single event. A batch that is falsy in the
+// languages of the clients (null, false, 0, "") counts as missing.
+func (r *envelopeReader) classify(env *Envelope) error {
 	switch string(r.batch) {
 	case "", "null", "false", "0", `""`:
-		r.found = r.inside.value()
+		r.itemToken = r.inProperties.first()
 		return nil
 	}
 	if r.batch[0] != '[' {
 		return errBatch
 	}
 	env.Batch, env.Items, env.Count = true, r.batch, r.count
-	if r.top.value() != nil {
+	if r.top.first() != nil {
 		return nil
 	}
 	return r.readItems(r.batch)
 }
 
-// readItems looks for the key in the events of an array; all that carry one
-// must carry the same.
+// readItems looks for the key in the events of an array. It fails if two events
+// carry different keys.
 func (r *envelopeReader) readItems(items []byte) error {
 	s := &r.inner
 	s.Reset(items)

@@ -13,12 +13,12 @@ var (
 	errMixedTokens = fault.New(fault.Unauthenticated, "invalid_api_key", "Project API key invalid. All events of a request must carry the same key.")
 )
 
-// tokens holds the values of the names under which clients send the key.
+// tokens holds the values of the fields in which clients send the key.
 type tokens struct {
 	dollar, token, apiKey []byte
 }
 
-func (t *tokens) note(name, value []byte) {
+func (t *tokens) set(name, value []byte) {
 	switch string(name) {
 	case "$token":
 		t.dollar = value
@@ -29,8 +29,8 @@ func (t *tokens) note(name, value []byte) {
 	}
 }
 
-// value returns the one that counts, or nil.
-func (t *tokens) value() []byte {
+// first returns the value that takes precedence, or nil.
+func (t *tokens) first() []byte {
 	for _, v := range [...][]byte{t.dollar, t.token, t.apiKey} {
 		if !event.IsNull(v) && string(v) != `""` {
 			return v
@@ -39,8 +39,7 @@ func (t *tokens) value() []byte {
 	return nil
 }
 
-// readProperties reads the object at the cursor; of all its members only the
-// token counts.
+// readProperties reads the token of the properties object at the cursor.
 func readProperties(s *jsontext.Scanner, t *tokens) {
 	var buf [16]byte
 	s.Open()
@@ -53,8 +52,8 @@ func readProperties(s *jsontext.Scanner, t *tokens) {
 	}
 }
 
-// readItem reads the key of the event at the cursor. It fails when the events
-// before it carried another one.
+// readItem reads the key of the event at the cursor. It fails if an earlier event
+// carries another key.
 func (r *envelopeReader) readItem(s *jsontext.Scanner, first bool) error {
 	var own, inner tokens
 	var buf [16]byte
@@ -71,27 +70,28 @@ func (r *envelopeReader) readItem(s *jsontext.Scanner, first bool) error {
 		if first && string(field) == "project_id" && r.project == nil {
 			r.project = v
 		}
-		own.note(field, v)
+		own.set(field, v)
 	}
-	found := own.value()
+	found := own.first()
 	if found == nil {
-		found = inner.value()
+		found = inner.first()
 	}
 	switch {
 	case found == nil:
-	case r.found == nil:
-		r.found = found
-	case string(found) != string(r.found) && trimmedText(found) != trimmedText(r.found):
+	case r.itemToken == nil:
+		r.itemToken = found
+	case string(found) != string(r.itemToken) && trimmedText(found) != trimmedText(r.itemToken):
 		return errMixedTokens
 	}
 	return nil
 }
 
-// token returns the key of the whole request: the envelope's, else the events'.
-func (r *envelopeReader) token() (string, error) {
-	v := r.top.value()
+// findToken returns the key of the request: that of the envelope, else that of the
+// events.
+func (r *envelopeReader) findToken() (string, error) {
+	v := r.top.first()
 	if v == nil {
-		v = r.found
+		v = r.itemToken
 	}
 	switch {
 	case v == nil:
@@ -104,8 +104,8 @@ func (r *envelopeReader) token() (string, error) {
 
 func trimmedText(raw []byte) string { return strings.TrimSpace(shortText(raw)) }
 
-// shortText is plainText for values that are short when they are right; of
-// others enough is kept to show and to refuse.
+// shortText is event.PlainText for values that are short if they are valid. It
+// shortens longer ones, which are rejected later.
 func shortText(raw []byte) string {
 	switch {
 	case event.IsNull(raw):

@@ -16,21 +16,21 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// v1Path is the endpoint of the 2026 protocol: the key is a bearer token, the
-// request describes itself in headers, and the answer has a result an event.
+// v1Path is the endpoint of the 2026 protocol: the key is a bearer token, headers
+// describe the request, and the answer has a result per event.
 const v1Path = "/i/v1/analytics/events"
 
-// The headers a request of the 2026 protocol must have, beside its key.
+// v1Headers are the required headers of the 2026 protocol, beside the key.
 var v1Headers = [...]string{"PostHog-Sdk-Info", "PostHog-Attempt", "PostHog-Request-Id", "PostHog-Request-Timestamp"}
 
-// v1Error is a failure of a whole request in the terms of that protocol.
+// v1Error is a failure of a whole request in that protocol.
 type v1Error struct {
-	status int
-	code   string
-	why    string
+	status      int
+	code        string
+	description string
 }
 
-func (e *v1Error) Error() string { return e.code + ": " + e.why }
+func (e *v1Error) Error() string { return e.code + ": " + e.description }
 
 // captureV1 appends the events of one request to the journal and answers with a
 // result for each.
@@ -48,7 +48,7 @@ func (h *HTTP) captureV1(c *fiber.Ctx) error {
 }
 
 func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
-	if err := v1Head(c); err != nil {
+	if err := checkV1Headers(c); err != nil {
 		return nil, err
 	}
 	project, err := h.router.ProjectOf(c, v1Token(c), "")
@@ -94,9 +94,8 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	return v1Results(ids, results), nil
 }
 
-// v1Head checks what a request says about itself; everything that is missing
-// is named at once.
-func v1Head(c *fiber.Ctx) error {
+// checkV1Headers validates the headers. Its error names all missing ones.
+func checkV1Headers(c *fiber.Ctx) error {
 	var missing []string
 	if v1Token(c) == "" {
 		missing = append(missing, "Authorization")
@@ -125,7 +124,7 @@ func v1Head(c *fiber.Ctx) error {
 	return &v1Error{fiber.StatusUnsupportedMediaType, "unsupported_encoding", "The Content-Encoding must be gzip, deflate, br or zstd."}
 }
 
-// v1Token returns the key of the Authorization header, empty when there is none.
+// v1Token returns the key of the Authorization header, or "".
 func v1Token(c *fiber.Ctx) string {
 	scheme, token, _ := strings.Cut(c.Get(fiber.HeaderAuthorization), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -134,8 +133,8 @@ func v1Token(c *fiber.Ctx) string {
 	return strings.TrimSpace(token)
 }
 
-// v1RequestID is the client's id of the request, the same in every attempt; one
-// of our own when it is no uuid.
+// v1RequestID returns the client's request id, which is the same in every attempt,
+// or a new one if that is not a uuid.
 func v1RequestID(c *fiber.Ctx) [16]byte {
 	if id, err := uuid.Parse(c.Get("PostHog-Request-Id")); err == nil {
 		return id
@@ -203,7 +202,7 @@ func (h *HTTP) answerV1Error(c *fiber.Ctx, err error) error {
 	case f == nil:
 		return err
 	default:
-		r = v1ErrorOf(f)
+		r = newV1Error(f)
 	}
 	h.metrics.rejected.WithLabelValues(r.code).Inc()
 	if r.status == fiber.StatusInternalServerError {
@@ -215,11 +214,11 @@ func (h *HTTP) answerV1Error(c *fiber.Ctx, err error) error {
 	c.Set(fiber.HeaderAccept, fiber.MIMEApplicationJSON)
 	c.Set(fiber.HeaderAcceptEncoding, "gzip, deflate, br, zstd")
 	c.Status(r.status)
-	return web.JSON(c, map[string]string{"error": r.code, "error_description": r.why})
+	return web.JSON(c, map[string]string{"error": r.code, "error_description": r.description})
 }
 
-// v1ErrorOf translates a fault to that protocol.
-func v1ErrorOf(f *fault.Error) *v1Error {
+// newV1Error translates a fault to that protocol.
+func newV1Error(f *fault.Error) *v1Error {
 	switch f.Kind {
 	case fault.Unauthenticated:
 		return &v1Error{fiber.StatusUnauthorized, "invalid_api_token", f.Detail}

@@ -14,26 +14,26 @@ type Config struct {
 	// Start is where a new sink begins: "end" (events from now on) or "begin"
 	// (also the events that the journal still keeps).
 	Start string `koanf:"start"`
-	// MaxEvents, MaxBytes and Linger make a batch: it is sent when it is full
-	// by either count, or when its first event has waited for Linger.
+	// MaxEvents, MaxBytes and Linger bound a batch: it is sent when it is full by
+	// either count, or when its first event has waited for Linger.
 	MaxEvents int           `koanf:"max_events"`
 	MaxBytes  int           `koanf:"max_bytes"`
 	Linger    time.Duration `koanf:"linger"`
-	// MaxInFlight bounds the batches a sink that needs no order is sent at once.
+	// MaxInFlight bounds the batches in flight to a sink that needs no total order.
 	MaxInFlight int `koanf:"max_in_flight"`
 	// Timeout ends a call that hangs, whatever the sink's own timeout.
 	Timeout time.Duration `koanf:"timeout"`
 	// RetryMin and RetryMax bound the growing pause after transient failures.
 	RetryMin time.Duration `koanf:"retry_min"`
 	RetryMax time.Duration `koanf:"retry_max"`
-	// ConfigRetry is the pause before a sink that says its config is wrong is
-	// tried again, in case the fault was repaired on the other side.
+	// ConfigRetry is the pause before a sink that reports a wrong configuration is
+	// called again, in case the other side was repaired.
 	ConfigRetry time.Duration `koanf:"config_retry"`
-	// MaxInternal is how often a batch is tried that makes a plugin fail
-	// internally, before it is halved and in the end set aside.
+	// MaxInternal bounds the attempts for a batch that fails the plugin internally,
+	// before it is bisected and its failing event becomes a dead letter.
 	MaxInternal int `koanf:"max_internal"`
-	// ForgetAfter is how long the place of a sink is kept that was removed from
-	// the config; the journal keeps what it has not had for as long.
+	// ForgetAfter is how long the cursor of a removed sink is kept; until then the
+	// journal keeps the events behind it.
 	ForgetAfter time.Duration `koanf:"forget_after"`
 }
 

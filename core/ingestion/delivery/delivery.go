@@ -40,7 +40,7 @@ type Sink interface {
 	Ready(ctx context.Context) error
 	// Write hands over a batch. An error means that the outcome is unknown.
 	Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error)
-	// Flush asks the sink to commit what it staged, up to a sequence number.
+	// Flush asks the sink to commit the staged events, up to a sequence number.
 	Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error)
 }
 

@@ -18,7 +18,7 @@ import (
 type sinkReader struct {
 	name       string // of its cursor
 	historical bool
-	bound      *upperBound // of what it reads; nil without one
+	bound      *upperBound // up to which it reads; nil without one
 	commit     *reader.Committer
 
 	received        journal.Position // end of the last chunk that was received

@@ -246,7 +246,7 @@ func (d *delivery) settle(b *batch, err error) {
 	}
 }
 
-// flush asks the sink to commit what it staged.
+// flush asks the sink to commit the staged events.
 func (d *delivery) flush(reason sdk.FlushReason) {
 	if !d.staging.flush(reason) {
 		d.needsRewind = true

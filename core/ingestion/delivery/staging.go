@@ -74,7 +74,7 @@ func (s *staging) lost() bool {
 	return b != nil && b.state.session != s.session()
 }
 
-// flush asks the sink to commit what it staged. It returns false if staged events
+// flush asks the sink to commit the staged events. It returns false if staged events
 // remain that must be sent again.
 func (s *staging) flush(reason sdk.FlushReason) bool {
 	s.stats.setState("delivering")

@@ -7,60 +7,60 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Limits bound a single event. An event over one of them is dropped, with a
-// notice; the others of its request are not affected.
+// Limits bound a single event. An event that exceeds one is dropped with a
+// notice; the other events of its request are not affected.
 type Limits struct {
 	MaxEventBytes int `koanf:"max_event_bytes"`
 	MaxDepth      int `koanf:"max_depth"`
 	MaxProperties int `koanf:"max_properties"`
 }
 
-// DefaultLimits is what a client of this protocol may expect.
+// DefaultLimits returns the limits that clients of this protocol expect.
 func DefaultLimits() Limits {
 	return Limits{MaxEventBytes: 1 << 20, MaxDepth: 100, MaxProperties: 10_000}
 }
 
-// MaxChars is how many characters of a name or a distinct id are kept.
+// MaxChars bounds the characters of a name and of a distinct id.
 const MaxChars = 200
 
-// Decoded is what a record holds.
+// Decoded is the content of a record.
 type Decoded struct {
 	// Events are those to ingest, in the order of the request. Properties may
 	// share memory with the record.
 	Events []sdk.Event
-	// Index is, for each of Events, its place in the request, from 0.
+	// Index holds the index of each of Events in the request, from 0.
 	Index []uint32
-	// Notices say what was dropped or changed, and why.
+	// Notices are the drops and changes, with reasons.
 	Notices []Notice
-	// Items is how many items the request had.
+	// Items is the number of items in the request.
 	Items uint32
 }
 
-// Reset empties d for another record and keeps its memory.
+// Reset empties d and keeps its memory.
 func (d *Decoded) Reset() {
 	d.Events, d.Index, d.Notices, d.Items = d.Events[:0], d.Index[:0], d.Notices[:0], 0
 }
 
-// Decoder turns records into events. It holds only scratch memory: what Decode
-// returns depends on the record and the limits alone, on any node and at any
-// time. It may not be used by two goroutines at once.
+// Decoder turns records into events. It holds scratch memory only: the result of
+// Decode depends on the record and the limits alone, on any node and at any time.
+// A Decoder is for one goroutine.
 type Decoder struct {
 	limits Limits
 	scan   jsontext.Scanner
-	inner  jsontext.Scanner // for a second look at an object
+	inner  jsontext.Scanner // for reading an object a second time
 	ev     item
 	props  properties
-	arena  []byte // the properties that could not stay as they are
+	buf    []byte // properties that were written anew
 	names  map[string]string
 
-	most  int            // notices of a kind that are listed; 0 for all
-	tally map[string]say // of those of this record
+	maxListed    int                    // notices listed per kind; 0 is all
+	noticeCounts map[string]noticeCount // by kind, of this record
 
-	members        []member
-	last           map[string]int // of names that may come more than once
-	extra          []extra
-	chains         chains
-	address, clock []byte
+	members                []member
+	last                   map[string]int // index of each name, for long objects
+	promoted               []promotedProperty
+	chains                 chainWriter
+	ipPrefix, sentAtPrefix []byte
 }
 
 // NewDecoder returns a Decoder that applies the limits.
@@ -71,35 +71,35 @@ func NewDecoder(limits Limits) *Decoder {
 // LimitNotices makes Decode list at most n notices of each kind of a record; the
 // last of them counts the rest in More. 0 lists all.
 func (d *Decoder) LimitNotices(n int) *Decoder {
-	d.most = n
+	d.maxListed = n
 	return d
 }
 
-// Decode appends the record's events and notices to out. It never fails: an
-// item that is not an event is a notice.
+// Decode appends the record's events and notices to out. It never fails: an item
+// that is not an event becomes a notice.
 func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	s := &d.scan
 	s.Reset(rec.Items)
-	clear(d.tally)
-	d.preface(rec)
-	d.arena = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
+	clear(d.noticeCounts)
+	d.preparePrefix(rec)
+	d.buf = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
 	switch s.Peek() {
 	case '[':
 		s.Open()
 		for first := true; s.Element(first); first = false {
-			d.item(rec, out)
+			d.decodeItem(rec, out)
 		}
 	default:
-		d.item(rec, out)
+		d.decodeItem(rec, out)
 	}
 	if !s.End() {
 		out.Notices = append(out.Notices, Notice{Index: out.Items, Kind: KindUnreadableRecord, Dropped: true})
 	}
-	d.arena = nil
+	d.buf = nil
 }
 
-// item decodes the value at the cursor.
-func (d *Decoder) item(rec *Record, out *Decoded) {
+// decodeItem decodes the item at the cursor.
+func (d *Decoder) decodeItem(rec *Record, out *Decoded) {
 	index := out.Items
 	out.Items++
 	ev := &d.ev
@@ -111,7 +111,7 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	if c := s.Peek(); c != '{' {
 		ev.drop(KindNotAnObject)
 		if c == 'n' {
-			ev.verdict.Kind = KindEmptyEvent
+			ev.dropNotice.Kind = KindEmptyEvent
 		}
 		s.Skip()
 	} else {
@@ -129,47 +129,47 @@ func (d *Decoder) item(rec *Record, out *Decoded) {
 	}
 	event := sdk.Event{UUID: ev.eventUUID(rec)}
 	if ev.kept() {
-		d.build(rec, ev, &event)
+		d.buildEvent(rec, ev, &event)
 	}
 	for i := range ev.changes {
-		d.label(ev, &event, &ev.changes[i])
+		d.annotate(ev, &event, &ev.changes[i])
 	}
 	if !ev.kept() {
-		d.label(ev, &event, &ev.verdict)
-		d.say(out, ev.verdict)
+		d.annotate(ev, &event, &ev.dropNotice)
+		d.addNotice(out, ev.dropNotice)
 		return
 	}
 	for _, n := range ev.changes {
-		d.say(out, n)
+		d.addNotice(out, n)
 	}
 	out.Events = append(out.Events, event)
 	out.Index = append(out.Index, index)
 }
 
-// say is how many notices of a kind are listed, and where the last one is.
-type say struct{ listed, last int }
+// noticeCount is the number of listed notices of a kind and the index of the last.
+type noticeCount struct{ listed, last int }
 
-// say adds a notice, or counts it with the last one of its kind when there are
-// many.
-func (d *Decoder) say(out *Decoded, n Notice) {
-	if d.most == 0 {
+// addNotice adds a notice. Beyond the limit it counts the notice in the last one
+// of its kind.
+func (d *Decoder) addNotice(out *Decoded, n Notice) {
+	if d.maxListed == 0 {
 		out.Notices = append(out.Notices, n)
 		return
 	}
-	t := d.tally[n.Kind]
-	if t.listed >= d.most {
+	t := d.noticeCounts[n.Kind]
+	if t.listed >= d.maxListed {
 		out.Notices[t.last].More++
 		return
 	}
-	if d.tally == nil {
-		d.tally = make(map[string]say)
+	if d.noticeCounts == nil {
+		d.noticeCounts = make(map[string]noticeCount)
 	}
-	d.tally[n.Kind] = say{t.listed + 1, len(out.Notices)}
+	d.noticeCounts[n.Kind] = noticeCount{t.listed + 1, len(out.Notices)}
 	out.Notices = append(out.Notices, n)
 }
 
-// label puts the names by which a person finds the event into the notice.
-func (d *Decoder) label(ev *item, event *sdk.Event, n *Notice) {
+// annotate sets the index, name, uuid and distinct id of the event in the notice.
+func (d *Decoder) annotate(ev *item, event *sdk.Event, n *Notice) {
 	n.Index = ev.index
 	n.EventName, n.EventUUID, n.DistinctID = event.Name, event.UUID, event.DistinctID
 	if n.EventName == "" && ev.name != nil {
@@ -177,26 +177,26 @@ func (d *Decoder) label(ev *item, event *sdk.Event, n *Notice) {
 	}
 }
 
-// build makes the event out of what was read; it may still drop it.
-func (d *Decoder) build(rec *Record, ev *item, event *sdk.Event) {
+// buildEvent builds the event from the item. It may drop the event.
+func (d *Decoder) buildEvent(rec *Record, ev *item, event *sdk.Event) {
 	p := &d.props
 	switch {
-	case p.wrong:
+	case p.notObject:
 		ev.drop(KindInvalidProperties)
 		return
 	case p.count > d.limits.MaxProperties:
 		ev.drop(KindTooManyProperties).detail("count", p.count).detail("limit", d.limits.MaxProperties)
 		return
 	}
-	d.extra = d.extra[:0]
+	d.promoted = d.promoted[:0]
 	if rec.Verbatim {
-		if d.verbatim(ev, p); !ev.kept() {
+		if d.applyVerbatim(ev, p); !ev.kept() {
 			return
 		}
 	}
 	event.ProjectID = rec.ProjectID
 	event.ReceivedAt = rec.ReceivedAt
-	if event.Name = d.name(rec, ev); event.Name == "" {
+	if event.Name = d.eventName(rec, ev); event.Name == "" {
 		ev.drop(KindMissingName)
 		return
 	}
@@ -204,24 +204,25 @@ func (d *Decoder) build(rec *Record, ev *item, event *sdk.Event) {
 		ev.drop(KindInvalidDistinctID)
 		return
 	}
-	event.Timestamp = d.timestamp(rec, ev, p)
-	out := d.special(rec, ev, p, event.Name)
+	event.Timestamp = d.resolveTimestamp(rec, ev, p)
+	out := d.applyEventRules(rec, ev, p, event.Name)
 	if !ev.kept() {
 		return
 	}
-	out |= d.elements(p, event)
-	event.Properties = d.rewrite(ev, p, out)
+	out |= d.setElementsChain(p, event)
+	event.Properties = d.rewriteProperties(ev, p, out)
 }
 
-// timestamp returns when the event happened, and notes what it had to ignore.
-func (d *Decoder) timestamp(rec *Record, ev *item, p *properties) time.Time {
+// resolveTimestamp returns when the event happened, with a notice for each value
+// that it ignores.
+func (d *Decoder) resolveTimestamp(rec *Record, ev *item, p *properties) time.Time {
 	in := clockInput{sentAt: rec.SentAt, now: rec.ReceivedAt}
-	in.timestamp, in.timestampBad = timeText(ev.timestamp)
-	in.offset = number(ev.offset)
+	in.timestamp, in.timestampBad = timestampText(ev.timestamp)
+	in.offset = numberOf(ev.offset)
 	in.ignoreSentAt = string(p.val[propIgnoreSentAt]) == "true"
 	at, issues := resolveTime(in)
 	for _, is := range issues {
-		n := ev.change(is.kind)
+		n := ev.addChange(is.kind)
 		switch is.kind {
 		case KindFutureTimestamp:
 			n.detail("timestamp", in.timestamp).detail("sentAt", in.sentAt).detail("offset", in.offset).

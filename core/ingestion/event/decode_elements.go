@@ -6,18 +6,17 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// chains writes the element chains of events that bring a list of elements.
-type chains struct {
+// chainWriter writes the element chains of events that carry a list of elements.
+type chainWriter struct {
 	build  match.ChainBuilder
 	source []byte
 	text   []byte
 }
 
-// elements gives the event its element chain: the one it was sent with, or
-// else the one that its list of elements makes. It returns the properties
-// that the event does not keep because of that, which are both; what can be
-// read as neither stays where it is.
-func (d *Decoder) elements(p *properties, event *sdk.Event) (out uint32) {
+// setElementsChain sets the element chain of the event: the one it was sent with,
+// else the one of its list of elements. It returns the properties to remove, which
+// are both; a value of another type stays a property.
+func (d *Decoder) setElementsChain(p *properties, event *sdk.Event) (out uint32) {
 	if chain := p.val[propElementsChain]; chain != nil && (chain[0] == '"' || chain[0] == 'n') {
 		event.ElementsChain = PlainText(chain)
 		out |= 1 << propElementsChain

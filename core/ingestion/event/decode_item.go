@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// item is one element of a request while it is being read: the raw text of the
-// fields we know, nil for those that are missing or null.
+// item is one item of a request: the raw text of the known fields, nil for those
+// that are missing or null.
 type item struct {
 	index      uint32
 	members    int
@@ -26,9 +26,9 @@ type item struct {
 	windowID   []byte
 	options    []byte
 
-	dropped bool
-	verdict Notice
-	changes []Notice
+	dropped    bool
+	dropNotice Notice
+	changes    []Notice
 }
 
 func (it *item) reset(index uint32) {
@@ -39,11 +39,11 @@ func (it *item) kept() bool { return !it.dropped }
 
 func (it *item) drop(kind string) *Notice {
 	it.dropped = true
-	it.verdict = Notice{Kind: kind, Dropped: true}
-	return &it.verdict
+	it.dropNotice = Notice{Kind: kind, Dropped: true}
+	return &it.dropNotice
 }
 
-func (it *item) change(kind string) *Notice {
+func (it *item) addChange(kind string) *Notice {
 	it.changes = append(it.changes, Notice{Kind: kind})
 	return &it.changes[len(it.changes)-1]
 }
@@ -67,7 +67,7 @@ func (it *item) readFields(s *jsontext.Scanner, p *properties) {
 		it.members++
 		field := name.Resolve(buf[:])
 		if string(field) == "properties" {
-			p.read(s)
+			p.readObject(s)
 			continue
 		}
 		v := s.Value()
@@ -106,8 +106,8 @@ func (it *item) readFields(s *jsontext.Scanner, p *properties) {
 	}
 }
 
-// name returns the event name, or nothing.
-func (d *Decoder) name(rec *Record, ev *item) string {
+// eventName returns the name of the event, or "".
+func (d *Decoder) eventName(rec *Record, ev *item) string {
 	if ev.name == nil || string(ev.name) == `""` {
 		return rec.DefaultName
 	}
@@ -116,7 +116,7 @@ func (d *Decoder) name(rec *Record, ev *item) string {
 	}
 	name := PlainText(ev.name)
 	if cut := FirstChars(name, MaxChars); len(cut) < len(name) {
-		ev.change(KindNameTooLong).detail("length", utf8.RuneCountInString(name))
+		ev.addChange(KindNameTooLong).detail("length", utf8.RuneCountInString(name))
 		return cut
 	}
 	if len(ev.name) <= 64 {
@@ -128,19 +128,19 @@ func (d *Decoder) name(rec *Record, ev *item) string {
 	return name
 }
 
-// distinctID returns who did it, or nothing. What stands beside the properties
-// goes before what stands in them.
+// distinctID returns the distinct id, or "". Fields beside the properties take
+// precedence over those inside.
 func (d *Decoder) distinctID(ev *item, p *properties) string {
 	for _, raw := range [...][]byte{ev.distinctID, ev.dollarID, p.val[propDistinctID], p.val[propDollarDistinctID]} {
 		if raw == nil {
 			continue
 		}
 		id := PlainText(raw)
-		if blank(id) {
+		if isBlank(id) {
 			continue
 		}
 		if cut := FirstChars(id, MaxChars); len(cut) < len(id) {
-			ev.change(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
+			ev.addChange(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
 			return cut
 		}
 		return id
@@ -148,9 +148,9 @@ func (d *Decoder) distinctID(ev *item, p *properties) string {
 	return ""
 }
 
-// PlainText returns the text of a JSON value: of a string what it reads as, of
-// a number or a word its digits or letters, of a container its compact JSON
-// with sorted names, of NaN and the infinities nothing.
+// PlainText returns a JSON value as text: an unescaped string, the digits of a
+// number, true or false, the compact JSON of a container with sorted names, and ""
+// for null, NaN and the infinities.
 func PlainText(raw []byte) string {
 	switch raw[0] {
 	case '"':
@@ -187,7 +187,7 @@ func sortedJSON(raw []byte) string {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
-// FirstChars returns the first n characters of s.
+// FirstChars returns at most the first n characters of s.
 func FirstChars(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -201,7 +201,7 @@ func FirstChars(s string, n int) string {
 	return s
 }
 
-func blank(s string) bool {
+func isBlank(s string) bool {
 	for _, r := range s {
 		switch r {
 		case ' ', '\t', '\n', '\r', '\v', '\f', 0x85, 0xa0:
@@ -212,8 +212,8 @@ func blank(s string) bool {
 	return true
 }
 
-// number returns the number a value is or, as text, holds; 0 for others.
-func number(raw []byte) float64 {
+// numberOf returns the number of a value, which may be a string; 0 for others.
+func numberOf(raw []byte) float64 {
 	if raw == nil {
 		return 0
 	}
@@ -224,9 +224,9 @@ func number(raw []byte) float64 {
 	return f
 }
 
-// timeText returns the text of a time, and whether there is one that is
-// neither text nor a number.
-func timeText(raw []byte) (s string, bad bool) {
+// timestampText returns a timestamp as text. bad is true for a value that is
+// neither a string nor a number.
+func timestampText(raw []byte) (s string, bad bool) {
 	switch {
 	case raw == nil:
 		return "", false

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// The properties that decide what becomes of an event.
+// The properties that affect how an event is decoded.
 const (
 	propIP = iota
 	propDistinctID
@@ -74,16 +74,16 @@ func knownProperty(name []byte) int {
 	return propOther
 }
 
-// properties is an event's properties object while it is being read.
+// properties is the properties object of an item.
 type properties struct {
-	raw    []byte            // as sent; nil when missing or null
-	val    [propCount][]byte // the last value of each known name, null included
-	count  int
-	dirty  bool // see scanner
-	twice  bool // some name may come more than once
-	wrong  bool // there is a value, and it is not an object
-	filter [16]uint64
-	seed   maphash.Seed
+	raw            []byte            // as sent; nil if missing or null
+	val            [propCount][]byte // the last value of each known name, including null
+	count          int
+	dirty          bool // see scanner
+	maybeDuplicate bool // a name may occur twice
+	notObject      bool // the value is not an object
+	filter         [16]uint64
+	seed           maphash.Seed
 }
 
 func (p *properties) reset() {
@@ -94,8 +94,8 @@ func (p *properties) reset() {
 	*p = properties{seed: seed}
 }
 
-// read reads the value at the cursor.
-func (p *properties) read(s *jsontext.Scanner) {
+// readObject reads the object at the cursor.
+func (p *properties) readObject(s *jsontext.Scanner) {
 	p.reset()
 	switch s.Peek() {
 	case '{':
@@ -103,7 +103,7 @@ func (p *properties) read(s *jsontext.Scanner) {
 		s.Skip()
 		return
 	default:
-		p.wrong = true
+		p.notObject = true
 		s.Skip()
 		return
 	}
@@ -116,7 +116,7 @@ func (p *properties) read(s *jsontext.Scanner) {
 	for ; ok; name, ok = s.Member(false) {
 		p.count++
 		key := name.Resolve(buf[:])
-		p.note(key)
+		p.noteName(key)
 		v := s.Value()
 		if id := knownProperty(key); id != propOther {
 			p.val[id] = v
@@ -130,13 +130,13 @@ func (p *properties) read(s *jsontext.Scanner) {
 	s.Dirty = s.Dirty || before
 }
 
-// note remembers a name in a small filter, and that one may have come twice
-// when the filter knows it already. False alarms cost a look, nothing else.
-func (p *properties) note(key []byte) {
+// noteName adds a name to a Bloom filter and sets maybeDuplicate if the filter may
+// hold it already. A false positive costs a check only.
+func (p *properties) noteName(key []byte) {
 	h := maphash.Bytes(p.seed, key)
 	word, bit := h&15, uint64(1)<<(h>>4&63)
 	if p.filter[word]&bit != 0 {
-		p.twice = true
+		p.maybeDuplicate = true
 	}
 	p.filter[word] |= bit
 }
@@ -144,5 +144,5 @@ func (p *properties) note(key []byte) {
 // IsObject reports whether a value is a JSON object.
 func IsObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// IsNull reports whether a value is missing or null, as NaN is.
+// IsNull reports whether a value is missing, null or NaN.
 func IsNull(raw []byte) bool { return raw == nil || raw[0] == 'n' || raw[0] == 'N' }

@@ -2,12 +2,12 @@ package event
 
 import "unicode/utf8"
 
-// maxGroupKey is how many characters a group key may have.
+// maxGroupKey bounds the characters of a group key.
 const maxGroupKey = 400
 
-// special applies the rules that depend on what kind of event it is. It may
-// drop the event; else it returns the properties the event does not keep.
-func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (out uint32) {
+// applyEventRules applies the rules for the name of the event and for person
+// processing. It may drop the event; else it returns the properties to remove.
+func (d *Decoder) applyEventRules(rec *Record, ev *item, p *properties, name string) (out uint32) {
 	const personKeys = 1<<propSet | 1<<propSetOnce | 1<<propUnset
 	if rec.Anonymise {
 		out |= 1 << propIP
@@ -30,7 +30,7 @@ func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (ou
 		}
 	case "$groupidentify":
 		out |= personKeys
-		d.group(ev, p, personless)
+		d.checkGroup(ev, p, personless)
 	}
 	if out&personKeys == 0 {
 		d.checkSets(ev, p)
@@ -38,7 +38,7 @@ func (d *Decoder) special(rec *Record, ev *item, p *properties, name string) (ou
 	return out
 }
 
-// personless reports whether the event asked for no person processing.
+// personless reports whether the event turns person processing off.
 func (d *Decoder) personless(ev *item, p *properties) bool {
 	v := p.val[propPersonSwitch]
 	switch {
@@ -47,12 +47,12 @@ func (d *Decoder) personless(ev *item, p *properties) bool {
 	case string(v) == "false":
 		return true
 	}
-	ev.change(KindInvalidPersonSwitch).detail("$process_person_profile", string(v[:min(len(v), 200)]))
+	ev.addChange(KindInvalidPersonSwitch).detail("$process_person_profile", string(v[:min(len(v), 200)]))
 	return false
 }
 
-// group drops a $groupidentify that cannot be applied.
-func (d *Decoder) group(ev *item, p *properties, personless bool) {
+// checkGroup drops an invalid $groupidentify.
+func (d *Decoder) checkGroup(ev *item, p *properties, personless bool) {
 	set := p.val[propGroupSet]
 	switch {
 	case personless:
@@ -66,7 +66,7 @@ func (d *Decoder) group(ev *item, p *properties, personless bool) {
 	}
 }
 
-// checkSets notes person updates that cannot be applied.
+// checkSets adds notices for invalid person updates.
 func (d *Decoder) checkSets(ev *item, p *properties) {
 	for _, v := range [...]struct {
 		field string
@@ -76,7 +76,7 @@ func (d *Decoder) checkSets(ev *item, p *properties) {
 		{"properties.$set", p.val[propSet]}, {"properties.$set_once", p.val[propSetOnce]},
 	} {
 		if !IsNull(v.raw) && !IsObject(v.raw) {
-			ev.change(KindInvalidSet).detail("field", v.field)
+			ev.addChange(KindInvalidSet).detail("field", v.field)
 		}
 	}
 }

@@ -5,33 +5,33 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// eventUUID returns the event's uuid: the client's, or one that the request
-// and the event's place in it decide. An empty one and the nil uuid are none:
-// clients send them for every event.
+// eventUUID returns the client's uuid of the event, or one derived from the request
+// id and the index. An empty uuid and the nil uuid count as missing: some clients
+// send them with every event.
 func (it *item) eventUUID(rec *Record) string {
 	if it.uuid == nil || string(it.uuid) == `""` {
-		return madeUUID(rec, it.index)
+		return deriveUUID(rec, it.index)
 	}
 	sent := PlainText(it.uuid)
-	if canonicalUUID(sent) {
+	if isCanonicalUUID(sent) {
 		if sent == "00000000-0000-0000-0000-000000000000" {
-			return madeUUID(rec, it.index)
+			return deriveUUID(rec, it.index)
 		}
 		return sent
 	}
 	id, err := uuid.Parse(sent)
 	if it.uuid[0] != '"' || err != nil {
-		it.change(KindInvalidUUID).detail("uuid", FirstChars(sent, MaxChars))
-		return madeUUID(rec, it.index)
+		it.addChange(KindInvalidUUID).detail("uuid", FirstChars(sent, MaxChars))
+		return deriveUUID(rec, it.index)
 	}
 	if id == uuid.Nil {
-		return madeUUID(rec, it.index)
+		return deriveUUID(rec, it.index)
 	}
 	return id.String()
 }
 
-// canonicalUUID reports whether s is a uuid as we write them.
-func canonicalUUID(s string) bool {
+// isCanonicalUUID reports whether s is a uuid in lower case with hyphens.
+func isCanonicalUUID(s string) bool {
 	if len(s) != 36 {
 		return false
 	}
@@ -51,10 +51,10 @@ func canonicalUUID(s string) bool {
 	return true
 }
 
-// madeUUID returns a version 7 uuid: the time of arrival, the event's place in
-// its request, and bits of the random request id. Decoding a record again
-// gives the same uuids, and they sort as they were sent.
-func madeUUID(rec *Record, index uint32) string {
+// deriveUUID returns a version 7 uuid of the time of arrival, the index of the event
+// and bits of the random request id. Decoding a record again gives the same uuids.
+// They sort in the order of the request.
+func deriveUUID(rec *Record, index uint32) string {
 	var id uuid.UUID
 	ms := uint64(rec.ReceivedAt.UnixMilli())
 	for i := range 6 {

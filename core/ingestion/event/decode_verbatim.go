@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// verbatim applies what is different about the events of the 2026 protocol:
-// they carry options and session ids beside their properties, which are written
-// back into them, and they are dropped where older events are mended.
-func (d *Decoder) verbatim(ev *item, p *properties) {
-	d.extra = d.extra[:0]
-	d.lift(p, propSessionID, `"$session_id":`, ev.sessionID)
-	d.lift(p, propWindowID, `"$window_id":`, ev.windowID)
+// applyVerbatim applies the rules of the 2026 protocol. Its events carry options and
+// session ids beside their properties; these become properties. It drops events
+// that older protocols change.
+func (d *Decoder) applyVerbatim(ev *item, p *properties) {
+	d.promoted = d.promoted[:0]
+	d.promote(p, propSessionID, `"$session_id":`, ev.sessionID)
+	d.promote(p, propWindowID, `"$window_id":`, ev.windowID)
 	if IsObject(ev.options) {
-		d.liftOptions(p, ev.options)
+		d.promoteOptions(p, ev.options)
 	}
 	if ev.name != nil && utf8.RuneCountInString(PlainText(ev.name)) > MaxChars {
 		ev.drop(KindNameTooLong)
@@ -32,23 +32,23 @@ func (d *Decoder) verbatim(ev *item, p *properties) {
 	}
 }
 
-// extra is a property that comes from beside the properties.
-type extra struct {
+// promotedProperty is a property made of a field beside the properties.
+type promotedProperty struct {
 	id    int
 	name  string // quoted, with a colon
 	value []byte
 }
 
-// lift makes value the property id; null leaves it as it is.
-func (d *Decoder) lift(p *properties, id int, name string, value []byte) {
+// promote sets the property id to value. null changes nothing.
+func (d *Decoder) promote(p *properties, id int, name string, value []byte) {
 	if IsNull(value) {
 		return
 	}
 	p.val[id] = value
-	d.extra = append(d.extra, extra{id, name, value})
+	d.promoted = append(d.promoted, promotedProperty{id, name, value})
 }
 
-func (d *Decoder) liftOptions(p *properties, options []byte) {
+func (d *Decoder) promoteOptions(p *properties, options []byte) {
 	s := &d.inner
 	s.Reset(options)
 	s.Peek()
@@ -60,27 +60,27 @@ func (d *Decoder) liftOptions(p *properties, options []byte) {
 		v := s.Value()
 		switch string(key) {
 		case "process_person_profile":
-			d.lift(p, propPersonSwitch, `"$process_person_profile":`, v)
+			d.promote(p, propPersonSwitch, `"$process_person_profile":`, v)
 		case "cookieless_mode":
-			d.lift(p, propCookieless, `"$cookieless_mode":`, v)
+			d.promote(p, propCookieless, `"$cookieless_mode":`, v)
 		case "disable_skew_correction", "disable_skew_adjustment":
-			d.lift(p, propIgnoreSentAt, `"$ignore_sent_at":`, v)
+			d.promote(p, propIgnoreSentAt, `"$ignore_sent_at":`, v)
 		case "product_tour_id":
-			d.lift(p, propProductTour, `"$product_tour_id":`, v)
+			d.promote(p, propProductTour, `"$product_tour_id":`, v)
 		}
 	}
 }
 
-// addExtras writes the lifted properties, each once, and returns which of the
-// sent ones they replace.
-func (d *Decoder) addExtras() (replaced uint32) {
-	for i := len(d.extra) - 1; i >= 0; i-- {
-		x := &d.extra[i]
+// addPromoted writes the promoted properties, each once, and returns the properties
+// that they replace.
+func (d *Decoder) addPromoted() (replaced uint32) {
+	for i := len(d.promoted) - 1; i >= 0; i-- {
+		x := &d.promoted[i]
 		if replaced&(1<<x.id) != 0 {
 			continue
 		}
-		d.arena = append(d.arena, x.name...)
-		d.arena = append(jsontext.AppendClean(d.arena, x.value), ',')
+		d.buf = append(d.buf, x.name...)
+		d.buf = append(jsontext.AppendClean(d.buf, x.value), ',')
 		replaced |= 1 << x.id
 	}
 	return replaced

@@ -1,8 +1,7 @@
 package event
 
-// Kinds of notices. The first group are events that were not ingested, the
-// second events that were kept but changed. They are the types of the
-// ingestion warnings a project can read, so they are only ever added to.
+// Kinds of notices: first those of dropped events, then those of changed ones. They
+// are the types of ingestion warnings in the API, so none is ever renamed.
 const (
 	KindNotAnObject         = "skipping_event_not_an_object"
 	KindEmptyEvent          = "skipping_event_empty"
@@ -28,26 +27,25 @@ const (
 	KindInvalidPersonSwitch = "invalid_process_person_profile"
 )
 
-// Notice is one thing a project should know about an event it sent: it was
-// dropped, or kept with a change. Decode returns them; the worker turns them
-// into metrics and ingestion warnings.
+// Notice tells a project that one of its events was dropped or changed. The
+// pipeline turns notices into metrics and ingestion warnings.
 type Notice struct {
-	// Index is the event's place in the request, from 0.
+	// Index is the index of the event in the request, from 0.
 	Index uint32
 	// Kind is one of the Kind constants.
 	Kind string
 	// Dropped means the event is not among the decoded ones.
 	Dropped bool
-	// EventName, EventUUID and DistinctID are as far as they are known.
+	// EventName, EventUUID and DistinctID are empty if unknown.
 	EventName, EventUUID, DistinctID string
-	// Detail holds what else helps, by name.
+	// Detail holds further details, by name.
 	Detail map[string]any
-	// More is for how many further items of the request the same is true: the
-	// readers of the journal list only the first of a kind one by one, so that
-	// a request of millions of useless items costs no more memory than its bytes.
+	// More counts further notices of this kind in the request. Decoder.LimitNotices
+	// bounds the listed ones, so that a request of millions of invalid items costs
+	// no more memory than its bytes.
 	More uint32
 }
 
-// Quiet reports whether the notice is counted but not worth a warning: the
-// reference drops these everywhere, on purpose, and no client can help it.
+// Quiet reports whether the notice is counted without a warning. The original
+// implementation drops these events, too, and no client can avoid it.
 func (n *Notice) Quiet() bool { return n.Kind == KindPerformanceEvent }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// recordVersion is the first byte of a journal record. A reader that meets
-// another one says so and sets the record aside; it never guesses.
+// recordVersion is the first byte of a journal record. ParseRecord fails for any
+// other version.
 const recordVersion = 1
 
 const (
@@ -18,41 +18,41 @@ const (
 	flagVerbatim
 )
 
-// recordHead is the length of the fixed part: version, flags, received at,
+// recordHead is the length of the fixed part: version, flags, time of arrival,
 // project, request id.
 const recordHead = 1 + 1 + 8 + 8 + 16
 
-// Record is one accepted request as the journal keeps it: what the server knew
-// when it answered, then the items of the body, untouched.
+// Record is one accepted request in the journal: the server's knowledge at the time
+// of the answer, then the items of the body, untouched.
 type Record struct {
 	// ReceivedAt is when the request arrived, to the microsecond.
 	ReceivedAt time.Time
-	// ProjectID is the project of the key the request came with.
+	// ProjectID is the project of the request's key.
 	ProjectID int64
-	// RequestID is random. Events without a uuid derive theirs from it.
+	// RequestID is random. The uuids of events without one derive from it.
 	RequestID [16]byte
-	// Historical is the client's historical_migration: an import, not traffic.
+	// Historical marks an import (historical_migration).
 	Historical bool
-	// Anonymise means the project keeps no addresses: ClientIP is empty then,
-	// and an address the client put into an event is removed.
+	// Anonymise removes the addresses of clients: ClientIP is the zero Addr, and the
+	// property $ip is removed.
 	Anonymise bool
-	// Verbatim marks items of the 2026 protocol, whose rules are stricter and
-	// whose items carry options.
+	// Verbatim marks items of the 2026 protocol, which has stricter rules and
+	// options per item.
 	Verbatim bool
-	// ClientIP is where the request came from, without a zone; the zero Addr
-	// when it is not known or not kept.
+	// ClientIP is the address of the client, without a zone; the zero Addr if it is
+	// unknown or not kept.
 	ClientIP netip.Addr
-	// SentAt is the client's clock when it sent the request, as the client
-	// wrote it; empty when it did not say. At most 255 bytes.
+	// SentAt is the client's clock at the time of sending, as the client wrote it;
+	// empty if unknown. At most 255 bytes.
 	SentAt string
-	// DefaultName names events that have no name; at most 255 bytes. Only the
-	// oldest of paths has one.
+	// DefaultName is the name of events without one; at most 255 bytes. Only the
+	// path /engage/ sets it.
 	DefaultName string
-	// Items is valid JSON: an array of events, or one event.
+	// Items is valid JSON: an array of items, or one item.
 	Items []byte
 }
 
-// ErrRecord is wrapped by every error of ParseRecord.
+// ErrRecord is wrapped by each error of ParseRecord.
 var ErrRecord = errors.New("not a journal record of this version")
 
 // Append appends the record's bytes to dst.
@@ -86,7 +86,8 @@ func (r *Record) Size() int {
 	return recordHead + 3 + r.ClientIP.BitLen()/8 + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
 }
 
-// ParseRecord reads what Append wrote. Items shares memory with data.
+// ParseRecord parses the bytes of Append. Items shares memory with data. It fails
+// with ErrRecord.
 func ParseRecord(data []byte) (Record, error) {
 	if len(data) < recordHead || data[0] != recordVersion {
 		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
@@ -114,7 +115,7 @@ func ParseRecord(data []byte) (Record, error) {
 	return r, nil
 }
 
-// cutField takes a field that starts with its length off data.
+// cutField cuts a field, which starts with its length, off data.
 func cutField(data []byte) (field, rest []byte, ok bool) {
 	if len(data) == 0 || len(data) < 1+int(data[0]) {
 		return nil, nil, false

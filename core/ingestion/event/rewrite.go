@@ -7,84 +7,84 @@ import (
 	"unsafe"
 )
 
-// member is one name and value of an object, as they stand in the source.
+// member is a member of an object in the source.
 type member struct {
-	name jsontext.String
-	raw  []byte // from the opening quote of the name to the end of the value
-	gone bool   // a later member has the same name
+	name       jsontext.String
+	raw        []byte // from the opening quote of the name to the end of the value
+	superseded bool   // by a later member of the same name
 }
 
-// preface prepares what goes in front of the properties of every event of a
-// record, unless the event brings its own: the client's address and its clock.
-func (d *Decoder) preface(rec *Record) {
-	d.address, d.clock = d.address[:0], d.clock[:0]
+// preparePrefix prepares the properties that each event of a record gets unless it
+// has them: $ip and $sent_at.
+func (d *Decoder) preparePrefix(rec *Record) {
+	d.ipPrefix, d.sentAtPrefix = d.ipPrefix[:0], d.sentAtPrefix[:0]
 	if rec.ClientIP.IsValid() && !rec.Anonymise {
-		d.address = append(d.address, `"$ip":"`...)
-		d.address = append(rec.ClientIP.AppendTo(d.address), `",`...)
+		d.ipPrefix = append(d.ipPrefix, `"$ip":"`...)
+		d.ipPrefix = append(rec.ClientIP.AppendTo(d.ipPrefix), `",`...)
 	}
 	if at, ok := ParseTime(rec.SentAt); ok && at.Year() >= 0 && at.Year() <= 9999 {
-		d.clock = append(d.clock, `"$sent_at":"`...)
-		d.clock = append(at.AppendFormat(d.clock, "2006-01-02T15:04:05.000000Z"), `",`...)
+		d.sentAtPrefix = append(d.sentAtPrefix, `"$sent_at":"`...)
+		d.sentAtPrefix = append(at.AppendFormat(d.sentAtPrefix, "2006-01-02T15:04:05.000000Z"), `",`...)
 	}
 }
 
-// rewrite returns the properties to keep, without those in out. Most events
-// keep theirs byte for byte behind the preface; the others are put together
-// anew, member by member.
-func (d *Decoder) rewrite(ev *item, p *properties, out uint32) json.RawMessage {
-	start := len(d.arena)
-	d.arena = append(d.arena, '{')
+// rewriteProperties returns the properties without those in out. Most events keep
+// theirs byte for byte behind the prefix; others are written anew, member by
+// member.
+func (d *Decoder) rewriteProperties(ev *item, p *properties, out uint32) json.RawMessage {
+	start := len(d.buf)
+	d.buf = append(d.buf, '{')
 	if p.val[propIP] == nil {
-		if p.val[propCaptureInternal] != nil && len(d.address) > 0 {
-			d.arena = append(d.arena, `"$ip":"127.0.0.1",`...)
+		if p.val[propCaptureInternal] != nil && len(d.ipPrefix) > 0 {
+			d.buf = append(d.buf, `"$ip":"127.0.0.1",`...)
 		} else {
-			d.arena = append(d.arena, d.address...)
+			d.buf = append(d.buf, d.ipPrefix...)
 		}
 	}
 	if p.val[propSentAt] == nil {
-		d.arena = append(d.arena, d.clock...)
+		d.buf = append(d.buf, d.sentAtPrefix...)
 	}
-	out |= d.addSets(ev, p, out)
-	out |= d.addExtras()
-	if p.twice {
-		d.checkTwice(p)
+	out |= d.addPersonUpdates(ev, p, out)
+	out |= d.addPromoted()
+	if p.maybeDuplicate {
+		d.confirmDuplicates(p)
 	}
 	switch {
 	case p.count == 0:
-	case p.dirty || p.twice || p.holds(out):
+	case p.dirty || p.maybeDuplicate || p.containsAny(out):
 		d.copyMembers(p, out)
-	case len(d.arena) == start+1:
-		d.arena = d.arena[:start]
+	case len(d.buf) == start+1:
+		d.buf = d.buf[:start]
 		return json.RawMessage(p.raw)
 	default:
-		d.arena = append(d.arena, p.raw[1:]...)
-		return json.RawMessage(d.arena[start:len(d.arena):len(d.arena)])
+		d.buf = append(d.buf, p.raw[1:]...)
+		return json.RawMessage(d.buf[start:len(d.buf):len(d.buf)])
 	}
 	d.closeObject()
-	return json.RawMessage(d.arena[start:len(d.arena):len(d.arena)])
+	return json.RawMessage(d.buf[start:len(d.buf):len(d.buf)])
 }
 
-// checkTwice finds out whether a name really comes more than once. If not, the
-// next events are looked at with another filter: they may have the same names.
-func (d *Decoder) checkTwice(p *properties) {
+// confirmDuplicates checks whether a name occurs twice. If none does, the seed of
+// the filter changes, because later events may have the same names.
+func (d *Decoder) confirmDuplicates(p *properties) {
 	d.members = d.members[:0]
-	d.collect(p.raw)
-	if p.twice = d.supersede(d.members); !p.twice {
+	d.collectMembers(p.raw)
+	if p.maybeDuplicate = d.markSuperseded(d.members); !p.maybeDuplicate {
 		p.seed = maphash.MakeSeed()
 	}
 }
 
 // closeObject ends an object whose members were each written with a comma.
 func (d *Decoder) closeObject() {
-	if last := len(d.arena) - 1; d.arena[last] == ',' {
-		d.arena[last] = '}'
+	if last := len(d.buf) - 1; d.buf[last] == ',' {
+		d.buf[last] = '}'
 		return
 	}
-	d.arena = append(d.arena, '}')
+	d.buf = append(d.buf, '}')
 }
 
-// holds reports whether any of the properties in out is there.
-func (p *properties) holds(out uint32) bool {
+// containsAny reports whether the object has one of the properties in out.
+func (p *properties) containsAny(out uint32) bool {
 	for id := range p.val {
 		if out&(1<<id) != 0 && p.val[id] != nil {
 			return true
@@ -93,9 +93,9 @@ func (p *properties) holds(out uint32) bool {
 	return false
 }
 
-// addSets writes $set, $set_once and $unset of the event's own level, merged
-// over those in its properties, and returns which of the latter they replace.
-func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32) {
+// addPersonUpdates writes $set, $set_once and $unset from beside the properties,
+// merged over those inside, and returns the properties that they replace.
+func (d *Decoder) addPersonUpdates(ev *item, p *properties, out uint32) (replaced uint32) {
 	for _, m := range [...]struct {
 		id   int
 		name string
@@ -104,62 +104,62 @@ func (d *Decoder) addSets(ev *item, p *properties, out uint32) (replaced uint32)
 		if !IsObject(m.top) || out&(1<<m.id) != 0 {
 			continue
 		}
-		d.arena = append(d.arena, m.name...)
-		d.merge(p.val[m.id], m.top)
-		d.arena = append(d.arena, ',')
+		d.buf = append(d.buf, m.name...)
+		d.mergeObjects(p.val[m.id], m.top)
+		d.buf = append(d.buf, ',')
 		replaced |= 1 << m.id
 	}
 	if ev.unset != nil && IsNull(p.val[propUnset]) && out&(1<<propUnset) == 0 {
-		d.arena = append(d.arena, `"$unset":`...)
-		d.arena = append(jsontext.AppendClean(d.arena, ev.unset), ',')
+		d.buf = append(d.buf, `"$unset":`...)
+		d.buf = append(jsontext.AppendClean(d.buf, ev.unset), ',')
 		replaced |= 1 << propUnset
 	}
 	return replaced
 }
 
-// merge writes the members of both objects; where a name is in both, top's.
-func (d *Decoder) merge(base, top []byte) {
+// mergeObjects writes the members of both objects. Those of top take precedence.
+func (d *Decoder) mergeObjects(base, top []byte) {
 	d.members = d.members[:0]
 	if IsObject(base) {
-		d.collect(base)
+		d.collectMembers(base)
 	}
-	d.collect(top)
-	d.supersede(d.members)
-	d.arena = append(d.arena, '{')
+	d.collectMembers(top)
+	d.markSuperseded(d.members)
+	d.buf = append(d.buf, '{')
 	for i := range d.members {
-		if !d.members[i].gone {
-			d.arena = append(jsontext.AppendClean(d.arena, d.members[i].raw), ',')
+		if !d.members[i].superseded {
+			d.buf = append(jsontext.AppendClean(d.buf, d.members[i].raw), ',')
 		}
 	}
 	d.closeObject()
 }
 
-// copyMembers writes the properties one by one, without those in out, and of
-// several of one name only the last.
+// copyMembers writes the properties one by one, without those in out. If a name
+// occurs twice it writes the last.
 func (d *Decoder) copyMembers(p *properties, out uint32) {
 	d.members = d.members[:0]
-	d.collect(p.raw)
-	if p.twice {
-		d.supersede(d.members)
+	d.collectMembers(p.raw)
+	if p.maybeDuplicate {
+		d.markSuperseded(d.members)
 	}
 	var buf [48]byte
 	for i := range d.members {
 		m := &d.members[i]
 		known := knownProperty(m.name.Resolve(buf[:]))
-		if m.gone || (known != propOther && out&(1<<known) != 0) {
+		if m.superseded || (known != propOther && out&(1<<known) != 0) {
 			continue
 		}
 		if p.dirty {
-			d.arena = jsontext.AppendClean(d.arena, m.raw)
+			d.buf = jsontext.AppendClean(d.buf, m.raw)
 		} else {
-			d.arena = append(d.arena, m.raw...)
+			d.buf = append(d.buf, m.raw...)
 		}
-		d.arena = append(d.arena, ',')
+		d.buf = append(d.buf, ',')
 	}
 }
 
-// collect appends the members of an object that has been scanned before.
-func (d *Decoder) collect(object []byte) {
+// collectMembers appends the members of a valid object.
+func (d *Decoder) collectMembers(object []byte) {
 	s := &d.inner
 	s.Reset(object)
 	s.Peek()
@@ -171,8 +171,7 @@ func (d *Decoder) collect(object []byte) {
 			return
 		}
 		start := s.Pos - len(v)
-		// The name starts where its quotes do: walk back over the white
-		// space and the colon to the end of the name, then over the name.
+		// Back over white space and the colon to the closing quote of the name.
 		d.members = append(d.members, member{name: name, raw: object[nameStart(object, start, name):s.Pos]})
 	}
 }
@@ -187,16 +186,16 @@ func nameStart(object []byte, value int, name jsontext.String) int {
 	return i - len(name.Raw) - 2
 }
 
-// supersede marks the members that are followed by another of the same name,
-// and reports whether there are any.
-func (d *Decoder) supersede(ms []member) (found bool) {
+// markSuperseded marks the members that have a later one of the same name, and
+// reports whether there are any.
+func (d *Decoder) markSuperseded(ms []member) (found bool) {
 	if len(ms) > 32 {
-		return d.supersedeMany(ms)
+		return d.markSupersededMany(ms)
 	}
 	for i := range ms {
 		for j := i + 1; j < len(ms); j++ {
 			if ms[i].name.Equal(ms[j].name) {
-				ms[i].gone, found = true, true
+				ms[i].superseded, found = true, true
 				break
 			}
 		}
@@ -204,16 +203,16 @@ func (d *Decoder) supersede(ms []member) (found bool) {
 	return found
 }
 
-func (d *Decoder) supersedeMany(ms []member) (found bool) {
+func (d *Decoder) markSupersededMany(ms []member) (found bool) {
 	if d.last == nil {
 		d.last = make(map[string]int)
 	}
-	defer clear(d.last) // its keys are bytes of the record
+	defer clear(d.last) // its keys share memory with the record
 	for i := range ms {
 		key := ms[i].name.Resolve(nil)
 		name := unsafe.String(unsafe.SliceData(key), len(key))
 		if earlier, ok := d.last[name]; ok {
-			ms[earlier].gone, found = true, true
+			ms[earlier].superseded, found = true, true
 		}
 		d.last[name] = i
 	}

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// futureTolerance is how far ahead of the server an event may lie. Time zones
-// sent as UTC explain up to 14 hours; a day is a broken clock.
+// futureTolerance bounds how far ahead of the server a timestamp may be. A local
+// time sent as UTC is up to 14 hours ahead; a day ahead is a broken clock.
 const futureTolerance = 23 * time.Hour
 
-// clockInput is what a request and an event say about time.
+// clockInput holds the times of a request and an event.
 type clockInput struct {
-	timestamp    string // as sent; empty when missing
+	timestamp    string // as sent; empty if missing
 	timestampBad bool   // sent, but neither text nor number
 	offset       float64
 	ignoreSentAt bool
@@ -19,7 +19,7 @@ type clockInput struct {
 	now          time.Time // when the request arrived
 }
 
-// clockIssue says that a time could not be used as sent.
+// clockIssue is a time that was not used as sent.
 type clockIssue struct {
 	kind   string
 	field  string
@@ -27,9 +27,9 @@ type clockIssue struct {
 	reason string
 }
 
-// resolveTime decides when an event happened: its timestamp, corrected by how
-// far the client's clock was off when it sent the request; else now minus its
-// offset; else now. Times that cannot be, become now, with an issue.
+// resolveTime returns when an event happened: its timestamp, corrected by the error
+// of the client's clock at the time of sending; else now minus its offset; else
+// now. An impossible time becomes now, with an issue.
 func resolveTime(in clockInput) (time.Time, []clockIssue) {
 	var issues []clockIssue
 	result := in.now
@@ -43,7 +43,7 @@ func resolveTime(in clockInput) (time.Time, []clockIssue) {
 		if in.sentAt != "" && !in.ignoreSentAt {
 			sent, ok := ParseTime(in.sentAt)
 			if ok {
-				// Not Sub: a Duration ends at 292 years, a broken clock does not.
+				// Not Sub: a Duration holds 292 years, and a broken clock may be further off.
 				result = time.UnixMicro(at.UnixMicro() + in.now.UnixMicro() - sent.UnixMicro())
 			} else {
 				issues = append(issues, clockIssue{KindInvalidTimestamp, "sent_at", in.sentAt, "not a time in a known form"})
@@ -63,8 +63,8 @@ func resolveTime(in clockInput) (time.Time, []clockIssue) {
 	return result.UTC().Truncate(time.Microsecond), issues
 }
 
-// subtractMillis returns t minus ms milliseconds; what does not fit into a
-// time at all comes back as a year outside 0 to 9999.
+// subtractMillis returns t minus ms milliseconds. A result beyond the range of
+// times has a year outside 0 to 9999.
 func subtractMillis(t time.Time, ms float64) time.Time {
 	const tenMillennia = 10_000 * 366 * 24 * 3600 * 1000.0
 	if math.Abs(ms) > tenMillennia {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ParseTime reads a point in time in any form clients send: RFC 3339 with its
-// many shortcuts, dates alone, ISO weeks and ordinal dates, RFC 2822, and
-// seconds or milliseconds since 1970. Without a zone it is UTC. The result is
-// cut to microseconds.
+// ParseTime parses a time in any form that clients send: RFC 3339 with its
+// shortcuts, dates alone, ISO weeks and ordinal dates, RFC 2822, and seconds or
+// milliseconds since 1970. A time without a zone is UTC. The result is truncated
+// to microseconds.
 func ParseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < 8 {
@@ -25,7 +25,7 @@ func ParseTime(s string) (time.Time, bool) {
 	return parseMail(s)
 }
 
-// parseEpoch reads seconds, or milliseconds from 1e11 on.
+// parseEpoch parses seconds since 1970, or milliseconds from 1e11 on.
 func parseEpoch(s string) (time.Time, bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || f < 1e8 || f > 1e15 {
@@ -51,13 +51,13 @@ func parseMail(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// clip reads fixed forms from the front of a text.
+// clip parses the parts of a time from the front of a text.
 type clip struct {
 	s  string
 	ok bool
 }
 
-// digits takes n digits.
+// digits cuts n digits off.
 func (c *clip) digits(n int) int {
 	if len(c.s) < n {
 		c.ok = false
@@ -76,7 +76,7 @@ func (c *clip) digits(n int) int {
 	return v
 }
 
-// take takes one byte out of set and returns it, or 0.
+// take cuts off one byte if it is in set, and returns it, else 0.
 func (c *clip) take(set string) byte {
 	if c.s == "" || strings.IndexByte(set, c.s[0]) < 0 {
 		return 0
@@ -111,8 +111,8 @@ func parseISO(s string) (time.Time, bool) {
 	return day.Add(at - zone), ok && c.s == ""
 }
 
-// day reads what follows the year: a month and a day, a week and a weekday, or
-// the number of a day.
+// day parses the rest of a date after the year: month and day, week and weekday,
+// or day of the year.
 func (c *clip) day(year int, sep byte) (time.Time, bool) {
 	if c.take("W") != 0 {
 		week, weekday := c.digits(2), 1
@@ -142,7 +142,7 @@ func isoWeek(year, week, weekday int) time.Time {
 	return jan4.AddDate(0, 0, (week-1)*7+weekday-1-monday)
 }
 
-// clock reads hours and minutes, with seconds and a fraction if they follow.
+// clock parses hours and minutes, with seconds and a fraction if they follow.
 func (c *clip) clock() (time.Duration, bool) {
 	h := c.digits(2)
 	if c.take(":") == 0 {
@@ -159,7 +159,7 @@ func (c *clip) clock() (time.Duration, bool) {
 	return at + time.Duration(micro)*time.Microsecond, c.ok && h <= 23 && m <= 59 && sec <= 60
 }
 
-// fraction reads the digits after the decimal point, cut to microseconds.
+// fraction parses the digits after the decimal point, truncated to microseconds.
 func (c *clip) fraction() int {
 	n, v := 0, 0
 	for ; n < len(c.s) && c.s[n]-'0' < 10; n++ {
@@ -177,7 +177,7 @@ func (c *clip) fraction() int {
 	return v
 }
 
-// zone reads Z, UTC, GMT or an offset such as +03, +0300 or +03:00.
+// zone parses Z, UTC, GMT or an offset such as +03, +0300 or +03:00.
 func (c *clip) zone() (time.Duration, bool) {
 	c.s = strings.TrimLeft(c.s, " ")
 	switch c.s {

@@ -46,7 +46,7 @@ type ActionRef struct {
 	Name string `json:"name"`
 }
 
-// Trace is what is known of one event between its acceptance and its deliveries.
+// Trace describes one event between its acceptance and its deliveries.
 type Trace struct {
 	UUID       string     `json:"uuid"`
 	State      string     `json:"state"` // stored, waiting, dropped, dead_letter or forgotten
@@ -122,7 +122,7 @@ func (t *Tracer) WithReaders(w *pipeline.Worker, d *delivery.Service) *Tracer {
 	return t
 }
 
-// Trace returns what is known of the event, or NotFound.
+// Trace returns the trace of an event, or NotFound.
 func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace, error) {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
