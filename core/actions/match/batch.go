@@ -38,9 +38,9 @@ type EventMatch struct {
 	DefinitionID int64
 }
 
-// MatchEvents returns every pair of an event of batch and a definition of x that
-// certainly fits. Plugins are asked once about all events. It fails if a person,
-// group or cohort cannot be read.
+// MatchEvents returns every pair of an event of batch and a definition of x
+// that certainly fits. It sends one request per plugin for all events. It
+// fails if a person, group or cohort cannot be read.
 func (x *Index) MatchEvents(ctx context.Context, projectID int64, batch []*sdk.Event, sources *Sources) ([]EventMatch, error) {
 	facts := NewFacts(ctx, projectID, sources.Persons, sources.Members)
 	var seen EventView

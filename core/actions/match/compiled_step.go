@@ -5,18 +5,19 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// compiledStep is one compiled step: what costs little is asked first.
+// compiledStep is a step prepared for matching. Cheap conditions are tested
+// first.
 type compiledStep struct {
 	event        string
-	url          *match.Pattern // nil asks nothing
+	url          *match.Pattern // nil matches every URL
 	elements     *match.ElementTest
-	filters      []filter // ordered by what they cost
-	eventFilters int      // how many of them need nothing but the event's properties
-	problem      error    // what is wrong with it; such a step never matches
+	filters      []filter // ordered by cost
+	eventFilters int      // number of filters that read only the event's properties
+	problem      error    // why it is invalid; an invalid step never matches
 }
 
-// compile prepares a step and returns what is wrong with it: faults whose
-// attr is the field of the step.
+// compile prepares a step and returns its problems: faults whose attr is the
+// field of the step.
 func (t *compiledStep) compile(in *Step, opts CompileOptions) (problems []error) {
 	note := func(err error, field string) {
 		if f := fault.From(err); f != nil {
@@ -49,8 +50,8 @@ func (t *compiledStep) compile(in *Step, opts CompileOptions) (problems []error)
 	return problems
 }
 
-// compileElements compiles the conditions one by one first, so that each that
-// is wrong is told, and then together.
+// compileElements compiles the element conditions one by one, so that each
+// invalid one is reported, and then together.
 func (t *compiledStep) compileElements(in *Step) (problems []*fault.Error) {
 	for _, c := range elementConditions(in) {
 		if _, err := match.CompileElements(c.spec); err != nil {
@@ -64,7 +65,7 @@ func (t *compiledStep) compileElements(in *Step) (problems []*fault.Error) {
 	return problems
 }
 
-// match tells whether the event passes everything the step asks for.
+// match reports whether the event passes every condition of the step.
 func (t *compiledStep) match(s *EventView, env *match.Env) match.Result {
 	if t.problem != nil ||
 		t.event != "" && t.event != s.event.Name ||
@@ -95,7 +96,7 @@ func (t *compiledStep) urlMatches(s *EventView) bool {
 	return url != "" && t.url.Match(url)
 }
 
-// elementSpec is what a step asks of elements.
+// elementSpec is the conditions of a step on elements.
 func elementSpec(in *Step) match.ElementSpec {
 	return match.ElementSpec{
 		TagName: in.TagName, Text: in.Text, TextMatching: in.TextMatching,
@@ -103,14 +104,14 @@ func elementSpec(in *Step) match.ElementSpec {
 	}
 }
 
-// elementCondition is one field of what a step asks of elements.
+// elementCondition is one field of the conditions on elements.
 type elementCondition struct {
 	field string
 	spec  match.ElementSpec
 }
 
-// elementConditions parts what a step asks of elements into its fields, those
-// that ask for nothing included.
+// elementConditions splits the conditions on elements into fields, empty ones
+// included.
 func elementConditions(in *Step) [4]elementCondition {
 	return [4]elementCondition{
 		{"tag_name", match.ElementSpec{TagName: in.TagName}},

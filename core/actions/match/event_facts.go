@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// factObject is somebody's properties and whether they are known.
+// factObject is a JSON object of properties that may not be known.
 type factObject struct {
 	jsonObject
 	known, requested bool
@@ -27,16 +27,15 @@ type membership struct {
 	result match.Result
 }
 
-// SetPerson says what is known of the event's person: a JSON object, or nil
-// for nothing. It is copied.
+// SetPerson sets the properties of the event's person: a JSON object, or nil
+// for none. s keeps a copy.
 func (s *EventView) SetPerson(properties []byte) {
 	s.person.reset(properties)
 	s.person.copyRaw()
 	s.person.known, s.person.requested, s.missing.Person = true, true, false
 }
 
-// SetGroup says what is known of the event's group of a type. Its properties
-// are copied.
+// SetGroup sets the event's group of a type. s keeps a copy of its properties.
 func (s *EventView) SetGroup(index int, g Group) {
 	at := s.group(index)
 	at.set(g)
@@ -45,7 +44,7 @@ func (s *EventView) SetGroup(index int, g Group) {
 	}
 }
 
-// SetCohort says whether the event's person is in a cohort.
+// SetCohort sets whether the event's person is in a cohort.
 func (s *EventView) SetCohort(id int64, r match.Result) {
 	if i := slices.Index(s.missing.Cohorts, id); i >= 0 && r != match.Unknown {
 		s.missing.Cohorts = slices.Delete(s.missing.Cohorts, i, i+1)
@@ -92,7 +91,7 @@ func (s *EventView) groupProperty(index int, name string) (*match.Value, bool) {
 	return s.valueOf(&at.jsonObject, name), true
 }
 
-// group returns the place of a group, empty when it has not been asked for.
+// group returns the facts of a group, and adds empty ones on first use.
 func (s *EventView) group(index int) *groupFacts {
 	for i := range s.groups {
 		if s.groups[i].index == index {
@@ -117,7 +116,7 @@ func (s *EventView) lookUpGroup(at *groupFacts) {
 	v := s.valueOf(&s.props, stringView(strconv.AppendInt(name, int64(at.index), 10)))
 	key := v.Identifier()
 	if v.Kind() != match.String {
-		key = strings.Clone(key) // a number's text does not outlive the next question
+		key = strings.Clone(key) // the text of a number is valid until the next call
 	}
 	if key == "" && s.props.get("$groups") == nil {
 		at.set(Group{})
@@ -138,7 +137,7 @@ func (g *groupFacts) set(to Group) {
 	g.key, g.known, g.requested = to.Key, true, true
 }
 
-// inCohort tells whether the person is in a cohort, asking once.
+// inCohort reports whether the person is in a cohort; it looks each up once.
 func (s *EventView) inCohort(id int64) match.Result {
 	for i := range s.cohorts {
 		if s.cohorts[i].id == id {

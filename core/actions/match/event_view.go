@@ -5,22 +5,22 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Lookup knows what an event does not carry: its person, its groups and the
-// cohorts of its person. A Seen asks for each at most once an event, and only
-// when a definition cannot be decided without it. What cannot be told (known
-// is false, or the result Unknown) makes the answers that depend on it
-// Unknown and is noted; see Wanted.
+// Lookup reads what an event does not carry: its person, its groups and the
+// cohorts of its person. An EventView calls each method at most once per event
+// and fact, and only if a definition cannot be decided without it. If a fact
+// is not known (known is false, or the result is Unknown), results that depend
+// on it are Unknown and the fact is listed; see MissingFacts.
 //
-// Answers are read before the next call and not kept.
+// Returned values are used before the next call and not kept.
 type Lookup interface {
-	// Person returns the properties of the event's person, a JSON object; nil
-	// for somebody of whom nothing is known.
+	// Person returns the properties of the event's person, a JSON object, or
+	// nil for a person without stored properties.
 	Person(s *EventView) (properties []byte, known bool)
-	// Group returns the event's group of a type. Key is what the event says
-	// in $group_<index>; when that is empty the event has $groups, and only
-	// whoever knows which type has the index can tell the key.
+	// Group returns the event's group of a type. key is the event's
+	// $group_<index>; if it is empty, the event has $groups, and the Lookup
+	// finds the key by the name of the type.
 	Group(s *EventView, index int, key string) (group Group, known bool)
-	// Cohort tells whether the event's person is in a cohort.
+	// Cohort reports whether the event's person is in a cohort.
 	Cohort(s *EventView, id int64) match.Result
 }
 
@@ -30,24 +30,24 @@ type Group struct {
 	Properties []byte // a JSON object, or nil
 }
 
-// MissingFacts is what matchers asked for about an event and nobody could tell. Who
-// matches many events lets a first round say Unknown, reads for all of them
-// what was wanted, hands it over (SetPerson, SetGroup, SetCohort, or a Lookup)
-// and matches those again.
+// MissingFacts are the facts that matchers needed for an event and that are
+// not known. To match many events, a caller runs a first round, reads the
+// missing facts of all events, sets them (SetPerson, SetGroup, SetCohort, or a
+// Lookup) and matches the events with Unknown results again.
 type MissingFacts struct {
 	Person  bool
 	Groups  []int // indexes of group types
 	Cohorts []int64
 }
 
-// Any reports whether anything was wanted.
+// Any reports whether any fact is missing.
 func (w MissingFacts) Any() bool { return w.Person || len(w.Groups)+len(w.Cohorts) > 0 }
 
-// EventView is one event as matchers look at it. Its properties and its elements
-// are read when the first matcher asks for one, and then once. It is used for
-// one event after the other: Reset keeps the memory, so in the long run
-// looking allocates nothing. A Seen belongs to one goroutine; the zero Seen
-// needs a Reset.
+// EventView is the view that matchers have of one event. It parses properties
+// and elements when the first matcher needs them, and once. It is reused for
+// one event after the other: Reset keeps its buffers, so that matching
+// allocates nothing in the long run. It is not safe for concurrent use. The
+// zero EventView needs a Reset.
 type EventView struct {
 	event   *sdk.Event
 	lookup  Lookup
@@ -61,14 +61,14 @@ type EventView struct {
 	cohorts []membership
 	missing MissingFacts
 
-	value match.Value // the one under test
+	value match.Value // the value under test
 	arena []byte
 
-	joined []byte // properties that a plugin looks at together
+	joined []byte // the properties that one plugin program reads
 }
 
-// Reset makes s the view of ev, which must not change while it is looked at.
-// Everything known about the event before is forgotten; the Lookup stays.
+// Reset makes s the view of ev, which must not change while s is in use. It
+// drops all facts of the event before and keeps the Lookup.
 func (s *EventView) Reset(ev *sdk.Event) {
 	s.event = ev
 	s.props.reset(ev.Properties)
@@ -82,21 +82,21 @@ func (s *EventView) Reset(ev *sdk.Event) {
 	}
 }
 
-// SetLookup makes l the one who is asked for what events do not carry; nil is
-// nobody.
+// SetLookup sets the source of facts that events do not carry; nil has no
+// facts.
 func (s *EventView) SetLookup(l Lookup) { s.lookup = l }
 
-// Event returns the event that s looks at.
+// Event returns the event of the view.
 func (s *EventView) Event() *sdk.Event { return s.event }
 
 // Chain returns the event's elements.
 func (s *EventView) Chain() *match.Chain { return &s.chain }
 
-// Property returns a property of the event; one that is not there is Missing.
-// It is valid until s is used again.
+// Property returns a property of the event, of kind Missing if the event does
+// not have it. The value is valid until the next call of a method of s.
 func (s *EventView) Property(name string) *match.Value { return s.valueOf(&s.props, name) }
 
-// URL is the address the event happened at, or "".
+// URL returns $current_url, or "".
 func (s *EventView) URL() string {
 	if !s.urlRead {
 		s.urlRead = true
@@ -105,8 +105,8 @@ func (s *EventView) URL() string {
 	return s.url
 }
 
-// Missing returns what was asked about the event since Reset and is not known.
-// It is valid until the next Reset.
+// Missing returns the facts that were needed since Reset and are not known.
+// The result is valid until the next Reset.
 func (s *EventView) Missing() MissingFacts { return s.missing }
 
 func (s *EventView) valueOf(o *jsonObject, name string) *match.Value {

@@ -9,15 +9,15 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Explanation says how a definition comes to its answer for one event.
+// Explanation is the result of a definition for one event, with the reasons.
 type Explanation struct {
-	// Matches is true, false, or nil when it cannot be told.
+	// Matches is nil for Unknown.
 	Matches *bool             `json:"matches"`
 	Steps   []StepExplanation `json:"steps"`
 }
 
-// StepExplanation says the same of one step: it matches when all its fields
-// do. Fields that ask for nothing are left out.
+// StepExplanation is the result of one step: it matches if all its fields do.
+// Fields without a condition are left out.
 type StepExplanation struct {
 	ID      string             `json:"id,omitempty"`
 	Name    string             `json:"name,omitempty"`
@@ -25,31 +25,32 @@ type StepExplanation struct {
 	Fields  []FieldExplanation `json:"fields"`
 }
 
-// FieldExplanation is one condition of a step.
+// FieldExplanation is the result of one condition of a step.
 type FieldExplanation struct {
-	// Field is the name of the condition; "element" stands for tag_name, text
-	// and href together, which one element must have, and "properties" for one
+	// Field is the name of the condition. "element" stands for tag_name, text
+	// and href together, which one element must have; "properties" for one
 	// property filter.
 	Field string `json:"field"`
-	// Attr is the place of the condition in the definition, as errors name it.
+	// Attr is the path of the condition in the definition, as in errors.
 	Attr string `json:"attr"`
-	// Matching is how it compares: a mode or an operator.
+	// Matching is the comparison: a mode or an operator.
 	Matching string `json:"matching,omitempty"`
-	// Source, Key and Group say what a property filter reads.
+	// Source, Key and Group are what a property filter reads.
 	Source Source `json:"type,omitempty"`
 	Key    string `json:"key,omitempty"`
 	Group  *int   `json:"group_type_index,omitempty"`
-	// Expected is what was asked for, Seen what was there; Seen is absent when
-	// nothing was, or when nobody could tell. Long texts are cut.
+	// Expected is the value of the condition, Seen the value of the event. Seen
+	// is absent if the event has none or if it is not known. Long texts are
+	// truncated.
 	Expected json.RawMessage `json:"expected,omitempty"`
 	Seen     json.RawMessage `json:"seen,omitempty"`
 	Matches  *bool           `json:"matches"`
-	// Reason says in a sentence why it does not match.
+	// Reason is a sentence on why the condition does not match.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Explain answers what Match answers and says why, field by field. All of them
-// are looked at, also those that Match need not ask any more.
+// Explain returns the result of Match with the result of each field. It tests
+// all fields, also those that Match skips.
 func (m *Matcher) Explain(s *EventView, env *match.Env) Explanation {
 	out := Explanation{Steps: make([]StepExplanation, len(m.steps))}
 	result := match.False
@@ -63,7 +64,7 @@ func (m *Matcher) Explain(s *EventView, env *match.Env) Explanation {
 	return out
 }
 
-// or is the disjunction, both the conjunction of two results.
+// or is the disjunction, and the conjunction of two results.
 func or(a, b match.Result) match.Result { return and(a.Not(), b.Not()).Not() }
 
 func and(a, b match.Result) match.Result {
@@ -76,7 +77,7 @@ func and(a, b match.Result) match.Result {
 	return match.True
 }
 
-// boolOf is a result as JSON shows it.
+// boolOf is a result in its JSON form.
 func boolOf(r match.Result) *bool {
 	if r == match.Unknown {
 		return nil
@@ -121,7 +122,7 @@ func (e *explainer) add(f FieldExplanation, r match.Result) {
 	e.fields = append(e.fields, f)
 }
 
-// addProblem is for a step that was stored with something wrong in it.
+// addProblem explains a stored step that is invalid.
 func (e *explainer) addProblem() {
 	f := fault.From(e.step.problem)
 	e.add(FieldExplanation{Field: fieldOf(f.Attr), Attr: attrOf(e.index, f.Attr), Reason: f.Detail}, match.False)
@@ -187,7 +188,8 @@ func (e *explainer) addFilter(f *filter) {
 	e.add(out, r)
 }
 
-// observedValue is the JSON of what a filter looked at, nil when there is nothing.
+// observedValue is the JSON of the value that a filter compares, nil if
+// absent.
 func (e *explainer) observedValue(f *filter) json.RawMessage {
 	switch f.source {
 	case FromCohort:

@@ -8,14 +8,14 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// How much of what was seen is shown.
+// Limits on the values shown in explanations.
 const (
-	maxShownBytes = 500 // bytes of a text
+	maxShownBytes = 500 // bytes
 	maxShownTexts = 20  // of elements
 )
 
-// addElements explains the conditions on elements one by one, and then that
-// those on one element must hold on the same one.
+// addElements explains the conditions on elements one by one, and then whether
+// one element fulfils all of them.
 func (e *explainer) addElements() {
 	conditions, together := 0, match.True
 	for _, c := range elementConditions(e.in) {
@@ -60,8 +60,9 @@ func (e *explainer) elementExplanation(c elementCondition) FieldExplanation {
 	return f
 }
 
-// elementTexts is the JSON list of what the elements have, innermost first;
-// nil when none has any. Of a selector it is what could be selected.
+// elementTexts is the JSON list of the elements' values of a field, innermost
+// first; nil if no element has one. For a selector the values are the elements
+// in selector notation.
 func elementTexts(elements []match.Element, field string) json.RawMessage {
 	var texts []string
 	for i := range elements {
@@ -78,7 +79,7 @@ func elementTexts(elements []match.Element, field string) json.RawMessage {
 	if texts == nil {
 		return nil
 	}
-	raw, _ := json.Marshal(texts) // texts always can be
+	raw, _ := json.Marshal(texts) // strings always marshal
 	return raw
 }
 
@@ -105,8 +106,8 @@ func truncate(s string) string { return text.Ellipsis(s, maxShownBytes) }
 
 func quoteJSON(s string) json.RawMessage { return match.AppendString(nil, truncate(s)) }
 
-// truncateJSON copies a JSON value; one that is too long becomes the start of its
-// text.
+// truncateJSON copies a JSON value; a long one becomes a string with its
+// start.
 func truncateJSON(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

@@ -8,39 +8,40 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Persons answers what is stored about persons and groups.
+// Persons reads stored persons and groups.
 type Persons interface {
-	// Properties returns the properties of the person behind a distinct id, a
-	// JSON object that is not changed, and whether there is such a person.
+	// Properties returns the properties of the person with a distinct id, a
+	// JSON object that is not changed, and whether the person exists.
 	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
-	// GroupProperties does the same for a group.
+	// GroupProperties returns the properties of a group in the same way.
 	GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error)
 	// GroupTypes returns the indexes of the project's group types by name.
 	GroupTypes(ctx context.Context, projectID int64) (map[string]int, error)
 }
 
-// Members answers who is in which cohort.
+// Members reads cohort memberships.
 type Members interface {
-	// InCohort tells whether the person behind a distinct id is in a cohort;
-	// Unknown when that cannot be worked out.
+	// InCohort reports whether the person with a distinct id is in a cohort;
+	// Unknown if that cannot be computed.
 	InCohort(ctx context.Context, projectID, cohortID int64, distinctID string) (match.Result, error)
 }
 
-// Plugins answers for plugin operators in two rounds: what it does not know
-// in the first it notes and asks, and answers in the second.
+// Plugins evaluates plugin operators in two rounds: the first round collects
+// the values it has no answer for, Ask sends them to the plugins, and the
+// second round uses the answers.
 type Plugins interface {
 	match.External
-	// Ask asks the plugins everything that was noted, within the deadline of
-	// ctx, and reports whether there was anything.
+	// Ask sends all collected values to the plugins, within the deadline of
+	// ctx, and reports whether there were any.
 	Ask(ctx context.Context) bool
 }
 
-// errNoSource is why a question has no answer when there is nobody to ask.
-var errNoSource = errors.New("there is nobody to ask")
+// errNoSource is the error of facts without a source.
+var errNoSource = errors.New("no source of facts")
 
-// Facts is the Lookup for a batch of events of one project: it asks about
-// each person, group and membership at most once, and only when a matcher
-// does. It belongs to one goroutine and to one batch.
+// Facts is the Lookup of a batch of events of one project. It reads each
+// person, group and membership at most once, and only if a matcher needs it.
+// It is not safe for concurrent use and serves one batch.
 type Facts struct {
 	ctx          context.Context
 	projectID    int64
@@ -50,7 +51,7 @@ type Facts struct {
 	persons     map[string]fact[[]byte]
 	groups      map[groupKey]fact[[]byte]
 	memberships map[membershipKey]match.Result
-	types       map[int]string // nil until asked
+	types       map[int]string // nil until read
 	typesErr    error
 	err         error
 }
@@ -72,8 +73,8 @@ type membershipKey struct {
 
 var _ Lookup = (*Facts)(nil)
 
-// NewFacts returns the Facts of a batch. What people or members, which may be
-// nil, cannot tell is not known; ctx bounds all questions.
+// NewFacts returns the Facts of a batch. persons and members may be nil: then
+// their facts are not known. ctx bounds all reads.
 func NewFacts(ctx context.Context, projectID int64, people Persons, members Members) *Facts {
 	return &Facts{
 		ctx: ctx, projectID: projectID, personReader: people, members: members,
@@ -81,8 +82,8 @@ func NewFacts(ctx context.Context, projectID int64, people Persons, members Memb
 	}
 }
 
-// Err returns the first failure of a question, or nil. Whatever hung on it
-// was Unknown.
+// Err returns the first error of a read, or nil. Results that depended on the
+// failed read are Unknown.
 func (f *Facts) Err() error { return f.err }
 
 func (f *Facts) setErr(err error) {
@@ -150,7 +151,7 @@ func (f *Facts) readGroup(name, key string) ([]byte, bool) {
 	return raw, true
 }
 
-// groupTypeName returns the name of a group type, reading all of them once.
+// groupTypeName returns the name of a group type. It reads all types once.
 func (f *Facts) groupTypeName(index int) (string, bool) {
 	if f.types == nil && f.typesErr == nil {
 		f.readGroupTypes()

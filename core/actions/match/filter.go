@@ -7,11 +7,11 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Source is where a property filter reads.
+// Source is what a property filter reads.
 type Source string
 
-// The sources. A filter on a feature reads the event property
-// $feature/<key>, which clients attach to say what a flag was.
+// The sources. A filter on a feature reads the event property $feature/<key>,
+// in which clients record the value of a flag.
 const (
 	FromEvent   Source = "event"
 	FromPerson  Source = "person"
@@ -23,33 +23,32 @@ const (
 
 // filter is one compiled property filter of a step.
 type filter struct {
-	position int // where it stands as written
+	position int // index in the definition
 	source   Source
 	key      string // of an event, person or group property, of elements
 	operator string
-	value    []byte // as written; nil when there is none
+	value    []byte // as written; nil if absent
 	group    int    // index of the group type
 
-	// A filter whose operator takes one value and that lists several is one
-	// test a value: any of them has to pass, or all when it asks for the
-	// opposite of something.
+	// An operator that compares with one value has one test per listed value:
+	// any of them must pass, or with matchAll (negated operators) all.
 	tests        []*match.Filter
 	elementTests []*match.ElementFilter
 	matchAll     bool
 
 	cohorts    []int64
-	allPersons bool // of the cohorts: all people
+	allPersons bool // one of the cohorts is that of all persons
 	negate     bool // not in them
 }
 
-// external reports whether a plugin answers for the filter.
+// external reports whether a plugin evaluates the filter.
 func (f *filter) external() bool {
 	return len(f.tests) > 0 && f.tests[0].External() ||
 		len(f.elementTests) > 0 && f.elementTests[0].External()
 }
 
-// cost orders filters: properties of the event, its elements, whom somebody
-// has to be asked about, what a plugin answers.
+// cost orders filters: properties of the event, its elements, facts that need
+// a lookup, plugin operators.
 func (f *filter) cost() int {
 	cost := 0
 	switch f.source {
@@ -91,8 +90,9 @@ func (f *filter) match(s *EventView, env *match.Env) match.Result {
 	}
 }
 
-// operand returns what the filter looks at, and whether it is known: its property,
-// or all those that the program of a plugin reads.
+// operand returns the value that the filter compares, and whether it is known:
+// its property, or an object of all properties that the program of a plugin
+// reads.
 func (f *filter) operand(s *EventView) (*match.Value, bool) {
 	if len(f.tests) == 0 || len(f.tests[0].Reads()) == 0 {
 		return f.readProperty(s, f.key)
@@ -111,7 +111,8 @@ func (f *filter) operand(s *EventView) (*match.Value, bool) {
 	return &s.value, true
 }
 
-// readProperty returns a property from where the filter reads, and whether it is known.
+// readProperty returns a property from the filter's source, and whether it is
+// known.
 func (f *filter) readProperty(s *EventView, name string) (*match.Value, bool) {
 	switch f.source {
 	case FromPerson:
@@ -123,17 +124,18 @@ func (f *filter) readProperty(s *EventView, name string) (*match.Value, bool) {
 	}
 }
 
-// testValue asks the tests about a value.
+// testValue runs the tests on a value.
 func (f *filter) testValue(v *match.Value, env *match.Env) match.Result {
 	return f.combine(len(f.tests), func(i int) match.Result { return f.tests[i].Match(v, env) })
 }
 
-// testElements asks the tests about the elements.
+// testElements runs the tests on the elements.
 func (f *filter) testElements(s *EventView, env *match.Env) match.Result {
 	return f.combine(len(f.elementTests), func(i int) match.Result { return f.elementTests[i].Match(&s.chain, env) })
 }
 
-// combine makes one answer of n: one that passes will do, or all have to.
+// combine joins the results of n tests: one must be true, or with matchAll
+// all.
 func (f *filter) combine(n int, ask func(i int) match.Result) match.Result {
 	decides := match.Of(!f.matchAll)
 	result := decides.Not()
@@ -149,7 +151,7 @@ func (f *filter) combine(n int, ask func(i int) match.Result) match.Result {
 	return result
 }
 
-// testCohorts tells whether the person is in one of the cohorts.
+// testCohorts reports whether the person is in any of the cohorts.
 func (f *filter) testCohorts(s *EventView) match.Result {
 	in := match.Of(f.allPersons)
 	for _, id := range f.cohorts {

@@ -13,8 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// How many values one filter may list, and how many when each of them is a
-// test of its own.
+// Limits on the values of one filter, and on values that each become a test.
 const (
 	maxValues = 10_000
 	maxTests  = 500
@@ -26,8 +25,8 @@ const maxQuoted = 80
 // maxGroupIndex bounds the index of a group type.
 const maxGroupIndex = 999
 
-// perValue are the operators that compare with one value. With a list each of
-// its values is asked; the value says whether all have to pass.
+// perValue are the operators that compare with one value. A list becomes one
+// test per value; true means that all of them must pass.
 var perValue = map[string]bool{
 	"icontains": false, "not_icontains": true,
 	"starts_with": false, "not_starts_with": true,
@@ -39,8 +38,8 @@ var perValue = map[string]bool{
 	"semver_tilde": false, "semver_caret": false, "semver_wildcard": false,
 }
 
-// compileFilter reads and compiles one property filter. Its errors are
-// Invalid faults at the field of the filter.
+// compileFilter parses and compiles one property filter. Errors are Invalid
+// faults at the field of the filter.
 func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
 	f := filter{}
 	v, err := fastjson.ParseBytes(raw)
@@ -70,7 +69,7 @@ func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
 // filterFields are the fields of a filter; of several with one name the last.
 type filterFields map[string]*fastjson.Value
 
-// readText reads a field that is a string; null is like none.
+// readText reads a string field; null is like an absent field.
 func (m filterFields) readText(name, otherwise string) (string, error) {
 	v := m[name]
 	switch {
@@ -131,7 +130,7 @@ func (m filterFields) groupIndex() (int, error) {
 	return n, nil
 }
 
-// compileTests makes one test, or one for each value of a list.
+// compileTests makes one test, or one per value of a list.
 func (f *filter) compileTests(opts match.Options) error {
 	values, err := f.splitValues()
 	if err != nil {
@@ -146,8 +145,8 @@ func (f *filter) compileTests(opts match.Options) error {
 	return nil
 }
 
-// splitValues parts a list that the operator does not take as one, and notes which
-// of its values have to pass.
+// splitValues splits a list for an operator that compares with one value, and
+// sets whether all values must pass.
 func (f *filter) splitValues() ([][]byte, error) {
 	all, each := perValue[f.operator]
 	if !each || len(f.value) == 0 || f.value[0] != '[' {
@@ -185,8 +184,8 @@ func (f *filter) addTest(spec match.Spec, opts match.Options) error {
 	return fieldFault(test.Problem(), "value")
 }
 
-// fieldFault makes an Invalid fault at a field of the filter out of an error
-// whose text may be shown; one that has a field keeps it.
+// fieldFault makes an Invalid fault at a field of the filter from an error
+// whose text may be shown. A fault that has a field keeps it.
 func fieldFault(err error, field string) error {
 	f := fault.From(err)
 	switch {
@@ -200,7 +199,7 @@ func fieldFault(err error, field string) error {
 	return f
 }
 
-// compileCohort reads the ids of cohorts, or "all" for everybody.
+// compileCohort reads the ids of cohorts, or "all" for all persons.
 func (f *filter) compileCohort(value *fastjson.Value, opts CompileOptions) error {
 	f.key = "id"
 	switch f.operator {

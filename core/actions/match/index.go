@@ -6,12 +6,12 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Index is the definitions of a project by the event names they ask for, so
-// that an event costs what the definitions that can match it cost. It is
-// immutable and safe for parallel use.
+// Index holds the definitions of a project by the event names they match, so
+// that an event costs only the definitions that can match it. It is immutable
+// and safe for concurrent use.
 type Index struct {
 	byName  map[string][]Entry
-	anyName []Entry // those with a step for events of any name
+	anyName []Entry // definitions with a step for every event name
 	size    int
 }
 
@@ -21,8 +21,8 @@ type Entry struct {
 	Matcher *Matcher
 }
 
-// NewIndex returns the index of the given definitions. Those that can never
-// match are left out.
+// NewIndex returns the index of the given definitions. It leaves out those
+// that never match.
 func NewIndex(entries []Entry) *Index {
 	x := &Index{byName: map[string][]Entry{}}
 	for _, e := range entries {
@@ -54,7 +54,7 @@ func (x *Index) add(e Entry) {
 	}
 }
 
-// Len returns how many definitions there are.
+// Len returns the number of definitions.
 func (x *Index) Len() int {
 	if x == nil {
 		return 0
@@ -62,13 +62,13 @@ func (x *Index) Len() int {
 	return x.size
 }
 
-// Has reports whether any definition may match events of this name.
+// Has reports whether any definition can match events of this name.
 func (x *Index) Has(event string) bool {
 	return x != nil && (len(x.anyName) > 0 || len(x.byName[event]) > 0)
 }
 
 // MatchEach calls fn for each definition that the event fits (True) or that
-// cannot be decided (Unknown), each at most once, and never for others. It
+// cannot be decided (Unknown), each at most once, and for no other. It
 // allocates nothing of its own. A nil Index has no definitions.
 func (x *Index) MatchEach(s *EventView, env *match.Env, fn func(id int64, r match.Result)) {
 	if x == nil {
@@ -83,8 +83,8 @@ func (x *Index) MatchEach(s *EventView, env *match.Env, fn func(id int64, r matc
 	}
 }
 
-// Needs returns what the definitions that may match events of this name can
-// ask for. It is worked out anew each time.
+// Needs returns what the definitions that can match events of this name read.
+// It is computed by each call.
 func (x *Index) Needs(event string) Needs {
 	var n Needs
 	if x != nil {

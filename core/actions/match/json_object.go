@@ -6,14 +6,14 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// What a Seen keeps for the next event; more than that is given back.
+// maxKept* bound the buffers that an EventView keeps for the next event.
 const (
 	maxKeptBytes   = 64 << 10
 	maxKeptMembers = 4096
 )
 
-// jsonObject is a JSON object that is parsed when something is first asked of it.
-// What is no object has no members.
+// jsonObject is a JSON object that is parsed on first use. Other JSON values
+// have no members.
 type jsonObject struct {
 	raw     []byte
 	read    bool
@@ -27,7 +27,7 @@ type member struct {
 	value *fastjson.Value
 }
 
-// reset makes o the object that raw describes. raw is not copied: see keep.
+// reset makes o the object in raw. raw is not copied; see copyRaw.
 func (o *jsonObject) reset(raw []byte) {
 	o.raw, o.read = raw, false
 	if len(o.members) > maxKeptMembers {
@@ -36,7 +36,7 @@ func (o *jsonObject) reset(raw []byte) {
 	o.members = o.members[:0]
 }
 
-// copyRaw copies the text, for callers who may overwrite it.
+// copyRaw copies the text, for callers that may overwrite it.
 func (o *jsonObject) copyRaw() {
 	if cap(o.copied) > maxKeptBytes {
 		o.copied = nil
@@ -61,11 +61,11 @@ func (o *jsonObject) parse() {
 		o.members = append(o.members, member{stringView(name), v})
 	})
 	if len(o.raw) > maxKeptBytes {
-		o.parser = nil // what was parsed stays; its memory is not kept
+		o.parser = nil // the values stay valid; the large buffer is not reused
 	}
 }
 
-// get returns a member, of several with one name the last, or nil.
+// get returns a member, the last of several with one name, or nil.
 func (o *jsonObject) get(name string) *fastjson.Value {
 	if !o.read {
 		o.parse()
@@ -78,7 +78,7 @@ func (o *jsonObject) get(name string) *fastjson.Value {
 	return nil
 }
 
-// text is the string a member is, or "".
+// text returns a member that is a string, or "".
 func (o *jsonObject) text(name string) string {
 	v := o.get(name)
 	if v == nil || v.Type() != fastjson.TypeString {

@@ -8,16 +8,16 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// How large a definition may be as a whole: in bytes, in property filters, and
-// in what its regular expressions become, each instruction some 40 bytes that
-// every server keeps in memory.
+// Limits of a whole definition: bytes, property filters, and instructions of
+// its compiled regular expressions, about 40 bytes each in the memory of every
+// server.
 const (
 	maxDefinition   = 512 << 10
 	maxConditions   = 1000
 	maxRegexProgram = 50_000
 )
 
-// checkLimits refuses a definition that is too large before anything of it is
+// checkLimits rejects a definition that is too large before anything is
 // compiled.
 func checkLimits(steps []Step) error {
 	size, conditions, program := 0, 0, 0
@@ -52,14 +52,14 @@ func checkLimits(steps []Step) error {
 	return nil
 }
 
-// filterProgramSize is how large the regular expressions of a filter are.
+// filterProgramSize is the size of the regular expressions of a filter.
 func filterProgramSize(raw json.RawMessage) (size int) {
 	var f struct {
 		Operator string
 		Value    json.RawMessage
 	}
 	if json.Unmarshal(raw, &f) != nil || !strings.HasSuffix(f.Operator, "regex") {
-		return 0 // Compile says what is wrong
+		return 0 // Compile reports the error
 	}
 	var one string
 	if json.Unmarshal(f.Value, &one) == nil {
@@ -78,8 +78,8 @@ func filterProgramSize(raw json.RawMessage) (size int) {
 	return size
 }
 
-// programSize is how many instructions a regular expression becomes; 0 for one
-// that is none.
+// programSize is the number of instructions of a regular expression; 0 for an
+// invalid one.
 func programSize(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

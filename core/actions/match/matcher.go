@@ -10,27 +10,26 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// CompileOptions is what compiling depends on besides the definition.
+// CompileOptions is what the compilation depends on besides the definition.
 type CompileOptions struct {
-	// Location is where dates without an offset are; nil is UTC.
+	// Location is the zone of dates without an offset; nil is UTC.
 	Location *time.Location
-	// Operators knows the operators of plugins; nil knows none.
+	// Operators are the operators of plugins; nil has none.
 	Operators match.Registry
-	// Cohorts knows the cohorts of the project; nil takes every id for one.
+	// Cohorts are the cohorts of the project; nil accepts every id.
 	Cohorts Cohorts
-	// Lenient is for definitions that are stored already. Nothing fails: a
-	// step with something wrong in it never matches, the others do, and
-	// Problem says what it is.
+	// Lenient is for stored definitions. Compile does not fail: an invalid step
+	// never matches, the others do, and Problem returns the reason.
 	Lenient bool
 }
 
-// Cohorts knows which cohorts there are.
+// Cohorts are the cohorts of a project.
 type Cohorts interface {
 	// HasCohort reports whether the project has a cohort with this id.
 	HasCohort(id int64) bool
 }
 
-// Matcher is a compiled definition. It is immutable and safe for parallel
+// Matcher is a compiled definition. It is immutable and safe for concurrent
 // use.
 type Matcher struct {
 	steps   []compiledStep
@@ -38,10 +37,10 @@ type Matcher struct {
 	problem error
 }
 
-// Compile checks a definition and prepares it for matching. Errors are Invalid
-// faults with the field in attr (steps__0__url_matching,
-// steps__1__properties__0__value); of several, which are joined, fault.From
-// finds the first. With opts.Lenient there is none.
+// Compile validates a definition and prepares it for matching. Errors are
+// Invalid faults with the field in attr (steps__0__url_matching,
+// steps__1__properties__0__value). Several are joined; fault.From finds the
+// first. With opts.Lenient it never fails.
 func Compile(steps []Step, opts CompileOptions) (*Matcher, error) {
 	if !opts.Lenient {
 		if err := checkLimits(steps); err != nil {
@@ -70,15 +69,15 @@ func attrOf(step int, field string) string {
 	return fmt.Sprintf("steps__%d__%s", step, field)
 }
 
-// Problem is what is wrong with a definition that was compiled leniently, or
-// nil. It is an Invalid fault like those of Compile.
+// Problem returns why a leniently compiled definition is invalid, or nil: an
+// Invalid fault like those of Compile.
 func (m *Matcher) Problem() error { return m.problem }
 
-// Match tells whether the event fits any step. It is Unknown when that hangs
-// on something nobody could tell: who the person is, a group, a cohort, the
-// answer of a plugin; a step that fits without it, or cannot fit with it,
-// decides. No steps match nothing. Matching allocates nothing for plain
-// values and never fails.
+// Match reports whether the event fits any step. It is Unknown if that depends
+// on a fact that is not known (the person, a group, a cohort, the answer of a
+// plugin); a step that fits or fails regardless of the fact decides. A
+// definition without steps matches nothing. Matching allocates nothing for
+// plain values and never fails.
 func (m *Matcher) Match(s *EventView, env *match.Env) match.Result {
 	result := match.False
 	for i := range m.steps {
@@ -93,8 +92,8 @@ func (m *Matcher) Match(s *EventView, env *match.Env) match.Result {
 	return result
 }
 
-// NeverMatches reports that no event can match: there is no step, or something is
-// wrong with each of them.
+// NeverMatches reports that no event can match: there is no step, or each step
+// is invalid.
 func (m *Matcher) NeverMatches() bool {
 	for i := range m.steps {
 		if m.steps[i].problem == nil {
@@ -104,9 +103,9 @@ func (m *Matcher) NeverMatches() bool {
 	return true
 }
 
-// MaxFields is how many fields an explanation has at most.
+// MaxFields is the maximum number of fields of an explanation.
 func (m *Matcher) MaxFields() int {
-	const fields = 7 // event, url, four of elements, and those together
+	const fields = 7 // event, url, four element conditions, and the combined one
 	n := 0
 	for i := range m.steps {
 		n += fields + len(m.steps[i].filters)

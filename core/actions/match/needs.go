@@ -6,28 +6,28 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Needs says what a definition may ask for. Lists are sorted and hold each
-// thing once.
+// Needs are the facts that a definition can read. Lists are sorted and without
+// duplicates.
 type Needs struct {
-	// Event, Person and Groups are the names of the properties it reads; that
-	// of a feature is $feature/<key>, that of a URL $current_url. Groups is by
-	// index of the group type.
+	// Event, Person and Groups are the names of the properties it reads; a
+	// feature is $feature/<key>, a URL $current_url. Groups is by index of the
+	// group type.
 	Event   []string
 	Person  []string
 	Groups  map[int][]string
 	Cohorts []int64
-	// Elements says that it reads the element chain.
+	// Elements reports whether it reads the element chain.
 	Elements bool
 	// Operators are the ids of the plugin operators it uses.
 	Operators []string
 }
 
-// NeedsLookup reports whether anything but the event itself is needed.
+// NeedsLookup reports whether the event alone cannot decide the definition.
 func (n *Needs) NeedsLookup() bool {
 	return len(n.Person)+len(n.Groups)+len(n.Cohorts)+len(n.Operators) > 0
 }
 
-// Needs returns what the definition may ask for, over all its steps.
+// Needs returns what the definition can read, over all its steps.
 func (m *Matcher) Needs() Needs {
 	var n Needs
 	n.add(m)
@@ -85,15 +85,15 @@ func (n *Needs) normalize() {
 	n.Cohorts = slices.Compact(n.Cohorts)
 }
 
-// StepConditions is what one step asks, for whoever can answer some of it by
-// other means, such as a query: every condition must hold. What such an
-// answer leaves open, Match decides.
+// StepConditions are the conditions of one step, for callers that evaluate
+// some of them by other means, such as a query: every condition must hold.
+// Match decides what such a query leaves open.
 type StepConditions struct {
 	Event       string // "" is any
 	URL         string // "" is any
 	URLMatching match.Matching
 	Elements    match.ElementSpec
-	Filters     []FilterConditions // in the order they cost
+	Filters     []FilterConditions // by cost
 }
 
 // FilterConditions is one property filter.
@@ -109,13 +109,13 @@ type FilterConditions struct {
 	External   bool // a plugin answers
 }
 
-// HasElements reports whether the step asks anything of elements.
+// HasElements reports whether the step has conditions on elements.
 func (c *StepConditions) HasElements() bool {
 	e := &c.Elements
 	return e.TagName != "" || e.Text != "" || e.Href != "" || e.Selector != ""
 }
 
-// Steps returns what each step asks. Those that can never match are left out.
+// Steps returns the conditions of each step. It leaves out invalid steps.
 func (m *Matcher) Steps() []StepConditions {
 	var out []StepConditions
 	for i := range m.steps {

@@ -2,8 +2,8 @@ package match
 
 import "encoding/json"
 
-// Step is one way for an event to fit. Empty fields ask for nothing; the empty
-// step fits every event.
+// Step is one way for an event to fit. Empty fields are no conditions; the
+// empty step fits every event.
 type Step struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -23,17 +23,18 @@ type Step struct {
 	// Properties are filters that must all hold, as they were written.
 	Properties []json.RawMessage `json:"properties"`
 
-	// Null says which of the fields above were null or absent rather than "".
-	// It is kept so that a definition is read as it was written.
+	// Null lists the fields above that were null or absent rather than "", so
+	// that a definition is returned as it was written.
 	Null []string `json:"null,omitempty"`
 }
 
+// TextField is a text field of a step.
 type TextField struct {
 	Name  string
 	Value *string
 }
 
-// TextFields are the fields of a step that are texts.
+// TextFields returns the text fields of the step, by their JSON names.
 func (s *Step) TextFields() []TextField {
 	return []TextField{
 		{"id", &s.ID}, {"name", &s.Name}, {"event", &s.Event}, {"url", &s.URL}, {"url_matching", &s.URLMatching},
