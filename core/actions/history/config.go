@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Config is what an operator can say about counting the history.
+// Config are the settings of counting.
 type Config struct {
-	// MaxWait is how long an answer waits for a count that is being made;
-	// then it says what is known so far.
+	// MaxWait is how long an answer waits for a running count before it returns
+	// what is known so far.
 	MaxWait time.Duration `koanf:"patience"`
-	// Refresh is how long a count is believed that depends on more than events:
-	// on what people, groups and cohorts are now, on plugins, on the date.
+	// Refresh is how long a count stays valid that depends on more than events:
+	// on persons, groups and cohorts, on plugins, on the date.
 	Refresh time.Duration `koanf:"refresh"`
-	// Days is how far back series may go, and how many days are kept.
+	// Days is how far back series go, and how many days are stored.
 	Days int `koanf:"days"`
-	// ParallelRuns is how many actions are counted at once by reading events. Besides
-	// there is one that an index answers.
+	// ParallelRuns is how many actions are counted in parallel by reading
+	// events. One more is counted from an index.
 	ParallelRuns int `koanf:"runs"`
-	// PersonCacheBytes is about how much memory keeps who did an action.
+	// PersonCacheBytes is the approximate memory for cached sets of persons.
 	PersonCacheBytes int `koanf:"people_bytes"`
 }
 
-// DefaultConfig waits two seconds, reads events for one action at a
-// time, and keeps a little more than a year.
+// DefaultConfig waits two seconds, reads events for one action at a time, and
+// stores a little more than a year.
 func DefaultConfig() Config {
 	return Config{MaxWait: 2 * time.Second, Refresh: 10 * time.Minute, Days: 400, ParallelRuns: 1, PersonCacheBytes: 32 << 20}
 }
 
-// Validate reports the first option that makes no sense.
+// Validate reports the first invalid setting.
 func (c Config) Validate() error {
 	switch {
 	case c.MaxWait < 0:
@@ -45,5 +45,5 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// maxCountDays is more than three months have.
+// maxCountDays is the longest possible three months, and a day more.
 const maxCountDays = 93

@@ -15,28 +15,28 @@ import (
 
 // counter counts the events of a plan for one run.
 type counter struct {
-	h         *Service
+	reader    *reader
 	projectID int64
 	plan      *plan
 	now       time.Time
 	logged    bool
 }
 
-// quarterCounts is what a question gave: events by quarter, up to a row.
+// quarterCounts is the result of a query: events by quarter, up to a row.
 type quarterCounts struct {
 	row       int64
 	events    map[int64]int64
 	undecided int64
 }
 
-// count counts the events that fit, in one time and one range of rows. What
-// comes while it counts is not in it.
+// count counts the events that fit, in a range of time and rows. It leaves out
+// events stored meanwhile.
 func (c *counter) count(ctx context.Context, a events.HistoryQuery) (quarterCounts, error) {
 	a.ProjectID, a.Any = c.projectID, c.plan.clauses
 	if !c.plan.exact {
 		return c.scan(ctx, a)
 	}
-	t, err := c.h.events.CountHistory(ctx, &a, quarter)
+	t, err := c.reader.events.CountHistory(ctx, &a, quarter)
 	if err != nil {
 		return quarterCounts{}, err
 	}
@@ -55,11 +55,11 @@ func (c *counter) count(ctx context.Context, a events.HistoryQuery) (quarterCoun
 	return f, err
 }
 
-// scan reads the events that may fit and lets the matcher decide.
+// scan reads the events that may fit and matches each.
 func (c *counter) scan(ctx context.Context, a events.HistoryQuery) (quarterCounts, error) {
 	f := quarterCounts{events: map[int64]int64{}}
 	if a.Through == 0 {
-		st, err := c.h.events.Checkpoint(ctx, c.projectID)
+		st, err := c.reader.events.Checkpoint(ctx, c.projectID)
 		if err != nil {
 			return f, err
 		}
@@ -79,17 +79,16 @@ func (c *counter) scan(ctx context.Context, a events.HistoryQuery) (quarterCount
 	return f, err
 }
 
-// eventsPerFacts is how many events one set of facts serves: what is known of people
-// is not kept for a whole history, and what plugins are asked is bounded.
+// eventsPerFacts is how many events share one set of facts. It bounds the
+// memory for persons and the requests to plugins.
 const eventsPerFacts = 2000
 
-// matchEvents calls fn for every event that the matcher lets through or cannot
-// decide.
+// matchEvents calls fn for every event that fits or cannot be decided.
 func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
 	a.WithPersons = a.WithPersons || c.plan.readsPerson
 	j := &eventMatcher{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
 	n := 0
-	err := c.h.events.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
+	err := c.reader.events.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
 		if n%eventsPerFacts == 0 {
 			j.flush()
 		}
@@ -104,7 +103,7 @@ func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn fun
 	return nil
 }
 
-// eventMatcher matches events, some at a time.
+// eventMatcher matches events in batches.
 type eventMatcher struct {
 	c       *counter
 	ctx     context.Context
@@ -113,10 +112,11 @@ type eventMatcher struct {
 	view    actionmatch.EventView
 	facts   *actionmatch.Facts
 	plugins actionmatch.Plugins
-	pending []events.HistoryEvent // for what plugins say
+	pending []events.HistoryEvent // wait for the answers of plugins
 }
 
-// flush ends some events and begins others.
+// flush matches the pending events with the answers of plugins and begins the
+// next batch.
 func (j *eventMatcher) flush() {
 	if j.plugins != nil && len(j.pending) > 0 {
 		j.plugins.Ask(j.ctx)
@@ -129,7 +129,7 @@ func (j *eventMatcher) flush() {
 	clear(j.pending)
 	j.pending = j.pending[:0]
 	j.c.logFactsError(j.facts)
-	sources := &j.c.h.sources
+	sources := &j.c.reader.sources
 	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, sources.Persons, sources.Members)
 	j.view.SetLookup(j.facts)
 	if j.c.plan.usesPlugins && sources.Plugins != nil {
@@ -158,10 +158,10 @@ func (j *eventMatcher) match(e *events.HistoryEvent) match.Result {
 	return j.c.plan.matcher.Match(&j.view, &j.env)
 }
 
-// logFactsError logs what could not be found out; the events are undecided.
+// logFactsError logs the first failed read of facts; the events are undecided.
 func (c *counter) logFactsError(facts *actionmatch.Facts) {
 	if facts != nil && facts.Err() != nil && !c.logged {
 		c.logged = true
-		c.h.log.Warn("events of the history cannot be decided", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
+		c.reader.log.Warn("action count incomplete: facts not readable", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
 	}
 }

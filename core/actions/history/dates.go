@@ -11,12 +11,12 @@ import (
 
 var relativeDate = regexp.MustCompile(`^-?(\d{0,5})([hdwmqy])(Start|End)?$`)
 
-// ReadDate reads a date of a query as people write it: "2026-03-01",
-// "2026-03-01T12:00:00Z", "-7d" (hours h, days d, weeks w, months m, quarters
-// q, years y; Start or End of it behind, as in -1mStart and dStart), "now", or
-// "all", which is the zero time. A time without an offset is in now's zone. A
-// date alone, and a relative one without hours, is the beginning of its day;
-// with end set, its last moment. Errors are Invalid faults.
+// ReadDate parses a date of a query: "2026-03-01", "2026-03-01T12:00:00Z",
+// "-7d" (hours h, days d, weeks w, months m, quarters q, years y; with the
+// suffix Start or End as in -1mStart and dStart), "now", or "all", which is
+// the zero time. A time without an offset is in now's zone. A date alone, and
+// a relative one without hours, is the start of its day; with end set, its
+// last moment. Errors are Invalid faults.
 func ReadDate(text string, now time.Time, end bool) (time.Time, error) {
 	switch text {
 	case "all":
@@ -31,7 +31,7 @@ func ReadDate(text string, now time.Time, end bool) (time.Time, error) {
 		return intervalEdge(Day, t, end), nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"} {
-		// A plus sign that was not escaped has become a space.
+		// An unescaped plus sign arrives as a space.
 		for _, text := range []string{text, strings.Replace(text, " ", "+", 1)} {
 			if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 				return t, nil
@@ -75,7 +75,7 @@ func relative(m []string, now time.Time, end bool) time.Time {
 	return intervalEdge(Day, t, end)
 }
 
-// months goes n months back, to the last day of that month at the latest.
+// months subtracts n months, and clamps the day to the length of that month.
 func months(wall func(int, time.Month, int) time.Time, y int, m time.Month, d, n int) time.Time {
 	last := time.Date(y, m-time.Month(n)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 	return wall(y, m-time.Month(n), min(d, last))
@@ -88,7 +88,8 @@ func year(t time.Time, end bool) time.Time {
 	return midnight(t.Year(), time.January, 1, t.Location())
 }
 
-// intervalEdge is the beginning of the interval that t is in, or its last moment.
+// intervalEdge is the start of the interval that contains t, or its last
+// moment.
 func intervalEdge(i Interval, t time.Time, end bool) time.Time {
 	begin := i.begin(t)
 	if end {

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// quarter is the width in which events are counted: every zone that is in use
-// begins its days, hours and weeks with one.
+// quarter is the width of the counted intervals: every time zone in use starts
+// its days, hours and weeks with one.
 const (
 	quarter     = 15 * time.Minute
 	dayQuarters = 96
 )
 
-// day is a day in UTC that has been counted.
+// day is a counted day in UTC.
 type day struct {
-	lastRow int64 // up to which its events are in counts
+	lastRow int64 // counts hold its events up to this row
 	counts  [dayQuarters]int64
-	stale   bool // it is counted anew
-	dirty   bool // it is not stored as it is here
+	stale   bool // to be counted again
+	dirty   bool // differs from the stored day
 }
 
-// actionCounts is what has been counted for an action.
+// actionCounts are the counts of an action.
 type actionCounts struct {
-	serial       int64 // 0: nothing is stored
+	serial       int64 // 0 if nothing is stored
 	fingerprint  string
 	erased       int64
-	lastRow      int64 // events up to here are in every day
+	lastRow      int64 // every day holds its events up to this row
 	undecided    int64
 	calculatedAt time.Time
 	requestedAt  time.Time
 	days         map[int64]*day
-	reset        bool // what is stored is of another definition
+	reset        bool // the stored days are to be deleted
 }
 
 // quarterOf is the number of the quarter that t is in.
@@ -52,7 +52,7 @@ func floorDiv(a, b int64) int64 {
 	return d
 }
 
-// quarter is the place of a quarter, nil when its day is not there.
+// quarter is the count of a quarter, nil if its day was not counted.
 func (t *actionCounts) quarter(q int64) *int64 {
 	d := t.days[floorDiv(q, dayQuarters)]
 	if d == nil {
@@ -61,7 +61,7 @@ func (t *actionCounts) quarter(q int64) *int64 {
 	return &d.counts[q-floorDiv(q, dayQuarters)*dayQuarters]
 }
 
-// sum is how many events there are from one quarter up to, but not in, another.
+// sum is the number of events in the quarters [from, to).
 func (t *actionCounts) sum(from, to int64) (n int64) {
 	for q := from; q < to; q++ {
 		if c := t.quarter(q); c != nil {
@@ -71,8 +71,8 @@ func (t *actionCounts) sum(from, to int64) (n int64) {
 	return n
 }
 
-// missingDays returns the days from one to another, both included, that have to be
-// counted, in runs of neighbours of at most most days, the newest first.
+// missingDays returns the days of [from, to] that are not counted, in ranges
+// of at most most days, the newest first.
 func (t *actionCounts) missingDays(from, to, most int64) (spans [][2]int64) {
 	for d := to; d >= from; d-- {
 		if have := t.days[d]; have != nil && !have.stale {
@@ -99,7 +99,7 @@ func (t *actionCounts) minRow() int64 {
 	return low
 }
 
-// encodeCounts writes the quarters of a day, without zeros at the end.
+// encodeCounts encodes the quarters of a day, without trailing zeros.
 func encodeCounts(counts *[dayQuarters]int64) []byte {
 	last := dayQuarters
 	for last > 0 && counts[last-1] == 0 {
@@ -112,7 +112,8 @@ func encodeCounts(counts *[dayQuarters]int64) []byte {
 	return out
 }
 
-// decodeCounts reads what encodeCounts wrote; false for anything else.
+// decodeCounts decodes the output of encodeCounts. It returns false for other
+// data.
 func decodeCounts(raw []byte) (counts [dayQuarters]int64, ok bool) {
 	for i := 0; len(raw) > 0; i++ {
 		n, size := binary.Uvarint(raw)

@@ -56,18 +56,17 @@ type Persons interface {
 	ByIDs(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
 }
 
-// CountStatus is what is known about the history of an action.
+// CountStatus is the count of an action, and how complete it is.
 type CountStatus struct {
 	Count int64
-	// Undecided is how many events of all that were looked at could not be
-	// told to fit or not: a plugin or a cohort had no answer.
+	// Undecided is the number of events that could be neither matched nor
+	// rejected, because a plugin or a cohort had no answer.
 	Undecided int64
-	// Calculating says that the count is not what it will be in a moment.
+	// Calculating reports that a run is still counting.
 	Calculating bool
-	// CalculatedAt is when the history was last counted to its end; zero when
-	// it never was.
+	// CalculatedAt is the time of the last complete count, zero without one.
 	CalculatedAt time.Time
-	// Problem is what is wrong with the definition, or "".
+	// Problem is why the definition is invalid, or "".
 	Problem string
 }
 
@@ -77,7 +76,7 @@ type Bucket struct {
 	Count int64
 }
 
-// errCalculating is the answer when nothing can be said yet.
+// errCalculating is the answer before the first result.
 func errCalculating() error {
 	return fault.New(fault.Unavailable, "calculating", "This is still being worked out. Ask again in a moment.").After(2 * time.Second)
 }

@@ -24,7 +24,7 @@ type Definitions interface {
 	Definition(ctx context.Context, projectID, id int64) (Definition, error)
 }
 
-// HTTP serves what is known about the history of actions.
+// HTTP serves the history of actions.
 type HTTP struct {
 	actions Definitions
 	history *Service
@@ -54,7 +54,8 @@ func (h *HTTP) action(c *web.Call, id string) (Definition, error) {
 	return h.actions.Definition(c.UserContext(), c.Project.ID, n)
 }
 
-// countView is the answer of count. What goes without saying is left out.
+// countView is the answer of count. Fields with their usual value are left
+// out.
 type countView struct {
 	Count         int64  `json:"count"`
 	IsCalculating bool   `json:"is_calculating,omitempty"`
@@ -148,8 +149,8 @@ func (h *HTTP) series(c *web.Call) error {
 
 func stampMicros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
-// period reads date_from and date_to: the last seven days, today included,
-// when nothing is said.
+// period reads date_from and date_to. The default is the last seven days,
+// today included.
 func period(c *web.Call, now time.Time) (from, to time.Time, err error) {
 	if from, err = dateParam(c, "date_from", "-7d", now, false); err != nil {
 		return from, to, err
@@ -160,7 +161,7 @@ func period(c *web.Call, now time.Time) (from, to time.Time, err error) {
 	if to.IsZero() {
 		to = now
 	}
-	// Nothing has happened yet after that, but for clocks that are ahead.
+	// Later events do not exist, except from clocks that are ahead.
 	if latest := now.AddDate(0, 0, 2); to.After(latest) {
 		to = latest
 	}
@@ -182,7 +183,7 @@ func dateParam(c *web.Call, name, other string, now time.Time, end bool) (time.T
 	return t.In(now.Location()), nil
 }
 
-// peoplePage is how many people an answer has.
+// peoplePage is the number of persons per page.
 const peoplePage = 100
 
 type personView struct {
@@ -237,10 +238,11 @@ func (h *HTTP) people(c *web.Call) error {
 	return web.JSON(c.Ctx, view)
 }
 
-// errEntityMissing is in the words clients of this protocol know.
+// errEntityMissing has the wording that clients of this protocol expect.
 var errEntityMissing = fault.New(fault.Invalid, "invalid_input", "An entity id and the entity type must be provided to determine an entity")
 
-// peopleQuery reads the query of people: whose, of which time, with what.
+// peopleQuery reads the query of people: the definition, the time and the
+// filters.
 func (h *HTTP) peopleQuery(c *web.Call) (PersonQuery, error) {
 	loc := c.Project.Location()
 	q := PersonQuery{Location: loc}
@@ -270,15 +272,14 @@ func (h *HTTP) peopleQuery(c *web.Call) (PersonQuery, error) {
 			return q, fault.Field("date_to", "invalid_input", "The end of the time is before its beginning.")
 		}
 		if !q.To.IsZero() {
-			q.To = q.To.Add(time.Microsecond) // the last moment is part of it
+			q.To = q.To.Add(time.Microsecond) // the last moment is included
 		}
 	}
 	q.Filters, err = h.filters(c, loc)
 	return q, err
 }
 
-// filters reads and checks the parameter properties: filters as steps have
-// them.
+// filters reads and validates the parameter properties: filters as in steps.
 func (h *HTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessage, error) {
 	raw := strings.Clone(c.Query("properties"))
 	if raw == "" {
@@ -288,14 +289,14 @@ func (h *HTTP) filters(c *web.Call, loc *time.Location) ([]json.RawMessage, erro
 	if err := json.Unmarshal([]byte(raw), &list); err != nil {
 		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
 	}
-	_, err := actionmatch.Compile([]actionmatch.Step{{Properties: list}}, actionmatch.CompileOptions{Location: loc, Operators: h.history.sources.Operators})
+	_, err := actionmatch.Compile([]actionmatch.Step{{Properties: list}}, actionmatch.CompileOptions{Location: loc, Operators: h.history.reader.sources.Operators})
 	if f := fault.From(err); f != nil {
 		return nil, f.At(strings.TrimPrefix(f.Attr, "steps__0__"))
 	}
 	return list, err
 }
 
-// offsetLink is the address of the request with another offset.
+// offsetLink is the URL of the request with another offset.
 func offsetLink(c *web.Call, offset int) *string {
 	q := url.Values{}
 	for name, value := range c.Request().URI().QueryArgs().All() {

@@ -13,8 +13,8 @@ import (
 	"github.com/guidonhq/guidon/core/persons"
 )
 
-// PersonQuery says whose events are looked for: those of an action, or of an
-// event name, in a time, that pass all of the filters.
+// PersonQuery selects the events whose persons are wanted: those that fit any
+// of the steps, in a time, and pass all of the filters.
 type PersonQuery struct {
 	Steps    []actionmatch.Step
 	Location *time.Location
@@ -23,39 +23,52 @@ type PersonQuery struct {
 	To       time.Time // zero: now
 }
 
-// PersonPage is a part of the people of a query, in the order of their ids.
+// personFinder finds the persons who did something and caches the answers.
+type personFinder struct {
+	reader  *reader
+	persons Persons
+	workers *workers
+	refresh time.Duration // Config.Refresh
+	cache   *personCache
+}
+
+// PersonPage is a page of the persons of a query, by id.
 type PersonPage struct {
 	Persons   []persons.Person
 	More      bool
 	Undecided int64
 }
 
-// Persons returns the persons, as they are now, who did what q asks for, after
-// the first offset of them and at most limit. Events of distinct ids without a
-// person have nobody. Who they are is kept for a while and brought up to date
-// from newer events. It fails with an Unavailable fault when finding out takes
-// longer than ctx has; the work goes on, and whoever asks again gets it.
+// Persons returns the current persons who did what q asks for, after the first
+// offset of them and at most limit. Events of distinct ids without a person are
+// left out. The set of persons is cached and updated from newer events. It fails
+// with an Unavailable fault if the search takes longer than ctx; the search goes
+// on, and a later call returns its result.
 func (h *Service) Persons(ctx context.Context, projectID int64, q PersonQuery, offset, limit int) (PersonPage, error) {
-	p, err := q.plan(h.sources.Operators)
+	return h.finder.page(ctx, projectID, q, offset, limit)
+}
+
+func (h *personFinder) page(ctx context.Context, projectID int64, q PersonQuery, offset, limit int) (PersonPage, error) {
+	p, err := q.plan(h.reader.sources.Operators)
 	if err != nil {
 		return PersonPage{}, err
 	}
 	if p.neverMatches() {
 		return PersonPage{Persons: []persons.Person{}}, nil
 	}
-	who, err := h.currentPersons(ctx, projectID, p, &q)
+	found, err := h.currentPersons(ctx, projectID, p, &q)
 	if err != nil {
 		return PersonPage{}, err
 	}
-	from := min(offset, len(who.ids))
-	to := min(from+limit, len(who.ids))
-	page := PersonPage{Persons: []persons.Person{}, More: to < len(who.ids), Undecided: who.undecided}
+	from := min(offset, len(found.ids))
+	to := min(from+limit, len(found.ids))
+	page := PersonPage{Persons: []persons.Person{}, More: to < len(found.ids), Undecided: found.undecided}
 	if from == to {
 		return page, nil
 	}
-	ids := who.ids[from:to]
+	ids := found.ids[from:to]
 	if page.Persons, err = h.persons.ByIDs(ctx, projectID, ids); err != nil {
-		return PersonPage{}, fmt.Errorf("show the people of the history: %w", err)
+		return PersonPage{}, fmt.Errorf("read the persons of the history: %w", err)
 	}
 	slices.SortFunc(page.Persons, func(a, b persons.Person) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	return page, nil
@@ -70,7 +83,7 @@ func (q *PersonQuery) plan(operators match.Registry) (*plan, error) {
 	return newPlan(steps, q.Location, operators)
 }
 
-// personSet is who did something, up to a standing of the history.
+// personSet are the persons of a query, up to a checkpoint of the history.
 type personSet struct {
 	ids        []int64 // ascending
 	undecided  int64
@@ -78,35 +91,34 @@ type personSet struct {
 	at         time.Time
 }
 
-// personSetTTL is how long a crowd is brought up to date before it is looked for
-// anew: somebody can also get a person after the event.
+// personSetTTL is how long a set is updated before it is read again: a
+// distinct id can get its person after the event.
 const personSetTTL = 5 * time.Minute
 
-// currentPersons returns a crowd as it is now.
-func (h *Service) currentPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery) (*personSet, error) {
+// currentPersons returns the current set of a query.
+func (h *personFinder) currentPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery) (*personSet, error) {
 	key := personSetKey{projectID, p.fingerprint, q.From.UnixMicro(), q.To.UnixMicro()}
-	st, err := h.events.Checkpoint(ctx, projectID)
+	st, err := h.reader.events.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
-	if c := h.personCache.get(key); c != nil && c.checkpoint == st && !h.expired(c, p) {
+	if c := h.cache.get(key); c != nil && c.checkpoint == st && !h.expired(c, p) {
 		return c, nil
 	}
-	s, mine := h.personCache.startSearch(key)
+	s, mine := h.cache.startSearch(key)
 	if mine {
-		if !h.addGoroutine() {
-			h.personCache.finishSearch(key, s, nil, errStopping)
-			return nil, errStopping
-		}
-		go func() {
-			defer h.wg.Done()
-			var c *personSet
-			err := h.withSlot(nil, p, func() (err error) {
-				c, err = h.findPersons(h.ctx, projectID, p, q, h.personCache.get(key))
+		started := h.workers.start(func(ctx context.Context) {
+			var set *personSet
+			err := h.workers.withSlot(nil, p, func() (err error) {
+				set, err = h.findPersons(ctx, projectID, p, q, h.cache.get(key))
 				return err
 			})
-			h.personCache.finishSearch(key, s, c, err)
-		}()
+			h.cache.finishSearch(key, s, set, err)
+		})
+		if !started {
+			h.cache.finishSearch(key, s, nil, errStopping)
+			return nil, errStopping
+		}
 	}
 	select {
 	case <-s.done:
@@ -116,27 +128,17 @@ func (h *Service) currentPersons(ctx context.Context, projectID int64, p *plan, 
 	}
 }
 
-// addGoroutine counts a goroutine that Stop waits for; false when it is too late.
-func (h *Service) addGoroutine() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.stopped {
-		h.wg.Add(1)
-	}
-	return !h.stopped
-}
-
-func (h *Service) expired(c *personSet, p *plan) bool {
+func (h *personFinder) expired(c *personSet, p *plan) bool {
 	life := personSetTTL
 	if p.timeDependent || c.undecided > 0 {
-		life = min(life, h.cfg.Refresh)
+		life = min(life, h.refresh)
 	}
 	return time.Since(c.at) > life
 }
 
-// findPersons finds a crowd, starting from an older one when that still holds.
-func (h *Service) findPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery, old *personSet) (*personSet, error) {
-	st, err := h.events.Checkpoint(ctx, projectID)
+// findPersons reads a set, and starts from an older one that is still valid.
+func (h *personFinder) findPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery, old *personSet) (*personSet, error) {
+	st, err := h.reader.events.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -152,20 +154,20 @@ func (h *Service) findPersons(ctx context.Context, projectID int64, p *plan, q *
 		}
 		out.ids, out.undecided, out.at = slices.Clone(old.ids), old.undecided, old.at
 	} else {
-		// The index of names holds no rows; what comes meanwhile does no harm.
+		// The index of names holds no rows. Newer events do no harm.
 		ask.Through = 0
 	}
 	if err := h.addPersons(ctx, p, ask, out); err != nil {
-		return nil, fmt.Errorf("find the people of the history: %w", err)
+		return nil, fmt.Errorf("find the persons of the history: %w", err)
 	}
 	slices.Sort(out.ids)
 	out.ids = slices.Compact(out.ids)
 	return out, nil
 }
 
-func (h *Service) addPersons(ctx context.Context, p *plan, ask events.HistoryQuery, out *personSet) error {
+func (h *personFinder) addPersons(ctx context.Context, p *plan, ask events.HistoryQuery, out *personSet) error {
 	if p.exact {
-		ids, open, err := h.events.PersonIDs(ctx, &ask)
+		ids, open, err := h.reader.events.PersonIDs(ctx, &ask)
 		out.ids = append(out.ids, ids...)
 		if err != nil || !open {
 			return err
@@ -173,7 +175,7 @@ func (h *Service) addPersons(ctx context.Context, p *plan, ask events.HistoryQue
 		ask.Ambiguous = true
 	}
 	ask.WithPersons = true
-	c := &counter{h: h, projectID: ask.ProjectID, plan: p, now: out.at}
+	c := &counter{reader: h.reader, projectID: ask.ProjectID, plan: p, now: out.at}
 	had := map[int64]bool{}
 	err := c.matchEvents(ctx, ask, func(e *events.HistoryEvent, r match.Result) {
 		switch {

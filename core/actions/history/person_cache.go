@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// personCache keeps crowds, the latest asked for first, in a bounded memory,
-// and lets all who look for the same crowd share one search.
+// personCache keeps person sets, most recently used first, in bounded memory.
+// Concurrent requests for the same set share one search.
 type personCache struct {
 	limit int
 
 	mu       sync.Mutex
 	size     int
-	order    *list.List // of *keptCrowd
+	order    *list.List // of *cachedSet
 	entries  map[personSetKey]*list.Element
 	searches map[personSetKey]*search
 }
@@ -30,7 +30,8 @@ type cachedSet struct {
 
 func (k *cachedSet) size() int { return 256 + 8*len(k.set.ids) }
 
-// search is one looking for a crowd. The others are set once done is closed.
+// search is one search for a person set. The other fields are set once done is
+// closed.
 type search struct {
 	done chan struct{}
 	set  *personSet
@@ -54,7 +55,7 @@ func (m *personCache) get(key personSetKey) *personSet {
 	return e.Value.(*cachedSet).set
 }
 
-// startSearch returns the search for a crowd, and whether it is the caller's to do.
+// startSearch returns the search for a set. If mine, the caller performs it.
 func (m *personCache) startSearch(key personSetKey) (s *search, mine bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +67,7 @@ func (m *personCache) startSearch(key personSetKey) (s *search, mine bool) {
 	return s, true
 }
 
-// finishSearch ends a search with what it found.
+// finishSearch ends a search with its result.
 func (m *personCache) finishSearch(key personSetKey, s *search, c *personSet, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

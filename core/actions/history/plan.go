@@ -14,18 +14,18 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// plan is how the events of a definition are found in the event store.
+// plan is how the events of a definition are read from the event store.
 type plan struct {
 	matcher *actionmatch.Matcher
 	clauses []events.HistoryClause
-	// exact says that the clauses say all that the definition asks. Where they
-	// say less, the matcher looks at every event they let through.
+	// exact reports whether the clauses express the whole definition. Otherwise
+	// the matcher decides about every event that passes them.
 	exact bool
-	// readsPerson says that the matcher reads properties of the event's person.
+	// readsPerson reports whether the matcher reads properties of the person.
 	readsPerson bool
-	// usesPlugins says that it asks plugins.
+	// usesPlugins reports whether the definition has plugin operators.
 	usesPlugins bool
-	// timeDependent says that the answer may change without any event.
+	// timeDependent reports whether the result can change without a new event.
 	timeDependent bool
 	fingerprint   string
 }
@@ -45,7 +45,7 @@ func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Regis
 	return p, err
 }
 
-// add adds the clause of a step: what the store can say of it.
+// add adds the clause of a step, as far as the store can evaluate it.
 func (p *plan) add(s *actionmatch.StepConditions) {
 	c := events.HistoryClause{Event: s.Event, AnyEvent: s.Event == ""}
 	switch {
@@ -62,7 +62,7 @@ func (p *plan) add(s *actionmatch.StepConditions) {
 	}
 	for i := range s.Filters {
 		if strings.HasPrefix(s.Filters[i].Operator, "is_date_") {
-			p.timeDependent = true // "-7d" is another day tomorrow
+			p.timeDependent = true // "-7d" moves every day
 		}
 	}
 	if !isStorable(s.Event) {
@@ -71,8 +71,8 @@ func (p *plan) add(s *actionmatch.StepConditions) {
 	p.clauses = append(p.clauses, c)
 }
 
-// isStorable reports whether a column holds such a text as it is: not every
-// text can be stored everywhere, and what cannot is replaced there.
+// isStorable reports whether a column holds the text unchanged; some texts are
+// replaced when they are stored.
 func isStorable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsAny(s, "\x00\uFFFD")
 }
@@ -80,7 +80,7 @@ func isStorable(s string) bool {
 // neverMatches reports that no event can match.
 func (p *plan) neverMatches() bool { return len(p.clauses) == 0 }
 
-// problem is what is wrong with the definition, or "".
+// problem is why the definition is invalid, or "".
 func (p *plan) problem() string {
 	f := fault.From(p.matcher.Problem())
 	switch {
@@ -95,7 +95,7 @@ func (p *plan) problem() string {
 }
 
 // fingerprintVersion changes when the same definition matches other events
-// than before, so that all counts start anew.
+// than before, so that all counts start again.
 const fingerprintVersion = 1
 
 // fingerprint is equal for definitions that match the same events.
@@ -111,7 +111,7 @@ func fingerprint(steps []actionmatch.Step, loc *time.Location, problem error) (s
 	}
 	wrong := ""
 	if problem != nil {
-		wrong = problem.Error() // an operator that has come or gone
+		wrong = problem.Error() // changes when an operator is added or removed
 	}
 	raw, err := json.Marshal([]any{fingerprintVersion, zone, wrong, plain})
 	if err != nil {

@@ -11,52 +11,46 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/events"
-	"github.com/guidonhq/guidon/core/fault"
 )
 
-// run is one counting of one action. All who ask meanwhile share it.
+// run is one count of one action. Requests for the same days share it.
 type run struct {
 	plan     *plan
 	from, to int64 // days, both included
 	done     chan struct{}
-	// Once done:
+	// Set once done is closed:
 	counts *actionCounts
 	err    error
 }
 
-// joinRun returns the run that answers for these days, starting one when there is
-// none. One that answers for less is waited for first.
+// joinRun returns the run that covers these days, and starts one if there is
+// none. A new run waits for a running one that covers fewer days.
 func (h *Service) joinRun(a *Definition, p *plan, from, to int64) (*run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped {
-		return nil, errStopping
-	}
 	before := h.runs[a.ID]
 	if before != nil && before.plan.fingerprint == p.fingerprint && before.from <= from && before.to >= to {
 		return before, nil
 	}
 	r := &run{plan: p, from: from, to: to, done: make(chan struct{})}
+	if !h.workers.start(func(ctx context.Context) { h.execute(ctx, r, before, a.ID, a.ProjectID) }) {
+		return nil, errStopping
+	}
 	h.runs[a.ID] = r
-	h.wg.Add(1)
-	go h.execute(r, before, a.ID, a.ProjectID)
 	return r, nil
 }
 
-var errStopping = fault.New(fault.Unavailable, "stopping", "The server is stopping.").After(time.Second)
-
-// execute waits for its turn, and for the run before it, and counts.
-func (h *Service) execute(r, before *run, actionID, projectID int64) {
-	defer h.wg.Done()
+// execute waits for a slot and for the run before it, and counts.
+func (h *Service) execute(ctx context.Context, r, before *run, actionID, projectID int64) {
 	began := time.Now()
-	r.err = h.withSlot(before, r.plan, func() error { return h.countWithRetry(h.ctx, r, actionID, projectID) })
+	r.err = h.workers.withSlot(before, r.plan, func() error { return h.countWithRetry(ctx, r, actionID, projectID) })
 	result := "done"
 	if r.err != nil {
 		result = "failed"
-		if h.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			result, r.err = "stopped", errStopping
 		} else {
-			h.log.Error("counting the history of an action failed", zap.Int64("action_id", actionID), zap.Error(r.err))
+			h.reader.log.Error("action count failed", zap.Int64("action_id", actionID), zap.Error(r.err))
 		}
 	}
 	h.metrics.runs.WithLabelValues(result).Inc()
@@ -69,37 +63,16 @@ func (h *Service) execute(r, before *run, actionID, projectID int64) {
 	close(r.done)
 }
 
-func (h *Service) withSlot(before *run, p *plan, fn func() error) (err error) {
-	if before != nil {
-		<-before.done
-	}
-	turns := h.scanSlots
-	if p.exact {
-		turns = h.indexSlots
-	}
-	select {
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-	case <-h.ctx.Done():
-		return h.ctx.Err()
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("counting panicked: %v", p)
-		}
-	}()
-	return fn()
-}
-
-// maxAttempts is how often a run begins again when another node counts the same.
+// maxAttempts is how often a run starts again because another node counted the
+// same action.
 const maxAttempts = 20
 
-// countWithRetry counts what is lacking, again when another node was faster: what that
-// one stored is used then.
+// countWithRetry counts the missing days. If another node stored its counts
+// first, it starts again from those.
 func (h *Service) countWithRetry(ctx context.Context, r *run, actionID, projectID int64) (err error) {
 	for range maxAttempts {
 		b := &runState{service: h, run: r, actionID: actionID, projectID: projectID}
-		b.counter = &counter{h: h, projectID: projectID, plan: r.plan, now: time.Now()}
+		b.counter = &counter{reader: h.reader, projectID: projectID, plan: r.plan, now: time.Now()}
 		if err = b.update(ctx); !errors.Is(err, errConflict) {
 			r.counts = b.counts
 			return err
@@ -108,7 +81,7 @@ func (h *Service) countWithRetry(ctx context.Context, r *run, actionID, projectI
 	return err
 }
 
-// runState are the tally of a run while it is worked on.
+// runState are the counts of a run in progress.
 type runState struct {
 	service             *Service
 	run                 *run
@@ -117,10 +90,10 @@ type runState struct {
 	counts              *actionCounts
 }
 
-// update counts the days that lack, the newest first, then what has come since
-// to any of them.
+// update counts the missing days, the newest first, and then adds the events
+// stored since to all days.
 func (b *runState) update(ctx context.Context) error {
-	st, err := b.service.events.Checkpoint(ctx, b.projectID)
+	st, err := b.service.reader.events.Checkpoint(ctx, b.projectID)
 	if err != nil {
 		return err
 	}
@@ -138,10 +111,10 @@ func (b *runState) update(ctx context.Context) error {
 		}
 		dirty = true
 	}
-	// Events that were erased while their days were counted are in some of
-	// them: whoever asks next counts again, because erased is the old number.
+	// Events that were erased during the count may be in some days. The old
+	// number of erasures makes the next request count again.
 	b.counts.erased = st.Erased
-	if st, err = b.service.events.Checkpoint(ctx, b.projectID); err != nil {
+	if st, err = b.service.reader.events.Checkpoint(ctx, b.projectID); err != nil {
 		return err
 	}
 	if err := b.addNewRows(ctx, st.Row); err != nil {
@@ -154,15 +127,15 @@ func (b *runState) update(ctx context.Context) error {
 	return b.save(ctx)
 }
 
-// What has been counted of this many rows, or in this time, is not stored: to
-// read them once more costs less than a write for everyone who asks.
+// Counts of fewer new rows or of less time are not stored: reading the rows
+// again costs less than a write per request.
 const (
 	unsavedRows = 10_000
 	unsavedTime = 30 * time.Second
 )
 
-// daysPerQuery is how many days are counted at once: as many as are counted in about
-// a second, so that a run that is stopped has not worked for nothing.
+// daysPerQuery is how many days are counted at a time: about a second of work,
+// so that a canceled run loses little.
 func (b *runState) daysPerQuery() int64 {
 	if b.run.plan.exact {
 		return 31
@@ -170,8 +143,8 @@ func (b *runState) daysPerQuery() int64 {
 	return 1
 }
 
-// prepare prepares the tally: of another definition nothing is kept; what is
-// stale answers until it is counted anew.
+// prepare prepares the loaded counts. Those of another definition are dropped;
+// stale ones stay readable until they are counted again.
 func (b *runState) prepare(st events.Checkpoint) {
 	t := b.counts
 	if t.fingerprint != b.run.plan.fingerprint {
@@ -183,7 +156,7 @@ func (b *runState) prepare(st events.Checkpoint) {
 	}
 	t.lastRow, t.undecided = 0, 0
 	maps.DeleteFunc(t.days, func(n int64, _ *day) bool { return n < b.run.from || n > b.run.to })
-	t.reset = true // stored days outside of the range go
+	t.reset = true // stored days outside of the range are deleted
 	for _, d := range t.days {
 		d.lastRow, d.stale, d.dirty = 0, true, true
 	}
@@ -201,7 +174,7 @@ func (b *runState) countDays(ctx context.Context, from, to int64) error {
 	return nil
 }
 
-// addCounts adds what was found to the days that take it.
+// addCounts adds counts to the days that accept them.
 func (b *runState) addCounts(f quarterCounts, takes func(*day) bool) {
 	for q, n := range f.events {
 		d := b.counts.days[floorDiv(q, dayQuarters)]
@@ -213,16 +186,17 @@ func (b *runState) addCounts(f quarterCounts, takes func(*day) bool) {
 	b.counts.undecided += f.undecided
 }
 
-// rowsPerScan is how many rows of all events are read at once.
+// rowsPerScan is how many rows of all events one query reads.
 const rowsPerScan = 50_000
 
-// addNewRows adds the events of newer rows to the days that do not have them yet.
+// addNewRows adds the events of newer rows to the days that do not have them
+// yet.
 func (b *runState) addNewRows(ctx context.Context, through int64) error {
 	low := b.counts.minRow()
 	if low >= through || len(b.counts.days) == 0 {
 		return nil
 	}
-	// Between two of these rows the same days lack events.
+	// Between two of these rows the same days miss events.
 	steps := []int64{through}
 	for _, d := range b.counts.days {
 		if r := max(d.lastRow, b.counts.lastRow); r > low && r < through {
@@ -245,8 +219,8 @@ func (b *runState) addNewRows(ctx context.Context, through int64) error {
 	return nil
 }
 
-// save stores what is new. Days that were counted before the oldest that is
-// kept are forgotten.
+// save stores the changed days and deletes those older than the oldest kept
+// day.
 func (b *runState) save(ctx context.Context) error {
 	b.counts.requestedAt = b.counter.now
 	oldest := min(b.run.from, dayOf(b.counter.now)-int64(b.service.cfg.Days))

@@ -19,15 +19,15 @@ const (
 	Month Interval = "month"
 )
 
-// maxBuckets is how many a series may have.
+// maxBuckets bounds the buckets of a series.
 const maxBuckets = 10_000
 
-// begin is the beginning of the interval that t is in, in t's time zone.
+// begin is the start of the interval that contains t, in t's time zone.
 func (i Interval) begin(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch i {
 	case Hour:
-		// By the clock of the wall; an hour that happens twice is two.
+		// By the local clock; an hour that occurs twice counts as two.
 		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
 	case Week:
 		return midnight(y, m, d-(int(t.Weekday())+6)%7, t.Location())
@@ -38,7 +38,7 @@ func (i Interval) begin(t time.Time) time.Time {
 	return midnight(y, m, d, t.Location())
 }
 
-// next is the beginning of the interval after the one that begins at t.
+// next is the start of the interval after the one that starts at t.
 func (i Interval) next(t time.Time) time.Time {
 	y, m, d := t.Date()
 	switch i {
@@ -53,20 +53,20 @@ func (i Interval) next(t time.Time) time.Time {
 	return midnight(y, m, d+1, t.Location())
 }
 
-// midnight is the first moment of a day, which is later than 0:00 where the
-// clocks go forward then.
+// midnight is the first moment of a day, later than 0:00 where the clocks go
+// forward at that time.
 func midnight(y int, m time.Month, d int, loc *time.Location) time.Time {
 	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
 	if want := time.Date(y, m, d, 0, 0, 0, 0, time.UTC); t.Day() == want.Day() {
 		return t
 	}
-	// 0:00 does not exist, and what time.Date chose is in the day before.
+	// 0:00 does not exist; time.Date chose a time of the day before.
 	_, before := t.Zone()
 	_, after := t.Add(3 * time.Hour).Zone()
 	return t.Add(time.Duration(after-before) * time.Second)
 }
 
-// starts are the beginnings of all intervals that have some of the time.
+// starts are the starts of all intervals that overlap the time.
 func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 	var out []time.Time
 	for t := i.begin(from); t.Before(to) || len(out) == 0; t = i.next(t) {
@@ -78,9 +78,9 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 	return out, nil
 }
 
-// Series returns how many events from one time up to, but not at, another fit
-// the action, in each interval of the zone, those without events included. It
-// waits as Count does.
+// Series returns the number of events in [from, to) that fit the action, for
+// each interval of the zone, also for those without events. It waits as Count
+// does.
 func (h *Service) Series(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, CountStatus, error) {
 	year, month, today := time.Now().In(loc).Date()
 	if from.Before(midnight(year, month, today+1-h.cfg.Days, loc)) {
@@ -113,8 +113,8 @@ func (h *Service) Series(ctx context.Context, a *Definition, loc *time.Location,
 	return out, f, h.trim(ctx, a, p, t, out, &f, from, to)
 }
 
-// trim takes what is before from out of the first bucket, and what is not
-// before to out of the last.
+// trim subtracts events before from from the first bucket, and those not
+// before to from the last.
 func (h *Service) trim(ctx context.Context, a *Definition, p *plan, t *actionCounts, out []Bucket, f *CountStatus, from, to time.Time) error {
 	early, err := h.countPartialQuarter(ctx, a, p, t, quarterStart(quarterOf(from)), from)
 	if err != nil {

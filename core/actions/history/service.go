@@ -16,33 +16,26 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 )
 
-// Service counts the events of the past that fit an action, and finds who did
-// it. What it counted it keeps in the database, a number for each quarter of
-// an hour, and brings up to date from the rows that are newer: events that
-// come late fall into the quarter they belong to. Erased events and a changed
-// definition make it count anew. Its methods may be called from any number of
-// goroutines; they work between Start and Stop.
+// Service counts the stored events that fit an action and finds the persons who
+// did it. It is safe for concurrent use and works between Start and Stop.
 type Service struct {
-	cfg         Config
-	events      EventHistory
-	persons     Persons
-	sources     actionmatch.Sources
-	store       *store
-	log         *zap.Logger
-	metrics     metrics
-	personCache *personCache
-
+	cfg      Config
+	reader   *reader
+	finder   *personFinder
+	store    *store
+	metrics  metrics
+	workers  *workers
 	problems problemCache
 
-	ctx    context.Context // ends the runs
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	// Counts that an index answers do not wait for those that read events.
-	indexSlots, scanSlots chan struct{}
+	mu   sync.Mutex
+	runs map[int64]*run // by action
+}
 
-	mu      sync.Mutex
-	stopped bool
-	runs    map[int64]*run
+// reader is what counting reads from.
+type reader struct {
+	events  EventHistory
+	sources actionmatch.Sources
+	log     *zap.Logger
 }
 
 type metrics struct {
@@ -60,45 +53,30 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 }
 
-// New returns a History on d, whose schema must be migrated. reg may be
-// nil.
-func New(cfg Config, d *db.DB, past EventHistory, gallery Persons, sources actionmatch.Sources, log *zap.Logger, reg prometheus.Registerer) *Service {
-	h := &Service{
-		cfg: cfg, events: past, persons: gallery, sources: sources, store: &store{db: d}, log: log.Named("actions"),
-		metrics: newMetrics(reg), personCache: newPersonCache(cfg.PersonCacheBytes),
-		indexSlots: make(chan struct{}, 1), scanSlots: make(chan struct{}, cfg.ParallelRuns), runs: map[int64]*run{},
+// New returns a Service on d, whose schema must be migrated. reg may be nil.
+func New(cfg Config, d *db.DB, e EventHistory, p Persons, sources actionmatch.Sources, log *zap.Logger, reg prometheus.Registerer) *Service {
+	r := &reader{events: e, sources: sources, log: log.Named("actions")}
+	w := newWorkers(cfg.ParallelRuns)
+	return &Service{
+		cfg: cfg, reader: r, store: &store{db: d}, metrics: newMetrics(reg), workers: w, runs: map[int64]*run{},
+		finder: &personFinder{reader: r, persons: p, workers: w, refresh: cfg.Refresh, cache: newPersonCache(cfg.PersonCacheBytes)},
 	}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
-	return h
 }
 
-// keepUnrequested is how long a history is kept that nobody asks for.
+// keepUnrequested is how long a history is kept without a request.
 const keepUnrequested = 90 * 24 * time.Hour
 
-// Start forgets histories that nobody has asked for in a long time.
+// Start deletes histories without a request for a long time.
 func (h *Service) Start(ctx context.Context) error {
-	return h.store.forget(ctx, time.Now().Add(-keepUnrequested))
+	return h.store.deleteUnrequested(ctx, time.Now().Add(-keepUnrequested))
 }
 
-// Stop ends the runs, waits for them and keeps what they have counted so far.
-func (h *Service) Stop(ctx context.Context) error {
-	h.mu.Lock()
-	h.stopped = true
-	h.mu.Unlock()
-	h.cancel()
-	done := make(chan struct{})
-	go func() { h.wg.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop counting histories: %w", ctx.Err())
-	}
-}
+// Stop cancels the runs and waits for them. They store what they have counted.
+func (h *Service) Stop(ctx context.Context) error { return h.workers.stop(ctx) }
 
-// Count returns how many events with a timestamp from one time up to another
-// fit the action. It waits a little for what has to be counted first; see
-// Finding.Calculating.
+// Count returns the number of events with a timestamp in [from, to) that fit
+// the action. It waits a limited time for missing counts; see
+// CountStatus.Calculating.
 func (h *Service) Count(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time) (CountStatus, error) {
 	p, t, f, err := h.requestCounts(ctx, a, loc, from, to)
 	if err != nil || p.neverMatches() {
@@ -109,10 +87,9 @@ func (h *Service) Count(ctx context.Context, a *Definition, loc *time.Location, 
 	return f, h.trim(ctx, a, p, t, only, &f, from, to)
 }
 
-// requestCounts brings what is counted from one time to another up to date, as far as
-// there is patience.
+// requestCounts updates the counts of a time, as far as the time limit allows.
 func (h *Service) requestCounts(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time) (*plan, *actionCounts, CountStatus, error) {
-	p, err := newPlan(a.Steps, loc, h.sources.Operators)
+	p, err := newPlan(a.Steps, loc, h.reader.sources.Operators)
 	if err != nil {
 		return nil, nil, CountStatus{}, err
 	}
@@ -134,7 +111,7 @@ func (h *Service) countPartialQuarter(ctx context.Context, a *Definition, p *pla
 	if !from.Before(to) || t.sum(quarterOf(from), quarterOf(from)+1) == 0 {
 		return 0, nil
 	}
-	c := &counter{h: h, projectID: a.ProjectID, plan: p, now: time.Now()}
+	c := &counter{reader: h.reader, projectID: a.ProjectID, plan: p, now: time.Now()}
 	f, err := c.count(ctx, events.HistoryQuery{From: from, To: to, Through: t.lastRow})
 	for _, some := range f.events {
 		n += some
@@ -142,78 +119,43 @@ func (h *Service) countPartialQuarter(ctx context.Context, a *Definition, p *pla
 	return n, err
 }
 
-// Calculating reports whether the history of an action is being counted here.
+// Calculating reports whether a run of this process counts the action.
 func (h *Service) Calculating(actionID int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.runs[actionID] != nil
 }
 
-// CalculatedAt returns when the histories of actions were last counted to
-// their end; those that never were are left out.
+// CalculatedAt returns the time of the last complete count of actions; actions
+// without one are left out.
 func (h *Service) CalculatedAt(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error) {
 	return h.store.calculated(ctx, actionIDs)
 }
 
-// Problem returns what is wrong with a definition, so that some or all of its
-// steps match nothing; "" when there is nothing.
-func (h *Service) Problem(a *Definition, loc *time.Location) string {
-	key := problemKey{a.ID, a.Version, loc.String()}
-	h.problems.Lock()
-	known, ok := h.problems.known[key]
-	h.problems.Unlock()
-	if ok && time.Since(known.at) < problemTTL {
-		return known.text
-	}
-	var text string
-	if p, err := newPlan(a.Steps, loc, h.sources.Operators); err != nil {
-		text = err.Error()
-	} else {
-		text = p.problem()
-	}
-	h.problems.Lock()
-	defer h.problems.Unlock()
-	if h.problems.known == nil || len(h.problems.known) >= maxProblems {
-		h.problems.known = map[problemKey]cachedProblem{}
-	}
-	h.problems.known[key] = cachedProblem{text, time.Now()}
-	return text
+// Problem returns why steps of a definition match nothing, or "" for a valid
+// definition. The answer is cached for a while.
+func (h *Service) Problem(d *Definition, loc *time.Location) string {
+	return h.problems.get(problemKey{d.ID, d.Version, loc.String()}, func() string {
+		p, err := newPlan(d.Steps, loc, h.reader.sources.Operators)
+		if err != nil {
+			return err.Error()
+		}
+		return p.problem()
+	})
 }
 
-// What is wrong with a definition is remembered for a while, because lists show
-// it: it changes with the definition, and with the plugins that are there.
-const (
-	problemTTL  = 30 * time.Second
-	maxProblems = 10_000
-)
-
-type problemKey struct {
-	action, version int64
-	zone            string
-}
-
-type cachedProblem struct {
-	text string
-	at   time.Time
-}
-
-type problemCache struct {
-	sync.Mutex
-	known map[problemKey]cachedProblem
-}
-
-// isStale reports whether what is stored has to be counted again as a whole.
+// isStale reports whether all stored counts have to be counted again.
 func (h *Service) isStale(t *actionCounts, p *plan, st events.Checkpoint, now time.Time) bool {
 	return t.erased != st.Erased || (p.timeDependent || t.undecided > 0) && now.Sub(t.calculatedAt) > h.cfg.Refresh
 }
 
-// isComplete reports whether t answers for all of the days.
+// isComplete reports whether t covers all of the days.
 func (h *Service) isComplete(t *actionCounts, p *plan, st events.Checkpoint, from, to int64) bool {
 	return t.serial > 0 && t.fingerprint == p.fingerprint && !h.isStale(t, p, st, time.Now()) &&
 		!t.calculatedAt.IsZero() && t.minRow() >= st.Row && len(t.missingDays(from, to, 1)) == 0
 }
 
-// upToDate returns what is counted, and whether that is all there is.
+// upToDate returns the counts, and whether they are complete.
 func (h *Service) upToDate(ctx context.Context, a *Definition, p *plan, from, to int64) (*actionCounts, bool, error) {
 	t, done, err := h.storedCounts(ctx, a, p, from, to)
 	if err != nil || done {
@@ -227,7 +169,7 @@ func (h *Service) upToDate(ctx context.Context, a *Definition, p *plan, from, to
 	defer stop()
 	select {
 	case <-r.done:
-		// What has come since is for the next one who asks.
+		// Events stored since are for the next request.
 		return r.counts, r.err == nil, r.err
 	case <-wait.Done():
 		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -237,9 +179,10 @@ func (h *Service) upToDate(ctx context.Context, a *Definition, p *plan, from, to
 	}
 }
 
-// storedCounts returns what is stored of the plan.
+// storedCounts returns the stored counts of the plan, and whether they are
+// complete.
 func (h *Service) storedCounts(ctx context.Context, a *Definition, p *plan, from, to int64) (*actionCounts, bool, error) {
-	st, err := h.events.Checkpoint(ctx, a.ProjectID)
+	st, err := h.reader.events.Checkpoint(ctx, a.ProjectID)
 	if err != nil {
 		return nil, false, err
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// store keeps what was counted.
+// store keeps the counts of actions.
 type store struct{ db *db.DB }
 
+// countRow is a row of action_history.
 type countRow struct {
 	bun.BaseModel `bun:"table:action_history"`
 
@@ -29,6 +30,7 @@ type countRow struct {
 	AskedAt      int64  `bun:"asked_at"`
 }
 
+// dayRow is a row of action_history_days.
 type dayRow struct {
 	bun.BaseModel `bun:"table:action_history_days"`
 
@@ -38,8 +40,8 @@ type dayRow struct {
 	Counts   []byte `bun:"counts"`
 }
 
-// load returns what was counted for an action, an empty tally when nothing was.
-// The line and its days are read in one statement, so that they fit together.
+// load returns the counts of an action, empty ones for an action without. It
+// reads all rows in one statement, so that they are consistent.
 func (s *store) load(ctx context.Context, actionID int64) (*actionCounts, error) {
 	t := &actionCounts{days: map[int64]*day{}}
 	var rows []struct {
@@ -49,8 +51,9 @@ func (s *store) load(ctx context.Context, actionID int64) (*actionCounts, error)
 		DayRow  sql.NullInt64 `bun:"day_row"`
 		Counted []byte        `bun:"counted"`
 	}
-	err := s.db.Read(ctx).NewRaw(`SELECT l.*, d.day AS day, d.last_row AS day_row, d.counts AS counted
-		FROM action_history AS l LEFT JOIN action_history_days AS d ON d.action_id = l.action_id WHERE l.action_id = ?`, actionID).Scan(ctx, &rows)
+	err := s.db.Read(ctx).NewSelect().TableExpr("action_history AS h").
+		ColumnExpr("h.*, d.day AS day, d.last_row AS day_row, d.counts AS counted").
+		Join("LEFT JOIN action_history_days AS d ON d.action_id = h.action_id").Where("h.action_id = ?", actionID).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the history of action %d: %w", actionID, err)
 	}
@@ -80,14 +83,15 @@ func fill(t *actionCounts, row *countRow, days []dayRow) *actionCounts {
 	return t
 }
 
-// errConflict says that somebody else counted the same action at the same time.
-var errConflict = errors.New("the history of the action was counted elsewhere at the same time")
+// errConflict is the error of save after a concurrent count of the same
+// action.
+var errConflict = errors.New("concurrent count of the same action")
 
-// save stores what is new in t, and nothing when the line is not the one that
-// was loaded: then it fails with errRaced.
+// save stores the changes of t. It stores nothing and fails with errConflict
+// if the stored counts changed since t was loaded.
 func (s *store) save(ctx context.Context, actionID, projectID int64, t *actionCounts, oldest int64) error {
 	err := s.db.Tx(ctx, func(ctx context.Context) error {
-		if err := s.saveLine(ctx, actionID, projectID, t); err != nil {
+		if err := s.saveCounts(ctx, actionID, projectID, t); err != nil {
 			return err
 		}
 		return s.saveDays(ctx, actionID, t, oldest)
@@ -103,7 +107,7 @@ func (s *store) save(ctx context.Context, actionID, projectID int64, t *actionCo
 	return nil
 }
 
-func (s *store) saveLine(ctx context.Context, actionID, projectID int64, t *actionCounts) error {
+func (s *store) saveCounts(ctx context.Context, actionID, projectID int64, t *actionCounts) error {
 	row := &countRow{
 		ActionID: actionID, ProjectID: projectID, Serial: t.serial + 1, Fingerprint: t.fingerprint, Erased: t.erased,
 		LastRow: t.lastRow, Undecided: t.undecided, AskedAt: t.requestedAt.UnixMicro(),
@@ -119,7 +123,7 @@ func (s *store) saveLine(ctx context.Context, actionID, projectID int64, t *acti
 		res, err = s.db.Write(ctx).NewUpdate().Model(row).WherePK().Where("serial = ?", t.serial).Exec(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the history of action %d: %w", actionID, err)
+		return fmt.Errorf("store the history of action %d: %w", actionID, err)
 	}
 	if n, err := res.RowsAffected(); err == nil && n == 0 {
 		return errConflict
@@ -133,7 +137,7 @@ func (s *store) saveDays(ctx context.Context, actionID int64, t *actionCounts, o
 		drop = drop.Where("day < ?", oldest)
 	}
 	if _, err := drop.Exec(ctx); err != nil {
-		return fmt.Errorf("forget days of action %d: %w", actionID, err)
+		return fmt.Errorf("delete days of action %d: %w", actionID, err)
 	}
 	var rows []dayRow
 	for n, d := range t.days {
@@ -147,12 +151,12 @@ func (s *store) saveDays(ctx context.Context, actionID int64, t *actionCounts, o
 	_, err := s.db.Write(ctx).NewInsert().Model(&rows).
 		On("CONFLICT (action_id, day) DO UPDATE SET last_row = excluded.last_row, counts = excluded.counts").Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("keep days of action %d: %w", actionID, err)
+		return fmt.Errorf("store days of action %d: %w", actionID, err)
 	}
 	return nil
 }
 
-// calculated returns when the histories of actions were last counted.
+// calculated returns the times of the last complete counts of actions.
 func (s *store) calculated(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error) {
 	out := map[int64]time.Time{}
 	if len(actionIDs) == 0 {
@@ -170,16 +174,17 @@ func (s *store) calculated(ctx context.Context, actionIDs []int64) (map[int64]ti
 	return out, nil
 }
 
-// forget drops what nobody has asked for since a time.
-func (s *store) forget(ctx context.Context, before time.Time) error {
+// deleteUnrequested deletes the histories without a request since a time.
+func (s *store) deleteUnrequested(ctx context.Context, before time.Time) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
-		_, err := s.db.Write(ctx).NewRaw(`DELETE FROM action_history_days WHERE action_id IN (
-			SELECT action_id FROM action_history WHERE asked_at < ?)`, before.UnixMicro()).Exec(ctx)
+		d := s.db.Write(ctx)
+		old := d.NewSelect().Model((*countRow)(nil)).Column("action_id").Where("asked_at < ?", before.UnixMicro())
+		_, err := d.NewDelete().Model((*dayRow)(nil)).Where("action_id IN (?)", old).Exec(ctx)
 		if err == nil {
-			_, err = s.db.Write(ctx).NewRaw("DELETE FROM action_history WHERE asked_at < ?", before.UnixMicro()).Exec(ctx)
+			_, err = d.NewDelete().Model((*countRow)(nil)).Where("asked_at < ?", before.UnixMicro()).Exec(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("forget histories nobody asks for: %w", err)
+			return fmt.Errorf("delete old histories: %w", err)
 		}
 		return nil
 	})
