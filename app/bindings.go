@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/operators"
@@ -68,6 +69,7 @@ var coreBindings = fx.Provide(
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *decide.HTTP) web.Routes { return h }),
+	route(func(h *local.HTTP) web.Routes { return h }),
 	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
