@@ -20,8 +20,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// HTTPOptions says where an HTTPClient may go. The zero value goes to public
-// addresses only, follows no redirect and gives up after ten seconds.
+// HTTPOptions limit the addresses of an HTTPClient. The zero value allows public
+// addresses only, follows no redirect and times out after ten seconds.
 type HTTPOptions struct {
 	// Timeout is for the whole exchange, the body included; 0 is ten seconds.
 	Timeout time.Duration
@@ -52,9 +52,9 @@ const (
 	maxHeaderBytes     = 64 << 10
 )
 
-// HTTPClient returns a client for URLs that somebody else wrote. The address is
+// HTTPClient returns a client for URLs from untrusted configuration. The address is
 // checked when the connection is made, after the name was resolved, so a name
-// that changes its mind does not help. Private, loopback, link-local, multicast
+// that resolves differently later does not help. Private, loopback, link-local, multicast
 // and reserved addresses of IPv4 and IPv6 are refused, those of metadata services
 // among them, and so are IPv4 addresses inside IPv6 ones. A refusal is an error
 // of the config, with the code "address_refused"; AsError finds it.
@@ -144,7 +144,7 @@ type addressGuard struct {
 	check *ssrf.Guardian
 	hosts []string
 	ports []string
-	bound *net.Dialer // asks check about each address
+	bound *net.Dialer // calls check for each address
 	free  *net.Dialer
 
 	proxies sync.Map // address of a proxy in use
@@ -214,7 +214,7 @@ func (g *addressGuard) trusts(host string) bool {
 var environmentProxy = http.ProxyFromEnvironment
 
 // proxy finds the proxy for a request. What we would connect to ourselves is
-// checked when we do; an address that the proxy is asked for is checked here.
+// checked when we do; an address that the proxy connects to is checked here.
 func (g *addressGuard) proxy(req *http.Request) (*url.URL, error) {
 	via, err := environmentProxy(req)
 	if err != nil || via == nil {

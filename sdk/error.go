@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Class says what the host should do about an error. The zero value is treated
-// as Transient and counted as a breach of the contract.
+// Class decides how the host handles an error. The zero value is handled as Transient
+// and counted as a contract violation.
 type Class uint8
 
-// The classes, with what the host does.
+// The classes, with the reaction of the host.
 const (
 	ClassUnspecified  Class = iota
-	ClassTransient          // tries again, later and later
+	ClassTransient          // retries with growing delays
 	ClassThrottled          // pauses for RetryAfter and sends less at a time
 	ClassPermanent          // never tries again: the record becomes a dead letter
 	ClassNotConnected       // calls Open again, then tries again
@@ -41,7 +41,7 @@ func (c Class) String() string {
 	return "unknown"
 }
 
-// Source says whose fault an error is, so that the right people are woken.
+// Source is the side that caused an error, for alerts to the right team.
 type Source uint8
 
 // The sources.
@@ -73,9 +73,9 @@ type Error struct {
 	Message string
 	// Pointer is the JSON Pointer of the config field to blame, for ClassConfig.
 	Pointer string
-	// RetryAfter is how long to wait, when the other side said so.
+	// RetryAfter is how long to wait, when the other side requests it.
 	RetryAfter time.Duration
-	// Source says whose fault it is.
+	// Source is the side that caused the error.
 	Source Source
 
 	cause error
@@ -106,20 +106,20 @@ func (e *Error) From(source Source) *Error {
 	return &c
 }
 
-// Transient says that trying again later may help. It returns nil for nil, as
+// Transient returns an error that a retry may resolve. It returns nil for nil, as
 // do all helpers that take an error.
 func Transient(err error) error { return classed(ClassTransient, "transient", SourceDownstream, err) }
 
-// Permanent says that trying again cannot help.
+// Permanent returns an error that a retry cannot resolve.
 func Permanent(err error) error { return classed(ClassPermanent, "permanent", SourceDownstream, err) }
 
-// NotConnected says that the session is lost and Open must be called again.
+// NotConnected returns the error of a lost session: Open must be called again.
 func NotConnected(err error) error {
 	return classed(ClassNotConnected, "not_connected", SourceDownstream, err)
 }
 
-// Throttled says that the other side wants fewer or later calls. after is how
-// long it asked for, or 0.
+// Throttled returns the error of a rate limit. after is the pause that the other side
+// requests, or 0.
 func Throttled(err error, after time.Duration) error {
 	out := classed(ClassThrottled, "throttled", SourceDownstream, err)
 	if e, ok := errors.AsType[*Error](out); ok {
@@ -128,7 +128,7 @@ func Throttled(err error, after time.Duration) error {
 	return out
 }
 
-// ConfigError says that only the operator can help, by changing the config
+// ConfigError returns an error that needs a change of the config
 // field at pointer ("/path"; "" for the whole config).
 func ConfigError(pointer string, err error) error {
 	out := classed(ClassConfig, "config", SourcePlugin, err)
@@ -157,8 +157,8 @@ func classed(class Class, code string, source Source, err error) error {
 	return &Error{Class: class, Code: code, Message: sentence(err), Source: source, cause: err}
 }
 
-// sentence is what an error says, without the path and the query of a URL that
-// could not be reached: those of webhooks are secrets.
+// sentence returns the text of an error without the path and the query of an
+// unreachable URL: those of webhooks are secrets.
 func sentence(err error) string {
 	text := err.Error()
 	failed, ok := errors.AsType[*url.Error](err)

@@ -11,14 +11,14 @@ import (
 // Its JSON form is the canonical one: the bytes that a sink is handed and that
 // the file sink writes as a line. Fields are only ever added.
 type Event struct {
-	// UUID identifies the event for ever: retries of a request and
+	// UUID identifies the event forever: retries of a request and
 	// redeliveries of a batch carry the same one. Lower case, with dashes.
 	UUID string `json:"uuid"`
 	// ProjectID is the project whose key the event was sent with.
 	ProjectID int64 `json:"project_id"`
 	// Name is the event name, at most 200 characters, never empty.
 	Name string `json:"event"`
-	// DistinctID is who did it, at most 200 characters, never empty.
+	// DistinctID identifies the user, at most 200 characters, never empty.
 	DistinctID string `json:"distinct_id"`
 	// Timestamp is when it happened, in UTC with microseconds, corrected for
 	// the skew of the client's clock.
@@ -98,7 +98,7 @@ func appendDigits(dst []byte, v, n int) []byte {
 	return append(dst, buf[:n]...)
 }
 
-// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+// appendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

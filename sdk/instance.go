@@ -62,7 +62,7 @@ func (in *instance) health(draining bool) *pluginv1.InstanceHealth {
 	}
 }
 
-// build makes a value with the given config. The diagnostics say why it cannot.
+// build makes a value with the given config, or returns diagnostics.
 func (in *instance) build(config *pluginv1.Config) (value, []*pluginv1.Diagnostic) {
 	v := in.kind.make()
 	if c, ok := v.author().(Configured); ok {

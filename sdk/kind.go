@@ -7,7 +7,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
-// value is what an author wrote, with what the SDK keeps beside it.
+// value is the author's value with the SDK's state for it.
 type value interface {
 	Close(ctx context.Context) error
 	// author returns the author's own value, for its optional interfaces.
@@ -41,8 +41,7 @@ func (p Plugin) kinds() []kind {
 	return out
 }
 
-// kind returns the one that is asked for; a host that names none means the
-// first.
+// kind returns the requested kind; unspecified means the first.
 func (p Plugin) kind(number pluginv1.Kind) (kind, error) {
 	for _, k := range p.kinds() {
 		if k.number == number || number == pluginv1.Kind_KIND_UNSPECIFIED {

@@ -26,7 +26,7 @@ type Matcher interface {
 	// Compile turns the value of a filter into a program. An error refuses the
 	// filter: make it with ValueError to point at the place. The value has
 	// passed the operator's ValueSchema. Compile must not block: it runs on the
-	// way of a request. It is asked again after a restart, and for values that
+	// way of a request. It is called again after a restart, and for values that
 	// have not been used for long.
 	Compile(operator string, value json.RawMessage) (Program, error)
 	// Close releases what Open took. It is called once, also after an Open
@@ -110,13 +110,13 @@ func (in *Input) Property(name string) (json.RawMessage, bool) {
 	return value, ok
 }
 
-// Fail notes why the input cannot be judged and returns Failed.
+// Fail records why the input cannot be evaluated and returns Failed.
 func (in *Input) Fail(err error) Verdict {
 	in.err = AsError(err)
 	return Failed
 }
 
-// Verdict is what a program says. The zero value is never an answer: a flag that
+// Verdict is the result of a program. The zero value is never an answer: a flag that
 // needs it is not computed.
 type Verdict uint8
 
@@ -125,7 +125,7 @@ const (
 	Unknown Verdict = iota // it could not be found out
 	NoMatch                // the property does not pass
 	Match                  // the property passes
-	Failed                 // the property cannot be judged
+	Failed                 // the property cannot be evaluated
 )
 
 var verdictNames = [...]string{"unknown", "no_match", "match", "failed"}
@@ -151,7 +151,7 @@ type Operator struct {
 	// ID is lower case and holds one slash: "cidr/contains". What is before the
 	// slash is the matcher's own.
 	ID string
-	// Version changes when the same value would judge differently: results of
+	// Version changes when the same value gives different results: results of
 	// another version are never reused. "" is as good as any.
 	Version string
 	// Label and Doc are for people.
@@ -164,14 +164,14 @@ type Operator struct {
 	PropertyTypes []string
 	// Missing is what a property that is not there means.
 	Missing Missing
-	// Purity says for how long a result stays true.
+	// Purity declares how long a result is valid.
 	Purity Purity
 	// CacheTTL bounds how long a result is kept; 0 leaves it to the host. It is
 	// never kept when Purity is Volatile.
 	CacheTTL time.Duration
 	// Cost is what one test takes, roughly.
 	Cost time.Duration
-	// CEL says the same as an expression in the Common Expression Language over
+	// CEL is an equivalent expression in the Common Expression Language over
 	// `value` and `property`, so that a client can run it; may be "".
 	CEL string
 	// Examples are documentation that is tested. Give at least one that matches
@@ -194,12 +194,12 @@ type Missing uint8
 
 // The meanings.
 const (
-	MissingFails   Missing = iota // the filter cannot be judged
+	MissingFails   Missing = iota // the filter cannot be evaluated
 	MissingNoMatch                // it does not pass
 	MissingMatches                // it passes
 )
 
-// Purity says what a result depends on, beside the two values.
+// Purity declares what a result depends on, beside the two values.
 type Purity uint8
 
 // The purities, weakest first.
@@ -211,7 +211,7 @@ const (
 )
 
 // DataVersioner is implemented by a matcher with operators that are
-// DataDependent. DataVersion names the data of the moment; it is asked once for
+// DataDependent. DataVersion identifies the current data; it is called once for
 // each batch.
 type DataVersioner interface {
 	DataVersion() string
@@ -225,6 +225,6 @@ func ValueError(pointer string, err error) error { return ConfigError(pointer, e
 // own.
 type Metricser interface {
 	// Metrics returns the instance's metrics in the OpenMetrics text format. It
-	// answers from memory. The host adds the labels that say whose they are.
+	// answers from memory. The host adds the labels of instance and plugin.
 	Metrics(ctx context.Context) ([]byte, error)
 }

@@ -16,11 +16,11 @@ import (
 // A notifier may also implement Configured, Validator, Checker, Previewer and
 // Metricser.
 type Notifier interface {
-	// Open connects and says how the notifier wants to be fed. A ConfigError
+	// Open connects and returns the properties of the notifier. A ConfigError
 	// stops the instance until the operator changes its config; any other error
 	// is tried again. OpenRequest.CommittedThrough is always 0.
 	Open(ctx context.Context, req OpenRequest) (NotifierProperties, error)
-	// Notify delivers one notification, or says why not. nil as the error with
+	// Notify delivers one notification, or returns why not. nil as the error with
 	// the outcome Delivered is the only success. An error that is Permanent, or
 	// Unsupported, gives the notification up; any other is tried again until it
 	// expires. A ConfigError stops the instance, unless the notification names a
@@ -46,9 +46,9 @@ type Previewer interface {
 type Preview struct {
 	// Rendered is the message in the form in which the service gets it.
 	Rendered []byte
-	// MediaType says what Rendered is: "application/json".
+	// MediaType is the type of Rendered: "application/json".
 	MediaType string
-	// Warnings are sentences for whoever wrote the message: "the text is cut".
+	// Warnings are sentences for the author of the message: "the text is cut".
 	Warnings []string
 }
 
@@ -63,7 +63,7 @@ type NotifierProperties struct {
 	// PerSecond and Burst are the rate that the service allows; 0 is no limit.
 	PerSecond float64
 	Burst     int
-	// PerDestination says that the rate holds for each destination on its own.
+	// PerDestination applies the rate to each destination separately.
 	PerDestination bool
 	// DedupWindow is how long the SDK remembers what was delivered, so that a
 	// second delivery of the same ID does not post twice; 0 means an hour, less
@@ -94,17 +94,17 @@ type Notification struct {
 	// ExpiresAt is when it is too late to send; zero for never.
 	ExpiresAt time.Time
 	// Destination overrides where the instance's config sends to; "" is the
-	// config's. It was written by somebody who may write actions, not by the
+	// config's. It was written by a user with access to actions, not by the
 	// operator: reach it through HTTPClient.
 	Destination string
-	// Project and Action say whose event it is and why it is told.
+	// Project owns the event, Action is the action that it matched.
 	Project ProjectRef
 	Action  ActionRef
 	// Event is what happened. Its properties are those the host lets out.
 	Event Event
 	// EventURL is where the event can be looked at, or "".
 	EventURL string
-	// Person is who did it.
+	// Person is the person of the event.
 	Person PersonRef
 	// Text is the whole message as plain text, and Segments the same message in
 	// parts. Neither is escaped for any markup: that is the notifier's to do, so
@@ -116,7 +116,7 @@ type Notification struct {
 	// Suppressed is how many notifications like this one were left out before
 	// it, because they came too fast.
 	Suppressed uint32
-	// Test is true for a message that somebody sends to try the destination.
+	// Test is true for a message that tries the destination.
 	Test bool
 }
 
@@ -127,7 +127,7 @@ type ProjectRef struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// ActionRef is the action whose match is told.
+// ActionRef is the action whose match is reported.
 type ActionRef struct {
 	ID   int64    `json:"id"`
 	Name string   `json:"name,omitempty"`
@@ -154,7 +154,7 @@ type Segment struct {
 	Href string
 }
 
-// SegmentKind says how a segment is shown. A kind that is not known, the zero
+// SegmentKind is how a segment is shown. A kind that is not known, the zero
 // value too, is plain text.
 type SegmentKind uint8
 
@@ -233,12 +233,12 @@ type NotifyResult struct {
 	MessageID string
 	// Err is why, when Outcome is Retry or Dropped.
 	Err *Error
-	// Rate is what the service said about its limits, or nil. Give it also with
+	// Rate is the service's report of its limits, or nil. Give it also with
 	// a success: the host then slows down before it is refused.
 	Rate *Rate
 }
 
-// Rate is what is left of a service's limit.
+// Rate is the remainder of a service's limit.
 type Rate struct {
 	// Remaining is how many messages may still be sent before ResetAfter has
 	// passed.

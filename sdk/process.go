@@ -31,7 +31,7 @@ func init() {
 	}
 }
 
-// lendOutput lets go-plugin print the handshake line to the host.
+// lendOutput makes go-plugin print the handshake line to the host.
 func lendOutput() {
 	if handshakePipe != nil {
 		os.Stdout = handshakePipe
@@ -45,7 +45,7 @@ func takeBackOutput() {
 	os.Stdout, os.Stderr = ownStderr, ownStderr
 }
 
-// watch ends the process when the host is gone or when the system asks.
+// watch ends the process when the host is gone or on SIGTERM.
 func (s *server) watch() {
 	signal.Ignore(os.Interrupt)
 	term := make(chan os.Signal, 1)

@@ -17,7 +17,7 @@ import (
 )
 
 // maxPrograms is how many compiled programs an instance keeps. One that was
-// forgotten is asked for again.
+// evicted is requested again.
 const maxPrograms = 10_000
 
 // matcherValue is a matcher with its operators and the programs it has compiled.
@@ -52,7 +52,7 @@ type compiled struct {
 
 var operatorID = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*$`)
 
-// learn asks the author for the operators, once the matcher is open.
+// learn loads the operators of an open matcher.
 func (v *matcherValue) learn() error {
 	v.operators = v.Operators()
 	for _, o := range v.operators {

@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// Querier is implemented by a sink that can answer questions about the events it
-// has taken. It is not stable yet: it may change in a way that breaks it.
+// Querier is implemented by a sink that can answer queries about its events. It is not stable yet: it may change in a way that breaks it.
 type Querier interface {
-	// DescribeQuery says what can be asked.
+	// DescribeQuery returns the supported queries.
 	DescribeQuery(ctx context.Context) (QueryCapabilities, error)
 	// CountAction counts the events that match. With predicates it cannot compare
 	// it counts nothing and returns them in CountResult.Unsupported.
 	CountAction(ctx context.Context, q *ActionQuery, bucket time.Duration) (CountResult, error)
-	// PeopleOfAction calls page with people who did it, until there are no more,
-	// limit people were handed over (0: as many as it likes), or page returns an
+	// PeopleOfAction calls page with people with matching events, until there are no more,
+	// limit people were passed (0: no limit), or page returns an
 	// error, which it then returns.
 	PeopleOfAction(ctx context.Context, q *ActionQuery, limit int, cursor []byte, page func(PeoplePage) error) error
 }
 
-// QueryCapabilities is what a Querier can be asked.
+// QueryCapabilities describes the queries that a Querier supports.
 type QueryCapabilities struct {
 	// Fields are what it can compare: "event", "distinct_id", "timestamp",
 	// "elements_chain", "properties.*".
@@ -31,25 +30,24 @@ type QueryCapabilities struct {
 	MaxRange time.Duration
 	// Freshness is how long after its delivery an event is counted, typically.
 	Freshness time.Duration
-	// People says that PeopleOfAction can be asked.
+	// People is true when PeopleOfAction is supported.
 	People bool
 }
 
-// ActionQuery says which events are meant: those of the project in the time span
-// that pass any step.
+// ActionQuery selects the events of a project in a time span that match any step.
 type ActionQuery struct {
 	ProjectID int64
 	Steps     []QueryStep
 	// From is included, To is not.
 	From, To time.Time
-	// MinSeq asks to look at events up to this sequence number at the least; 0
-	// for any.
+	// MinSeq is the sequence number through which events must be included; 0 for
+	// none.
 	MinSeq uint64
-	// MaxRowsScanned is when to give up; 0 for never.
+	// MaxRowsScanned limits the rows of the search; 0 is no limit.
 	MaxRowsScanned uint64
 }
 
-// QueryStep is conditions that an event passes all of.
+// QueryStep is a set of conditions of which an event must match all.
 type QueryStep struct {
 	// Event is the event's name; "" for any.
 	Event string
@@ -65,14 +63,14 @@ type Predicate struct {
 	Value    json.RawMessage
 }
 
-// CountResult is how many events match.
+// CountResult is the number of matching events.
 type CountResult struct {
 	Matched uint64
 	// Buckets are the parts of the time span that have any.
 	Buckets []QueryBucket
-	// AsOfSeq is up to where everything was looked at.
+	// AsOfSeq is the sequence number through which all events were searched.
 	AsOfSeq uint64
-	// Partial says that the search gave up before its end.
+	// Partial is true when the search stopped at a limit.
 	Partial bool
 	// Unsupported are predicates it cannot compare; nothing was counted then.
 	Unsupported []Predicate
@@ -84,17 +82,17 @@ type QueryBucket struct {
 	Count uint64
 }
 
-// PeoplePage is some of the people.
+// PeoplePage is one page of people.
 type PeoplePage struct {
 	People []QueryPerson
-	// Cursor is where to go on after this page; empty when there is nobody left.
+	// Cursor continues after this page; empty on the last one.
 	Cursor  []byte
 	AsOfSeq uint64
 	// Unsupported are predicates it cannot compare; there is no other page then.
 	Unsupported []Predicate
 }
 
-// QueryPerson is somebody who did it.
+// QueryPerson is a person with matching events.
 type QueryPerson struct {
 	DistinctID          string
 	Count               uint64

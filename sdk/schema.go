@@ -148,7 +148,7 @@ func objectSchema(v reflect.Value) map[string]any {
 	return out
 }
 
-// describe adds what the tags and the default say.
+// describe adds the keywords from the tags and the default.
 func describe(s map[string]any, f field, value reflect.Value) {
 	if f.doc != "" {
 		s["description"] = f.doc

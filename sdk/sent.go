@@ -93,7 +93,7 @@ func (m *sentMemory) lookup(id string, now time.Time) *sent {
 	return entry
 }
 
-// end says how the delivery went. An entry of nil is nobody's.
+// end records the outcome of a delivery. A nil entry is ignored.
 func (m *sentMemory) end(entry *sent, r NotifyResult, now time.Time) {
 	if entry == nil {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // What the host and a plugin must agree on before they can talk. CookieKey and
-// CookieValue only tell a person who starts a plugin by hand from a host; they
+// CookieValue only distinguish a start by hand from a start by a host; they
 // are no secret.
 const (
 	// ProtocolVersion is the major version of the contract.
@@ -25,8 +25,8 @@ const (
 	CookieKey = "GUIDON_PLUGIN_COOKIE"
 	// CookieValue is what the host sets it to.
 	CookieValue = "3f1b7c52-guidon-plugin"
-	// WatchKey is the environment variable by which the host says that it
-	// keeps the plugin's standard input open for as long as it lives.
+	// WatchKey is the environment variable by which the host announces
+	// that it keeps the plugin's standard input open as long as it lives.
 	WatchKey = "GUIDON_PLUGIN_WATCH"
 	// LogLevelKey is the environment variable with the level of the log.
 	LogLevelKey = "GUIDON_PLUGIN_LOG_LEVEL"
@@ -45,10 +45,10 @@ type Plugin struct {
 	Version string
 	// Summary is one sentence for the operator.
 	Summary string
-	// Exclusive says that two processes must never serve the same instance at
-	// once, not even while one replaces the other.
+	// Exclusive is true when two processes must never serve the same instance at
+	// the same time, not even during an upgrade.
 	Exclusive bool
-	// SingleInstance says that a process can serve one instance only, because
+	// SingleInstance is true when a process can serve one instance only, because
 	// the plugin keeps something global. The host starts a process for each.
 	SingleInstance bool
 	// Sink makes a sink that is not opened yet, its config at the defaults. A

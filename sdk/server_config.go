@@ -70,7 +70,7 @@ func (s *server) Configure(ctx context.Context, req *pluginv1.ConfigureRequest) 
 	return &pluginv1.ConfigureResponse{Accepted: true}, nil
 }
 
-// refuses says why the instance does not take the request, or nil.
+// refuses returns why the instance rejects the request, or nil.
 func (in *instance) refuses(req *pluginv1.ConfigureRequest) *Error {
 	in.state.Lock()
 	defer in.state.Unlock()

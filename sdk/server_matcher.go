@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// pairsBetweenLooks is how many pairs are judged between two looks at the
+	// pairsBetweenLooks is the number of pairs between two checks of the
 	// deadline; fewer where that takes longer than timeBetweenLooks.
 	pairsBetweenLooks = 64
 	timeBetweenLooks  = 200 * time.Microsecond
@@ -23,7 +23,7 @@ const (
 	maxPairErrors = 100
 )
 
-// matcherServer answers what is asked of matchers.
+// matcherServer implements the protocol's matcher service.
 type matcherServer struct {
 	matchv1.UnimplementedMatcherServiceServer
 	*server
@@ -74,7 +74,7 @@ func (s *matcherServer) Describe(_ context.Context, req *matchv1.DescribeRequest
 	return out, nil
 }
 
-// dataVersion names the data of an author who has some.
+// dataVersion returns the version of a matcher's data, "" without data.
 func (v *matcherValue) dataVersion() string {
 	if d, ok := v.Matcher.(DataVersioner); ok {
 		return d.DataVersion()
@@ -121,8 +121,8 @@ func readsOf(p Program) []string {
 	return nil
 }
 
-// MatchBatch judges the pairs, in order, until the deadline; those it does not
-// get to stay unknown.
+// MatchBatch evaluates the pairs in order until the deadline; the remaining ones stay
+// unknown.
 func (s *matcherServer) MatchBatch(ctx context.Context, req *matchv1.MatchBatchRequest) (*matchv1.MatchBatchResponse, error) {
 	if err := columns(req); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ type pairBatch struct {
 	req      *matchv1.MatchBatchRequest
 	out      *matchv1.MatchBatchResponse
 	programs []*compiled // nil where the value is needed, or time was short
-	told     []bool      // programs whose error was told
+	told     []bool      // programs whose error was reported
 }
 
 // prepare finds or compiles the programs.
@@ -188,8 +188,8 @@ func (b *pairBatch) prepare(ctx context.Context, v *matcherValue) {
 	}
 }
 
-// judge judges pairs from the given one on, until the deadline or a panic, and
-// returns the next pair to judge. A panic concerns the pair it was about.
+// judge evaluates pairs from the given one on, until the deadline or a panic, and
+// returns the next pair. A panic fails the pair in which it happened.
 func (b *pairBatch) judge(ctx context.Context, from int) (next int) {
 	i := from
 	defer func() {
@@ -234,7 +234,7 @@ func (b *pairBatch) judge(ctx context.Context, from int) (next int) {
 	return i
 }
 
-// failed notes that a pair cannot be judged, and why: of each program, once.
+// failed records a failed pair, with the reason once for each program.
 func (b *pairBatch) failed(i int, err *Error) {
 	b.out.Verdicts[i] = byte(Failed)
 	program := b.req.PairProgram[i]

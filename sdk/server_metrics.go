@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
-// Metrics asks the authors who count for what they counted. An instance that is
+// Metrics returns the metrics of instances that have some. An instance that is
 // being opened or closed is not waited for.
 func (s *server) Metrics(ctx context.Context, req *pluginv1.MetricsRequest) (*pluginv1.MetricsResponse, error) {
 	s.mu.Lock()
@@ -41,7 +41,7 @@ func (s *server) Metrics(ctx context.Context, req *pluginv1.MetricsRequest) (*pl
 	return out, nil
 }
 
-// metrics is what one instance counts; nil for an author who does not.
+// metrics returns the metrics of one instance; nil for a plugin without metrics.
 func (in *instance) metrics(ctx context.Context) (text []byte, err error) {
 	if !in.use.TryRLock() {
 		return nil, Errorf(ClassTransient, "busy", "the instance is being opened or closed")

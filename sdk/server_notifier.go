@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 )
 
-// notifierServer answers what is asked of notifiers.
+// notifierServer implements the protocol's notifier service.
 type notifierServer struct {
 	notifyv1.UnimplementedNotifierServiceServer
 	*server
@@ -127,8 +127,7 @@ func gaveUp(err error) NotifyResult {
 	return NotifyResult{Outcome: Retry, Err: e}
 }
 
-// sooner gives up a little before the host does, so that what was done by then
-// can still be told.
+// sooner ends a little before the host's deadline, so that finished results still arrive.
 func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -138,7 +137,7 @@ func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-margin))
 }
 
-// Preview asks an author who can for the message, and sends nothing.
+// Preview returns the message of a notifier that supports previews. It sends nothing.
 func (s *notifierServer) Preview(ctx context.Context, req *notifyv1.PreviewRequest) (*notifyv1.PreviewResponse, error) {
 	in := s.instance(req.GetInstanceId())
 	if in == nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/queryv1alpha1"
 )
 
-// queryServer answers questions about events, for sinks that can. They have no
-// part in MaxInFlight: a report does not hold up a write.
+// queryServer implements the query service of sinks that support it. Queries do not count
+// for MaxInFlight, so that a report does not delay a write.
 type queryServer struct {
 	queryv1alpha1.UnimplementedSinkQueryServiceServer
 	*server
 }
 
-// query runs fn on an instance that is open and answers questions.
+// query runs fn on an open instance that supports queries.
 func (s *queryServer) query(ctx context.Context, id string, fn func(context.Context, Querier) error) *Error {
 	if !s.begin() {
 		return draining()
@@ -36,7 +36,7 @@ func (s *queryServer) query(ctx context.Context, id string, fn func(context.Cont
 	}))
 }
 
-// DescribeQuery says what can be asked.
+// DescribeQuery returns the supported queries.
 func (s *queryServer) DescribeQuery(ctx context.Context, req *queryv1alpha1.DescribeQueryRequest) (*queryv1alpha1.DescribeQueryResponse, error) {
 	var c QueryCapabilities
 	failed := s.query(ctx, req.GetInstanceId(), func(ctx context.Context, q Querier) (err error) {
@@ -72,7 +72,7 @@ func (s *queryServer) CountAction(ctx context.Context, req *queryv1alpha1.CountA
 	return out, nil
 }
 
-// PeopleOfAction lists who did it.
+// PeopleOfAction streams people with matching events.
 func (s *queryServer) PeopleOfAction(req *queryv1alpha1.PeopleOfActionRequest, stream grpc.ServerStreamingServer[queryv1alpha1.PeopleOfActionResponse]) error {
 	last := &queryv1alpha1.PeopleOfActionResponse{Complete: true}
 	failed := s.query(stream.Context(), req.GetInstanceId(), func(ctx context.Context, q Querier) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// sinkServer answers what is asked of sinks.
+// sinkServer implements the protocol's sink service.
 type sinkServer struct {
 	sinkv1.UnimplementedSinkServiceServer
 	*server
@@ -65,8 +65,8 @@ func (s *sinkServer) WriteBatch(ctx context.Context, req *sinkv1.WriteBatchReque
 	return resultToProto(batch, result), nil
 }
 
-// Flush hands a flush to an author who stages; for others everything that was
-// answered is safe already.
+// Flush calls Flush of a sink that stages; for others all answered records are committed
+// already.
 func (s *sinkServer) Flush(ctx context.Context, req *sinkv1.FlushRequest) (*sinkv1.FlushResponse, error) {
 	in := s.instance(req.GetInstanceId())
 	if in == nil {

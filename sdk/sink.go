@@ -12,13 +12,13 @@ import (
 //
 // A sink may also implement Configured, Validator, Checker and Flusher.
 type Sink interface {
-	// Open connects and says how the sink wants to be fed. A ConfigError stops
+	// Open connects and returns the properties of the sink. A ConfigError stops
 	// the instance until the operator changes its config; any other error is
 	// tried again.
 	Open(ctx context.Context, req OpenRequest) (SinkProperties, error)
-	// Write takes a batch and says what became of it. An error means that the
-	// sink vouches for no record of the batch; it is the same as Rejected.
-	// The host sends the batch again, or not, as the error's class says.
+	// Write stores a batch and returns the result. An error means that no record of
+	// the batch is committed; it is the same as Rejected.
+	// The class of the error decides whether the host sends the batch again.
 	Write(ctx context.Context, b *Batch) (WriteResult, error)
 	// Close releases what Open took. It is called once, also after an Open
 	// that failed.
@@ -33,7 +33,7 @@ type Configured interface {
 	Config() any
 }
 
-// Validator checks what tags cannot say, after the config was decoded and
+// Validator checks what tags cannot express, after the config was decoded and
 // before Open. It must not touch the network. Return a ConfigError, or several
 // with errors.Join.
 type Validator interface {
@@ -47,12 +47,12 @@ type Checker interface {
 }
 
 // Flusher is implemented by a sink that answers Staged. Flush makes safe every
-// record up to req.UpTo, and says how far it got.
+// record up to req.UpTo, and returns how far it got.
 type Flusher interface {
 	Flush(ctx context.Context, req FlushRequest) (FlushResult, error)
 }
 
-// OpenRequest tells a sink where delivery continues.
+// OpenRequest is the position at which delivery continues.
 type OpenRequest struct {
 	// Instance is the name the operator gave this instance.
 	Instance string
@@ -74,9 +74,9 @@ type SinkProperties struct {
 	Linger time.Duration
 	// Ordering is the order the sink needs.
 	Ordering Ordering
-	// Dedup says what makes a second delivery harmless.
+	// Dedup is what makes a second delivery harmless.
 	Dedup Dedup
-	// Commit says whether Write or Flush makes records safe.
+	// Commit is the call that commits records: Write or Flush.
 	Commit Commit
 	// Durability is what "safe" means here.
 	Durability Durability
@@ -96,7 +96,7 @@ const (
 	OrderTotal                  // one batch after the other
 )
 
-// Dedup says what a sink recognises when it is sent again.
+// Dedup is what a sink recognizes in a second delivery.
 type Dedup uint8
 
 // The ways of recognising a duplicate.
@@ -106,7 +106,7 @@ const (
 	DedupByEventID              // each event, by its UUID
 )
 
-// Commit says which call makes records safe.
+// Commit is the call that commits records.
 type Commit uint8
 
 // The calls.
@@ -174,7 +174,7 @@ type Failure struct {
 	Err *Error
 }
 
-// FlushReason says why the host asks for a flush.
+// FlushReason is why the host requests a flush.
 type FlushReason uint8
 
 // The reasons.
@@ -184,17 +184,17 @@ const (
 	FlushSize                    // enough is staged
 	FlushDrain                   // the instance is being replaced
 	FlushShutdown                // the server is stopping
-	FlushManual                  // an operator asked
+	FlushManual                  // requested by an operator
 )
 
-// FlushRequest asks a sink to make staged records safe.
+// FlushRequest requests that a sink commit its staged records.
 type FlushRequest struct {
 	Reason FlushReason
 	// UpTo is the highest sequence number that must be safe afterwards.
 	UpTo uint64
 }
 
-// FlushResult says how far a flush got.
+// FlushResult is how far a flush got.
 type FlushResult struct {
 	// CommittedThrough is the watermark, as in WriteResult.
 	CommittedThrough uint64

@@ -34,14 +34,14 @@ const (
 	TLSCAKey   = "GUIDON_PLUGIN_TLS_CA"
 )
 
-// standsAlone reports whether a person wants the plugin to wait for a server.
+// standsAlone reports whether the environment makes the plugin wait for a server.
 func standsAlone() bool { return os.Getenv(DebugKey) != "" || os.Getenv(ListenKey) != "" }
 
-// serveAlone serves until the process is asked to end.
+// serveAlone serves until an interrupt or SIGTERM.
 func serveAlone(p Plugin) error {
 	srv := newServer(p)
 	setUpLog()
-	srv.redirect.Do(func() {}) // the standard streams are the person's
+	srv.redirect.Do(func() {}) // keep the standard streams
 	listener, creds, done, err := listen(p)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func serveAlone(p Plugin) error {
 	return err
 }
 
-// listen opens the socket that the environment asks for, and says where it is.
+// listen opens the socket that the environment configures, and prints its address.
 func listen(p Plugin) (net.Listener, []grpc.ServerOption, func(), error) {
 	if address := os.Getenv(ListenKey); address != "" {
 		config, err := mutualTLS(os.Getenv(TLSCertKey), os.Getenv(TLSKeyKey), os.Getenv(TLSCAKey))
@@ -97,8 +97,8 @@ func listen(p Plugin) (net.Listener, []grpc.ServerOption, func(), error) {
 	return listener, nil, done, nil
 }
 
-// mutualTLS is for a server whose clients must have a certificate from one of
-// the authorities. The certificate is read anew for each connection.
+// mutualTLS returns the settings of a server that requires client certificates of the
+// authorities. It reads its own certificate again for each connection.
 func mutualTLS(cert, key, ca string) (*tls.Config, error) {
 	if cert == "" || key == "" || ca == "" {
 		return nil, fmt.Errorf("with %s, set %s, %s and %s too: who may connect is told by certificates", ListenKey, TLSCertKey, TLSKeyKey, TLSCAKey)

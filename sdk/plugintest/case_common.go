@@ -220,7 +220,7 @@ func diagnostics(list []*pluginv1.Diagnostic) string {
 	return strings.Join(out, "; ")
 }
 
-// failed says what an error of the contract says.
+// failed returns the text of a protocol error.
 func failed(e *pluginv1.Error) string {
 	if e == nil {
 		return "without a reason"

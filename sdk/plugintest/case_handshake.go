@@ -82,7 +82,7 @@ var handshake = group{"handshake", []oneCase{
 	}},
 }}
 
-// farewell is what can be said only at the end.
+// farewell checks what shows only at the end.
 var farewell = group{"process", []oneCase{
 	{"has written nothing to standard output", func(c *check) {
 		if c.info == nil {

@@ -27,7 +27,7 @@ var matcherCases = group{"matcher", []oneCase{
 			if len(op.GetValueSchema()) > 0 {
 				c.valueSchema(op)
 			}
-			if len(op.GetExamples()) == 0 && op.GetPurity() != matchv1.Operator_PURITY_DATA { // what is true of data is not known beforehand
+			if len(op.GetExamples()) == 0 && op.GetPurity() != matchv1.Operator_PURITY_DATA { // results depend on data
 				c.fail("%s has no example", op.GetId())
 			}
 		}
@@ -121,7 +121,7 @@ var matcherCases = group{"matcher", []oneCase{
 
 func now() int64 { return time.Now().UnixMicro() }
 
-// operators opens the instance, once, and asks what it has.
+// operators opens the instance, once, and returns its operators.
 func (c *check) operators() []*matchv1.Operator {
 	if c.operates != nil {
 		return c.operates

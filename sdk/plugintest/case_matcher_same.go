@@ -6,7 +6,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
 )
 
-// changeable returns an operator that says it may change its mind, or nil.
+// changeable returns an operator whose results may change, or nil.
 func (c *check) changeable() *matchv1.Operator {
 	for _, op := range c.operators() {
 		if op.GetPurity() <= matchv1.Operator_PURITY_VOLATILE {
@@ -16,7 +16,7 @@ func (c *check) changeable() *matchv1.Operator {
 	return nil
 }
 
-// sameCase asks again, also another process.
+// sameCase repeats requests, also with another process.
 func sameCase(c *check) {
 	if op := c.changeable(); op != nil {
 		c.skip("%s says that it may change its mind", op.GetId())
@@ -38,7 +38,7 @@ func sameCase(c *check) {
 	}
 }
 
-// shortCase asks for more than can be judged in the time: what is answered is
+// shortCase requests more than fits in the deadline: answered pairs are
 // true, the rest is unknown, and the process works on.
 func shortCase(c *check) {
 	programs, values, pp, pv, at := c.square()

@@ -159,7 +159,7 @@ func (c *check) delivers(items ...*notifyv1.Notification) {
 	}
 }
 
-// messages counts what has come to the destination, when somebody can.
+// messages counts the messages at the destination, when the target can.
 func (c *check) messages() int {
 	if c.target.Messages == nil {
 		return 0
@@ -197,7 +197,7 @@ func (c *check) rendered(n *notifyv1.Notification) string {
 	return string(out.GetBody())
 }
 
-// unescaped is what a reader of JSON sees: escapes of JSON protect nobody.
+// unescaped decodes JSON escapes, which do not hide a secret.
 func unescaped(body string) string {
 	var v any
 	if json.Unmarshal([]byte(body), &v) != nil {

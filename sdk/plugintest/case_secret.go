@@ -14,11 +14,11 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// canary is a secret that nobody may see.
+// canary is a secret that must not appear anywhere.
 const canary = "plugintest-canary-8d21f0"
 
 // secretCase gives an instance secrets that lead nowhere, lets it fail, and reads
-// everything it says.
+// all its output.
 func secretCase(c *check) {
 	c.needKind()
 	ctx, cancel := c.call(20 * time.Second)

@@ -88,7 +88,7 @@ var sinkCases = group{"sink", []oneCase{
 			defer close(done)
 			ctx, cancel := c.call(time.Minute)
 			defer cancel()
-			_, _ = p.sink().WriteBatch(ctx, b.request) // what it answers is judged elsewhere
+			_, _ = p.sink().WriteBatch(ctx, b.request) // other cases check the answer
 		})
 		fastest := time.Hour
 		for {
@@ -125,7 +125,7 @@ var sinkCases = group{"sink", []oneCase{
 		c.no(p.cmd.Process.Signal(syscall.SIGCONT), "have the process go on")
 		c.again(p, late)
 	}},
-	{"takes as many batches at once as it says", crowdCase},
+	{"takes as many batches at once as it says", concurrencyCase},
 	{"names the records that it cannot store", poisonCase},
 	{"makes safe what it holds when it is told to", stagedCase},
 	{"does not mix up another instance", func(c *check) {
@@ -209,7 +209,7 @@ func (c *check) write(p *process, b *batch) *sinkv1.WriteBatchResponse {
 	return out
 }
 
-// again sends a batch whose outcome nobody knows until it is taken.
+// again sends a batch with an unknown outcome until it is accepted.
 func (c *check) again(p *process, b *batch) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		b.request.Attempt++
@@ -289,7 +289,7 @@ func (c *check) arrived(p *process, b *batch, once bool) {
 }
 
 // there looks whether the events are where they should be, each once if it must
-// be so. Without anybody who can look it says nothing.
+// be so. Without a Stored function it verifies nothing.
 func (c *check) there(b *batch, once bool) map[string]sdk.Event {
 	if c.target.Received == nil {
 		return nil

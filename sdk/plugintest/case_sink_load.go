@@ -7,8 +7,8 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// crowdCase has as many batches under way as the sink says it takes.
-func crowdCase(c *check) {
+// concurrencyCase sends as many concurrent batches as the sink declares.
+func concurrencyCase(c *check) {
 	p := c.process()
 	props := c.openSink(p, 0)
 	n := min(int(props.GetMaxInFlight()), 8)
@@ -42,7 +42,7 @@ func crowdCase(c *check) {
 	}
 }
 
-// stagedCase flushes in two steps: what a flush was asked for is there, and a
+// stagedCase flushes in two steps: the requested records are there, and a
 // second one does no harm.
 func stagedCase(c *check) {
 	p := c.process()

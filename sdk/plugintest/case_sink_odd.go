@@ -11,14 +11,14 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// oddCase sends what is right and unusual, and looks whether it is still the same.
+// oddCase sends valid but unusual events and checks that they are stored unchanged.
 func oddCase(c *check) {
 	p := c.process()
 	c.openSink(p, 0)
 	b := c.batch(odd())
 	out := c.write(p, b)
 	if out.GetOutcome() == partial {
-		// A destination may be unable to hold one of them, a NUL say.
+		// A destination may be unable to store one of them, such as a NUL.
 		kept := b.events[:0:0]
 		bad := map[uint32]bool{}
 		for _, f := range out.GetFailures() {

@@ -50,7 +50,7 @@ func poisonCase(c *check) {
 	}
 }
 
-// forGood fails unless the error says that trying again is of no use.
+// forGood fails unless the error is permanent.
 func (c *check) forGood(e *pluginv1.Error) {
 	if class := e.GetClass(); class != pluginv1.Error_CLASS_PERMANENT && class != pluginv1.Error_CLASS_UNSUPPORTED {
 		c.fail("what can never be stored fails with %s: it would be sent for ever", failed(e))
@@ -70,7 +70,7 @@ func (c *check) flushFailures(p *process, b *batch) (named []int) {
 	return named
 }
 
-// halve sends what is left of a refused batch, and the culprits alone.
+// halve bisects a refused batch until the failing records are alone.
 func (c *check) halve(p *process, b *batch, at []int) {
 	rest := c.batch(without(b, at).events)
 	c.good(p, rest, c.write(p, rest))

@@ -22,7 +22,7 @@ import (
 // events of in, one JSON object a line; a notifier posts a message about each; a
 // matcher judges lines of {"operator", "value", "property"}. A notifier without
 // events is given one that is made up, a matcher its own examples. What an event
-// lacks of uuid, project, time and the rest is filled in. The error says that
+// lacks of uuid, project, time and the rest is filled in. An error means that
 // something was not taken.
 func Drive(ctx context.Context, target Target, dir string, in io.Reader, out io.Writer) error {
 	if len(target.Command) == 0 {
@@ -114,7 +114,7 @@ func (d *drive) sink() {
 	}
 }
 
-// written writes a batch, says what became of it, and returns how many events
+// written writes a batch, records the result, and returns how many events
 // were not taken.
 func (d *drive) written(b *batch) (lost int) {
 	begin := time.Now()

@@ -1,12 +1,12 @@
 // Package plugintest is the conformance kit: it runs a plugin's executable,
 // written in any language, over the published contract and judges whether it
-// keeps what the contract asks of it. Authors run it from their own tests with
-// Run, and anybody runs it on any binary with `guidon plugin test`.
+// keeps the contract. Authors run it from their own tests with
+// Run; `guidon plugin test` runs it on any binary.
 //
 // The kit is a host that means no harm but makes none of the host's allowances:
 // it kills processes in the middle of a batch, sends batches twice, hands over
-// odd JSON, and looks afterwards whether what the plugin said is true. A case
-// that cannot be judged is skipped with a reason, never in silence.
+// odd JSON, and checks afterwards whether the plugin's answers are true. A case
+// that cannot be checked is skipped with a reason.
 package plugintest
 
 import (
@@ -30,7 +30,7 @@ const (
 	Matcher  = "matcher"
 )
 
-// Target is the plugin to judge.
+// Target is the plugin to test.
 type Target struct {
 	// Command is the command line of the plugin: the path of its executable, and
 	// arguments if it takes any. Required.
@@ -47,23 +47,23 @@ type Target struct {
 	// Config again.
 	Other map[string]any
 	// Received returns every event that has arrived at the place Config names,
-	// in any order, those of earlier runs too. Without it nobody looks whether a
-	// sink tells the truth.
+	// in any order, those of earlier runs too. Without it the cases do not
+	// verify what a sink has stored.
 	Received func() ([]sdk.Event, error)
 	// Messages returns how many messages have arrived where a notifier with
-	// Config posts. Without it nobody looks.
+	// Config posts. Without it the cases do not verify messages.
 	Messages func() (int, error)
 	// Control are texts that must never appear as they are in what a notifier
 	// renders, such as "<!channel>" where it would call people. Leave them out
 	// when the service takes text apart from markup, where any text is harmless.
 	Control []string
 	// Refused are the properties, a JSON object, of an event that the destination
-	// can never hold. Without them nobody looks whether a sink names the right
+	// can never hold. Without them the cases do not verify that a sink names the right
 	// records.
 	Refused json.RawMessage
 	// Events is how many events the large batches have; 0 is 10,000.
 	Events int
-	// Skip leaves out cases: the name of a case, and why it cannot be judged or
+	// Skip leaves out cases: the name of a case, and why it cannot be checked or
 	// is not kept.
 	Skip map[string]string
 }
@@ -83,14 +83,14 @@ type Case struct {
 	Group   string  `json:"group"`
 	Name    string  `json:"name"`
 	Outcome Outcome `json:"outcome"`
-	// Reason says why a case failed or was skipped.
+	// Reason is why a case failed or was skipped.
 	Reason  string  `json:"reason,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
 
 // Report is the judgement.
 type Report struct {
-	// Kit is the version of the contract that was judged by.
+	// Kit is the version of the contract under test.
 	Kit     string `json:"kit"`
 	Plugin  string `json:"plugin"`
 	Version string `json:"version"`
@@ -188,7 +188,7 @@ func each(ctx context.Context, target Target, dir string, run func(group, name s
 	do(handshake)
 	do(common)
 	switch {
-	case k.info == nil: // it never came up: the handshake has said so
+	case k.info == nil: // it did not start: the handshake case reports it
 	case k.kind == pluginv1.Kind_KIND_SINK:
 		do(sinkCases)
 	case k.kind == pluginv1.Kind_KIND_NOTIFIER:
@@ -200,7 +200,7 @@ func each(ctx context.Context, target Target, dir string, run func(group, name s
 	return k.info
 }
 
-// kit is what the cases share: one process that serves, and what it said.
+// kit is the state that the cases share: one serving process and its description.
 type kit struct {
 	target Target
 	dir    string

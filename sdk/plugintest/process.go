@@ -52,7 +52,7 @@ func (t *tail) add(line string) {
 	}
 }
 
-// environment is what the process is told.
+// environment returns the environment of the process.
 func environment(t *Target, dir string) []string {
 	return append([]string{
 		sdk.CookieKey + "=" + sdk.CookieValue, sdk.WatchKey + "=stdin", sdk.LogLevelKey + "=warn",
@@ -183,7 +183,7 @@ func (p *process) matcher() matchv1.MatcherServiceClient {
 	return matchv1.NewMatcherServiceClient(p.conn)
 }
 
-// shutdown asks the process to end, as go-plugin's controller does.
+// shutdown requests the end of the process, as go-plugin's controller does.
 func (p *process) shutdown(ctx context.Context) error {
 	return p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 }
@@ -224,14 +224,14 @@ func (p *process) printed() string {
 	return p.stdout.String()
 }
 
-// said is the end of what it wrote to standard error.
+// said returns the end of its standard error.
 func (p *process) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.TrimSpace(p.stderr.String())
 }
 
-// byHand runs the plugin as a person would who does not know better.
+// byHand runs the plugin from a shell, without a host.
 func byHand(ctx context.Context, t *Target) (code int, stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
