@@ -1,7 +1,7 @@
 // Package discord is a notifier that posts to a Discord webhook.
 //
-// What stands in an event is escaped, and no mention in a message reaches
-// anybody: Discord is told to allow none. A URL that ends in /slack, as tools
+// Texts of an event are escaped, and no mention in a message notifies a user: each
+// message disables mentions. A URL that ends in /slack, as tools
 // without a format for Discord need it, is posted to in Discord's own format.
 package discord
 
@@ -19,7 +19,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL      string `json:"url" required:"true" secret:"true" doc:"Webhook, https://discord.com/api/webhooks/…"`
 	Username string `json:"username" doc:"Name to post under instead of the webhook's."`
@@ -37,8 +37,9 @@ func Plugin() sdk.Plugin {
 
 // Notifier posts to one webhook.
 type Notifier struct {
-	cfg    config
-	client *http.Client
+	post.Sender
+
+	cfg config
 }
 
 var (
@@ -69,62 +70,50 @@ func (n *Notifier) Validate() error {
 }
 
 // maxContent is the longest message Discord takes, in characters; maxText
-// leaves room for what escaping adds, and what is longer still is cut shorter.
+// leaves room for escapes; a longer text is truncated further.
 const (
 	maxContent = 2000
 	maxText    = 1800
 )
 
-// Open gets ready. Discord takes about five messages in two seconds.
+// Open makes the client. Discord takes about five messages in two seconds.
 func (n *Notifier) Open(context.Context, sdk.OpenRequest) (sdk.NotifierProperties, error) {
-	n.client = n.cfg.Client()
+	n.Connect(n.cfg.Options)
 	return sdk.NotifierProperties{
 		MaxInFlight: 2, PerSecond: 2, Burst: 5, PerDestination: true, MaxTextBytes: maxContent, Formats: []string{sdk.FormatSegments},
 	}, nil
 }
 
-// Close lets go of the connections.
-func (n *Notifier) Close(context.Context) error {
-	if n.client != nil {
-		n.client.CloseIdleConnections()
-	}
-	return nil
-}
-
 // Preview shows the message as Discord would get it.
 func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview, error) {
-	raw, err := json.Marshal(n.message(m))
-	return sdk.Preview{Rendered: raw, MediaType: "application/json"}, err
+	return post.Preview(n.message(m))
 }
 
 // Notify posts the message and waits for it to be there.
 func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyResult, error) {
-	to := n.cfg.URL
-	if m.Destination != "" {
-		if err := n.cfg.Options.URL(m.Destination, n.cfg.URL, "discord.com", "*.discord.com", "discordapp.com"); err != nil {
-			return sdk.NotifyResult{}, sdk.Permanent(err)
-		}
-		to = m.Destination
+	to, err := n.cfg.Target(m, n.cfg.URL, "discord.com", "*.discord.com", "discordapp.com")
+	if err != nil {
+		return sdk.NotifyResult{}, err
 	}
-	to, err := target(to)
+	to, err = target(to)
 	if err != nil {
 		return sdk.NotifyResult{}, sdk.ConfigError("/url", errors.New("this is not a URL"))
 	}
-	answer, err := post.JSON(ctx, n.client, to, nil, n.message(m))
+	answer, err := n.Post(ctx, to, nil, n.message(m))
 	if err != nil {
 		return sdk.NotifyResult{Rate: rate(answer.Header)}, post.Throttle(post.Own(m, err), post.Seconds(answer.Header.Get("X-RateLimit-Reset-After")))
 	}
-	var said struct {
+	var reply struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(answer.Body, &said) // the id is nice to have
-	result := m.Delivered(said.ID)
+	_ = json.Unmarshal(answer.Body, &reply) // the id is nice to have
+	result := m.Delivered(reply.ID)
 	result.Rate = rate(answer.Header)
 	return result, nil
 }
 
-// target is the webhook's own address, asked to answer when the message is
-// there and to say its id.
+// target returns the webhook's address with the parameter that makes it answer with the
+// id of the stored message.
 func target(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -137,7 +126,7 @@ func target(text string) (string, error) {
 	return u.String(), nil
 }
 
-// rate reads what Discord says about its limits with every answer.
+// rate reads the rate limit headers of an answer.
 func rate(h http.Header) *sdk.Rate {
 	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	after := post.Seconds(h.Get("X-RateLimit-Reset-After"))
@@ -155,7 +144,7 @@ type message struct {
 	Flags    int      `json:"flags"`
 }
 
-// mentions lists whom a message may reach: nobody.
+// mentions lists the mentions that a message may trigger: none.
 type mentions struct {
 	Parse []string `json:"parse"`
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Host         string        `json:"host" required:"true" doc:"Mail server to hand messages to."`
 	Port         int           `json:"port" min:"1" max:"65535" doc:"Its port: 587, or 465 with tls: implicit."`
@@ -165,8 +165,8 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	return m.Delivered(msg.GetMessageID()), nil
 }
 
-// mayGoTo refuses recipients that the operator has not allowed: whoever may
-// write an action could send mail to anybody.
+// mayGoTo refuses recipients that the operator has not allowed: otherwise
+// every author of an action could send mail to any address.
 func (n *Notifier) mayGoTo(address string) error {
 	parsed, err := netmail.ParseAddress(address)
 	if err != nil {
@@ -251,7 +251,7 @@ func page(m *sdk.Notification) string {
 	return out.String()
 }
 
-// classify says what the host should do about an error: 4xx of SMTP is for the
+// classify returns the error with the class that the host acts on: 4xx of SMTP is for the
 // moment, 5xx for good, and a login that is refused is the config's fault.
 func classify(err error) error {
 	if err == nil {

@@ -8,8 +8,6 @@ package msteams
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -17,7 +15,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL    string `json:"url" required:"true" secret:"true" doc:"Address of a workflow (\"When a Teams webhook request is received\"), or of an old connector."`
 	Format string `json:"format" enum:"auto|card|text" doc:"An Adaptive Card, a plain text, or what the address asks for."`
@@ -35,8 +33,9 @@ func Plugin() sdk.Plugin {
 
 // Notifier posts to one channel.
 type Notifier struct {
-	cfg    config
-	client *http.Client
+	post.Sender
+
+	cfg config
 }
 
 var (
@@ -63,26 +62,17 @@ func (n *Notifier) Validate() error {
 // maxText keeps a card well below the 28 KB that Teams takes.
 const maxText = 4000
 
-// Open gets ready. Teams takes four messages a second.
+// Open makes the client. Teams takes four messages a second.
 func (n *Notifier) Open(context.Context, sdk.OpenRequest) (sdk.NotifierProperties, error) {
-	n.client = n.cfg.Client()
+	n.Connect(n.cfg.Options)
 	return sdk.NotifierProperties{
 		MaxInFlight: 2, PerSecond: 2, Burst: 4, PerDestination: true, MaxTextBytes: maxText, Formats: []string{sdk.FormatSegments},
 	}, nil
 }
 
-// Close lets go of the connections.
-func (n *Notifier) Close(context.Context) error {
-	if n.client != nil {
-		n.client.CloseIdleConnections()
-	}
-	return nil
-}
-
 // Preview shows the message as Teams would get it.
 func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview, error) {
-	raw, err := json.Marshal(n.message(m, n.cfg.URL))
-	return sdk.Preview{Rendered: raw, MediaType: "application/json"}, err
+	return post.Preview(n.message(m, n.cfg.URL))
 }
 
 // hosts are where Teams and Power Automate take messages.
@@ -92,14 +82,11 @@ var hosts = []string{
 
 // Notify posts the message.
 func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyResult, error) {
-	to := n.cfg.URL
-	if m.Destination != "" {
-		if err := n.cfg.Options.URL(m.Destination, n.cfg.URL, hosts...); err != nil {
-			return sdk.NotifyResult{}, sdk.Permanent(err)
-		}
-		to = m.Destination
+	to, err := n.cfg.Target(m, n.cfg.URL, hosts...)
+	if err != nil {
+		return sdk.NotifyResult{}, err
 	}
-	answer, err := post.JSON(ctx, n.client, to, nil, n.message(m, to))
+	answer, err := n.Post(ctx, to, nil, n.message(m, to))
 	if err == nil {
 		err = connectorFailed(string(answer.Body))
 	}

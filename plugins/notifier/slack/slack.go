@@ -1,9 +1,9 @@
 // Package slack is a notifier that posts to Slack, through an incoming webhook
 // or as a bot.
 //
-// A message is sent as rich text, whose parts Slack never reads as markup: what
-// stands in an event can neither address a channel nor format anything. The
-// plain text beside it, which Slack shows in banners, is escaped as Slack asks.
+// A message is sent as rich text, whose parts Slack never reads as markup, so that
+// texts of an event can neither address a channel nor format anything. The
+// plain text beside it, which Slack shows in banners, is escaped as Slack requires.
 package slack
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL     string `json:"url" secret:"true" doc:"Incoming webhook, https://hooks.slack.com/services/…. Either this or a token."`
 	Token   string `json:"token" secret:"true" doc:"Token of a bot that may chat:write, xoxb-…. Either this or a webhook."`
@@ -39,8 +39,9 @@ func Plugin() sdk.Plugin {
 
 // Notifier posts to one workspace.
 type Notifier struct {
-	cfg    config
-	client *http.Client
+	post.Sender
+
+	cfg config
 }
 
 var (
@@ -81,23 +82,15 @@ func (n *Notifier) Validate() error {
 // maxText is how much of a message is sent; Slack advises at most so much.
 const maxText = 3000
 
-// Open gets ready. Slack takes about one message a second and channel.
+// Open makes the client. Slack takes about one message a second and channel.
 func (n *Notifier) Open(context.Context, sdk.OpenRequest) (sdk.NotifierProperties, error) {
-	n.client = n.cfg.Client()
+	n.Connect(n.cfg.Options)
 	return sdk.NotifierProperties{
 		MaxInFlight: 4, PerSecond: 1, Burst: 4, PerDestination: true, MaxTextBytes: maxText, Formats: []string{sdk.FormatSegments},
 	}, nil
 }
 
-// Close lets go of the connections.
-func (n *Notifier) Close(context.Context) error {
-	if n.client != nil {
-		n.client.CloseIdleConnections()
-	}
-	return nil
-}
-
-// Check asks Slack who the bot is. A webhook cannot be tried without a message.
+// Check requests the identity of the bot. A webhook cannot be tried without a message.
 func (n *Notifier) Check(ctx context.Context) error {
 	if n.cfg.Token == "" {
 		return nil
@@ -108,8 +101,7 @@ func (n *Notifier) Check(ctx context.Context) error {
 
 // Preview shows the message as Slack would get it.
 func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview, error) {
-	raw, err := json.Marshal(messageOf(m, n.channel(m)))
-	return sdk.Preview{Rendered: raw, MediaType: "application/json"}, err
+	return post.Preview(messageOf(m, n.channel(m)))
 }
 
 func (n *Notifier) channel(m *sdk.Notification) string {
@@ -129,41 +121,38 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 		ts, err := n.call(ctx, "chat.postMessage", messageOf(m, n.channel(m)))
 		return m.Delivered(ts), post.Own(m, err)
 	}
-	to := n.cfg.URL
-	if m.Destination != "" {
-		if err := n.cfg.Options.URL(m.Destination, n.cfg.URL, "hooks.slack.com", "hooks.slack-gov.com"); err != nil {
-			return sdk.NotifyResult{}, sdk.Permanent(err)
-		}
-		to = m.Destination
+	to, err := n.cfg.Target(m, n.cfg.URL, "hooks.slack.com", "hooks.slack-gov.com")
+	if err != nil {
+		return sdk.NotifyResult{}, err
 	}
-	if _, err := post.JSON(ctx, n.client, to, nil, messageOf(m, "")); err != nil {
+	if _, err := n.Post(ctx, to, nil, messageOf(m, "")); err != nil {
 		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil
 }
 
-// call calls a method of the API, which says 200 also when it refuses.
+// call calls a method of the API, which answers 200 even with an error.
 func (n *Notifier) call(ctx context.Context, method string, body any) (ts string, err error) {
 	to, err := url.JoinPath(n.cfg.API, method)
 	if err != nil {
 		return "", sdk.ConfigError("/api", err)
 	}
-	answer, err := post.JSON(ctx, n.client, to, http.Header{"Authorization": {"Bearer " + n.cfg.Token}}, body)
+	answer, err := n.Post(ctx, to, http.Header{"Authorization": {"Bearer " + n.cfg.Token}}, body)
 	if err != nil {
 		return "", err
 	}
-	var said struct {
+	var reply struct {
 		OK    bool   `json:"ok"`
 		Error string `json:"error"`
 		TS    string `json:"ts"`
 	}
-	if err := json.Unmarshal(answer.Body, &said); err != nil {
+	if err := json.Unmarshal(answer.Body, &reply); err != nil {
 		return "", sdk.Errorf(sdk.ClassTransient, "unreadable_answer", "Slack's answer cannot be read")
 	}
-	if said.OK {
-		return said.TS, nil
+	if reply.OK {
+		return reply.TS, nil
 	}
-	return "", refusal(said.Error)
+	return "", refusal(reply.Error)
 }
 
 // refusal classifies an error of the API by its documented name.

@@ -1,5 +1,5 @@
 // Package webhook is a notifier that posts what happened to an HTTP endpoint,
-// as JSON, signed as Standard Webhooks (standardwebhooks.com) say. The id of a
+// as JSON, signed as in Standard Webhooks (standardwebhooks.com). The id of a
 // message is the same each time it is sent, so an endpoint can tell a second
 // delivery.
 package webhook
@@ -18,7 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL     string            `json:"url" required:"true" secret:"true" doc:"Where to post to. An action may name another address."`
 	Secret  string            `json:"secret" secret:"true" doc:"Secret to sign with: whsec_ and base64, as Standard Webhooks have it. Without one nothing is signed."`
@@ -37,8 +37,9 @@ func Plugin() sdk.Plugin {
 
 // Notifier posts to one endpoint.
 type Notifier struct {
+	post.Sender
+
 	cfg    config
-	client *http.Client
 	signer *webhooks.Webhook
 }
 
@@ -80,7 +81,7 @@ func (n *Notifier) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Open gets ready.
+// Open makes the client.
 func (n *Notifier) Open(context.Context, sdk.OpenRequest) (sdk.NotifierProperties, error) {
 	if n.cfg.Secret != "" {
 		var err error
@@ -88,22 +89,13 @@ func (n *Notifier) Open(context.Context, sdk.OpenRequest) (sdk.NotifierPropertie
 			return sdk.NotifierProperties{}, n.Validate()
 		}
 	}
-	n.client = n.cfg.Client()
+	n.Connect(n.cfg.Options)
 	return sdk.NotifierProperties{MaxInFlight: 8, Formats: []string{sdk.FormatSegments}}, nil
-}
-
-// Close lets go of the connections.
-func (n *Notifier) Close(context.Context) error {
-	if n.client != nil {
-		n.client.CloseIdleConnections()
-	}
-	return nil
 }
 
 // Preview shows the body.
 func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview, error) {
-	raw, err := json.Marshal(bodyOf(m))
-	return sdk.Preview{Rendered: raw, MediaType: "application/json"}, err
+	return post.Preview(bodyOf(m))
 }
 
 // Notify posts the message. The operator's headers go only where the operator
@@ -136,13 +128,13 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 		}
 		header.Set(webhooks.HeaderWebhookSignature, signature)
 	}
-	if _, err := post.JSON(ctx, n.client, to, header, raw); err != nil {
+	if _, err := n.Post(ctx, to, header, raw); err != nil {
 		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil
 }
 
-// body is what is posted: the envelope of Standard Webhooks.
+// body is the envelope of Standard Webhooks.
 type body struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`

@@ -1,5 +1,6 @@
-// Package post is what the notifiers that talk HTTP have in common: a client
-// that only goes where it may, one POST of JSON, and texts cut to a length.
+// Package post is shared by the notifiers that use HTTP: options, a client limited to
+// allowed addresses, one POST of JSON with classified errors, and texts of limited
+// length.
 package post
 
 import (
@@ -26,7 +27,7 @@ type Options struct {
 	AllowNetworks []netip.Prefix `json:"allow_networks" doc:"Private networks that may be reached, such as 10.0.0.0/8."`
 }
 
-// Defaults are the options when the operator says nothing.
+// Defaults returns the default options.
 func Defaults() Options { return Options{Timeout: 10 * time.Second} }
 
 // Client returns a client that goes to public addresses and to those allowed.
@@ -36,8 +37,8 @@ func (o Options) Client() *http.Client {
 
 // URL checks a URL that is posted to: http or https, with a host. hosts are the
 // service's own, "*." before one meaning all under it; with any, only those, the
-// configured one and AllowHosts will do, so that whoever may write an action
-// cannot have anything else posted to.
+// configured one and AllowHosts will do, so that the
+// author of an action cannot post elsewhere.
 func (o Options) URL(text, configured string, hosts ...string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -64,7 +65,7 @@ func covers(pattern, name string) bool {
 	return pattern == name
 }
 
-// Answer is what a service said to a POST it took.
+// Answer is the answer of a service to an accepted POST.
 type Answer struct {
 	Header http.Header
 	Body   []byte // at most 64 KiB
@@ -107,7 +108,7 @@ func JSON(ctx context.Context, c *http.Client, to string, header http.Header, bo
 	return Answer{resp.Header, answer}, nil
 }
 
-// endpoint turns what is wrong with the endpoint into an error of the config.
+// endpoint makes errors of the endpoint errors of the config.
 func endpoint(resp *http.Response, err error) error {
 	e := sdk.AsError(err)
 	switch code := resp.StatusCode; {
@@ -150,8 +151,8 @@ func unreachable(err error) error {
 	return e
 }
 
-// Throttle returns err with another time to wait, when it is about a limit and
-// the service said a time in its own way.
+// Throttle returns a throttling error with the pause of a service that reports it in a
+// header of its own.
 func Throttle(err error, after time.Duration) error {
 	e, ok := errors.AsType[*sdk.Error](err)
 	if !ok || e.Class != sdk.ClassThrottled || after <= 0 {
@@ -185,8 +186,8 @@ func Cut(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// Segments are the parts of the message, cut to n characters in all, with what
-// was left out before it told at the end.
+// Segments returns the parts of the message, truncated to most characters in all, with
+// the number of suppressed messages at the end.
 func Segments(n *sdk.Notification, most int) []sdk.Segment {
 	parts := n.Segments
 	if len(parts) == 0 {
