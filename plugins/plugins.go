@@ -27,7 +27,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// bundled are the plugins by name; a name is the one its Plugin says.
+// bundled are the plugins by name; a name is that of its Plugin.
 var bundled = map[string]func() sdk.Plugin{
 	"cel":        cel.Plugin,
 	"cidr":       cidr.Plugin,

@@ -16,7 +16,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	CostLimit int `json:"cost_limit" min:"1" max:"10000000" doc:"The most that judging one value may cost, in units of about one operation or ten characters."`
 }

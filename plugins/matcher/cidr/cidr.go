@@ -1,5 +1,5 @@
-// Package cidr is a matcher that tells whether an IP address lies in networks:
-// who comes from the office, from a data centre, from a partner.
+// Package cidr is a matcher that tests whether an IP address lies in networks, such
+// as those of an office, a data centre or a partner.
 package cidr
 
 import (

@@ -18,7 +18,7 @@ type spot struct {
 	Lng float64 `json:"lng"`
 }
 
-// area tells whether a point is inside.
+// area reports whether a point is inside.
 type area func(p spot) bool
 
 // read reads the value of a filter, which has passed its schema.
@@ -159,5 +159,5 @@ func number(text string) float64 {
 }
 
 func checked(lat, lng float64) (spot, bool) {
-	return spot{lat, lng}, math.Abs(lat) <= 90 && math.Abs(lng) <= 180 // false for what is no number
+	return spot{lat, lng}, math.Abs(lat) <= 90 && math.Abs(lng) <= 180 // false for NaN
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Borders string `json:"borders" doc:"GeoJSON file with the borders of countries, such as Natural Earth's (public domain). With it there is geo/country."`
 	Code    string `json:"code" doc:"Property of the file's features that has the code of the country."`
@@ -130,7 +130,7 @@ func pieces(kind string, coordinates json.RawMessage) ([]land, error) {
 	return out, nil
 }
 
-// corners reads a ring, whose last point is its first once more.
+// corners reads a ring, whose last point repeats the first.
 func corners(ring [][]float64) ([]spot, error) {
 	points := make([]spot, 0, len(ring))
 	for _, at := range ring {

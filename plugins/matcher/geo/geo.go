@@ -149,7 +149,7 @@ type pair struct {
 // Reads names them.
 func (p *pair) Reads() []string { return p.of }
 
-// Match tells whether they are a point inside.
+// Match reports whether the values are a point inside.
 func (p *pair) Match(in *sdk.Input) sdk.Verdict {
 	at, ok := named(in.Value, p.of[0], p.of[1])
 	return sdk.Matches(ok && p.inside(at))

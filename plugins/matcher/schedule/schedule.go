@@ -111,7 +111,7 @@ func (Matcher) Compile(operator string, value json.RawMessage) (sdk.Program, err
 type now struct{ *plan }
 
 // Reads names the property with the time zone. A program must name some, or it
-// is given the filter's own: the distinct id costs nobody anything.
+// is given the filter's own: the distinct id is always available.
 func (n *now) Reads() []string {
 	if n.zoneOf == "" {
 		return []string{"distinct_id"}
@@ -119,7 +119,7 @@ func (n *now) Reads() []string {
 	return []string{n.zoneOf}
 }
 
-// Match tells whether it is now in the schedule.
+// Match reports whether the current time is in the schedule.
 func (n *now) Match(in *sdk.Input) sdk.Verdict {
 	zone := n.zone
 	if n.zoneOf != "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL         string        `json:"url" required:"true" doc:"Where the HTTP interface is: https://host:8443, or http://host:8123, which is not encrypted."`
 	User        string        `json:"user" doc:"Name of the user."`
@@ -75,7 +75,7 @@ func (s *Sink) Config() any { return &s.cfg }
 
 var engine = regexp.MustCompile(`^[A-Za-z]*ReplacingMergeTree\b`)
 
-// Validate checks what tags cannot say.
+// Validate checks what tags cannot express.
 func (s *Sink) Validate() error {
 	var errs []error
 	u, err := url.Parse(s.cfg.URL)

@@ -77,7 +77,7 @@ func (c *client) do(ctx context.Context, statement string, data []byte, settings
 		req.Header.Set("X-ClickHouse-Key", c.password)
 	}
 	req.Header.Set("User-Agent", "guidon")
-	// Everything we ask can be asked again: a connection that ClickHouse has
+	// All requests are idempotent: a connection that ClickHouse has
 	// closed in the meantime is no failure. The header itself is not sent.
 	req.Header["Idempotency-Key"] = nil
 	res, err := c.http.Do(req)
@@ -97,17 +97,17 @@ func (c *client) do(ctx context.Context, statement string, data []byte, settings
 	return answer, nil
 }
 
-// The codes of ClickHouse that we tell apart.
+// The error codes of ClickHouse that need distinction.
 const (
 	codeUnknownColumn   = 16
 	codeDuplicateColumn = 44
 	codeTooManyRows     = 158
 )
 
-// refusal begins what ClickHouse says of an error.
+// refusal matches the begin of an error message of ClickHouse.
 var refusal = regexp.MustCompile(`^Code: (\d+)[,.] (?:e\.displayText\(\) = )?(?:DB::Exception: )?`)
 
-// classify says what the server should do about an answer that is none.
+// classify returns the error of an answer without a result.
 func classify(res *http.Response, answer []byte) error {
 	text := strings.TrimSpace(string(answer[:min(len(answer), 600)]))
 	code, _ := strconv.Atoi(res.Header.Get("X-ClickHouse-Exception-Code"))
@@ -120,7 +120,7 @@ func classify(res *http.Response, answer []byte) error {
 		out.Code, out.Message = fmt.Sprintf("http_%d", res.StatusCode), "the server, or a proxy, answered "+res.Status
 	}
 	switch code {
-	case 192, 193, 194, 516, 497, 164, 291: // who are you, and may you?
+	case 192, 193, 194, 516, 497, 164, 291: // authentication or authorization
 		out.Class, out.Pointer = sdk.ClassConfig, "/user"
 	case 81: // no such database
 		out.Class, out.Pointer = sdk.ClassConfig, "/database"
@@ -130,7 +130,7 @@ func classify(res *http.Response, answer []byte) error {
 		out.Class, out.Pointer = sdk.ClassConfig, "/engine"
 	case 469: // a constraint an operator has added
 		out.Class = sdk.ClassPermanent
-	case 202, 241, 243, 252, 319: // too many queries, no memory, no room, too many parts, no quorum yet
+	case 202, 241, 243, 252, 319: // too many queries, out of memory, disk full, too many parts, no quorum yet
 		out.Class = sdk.ClassThrottled
 	case 0:
 		switch res.StatusCode {

@@ -45,7 +45,7 @@ func find(field string) (operand, bool) {
 	return operand{"property_values[" + at + "]", at + " > 0"}, true
 }
 
-// condition is a predicate in SQL, or false for one that cannot be said. What
+// condition returns a predicate in SQL, or false for an unsupported one. What
 // is not there passes the negated operators only.
 func condition(p sdk.Predicate) (string, bool) {
 	if p.Operator == "" {
@@ -74,7 +74,7 @@ func condition(p sdk.Predicate) (string, bool) {
 	case negated:
 		return "NOT (" + o.there + " AND " + test + ")", true
 	case o.value == "current_url" && operator == "exact" && !strings.Contains(test, "''"):
-		return "(" + test + ")", true // which finds only what is there
+		return "(" + test + ")", true // matches existing properties only
 	}
 	return "(" + o.there + " AND " + test + ")", true
 }
@@ -82,7 +82,7 @@ func condition(p sdk.Predicate) (string, bool) {
 // The tests that nothing and that everything passes.
 const never, always = "0", "1"
 
-// comparison is what an operator asks of a text.
+// comparison returns the SQL of a text operator.
 func comparison(operator, value string, raw json.RawMessage) (string, bool) {
 	if operator == "exact" {
 		return equality(value, raw)
@@ -106,7 +106,7 @@ func comparison(operator, value string, raw json.RawMessage) (string, bool) {
 		if _, err := regexp.Compile(needle); err != nil {
 			return never, true
 		}
-		// In ClickHouse a dot stands for a line break too, unless it is told.
+		// In ClickHouse a dot matches a line break, too, unless the flag is set.
 		return fmt.Sprintf("match(%s, %s)", value, text("(?-s)"+needle)), true
 	}
 	return "", false
@@ -127,7 +127,7 @@ func equality(value string, raw json.RawMessage) (string, bool) {
 		list[i] = text(strings.ToLower(s))
 	}
 	if len(list) == 0 {
-		return "", false // which asks whether it is true
+		return "", false // is a comparison with a boolean
 	}
 	return "lowerUTF8(" + value + ") IN (" + strings.Join(list, ", ") + ")", true
 }

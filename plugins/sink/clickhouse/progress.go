@@ -7,10 +7,10 @@ import "sync"
 type progress struct {
 	mu      sync.Mutex
 	through uint64
-	ahead   map[uint64]uint64 // first to last, of what is not joined to through
+	ahead   map[uint64]uint64 // first to last, not yet contiguous with through
 }
 
-// maxAhead is how much is remembered; what is forgotten makes answers look
+// maxAhead is how many ranges are kept; a dropped one makes answers look
 // older than they are.
 const maxAhead = 1000
 

@@ -14,13 +14,13 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// DescribeQuery says what can be asked.
+// DescribeQuery returns the supported queries.
 func (s *Sink) DescribeQuery(context.Context) (sdk.QueryCapabilities, error) {
 	return sdk.QueryCapabilities{Fields: fields, Operators: operators, Freshness: s.cfg.Linger + time.Second, People: true}, nil
 }
 
 // where is the condition that an event is meant, or the predicates that cannot
-// be said in SQL.
+// be expressed in SQL.
 func where(q *sdk.ActionQuery) (sql string, unsupported []sdk.Predicate) {
 	var steps []string
 	for _, step := range q.Steps {
@@ -104,7 +104,7 @@ func (s *Sink) CountAction(ctx context.Context, q *sdk.ActionQuery, bucket time.
 // pageSize is how many people are handed over at a time.
 const pageSize = 1000
 
-// PeopleOfAction lists who did it, by distinct id.
+// PeopleOfAction lists the people of the matching events, by distinct id.
 func (s *Sink) PeopleOfAction(ctx context.Context, q *sdk.ActionQuery, limit int, cursor []byte, page func(sdk.PeoplePage) error) error {
 	condition, unsupported := where(q)
 	if len(unsupported) > 0 {

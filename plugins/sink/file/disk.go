@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// stamp is the part of a rotated file's name that says when. It sorts by time.
+// stamp is the time in a rotated file's name. It sorts by time.
 const stamp = "20060102T150405.000000000Z"
 
 // wholeLines returns the length of f up to and including its last line feed.

@@ -4,7 +4,7 @@
 // of a write leaves a torn line, which the next Open removes; the host sends
 // that batch again, so a line may be there twice (deduplicate by uuid) but is
 // never missing and never half. The file is rotated by size and age; a file that
-// was moved or removed by somebody else is made anew.
+// was moved or removed is made again.
 package file
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Path        string        `json:"path" required:"true" doc:"File to append to. Its directory is made if need be."`
 	Fsync       bool          `json:"fsync" doc:"Confirm events only when they are on disk. Without it the last second before a power cut may be lost."`

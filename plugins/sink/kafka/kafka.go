@@ -4,7 +4,7 @@
 // in order in one partition; its value is the event as JSON, and its uuid and
 // project are in headers. A batch is confirmed when every replica in sync has
 // all of it. A batch that is sent again is produced again: consumers that count
-// tell records apart by the uuid.
+// distinguish records by the uuid.
 package kafka
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Brokers     []string      `json:"brokers" required:"true" doc:"Brokers to begin with, as host:port; the others are asked for."`
 	Topic       string        `json:"topic" doc:"Topic to produce to. {project} stands for the id of the project."`
@@ -81,7 +81,7 @@ func New() *Sink {
 // Config is where the SDK puts the operator's config.
 func (s *Sink) Config() any { return &s.cfg }
 
-// Validate checks what tags cannot say.
+// Validate checks what tags cannot express.
 func (s *Sink) Validate() error {
 	var errs []error
 	if len(s.cfg.Brokers) == 0 {
@@ -96,7 +96,7 @@ func (s *Sink) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Open connects to the brokers and asks for the topic.
+// Open connects to the brokers and looks up the topic.
 func (s *Sink) Open(ctx context.Context, _ sdk.OpenRequest) (sdk.SinkProperties, error) {
 	opts, err := s.options()
 	if err != nil {
@@ -177,7 +177,7 @@ func (c tlsConfig) config() (*tls.Config, error) {
 	return out, nil
 }
 
-// Check asks the brokers who they are.
+// Check requests the metadata of the brokers.
 func (s *Sink) Check(ctx context.Context) error { return classify(s.client.Ping(ctx)) }
 
 // Close leaves; what was confirmed is already safe.

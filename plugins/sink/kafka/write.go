@@ -70,7 +70,7 @@ func (s *Sink) record(ev *sdk.Event, r *sdk.Record) *kgo.Record {
 	}
 }
 
-// classify says what the host should do about an error.
+// classify returns the error with the class that the host acts on.
 func classify(err error) error {
 	if err == nil {
 		return nil

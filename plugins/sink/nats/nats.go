@@ -18,7 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Servers     []string      `json:"servers" required:"true" doc:"Servers to connect to, as nats://host:4222 or tls://host:4222."`
 	Subject     string        `json:"subject" doc:"Subject to publish to. {project} and {event} stand for the id of the project and the name of the event."`
@@ -67,7 +67,7 @@ func New() *Sink {
 // Config is where the SDK puts the operator's config.
 func (s *Sink) Config() any { return &s.cfg }
 
-// Validate checks what tags cannot say.
+// Validate checks what tags cannot express.
 func (s *Sink) Validate() error {
 	var errs []error
 	if len(s.cfg.Servers) == 0 {
@@ -141,7 +141,7 @@ func (s *Sink) find(ctx context.Context) error {
 	return classify(err)
 }
 
-// Check asks for the stream.
+// Check looks up the stream.
 func (s *Sink) Check(ctx context.Context) error {
 	_, err := s.js.Stream(ctx, s.cfg.Stream)
 	return classify(err)

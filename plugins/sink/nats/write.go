@@ -115,7 +115,7 @@ func validSubject(s string) bool {
 	return !strings.HasPrefix(s, "$")
 }
 
-// classify says what the host should do about an error.
+// classify returns the error with the class that the host acts on.
 func classify(err error) error {
 	if err == nil {
 		return nil

@@ -57,7 +57,7 @@ func (h *held) cut(seq uint64) {
 	h.rows = h.rows[:n]
 }
 
-// Flush writes all that is held, also what it was not asked for yet, and says
+// Flush writes all held events, also those above req.UpTo, and returns
 // so. When it fails nothing is vouched for, and the server sends everything
 // again.
 func (s *Sink) Flush(ctx context.Context, req sdk.FlushRequest) (sdk.FlushResult, error) {

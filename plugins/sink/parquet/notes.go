@@ -9,7 +9,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// own is the folder of what is ours and holds no events.
+// own is the folder of the sink's own files, which hold no events.
 const own = "_guidon/"
 
 // maxNotes is how many earlier flushes are noted beside the one at hand. One

@@ -1,10 +1,10 @@
 // Package parquet is a sink that keeps events in Parquet files, in a directory
 // or in a store that speaks S3.
 //
-// Events are held in memory until the server asks for a flush, and are then
+// Events are held in memory until the server requests a flush, and are then
 // written to one file a project and hour of receipt. What was not flushed is
 // still in the server's journal and is sent again after a crash. A file's name
-// says which events are in it, so that the same events are written to the same
+// lists the events in it, so that the same events are written to the same
 // file; and before files are written they are noted down, so that events that
 // the server sends again because it never heard that they are safe are found
 // there. No file is ever changed or removed.
@@ -22,7 +22,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Path      string        `json:"path" doc:"Directory to write to. It is made. Either this or s3."`
 	S3        s3Config      `json:"s3" doc:"Store to write to."`
@@ -90,7 +90,7 @@ const byReceipt, byTimestamp = "received_at", "timestamp"
 // Config is where the SDK puts the operator's config.
 func (s *Sink) Config() any { return &s.cfg }
 
-// Validate checks what tags cannot say.
+// Validate checks what tags cannot express.
 func (s *Sink) Validate() error {
 	disk, s3 := s.cfg.Path != "", s.cfg.S3.Endpoint != "" || s.cfg.S3.Bucket != ""
 	switch {
@@ -157,7 +157,7 @@ func (s *Sink) Check(ctx context.Context) error {
 	return s.place.remove(ctx, name)
 }
 
-// Close lets go of what is held: it was not confirmed, and is sent again.
+// Close drops held events: they were not confirmed, and are sent again.
 func (s *Sink) Close(context.Context) error {
 	s.held = held{}
 	return nil

@@ -34,7 +34,7 @@ type row struct {
 
 var parsers fastjson.ParserPool
 
-// rowOf is an event as a row, the properties that are asked for most in columns
+// rowOf returns an event as a row, the most used properties in columns
 // of their own.
 func rowOf(ev *sdk.Event, id [16]byte, seq uint64) row {
 	r := row{
@@ -67,7 +67,7 @@ type identity struct {
 func (r *row) identity() identity { return identity{r.ProjectID, r.UUID} }
 
 // files sorts rows into files: one a project and hour. An event that is there
-// twice is written once. The name of a file says the numbers of its first and
+// twice is written once. The name of a file has the numbers of its first and
 // last event and a part of the first one's identity, so that a server whose
 // numbers begin anew does not write over what another has written.
 func (s *Sink) files(rows []row) map[string][]row {

@@ -40,7 +40,7 @@ func openS3(ctx context.Context, c s3Config) (*bucket, error) {
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds: keys, Secure: u.Scheme == "https", Region: c.Region, BucketLookup: lookup,
-		MaxRetries: 1, // the server tries again, and says so
+		MaxRetries: 1, // the server retries, and logs it
 	})
 	if err != nil {
 		return nil, sdk.ConfigError("/s3/endpoint", err)
@@ -90,7 +90,7 @@ func (b *bucket) remove(ctx context.Context, name string) error {
 	return classify(b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{}))
 }
 
-// classify says what the server should do about an answer of the store.
+// classify returns the error of an answer of the store.
 func classify(err error) error {
 	if err == nil {
 		return nil

@@ -27,7 +27,7 @@ func state(err error) string {
 	return ""
 }
 
-// classify says what the host should do about an error. A message of the
+// classify returns the error with the class that the host acts on. A message of the
 // server is kept; one of the library may hold the URL and is not.
 func classify(err error) error {
 	if err == nil {
@@ -45,13 +45,13 @@ func classify(err error) error {
 	}
 	out := &sdk.Error{Class: sdk.ClassTransient, Code: "sqlstate_" + refused.Code, Message: refused.Message, Source: sdk.SourceDownstream}
 	switch state(err) {
-	case "28", "3D": // who are you, and which database?
+	case "28", "3D": // authentication or unknown database
 		out.Class, out.Pointer = sdk.ClassConfig, "/url"
 	case "42", "3F": // no such table, no right to it, no such schema
 		out.Class, out.Pointer = sdk.ClassConfig, "/table"
 	case "22", "23", "54":
 		out.Class = sdk.ClassPermanent
-	case "53": // no room, no memory, too many connections
+	case "53": // disk full, out of memory, too many connections
 		out.Class = sdk.ClassThrottled
 	}
 	return out

@@ -20,7 +20,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL         string        `json:"url" required:"true" secret:"true" doc:"Where the database is: postgres://user:password@host:5432/name. TLS by sslmode, sslrootcert, sslcert and sslkey in its query."`
 	Schema      string        `json:"schema" doc:"Schema the table is in. It must exist."`
@@ -80,7 +80,7 @@ func (s *Sink) Validate() error {
 	return errors.Join(errs...)
 }
 
-// maxName leaves room in the 63 bytes of an identifier for what is put behind
+// maxName leaves room in the 63 bytes of an identifier for suffixes after
 // it to name an index.
 const maxName = 48
 

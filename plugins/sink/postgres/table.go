@@ -72,7 +72,7 @@ func (s *Sink) missing(ctx context.Context) (missing []string, err error) {
 	return missing, nil
 }
 
-// migrate makes what is not there. The lock keeps two nodes from doing it at
+// migrate creates missing tables and columns. The lock keeps two nodes from doing it at
 // once, which PostgreSQL answers with an error.
 func (s *Sink) migrate(ctx context.Context) error {
 	index := func(suffix string) string { return pgx.Identifier{s.cfg.Table + suffix}.Sanitize() }

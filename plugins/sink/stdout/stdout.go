@@ -16,7 +16,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	Stream string `json:"stream" enum:"stdout|stderr" doc:"Which output of the server to print on. Its log goes to stderr."`
 }
@@ -60,7 +60,7 @@ func (s *Sink) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error
 	return sdk.SinkProperties{MaxInFlight: 1, Ordering: sdk.OrderTotal, Dedup: sdk.DedupNone, Durability: sdk.DurabilityMemory}, nil
 }
 
-// Write prints the batch. When nobody reads it waits, until ctx ends.
+// Write prints the batch. It blocks without a reader until ctx ends.
 func (s *Sink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	deadline, _ := ctx.Deadline()
 	if !deadline.IsZero() {

@@ -1,6 +1,6 @@
 // Package webhook is a sink that posts batches of events to an HTTP endpoint.
 //
-// A batch is signed as Standard Webhooks (standardwebhooks.com) say, and its id
+// A batch is signed as in Standard Webhooks (standardwebhooks.com), and its id
 // is the idempotency key: a batch that is sent again, after a lost answer, has
 // the same id and the same body. Unless the operator allows it, the address must
 // be a public one, and no redirect is followed.
@@ -22,7 +22,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// config is what the operator may say; sample.yaml explains each.
+// config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL           string            `json:"url" required:"true" doc:"Where to post to."`
 	Format        string            `json:"format" enum:"json|ndjson" doc:"One JSON object with a list of events, or one event a line."`
@@ -90,7 +90,7 @@ func (s *Sink) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Open gets ready; the first batch shows whether anybody listens.
+// Open makes the client; the first batch shows whether the endpoint answers.
 func (s *Sink) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error) {
 	if s.cfg.Secret != "" {
 		var err error
@@ -105,7 +105,7 @@ func (s *Sink) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error
 	}, nil
 }
 
-// Close lets go of the connections.
+// Close closes idle connections.
 func (s *Sink) Close(context.Context) error {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
@@ -207,7 +207,7 @@ func (s *Sink) request(ctx context.Context, b *sdk.Batch) (*http.Request, error)
 	return req, s.sign(req, b.ID, sent)
 }
 
-// sign signs what is sent, byte for byte.
+// sign signs the body, byte for byte.
 func (s *Sink) sign(req *http.Request, id string, sent []byte) error {
 	now := time.Now()
 	req.Header.Set(webhooks.HeaderWebhookID, id)
