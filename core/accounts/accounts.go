@@ -1,14 +1,13 @@
-// Package accounts lets people manage, over HTTP, who may do what: themselves,
-// their organization and its members, roles and defaults, projects and the
-// keys of projects, and their own personal keys. What is behind it is
-// core/auth, which knows no HTTP; this room adds the paths, the JSON, and the
-// question whether the one who asks may do that.
+// Package accounts serves accounts over HTTP: the user of the key, the
+// organization with its members, roles and defaults, projects and their keys, and
+// the user's personal keys. core/auth stores and changes them; this package adds
+// paths, JSON and the check of the caller's rights.
 //
-// Three things have to agree before something changes: the key has the scope
-// (the gate asks for it), the thing belongs to the organization of the key
-// (anything else is not found), and the user has the level, member, admin or
-// owner, that the change takes. Nobody can give more than they have: a member
-// no level above their own, a key no key that may do more than itself.
+// A change needs three things: the key has the scope (core/web checks it), the
+// object belongs to the organization of the key (others are not found), and the
+// user has the level, member, admin or owner, that the change requires. Rights
+// cannot be raised: a member sets no level above the own one, and a key creates no
+// key that may do more than itself.
 package accounts
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Flags knows which flags roles were given.
+// Flags returns the flags that roles have access to.
 type Flags interface {
-	// FlagsOfRoles returns, by the id of the role, the flags of the projects
-	// that each role was given, without those that are deleted.
+	// FlagsOfRoles returns, by role id, the flags of the projects that each role has
+	// access to, without deleted flags.
 	FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]Flag, error)
 }
 
-// Flag is how a role names a flag that it was given.
+// Flag is a flag in the JSON form of a role.
 type Flag struct {
 	ID  int64  `json:"id"`
 	Key string `json:"key"`
@@ -37,37 +36,38 @@ type Flag struct {
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// needAdmin fails unless the user manages their organization.
-func needAdmin(who *auth.Principal) error {
-	if who.IsAdmin() {
+// requireAdmin fails unless the user is an admin of the organization.
+func requireAdmin(caller *auth.Principal) error {
+	if caller.IsAdmin() {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "permission_denied", "Only admins and owners of the organization may do this.")
 }
 
-// needRank fails when the member is above who, or would be at level.
-func needRank(who *auth.Principal, member auth.Member, level int) error {
-	if max(member.Level, level) <= who.OrgLevel {
+// requireRank fails if the level of the member, or the new level, is above that of
+// the caller.
+func requireRank(caller *auth.Principal, member auth.Member, level int) error {
+	if max(member.Level, level) <= caller.OrgLevel {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "permission_denied", "You can only manage members up to your own level.")
 }
 
-// needRemoval fails unless who may take the member out: everybody may leave,
-// admins may take out those who are not above them.
-func needRemoval(who *auth.Principal, member auth.Member) error {
-	if member.User.ID == who.User.ID {
+// requireRemoval fails unless the caller may remove the member: members may leave,
+// admins may remove members up to their own level.
+func requireRemoval(caller *auth.Principal, member auth.Member) error {
+	if member.User.ID == caller.User.ID {
 		return nil
 	}
-	if err := needAdmin(who); err != nil {
+	if err := requireAdmin(caller); err != nil {
 		return err
 	}
-	return needRank(who, member, member.Level)
+	return requireRank(caller, member, member.Level)
 }
 
-// visible are the projects that the key may touch.
-func visible(who *auth.Principal, projects []auth.Project) []auth.Project {
-	return slices.DeleteFunc(projects, func(p auth.Project) bool { return !who.CanAccessProject(p.ID) })
+// visible returns the projects that the key may access.
+func visible(caller *auth.Principal, projects []auth.Project) []auth.Project {
+	return slices.DeleteFunc(projects, func(p auth.Project) bool { return !caller.CanAccessProject(p.ID) })
 }
 
 // stamp prints a time to the microsecond, and null for none.
@@ -82,7 +82,7 @@ func (s stamp) MarshalJSON() ([]byte, error) {
 	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000000Z07:00"`)), nil
 }
 
-// inText is v as JSON in a text, which is how a role shows its lists.
+// inText returns v as JSON inside a string, the form of the lists of a role.
 func inText(v any) (string, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

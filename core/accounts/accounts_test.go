@@ -20,7 +20,7 @@ import (
 )
 
 // world is an organization with an owner, an admin and a member, two projects,
-// and another organization, served for real. Keys are by the name of who holds
+// and another organization, served for real. Keys are by the name of caller holds
 // them.
 type world struct {
 	auth  *auth.Service
@@ -123,12 +123,12 @@ type reply struct {
 	body   map[string]any
 }
 
-// ask sends one request with the key of who.
-func (w *world) ask(t *testing.T, who, method, path, body string) reply {
+// ask sends one request with the key of caller.
+func (w *world) ask(t *testing.T, caller, method, path, body string) reply {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, w.url+w.path(path), strings.NewReader(w.path(body)))
 	must(t, err)
-	if key := w.keys[who]; key != "" {
+	if key := w.keys[caller]; key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
 	if body != "" {
@@ -150,11 +150,11 @@ func (w *world) ask(t *testing.T, who, method, path, body string) reply {
 }
 
 // want asks and fails the test on another status.
-func (w *world) want(t *testing.T, status int, who, method, path, body string) reply {
+func (w *world) want(t *testing.T, status int, caller, method, path, body string) reply {
 	t.Helper()
-	got := w.ask(t, who, method, path, body)
+	got := w.ask(t, caller, method, path, body)
 	if got.status != status {
-		t.Fatalf("%s %s as %s: %d %s, want %d", method, path, who, got.status, got.text, status)
+		t.Fatalf("%s %s as %s: %d %s, want %d", method, path, caller, got.status, got.text, status)
 	}
 	return got
 }

@@ -18,8 +18,7 @@ type HTTP struct {
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes over s. flags may be nil: roles then show no
-// flags.
+// NewHTTP returns the routes of s. flags may be nil: roles then show no flags.
 func NewHTTP(s *auth.Service, flags Flags) *HTTP { return &HTTP{auth: s, flags: flags} }
 
 const (
@@ -30,7 +29,7 @@ const (
 	personalKeysPath  = "/api/personal_api_keys"
 )
 
-// Routes registers every path of this room.
+// Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/users/@me", "user:read", h.me)
 	g.Manage(fiber.MethodPatch, "/api/users/@me", "user:write", h.changeMe)
@@ -44,9 +43,8 @@ func (h *HTTP) Routes(g *web.Router) {
 
 type handler = func(c *web.Call) error
 
-// ours lets only the organization of the key through, by its id or as
-// @current: there is no other for this key.
-func ours(next handler) handler {
+// ownOrganization accepts only the organization of the key, by id or as @current.
+func ownOrganization(next handler) handler {
 	return func(c *web.Call) error {
 		id := c.Params("organization_id")
 		if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
@@ -56,17 +54,17 @@ func ours(next handler) handler {
 	}
 }
 
-// admins lets only admins and owners through.
-func admins(next handler) handler {
+// adminsOnly accepts only admins and owners.
+func adminsOnly(next handler) handler {
 	return func(c *web.Call) error {
-		if err := needAdmin(c.Principal); err != nil {
+		if err := requireAdmin(c.Principal); err != nil {
 			return err
 		}
 		return next(c)
 	}
 }
 
-// idOf reads a number of the path; what is none names nothing.
+// idOf reads a number of the path; other values are not found.
 func idOf(c *web.Call, name string) (int64, error) {
 	id, err := strconv.ParseInt(c.Params(name), 10, 64)
 	if err != nil || id < 1 {
@@ -75,7 +73,7 @@ func idOf(c *web.Call, name string) (int64, error) {
 	return id, nil
 }
 
-// answer shows what was read or changed.
+// answer answers with the JSON form of an object.
 func answer[T, V any](c *web.Call, show func(T) V, one T, err error) error {
 	if err != nil {
 		return err
@@ -83,39 +81,39 @@ func answer[T, V any](c *web.Call, show func(T) V, one T, err error) error {
 	return web.JSON(c.Ctx, show(one))
 }
 
-// created answers 201 with what was made.
+// created answers 201 with a created object.
 func created(c *web.Call, v any) error {
 	c.Status(fiber.StatusCreated)
 	return web.JSON(c.Ctx, v)
 }
 
-// gone answers 204 unless there is an error.
-func gone(c *web.Call, err error) error {
+// noContent answers 204 unless there is an error.
+func noContent(c *web.Call, err error) error {
 	if err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)
 }
 
-// cut is the part of a whole list that is on the page.
-func cut[T any](p web.Page, all []T) []T {
+// pageOf returns the items of a list that are on the page.
+func pageOf[T any](p web.Page, all []T) []T {
 	return all[min(p.Offset, len(all)):min(p.Offset+p.Limit, len(all))]
 }
 
-// list answers with one page of a whole list.
+// list answers with one page of a list.
 func list[T, V any](c *web.Call, show func(T) V, all []T, err error) error {
 	if err != nil {
 		return err
 	}
 	page := c.Page()
 	views := []V{}
-	for _, one := range cut(page, all) {
+	for _, one := range pageOf(page, all) {
 		views = append(views, show(one))
 	}
 	return c.List(page, len(all), views)
 }
 
-// given is what a field holds, nil when it was not sent.
+// given returns the value of a field, nil if it was not sent.
 func given[T any](o web.Opt[T]) *T {
 	if !o.Set {
 		return nil

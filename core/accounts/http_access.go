@@ -13,13 +13,12 @@ const (
 )
 
 func (h *HTTP) accessRoutes(g *web.Router) {
-	g.Manage(fiber.MethodGet, accessPath, "organization:read", ours(h.listAccess))
-	g.Manage(fiber.MethodGet, accessPath+"/:resource", "organization:read", ours(known(h.readAccess)))
-	g.Manage(fiber.MethodPatch, accessPath+"/:resource", "organization:write", ours(admins(known(h.changeAccess))))
+	g.Manage(fiber.MethodGet, accessPath, "organization:read", ownOrganization(h.listAccess))
+	g.Manage(fiber.MethodGet, accessPath+"/:resource", "organization:read", ownOrganization(knownResource(h.readAccess)))
+	g.Manage(fiber.MethodPatch, accessPath+"/:resource", "organization:write", ownOrganization(adminsOnly(knownResource(h.changeAccess))))
 }
 
-// accessView says what members of an organization may do with things of a kind
-// that others made, unless a role of theirs says something else.
+// accessView is the default access of members to objects of other members.
 type accessView struct {
 	Resource    string `json:"resource"`
 	AccessLevel int    `json:"access_level"`
@@ -27,8 +26,8 @@ type accessView struct {
 
 func showAccess(o auth.Organization) accessView { return accessView{flagsAccess, o.FlagsAccessLevel} }
 
-// known lets only flags through: there are levels for nothing else.
-func known(next handler) handler {
+// knownResource accepts only flags: other resources have no levels.
+func knownResource(next handler) handler {
 	return func(c *web.Call) error {
 		if c.Params("resource") != flagsAccess {
 			return errNotFound

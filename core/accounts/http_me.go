@@ -9,8 +9,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// meView is the user of the key: the user as other resources embed them, and
-// where they are. Team is the name by which clients know the project.
+// meView is the user of the key, as other resources embed it, with organization
+// and project. Team is the name of the project that clients know.
 type meView struct {
 	auth.User
 	Organization organizationView `json:"organization"`
@@ -20,8 +20,8 @@ type meView struct {
 
 func (h *HTTP) me(c *web.Call) error { return h.answerMe(c, c.Principal) }
 
-// changeMe changes what is the user's own. The user of the key may be known
-// from memory, so the answer is made of what was just written.
+// changeMe changes the user of the key. That user may come from a cache, so the
+// answer is made from what was written.
 func (h *HTTP) changeMe(c *web.Call) error {
 	body, err := c.Fields()
 	if err != nil {
@@ -35,41 +35,41 @@ func (h *HTTP) changeMe(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	who := *c.Principal
+	caller := *c.Principal
 	if change.CurrentProjectID != nil {
-		who.CurrentProjectID = *change.CurrentProjectID
-		if err := h.needProject(c.UserContext(), c.Principal, who.CurrentProjectID); err != nil {
+		caller.CurrentProjectID = *change.CurrentProjectID
+		if err := h.requireProject(c.UserContext(), c.Principal, caller.CurrentProjectID); err != nil {
 			return err
 		}
 	}
-	if who.User, err = h.auth.UpdateUser(c.UserContext(), who.User.ID, change); err != nil {
+	if caller.User, err = h.auth.UpdateUser(c.UserContext(), caller.User.ID, change); err != nil {
 		return err
 	}
-	return h.answerMe(c, &who)
+	return h.answerMe(c, &caller)
 }
 
-// needProject fails when the key may not see the project: a key that is kept
-// to some projects does not decide that its user works in others.
-func (h *HTTP) needProject(ctx context.Context, who *auth.Principal, id int64) error {
-	_, err := h.auth.ProjectFor(ctx, who, strconv.FormatInt(id, 10))
+// requireProject fails if the key may not see the project: a key that is
+// restricted to some projects cannot make its user work in another one.
+func (h *HTTP) requireProject(ctx context.Context, caller *auth.Principal, id int64) error {
+	_, err := h.auth.ProjectFor(ctx, caller, strconv.FormatInt(id, 10))
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) {
 		return fault.Field("current_project", "does_not_exist", "There is no such project.").Because(err)
 	}
 	return err
 }
 
-func (h *HTTP) answerMe(c *web.Call, who *auth.Principal) error {
+func (h *HTTP) answerMe(c *web.Call, caller *auth.Principal) error {
 	ctx := c.UserContext()
-	o, err := h.auth.Organization(ctx, who.OrganizationID)
+	o, err := h.auth.Organization(ctx, caller.OrganizationID)
 	if err != nil {
 		return err
 	}
-	user, err := h.auth.User(ctx, who.User.ID)
+	user, err := h.auth.User(ctx, caller.User.ID)
 	if err != nil {
 		return err
 	}
-	v := meView{User: user, Organization: showOrganization(who)(o)}
-	p, err := h.auth.ProjectFor(ctx, who, auth.Current)
+	v := meView{User: user, Organization: showOrganization(caller)(o)}
+	p, err := h.auth.ProjectFor(ctx, caller, auth.Current)
 	switch {
 	case fault.Is(err, fault.NotFound): // an organization without projects
 		return web.JSON(c.Ctx, v)

@@ -14,13 +14,13 @@ import (
 const membersPath = organizationPath + "/members"
 
 func (h *HTTP) memberRoutes(g *web.Router) {
-	g.Manage(fiber.MethodGet, membersPath, "organization:read", ours(h.listMembers))
-	g.Manage(fiber.MethodGet, membersPath+"/:user_id", "organization:read", ours(h.readMember))
-	g.Manage(fiber.MethodPatch, membersPath+"/:user_id", "organization:write", ours(admins(h.changeMember)))
-	g.Manage(fiber.MethodDelete, membersPath+"/:user_id", "organization:write", ours(h.removeMember))
+	g.Manage(fiber.MethodGet, membersPath, "organization:read", ownOrganization(h.listMembers))
+	g.Manage(fiber.MethodGet, membersPath+"/:user_id", "organization:read", ownOrganization(h.readMember))
+	g.Manage(fiber.MethodPatch, membersPath+"/:user_id", "organization:write", ownOrganization(adminsOnly(h.changeMember)))
+	g.Manage(fiber.MethodDelete, membersPath+"/:user_id", "organization:write", ownOrganization(h.removeMember))
 }
 
-// memberView is the JSON form of a user's place in an organization.
+// memberView is the JSON form of a membership in an organization.
 type memberView struct {
 	User      auth.User `json:"user"`
 	Level     int       `json:"level"`
@@ -60,7 +60,7 @@ func (h *HTTP) changeMember(c *web.Call) error {
 		return err
 	}
 	if level.Set {
-		if err := needRank(c.Principal, m, int(level.Value)); err != nil {
+		if err := requireRank(c.Principal, m, int(level.Value)); err != nil {
 			return err
 		}
 		if err := h.auth.SetMemberLevel(ctx, org, m.User.ID, int(level.Value)); err != nil {
@@ -77,10 +77,10 @@ func (h *HTTP) removeMember(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := needRemoval(c.Principal, m); err != nil {
+	if err := requireRemoval(c.Principal, m); err != nil {
 		return err
 	}
-	return gone(c, h.auth.RemoveMember(ctx, org, m.User.ID))
+	return noContent(c, h.auth.RemoveMember(ctx, org, m.User.ID))
 }
 
 // member finds a member by the id or the uuid of the user.

@@ -9,12 +9,12 @@ import (
 
 func (h *HTTP) organizationRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, organizationsPath, "organization:read", h.listOrganizations)
-	g.Manage(fiber.MethodGet, organizationPath, "organization:read", ours(h.readOrganization))
-	g.Manage(fiber.MethodPatch, organizationPath, "organization:write", ours(admins(h.changeOrganization)))
+	g.Manage(fiber.MethodGet, organizationPath, "organization:read", ownOrganization(h.readOrganization))
+	g.Manage(fiber.MethodPatch, organizationPath, "organization:write", ownOrganization(adminsOnly(h.changeOrganization)))
 }
 
-// organizationView is the JSON form of an organization to one of its members,
-// whose level in it is Level.
+// organizationView is the JSON form of an organization for a member, whose level
+// is Level.
 type organizationView struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -31,7 +31,7 @@ func showOrganization(to *auth.Principal) func(auth.Organization) organizationVi
 	}
 }
 
-// listOrganizations lists the one that the key works in: a key has one.
+// listOrganizations lists the one organization of the key.
 func (h *HTTP) listOrganizations(c *web.Call) error {
 	o, err := h.auth.Organization(c.UserContext(), c.Principal.OrganizationID)
 	return list(c, showOrganization(c.Principal), []auth.Organization{o}, err)

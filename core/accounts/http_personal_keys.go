@@ -20,8 +20,8 @@ func (h *HTTP) personalKeyRoutes(g *web.Router) {
 	g.Manage(fiber.MethodDelete, personalKeysPath+"/:id", "user:write", h.revokePersonalKey)
 }
 
-// personalKeyView is the JSON form of a personal key. Value is the secret in
-// the answer that makes the key, and null ever after.
+// personalKeyView is the JSON form of a personal key. Value is the secret in the
+// answer to its creation, else null.
 type personalKeyView struct {
 	ID             int64    `json:"id"`
 	Label          string   `json:"label"`
@@ -45,8 +45,8 @@ func showPersonalKey(k auth.PersonalKey) personalKeyView {
 	return v
 }
 
-// listPersonalKeys lists the good keys that the user has in the organization
-// of the key.
+// listPersonalKeys lists the valid keys of the user in the organization of the
+// key.
 func (h *HTTP) listPersonalKeys(c *web.Call) error {
 	all, err := h.auth.PersonalKeys(c.UserContext(), c.Principal.User.ID)
 	all = slices.DeleteFunc(all, func(k auth.PersonalKey) bool {
@@ -78,7 +78,7 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 	return created(c, v)
 }
 
-// personalKey finds the key that the path names, @current or a number.
+// personalKey returns the key that the path names, @current or a number.
 func (h *HTTP) personalKey(c *web.Call) (auth.PersonalKey, error) {
 	id := c.Principal.KeyID
 	if c.Params("id", auth.Current) != auth.Current {
@@ -130,5 +130,5 @@ func (h *HTTP) revokePersonalKey(c *web.Call) error {
 	if !c.Principal.Covers(k.Scopes, k.ProjectIDs) {
 		return fault.New(fault.Forbidden, "permission_denied", "An API key can only revoke keys that may do nothing it may not do itself.")
 	}
-	return gone(c, h.auth.RevokePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID))
+	return noContent(c, h.auth.RevokePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID))
 }

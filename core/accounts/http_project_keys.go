@@ -5,8 +5,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// projectKeyView is the JSON form of a key of a project. RevokedAt is null
-// while the key is good.
+// projectKeyView is the JSON form of a project key. RevokedAt is null while the
+// key is valid.
 type projectKeyView struct {
 	ID        int64      `json:"id"`
 	Key       string     `json:"key"`
@@ -16,7 +16,7 @@ type projectKeyView struct {
 	RevokedAt stamp      `json:"revoked_at"`
 }
 
-// showProjectKey returns how to show keys that users made.
+// showProjectKey returns a function from keys to their JSON form.
 func showProjectKey(users map[int64]auth.User) func(auth.ProjectKey) projectKeyView {
 	return func(k auth.ProjectKey) projectKeyView {
 		v := projectKeyView{ID: k.ID, Key: k.Key, Label: k.Label, CreatedAt: stamp(k.CreatedAt), RevokedAt: stamp(k.RevokedAt)}
@@ -27,15 +27,15 @@ func showProjectKey(users map[int64]auth.User) func(auth.ProjectKey) projectKeyV
 	}
 }
 
-// listProjectKeys lists good and revoked keys, so that people see which one
-// an old client still carries.
+// listProjectKeys lists valid and revoked keys, so that users recognize the key of
+// an old client.
 func (h *HTTP) listProjectKeys(c *web.Call) error {
 	all, err := h.auth.ProjectKeys(c.UserContext(), c.Project.ID)
 	if err != nil {
 		return err
 	}
 	var makers []int64
-	for _, k := range cut(c.Page(), all) {
+	for _, k := range pageOf(c.Page(), all) {
 		makers = append(makers, k.CreatedBy)
 	}
 	users, err := h.auth.UsersByID(c.UserContext(), makers)
@@ -67,5 +67,5 @@ func (h *HTTP) revokeProjectKey(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return gone(c, h.auth.RevokeProjectKey(c.UserContext(), c.Project.ID, id))
+	return noContent(c, h.auth.RevokeProjectKey(c.UserContext(), c.Project.ID, id))
 }

@@ -12,16 +12,16 @@ import (
 
 func (h *HTTP) projectRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, projectsPath, "project:read", h.listProjects)
-	g.Manage(fiber.MethodPost, projectsPath, "project:write", admins(h.createProject))
+	g.Manage(fiber.MethodPost, projectsPath, "project:write", adminsOnly(h.createProject))
 	g.Manage(fiber.MethodGet, projectPath, "project:read", h.readProject)
-	g.Manage(fiber.MethodPatch, projectPath, "project:write", admins(h.changeProject))
-	g.Manage(fiber.MethodDelete, projectPath, "project:write", admins(h.closeProject))
+	g.Manage(fiber.MethodPatch, projectPath, "project:write", adminsOnly(h.changeProject))
+	g.Manage(fiber.MethodDelete, projectPath, "project:write", adminsOnly(h.closeProject))
 	g.Manage(fiber.MethodGet, projectPath+"/keys", "project:read", h.listProjectKeys)
-	g.Manage(fiber.MethodPost, projectPath+"/keys", "project:write", admins(h.createProjectKey))
-	g.Manage(fiber.MethodDelete, projectPath+"/keys/:id", "project:write", admins(h.revokeProjectKey))
+	g.Manage(fiber.MethodPost, projectPath+"/keys", "project:write", adminsOnly(h.createProjectKey))
+	g.Manage(fiber.MethodDelete, projectPath+"/keys/:id", "project:write", adminsOnly(h.revokeProjectKey))
 }
 
-// projectView is the JSON form of a project. APIToken is its oldest good key.
+// projectView is the JSON form of a project. APIToken is its oldest valid key.
 type projectView struct {
 	ID           int64   `json:"id"`
 	Organization string  `json:"organization"`
@@ -43,7 +43,7 @@ func showProject(p auth.Project, token string) projectView {
 	return v
 }
 
-// showProjects returns how to show the given projects.
+// showProjects returns a function from the given projects to their JSON form.
 func (h *HTTP) showProjects(ctx context.Context, projects ...auth.Project) (func(auth.Project) projectView, error) {
 	ids := make([]int64, len(projects))
 	for i, p := range projects {
@@ -59,7 +59,7 @@ func (h *HTTP) listProjects(c *web.Call) error {
 		return err
 	}
 	all = visible(c.Principal, all)
-	show, err := h.showProjects(c.UserContext(), cut(c.Page(), all)...)
+	show, err := h.showProjects(c.UserContext(), pageOf(c.Page(), all)...)
 	return list(c, show, all, err)
 }
 
@@ -114,8 +114,8 @@ func (h *HTTP) answerProject(c *web.Call, p auth.Project) error {
 	return answer(c, show, p, err)
 }
 
-// closeProject closes the project: its keys are refused from now on and it is
-// not shown any more. Nothing it holds is deleted.
+// closeProject closes the project: its keys become invalid and it is no longer
+// listed. Its data is not deleted.
 func (h *HTTP) closeProject(c *web.Call) error {
-	return gone(c, h.auth.RevokeProject(c.UserContext(), c.Project.ID))
+	return noContent(c, h.auth.RevokeProject(c.UserContext(), c.Project.ID))
 }

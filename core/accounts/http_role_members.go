@@ -8,7 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// roleMemberView is the JSON form of a user's place in a role.
+// roleMemberView is the JSON form of a membership in a role.
 type roleMemberView struct {
 	ID        string    `json:"id"`
 	RoleID    string    `json:"role_id"`
@@ -26,8 +26,8 @@ func (h *HTTP) listRoleMembers(c *web.Call) error {
 	return list(c, showRoleMember, r.Members, err)
 }
 
-// addRoleMember gives the role to a user, named by user_uuid, or by user, the
-// number.
+// addRoleMember adds a user to the role, named by user_uuid, or by the number
+// user.
 func (h *HTTP) addRoleMember(c *web.Call) error {
 	body, err := c.Fields()
 	if err != nil {
@@ -54,7 +54,7 @@ func (h *HTTP) addRoleMember(c *web.Call) error {
 	return created(c, showRoleMember(m))
 }
 
-// userOf reads which user is meant, and which field said so.
+// userOf returns the user of the body and the name of its field.
 func userOf(body *web.Fields) (attr, user string) {
 	if body.Has("user") && !body.Has("user_uuid") {
 		return "user", strconv.FormatInt(body.Int("user").Value, 10)
@@ -63,5 +63,5 @@ func userOf(body *web.Fields) (attr, user string) {
 }
 
 func (h *HTTP) removeRoleMember(c *web.Call) error {
-	return gone(c, h.auth.RemoveRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), c.Params("id")))
+	return noContent(c, h.auth.RemoveRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), c.Params("id")))
 }

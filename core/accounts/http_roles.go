@@ -15,18 +15,18 @@ const (
 )
 
 func (h *HTTP) roleRoutes(g *web.Router) {
-	g.Manage(fiber.MethodGet, rolesPath, "role:read", ours(h.listRoles))
-	g.Manage(fiber.MethodPost, rolesPath, "role:write", ours(admins(h.createRole)))
-	g.Manage(fiber.MethodGet, rolePath, "role:read", ours(h.readRole))
-	g.Manage(fiber.MethodPatch, rolePath, "role:write", ours(admins(h.changeRole)))
-	g.Manage(fiber.MethodDelete, rolePath, "role:write", ours(admins(h.deleteRole)))
-	g.Manage(fiber.MethodGet, rolePath+"/role_memberships", "role:read", ours(h.listRoleMembers))
-	g.Manage(fiber.MethodPost, rolePath+"/role_memberships", "role:write", ours(admins(h.addRoleMember)))
-	g.Manage(fiber.MethodDelete, rolePath+"/role_memberships/:id", "role:write", ours(admins(h.removeRoleMember)))
+	g.Manage(fiber.MethodGet, rolesPath, "role:read", ownOrganization(h.listRoles))
+	g.Manage(fiber.MethodPost, rolesPath, "role:write", ownOrganization(adminsOnly(h.createRole)))
+	g.Manage(fiber.MethodGet, rolePath, "role:read", ownOrganization(h.readRole))
+	g.Manage(fiber.MethodPatch, rolePath, "role:write", ownOrganization(adminsOnly(h.changeRole)))
+	g.Manage(fiber.MethodDelete, rolePath, "role:write", ownOrganization(adminsOnly(h.deleteRole)))
+	g.Manage(fiber.MethodGet, rolePath+"/role_memberships", "role:read", ownOrganization(h.listRoleMembers))
+	g.Manage(fiber.MethodPost, rolePath+"/role_memberships", "role:write", ownOrganization(adminsOnly(h.addRoleMember)))
+	g.Manage(fiber.MethodDelete, rolePath+"/role_memberships/:id", "role:write", ownOrganization(adminsOnly(h.removeRoleMember)))
 }
 
-// roleView is the JSON form of a role, the same as where a flag says which
-// roles were given it: what belongs to the role is JSON in texts.
+// roleView is the JSON form of a role, also in the access of a flag. The lists of
+// the role are JSON inside strings.
 type roleView struct {
 	ID              string     `json:"id"`
 	Name            string     `json:"name"`
@@ -60,17 +60,17 @@ func (h *HTTP) listRoles(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	views, err := h.showRoles(c.UserContext(), c.Principal, cut(page, all)...)
+	views, err := h.showRoles(c.UserContext(), c.Principal, pageOf(page, all)...)
 	if err != nil {
 		return err
 	}
 	return c.List(page, len(all), views)
 }
 
-// showRoles shows roles with the flags they were given, as far as the key may
-// see their projects.
-func (h *HTTP) showRoles(ctx context.Context, who *auth.Principal, roles ...auth.Role) ([]roleView, error) {
-	flags, err := h.flagsOf(ctx, who, roles)
+// showRoles returns the JSON forms of roles, with the flags of the projects that
+// the key may access.
+func (h *HTTP) showRoles(ctx context.Context, caller *auth.Principal, roles ...auth.Role) ([]roleView, error) {
+	flags, err := h.flagsOf(ctx, caller, roles)
 	if err != nil {
 		return nil, err
 	}
@@ -83,16 +83,16 @@ func (h *HTTP) showRoles(ctx context.Context, who *auth.Principal, roles ...auth
 	return views, nil
 }
 
-func (h *HTTP) flagsOf(ctx context.Context, who *auth.Principal, roles []auth.Role) (map[string][]Flag, error) {
+func (h *HTTP) flagsOf(ctx context.Context, caller *auth.Principal, roles []auth.Role) (map[string][]Flag, error) {
 	if h.flags == nil || len(roles) == 0 {
 		return nil, nil
 	}
-	projects, err := h.auth.Projects(ctx, who.OrganizationID)
+	projects, err := h.auth.Projects(ctx, caller.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
 	var projectIDs []int64
-	for _, p := range visible(who, projects) {
+	for _, p := range visible(caller, projects) {
 		projectIDs = append(projectIDs, p.ID)
 	}
 	roleIDs := make([]string, len(roles))
@@ -131,8 +131,8 @@ func (h *HTTP) createRole(c *web.Call) error {
 	return h.answerRole(c, r, fiber.StatusCreated)
 }
 
-// roleLevel reads the level of a role; to the room behind, 0 means that there
-// is none.
+// roleLevel reads the level of a role. core/auth reads 0 as the organization's
+// level, so 0 is rejected here.
 func roleLevel(body *web.Fields) *int {
 	level := number(body.Int("feature_flags_access_level"))
 	if level != nil && *level == 0 {
@@ -166,5 +166,5 @@ func (h *HTTP) changeRole(c *web.Call) error {
 }
 
 func (h *HTTP) deleteRole(c *web.Call) error {
-	return gone(c, h.auth.DeleteRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id")))
+	return noContent(c, h.auth.DeleteRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id")))
 }

@@ -80,8 +80,8 @@ func TestBadInputOfRolesThatAreThere(t *testing.T) {
 			"an id that is none":                  {"POST", role + "role_memberships/", `{"user": "x"}`, "invalid_input", "user"},
 			"a user of another organization":      {"POST", role + "role_memberships/", `{"user_uuid": "{stranger}"}`, "does_not_exist", "user_uuid"},
 			"a user of another, by number":        {"POST", role + "role_memberships/", `{"user": {stranger id}}`, "does_not_exist", "user"},
-			"a user who has the role":             {"POST", role + "role_memberships/", `{"user_uuid": "{member}"}`, "unique", "user_uuid"},
-			"a user who has the role, by number":  {"POST", role + "role_memberships/", `{"user": {member id}}`, "unique", "user"},
+			"a user caller has the role":             {"POST", role + "role_memberships/", `{"user_uuid": "{member}"}`, "unique", "user_uuid"},
+			"a user caller has the role, by number":  {"POST", role + "role_memberships/", `{"user": {member id}}`, "unique", "user"},
 			"the uuid counts when there are both": {"POST", role + "role_memberships/", `{"user": 1, "user_uuid": "{member}"}`, "unique", "user_uuid"},
 		}
 		for name, c := range cases {

@@ -235,9 +235,9 @@ func TestTheDefaultLevelDecidesForFlags(t *testing.T) {
 		if got := w.want(t, http.StatusOK, "admin", "PATCH", path+"feature_flags/", `{"access_level": 21}`); got.text != `{"resource":"feature_flags","access_level":21}` {
 			t.Errorf("got %s", got.text)
 		}
-		who, err := w.auth.PrincipalByKey(t.Context(), w.keys["member"])
+		caller, err := w.auth.PrincipalByKey(t.Context(), w.keys["member"])
 		must(t, err)
-		if levels, err := w.auth.Levels(t.Context(), who); err != nil || levels.CanEdit(false, nil) {
+		if levels, err := w.auth.Levels(t.Context(), caller); err != nil || levels.CanEdit(false, nil) {
 			t.Errorf("%+v, %v", levels, err)
 		}
 		if role := w.want(t, http.StatusCreated, "admin", "POST", "/api/organizations/@current/roles/", `{"name": "New"}`); role.body["feature_flags_access_level"] != 21.0 {

@@ -56,17 +56,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	run(t, func(t *testing.T, w *world) {
 		for _, c := range cases {
-			for i, who := range everybody {
+			for i, caller := range everybody {
 				path := c.path
 				if i%2 == 0 {
 					path = strings.TrimSuffix(path, "/") // one and the same
 				}
-				got := w.ask(t, who, c.method, path, c.body)
+				got := w.ask(t, caller, c.method, path, c.body)
 				if got.status != c.status[i] {
-					t.Errorf("%s %s as %s: %d %s, want %d", c.method, path, who, got.status, got.text, c.status[i])
+					t.Errorf("%s %s as %s: %d %s, want %d", c.method, path, caller, got.status, got.text, c.status[i])
 				}
 				if got.status >= 400 && names(t, got.text) != "type code detail attr" {
-					t.Errorf("%s %s as %s: not an error of the management face: %s", c.method, path, who, got.text)
+					t.Errorf("%s %s as %s: not an error of the management face: %s", c.method, path, caller, got.text)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		const members = "/api/organizations/@current/members/"
-		for _, c := range []struct{ who, method, user, body string }{
+		for _, c := range []struct{ caller, method, user, body string }{
 			{"admin", "PATCH", "{member}", `{"level": 15}`},
 			{"admin", "PATCH", "{admin}", `{"level": 15}`},
 			{"admin", "PATCH", "{owner}", `{"level": 1}`},
@@ -132,7 +132,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 			{"member", "PATCH", "{member}", `{"level": 8}`},
 			{"member", "DELETE", "{admin}", ""},
 		} {
-			w.want(t, http.StatusForbidden, c.who, c.method, members+c.user+"/", c.body)
+			w.want(t, http.StatusForbidden, c.caller, c.method, members+c.user+"/", c.body)
 		}
 		if got := w.want(t, http.StatusConflict, "owner", "PATCH", members+"{owner}/", `{"level": 1}`); got.body["code"] != "last_owner" {
 			t.Errorf("got %s", got.text)

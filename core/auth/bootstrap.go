@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Credentials is what the first start made. The keys are secrets to show once.
+// Credentials are the accounts of the first start. The keys are secrets, shown
+// once.
 type Credentials struct {
 	Organization Organization
 	Project      Project
@@ -14,10 +15,10 @@ type Credentials struct {
 	PersonalKey  string
 }
 
-// Bootstrap fills an empty database: an organization, project 1, a user who
-// owns the organization, a project key, and a personal key that may do
-// everything. It returns nil when there is an organization already. Of
-// processes that bootstrap at the same time one does it.
+// Bootstrap fills an empty database: an organization, project 1, a user who owns
+// the organization, a project key, and a personal key with all scopes. It returns
+// nil if there is an organization already. Of concurrent processes one fills the
+// database.
 func (s *Service) Bootstrap(ctx context.Context) (*Credentials, error) {
 	existing, err := s.tx.store.organizations(ctx)
 	if err != nil || len(existing) > 0 {
@@ -25,7 +26,7 @@ func (s *Service) Bootstrap(ctx context.Context) (*Credentials, error) {
 	}
 	var c *Credentials
 	err = s.tx.change(ctx, func(ctx context.Context) error {
-		// Once more: change has the accounts for itself until it commits.
+		// Check again: change excludes other changes until it commits.
 		if existing, err := s.tx.store.organizations(ctx); err != nil || len(existing) > 0 {
 			return err
 		}

@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// Config says how far what memory holds may be behind the database.
+// Config holds the intervals and sizes of the key caches.
 type Config struct {
-	// RefreshInterval is how often a process asks whether keys or projects
-	// changed elsewhere, and how long a key that was not found is remembered
-	// as unknown.
+	// RefreshInterval is the interval of checks for changes by other
+	// processes, and the time for which an unknown key is remembered.
 	RefreshInterval time.Duration `koanf:"refresh_interval"`
-	// ReloadInterval is how often everything is read again even if no change
-	// was announced, for the sake of changes made by hand in the database.
+	// ReloadInterval is the interval of complete reloads, which find changes
+	// made by hand in the database.
 	ReloadInterval time.Duration `koanf:"reload_interval"`
-	// PrincipalTTL is how long a personal key is answered from memory.
+	// PrincipalTTL is the lifetime of a cached personal key.
 	PrincipalTTL time.Duration `koanf:"principal_ttl"`
-	// MaxRemembered bounds the number of personal keys, and that of unknown
+	// MaxRemembered is the maximum number of personal keys, and of unknown
 	// keys, in memory.
 	MaxRemembered int `koanf:"max_remembered"`
 }
 
-// DefaultConfig suits any size.
+// DefaultConfig returns settings that suit installations of any size.
 func DefaultConfig() Config {
 	return Config{
 		RefreshInterval: 2 * time.Second,
@@ -31,7 +30,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports a setting that makes no sense.
+// Validate returns an error for an invalid setting.
 func (c Config) Validate() error {
 	for name, d := range map[string]time.Duration{
 		"refresh_interval": c.RefreshInterval,

@@ -23,20 +23,20 @@ const (
 	maxPersonalKey = 256
 )
 
-// ProjectKey is what client libraries send to say which project they mean. It
-// is public by nature. RevokedAt is zero while the key is good.
+// ProjectKey is a key that client libraries send to name their project. It is
+// public. RevokedAt is zero while the key is valid.
 type ProjectKey struct {
 	ID        int64
 	ProjectID int64
 	Key       string
 	Label     string
-	CreatedBy int64 // a user, 0 when nobody
+	CreatedBy int64 // a user, 0 for none
 	CreatedAt time.Time
 	RevokedAt time.Time
 }
 
-// NewProjectKey is what a project key is made of. An empty Key is a fresh one;
-// a given one lets clients that already carry a key keep it.
+// NewProjectKey describes a project key to create. An empty Key is generated; a
+// given one lets clients keep the key they already have.
 type NewProjectKey struct {
 	ProjectID int64
 	Label     string
@@ -45,9 +45,9 @@ type NewProjectKey struct {
 }
 
 // PersonalKey is a key of a user for the management interface, without the
-// secret, which is known only when it is made. LastUsedAt is zero for a key
-// that was never used and up to a minute behind; RevokedAt is zero while the
-// key is good.
+// secret, which is known only at its creation. LastUsedAt is zero for a key
+// that was never used, and up to a minute old; RevokedAt is zero while the key
+// is valid.
 type PersonalKey struct {
 	ID             int64
 	UserID         int64
@@ -61,9 +61,9 @@ type PersonalKey struct {
 	RevokedAt      time.Time
 }
 
-// NewPersonalKey is what a personal key is made of. An empty OrganizationID is
-// the one the user works in; no ProjectIDs is every project of it. By is who
-// asks with a key of their own: the new one may do nothing that theirs may not.
+// NewPersonalKey describes a personal key to create. An empty OrganizationID is
+// the one the user works in; no ProjectIDs means every project of it. By is the
+// principal of the request: the new key may do nothing that By may not do.
 type NewPersonalKey struct {
 	UserID         int64
 	OrganizationID string
@@ -73,9 +73,8 @@ type NewPersonalKey struct {
 	By             *Principal
 }
 
-// PersonalKeyChange says what to change; nil leaves a field as it is. By is
-// who asks with a key of their own, which has to cover the changed key before
-// and after.
+// PersonalKeyChange is a change of a personal key; nil keeps a field. By is the
+// principal of the request, which must cover the key before and after the change.
 type PersonalKeyChange struct {
 	Label      *string
 	Scopes     []string
@@ -83,11 +82,11 @@ type PersonalKeyChange struct {
 	By         *Principal
 }
 
-// Shape is what CheckKey sees wrong with a project key; empty for nothing.
+// Shape is the defect that CheckKey finds in a project key, empty for none.
 type Shape string
 
-// The shapes that no project key has. A value that is not even text is for
-// whoever decodes it to refuse.
+// The shapes of invalid project keys. A value that is not a string is rejected
+// by its decoder.
 const (
 	ShapeEmpty    Shape = "empty"
 	ShapeTooLong  Shape = "too_long"
@@ -96,9 +95,9 @@ const (
 	ShapeNullByte Shape = "null_byte"
 )
 
-// CheckKey returns the key without surrounding white space, which clients send
-// along from files, and what shows, without looking it up, that it cannot be
-// the key of a project. It allocates nothing.
+// CheckKey returns the key without surrounding white space, which clients read
+// from files, and the defect that makes it invalid without a lookup. It does not
+// allocate.
 func CheckKey(key string) (string, Shape) {
 	key = strings.TrimSpace(key)
 	switch {
@@ -125,7 +124,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// ownKey is a project key that may be brought along.
+// ownKey matches project keys that may be imported.
 var ownKey = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
 
 func checkOwnKey(key string) error {
@@ -135,24 +134,23 @@ func checkOwnKey(key string) error {
 	return nil
 }
 
-// freshKey is the prefix and 256 random bits as 43 characters that need no
-// escaping in a URL.
+// freshKey returns the prefix and 256 random bits as 43 characters that need no
+// escape in a URL.
 func freshKey(prefix string) string {
 	var bits [32]byte
-	_, _ = rand.Read(bits[:]) // never fails: it ends the process first
+	_, _ = rand.Read(bits[:]) // never returns an error
 	return prefix + base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// digest is what is stored of a personal key. SHA-256 without salt or
-// stretching is right for it: those slow down the guessing of secrets that
-// people chose, and 256 random bits cannot be guessed at any speed; a slow
-// hash would only make every request slow. Looking a key up by its digest also
-// tells a stranger nothing by the time it takes.
+// digest is the stored form of a personal key. SHA-256 without salt or stretching
+// is enough: those slow down the guessing of chosen secrets, and 256 random bits
+// cannot be guessed at any speed; a slow hash would only make every request slow.
+// A lookup by digest also leaks nothing through its timing.
 type digest [sha256.Size]byte
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
-// mask is the part of a personal key that people may see.
+// mask returns the part of a personal key that may be shown.
 func mask(key string) string { return key[:len(PersonalPrefix)] + "..." + key[len(key)-4:] }

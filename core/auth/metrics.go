@@ -12,16 +12,16 @@ type metrics struct {
 	keys        prometheus.Gauge
 }
 
-// newMetrics registers nothing when reg is nil.
+// newMetrics registers nothing if reg is nil.
 func newMetrics(reg prometheus.Registerer) (metrics, error) {
 	m := metrics{
 		unknownKeys: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "guidon_auth_unknown_project_keys_total",
-			Help: "Requests with a project key that nobody has.",
+			Help: "Requests with an unknown project key.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "guidon_auth_refresh_failures_total",
-			Help: "Times projects and keys could not be compared with the database.",
+			Help: "Failed refreshes of projects and keys from the database.",
 		}),
 		keys: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "guidon_auth_project_keys",

@@ -9,29 +9,29 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Project is where events, people, flags and actions belong. It is a value:
-// copies share nothing that changes.
+// Project owns events, persons, flags and actions. It is a value: copies share
+// nothing mutable.
 type Project struct {
 	ID             int64
 	OrganizationID string
 	Name           string
 	Timezone       string // a name of the IANA database, never empty
-	AnonymizeIPs   bool   // the address a client came from is not kept
+	AnonymizeIPs   bool   // client addresses are not stored
 	Settings       string // a JSON object of further settings, never empty
 	CreatedAt      time.Time
 }
 
-// Location is the time zone of the project. It is read anew by each call; keep
-// the result where it is needed often.
+// Location returns the time zone of the project. Each call loads it; keep the
+// result where it is needed often.
 func (p Project) Location() *time.Location {
 	loc, err := time.LoadLocation(p.Timezone)
 	if err != nil {
-		return time.UTC // checked when it was set; the database of zones changed since
+		return time.UTC // valid when it was set; the zone database changed since
 	}
 	return loc
 }
 
-// NewProject is what a project is made of. An empty time zone is UTC.
+// NewProject describes a project to create. An empty time zone is UTC.
 type NewProject struct {
 	OrganizationID string
 	Name           string
@@ -39,7 +39,7 @@ type NewProject struct {
 	AnonymizeIPs   bool
 }
 
-// ProjectChange says what to change; nil leaves a field as it is.
+// ProjectChange is a change of a project; nil keeps a field.
 type ProjectChange struct {
 	Name         *string
 	Timezone     *string
@@ -49,7 +49,7 @@ type ProjectChange struct {
 
 const maxName = 200
 
-// checkName returns name without surrounding space, or what is wrong with it.
+// checkName returns name without surrounding space, or Invalid for attr.
 func checkName(attr, name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
@@ -64,7 +64,7 @@ func checkName(attr, name string) (string, error) {
 }
 
 func checkTimezone(name string) error {
-	// LoadLocation reads these two as UTC and as the zone of this machine.
+	// LoadLocation accepts these as UTC and as the zone of this machine.
 	if name == "" || name == "Local" {
 		return fault.Fieldf("timezone", "invalid_choice", "%q is not a valid choice.", name)
 	}
@@ -82,7 +82,7 @@ func checkSettings(text string) error {
 	return nil
 }
 
-// apply makes the change to p, or says which field is wrong.
+// apply applies the change to p, or returns Invalid for the field.
 func (c ProjectChange) apply(p *Project) error {
 	var err error
 	if c.Name != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// What a role, or an organization by default, lets people do with the flags
-// that others made. The numbers are part of the interface.
+// Access to flags of other members, by a role or by default of an organization.
+// The numbers are part of the API.
 const (
 	CanView = 21
 	CanEdit = 37
 )
 
-// Role is a set of people of an organization and what they may do with flags.
-// CreatedBy is nil when the user is gone.
+// Role is a set of members of an organization with a level of access to flags.
+// CreatedBy is nil if the user no longer exists.
 type Role struct {
 	ID               string       `json:"id"`
 	OrganizationID   string       `json:"-"`
@@ -26,7 +26,7 @@ type Role struct {
 	Members          []RoleMember `json:"members"`
 }
 
-// RoleMember is a user's place in a role.
+// RoleMember is the membership of a user in a role.
 type RoleMember struct {
 	ID        string    `json:"id"`
 	RoleID    string    `json:"role_id"`
@@ -35,22 +35,21 @@ type RoleMember struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// NewRole is what a role is made of. FlagsAccessLevel 0 is the organization's.
+// NewRole describes a role to create. FlagsAccessLevel 0 is the organization's.
 type NewRole struct {
 	OrganizationID   string
 	Name             string
 	FlagsAccessLevel int
-	CreatedBy        int64 // a user, 0 when nobody
+	CreatedBy        int64 // a user, 0 for none
 }
 
-// RoleChange says what to change; nil leaves a field as it is.
+// RoleChange is a change of a role; nil keeps a field.
 type RoleChange struct {
 	Name             *string
 	FlagsAccessLevel *int
 }
 
-// Levels is all that decides what a user may do with a flag, apart from the
-// flag itself.
+// Levels is the access of a user to flags, apart from the flag itself.
 type Levels struct {
 	Default int  // the organization's level for flags
 	Admin   bool // the user manages the organization
@@ -63,10 +62,10 @@ type RoleLevel struct {
 	Level int
 }
 
-// CanEdit reports whether the user may change a flag: because they made it or
-// manage the organization, because everybody may, because a role of theirs may
-// change every flag, or because one of their roles is among access, the ids of
-// the roles that were given this flag.
+// CanEdit reports whether the user may change a flag: as its creator, as admin of
+// the organization, by the default of the organization, by a role that may change
+// every flag, or by a role in access, the ids of the roles that have access to
+// this flag.
 func (l Levels) CanEdit(creator bool, access []string) bool {
 	if creator || l.Admin || l.Default == CanEdit || l.highest() == CanEdit {
 		return true
@@ -74,12 +73,13 @@ func (l Levels) CanEdit(creator bool, access []string) bool {
 	return slices.ContainsFunc(l.Roles, func(r RoleLevel) bool { return slices.Contains(access, r.ID) })
 }
 
-// CanGiveAccess reports whether the user may say which roles may change a flag.
+// CanGiveAccess reports whether the user may give roles access to a flag.
 func (l Levels) CanGiveAccess(creator bool) bool {
 	return creator || l.Admin || l.Default == CanEdit || l.highest() == CanEdit
 }
 
-// highest is the most that a role of the user allows; the default without one.
+// highest returns the highest level of the user's roles, the default without a
+// role.
 func (l Levels) highest() int {
 	if len(l.Roles) == 0 {
 		return l.Default

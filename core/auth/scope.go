@@ -7,17 +7,17 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// scopeObjects are what a scope can be about, in the order of the alphabet.
+// scopeObjects are the objects of scopes, sorted.
 var scopeObjects = []string{
 	"action", "activity_log", "cohort", "dashboard", "event", "event_definition", "feature_flag", "group",
 	"insight", "organization", "person", "plugin", "project", "property_definition", "query", "role", "user",
 }
 
-// ScopeObjects lists what a scope can be about: each of them may be followed
-// by :read, :write or :*.
+// ScopeObjects returns the objects of scopes. A scope is an object with :read,
+// :write or :*.
 func ScopeObjects() []string { return slices.Clone(scopeObjects) }
 
-// checkScopes returns the scopes sorted and each once, or says which is wrong.
+// checkScopes returns the scopes sorted and without duplicates, or Invalid.
 func checkScopes(scopes []string) ([]string, error) {
 	if len(scopes) == 0 {
 		return nil, fault.Field("scopes", "required", `At least one scope is needed; "*" is everything.`)
@@ -41,8 +41,8 @@ func validScope(scope string) bool {
 	return slices.Contains(scopeObjects, object) && (action == "read" || action == "write" || action == "*")
 }
 
-// covers reports whether a held scope is enough for a wanted one. It allocates
-// nothing.
+// covers reports whether a held scope includes a wanted one. It does not
+// allocate.
 func covers(held, wanted string) bool {
 	if held == "*" || held == wanted {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// CreatePersonalKey makes a key of a user and returns it with the secret,
-// which nobody can read again.
+// CreatePersonalKey creates a key of a user and returns it with the secret, which
+// cannot be read again.
 func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (PersonalKey, string, error) {
 	label, err := checkName("label", in.Label)
 	if err != nil {
@@ -24,7 +24,7 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(),
 	}
 	err = m.change(ctx, func(ctx context.Context) error {
-		if err := m.place(ctx, &k); err != nil {
+		if err := m.checkOwners(ctx, &k); err != nil {
 			return err
 		}
 		if !within(in.By, k) {
@@ -38,12 +38,12 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 	return k, secret, nil
 }
 
-// distinct is ids in order and each once.
+// distinct returns ids sorted and without duplicates.
 func distinct(ids []int64) []int64 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
-// place checks that the key's user, organization and projects belong together,
-// and sets the organization when it is empty.
-func (m *keyManager) place(ctx context.Context, k *PersonalKey) error {
+// checkOwners checks that the user, organization and projects of the key belong
+// together, and sets the organization if it is empty.
+func (m *keyManager) checkOwners(ctx context.Context, k *PersonalKey) error {
 	_, where, err := m.store.user(ctx, k.UserID)
 	if err != nil {
 		return invalidIfMissing(err, "user", "There is no such user.")
@@ -67,9 +67,9 @@ func (m *keyManager) place(ctx context.Context, k *PersonalKey) error {
 	return nil
 }
 
-// UpdatePersonalKey changes a key of a user and returns it as it is then; the
-// secret stays the same. A revoked key is NotFound. It fails with Forbidden
-// when c.By does not cover the key.
+// UpdatePersonalKey changes a key of a user and returns the changed key; the
+// secret stays the same. A revoked key is NotFound. It fails with Forbidden if
+// c.By does not cover the key.
 func (m *keyManager) UpdatePersonalKey(ctx context.Context, userID, id int64, c PersonalKeyChange) (PersonalKey, error) {
 	var k PersonalKey
 	err := m.change(ctx, func(ctx context.Context) (err error) {
@@ -84,7 +84,7 @@ func (m *keyManager) UpdatePersonalKey(ctx context.Context, userID, id int64, c 
 		}
 		if c.ProjectIDs != nil {
 			k.ProjectIDs = distinct(c.ProjectIDs)
-			if err := m.place(ctx, &k); err != nil {
+			if err := m.checkOwners(ctx, &k); err != nil {
 				return err
 			}
 		}
@@ -111,11 +111,11 @@ func (c PersonalKeyChange) apply(k *PersonalKey) (err error) {
 	return err
 }
 
-// errKeyTooStrong is what a key hears that asks about one above it.
+// errKeyTooStrong rejects requests about a key that the caller does not cover.
 var errKeyTooStrong = fault.New(fault.Forbidden, "permission_denied",
 	"An API key can only manage keys that may do nothing it may not do itself.")
 
-// within reports whether k is no more than the key of by; nobody has no bounds.
+// within reports whether by covers k. A nil by covers every key.
 func within(by *Principal, k PersonalKey) bool {
 	return by == nil || (by.OrganizationID == k.OrganizationID && by.Covers(k.Scopes, k.ProjectIDs))
 }
@@ -131,8 +131,8 @@ func (m *keyManager) PersonalKeys(ctx context.Context, userID int64) ([]Personal
 	return m.store.personalKeys(ctx, userID)
 }
 
-// RevokePersonalKey makes a key of a user unknown from now on. NotFound when
-// it is already, or the user has none with that id.
+// RevokePersonalKey invalidates a key of a user. It fails with NotFound for a
+// revoked key, or if the user has no key with that id.
 func (m *keyManager) RevokePersonalKey(ctx context.Context, userID, id int64) error {
 	return m.change(ctx, func(ctx context.Context) error { return m.store.revokePersonalKey(ctx, userID, id) })
 }

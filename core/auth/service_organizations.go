@@ -7,8 +7,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// CreateOrganization makes an organization without members. Its people may
-// edit each other's flags until it is told otherwise.
+// CreateOrganization creates an organization without members. By default its
+// members may edit each other's flags.
 func (m *organizationManager) CreateOrganization(ctx context.Context, name string) (Organization, error) {
 	name, err := checkName("name", name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (m *organizationManager) Organizations(ctx context.Context) ([]Organization
 	return m.store.organizations(ctx)
 }
 
-// UpdateOrganization changes an organization and returns it as it is then.
+// UpdateOrganization changes an organization and returns the changed one.
 func (m *organizationManager) UpdateOrganization(ctx context.Context, id string, c OrganizationChange) (Organization, error) {
 	var o Organization
 	err := m.change(ctx, func(ctx context.Context) (err error) {
@@ -60,12 +60,12 @@ func (m *organizationManager) UpdateOrganization(ctx context.Context, id string,
 	return o, nil
 }
 
-// Members lists the people of an organization by the id of the user.
+// Members lists the members of an organization by user id.
 func (m *organizationManager) Members(ctx context.Context, organizationID string) ([]Member, error) {
 	return m.store.members(ctx, organizationID)
 }
 
-// AddMember makes a user a member of one more organization.
+// AddMember adds a user to an organization.
 func (m *organizationManager) AddMember(ctx context.Context, organizationID string, userID int64, level int) error {
 	if err := checkLevel(level); err != nil {
 		return err
@@ -81,8 +81,7 @@ func (m *organizationManager) AddMember(ctx context.Context, organizationID stri
 	})
 }
 
-// SetMemberLevel makes a member an owner, an admin or neither. The last owner
-// stays one.
+// SetMemberLevel sets the level of a member. The last owner cannot lose the level.
 func (m *organizationManager) SetMemberLevel(ctx context.Context, organizationID string, userID int64, level int) error {
 	if err := checkLevel(level); err != nil {
 		return err
@@ -97,8 +96,8 @@ func (m *organizationManager) SetMemberLevel(ctx context.Context, organizationID
 	})
 }
 
-// RemoveMember takes a user out of an organization and its roles, and revokes
-// the keys they had in it. The last owner stays.
+// RemoveMember removes a user from an organization and its roles, and revokes the
+// user's keys in it. The last owner cannot be removed.
 func (m *organizationManager) RemoveMember(ctx context.Context, organizationID string, userID int64) error {
 	return m.change(ctx, func(ctx context.Context) error {
 		if err := m.requireAnotherOwner(ctx, userID, organizationID); err != nil {
@@ -108,8 +107,8 @@ func (m *organizationManager) RemoveMember(ctx context.Context, organizationID s
 	})
 }
 
-// requireAnotherOwner fails when the organization, or any when it is empty, would
-// have no owner without the user.
+// requireAnotherOwner fails if the user is the only owner of the organization,
+// or of any if organizationID is empty.
 func (t *transactor) requireAnotherOwner(ctx context.Context, userID int64, organizationID string) error {
 	ids, err := t.store.onlyOwnerOf(ctx, userID)
 	if err != nil {

@@ -2,7 +2,7 @@ package auth
 
 import "context"
 
-// CreateProject makes a project and its first key.
+// CreateProject creates a project and its first key.
 func (m *projectManager) CreateProject(ctx context.Context, in NewProject) (Project, ProjectKey, error) {
 	p, err := in.project()
 	if err != nil {
@@ -25,7 +25,7 @@ func (m *projectManager) CreateProject(ctx context.Context, in NewProject) (Proj
 	return p, key, nil
 }
 
-// project is the checked project, without an id.
+// project returns the checked project, without an id.
 func (in NewProject) project() (Project, error) {
 	name, err := checkName("name", in.Name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (m *projectManager) Projects(ctx context.Context, organizationID string) ([
 	return m.store.projects(ctx, organizationID)
 }
 
-// UpdateProject changes a project and returns it as it is then.
+// UpdateProject changes a project and returns the changed one.
 func (m *projectManager) UpdateProject(ctx context.Context, id int64, c ProjectChange) (Project, error) {
 	var p Project
 	err := m.change(ctx, func(ctx context.Context) (err error) {
@@ -67,13 +67,13 @@ func (m *projectManager) UpdateProject(ctx context.Context, id int64, c ProjectC
 	return p, nil
 }
 
-// RevokeProject closes a project: its keys are refused and nobody sees it any
-// more. Nothing it holds is deleted.
+// RevokeProject closes a project: its keys become invalid and it is no longer
+// listed. Its data is not deleted.
 func (m *projectManager) RevokeProject(ctx context.Context, id int64) error {
 	return m.change(ctx, func(ctx context.Context) error { return m.store.revokeProject(ctx, id) })
 }
 
-// CreateProjectKey gives a project one more key.
+// CreateProjectKey adds a key to a project.
 func (m *projectManager) CreateProjectKey(ctx context.Context, in NewProjectKey) (ProjectKey, error) {
 	k := ProjectKey{ProjectID: in.ProjectID, Key: in.Key, CreatedBy: in.CreatedBy, CreatedAt: now()}
 	if k.Key == "" {
@@ -102,14 +102,13 @@ func (m *projectManager) ProjectKeys(ctx context.Context, projectID int64) ([]Pr
 	return m.store.projectKeys(ctx, projectID)
 }
 
-// Tokens returns, for each of the projects, its oldest key that is good: the
-// one to show people who ask for the key of the project. Projects without one
-// are absent.
+// Tokens returns the oldest valid key of each project: the one that is shown as
+// the key of the project. Projects without a key are omitted.
 func (m *projectManager) Tokens(ctx context.Context, projectIDs []int64) (map[int64]string, error) {
 	return m.store.tokens(ctx, projectIDs)
 }
 
-// RevokeProjectKey makes a key of a project unknown from now on.
+// RevokeProjectKey invalidates a key of a project.
 func (m *projectManager) RevokeProjectKey(ctx context.Context, projectID, id int64) error {
 	return m.change(ctx, func(ctx context.Context) error { return m.store.revokeProjectKey(ctx, projectID, id) })
 }

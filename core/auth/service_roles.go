@@ -6,7 +6,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// CreateRole makes a role without members.
+// CreateRole creates a role without members.
 func (m *roleManager) CreateRole(ctx context.Context, in NewRole) (Role, error) {
 	name, err := checkName("name", in.Name)
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *roleManager) RolesByID(ctx context.Context, organizationID string, ids 
 	return out, nil
 }
 
-// UpdateRole changes a role and returns it as it is then.
+// UpdateRole changes a role and returns the changed one.
 func (m *roleManager) UpdateRole(ctx context.Context, organizationID, id string, c RoleChange) (Role, error) {
 	var r Role
 	err := m.change(ctx, func(ctx context.Context) (err error) {
@@ -104,7 +104,7 @@ func (m *roleManager) UpdateRole(ctx context.Context, organizationID, id string,
 	return r, nil
 }
 
-// DeleteRole removes a role; its members lose what it allowed.
+// DeleteRole deletes a role; its members lose its permissions.
 func (m *roleManager) DeleteRole(ctx context.Context, organizationID, id string) error {
 	return m.change(ctx, func(ctx context.Context) error { return m.store.removeRole(ctx, organizationID, id) })
 }
@@ -130,15 +130,15 @@ func (m *roleManager) AddRoleMember(ctx context.Context, organizationID, roleID 
 	return added, nil
 }
 
-// RemoveRoleMember takes a role away; id is that of the RoleMember.
+// RemoveRoleMember removes a member from a role; id is that of the RoleMember.
 func (m *roleManager) RemoveRoleMember(ctx context.Context, organizationID, roleID, id string) error {
 	return m.change(ctx, func(ctx context.Context) error {
 		return m.store.removeRoleMember(ctx, organizationID, roleID, id)
 	})
 }
 
-// Levels returns all that decides, apart from a flag itself, what p may do with
-// flags of their organization.
+// Levels returns the access of p to flags of the organization, apart from the
+// flag itself.
 func (m *roleManager) Levels(ctx context.Context, p *Principal) (Levels, error) {
 	o, err := m.store.organization(ctx, p.OrganizationID)
 	if err != nil {

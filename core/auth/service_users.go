@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// CreateUser makes a user and a member of the organization, who works there.
+// CreateUser creates a user as a member of the organization, who works in it.
 func (m *userManager) CreateUser(ctx context.Context, in NewUser) (User, error) {
 	u, err := in.user()
 	if err != nil {
@@ -37,7 +37,7 @@ func (m *userManager) CreateUser(ctx context.Context, in NewUser) (User, error) 
 	return u, nil
 }
 
-// user is the checked user, without an id.
+// user returns the checked user, without an id.
 func (in NewUser) user() (User, error) {
 	email, err := checkEmail(in.Email)
 	if err != nil {
@@ -61,7 +61,7 @@ func checkFirstName(name string) (string, error) {
 	return name, nil
 }
 
-func newUUID() string { return uuid.Must(uuid.NewV7()).String() } // fails only when randomness does
+func newUUID() string { return uuid.Must(uuid.NewV7()).String() } // fails only without randomness
 
 // User returns the user with that id, NotFound when there is none.
 func (m *userManager) User(ctx context.Context, id int64) (User, error) {
@@ -72,8 +72,8 @@ func (m *userManager) User(ctx context.Context, id int64) (User, error) {
 // Users lists all users by id.
 func (m *userManager) Users(ctx context.Context) ([]User, error) { return m.store.users(ctx) }
 
-// UsersByID returns the given users by id, revoked ones too; ids that nobody
-// has are absent.
+// UsersByID returns the given users by id, also revoked ones; unknown ids are
+// omitted.
 func (m *userManager) UsersByID(ctx context.Context, ids []int64) (map[int64]User, error) {
 	users, err := m.store.usersByID(ctx, ids)
 	if err != nil {
@@ -86,8 +86,8 @@ func (m *userManager) UsersByID(ctx context.Context, ids []int64) (map[int64]Use
 	return out, nil
 }
 
-// UpdateUser changes a user and returns them as they are then. The project to
-// work in must belong to an organization they are a member of.
+// UpdateUser changes a user and returns the changed one. The current project must
+// belong to an organization of the user.
 func (m *userManager) UpdateUser(ctx context.Context, id int64, c UserChange) (User, error) {
 	var u User
 	err := m.change(ctx, func(ctx context.Context) (err error) {
@@ -139,8 +139,8 @@ func (m *userManager) mayWorkIn(ctx context.Context, userID, projectID int64) er
 	return invalidIfMissing(err, attr, detail)
 }
 
-// RevokeUser takes away everything the user can do: their keys are refused.
-// What they made stays theirs. The last owner of an organization stays.
+// RevokeUser revokes a user with all keys. Objects that the user created stay. The
+// last owner of an organization cannot be revoked.
 func (m *userManager) RevokeUser(ctx context.Context, id int64) error {
 	return m.change(ctx, func(ctx context.Context) error {
 		if err := m.requireAnotherOwner(ctx, id, ""); err != nil {

@@ -123,8 +123,8 @@ func (s organizationStore) saveLevel(ctx context.Context, organizationID string,
 	return touched(r, err, "save level")
 }
 
-// removeMember takes the user out of the organization and of its roles, and
-// revokes the keys they had in it.
+// removeMember removes the user from the organization and its roles, and revokes
+// the user's keys in it.
 func (s organizationStore) removeMember(ctx context.Context, organizationID string, userID int64) error {
 	r, err := s.db.Write(ctx).NewDelete().Table("organization_members").
 		Where("organization_id = ? AND user_id = ?", organizationID, userID).Exec(ctx)

@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// User is a person who works with the service, in the form other resources
-// embed.
+// User is a user of the management interface, in the JSON form that other
+// resources embed.
 type User struct {
 	ID              int64  `json:"id"`
 	UUID            string `json:"uuid"`
@@ -26,8 +26,8 @@ const (
 	LevelOwner  = 15
 )
 
-// Organization is who owns projects and employs people. FlagsAccessLevel is
-// what a member without a role may do with flags of others: CanView or CanEdit.
+// Organization owns projects and has members. FlagsAccessLevel is the access of a
+// member without a role to flags of other members: CanView or CanEdit.
 type Organization struct {
 	ID               string
 	Name             string
@@ -36,13 +36,13 @@ type Organization struct {
 	UpdatedAt        time.Time
 }
 
-// OrganizationChange says what to change; nil leaves a field as it is.
+// OrganizationChange is a change of an organization; nil keeps a field.
 type OrganizationChange struct {
 	Name             *string
 	FlagsAccessLevel *int
 }
 
-// Member is a user's place in an organization.
+// Member is the membership of a user in an organization.
 type Member struct {
 	User      User
 	Level     int
@@ -50,7 +50,7 @@ type Member struct {
 	UpdatedAt time.Time
 }
 
-// NewUser is what a user is made of; Level 0 is LevelMember.
+// NewUser describes a user to create; Level 0 is LevelMember.
 type NewUser struct {
 	Email          string
 	FirstName      string
@@ -58,14 +58,14 @@ type NewUser struct {
 	Level          int
 }
 
-// UserChange says what to change; nil leaves a field as it is.
+// UserChange is a change of a user; nil keeps a field.
 type UserChange struct {
 	FirstName        *string
 	Email            *string
 	CurrentProjectID *int64
 }
 
-// checkEmail returns the address in the one form it is stored in.
+// checkEmail returns the address in its stored form.
 func checkEmail(address string) (string, error) {
 	address = strings.ToLower(strings.TrimSpace(address))
 	parsed, err := mail.ParseAddress(address)

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP serves people and groups to their project.
+// HTTP serves persons and groups to users of their project.
 type HTTP struct{ persons *Service }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -31,7 +31,7 @@ func (h *HTTP) Routes(g *web.Router) {
 	h.groupRoutes(g)
 }
 
-// personView is a person as the API shows it.
+// personView is the JSON form of a person.
 type personView struct {
 	ID           int64           `json:"id"`
 	UUID         string          `json:"uuid"`
@@ -70,7 +70,7 @@ func (h *HTTP) list(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-// filters reads a JSON list of property filters.
+// filters parses a JSON list of property filters.
 func filters(raw string, location *time.Location) ([]*match.Filter, error) {
 	if raw == "" {
 		return nil, nil
@@ -104,7 +104,7 @@ func (h *HTTP) get(c *web.Call) error {
 	return web.JSON(c.Ctx, viewPerson(&p))
 }
 
-// delete deletes a person, and with delete_events=true its events.
+// delete deletes a person, and with delete_events=true also its events.
 func (h *HTTP) delete(c *web.Call) error {
 	if err := h.persons.Delete(c.UserContext(), c.Project.ID, c.Params("id"), c.QueryBool("delete_events")); err != nil {
 		return err

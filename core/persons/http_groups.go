@@ -24,7 +24,7 @@ func (h *HTTP) groupRoutes(g *web.Router) {
 	g.Manage(fiber.MethodDelete, groupTypesPath+"/:index", "group:write", h.deleteType)
 }
 
-// groupView is a group as the API shows it.
+// groupView is the JSON form of a group.
 type groupView struct {
 	TypeIndex  int             `json:"group_type_index"`
 	Key        string          `json:"group_key"`
@@ -36,7 +36,7 @@ func viewGroup(g *Group) groupView {
 	return groupView{TypeIndex: g.TypeIndex, Key: g.Key, Properties: g.Properties, CreatedAt: stamp(g.CreatedAt)}
 }
 
-// typeView is a group type as the API shows it.
+// typeView is the JSON form of a group type.
 type typeView struct {
 	Name      string  `json:"group_type"`
 	Index     int     `json:"group_type_index"`
@@ -78,7 +78,7 @@ func (h *HTTP) findGroup(c *web.Call) error {
 	return web.JSON(c.Ctx, viewGroup(&g))
 }
 
-// typeIndex reads the slot of a group type from the query.
+// typeIndex reads the index of a group type from the query.
 func typeIndex(c *web.Call) (int, error) {
 	raw := c.Query("group_type_index")
 	if raw == "" {
@@ -91,7 +91,7 @@ func typeIndex(c *web.Call) (int, error) {
 	return index, nil
 }
 
-// listTypes answers a bare list: a project has a handful.
+// listTypes answers a list without pages: a project has few types.
 func (h *HTTP) listTypes(c *web.Call) error {
 	types, err := h.persons.Groups.ListTypes(c.UserContext(), c.Project.ID)
 	if err != nil {
@@ -126,7 +126,7 @@ func (h *HTTP) renameType(c *web.Call) error {
 	return web.JSON(c.Ctx, viewType(&t))
 }
 
-// sent is the value of a field that was sent: null is the empty text.
+// sent returns the value of a field that was sent; null is the empty text.
 func sent(o web.Opt[string]) *string {
 	if !o.Set {
 		return nil

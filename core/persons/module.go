@@ -2,5 +2,5 @@ package persons
 
 import "go.uber.org/fx"
 
-// Module makes the Service; it has no life of its own.
+// Module provides the Service and its HTTP API.
 var Module = fx.Module("persons", fx.Provide(New, NewHTTP))

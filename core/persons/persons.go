@@ -6,7 +6,7 @@
 // else: lists, lookups, deletion and splitting of persons, groups and their
 // types, the HTTP API, and the cached properties that flags and actions read.
 //
-// An event keeps its distinct id for ever. The person of a distinct id is
+// An event keeps its distinct id permanently. The person of a distinct id is
 // looked up at read time in the table person_distinct_ids: a merge moves the
 // ids of one person to the other, and with them all past events. A distinct id
 // without a person (events with $process_person_profile false) stands for

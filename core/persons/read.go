@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Properties returns the stored properties of the person behind a distinct id,
-// a JSON object that must not be changed; false when there is no such person.
-// A change made by this process is seen from the commit on, one made by
-// another within Config.CacheTTL. Inside a transaction it reads there, past
+// Properties returns the stored properties of the person of a distinct id, a JSON
+// object that must not be changed; false if there is no such person. A change by
+// this process shows immediately after its commit, one by another process within
+// Config.CacheTTL. In a transaction it reads from the transaction and bypasses
 // the cache.
 func (s *Service) Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error) {
 	key := cacheKey{projectID, noGroup, distinctID}
@@ -23,8 +23,8 @@ func (s *Service) Properties(ctx context.Context, projectID int64, distinctID st
 }
 
 // GroupProperties returns the stored properties of a group, a JSON object that
-// must not be changed; false when there is no such group or group type. It is
-// as fresh as Properties.
+// must not be changed; false if the group or its type does not exist. It is as
+// fresh as Properties.
 func (s *Service) GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error) {
 	types, err := s.GroupTypes(ctx, projectID)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) GroupProperties(ctx context.Context, projectID int64, groupTyp
 	})
 }
 
-// GroupTypes returns the slots of the project's group types by name. The map
+// GroupTypes returns the indexes of the project's group types by name. The map
 // must not be changed. It is as fresh as Properties.
 func (s *Service) GroupTypes(ctx context.Context, projectID int64) (map[string]int, error) {
 	now := time.Now()
@@ -66,7 +66,7 @@ func (s *Service) GroupTypes(ctx context.Context, projectID int64) (map[string]i
 	return types, nil
 }
 
-// read answers from the cache, or asks and remembers.
+// read returns an entry of the cache, or loads and caches it.
 func (s *Service) read(ctx context.Context, key cacheKey, ask func() (entry, error)) ([]byte, bool, error) {
 	if s.db.SQLTx(ctx) != nil {
 		c, err := ask()

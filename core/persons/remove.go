@@ -8,24 +8,23 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// DeleteHook forgets what another room keeps about a person, inside the
-// transaction that deletes it; an error undoes that.
+// DeleteHook deletes the data of another package about a person, inside the
+// transaction that deletes the person; an error rolls it back.
 type DeleteHook func(ctx context.Context, projectID, personID int64) error
 
 // OnDelete adds a hook. All hooks must be added before the first deletion.
 func (s *Service) OnDelete(h DeleteHook) { s.deleteHooks = append(s.deleteHooks, h) }
 
-// EraseHook deletes what another room keeps of distinct ids for good, and
-// returns how much that was. It may take its time and do a part before it
-// fails: it is asked again.
+// EraseHook permanently deletes the data of another package about distinct ids
+// and returns the number of deleted items. It may be slow, and may delete a part
+// before it fails: it is called again.
 type EraseHook func(ctx context.Context, projectID int64, distinctIDs []string) (int64, error)
 
 // OnErase adds a hook. All hooks must be added before the first deletion.
 func (s *Service) OnErase(h EraseHook) { s.eraseHooks = append(s.eraseHooks, h) }
 
-// Delete deletes a person and, with erase, first everything else that is kept
-// of its distinct ids. An event that comes later makes a new person. It fails
-// with NotFound.
+// Delete deletes a person and, with erase, first all other data of its distinct
+// ids. A later event creates a new person. It fails with NotFound.
 func (s *Service) Delete(ctx context.Context, projectID int64, ref string, erase bool) error {
 	p, err := s.Get(ctx, projectID, ref)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Service) Delete(ctx context.Context, projectID int64, ref string, erase
 		if err := s.store.deletePerson(ctx, p.ID); err != nil {
 			return fmt.Errorf("delete person %d: %w", p.ID, err)
 		}
-		s.forgetAfter(ctx, projectID, p.ID, ids)
+		s.dropAfterCommit(ctx, projectID, p.ID, ids)
 		return nil
 	})
 }
@@ -66,8 +65,8 @@ func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []stri
 	return nil
 }
 
-// forgetAfter empties the cache of a person once the transaction is committed.
-func (s *Service) forgetAfter(ctx context.Context, projectID, personID int64, distinctIDs []string) {
+// dropAfterCommit drops a person from the cache after the commit.
+func (s *Service) dropAfterCommit(ctx context.Context, projectID, personID int64, distinctIDs []string) {
 	keys := make([]cacheKey, len(distinctIDs))
 	for i, id := range distinctIDs {
 		keys[i] = cacheKey{projectID, noGroup, id}
@@ -75,11 +74,11 @@ func (s *Service) forgetAfter(ctx context.Context, projectID, personID int64, di
 	s.db.AfterCommit(ctx, func() { s.cache.drop(projectID, []int64{personID}, keys) })
 }
 
-// Split makes each distinct id of a person one of its own again. The person
-// keeps the distinct id main with its properties; without a main it keeps its
-// first distinct id and no properties, because nobody can say whose they were.
-// The others begin without properties. It fails with NotFound, or Invalid when
-// main is not an id of the person.
+// Split gives each distinct id of a person a person of its own. The person keeps
+// the distinct id main and its properties; without main it keeps its first
+// distinct id and no properties, because their origin is unknown. The new persons
+// have no properties. It fails with NotFound, or with Invalid if main is not an id
+// of the person.
 func (s *Service) Split(ctx context.Context, projectID int64, ref, main string) error {
 	p, err := s.Get(ctx, projectID, ref)
 	if err != nil {
@@ -99,7 +98,7 @@ func (s *Service) Split(ctx context.Context, projectID int64, ref, main string) 
 		if err := s.store.splitPerson(ctx, projectID, &p, ids, main); err != nil {
 			return fmt.Errorf("split person %d: %w", p.ID, err)
 		}
-		s.forgetAfter(ctx, projectID, p.ID, ids)
+		s.dropAfterCommit(ctx, projectID, p.ID, ids)
 		return nil
 	})
 }

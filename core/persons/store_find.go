@@ -9,7 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// where adds what q says, but for its properties.
+// where adds the conditions of q, except for its property filters.
 func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	if q.DistinctID != "" {
 		sel = sel.Where("p.id IN (SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND distinct_id = ?)",
@@ -35,8 +35,8 @@ func (s *store) findPersons(ctx context.Context, projectID int64, q *Query, limi
 		OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)).Offset(int64(offset)))
 }
 
-// findAfter returns the persons after last in the order of findPersons, from
-// the first when last is nil, without their distinct ids.
+// findAfter returns the persons after last in the order of findPersons, from the
+// first if last is nil, without their distinct ids.
 func (s *store) findAfter(ctx context.Context, projectID int64, q *Query, last *Person, limit int) ([]Person, error) {
 	sel := q.where(s.selectPersons(ctx, projectID), projectID)
 	if last != nil {

@@ -67,14 +67,14 @@ func (s *store) renameGroupType(ctx context.Context, projectID int64, t *GroupTy
 	return err
 }
 
-// deleteGroupType deletes the type; its groups go with it.
+// deleteGroupType deletes the type and, by its foreign key, its groups.
 func (s *store) deleteGroupType(ctx context.Context, projectID int64, slot int) error {
 	_, err := s.db.Write(ctx).NewDelete().Table("group_types").
 		Where("project_id = ?", projectID).Where("slot = ?", slot).Exec(ctx)
 	return err
 }
 
-// searching adds what is searched for in a key or a name.
+// searching adds a search in keys and names.
 func searching(q *bun.SelectQuery, search string) *bun.SelectQuery {
 	if search == "" {
 		return q

@@ -24,7 +24,7 @@ func (s *store) selectPersons(ctx context.Context, projectID int64) *bun.SelectQ
 		Where("p.project_id = ?", projectID)
 }
 
-// people runs a query for persons and adds their distinct ids.
+// people reads persons with their distinct ids.
 func (s *store) people(ctx context.Context, q *bun.SelectQuery) ([]Person, error) {
 	out, err := s.plainPeople(ctx, q)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *store) people(ctx context.Context, q *bun.SelectQuery) ([]Person, error
 	return out, s.addDistinctIDs(ctx, out)
 }
 
-// plainPeople runs a query for persons without distinct ids.
+// plainPeople reads persons without their distinct ids.
 func (s *store) plainPeople(ctx context.Context, q *bun.SelectQuery) ([]Person, error) {
 	var rows []personRow
 	if err := q.Scan(ctx, &rows); err != nil {
@@ -82,7 +82,7 @@ func (s *store) byDistinctID(ctx context.Context, projectID int64, distinctID st
 		Where("d.project_id = ?", projectID).Where("d.distinct_id = ?", distinctID))
 }
 
-// resolve asks in chunks: SQLite takes only so many parameters.
+// resolve queries in chunks, because SQLite limits the number of parameters.
 func (s *store) resolve(ctx context.Context, projectID int64, distinctIDs []string) (map[string]Ref, error) {
 	out := make(map[string]Ref, len(distinctIDs))
 	for chunk := range slices.Chunk(distinctIDs, 1000) {

@@ -17,9 +17,9 @@ const (
 	readGroup = `SELECT 0, properties FROM project_groups WHERE project_id = $1 AND slot = $2 AND group_key = $3`
 )
 
-// hot is a read that happens for every request: prepared once on SQLite, left
-// to the statement cache of the pool on Postgres, read inside the transaction
-// of the context when there is one.
+// preparedRead is a query that runs for every request. It is raw SQL, prepared
+// once on SQLite and by the statement cache of the pool on PostgreSQL, because
+// building it takes longer than running it. In a transaction it reads there.
 type preparedRead struct {
 	query string
 	mu    sync.Mutex
@@ -60,7 +60,7 @@ func (h *preparedRead) row(ctx context.Context, d *db.DB, args ...any) oneRow {
 	return h.stmt.QueryRowContext(ctx, args...)
 }
 
-// prepare prepares the statement once; it closes with the database.
+// prepare prepares the statement once; it is closed with the database.
 func (h *preparedRead) prepare(ctx context.Context, d *db.DB) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

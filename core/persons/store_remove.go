@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// lockPerson keeps other nodes away from a person until the transaction ends,
-// and returns its distinct ids in the order they were added. It fails with
-// NotFound when there is no such person any more.
+// lockPerson locks a person until the transaction ends, and returns its distinct
+// ids in the order they were added. It fails with NotFound if the person no longer
+// exists.
 func (s *store) lockPerson(ctx context.Context, id int64) ([]string, error) {
 	query := "SELECT id FROM persons WHERE id = ?"
 	if s.db.Postgres() {
@@ -38,8 +38,8 @@ func (s *store) deletePerson(ctx context.Context, id int64) error {
 	return err
 }
 
-// splitPerson gives every distinct id but one a person of its own. The version
-// of the person grows, because ids are taken away from it.
+// splitPerson gives every distinct id but one a person of its own. It increments
+// the version of the person, because it loses distinct ids.
 func (s *store) splitPerson(ctx context.Context, projectID int64, p *Person, ids []string, main string) error {
 	w := s.db.Write(ctx)
 	q := w.NewUpdate().Table("persons").Set("version = version + 1").Set("updated_at = ?", time.Now().UnixMicro()).
@@ -68,8 +68,8 @@ func (s *store) splitPerson(ctx context.Context, projectID int64, p *Person, ids
 	return nil
 }
 
-// insertPerson makes a person with the uuid of a distinct id, or another one
-// when that is taken: the person that was split may go by it.
+// insertPerson creates a person with the uuid of a distinct id, or with a random
+// one if that is taken: the person that was split may have it.
 func (s *store) insertPerson(ctx context.Context, projectID int64, distinctID string, created time.Time) (id int64, err error) {
 	for _, name := range []string{PersonUUID(projectID, distinctID), uuid.NewString()} {
 		err = s.db.Write(ctx).NewRaw(`INSERT INTO persons (project_id, uuid, created_at, updated_at)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// walkPage is how many persons or groups are in memory at a time.
+// walkPage is the number of persons or groups in memory at a time.
 const walkPage = 500
 
-// Walk calls fn for every person of the project, in pages, until fn returns an
-// error, which Walk returns. A page must not be kept. Persons that come or go
-// meanwhile may or may not be seen; no person is seen twice.
+// Walk calls fn for all persons of the project in pages until fn returns an error,
+// which Walk returns. fn must not keep a page. Persons that are created or deleted
+// during the walk may be missed; no person is passed twice.
 func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Person) error) error {
 	after := int64(0)
 	for {
@@ -28,7 +28,7 @@ func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Pers
 	}
 }
 
-// ByDistinctID returns the person behind a distinct id; false when there is none.
+// ByDistinctID returns the person of a distinct id, false if there is none.
 func (s *Service) ByDistinctID(ctx context.Context, projectID int64, distinctID string) (Person, bool, error) {
 	p, err := s.store.byDistinctID(ctx, projectID, distinctID)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *Service) ByDistinctID(ctx context.Context, projectID int64, distinctID 
 	return p[0], true, nil
 }
 
-// ResolveDistinctIDs returns the persons behind distinct ids, by distinct id, without
-// reading their properties. Ids without a person are left out.
+// ResolveDistinctIDs returns the persons of distinct ids, by distinct id, without
+// their properties. Ids without a person are omitted.
 func (s *Service) ResolveDistinctIDs(ctx context.Context, projectID int64, distinctIDs []string) (map[string]Ref, error) {
 	refs, err := s.store.resolve(ctx, projectID, distinctIDs)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
-// Which requests get a line in the log. Failures of the server (5xx) always
-// have one, whatever is chosen.
+// Requests that are logged. Server errors (5xx) are always logged.
 const (
 	LogAll          = "all"     // every request
 	LogManagement   = "manage"  // management requests, and public ones that failed
@@ -17,39 +16,38 @@ const (
 	LogServerErrors = "broken"  // requests that were answered with 5xx
 )
 
-// Config is what an operator can choose about the gate.
+// Config holds the settings of the server.
 type Config struct {
-	// Address is where to listen, host:port; port 0 takes a free one.
+	// Address is the address to listen on, host:port; port 0 takes a free one.
 	Address string `koanf:"address"`
-	// SiteURL is the address that people use, for links in answers. Empty:
-	// links are made from the request (and from the X-Forwarded headers of
-	// trusted proxies).
+	// SiteURL is the public address, for links in answers. Empty: links are derived
+	// from the request (and from the X-Forwarded headers of trusted proxies).
 	SiteURL string `koanf:"site_url"`
-	// BodyBytes is the largest request body as it comes over the wire.
+	// BodyBytes is the maximum size of a request body before decompression.
 	BodyBytes int `koanf:"body_bytes"`
-	// InflatedBytes is the largest body after decompression.
+	// InflatedBytes is the maximum size of a body after decompression.
 	InflatedBytes int `koanf:"inflated_bytes"`
-	// JSONDepth is how deep a JSON body may nest, at most 300.
+	// JSONDepth is the maximum nesting of a JSON body, at most 300.
 	JSONDepth int `koanf:"json_depth"`
-	// MaxConnections is how many connections are served at once.
+	// MaxConnections is the maximum number of concurrent connections.
 	MaxConnections int `koanf:"max_connections"`
-	// HeaderBytes is the largest request line with all headers.
+	// HeaderBytes is the maximum size of the request line with all headers.
 	HeaderBytes int `koanf:"header_bytes"`
-	// ReadTimeout is how long a client may take to send a whole request.
+	// ReadTimeout is the time to receive a whole request.
 	ReadTimeout time.Duration `koanf:"read_timeout"`
-	// WriteTimeout is how long a client may take to read an answer.
+	// WriteTimeout is the time to send an answer.
 	WriteTimeout time.Duration `koanf:"write_timeout"`
-	// IdleTimeout is how long a connection may wait between two requests.
+	// IdleTimeout is the time that a connection may idle between two requests.
 	IdleTimeout time.Duration `koanf:"idle_timeout"`
-	// RequestTimeout is how long a management request may work; its context
+	// RequestTimeout is the time that a management request may take; its context
 	// ends then.
 	RequestTimeout time.Duration `koanf:"request_timeout"`
-	// StopDelay is how long the server keeps serving, already not ready, after
-	// it was told to stop, so that load balancers notice first.
+	// StopDelay is the time for which a stopping server serves on while it is not
+	// ready, so that load balancers notice.
 	StopDelay time.Duration `koanf:"stop_delay"`
-	// TrustedProxies are the senders whose X-Forwarded headers are believed:
-	// addresses, networks (10.0.0.0/8), or the words loopback and private.
-	// A client that is itself inside a trusted network can claim any address.
+	// TrustedProxies are the senders whose X-Forwarded headers are trusted:
+	// addresses, networks (10.0.0.0/8), or the words loopback and private. A
+	// client inside a trusted network can claim any address.
 	TrustedProxies []string `koanf:"trusted_proxies"`
 	// ManageOrigins are the browser origins (https://app.example.com) that may
 	// call the management paths. Empty: none but the server's own.
@@ -58,20 +56,20 @@ type Config struct {
 	PublicRate Rate `koanf:"public_rate"`
 	// ManageRate limits management requests per personal key.
 	ManageRate Rate `koanf:"manage_rate"`
-	// Metrics switches GET /metrics on.
+	// Metrics enables GET /metrics.
 	Metrics bool `koanf:"metrics"`
-	// AccessLog is which requests are logged: all, manage, refused or broken.
+	// AccessLog selects the requests to log: all, manage, refused or broken.
 	AccessLog string `koanf:"access_log"`
-	// AccessSample logs one of so many successful public requests; 0 and 1
-	// mean every one.
+	// AccessSample logs one of this number of successful public requests; 0 and 1 log
+	// all.
 	AccessSample int `koanf:"access_sample"`
 }
 
-// Rate is a limit with room for bursts. The zero Rate does not limit.
+// Rate is a limit with bursts. The zero Rate does not limit.
 type Rate struct {
-	// PerSecond is how many requests a second are let in, for ever; 0 is off.
+	// PerSecond is the sustained number of requests per second; 0 disables the limit.
 	PerSecond float64 `koanf:"per_second"`
-	// Burst is how many may come at once; 0 means one second's worth.
+	// Burst is the number of requests at one time; 0 means one second's worth.
 	Burst int `koanf:"burst"`
 }
 
@@ -95,7 +93,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says what is wrong with c, naming the key, or returns nil.
+// Validate returns an error that names the invalid key.
 func (c Config) Validate() error {
 	switch {
 	case c.Address == "":

@@ -14,33 +14,32 @@ import (
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
-// Fields is the body of a management request: the members of a JSON object,
-// or the fields of a form, in the order in which they came. Of a name that is
-// there more than once the last value counts.
+// Fields is the body of a management request: the members of a JSON object or the
+// fields of a form, in order. For a repeated name the last value counts.
 //
-// The getters (String, Bool, Int, ...) read one field each. The first thing
-// that is wrong is remembered, with the name, code and sentence that clients
-// of this protocol know; read all fields, in the order of the resource, and
-// then ask Err once. After a failure getters go on returning values, so a
-// handler needs no branch between them.
+// The getters (String, Bool, Int, ...) read one field each. The first invalid
+// field is kept, with the name, code and detail that clients of this protocol
+// know. Read all fields, in the order of the resource, and then call Err once:
+// getters return values also after a failure, so a handler needs no branches
+// between them.
 //
-// Fields own their bytes: they may be kept. They are for one goroutine.
+// Fields own their bytes and may be kept. They are for one goroutine.
 type Fields struct {
 	names []string
 	raw   map[string]json.RawMessage
 	lists map[string][]string // all values of a form field
 	form  bool
-	path  string // what goes before a name in attr, with its underscores
+	path  string // prefix of names in errors, with its underscores
 	err   *error // shared with nested Fields
 }
 
-// Decode reads the body of a management request. JSON has to be an object (no
-// body at all is an empty one) and is read strictly; forms, multipart or not,
-// and gzip are understood too. A personal_api_key in the body is not a field.
+// Decode reads the body of a management request. JSON must be an object (an empty
+// body is an empty object) and is parsed strictly; forms, multipart forms and
+// compressed bodies are accepted, too. personal_api_key is not a field.
 //
-// It fails with Malformed parse_error for what cannot be read, with
-// Unsupported for another content type, with Invalid for JSON that is no
-// object, and with TooLarge.
+// It fails with Malformed parse_error for an unreadable body, with Unsupported for
+// another content type, with Invalid for JSON that is not an object, and with
+// TooLarge.
 func Decode(c *fiber.Ctx, limits Limits) (*Fields, error) {
 	raw, err := plainBody(c, limits)
 	if err != nil {
@@ -146,7 +145,7 @@ func multipartFields(c *fiber.Ctx) (*Fields, error) {
 			f.putText(name, v)
 		}
 	}
-	slices.Sort(f.names) // the parts of a form come out of a map
+	slices.Sort(f.names) // the parts of a form are in a map
 	f.drop(personalField)
 	return f, nil
 }
@@ -156,25 +155,25 @@ func (f *Fields) putText(name, value string) {
 	f.put(name, appendQuoted(nil, value))
 }
 
-// Names lists the fields in the order in which they came.
+// Names returns the names of the fields in order.
 func (f *Fields) Names() []string { return slices.Clone(f.names) }
 
-// Has reports whether the field is there, be it null.
+// Has reports whether the field was sent, also as null.
 func (f *Fields) Has(name string) bool {
 	_, ok := f.raw[name]
 	return ok
 }
 
-// Raw returns the field as JSON text, nil when it is not there. A field of a
-// form is a JSON string.
+// Raw returns the field as JSON text, nil if it was not sent. A field of a form is
+// a JSON string.
 func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
 
-// Err returns the first thing that was wrong with a field that was read, an
-// error of kind Invalid, or nil.
+// Err returns the error of the first invalid field that was read, of kind Invalid,
+// or nil.
 func (f *Fields) Err() error { return *f.err }
 
-// Fail remembers that a field is wrong, unless another was before it. Use it
-// for rules that the getters do not know.
+// Fail marks a field as invalid, unless another one was marked before. It is for
+// rules that the getters do not have.
 func (f *Fields) Fail(name, code, detail string) {
 	if *f.err == nil {
 		*f.err = fault.Field(f.path+name, code, detail)
@@ -186,16 +185,16 @@ func unquote(quoted []byte) string {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return string(quoted[1 : len(quoted)-1])
 	}
-	_ = json.Unmarshal(quoted, &s) // the text has been checked
+	_ = json.Unmarshal(quoted, &s) // the text is valid JSON
 	return s
 }
 
 func appendQuoted(dst []byte, s string) []byte {
-	q, _ := encode(s) // a string can always be encoded
+	q, _ := encode(s) // a string always encodes
 	return append(dst, q...)
 }
 
-// typeName is what clients of this protocol know a JSON type as.
+// typeName returns the name of a JSON type in this protocol.
 func typeName(raw []byte) string {
 	switch raw[0] {
 	case '{':

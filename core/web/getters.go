@@ -12,8 +12,8 @@ import (
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
-// String reads a text, without the white space around it; a number counts as
-// its digits.
+// String reads a string without surrounding white space; a number counts as its
+// digits.
 func (f *Fields) String(name string, rs ...Rule) Opt[string] {
 	raw, r, o := get[string](f, name, rs)
 	if raw == nil {
@@ -50,7 +50,7 @@ func (f *Fields) checkText(name string, raw []byte, s string, r rules) {
 	}
 }
 
-// Bool reads a truth value, also as the words and numbers that forms have.
+// Bool reads a boolean, also as a word or number of a form.
 func (f *Fields) Bool(name string, rs ...Rule) Opt[bool] {
 	raw, _, o := get[bool](f, name, rs)
 	if raw == nil {
@@ -70,7 +70,7 @@ func (f *Fields) Bool(name string, rs ...Rule) Opt[bool] {
 	return o
 }
 
-// Int reads a whole number, also one in quotes or with a fraction of zero.
+// Int reads an integer, also in quotes or with a fraction of zero.
 func (f *Fields) Int(name string, rs ...Rule) Opt[int64] {
 	raw, r, o := get[int64](f, name, rs)
 	if raw == nil {
@@ -97,7 +97,7 @@ func (f *Fields) Int(name string, rs ...Rule) Opt[int64] {
 	return o
 }
 
-// Number reads any number, also one in quotes.
+// Number reads a number, also in quotes.
 func (f *Fields) Number(name string, rs ...Rule) Opt[float64] {
 	raw, r, o := get[float64](f, name, rs)
 	if raw == nil {
@@ -121,8 +121,7 @@ func (f *Fields) Number(name string, rs ...Rule) Opt[float64] {
 	return o
 }
 
-// Time reads a moment, with or without a zone (without one it is UTC), to the
-// microsecond.
+// Time reads a time to the microsecond. Without a zone it is UTC.
 func (f *Fields) Time(name string, rs ...Rule) Opt[time.Time] {
 	raw, _, o := get[time.Time](f, name, rs)
 	if raw == nil {
@@ -141,7 +140,7 @@ func (f *Fields) Time(name string, rs ...Rule) Opt[time.Time] {
 	return o
 }
 
-// UUID reads a UUID, in lower case and with dashes.
+// UUID reads a UUID and returns it in lower case with dashes.
 func (f *Fields) UUID(name string, rs ...Rule) Opt[string] {
 	raw, _, o := get[string](f, name, rs)
 	if raw == nil {

@@ -2,6 +2,6 @@ package web
 
 import "go.uber.org/fx"
 
-// Module makes the Server. It is started and stopped by the house itself,
-// after every room has said what it serves.
+// Module provides the Server. app starts and stops it, after all features have
+// registered their routes.
 var Module = fx.Module("web", fx.Provide(New))

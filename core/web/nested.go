@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
-// Any reads whatever is there, as JSON text. In a form it may be JSON in
-// text; a text that is no JSON is itself.
+// Any reads any value as JSON text. In a form the value may be JSON in a string; a
+// string that is not JSON stays a string.
 func (f *Fields) Any(name string, rs ...Rule) Opt[json.RawMessage] {
 	raw, _, o := get[json.RawMessage](f, name, rs)
 	if raw != nil {
@@ -18,7 +18,7 @@ func (f *Fields) Any(name string, rs ...Rule) Opt[json.RawMessage] {
 	return o
 }
 
-// Object reads a JSON object, as text.
+// Object reads a JSON object as text.
 func (f *Fields) Object(name string, rs ...Rule) Opt[json.RawMessage] {
 	raw, _, o := get[json.RawMessage](f, name, rs)
 	if raw == nil {
@@ -32,8 +32,8 @@ func (f *Fields) Object(name string, rs ...Rule) Opt[json.RawMessage] {
 	return o
 }
 
-// List reads a list, each item as JSON text. A field that a form repeats is a
-// list of texts.
+// List reads a list, each item as JSON text. A repeated field of a form is a list
+// of strings.
 func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
 	raw, r, o := get[[]json.RawMessage](f, name, rs)
 	if raw == nil {
@@ -57,8 +57,8 @@ func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
 	return o
 }
 
-// Strings reads a list of texts. An item that is none fails with its index in
-// the name.
+// Strings reads a list of strings. The error of an invalid item has the index in
+// its name.
 func (f *Fields) Strings(name string, rs ...Rule) Opt[[]string] {
 	list := f.List(name, rs...)
 	o := Opt[[]string]{Set: list.Set, Null: list.Null}
@@ -70,7 +70,7 @@ func (f *Fields) Strings(name string, rs ...Rule) Opt[[]string] {
 	return o
 }
 
-// Ints reads a list of whole numbers.
+// Ints reads a list of integers.
 func (f *Fields) Ints(name string, rs ...Rule) Opt[[]int64] {
 	list := f.List(name, rs...)
 	o := Opt[[]int64]{Set: list.Set, Null: list.Null}
@@ -82,8 +82,8 @@ func (f *Fields) Ints(name string, rs ...Rule) Opt[[]int64] {
 	return o
 }
 
-// Sub reads an object whose fields are read one by one: what is wrong in them
-// is named name__field. The Fields are empty when there is no such object.
+// Sub reads an object as Fields. Their errors are named name__field. Without an
+// object the Fields are empty.
 func (f *Fields) Sub(name string, rs ...Rule) Opt[*Fields] {
 	object := f.Object(name, rs...)
 	o := Opt[*Fields]{Set: object.Set, Null: object.Null, Value: f.nest(name + "__")}
@@ -93,8 +93,8 @@ func (f *Fields) Sub(name string, rs ...Rule) Opt[*Fields] {
 	return o
 }
 
-// Items reads a list of objects whose fields are read one by one: what is
-// wrong in them is named name__index__field.
+// Items reads a list of objects as Fields. Their errors are named
+// name__index__field.
 func (f *Fields) Items(name string, rs ...Rule) Opt[[]*Fields] {
 	list := f.List(name, rs...)
 	o := Opt[[]*Fields]{Set: list.Set, Null: list.Null}
@@ -114,7 +114,7 @@ func (f *Fields) nest(path string) *Fields {
 	return &Fields{raw: map[string]json.RawMessage{}, form: f.form, path: f.path + path, err: f.err}
 }
 
-// inner is the JSON in a text, for forms, where everything is text.
+// inner returns the JSON inside a string of a form, where every value is a string.
 func (f *Fields) inner(raw []byte) []byte {
 	if !f.form || raw[0] != '"' {
 		return raw

@@ -17,7 +17,7 @@ const (
 
 // Page is the requested part of a list.
 type Page struct {
-	Limit  int // 1 to LargestPage
+	Limit  int // 1 to MaxPageSize
 	Offset int // 0 or more
 }
 

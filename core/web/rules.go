@@ -1,13 +1,13 @@
 package web
 
-// Opt is a field that may be missing. The zero Opt is.
+// Opt is an optional field. The zero Opt is a missing one.
 type Opt[T any] struct {
-	Set   bool // it was in the body
+	Set   bool // it was sent
 	Null  bool // it was null
-	Value T    // the zero value unless it was there and neither null nor wrong
+	Value T    // zero if missing, null or invalid
 }
 
-// Or returns the value, or fallback when the field is missing or null.
+// Or returns the value, or fallback if the field is missing or null.
 func (o Opt[T]) Or(fallback T) T {
 	if o.Set && !o.Null {
 		return o.Value
@@ -15,7 +15,7 @@ func (o Opt[T]) Or(fallback T) T {
 	return fallback
 }
 
-// Rule is a condition on a field, given to a getter.
+// Rule is a condition of a getter.
 type Rule func(*rules)
 
 type rules struct {
@@ -25,29 +25,29 @@ type rules struct {
 	choices                              []string
 }
 
-// Required fails the field when it is missing.
+// Required rejects a missing field.
 func Required(r *rules) { r.required = true }
 
-// Nullable lets the field be null.
+// Nullable accepts null.
 func Nullable(r *rules) { r.nullable = true }
 
-// Blank lets a text be empty.
+// Blank accepts an empty string.
 func Blank(r *rules) { r.blank = true }
 
-// Untrimmed keeps the white space around a text.
+// Untrimmed keeps the white space around a string.
 func Untrimmed(r *rules) { r.untrimmed = true }
 
-// Max limits the characters of a text, the items of a list, or a number.
+// Max limits the characters of a string, the items of a list, or a number.
 func Max(n int64) Rule { return func(r *rules) { r.max, r.hasMax = n, true } }
 
 // Min limits a number from below.
 func Min(n int64) Rule { return func(r *rules) { r.min, r.hasMin = n, true } }
 
-// OneOf lets a text be nothing but one of these.
+// OneOf accepts only these strings.
 func OneOf(choices ...string) Rule { return func(r *rules) { r.choices = choices } }
 
-// get finds a field and settles what every type has in common. A nil raw
-// means that there is no value to read.
+// get returns a field after the checks that all types share. A nil raw means that
+// there is no value to read.
 func get[T any](f *Fields, name string, rs []Rule) (raw []byte, r rules, o Opt[T]) {
 	for _, rule := range rs {
 		rule(&r)

@@ -9,21 +9,20 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// postgresStore is the stage's store on PostgreSQL, where other nodes work on
-// the same tables. A batch is thought through on a plain read. Before it
-// writes, it locks the persons it is about to touch, in the order of their
-// ids, and looks whether they are still as they were read; new rows that
-// somebody else has added first show as a conflict. In either case the attempt
-// is undone and the next one locks before it reads.
+// postgresStore is the batchStore on PostgreSQL, where other nodes write the same
+// tables. The first attempt loads without locks. Before it writes, it locks the
+// persons that it changes, in the order of their ids, and checks their versions;
+// rows that another node has inserted show as a conflict. In both cases the
+// attempt is rolled back and the next one locks before it loads.
 //
-// Whoever takes a distinct id away from a person must raise the version of
-// that person, as merging (which removes it) and splitting do.
+// Code that takes a distinct id from a person must increment the version of that
+// person, as merging (which deletes it) and splitting do.
 type postgresStore struct{ db *db.DB }
 
-// The stage looks up many rows by their keys in tables that grow from nothing.
-// Left alone, Postgres may plan that as a scan while they are small, or before
-// it has statistics, and keep the plan when they are large. So no scans, and
-// queries written such that each key is looked up by itself.
+// The stage looks up many rows by their keys in tables that start empty. While
+// they are small, or without statistics, PostgreSQL may plan a scan and keep the
+// plan when they are large. So scans are disabled, and each query looks up its
+// keys one by one.
 const (
 	pgBegin = `SAVEPOINT persons; SET LOCAL enable_seqscan = off`
 	pgUndo  = `ROLLBACK TO SAVEPOINT persons; RELEASE SAVEPOINT persons`
@@ -38,7 +37,7 @@ func (s *postgresStore) attempt(ctx context.Context, fn func(context.Context) (b
 	switch {
 	case err != nil && !db.BrokenReference(err):
 		return false, err
-	case err != nil || !done: // a person or a group type is gone, or anything changed
+	case err != nil || !done: // a person or group type was deleted, or a row changed
 		return false, s.exec(ctx, pgUndo)
 	}
 	return true, s.exec(ctx, pgEnd)
@@ -68,7 +67,7 @@ const (
 			WHERE t.project_id = $1 AND t.name = w.name AND g.group_key = w.key LIMIT 1) g`
 )
 
-// load asks everything in one round trip.
+// load sends all queries in one round trip.
 func (s *postgresStore) load(ctx context.Context, b *batchState, plan *loadPlan) error {
 	q := &pgx.Batch{}
 	if b.attempt > 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgWriter runs one statement a kind of change. After the first error, or once
-// conflict is set, the others do nothing.
+// pgWriter runs one statement for each kind of change. After the first error or
+// conflict the others do nothing.
 type pgWriter struct {
 	ctx      context.Context
 	conn     *pgx.Conn
 	project  int64
 	err      error
-	conflict bool // another node was here first
+	conflict bool // another node has changed a row
 }
 
 func (w *pgWriter) skip(n int) bool { return n == 0 || w.err != nil || w.conflict }
 
-// exec runs a statement that has to affect n rows; fewer means conflict.
+// exec runs a statement that must affect n rows; fewer are a conflict.
 func (w *pgWriter) exec(what string, n int, query string, args ...any) {
 	tag, err := w.conn.Exec(w.ctx, query, args...)
 	switch {
@@ -34,8 +34,8 @@ func (w *pgWriter) exec(what string, n int, query string, args ...any) {
 	}
 }
 
-// lock keeps the persons that are about to change or to get distinct ids as
-// they are, if they still are as they were loaded.
+// lock locks the persons that change or get distinct ids. A changed version is a
+// conflict.
 func (w *pgWriter) lock(c *diff) {
 	versions := map[int64]int64{}
 	touch := func(p *person) {
@@ -86,7 +86,7 @@ func (w *pgWriter) create(ps []*person) {
 	if w.skip(len(ps)) {
 		return
 	}
-	// Two nodes that make the same persons must not wait for each other.
+	// Sorted, so that two nodes that create the same persons do not deadlock.
 	ps = slices.SortedFunc(slices.Values(ps), func(x, y *person) int { return strings.Compare(x.uuid, y.uuid) })
 	byUUID := make(map[string]*person, len(ps))
 	uuids, labels, props := make([]string, len(ps)), make([]*string, len(ps)), make([]string, len(ps))
@@ -144,8 +144,7 @@ func (w *pgWriter) groupTypes(ts []groupType) {
 	}
 }
 
-// groups writes the groups that are there, which are locked, and adds the
-// others.
+// groups updates the stored groups, which are locked, and inserts the new ones.
 func (w *pgWriter) groups(gs []*group) {
 	var old, fresh groupRows
 	for _, g := range gs {
@@ -171,7 +170,7 @@ func (w *pgWriter) putGroups(r *groupRows, conflict string) {
 		ON CONFLICT (project_id, slot, group_key) `+conflict, w.project, r.slots, r.keys, r.labels, r.props, r.created)
 }
 
-// groupRows is groups column by column.
+// groupRows holds groups by column.
 type groupRows struct {
 	slots       []int32
 	keys, props []string
@@ -188,7 +187,7 @@ func (w *pgWriter) addPersonless(ids []string) {
 	if w.skip(len(ids)) {
 		return
 	}
-	w.exec("remember distinct ids without a person", 0, `INSERT INTO lone_distinct_ids (project_id, distinct_id)
+	w.exec("add distinct ids without a person", 0, `INSERT INTO lone_distinct_ids (project_id, distinct_id)
 		SELECT $1, n.id FROM unnest($2::text[]) AS n (id) ON CONFLICT DO NOTHING`, w.project, ids)
 }
 
@@ -216,8 +215,8 @@ func (w *pgWriter) remove(ms []merge) {
 	w.exec("remove merged persons", len(ids), `DELETE FROM persons WHERE id = ANY($1)`, ids)
 }
 
-// update writes rows that are there, and locked: the insert never happens, its
-// conflict finds each row by its id.
+// update updates locked rows. It is an insert whose every row conflicts: that form
+// finds each row by its id, whatever the statistics say.
 func (w *pgWriter) update(ps []*person) {
 	if w.skip(len(ps)) {
 		return

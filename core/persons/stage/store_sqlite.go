@@ -10,8 +10,8 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// sqliteStore is the stage's store on SQLite. The one writing transaction
-// keeps everybody else out, so nothing here can come between load and save.
+// sqliteStore is the batchStore on SQLite. Its one writing transaction excludes
+// other writers, so that nothing changes between load and save.
 type sqliteStore struct{ db *db.DB }
 
 var errOutside = errors.New("persons: the stage needs a transaction")
@@ -71,8 +71,8 @@ func (s *sqliteStore) load(ctx context.Context, b *batchState, plan *loadPlan) e
 func (s *sqliteStore) save(ctx context.Context, b *batchState, merged func(context.Context) error) (bool, error) {
 	tx := s.db.SQLTx(ctx)
 	c := b.diff()
-	// Watching ctx costs a goroutine a statement. When ctx ends the
-	// transaction is rolled back, and the next statement fails.
+	// Watching ctx costs one goroutine per statement. When ctx ends, the
+	// transaction is rolled back and the next statement fails.
 	w := &sqliteWriter{ctx: context.WithoutCancel(ctx), tx: tx, now: time.Now().UnixMicro(), project: b.project}
 	w.create(c.created)
 	w.link(c.links)
@@ -97,7 +97,7 @@ type sqliteWriter struct {
 	err     error
 }
 
-// each prepares query and lets row run it n times.
+// each prepares query and calls row n times to run it.
 func (w *sqliteWriter) each(what, query string, n int, row func(i int, run func(args ...any) sql.Result)) {
 	if w.err != nil || n == 0 {
 		return
@@ -156,7 +156,7 @@ func (w *sqliteWriter) update(ps []*person) {
 }
 
 func (w *sqliteWriter) addPersonless(ids []string) {
-	w.each("remember distinct ids without a person", `INSERT INTO lone_distinct_ids (project_id, distinct_id)
+	w.each("add distinct ids without a person", `INSERT INTO lone_distinct_ids (project_id, distinct_id)
 		VALUES (?, ?) ON CONFLICT DO NOTHING`, len(ids), func(i int, run func(...any) sql.Result) {
 		run(w.project, ids[i])
 	})

@@ -35,8 +35,8 @@ func (u *update) collect(f *parsedEvent) {
 	if f.mode != full {
 		return
 	}
-	u.once = explicit(u.once, f.setOnce)
-	u.set = explicit(u.set, f.set)
+	u.once = appendMembersOf(u.once, f.setOnce)
+	u.set = appendMembersOf(u.set, f.set)
 	once, set := len(u.once), len(u.set)
 	for _, c := range f.copied {
 		u.once = appendIfNew(u.once, once, change{key: c.rule.initial, val: c.val})
@@ -49,8 +49,9 @@ func (u *update) collect(f *parsedEvent) {
 	u.unset = appendNames(u.unset, f.unset)
 }
 
-// explicit appends the members of a JSON object; the last of a name wins.
-func explicit(to []change, raw string) []change {
+// appendMembersOf appends the members of a JSON object; for a repeated name the
+// last value counts.
+func appendMembersOf(to []change, raw string) []change {
 	if raw == "" {
 		return to
 	}

@@ -1,8 +1,8 @@
 package body
 
-// The alphabet of base64 as clients have sent it: the standard one, the one
-// for URLs, and the space that a plus sign becomes in a form. Padding and line
-// ends are passed over.
+// base64Values maps the characters of the alphabets that clients use: the standard
+// one, the one for URLs, and the space that a plus sign becomes in a form. Padding
+// and line ends are skipped.
 var base64Values = func() (t [256]uint8) {
 	for i := range t {
 		t[i] = base64Bad
@@ -40,8 +40,8 @@ func looksBase64(b []byte) bool {
 	return true
 }
 
-// decodeBase64 appends what b stands for to dst. It forgives missing padding
-// and reports false when b has a byte that is no base64.
+// decodeBase64 appends the decoded b to dst. It accepts missing padding and
+// returns false if b has a byte outside of the alphabet.
 func decodeBase64(dst, b []byte) ([]byte, bool) {
 	var acc uint32
 	var have uint

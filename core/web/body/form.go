@@ -100,9 +100,9 @@ func IsFormType(kind []byte) bool {
 	return len(kind) >= len(formType) && bytes.EqualFold(kind[:len(formType)], formType)
 }
 
-// looksLikeForm reports whether b has one of the fields that forms of client
-// libraries have. Without the content type of a form only a leading data
-// field counts; with it, JSON is still JSON (curl -d sends it so).
+// looksLikeForm reports whether b has a field of the forms of client libraries.
+// Without the content type of a form only a leading data field counts; with it,
+// JSON is still JSON (curl -d sends it so).
 func looksLikeForm(b []byte, typed bool) bool {
 	if !typed {
 		return bytes.HasPrefix(b, []byte("data="))
@@ -119,10 +119,10 @@ func looksLikeForm(b []byte, typed bool) bool {
 	return false
 }
 
-// parseClientClock reads the time a client gives in a query: milliseconds since
-// 1970, or seconds when it has at most eleven digits; or RFC 3339. It returns
-// the zero time for anything else and for what lies before 2020: browsers put
-// all sorts of numbers in _ to get around caches.
+// parseClientClock parses the time in a query: milliseconds since 1970, or seconds
+// with at most eleven digits, or RFC 3339. It returns the zero time for anything
+// else and for times before 2020, because browsers put arbitrary numbers in _ to
+// bypass caches.
 func parseClientClock(s string) time.Time {
 	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		return t.UTC()

@@ -14,8 +14,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// maxPooledBytes is the largest buffer that waits for the next request; larger
-// ones go back to the system.
+// maxPooledBytes is the maximum size of a buffer in the pool; larger ones are
+// freed.
 const maxPooledBytes = 1 << 20
 
 // block is a buffer that belongs to a request until its answer is written.
@@ -23,7 +23,7 @@ type block struct{ b []byte }
 
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-// block returns an empty buffer with room for about size bytes.
+// buffer returns an empty buffer with a capacity of about size bytes.
 func (d *Decoder) buffer(size int) *block {
 	b := blocks.Get().(*block)
 	if size = min(size, maxPooledBytes); cap(b.b) < size {
@@ -41,11 +41,11 @@ func (b *block) release() {
 	blocks.Put(b)
 }
 
-// errTooMuch ends an inflation that has reached its limit.
+// errTooMuch ends a decompression at its limit.
 var errTooMuch = errors.New("inflates past the limit")
 
-// capped is where inflated bytes go: it refuses the byte after the last one
-// that is allowed, so a bomb never grows further than the limit.
+// capped collects decompressed bytes. It fails at the first byte past the limit,
+// so that a decompression bomb never uses more memory.
 type capped struct {
 	out  *block
 	left int
@@ -60,11 +60,11 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// inflater writes to w what packed stands for.
+// inflater decompresses packed to w.
 type inflater func(w io.Writer, packed []byte) error
 
-// inflaterOf returns what undoes a content encoding that only headers name,
-// or nil. gzip is not among them: it is recognised by its first bytes.
+// inflaterOf returns the inflater of a content encoding that only headers name, or
+// nil. gzip is not one of them: it is recognized by its first bytes.
 func inflaterOf(encoding string) inflater {
 	if len(encoding) > len("deflate") {
 		return nil
@@ -92,8 +92,8 @@ func (u *unwrapper) inflate(packed []byte, f inflater) ([]byte, error) {
 	return c.out.b, nil
 }
 
-// guessInflated is a first buffer size: what gzip says at its end, when that
-// can be true, else four times as much.
+// guessInflated returns the size of the first buffer: the size at the end of gzip
+// data if it is plausible, else four times the compressed size.
 func guessInflated(packed []byte) int {
 	n := len(packed)
 	if isGzip(packed) && n > 8 {
@@ -140,8 +140,8 @@ func unbrotli(w io.Writer, packed []byte) error {
 	return err
 }
 
-// unzstd uses one goroutine and small windows: a header must not be able to
-// ask for much memory.
+// unzstd uses one goroutine and small windows: a header cannot make it allocate
+// much memory.
 func unzstd(w io.Writer, packed []byte) error {
 	r, err := zstd.NewReader(bytes.NewReader(packed),
 		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))

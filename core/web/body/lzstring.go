@@ -6,30 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// LZ-string is a dictionary coder over UTF-16 for which browsers of 2013 had a
-// small library. The compressed form is a stream of bits, here six to a base64
-// character, each number with its lowest bit first. Code 0 announces a unit of
-// 8 bits, 1 one of 16, 2 the end; every other code is a text of the
-// dictionary. After each text but the first, the dictionary gains the text
-// before it plus its first unit. Those stand side by side in what has been
-// written, so an entry is nothing but a place and a length there.
+// LZ-string is a dictionary coder over UTF-16, from a small JavaScript library
+// of 2013. The compressed form is a stream of bits, six in a base64 character,
+// each number with its lowest bit first. Code 0 precedes a unit of 8 bits, 1 a
+// unit of 16 bits, 2 is the end; every other code is an entry of the dictionary.
+// After each text but the first, the dictionary gains the previous text plus the
+// first unit of the current one. Both are adjacent in the output, so an entry is
+// a position and a length in it.
 
-// lzEntry is a text of the dictionary: where it stands in the output. It is
-// small because a hostile body can make millions of them.
+// lzEntry is a dictionary entry: its position and length in the output. It is
+// small because a hostile body can create millions of them.
 type lzEntry struct{ at, n int32 }
 
 type lzDecoder struct {
 	src   []byte // base64 text, read from the front
-	acc   uint64 // bits taken from src and not used yet
-	have  int    // how many those are
+	acc   uint64 // bits of src that are not used yet
+	have  int    // number of bits in acc
 	dict  []lzEntry
 	room  int // entries until codes get one bit wider
 	width int
 	out   []uint16
 }
 
-// unLZ decodes LZ-string in base64 into UTF-8. Half a surrogate pair comes out
-// as the three bytes it would have if it were a character.
+// unLZ decodes LZ-string in base64 to UTF-8. A lone surrogate becomes its three
+// bytes in CESU-8.
 func (u *unwrapper) unLZ(b []byte) ([]byte, error) {
 	limit := u.limits.InflatedBytes
 	d := lzDecoder{src: b, dict: make([]lzEntry, 3, 512), room: 4, width: 3}
@@ -44,8 +44,8 @@ func (u *unwrapper) unLZ(b []byte) ([]byte, error) {
 	return out.b, nil
 }
 
-// run fills out, with more than limit units when there would be more, and
-// reports false when the input is damaged or has no end.
+// run fills out, with more than limit units if there are more, and returns false
+// if the input is damaged or has no end.
 func (d *lzDecoder) run(limit int) bool {
 	prev, ok := d.text(d.bits(2), lzEntry{})
 	if !ok || prev.n == 0 {
@@ -62,8 +62,8 @@ func (d *lzDecoder) run(limit int) bool {
 	return true
 }
 
-// text writes the text of a code and returns where it stands; n is 0 at the
-// end of the data.
+// text writes the text of a code and returns its entry; n is 0 at the end of the
+// data.
 func (d *lzDecoder) text(code int, prev lzEntry) (e lzEntry, ok bool) {
 	at := int32(len(d.out))
 	switch {
@@ -95,7 +95,7 @@ func (d *lzDecoder) text(code int, prev lzEntry) (e lzEntry, ok bool) {
 	return lzEntry{at, e.n}, true
 }
 
-// learn adds an entry, and widens the codes when their numbers are used up.
+// learn adds an entry and widens the codes when their numbers are used up.
 func (d *lzDecoder) learn(e lzEntry) {
 	d.dict = append(d.dict, e)
 	if d.room--; d.room == 0 {

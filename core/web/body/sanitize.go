@@ -22,17 +22,17 @@ func (u *unwrapper) sanitize(b []byte) ([]byte, error) {
 	return out.b, nil
 }
 
-// appendSanitized appends the JSON text b, which scanner has accepted, to dst in a
-// form that every reader and every store can take:
+// appendSanitized appends the JSON text b, which scanner has accepted, to dst in
+// a form that every reader and every database accepts:
 //
 //   - NaN and Infinity become null
 //   - raw control characters in a text become escapes
-//   - CESU-8, in which old browsers send what lies beyond the first 65,536
-//     characters, becomes UTF-8; other bytes that are no UTF-8 become U+FFFD
-//   - half a surrogate pair becomes the six visible characters of its escape
+//   - CESU-8, in which old browsers send characters beyond the first 65,536,
+//     becomes UTF-8; other bytes that are not UTF-8 become U+FFFD
+//   - a lone surrogate becomes the six visible characters of its escape
 //   - NUL becomes U+FFFD
 //
-// It ends early once dst has grown past limit.
+// It stops early when dst is longer than limit.
 func appendSanitized(dst, b []byte, limit int) []byte {
 	inText := false
 	for i := 0; i < len(b) && len(dst) <= limit; {
@@ -72,7 +72,7 @@ func appendSanitized(dst, b []byte, limit int) []byte {
 	return dst
 }
 
-// sanitizeEscape appends the escape that b starts with, and says how long it was.
+// sanitizeEscape appends the escape at the start of b and returns its length.
 func sanitizeEscape(dst, b []byte) ([]byte, int) {
 	if b[1] != 'u' {
 		return append(dst, b[:2]...), 2
@@ -88,7 +88,7 @@ func sanitizeEscape(dst, b []byte) ([]byte, int) {
 	return append(dst, b[:6]...), 6
 }
 
-// sanitizeWide appends the character beyond ASCII that b starts with.
+// sanitizeWide appends the character beyond ASCII at the start of b.
 func sanitizeWide(dst, b []byte) ([]byte, int) {
 	if r, n := utf8.DecodeRune(b); r != utf8.RuneError || n > 1 {
 		return append(dst, b[:n]...), n
@@ -105,8 +105,7 @@ func sanitizeWide(dst, b []byte) ([]byte, int) {
 	return appendEscape(append(dst, '\\'), u), 3
 }
 
-// surrogate returns the half pair that the three bytes at the start of b
-// stand for, or -1.
+// surrogate returns the surrogate that the first three bytes of b encode, or -1.
 func surrogate(b []byte) rune {
 	if len(b) < 3 || b[0] != 0xed || b[1] < 0xa0 || b[1] > 0xbf || b[2] < 0x80 || b[2] > 0xbf {
 		return -1

@@ -2,24 +2,23 @@ package body
 
 import "fmt"
 
-// scanner walks JSON strictly, once, without building anything. It is how
-// Body can promise valid JSON: the readers behind it are faster because they
-// believe a good deal (one of them takes 1-2 for a number).
+// scanner checks JSON strictly in one pass without allocating. The parsers
+// behind it are faster because they check less (one of them accepts 1-2 as a
+// number), so Decode checks first.
 //
-// With mend set it takes a few liberties and remembers them in dirty, so that
-// mend can put them right: NaN and Infinity, raw control characters, bytes
-// that are not UTF-8, escapes that no store can hold. Without mend they are
-// errors, as for any other JSON.
+// With repair set it accepts what appendSanitized can repair, and sets dirty:
+// NaN and Infinity, raw control characters, bytes that are not UTF-8, escapes
+// that no database accepts. Without repair they are errors.
 type scanner struct {
 	b      []byte
 	i      int
 	depth  int // levels still allowed
 	repair bool
 	dirty  bool
-	why    string // set on failure, with i at the place
+	why    string // set on failure; i is its position
 }
 
-// check reads the one value that b has to be.
+// check checks that b is one value.
 func (r *scanner) check() bool {
 	r.space()
 	if r.i == len(r.b) {
@@ -41,7 +40,7 @@ func (r *scanner) fail(why string) bool {
 	return false
 }
 
-// problem is what fail said, with the place.
+// problem returns the failure and its position.
 func (r *scanner) problem() string { return fmt.Sprintf("%s (byte %d)", r.why, r.i) }
 
 func (r *scanner) space() {
@@ -50,7 +49,7 @@ func (r *scanner) space() {
 	}
 }
 
-// value reads one value that starts right here.
+// value skips the value at i.
 func (r *scanner) value() bool {
 	if r.i >= len(r.b) {
 		return r.fail("it ends in the middle")
@@ -69,7 +68,7 @@ func (r *scanner) value() bool {
 	case 'n':
 		return r.word("null")
 	case 'N', 'I':
-		return r.odd()
+		return r.nonFinite()
 	default:
 		if c == '-' || (c >= '0' && c <= '9') {
 			return r.number()
@@ -139,7 +138,7 @@ func (r *scanner) items() bool {
 	}
 }
 
-// is steps over c when it comes next.
+// is skips c and reports whether it was next.
 func (r *scanner) is(c byte) bool {
 	if r.i < len(r.b) && r.b[r.i] == c {
 		r.i++
@@ -156,8 +155,8 @@ func (r *scanner) word(w string) bool {
 	return true
 }
 
-// odd reads the numbers that JSON does not have and some writers use.
-func (r *scanner) odd() bool {
+// nonFinite skips the numbers that JSON does not have and some writers use.
+func (r *scanner) nonFinite() bool {
 	if !r.repair {
 		return r.fail("a value was expected")
 	}
@@ -170,7 +169,7 @@ func (r *scanner) odd() bool {
 
 func (r *scanner) number() bool {
 	if r.is('-') && r.i < len(r.b) && r.b[r.i] == 'I' {
-		return r.odd()
+		return r.nonFinite()
 	}
 	if !r.is('0') && !r.digits() {
 		return r.fail("a digit was expected")

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a string that starts right here.
+// str skips the string at i.
 func (r *scanner) str() bool {
 	r.i++
 	for {
@@ -35,9 +35,9 @@ func (r *scanner) str() bool {
 	}
 }
 
-// plain steps over ASCII that means itself, eight bytes at a time: a byte of
-// the word is special when its highest bit is set in the end, and the lowest
-// one that is set is never set by mistake.
+// plain skips ASCII without special characters, eight bytes at a time. The
+// highest bit of a byte in special marks a special character; the lowest marked
+// byte is never a false positive.
 func (r *scanner) plain() {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	b, i := r.b, r.i
@@ -58,7 +58,7 @@ func (r *scanner) plain() {
 	r.i = i
 }
 
-// wide steps over characters beyond ASCII.
+// wide skips characters beyond ASCII.
 func (r *scanner) wide() bool {
 	for r.i < len(r.b) && r.b[r.i] >= utf8.RuneSelf {
 		c, n := utf8.DecodeRune(r.b[r.i:])
@@ -72,7 +72,7 @@ func (r *scanner) wide() bool {
 	return true
 }
 
-// escape steps over an escape, or over two when they make a pair.
+// escape skips an escape, or two that make a surrogate pair.
 func (r *scanner) escape() bool {
 	if r.i+1 >= len(r.b) {
 		return r.fail("a text has no end")
@@ -99,7 +99,7 @@ func (r *scanner) escape() bool {
 	return true
 }
 
-// escapedUnit returns the unit of an escape that b starts with, or -1.
+// escapedUnit returns the unit of the escape at the start of b, or -1.
 func escapedUnit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1

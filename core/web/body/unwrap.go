@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// How a body can be wrapped.
+// Wrappings of a body.
 const (
 	wrapGzip   = "gzip"
 	wrapLZ     = "lz64"
 	wrapBase64 = "base64"
 )
 
-// maxLayers is how many wrappings are taken off: base64 of base64 of gzip is
-// the most that any client was ever seen to make.
+// maxLayers is the maximum number of removed layers. Known clients use up to
+// three: base64 of base64 of gzip.
 const maxLayers = 4
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// unwrapper takes one body apart.
+// unwrapper removes the layers of one body.
 type unwrapper struct {
 	decoder *Decoder
 	limits  Limits
@@ -26,8 +26,8 @@ type unwrapper struct {
 	lzDone  bool
 }
 
-// unwrap takes layers off b until JSON shows, or nothing more comes off.
-// header is the content encoding, which is the outermost layer.
+// unwrap removes layers until JSON shows or no known layer is left. header is the
+// content encoding, the outermost layer.
 func (u *unwrapper) unwrap(b []byte, header string) ([]byte, error) {
 	if f := inflaterOf(header); f != nil && !StartsJSON(b) && !isGzip(b) {
 		var err error
@@ -49,7 +49,7 @@ func (u *unwrapper) unwrap(b []byte, header string) ([]byte, error) {
 	return bytes.TrimPrefix(b, byteOrderMark), nil
 }
 
-// peel takes one layer off, and reports false when it found none.
+// peel removes one layer. It returns false if there is no known one.
 func (u *unwrapper) peel(b []byte) (next []byte, more bool, err error) {
 	switch {
 	case StartsJSON(b):
@@ -76,7 +76,7 @@ func (u *unwrapper) peel(b []byte) (next []byte, more bool, err error) {
 	return b, false, nil
 }
 
-// base64 returns what b stands for, or nil when that is nothing we know.
+// base64 returns the decoded b, or nil if the result is not a known format.
 func (u *unwrapper) base64(b []byte) []byte {
 	out := u.decoder.buffer(len(b))
 	var ok bool
@@ -91,8 +91,8 @@ func isGzip(b []byte) bool {
 	return len(b) > 2 && b[0] == 0x1f && b[1] == 0x8b && b[2] == 8
 }
 
-// StartsJSON looks for the start of an object or a list: nothing else carries
-// events, and no other wrapping begins with their characters.
+// StartsJSON reports whether b starts with an object or a list. Events come in
+// nothing else, and no other wrapping starts with these characters.
 func StartsJSON(b []byte) bool {
 	if len(b) > 0 && (b[0] == '{' || b[0] == '[') {
 		return true

@@ -1,6 +1,5 @@
-// Package webtest serves rooms in tests the way they are served in life: by a
-// real server on a free port of the loopback address, behind the real gate,
-// with keys that the test has made up.
+// Package webtest serves routes in tests as in production: with a real server on a
+// free port of the loopback address, and with keys that the test defines.
 package webtest
 
 import (
@@ -17,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Keys is a web.Auth that knows nothing but what is in it.
+// Keys is a web.Auth that knows only its own keys.
 type Keys struct {
 	Projects   map[string]auth.Project    // by project key
 	Principals map[string]*auth.Principal // by personal key
@@ -42,7 +41,7 @@ func (k Keys) ProjectByKey(_ context.Context, key string) (auth.Project, error) 
 	return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key", "Project API key invalid.")
 }
 
-// PrincipalByKey returns who holds a key, or Unauthenticated.
+// PrincipalByKey returns the principal of a key, or Unauthenticated.
 func (k Keys) PrincipalByKey(_ context.Context, key string) (*auth.Principal, error) {
 	if p, ok := k.Principals[key]; ok {
 		return p, nil
@@ -67,21 +66,21 @@ func (k Keys) ProjectFor(_ context.Context, p *auth.Principal, name string) (aut
 	return best, nil
 }
 
-// Config is the default config on a free port.
+// Config returns the default config with a free port.
 func Config() web.Config {
 	cfg := web.DefaultConfig()
 	cfg.Address = "127.0.0.1:0"
 	return cfg
 }
 
-// Serve serves rooms until the test ends, and returns the base URL of the
-// server, without a slash at the end.
+// Serve serves routes until the test ends, and returns the base URL of the server,
+// without a slash at the end.
 func Serve(tb testing.TB, who web.Auth, rooms ...web.Routes) string {
 	tb.Helper()
 	return "http://" + Start(tb, Config(), who, zap.NewNop(), nil, rooms...).Address()
 }
 
-// Start is Serve with everything to choose.
+// Start is Serve with all parameters.
 func Start(tb testing.TB, cfg web.Config, who web.Auth, log *zap.Logger, reg prometheus.Registerer, rooms ...web.Routes) *web.Server {
 	tb.Helper()
 	s, err := web.New(cfg, who, log, reg)

@@ -9,10 +9,10 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// sift goes through everybody, newest first, and keeps those whose properties
-// pass.
-func (s *Service) sift(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
-	sieve := sieve{filters: q.Properties, env: match.Env{Now: time.Now()}}
+// filterPersons reads all persons, newest first, and returns a page of those that
+// pass the property filters, and their total number.
+func (s *Service) filterPersons(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
+	set := filterSet{filters: q.Properties, env: match.Env{Now: time.Now()}}
 	rest := *q
 	rest.Properties = nil
 	out, total := []Person{}, 0
@@ -23,7 +23,7 @@ func (s *Service) sift(ctx context.Context, projectID int64, q *Query, limit, of
 			return nil, 0, err
 		}
 		for i := range page {
-			if !sieve.passes(page[i].Properties) {
+			if !set.passes(page[i].Properties) {
 				continue
 			}
 			if total >= offset && len(out) < limit {
@@ -39,15 +39,15 @@ func (s *Service) sift(ctx context.Context, projectID int64, q *Query, limit, of
 	return out, total, s.store.addDistinctIDs(ctx, out)
 }
 
-// sieve asks filters about properties.
-type sieve struct {
+// filterSet matches properties against filters.
+type filterSet struct {
 	filters []*match.Filter
 	env     match.Env
 	parser  fastjson.Parser
 	arena   []byte
 }
 
-func (s *sieve) passes(properties []byte) bool {
+func (s *filterSet) passes(properties []byte) bool {
 	v, err := s.parser.ParseBytes(properties)
 	if err != nil {
 		return false

@@ -11,15 +11,15 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Query says which persons. Zero fields do not filter.
+// Query selects persons. Zero fields do not filter.
 type Query struct {
 	DistinctID string
 	Search     string          // part of a distinct id, an e-mail address or a name, in any case
 	Properties []*match.Filter // all of them have to pass
 }
 
-// Find returns a page of the persons that pass q, newest first, and how many
-// there are in all. Filters of properties look at everybody.
+// Find returns a page of the persons that match q, newest first, and their total
+// number. With filters of properties it reads all persons of the project.
 func (s *Service) Find(ctx context.Context, projectID int64, q Query, limit, offset int) ([]Person, int, error) {
 	page, total, err := s.find(ctx, projectID, &q, limit, offset)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Service) Find(ctx context.Context, projectID int64, q Query, limit, off
 
 func (s *Service) find(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
 	if len(q.Properties) > 0 {
-		return s.sift(ctx, projectID, q, limit, offset)
+		return s.filterPersons(ctx, projectID, q, limit, offset)
 	}
 	total, err := s.store.countPersons(ctx, projectID, q)
 	if err != nil || offset >= total {
@@ -40,7 +40,7 @@ func (s *Service) find(ctx context.Context, projectID int64, q *Query, limit, of
 	return page, total, err
 }
 
-// Count returns how many persons a project has.
+// Count returns the number of persons of a project.
 func (s *Service) Count(ctx context.Context, projectID int64) (int, error) {
 	n, err := s.store.countPersons(ctx, projectID, &Query{})
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) Count(ctx context.Context, projectID int64) (int, error) {
 
 var errNoPerson = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// Get returns a person by its number or its uuid, or NotFound.
+// Get returns a person by its number or uuid, or NotFound.
 func (s *Service) Get(ctx context.Context, projectID int64, ref string) (Person, error) {
 	found, err := s.get(ctx, projectID, ref)
 	switch {
