@@ -31,20 +31,14 @@ var retiredWords = wordSet(`
 // wordsNotYet lists directories, with all below them, that still use retired
 // words. A directory leaves the list when it is clean; nothing joins it.
 var wordsNotYet = []string{
-	".",
-	"api",
 	"app",
-	"docs",
 	"plugins",
 	"sdk",
 	"core/accounts",
 	"core/actions",
-	"core/admin",
 	"core/auth",
-	"core/cohorts",
 	"core/db",
 	"core/definitions",
-	"core/events",
 	"core/fault",
 	"core/flags",
 	"core/host",
@@ -52,14 +46,15 @@ var wordsNotYet = []string{
 	"core/journal",
 	"core/match",
 	"core/notifications",
-	"core/operators",
 	"core/persons",
 	"core/web",
 }
 
 // allowedWords lists legitimate uses: file, then words. "*" allows every word.
 var allowedWords = map[string][]string{
-	"docs/glossary.md": {"*"}, // names the retired words beside the new ones
+	"app/words_test.go":         {"*"},      // names them as examples
+	"docs/glossary.md":          {"*"},      // names the retired words beside the new ones
+	"docs/plugins/catalogue.md": {"insist"}, // of encryption, in the plain sense
 }
 
 func TestWords(t *testing.T) {
