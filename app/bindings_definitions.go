@@ -13,8 +13,8 @@ import (
 // to its person, who is that.
 var definitionBindings = fx.Options(
 	fx.Provide(
-		func(p *persons.Service, a *auth.Service) definitions.Deps {
-			return definitions.Deps{Groups: p, Automatic: persons.CopiedPropertyNames, Users: a}
+		func(p *persons.Service, a *auth.Service) definitions.Dependencies {
+			return definitions.Dependencies{Groups: p, CopiedNames: persons.CopiedPropertyNames, Users: a}
 		},
 		route(func(h *definitions.HTTP) web.Routes { return h }),
 	),

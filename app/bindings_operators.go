@@ -31,7 +31,7 @@ var operatorBindings = fx.Options(
 			return func() actionmatch.Plugins { return o.NewRound() }
 		},
 	),
-	fx.Invoke(func(o *operators.Operators, s *decide.Snapshots, m *actions.Memory, log *zap.Logger) {
+	fx.Invoke(func(o *operators.Operators, s *decide.Snapshots, m *actions.Snapshots, log *zap.Logger) {
 		o.OnChange(func(ctx context.Context) {
 			if err := errors.Join(s.RefreshAll(ctx), m.RefreshAll(ctx)); err != nil && ctx.Err() == nil {
 				log.Warn("refresh after change of plugin operators failed", zap.Error(err))

@@ -16,20 +16,20 @@ func newEntry(who *auth.Principal, a *Action, done string, at time.Time) activit
 
 // state is what users decide about an action, in the order of the activity log.
 type state struct {
-	Name         string          `json:"name"`
-	Description  string          `json:"description"`
-	Tags         []string        `json:"tags"`
-	PostToChat   bool            `json:"post_to_chat"`
-	Format       string          `json:"chat_message_format"`
-	Destinations []Destination   `json:"chat_destinations"`
-	Steps        json.RawMessage `json:"steps"`
-	Deleted      bool            `json:"deleted"`
-	PinnedAt     *stampPointer   `json:"pinned_at"`
+	Name         string           `json:"name"`
+	Description  string           `json:"description"`
+	Tags         []string         `json:"tags"`
+	PostToChat   bool             `json:"post_to_chat"`
+	Format       string           `json:"chat_message_format"`
+	Destinations []Destination    `json:"chat_destinations"`
+	Steps        json.RawMessage  `json:"steps"`
+	Deleted      bool             `json:"deleted"`
+	PinnedAt     *jsonTimePointer `json:"pinned_at"`
 }
 
 func (a *Action) state() state {
 	return state{
 		Name: a.Name, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, Format: a.Format,
-		Destinations: a.Destinations, Steps: encode(showSteps(a.Steps)), Deleted: a.Deleted, PinnedAt: (*stampPointer)(a.PinnedAt),
+		Destinations: a.Destinations, Steps: mustJSON(viewSteps(a.Steps)), Deleted: a.Deleted, PinnedAt: (*jsonTimePointer)(a.PinnedAt),
 	}
 }

@@ -3,23 +3,22 @@ package actions
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 )
 
-// stamp is a time as answers print it; the zero time is null.
-type stamp time.Time
+// jsonTime is a time as answers print it; the zero time is null.
+type jsonTime time.Time
 
-// stampPointer is a stamp that may be missing.
-type stampPointer time.Time
+// jsonTimePointer is a stamp that may be missing.
+type jsonTimePointer time.Time
 
 const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 // MarshalJSON prints the time, or null for the zero time.
-func (s stamp) MarshalJSON() ([]byte, error) {
+func (s jsonTime) MarshalJSON() ([]byte, error) {
 	t := time.Time(s)
 	if t.IsZero() {
 		return []byte("null"), nil
@@ -28,40 +27,37 @@ func (s stamp) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON prints the time.
-func (s *stampPointer) MarshalJSON() ([]byte, error) {
+func (s *jsonTimePointer) MarshalJSON() ([]byte, error) {
 	if s == nil {
 		return []byte("null"), nil
 	}
-	return stamp(*s).MarshalJSON()
+	return jsonTime(*s).MarshalJSON()
 }
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
 
-// likeText makes a text stand for itself in a pattern that escapes with !.
-var likeText = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
-
 // actionView is an action as answers show it. What posts to chat is there under the
 // names that older clients know as well.
 type actionView struct {
-	ID                 int64         `json:"id"`
-	Name               *string       `json:"name"`
-	Description        string        `json:"description"`
-	Tags               []string      `json:"tags"`
-	PostToChat         bool          `json:"post_to_chat"`
-	ChatMessageFormat  string        `json:"chat_message_format"`
-	ChatDestinations   []Destination `json:"chat_destinations"`
-	PostToSlack        bool          `json:"post_to_slack"`
-	SlackMessageFormat string        `json:"slack_message_format"`
-	Steps              []stepView    `json:"steps"`
-	CreatedAt          stamp         `json:"created_at"`
-	CreatedBy          *auth.User    `json:"created_by"`
-	Deleted            bool          `json:"deleted"`
-	IsCalculating      bool          `json:"is_calculating"`
-	LastCalculatedAt   stamp         `json:"last_calculated_at"`
-	TeamID             int64         `json:"team_id"`
-	IsAction           bool          `json:"is_action"`
-	BytecodeError      *string       `json:"bytecode_error"`
-	PinnedAt           *stampPointer `json:"pinned_at"`
+	ID                 int64            `json:"id"`
+	Name               *string          `json:"name"`
+	Description        string           `json:"description"`
+	Tags               []string         `json:"tags"`
+	PostToChat         bool             `json:"post_to_chat"`
+	ChatMessageFormat  string           `json:"chat_message_format"`
+	ChatDestinations   []Destination    `json:"chat_destinations"`
+	PostToSlack        bool             `json:"post_to_slack"`
+	SlackMessageFormat string           `json:"slack_message_format"`
+	Steps              []stepView       `json:"steps"`
+	CreatedAt          jsonTime         `json:"created_at"`
+	CreatedBy          *auth.User       `json:"created_by"`
+	Deleted            bool             `json:"deleted"`
+	IsCalculating      bool             `json:"is_calculating"`
+	LastCalculatedAt   jsonTime         `json:"last_calculated_at"`
+	TeamID             int64            `json:"team_id"`
+	IsAction           bool             `json:"is_action"`
+	BytecodeError      *string          `json:"bytecode_error"`
+	PinnedAt           *jsonTimePointer `json:"pinned_at"`
 }
 
 // stepView is a step with every key, null where nothing was said.
@@ -80,15 +76,15 @@ type stepView struct {
 	Properties   []json.RawMessage `json:"properties"`
 }
 
-func showSteps(steps []actionmatch.Step) []stepView {
+func viewSteps(steps []actionmatch.Step) []stepView {
 	out := make([]stepView, len(steps))
 	for i := range steps {
-		out[i] = showStep(&steps[i])
+		out[i] = viewStep(&steps[i])
 	}
 	return out
 }
 
-func showStep(s *actionmatch.Step) stepView {
+func viewStep(s *actionmatch.Step) stepView {
 	null := make(map[string]bool, len(s.Null))
 	for _, name := range s.Null {
 		null[name] = true
@@ -114,18 +110,18 @@ func showStep(s *actionmatch.Step) stepView {
 	return v
 }
 
-func (a *Action) show(creator *auth.User, c calculation) actionView {
+func (a *Action) view(creator *auth.User, c calculation) actionView {
 	v := actionView{
 		ID: a.ID, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, ChatMessageFormat: a.Format,
-		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: showSteps(a.Steps),
-		CreatedAt: stamp(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
-		LastCalculatedAt: stamp(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*stampPointer)(a.PinnedAt),
+		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: viewSteps(a.Steps),
+		CreatedAt: jsonTime(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
+		LastCalculatedAt: jsonTime(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*jsonTimePointer)(a.PinnedAt),
 	}
 	if a.Name != "" {
 		v.Name = &a.Name
 	}
 	if c.at.After(a.CalculatedAt) {
-		v.LastCalculatedAt = stamp(c.at)
+		v.LastCalculatedAt = jsonTime(c.at)
 	}
 	if c.problem != "" {
 		v.BytecodeError = &c.problem

@@ -13,7 +13,7 @@ import (
 // EventMatcher matches events with the stored actions of their project: for
 // notifications those that post, for traces all. It is safe for concurrent use.
 type EventMatcher struct {
-	memory   *Memory
+	memory   *Snapshots
 	store    *Store
 	events   Events
 	projects Projects
@@ -21,13 +21,13 @@ type EventMatcher struct {
 }
 
 // NewEventMatcher returns an EventMatcher over the actions in memory.
-func NewEventMatcher(memory *Memory, store *Store, e Events, p Projects, sources actionmatch.Sources) *EventMatcher {
+func NewEventMatcher(memory *Snapshots, store *Store, e Events, p Projects, sources actionmatch.Sources) *EventMatcher {
 	return &EventMatcher{memory: memory, store: store, events: e, projects: p, sources: sources}
 }
 
 // MatchEvent returns the actions that ev fits, as they are defined now, by id.
 func (m *EventMatcher) MatchEvent(ctx context.Context, ev *sdk.Event) ([]*Action, error) {
-	project := m.memory.Project(ev.ProjectID)
+	project := m.memory.ForProject(ev.ProjectID)
 	var out []*Action
 	err := m.match(ctx, ev.ProjectID, project, project.All, []*sdk.Event{ev}, func(_ *sdk.Event, a *Action) { out = append(out, a) })
 	slices.SortFunc(out, func(a, b *Action) int { return cmp.Compare(a.ID, b.ID) })
@@ -36,18 +36,18 @@ func (m *EventMatcher) MatchEvent(ctx context.Context, ev *sdk.Event) ([]*Action
 
 // HasPosting reports whether the project has an action that posts.
 func (m *EventMatcher) HasPosting(projectID int64) bool {
-	return m.memory.Project(projectID).Posting.Len() > 0
+	return m.memory.ForProject(projectID).Posting.Len() > 0
 }
 
 // MatchPosting calls fn for each event of batch and each action of the project
 // that posts and that the event fits. The actions are shared: fn must not change
 // them.
 func (m *EventMatcher) MatchPosting(ctx context.Context, projectID int64, batch []*sdk.Event, fn func(*sdk.Event, *Action)) error {
-	project := m.memory.Project(projectID)
+	project := m.memory.ForProject(projectID)
 	return m.match(ctx, projectID, project, project.Posting, batch, fn)
 }
 
-func (m *EventMatcher) match(ctx context.Context, projectID int64, project *Project, index *actionmatch.Index,
+func (m *EventMatcher) match(ctx context.Context, projectID int64, project *ProjectActions, index *actionmatch.Index,
 	batch []*sdk.Event, fn func(*sdk.Event, *Action)) error {
 	matches, err := index.MatchEvents(ctx, projectID, batch, &m.sources)
 	for _, one := range matches {

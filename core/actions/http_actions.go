@@ -56,7 +56,7 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Project, list...)
+	views, err := h.service.views(c.UserContext(), c.Project, list...)
 	switch {
 	case err != nil:
 		return err
@@ -93,7 +93,7 @@ func (h *HTTP) input(c *web.Call) (Input, error) {
 }
 
 func (h *HTTP) retrieve(c *web.Call) error {
-	id, err := idOf(c)
+	id, err := actionID(c)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (h *HTTP) retrieve(c *web.Call) error {
 }
 
 func (h *HTTP) update(c *web.Call) error {
-	id, err := idOf(c)
+	id, err := actionID(c)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (h *HTTP) answer(c *web.Call, a Action) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Project, a)
+	views, err := h.service.views(c.UserContext(), c.Project, a)
 	switch {
 	case err != nil:
 		return err
@@ -139,8 +139,8 @@ func (h *HTTP) answer(c *web.Call, a Action) error {
 	return web.JSON(c.Ctx, views[0])
 }
 
-// idOf reads a number out of the path; what is none names nothing.
-func idOf(c *web.Call) (int64, error) {
+// actionID reads a number out of the path; what is none names nothing.
+func actionID(c *web.Call) (int64, error) {
 	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
 	if err != nil || id < 1 {
 		return 0, errNotFound
@@ -151,7 +151,7 @@ func idOf(c *web.Call) (int64, error) {
 func (h *HTTP) projectActivity(c *web.Call) error { return h.activityOf(c, 0) }
 
 func (h *HTTP) activity(c *web.Call) error {
-	id, err := idOf(c)
+	id, err := actionID(c)
 	if err != nil {
 		return err
 	}

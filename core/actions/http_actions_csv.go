@@ -18,7 +18,7 @@ func actionsCSV(c *web.Call, views []actionView) error {
 	for i := range views {
 		flat[i] = map[string]string{}
 		var v any
-		dec := json.NewDecoder(strings.NewReader(string(encode(views[i]))))
+		dec := json.NewDecoder(strings.NewReader(string(mustJSON(views[i]))))
 		dec.UseNumber()
 		if err := dec.Decode(&v); err != nil {
 			return err
@@ -32,7 +32,7 @@ func actionsCSV(c *web.Call, views []actionView) error {
 	for name := range columns {
 		head = append(head, name)
 	}
-	sort.Slice(head, func(i, j int) bool { return earlier(head[i], head[j]) })
+	sort.Slice(head, func(i, j int) bool { return columnLess(head[i], head[j]) })
 	rows := make([][]string, len(flat))
 	for i, cells := range flat {
 		rows[i] = make([]string, len(head))
@@ -77,13 +77,13 @@ func flatten(to map[string]string, path string, v any) {
 	}
 }
 
-// first is the order in which columns come; others follow by name.
-var first = []string{"id", "name", "description", "tags", "post_to_chat", "chat_message_format"}
+// firstColumns is the order in which columns come; others follow by name.
+var firstColumns = []string{"id", "name", "description", "tags", "post_to_chat", "chat_message_format"}
 
-// earlier orders columns: the known ones, then by name, numbers by their size.
-func earlier(a, b string) bool {
+// columnLess orders columns: the known ones, then by name, numbers by their size.
+func columnLess(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	i, j := slices.Index(first, x[0]), slices.Index(first, y[0])
+	i, j := slices.Index(firstColumns, x[0]), slices.Index(firstColumns, y[0])
 	if i != j {
 		return i >= 0 && (j < 0 || i < j)
 	}

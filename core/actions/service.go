@@ -36,7 +36,7 @@ type Dependencies struct {
 	Chat         Chat
 	CohortIDs    CohortIDs
 	Operators    match.Registry
-	Memory       Refresher
+	Snapshots    Refresher
 	Now          func() time.Time
 	Log          *zap.Logger
 }
@@ -130,10 +130,10 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		ProjectID: project.ID, Tags: []string{}, Steps: []actionmatch.Step{}, Destinations: []Destination{},
 		CreatedAt: now, CreatedBy: who.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
 	}
-	if err := s.prepare(ctx, project, a, &in); err != nil {
+	if err := s.validateInput(ctx, project, a, &in); err != nil {
 		return a, err
 	}
-	err := s.change(ctx, project.ID, func(ctx context.Context) error {
+	err := s.write(ctx, project.ID, func(ctx context.Context) error {
 		if err := s.apply(ctx, &a, in); err != nil {
 			return err
 		}
@@ -150,12 +150,12 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
 	a, err := s.store.Get(ctx, project.ID, id)
 	if err == nil {
-		err = s.prepare(ctx, project, a, &in)
+		err = s.validateInput(ctx, project, a, &in)
 	}
 	if err != nil {
 		return a, err
 	}
-	err = s.change(ctx, project.ID, func(ctx context.Context) (err error) {
+	err = s.write(ctx, project.ID, func(ctx context.Context) (err error) {
 		if a, err = s.store.Get(ctx, project.ID, id); err != nil {
 			return err
 		}
@@ -182,18 +182,18 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 	return a, err
 }
 
-// change runs fn in a transaction that has the project's actions for itself,
+// write runs fn in a transaction that has the project's actions for itself,
 // then makes memory current. Memory that cannot be made current now is an entry
 // of the log, not an error: the change is committed, and memory is compared
 // with the store all the time.
-func (s *Service) change(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
-	if err := s.store.write(ctx, projectID, fn); err != nil {
+func (s *Service) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
+	if err := s.store.writeLocked(ctx, projectID, fn); err != nil {
 		return err
 	}
-	if s.deps.Memory == nil {
+	if s.deps.Snapshots == nil {
 		return nil
 	}
-	if err := s.deps.Memory.Refresh(context.WithoutCancel(ctx), projectID); err != nil {
+	if err := s.deps.Snapshots.Refresh(context.WithoutCancel(ctx), projectID); err != nil {
 		s.log.Warn("actions in memory are behind the store", zap.Int64("project_id", projectID), zap.Error(err))
 	}
 	return nil
@@ -206,8 +206,8 @@ type calculation struct {
 	problem string
 }
 
-// show turns actions into the form answers have.
-func (s *Service) show(ctx context.Context, project auth.Project, list ...Action) ([]actionView, error) {
+// views turns actions into the form answers have.
+func (s *Service) views(ctx context.Context, project auth.Project, list ...Action) ([]actionView, error) {
 	users, actions := make([]int64, len(list)), make([]int64, len(list))
 	for i := range list {
 		users[i], actions[i] = list[i].CreatedBy, list[i].ID
@@ -234,7 +234,7 @@ func (s *Service) show(ctx context.Context, project auth.Project, list ...Action
 		if u, ok := found[a.CreatedBy]; ok {
 			creator = &u
 		}
-		views[i] = a.show(creator, c)
+		views[i] = a.view(creator, c)
 	}
 	return views, nil
 }

@@ -92,30 +92,30 @@ func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	if in.Deleted.Set {
 		a.Deleted = in.Deleted.Value
 	}
-	if err := s.unique(ctx, a); err != nil {
+	if err := s.checkUniqueName(ctx, a); err != nil {
 		return err
 	}
 	if in.Description.Set {
 		a.Description = in.Description.Value
 	}
 	if in.Tags.Set {
-		a.Tags = tidyTags(in.Tags.Value)
+		a.Tags = normalizeTags(in.Tags.Value)
 	}
 	if in.CalculatedAt.Set && !in.CalculatedAt.Null {
 		a.CalculatedAt = in.CalculatedAt.Value
 	}
 	if in.Pinned.Set {
-		a.PinnedAt = s.pinned(a.PinnedAt, in.Pinned)
+		a.PinnedAt = s.pinnedAt(a.PinnedAt, in.Pinned)
 	}
 	if in.Steps.Set {
 		a.Steps = in.Steps.Value
 	}
-	return s.chat(a, in)
+	return s.applyChat(a, in)
 }
 
-// pinned is when an action was pinned: any value pins it, null does not, and
+// pinnedAt is when an action was pinned: any value pins it, null does not, and
 // one that is pinned stays as it was.
-func (s *Service) pinned(was *time.Time, in web.Opt[json.RawMessage]) *time.Time {
+func (s *Service) pinnedAt(was *time.Time, in web.Opt[json.RawMessage]) *time.Time {
 	if in.Null || string(in.Value) == "false" || string(in.Value) == `""` {
 		return nil
 	}
@@ -126,20 +126,20 @@ func (s *Service) pinned(was *time.Time, in web.Opt[json.RawMessage]) *time.Time
 	return &now
 }
 
-// unique fails when another action that is not deleted has the name.
-func (s *Service) unique(ctx context.Context, a *Action) error {
+// checkUniqueName fails when another action that is not deleted has the name.
+func (s *Service) checkUniqueName(ctx context.Context, a *Action) error {
 	if a.Name == "" || a.Deleted {
 		return nil
 	}
-	id, err := s.store.named(ctx, a.ProjectID, a.Name)
+	id, err := s.store.idByName(ctx, a.ProjectID, a.Name)
 	if err != nil || id == 0 || id == a.ID {
 		return err
 	}
 	return fault.Field("name", "unique", fmt.Sprintf("This project already has an action with this name, ID %d", id))
 }
 
-// tidyTags trims tags, takes them to lower case, and sorts them, each once.
-func tidyTags(tags []string) []string {
+// normalizeTags trims tags, takes them to lower case, and sorts them, each once.
+func normalizeTags(tags []string) []string {
 	out := make([]string, 0, len(tags))
 	for _, tag := range tags {
 		if tag = strings.ToLower(strings.TrimSpace(tag)); tag != "" {
@@ -150,24 +150,24 @@ func tidyTags(tags []string) []string {
 	return slices.Compact(out)
 }
 
-// prepare checks what can be checked before the transaction, in which nobody
+// validateInput checks what can be checked before the transaction, in which nobody
 // else can write: the name of a, then the steps.
-func (s *Service) prepare(ctx context.Context, project auth.Project, a Action, in *Input) error {
+func (s *Service) validateInput(ctx context.Context, project auth.Project, a Action, in *Input) error {
 	if in.Name.Set {
 		a.Name = in.Name.Value
 	}
 	if in.Deleted.Set {
 		a.Deleted = in.Deleted.Value
 	}
-	if err := s.unique(ctx, &a); err != nil || !in.Steps.Set {
+	if err := s.checkUniqueName(ctx, &a); err != nil || !in.Steps.Set {
 		return err
 	}
-	return s.steps(ctx, project, in)
+	return s.validateSteps(ctx, project, in)
 }
 
-// steps checks new steps and gives each an id: its own when that is one and no
+// validateSteps checks new steps and gives each an id: its own when that is one and no
 // other step has it, else a new one.
-func (s *Service) steps(ctx context.Context, project auth.Project, in *Input) error {
+func (s *Service) validateSteps(ctx context.Context, project auth.Project, in *Input) error {
 	steps := in.Steps.Value
 	opts := actionmatch.CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
 	if s.deps.CohortIDs != nil && usesCohorts(steps) {
@@ -209,13 +209,13 @@ type cohortSet []int64
 // HasCohort implements Cohorts.
 func (c cohortSet) HasCohort(id int64) bool { return slices.Contains(c, id) }
 
-// chat applies what is posted, and where to.
-func (s *Service) chat(a *Action, in Input) error {
+// applyChat applies what is posted, and where to.
+func (s *Service) applyChat(a *Action, in Input) error {
 	if in.PostToChat.Set {
 		a.PostToChat = in.PostToChat.Value
 	}
 	if in.Format.Set {
-		if err := s.format(in.formatName, in.Format.Value); err != nil {
+		if err := s.checkFormat(in.formatName, in.Format.Value); err != nil {
 			return err
 		}
 		a.Format = in.Format.Value
@@ -229,14 +229,14 @@ func (s *Service) chat(a *Action, in Input) error {
 		if s.deps.Chat != nil && !s.deps.Chat.HasNotifier(d.Notifier) {
 			return fault.Field(at+"notifier", "does_not_exist", fmt.Sprintf("There is no notifier %q in the config of the server.", d.Notifier))
 		}
-		if err := s.format(at+"format", d.Format); err != nil {
+		if err := s.checkFormat(at+"format", d.Format); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) format(attr, format string) error {
+func (s *Service) checkFormat(attr, format string) error {
 	if s.deps.Chat == nil || format == "" {
 		return nil
 	}

@@ -46,11 +46,11 @@ var (
 	shop     = auth.Project{ID: 1, Timezone: "UTC"}
 )
 
-func service(t *testing.T, d *db.DB) (*actions.Service, *actions.Memory) {
+func service(t *testing.T, d *db.DB) (*actions.Service, *actions.Snapshots) {
 	t.Helper()
 	store := actions.NewStore(d)
-	memory := actions.NewMemory(store, utc{}, nil, zap.NewNop())
-	s, err := actions.NewService(store, actions.Dependencies{Users: nobody{}, Chat: chat{}, Memory: memory})
+	memory := actions.NewSnapshots(store, utc{}, nil, zap.NewNop())
+	s, err := actions.NewService(store, actions.Dependencies{Users: nobody{}, Chat: chat{}, Snapshots: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func steps(event ...string) web.Opt[[]actionmatch.Step] {
 }
 
 // fits lists the actions of a project that an event of this name fits.
-func fits(p *actions.Project, posting bool, name string) (ids []int64) {
+func fits(p *actions.ProjectActions, posting bool, name string) (ids []int64) {
 	var seen actionmatch.EventView
 	seen.Reset(&sdk.Event{Name: name, Properties: []byte("{}")})
 	index := p.All
@@ -91,26 +91,26 @@ func TestAChangeIsInMemoryWhenTheCallReturns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fits(memory.Project(1), false, "paid"); len(got) != 1 || got[0] != a.ID {
+		if got := fits(memory.ForProject(1), false, "paid"); len(got) != 1 || got[0] != a.ID {
 			t.Errorf("after making it: %v", got)
 		}
-		if got := fits(memory.Project(1), true, "paid"); len(got) != 0 {
+		if got := fits(memory.ForProject(1), true, "paid"); len(got) != 0 {
 			t.Errorf("it posts: %v", got)
 		}
 		on := web.Opt[bool]{Set: true, Value: true}
 		if _, err := s.Update(t.Context(), somebody, shop, a.ID, actions.Input{PostToChat: on, Steps: steps("left")}); err != nil {
 			t.Fatal(err)
 		}
-		if p := memory.Project(1); len(fits(p, true, "left")) != 1 || len(fits(p, false, "paid")) != 0 || p.ByID[a.ID].Version != 2 {
+		if p := memory.ForProject(1); len(fits(p, true, "left")) != 1 || len(fits(p, false, "paid")) != 0 || p.ByID[a.ID].Version != 2 {
 			t.Error("the change is not in memory")
 		}
 		if _, err := s.Update(t.Context(), somebody, shop, a.ID, actions.Input{Deleted: on}); err != nil {
 			t.Fatal(err)
 		}
-		if p := memory.Project(1); len(p.ByID) != 0 || len(fits(p, false, "left")) != 0 {
+		if p := memory.ForProject(1); len(p.ByID) != 0 || len(fits(p, false, "left")) != 0 {
 			t.Error("a deleted action matches")
 		}
-		if len(fits(memory.Project(2), false, "left")) != 0 {
+		if len(fits(memory.ForProject(2), false, "left")) != 0 {
 			t.Error("another project has it")
 		}
 	})
@@ -142,9 +142,9 @@ func TestMemoryFollowsOtherProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		deadline := time.Now().Add(20 * time.Second)
-		for len(fits(memory.Project(1), false, "paid")) != 2 {
+		for len(fits(memory.ForProject(1), false, "paid")) != 2 {
 			if time.Now().After(deadline) {
-				t.Fatalf("memory has %v", fits(memory.Project(1), false, "paid"))
+				t.Fatalf("memory has %v", fits(memory.ForProject(1), false, "paid"))
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

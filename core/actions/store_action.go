@@ -23,9 +23,9 @@ func NewStore(d *db.DB) *Store { return &Store{db: d} }
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// write runs fn in one transaction that has the project's actions for itself:
+// writeLocked runs fn in one transaction that has the project's actions for itself:
 // the row of its stamp is locked until the end, and moves on by one.
-func (s *Store) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
+func (s *Store) writeLocked(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := s.Touch(ctx, projectID); err != nil {
 			return err
@@ -37,20 +37,19 @@ func (s *Store) write(ctx context.Context, projectID int64, fn func(ctx context.
 // Touch says that something the project's actions are compiled from has
 // changed. It joins the transaction in ctx.
 func (s *Store) Touch(ctx context.Context, projectID int64) error {
-	_, err := s.db.Write(ctx).NewRaw(
-		`INSERT INTO action_stamps (project_id, stamp) VALUES (?, 1)
-		 ON CONFLICT (project_id) DO UPDATE SET stamp = action_stamps.stamp + 1`, projectID).Exec(ctx)
+	_, err := s.db.Write(ctx).NewInsert().Model(&revisionRow{ProjectID: projectID, Stamp: 1}).
+		On("CONFLICT (project_id) DO UPDATE").Set("stamp = r.stamp + 1").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("move the stamp of actions of project %d: %w", projectID, err)
 	}
 	return nil
 }
 
-// Stamps returns one number a project that ever had actions; it is another one
+// Revisions returns one number a project that ever had actions; it is another one
 // after each write to them, by whichever process.
-func (s *Store) Stamps(ctx context.Context) (map[int64]int64, error) {
-	var rows []struct{ ProjectID, Stamp int64 }
-	if err := s.db.Read(ctx).NewSelect().Table("action_stamps").Column("project_id", "stamp").Scan(ctx, &rows); err != nil {
+func (s *Store) Revisions(ctx context.Context) (map[int64]int64, error) {
+	var rows []revisionRow
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the stamps of actions: %w", err)
 	}
 	out := make(map[int64]int64, len(rows))
@@ -58,6 +57,14 @@ func (s *Store) Stamps(ctx context.Context) (map[int64]int64, error) {
 		out[r.ProjectID] = r.Stamp
 	}
 	return out, nil
+}
+
+// revisionRow is a row of action_stamps: the revision of a project's actions.
+type revisionRow struct {
+	bun.BaseModel `bun:"table:action_stamps,alias:r"`
+
+	ProjectID int64 `bun:",pk"`
+	Stamp     int64
 }
 
 // actionRow is a row of actions.
@@ -84,9 +91,9 @@ type actionRow struct {
 
 func rowOf(a *Action) *actionRow {
 	r := &actionRow{
-		ID: a.ID, ProjectID: a.ProjectID, Name: a.Name, Description: a.Description, Tags: string(encode(a.Tags)),
-		Steps: string(encode(a.Steps)), Deleted: a.Deleted, PostToChat: a.PostToChat, Format: a.Format,
-		Destinations: string(encode(a.Destinations)), CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt.UnixMicro(),
+		ID: a.ID, ProjectID: a.ProjectID, Name: a.Name, Description: a.Description, Tags: string(mustJSON(a.Tags)),
+		Steps: string(mustJSON(a.Steps)), Deleted: a.Deleted, PostToChat: a.PostToChat, Format: a.Format,
+		Destinations: string(mustJSON(a.Destinations)), CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt.UnixMicro(),
 		UpdatedAt: a.UpdatedAt.UnixMicro(), CalculatedAt: a.CalculatedAt.UnixMicro(), Version: a.Version,
 	}
 	if a.PinnedAt != nil {
@@ -95,8 +102,8 @@ func rowOf(a *Action) *actionRow {
 	return r
 }
 
-// encode is v as JSON, with texts as they are rather than safe for HTML.
-func encode(v any) []byte {
+// mustJSON is v as JSON, with texts as they are rather than safe for HTML.
+func mustJSON(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("encode %T: %v", v, err)) // a bug: these types always can
@@ -149,11 +156,11 @@ func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, i
 	var rows []actionRow
 	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID)
 	if q.Search != "" {
-		like := "%" + likeText.Replace(q.Search) + "%" // the database folds both in the same way
+		like := db.Contains(q.Search) // the database folds both in the same way
 		query = query.Where(`(LOWER(name) LIKE LOWER(?) ESCAPE '!' OR LOWER(description) LIKE LOWER(?) ESCAPE '!')`, like, like)
 	}
 	for _, tag := range q.Tags {
-		query = query.Where(`tags LIKE ? ESCAPE '!'`, "%"+likeText.Replace(string(encode(tag)))+"%")
+		query = query.Where(`tags LIKE ? ESCAPE '!'`, db.Contains(string(mustJSON(tag))))
 	}
 	if q.CreatedBy != 0 {
 		query = query.Where("created_by = ?", q.CreatedBy)
@@ -180,9 +187,9 @@ func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, i
 	return out, int(total), nil
 }
 
-// live reads the actions of a project that are not deleted. One that cannot be
+// listActive reads the actions of a project that are not deleted. One that cannot be
 // read is left out and named in the error that comes with the others.
-func (s *Store) live(ctx context.Context, projectID int64) (list []Action, broken, err error) {
+func (s *Store) listActive(ctx context.Context, projectID int64) (list []Action, broken, err error) {
 	var rows []actionRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID).OrderExpr("id").Scan(ctx); err != nil {
 		return nil, nil, fmt.Errorf("read the actions of project %d: %w", projectID, err)
@@ -199,8 +206,8 @@ func (s *Store) live(ctx context.Context, projectID int64) (list []Action, broke
 	return list, errors.Join(problems...), nil
 }
 
-// named returns the id of the action of that name, 0 when there is none.
-func (s *Store) named(ctx context.Context, projectID int64, name string) (int64, error) {
+// idByName returns the id of the action of that name, 0 when there is none.
+func (s *Store) idByName(ctx context.Context, projectID int64, name string) (int64, error) {
 	var id int64
 	err := s.db.Read(ctx).NewSelect().Table("actions").Column("id").
 		Where("project_id = ? AND name = ? AND NOT deleted", projectID, name).Limit(1).Scan(ctx, &id)

@@ -1,16 +1,16 @@
-// Package definitions knows which events and properties a project has: their
-// names, when each was seen last, and what kind of values a property holds.
-// People describe, tag and verify them.
+// Package definitions lists the events and properties of a project: their names,
+// when each was last seen, and the type of a property's values. Users describe,
+// tag and verify them.
 //
-// It learns by watching: Process is a stage of the worker, and a name is
-// written when it is seen for the first time and then once an hour at most.
-// What was written is remembered in memory, so an event with nothing new costs
-// a walk over its properties and no SQL.
+// Process is a stage of the ingestion worker. It writes a name when it first
+// occurs and then at most once an hour. Names that were written are cached in
+// memory, so that an event without new names costs a scan of its properties and
+// no SQL.
 //
-// Clients can make up names without end (an id in the name of a property is
-// enough), so a project has a bounded number of them. What is beyond is
-// ingested like everything else; it only has no definition, and the project is
-// told so by a warning.
+// Clients can create names without end (an id in a property name is enough), so
+// the number of names per project is limited. Events with further names are
+// ingested like all others; the names get no definition, and a warning informs
+// the project.
 package definitions
 
 import (
@@ -30,7 +30,7 @@ const (
 	EventProperty
 	PersonProperty
 	GroupProperty
-	kinds
+	kindCount
 )
 
 // noGroup is the group type index of what does not belong to groups.
@@ -48,11 +48,11 @@ type Definition struct {
 	CreatedAt    time.Time
 	// LastSeenAt is rounded down to the hour (Config.LastSeenEvery).
 	LastSeenAt time.Time
-	Note
+	Annotation
 }
 
-// Note is what people say about a definition.
-type Note struct {
+// Annotation is what people say about a definition.
+type Annotation struct {
 	Description string
 	Tags        []string
 	Hidden      bool
@@ -95,7 +95,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) most(k Kind) int {
+func (c Config) limit(k Kind) int {
 	if k == Event {
 		return c.MaxEventDefinitions
 	}
@@ -121,4 +121,4 @@ type Warning struct {
 	Details   map[string]any // how many, and an example
 }
 
-var errNone = fault.New(fault.NotFound, "not_found", "Not found.")
+var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")

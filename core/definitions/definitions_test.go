@@ -41,7 +41,7 @@ func automatic(name string) []string {
 }
 
 func service(d *db.DB, cfg definitions.Config) *definitions.Service {
-	return definitions.New(cfg, d, definitions.Deps{Groups: oneType{2}, Automatic: automatic}, nil)
+	return definitions.New(cfg, d, definitions.Dependencies{Groups: oneType{2}, CopiedNames: automatic}, nil)
 }
 
 // process sends a batch through the stage as the worker does.
@@ -274,7 +274,7 @@ func TestGroupTypesTakeTheirPropertiesAlong(t *testing.T) {
 	if got := list(t, s, kind(definitions.GroupProperty)); got != "plan:String:0" {
 		t.Errorf("a type that stays lost its properties: %q", got)
 	}
-	gone := definitions.New(definitions.DefaultConfig(), d, definitions.Deps{Groups: oneType{0}}, nil)
+	gone := definitions.New(definitions.DefaultConfig(), d, definitions.Dependencies{Groups: oneType{0}}, nil)
 	if err := gone.ForgetGroups(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

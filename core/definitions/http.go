@@ -166,10 +166,10 @@ func (h *HTTP) eventByName(c *web.Call) error {
 	return h.answer(c, d)
 }
 
-// finder reads the definition a path is about.
-type finder func(ctx context.Context, projectID int64, id string) (Definition, error)
+// findFunc reads the definition a path is about.
+type findFunc func(ctx context.Context, projectID int64, id string) (Definition, error)
 
-func (h *HTTP) read(find finder) func(c *web.Call) error {
+func (h *HTTP) read(find findFunc) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		d, err := find(c.UserContext(), c.Project.ID, c.Params("id"))
 		if err != nil {
@@ -185,13 +185,13 @@ const (
 	maxTag         = 255
 )
 
-func (h *HTTP) change(find finder) func(c *web.Call) error {
+func (h *HTTP) change(find findFunc) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		d, err := find(c.UserContext(), c.Project.ID, c.Params("id"))
 		if err != nil {
 			return err
 		}
-		change, err := changeOf(c, &d)
+		change, err := readChange(c, &d)
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (h *HTTP) change(find finder) func(c *web.Call) error {
 	}
 }
 
-func changeOf(c *web.Call, d *Definition) (out Change, err error) {
+func readChange(c *web.Call, d *Definition) (out Change, err error) {
 	f, err := c.Fields()
 	if err != nil {
 		return out, err
@@ -211,9 +211,9 @@ func changeOf(c *web.Call, d *Definition) (out Change, err error) {
 	tags := f.Strings("tags", web.Nullable)
 	hidden, verified := f.Bool("hidden", web.Nullable), f.Bool("verified", web.Nullable)
 	kind := f.String("property_type", web.Nullable, web.Blank)
-	out.Description, out.Hidden, out.Verified = sent(description), sent(hidden), sent(verified)
+	out.Description, out.Hidden, out.Verified = ifSet(description), ifSet(hidden), ifSet(verified)
 	if tags.Set {
-		list := tagsOf(f, tags.Value)
+		list := normalizeTags(f, tags.Value)
 		out.Tags = &list
 	}
 	if kind.Set && d.Kind != Event {
@@ -228,8 +228,8 @@ func changeOf(c *web.Call, d *Definition) (out Change, err error) {
 	return out, f.Err()
 }
 
-// tagsOf trims tags and takes repeats out; letters become small.
-func tagsOf(f *web.Fields, raw []string) []string {
+// normalizeTags trims tags and takes repeats out; letters become small.
+func normalizeTags(f *web.Fields, raw []string) []string {
 	out, seen := make([]string, 0, len(raw)), make(map[string]bool, len(raw))
 	for _, tag := range raw {
 		tag = strings.ToLower(strings.TrimSpace(tag))
@@ -247,14 +247,14 @@ func tagsOf(f *web.Fields, raw []string) []string {
 	return out
 }
 
-func sent[T any](o web.Opt[T]) *T {
+func ifSet[T any](o web.Opt[T]) *T {
 	if !o.Set {
 		return nil
 	}
 	return &o.Value
 }
 
-func (h *HTTP) remove(find finder) func(c *web.Call) error {
+func (h *HTTP) remove(find findFunc) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		d, err := find(c.UserContext(), c.Project.ID, c.Params("id"))
 		if err != nil {

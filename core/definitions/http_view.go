@@ -8,34 +8,34 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// view is what event and property definitions have in common, as the API shows
+// definitionView is what event and property definitions have in common, as the API shows
 // them.
-type view struct {
+type definitionView struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
 	Description string     `json:"description"`
 	Tags        []string   `json:"tags"`
-	CreatedAt   stamp      `json:"created_at"`
-	LastSeenAt  stamp      `json:"last_seen_at"`
-	UpdatedAt   *stamp     `json:"updated_at"`
+	CreatedAt   jsonTime   `json:"created_at"`
+	LastSeenAt  jsonTime   `json:"last_seen_at"`
+	UpdatedAt   *jsonTime  `json:"updated_at"`
 	UpdatedBy   *auth.User `json:"updated_by"`
 	Verified    bool       `json:"verified"`
-	VerifiedAt  *stamp     `json:"verified_at"`
+	VerifiedAt  *jsonTime  `json:"verified_at"`
 	VerifiedBy  *auth.User `json:"verified_by"`
 	Hidden      bool       `json:"hidden"`
 }
 
 // eventView is an event definition.
 type eventView struct {
-	view
-	LastUpdatedAt *stamp     `json:"last_updated_at"`
+	definitionView
+	LastUpdatedAt *jsonTime  `json:"last_updated_at"`
 	Owner         *auth.User `json:"owner"`
 	IsAction      bool       `json:"is_action"`
 }
 
 // propertyView is a property definition.
 type propertyView struct {
-	view
+	definitionView
 	IsNumerical    bool    `json:"is_numerical"`
 	PropertyType   *string `json:"property_type"`
 	Type           string  `json:"type"`
@@ -44,19 +44,19 @@ type propertyView struct {
 	IsSeen *bool `json:"is_seen_on_filtered_events"`
 }
 
-// stamp is a time as this API writes it.
-type stamp time.Time
+// jsonTime is a time as this API writes it.
+type jsonTime time.Time
 
 // MarshalText writes microseconds, always.
-func (s stamp) MarshalText() ([]byte, error) {
+func (s jsonTime) MarshalText() ([]byte, error) {
 	return time.Time(s).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z"), nil
 }
 
-func stampOf(t time.Time) *stamp {
+func jsonTimeOf(t time.Time) *jsonTime {
 	if t.IsZero() {
 		return nil
 	}
-	s := stamp(t)
+	s := jsonTime(t)
 	return &s
 }
 
@@ -83,16 +83,16 @@ func (h *HTTP) views(ctx context.Context, list ...Definition) ([]any, error) {
 	out := make([]any, len(list))
 	for i := range list {
 		d := &list[i]
-		v := view{
-			ID: d.ID, Name: d.Name, Description: d.Description, Tags: d.Tags, CreatedAt: stamp(d.CreatedAt), LastSeenAt: stamp(d.LastSeenAt),
-			UpdatedAt: stampOf(d.UpdatedAt), UpdatedBy: user(d.UpdatedBy), Verified: d.Verified, VerifiedAt: stampOf(d.VerifiedAt),
+		v := definitionView{
+			ID: d.ID, Name: d.Name, Description: d.Description, Tags: d.Tags, CreatedAt: jsonTime(d.CreatedAt), LastSeenAt: jsonTime(d.LastSeenAt),
+			UpdatedAt: jsonTimeOf(d.UpdatedAt), UpdatedBy: user(d.UpdatedBy), Verified: d.Verified, VerifiedAt: jsonTimeOf(d.VerifiedAt),
 			VerifiedBy: user(d.VerifiedBy), Hidden: d.Hidden,
 		}
 		if d.Kind == Event {
-			out[i] = eventView{view: v, LastUpdatedAt: v.UpdatedAt}
+			out[i] = eventView{definitionView: v, LastUpdatedAt: v.UpdatedAt}
 			continue
 		}
-		p := propertyView{view: v, IsNumerical: d.PropertyType == Numeric, Type: d.Kind.String()}
+		p := propertyView{definitionView: v, IsNumerical: d.PropertyType == Numeric, Type: d.Kind.String()}
 		if d.PropertyType != "" {
 			p.PropertyType = &d.PropertyType
 		}

@@ -27,22 +27,22 @@ func typeOf(name string, value []byte) string {
 	switch c := value[0]; {
 	case c == '{' || c == '[' || c == 'n':
 		return ""
-	case alwaysText(name):
+	case isTextProperty(name):
 		return String
 	case c == 't' || c == 'f':
 		return Boolean
 	case c == '"':
 		return typeOfText(strings.TrimSpace(string(value[1 : len(value)-1])))
 	}
-	if n, err := strconv.ParseFloat(string(value), 64); err == nil && soundsLikeTime(name) && likelyTime(n) {
+	if n, err := strconv.ParseFloat(string(value), 64); err == nil && hasTimeWord(name) && isUnixTime(n) {
 		return DateTime
 	}
 	return Numeric
 }
 
-// alwaysText reports names whose values are texts even when they look like
+// isTextProperty reports names whose values are texts even when they look like
 // numbers or dates: campaigns and the answers of flags and surveys.
-func alwaysText(name string) bool {
+func isTextProperty(name string) bool {
 	return strings.HasPrefix(name, "utm_") || strings.HasPrefix(name, "$initial_utm_") || strings.HasPrefix(name, "$feature/") ||
 		name == "$feature_flag_response" || strings.HasPrefix(name, "$survey_response")
 }
@@ -51,15 +51,15 @@ func typeOfText(s string) string {
 	if strings.EqualFold(s, "true") || strings.EqualFold(s, "false") {
 		return Boolean
 	}
-	if likelyDate(s) {
+	if isDate(s) {
 		return DateTime
 	}
 	return String
 }
 
-// likelyDate reports whether s begins with a date and goes on, if it does, with
+// isDate reports whether s begins with a date and goes on, if it does, with
 // a time of day.
-func likelyDate(s string) bool {
+func isDate(s string) bool {
 	if len(s) < len(time.DateOnly) || len(s) > 40 {
 		return false
 	}
@@ -82,7 +82,7 @@ func likelyDate(s string) bool {
 // timeWords are in the names of properties that hold a time.
 var timeWords = [...]string{"time", "date", "_at", "-at", "createdat", "updatedat"}
 
-func soundsLikeTime(name string) bool {
+func hasTimeWord(name string) bool {
 	name = strings.ToLower(name)
 	for _, w := range timeWords {
 		if strings.Contains(name, w) {
@@ -92,9 +92,9 @@ func soundsLikeTime(name string) bool {
 	return false
 }
 
-// likelyTime reports whether n is a moment of this age, in seconds or
+// isUnixTime reports whether n is a moment of this age, in seconds or
 // milliseconds since 1970.
-func likelyTime(n float64) bool {
+func isUnixTime(n float64) bool {
 	const from, to = 946684800, 4102444800 // 2000 to 2100
 	return n >= from && n < to || n >= from*1000 && n < to*1000
 }

@@ -34,7 +34,7 @@ func FuzzWalk(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := map[string]string{}
-		m := walk(data)
+		m := scanObject(data)
 		for {
 			name, value, ok := m.next()
 			if !ok {

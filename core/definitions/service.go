@@ -38,7 +38,7 @@ type Filter struct {
 
 // Find returns a page of the definitions of a project, and how many there are.
 func (s *Service) Find(ctx context.Context, projectID int64, f Filter, limit, offset int) ([]Definition, int, error) {
-	list, count, err := s.store.find(ctx, projectID, &f, limit, offset)
+	list, count, err := s.store.list(ctx, projectID, &f, limit, offset)
 	if err != nil {
 		return nil, 0, fmt.Errorf("list definitions: %w", err)
 	}
@@ -47,17 +47,17 @@ func (s *Service) Find(ctx context.Context, projectID int64, f Filter, limit, of
 
 // EventByID returns the definition of an event name, or NotFound.
 func (s *Service) EventByID(ctx context.Context, projectID int64, id string) (Definition, error) {
-	return s.store.one(ctx, projectID, true, id, "")
+	return s.store.get(ctx, projectID, true, id, "")
 }
 
 // EventByName returns the definition of an event name, or NotFound.
 func (s *Service) EventByName(ctx context.Context, projectID int64, name string) (Definition, error) {
-	return s.store.one(ctx, projectID, true, "", name)
+	return s.store.get(ctx, projectID, true, "", name)
 }
 
 // PropertyByID returns the definition of a property, or NotFound.
 func (s *Service) PropertyByID(ctx context.Context, projectID int64, id string) (Definition, error) {
-	return s.store.one(ctx, projectID, false, id, "")
+	return s.store.get(ctx, projectID, false, id, "")
 }
 
 // Change is what people change about a definition; nil leaves a field as it is.
@@ -105,7 +105,7 @@ func (s *Service) Remove(ctx context.Context, projectID int64, d Definition) err
 	if err := s.store.remove(ctx, d.ID); err != nil {
 		return fmt.Errorf("remove definition %s: %w", d.ID, err)
 	}
-	s.store.db.AfterCommit(ctx, func() { s.forget(projectID) })
+	s.store.db.AfterCommit(ctx, func() { s.dropCached(projectID) })
 	return nil
 }
 
@@ -126,12 +126,12 @@ func (s *Service) ForgetGroups(ctx context.Context, projectID int64) error {
 	if err := s.store.removeGroups(ctx, projectID, kept); err != nil {
 		return fmt.Errorf("remove the properties of groups: %w", err)
 	}
-	s.store.db.AfterCommit(ctx, func() { s.forget(projectID) })
+	s.store.db.AfterCommit(ctx, func() { s.dropCached(projectID) })
 	return nil
 }
 
-func (s *Service) forget(projectID int64) {
+func (s *Service) dropCached(projectID int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.forget(projectID)
+	s.cache.drop(projectID)
 }

@@ -23,9 +23,9 @@ type Groups interface {
 	GroupTypes(ctx context.Context, projectID int64) (map[string]int, error)
 }
 
-// Automatic tells under which names a property of an event is copied to the
+// CopiedNames tells under which names a property of an event is copied to the
 // person who did it.
-type Automatic func(property string) []string
+type CopiedNames func(property string) []string
 
 // Users knows people by number.
 type Users interface {
@@ -33,27 +33,27 @@ type Users interface {
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
-// Deps is what the room asks others; each may be nil.
-type Deps struct {
-	Groups    Groups
-	Automatic Automatic
-	Users     Users
+// Dependencies is what the room asks others; each may be nil.
+type Dependencies struct {
+	Groups      Groups
+	CopiedNames CopiedNames
+	Users       Users
 }
 
 // Service keeps the definitions of all projects. Its methods may be called
 // from any number of goroutines.
 type Service struct {
 	cfg     Config
-	deps    Deps
+	deps    Dependencies
 	store   store
 	refused *prometheus.CounterVec // by type of warning
 
 	mu    sync.Mutex // guards memory, and is held for one batch at a time
-	known memory
+	cache nameCache
 }
 
 // New returns a Service. reg may be nil.
-func New(cfg Config, d *db.DB, deps Deps, reg prometheus.Registerer) *Service {
+func New(cfg Config, d *db.DB, deps Dependencies, reg prometheus.Registerer) *Service {
 	return &Service{
 		cfg: cfg, deps: deps, store: store{d},
 		refused: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
@@ -83,59 +83,59 @@ func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]Warning, e
 func (s *Service) process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known.bound()
-	w := watch{Service: s, ctx: ctx}
+	s.cache.dropIfFull()
+	w := collector{Service: s, ctx: ctx}
 	for _, ev := range batch {
-		if err := w.event(ev); err != nil {
+		if err := w.addEvent(ev); err != nil {
 			return nil, err
 		}
 	}
-	if len(w.news) > 0 {
-		if err := s.store.upsert(ctx, w.news); err != nil {
+	if len(w.pending) > 0 {
+		if err := s.store.upsert(ctx, w.pending); err != nil {
 			return nil, fmt.Errorf("write definitions: %w", err)
 		}
-		s.store.db.AfterCommit(ctx, func() { s.learn(w.news) })
+		s.store.db.AfterCommit(ctx, func() { s.remember(w.pending) })
 	}
 	return w.warnings(), nil
 }
 
-// learn puts what was written into memory.
-func (s *Service) learn(news map[key]*seen) {
+// remember puts what was written into memory.
+func (s *Service) remember(news map[key]*pendingName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, n := range news {
-		s.known.put(k, n.mark)
+		s.cache.put(k, n.nameState)
 	}
 }
 
-// watch looks at one batch.
-type watch struct {
+// collector looks at one batch.
+type collector struct {
 	*Service
-	ctx     context.Context
-	news    map[key]*seen
-	fresh   map[count]int // names among the news that were not known, by project and kind
-	over    map[overKey]*over
-	project int64
-	names   *names // of that project
-	at      int64  // the event's time, rounded
-	ev      *sdk.Event
+	ctx      context.Context
+	pending  map[key]*pendingName
+	newNames map[limitKey]int // names among the news that were not known, by project and kind
+	refusals map[refusalKey]*refusal
+	project  int64
+	names    *projectNames // of that project
+	at       int64         // the event's time, rounded
+	ev       *sdk.Event
 }
 
-// count is what a limit is for.
-type count struct {
+// limitKey is what a limit is for.
+type limitKey struct {
 	project int64
 	kind    Kind
 }
 
-// seen is a name that has to be written.
-type seen struct {
-	mark
+// pendingName is a name that has to be written.
+type pendingName struct {
+	nameState
 	created int64
 }
 
-func (w *watch) event(ev *sdk.Event) error {
+func (w *collector) addEvent(ev *sdk.Event) error {
 	if w.names == nil || w.project != ev.ProjectID {
-		n, err := w.of(ev.ProjectID)
+		n, err := w.namesOf(ev.ProjectID)
 		if err != nil {
 			return err
 		}
@@ -143,30 +143,30 @@ func (w *watch) event(ev *sdk.Event) error {
 	}
 	every := int64(w.cfg.LastSeenEvery / time.Second)
 	w.ev, w.at = ev, ev.ReceivedAt.Unix()/every*every
-	if m, ok := w.names.of[Event][ev.Name]; !ok || m.at < w.at {
-		w.note(Event, noGroup, ev.Name, nil, m, ok)
+	if m, ok := w.names.byKind[Event][ev.Name]; !ok || m.at < w.at {
+		w.addName(Event, noGroup, ev.Name, nil, m, ok)
 	}
-	return w.properties(ev)
+	return w.addProperties(ev)
 }
 
-// of is what memory holds of a project, read from the store when it holds
+// namesOf is what memory holds of a project, read from the store when it holds
 // nothing.
-func (w *watch) of(projectID int64) (*names, error) {
-	if n := w.known.projects[projectID]; n != nil {
+func (w *collector) namesOf(projectID int64) (*projectNames, error) {
+	if n := w.cache.projects[projectID]; n != nil {
 		return n, nil
 	}
-	n := newNames()
+	n := newProjectNames()
 	if err := w.store.load(w.ctx, projectID, n); err != nil {
 		return nil, fmt.Errorf("read definitions: %w", err)
 	}
-	w.known.add(projectID, n)
+	w.cache.add(projectID, n)
 	return n, nil
 }
 
-// properties looks at the properties of an event and at those it sets.
-func (w *watch) properties(ev *sdk.Event) error {
+// addProperties looks at the properties of an event and at those it sets.
+func (w *collector) addProperties(ev *sdk.Event) error {
 	group := []byte(nil)
-	for m := walk(ev.Properties); ; {
+	for m := scanObject(ev.Properties); ; {
 		name, value, ok := m.next()
 		if !ok {
 			break
@@ -174,7 +174,7 @@ func (w *watch) properties(ev *sdk.Event) error {
 		if len(name) > 0 && name[0] == '$' {
 			switch string(name) {
 			case "$set", "$set_once":
-				w.members(PersonProperty, noGroup, value)
+				w.addMembers(PersonProperty, noGroup, value)
 				continue
 			case "$group_set":
 				group = value
@@ -183,45 +183,45 @@ func (w *watch) properties(ev *sdk.Event) error {
 				continue
 			}
 		}
-		w.one(EventProperty, noGroup, name, value)
+		w.addProperty(EventProperty, noGroup, name, value)
 	}
 	if group == nil || ev.Name != "$groupidentify" {
 		return nil
 	}
-	return w.group(ev, group)
+	return w.addGroupProperties(ev, group)
 }
 
-// members looks at the members of an object.
-func (w *watch) members(kind Kind, group int, object []byte) {
-	for m := walk(object); ; {
+// addMembers looks at the members of an object.
+func (w *collector) addMembers(kind Kind, group int, object []byte) {
+	for m := scanObject(object); ; {
 		name, value, ok := m.next()
 		if !ok {
 			return
 		}
-		w.one(kind, group, name, value)
+		w.addProperty(kind, group, name, value)
 	}
 }
 
-// one looks at one property; the usual case is that there is nothing new.
-func (w *watch) one(kind Kind, group int, name, value []byte) {
-	known := w.names.of[kind]
+// addProperty looks at one property; the usual case is that there is nothing new.
+func (w *collector) addProperty(kind Kind, group int, name, value []byte) {
+	known := w.names.byKind[kind]
 	if kind == GroupProperty {
 		known = w.names.groups[group]
 	}
 	m, ok := known[string(name)]
-	if ok && m.at >= w.at && (m.typed || !tells(value)) {
+	if ok && m.at >= w.at && (m.typed || !hasType(value)) {
 		return
 	}
-	w.note(kind, group, string(name), value, m, ok)
+	w.addName(kind, group, string(name), value, m, ok)
 }
 
-// tells reports whether a value says something about a type.
-func tells(value []byte) bool {
+// hasType reports whether a value says something about a type.
+func hasType(value []byte) bool {
 	return len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n'
 }
 
-// group looks at the properties of a group.
-func (w *watch) group(ev *sdk.Event, set []byte) error {
+// addGroupProperties looks at the properties of a group.
+func (w *collector) addGroupProperties(ev *sdk.Event, set []byte) error {
 	if w.deps.Groups == nil {
 		return nil
 	}
@@ -247,57 +247,57 @@ func (w *watch) group(ev *sdk.Event, set []byte) error {
 			return nil // a type too many: it has no place
 		}
 		// Not remembered: the transaction that made it may still fail.
-		defer func(n *names) { w.store.db.AfterCommit(w.ctx, func() { w.learnIndexes(n, indexes) }) }(w.names)
+		defer func(n *projectNames) { w.store.db.AfterCommit(w.ctx, func() { w.rememberGroupTypes(n, indexes) }) }(w.names)
 	}
-	w.members(GroupProperty, index, set)
+	w.addMembers(GroupProperty, index, set)
 	return nil
 }
 
-func (s *Service) learnIndexes(n *names, indexes map[string]int) {
+func (s *Service) rememberGroupTypes(n *projectNames, indexes map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n.indexes = indexes
 }
 
-// note puts a name on the list of what is to be written, unless the project has
+// addName puts a name on the list of what is to be written, unless the project has
 // too many.
-func (w *watch) note(kind Kind, group int, name string, value []byte, m mark, known bool) {
+func (w *collector) addName(kind Kind, group int, name string, value []byte, m nameState, known bool) {
 	k := key{project: w.project, kind: kind, group: group, name: name}
-	if n := w.news[k]; n != nil {
+	if n := w.pending[k]; n != nil {
 		n.at = max(n.at, w.at)
-		if n.kind == "" {
+		if n.propertyType == "" {
 			n.setType(typeOf(name, value))
 		}
 		return
 	}
 	if !known {
-		c := count{w.project, kind}
+		c := limitKey{w.project, kind}
 		switch {
 		case name == "":
 			return
 		case len(name) > maxName:
-			w.refuse(NameTooLong, kind, name[:100])
+			w.refuseName(NameTooLong, kind, name[:100])
 			return
-		case w.names.count[kind]+w.fresh[c] >= w.cfg.most(kind):
-			w.refuse(limitOf(kind), kind, name)
+		case w.names.count[kind]+w.newNames[c] >= w.cfg.limit(kind):
+			w.refuseName(limitOf(kind), kind, name)
 			return
 		}
-		if w.fresh == nil {
-			w.fresh = make(map[count]int)
+		if w.newNames == nil {
+			w.newNames = make(map[limitKey]int)
 		}
-		w.fresh[c]++
+		w.newNames[c]++
 	}
-	if w.news == nil {
-		w.news = make(map[key]*seen)
+	if w.pending == nil {
+		w.pending = make(map[key]*pendingName)
 	}
-	n := &seen{mark: mark{at: max(m.at, w.at), kind: m.kind, typed: m.typed}, created: w.ev.ReceivedAt.UnixMicro()}
+	n := &pendingName{nameState: nameState{at: max(m.at, w.at), propertyType: m.propertyType, typed: m.typed}, created: w.ev.ReceivedAt.UnixMicro()}
 	if !n.typed {
 		n.setType(typeOf(name, value))
 	}
-	w.news[k] = n
-	if kind == EventProperty && !known && w.deps.Automatic != nil && !bytes.Contains(w.ev.Properties, personless) {
-		for _, copied := range w.deps.Automatic(name) {
-			w.one(PersonProperty, noGroup, []byte(copied), value)
+	w.pending[k] = n
+	if kind == EventProperty && !known && w.deps.CopiedNames != nil && !bytes.Contains(w.ev.Properties, personless) {
+		for _, copied := range w.deps.CopiedNames(name) {
+			w.addProperty(PersonProperty, noGroup, []byte(copied), value)
 		}
 	}
 }

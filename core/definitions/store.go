@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
@@ -28,15 +27,15 @@ type row struct {
 	GroupIndex   int64
 	Name         string
 	PropertyType string
-	CreatedAt    int64
-	LastSeenAt   int64
+	CreatedAt    db.Time
+	LastSeenAt   db.Time
 	Description  string
 	Tags         string
 	Hidden       bool
 	Verified     bool
-	VerifiedAt   int64
+	VerifiedAt   db.Time
 	VerifiedBy   int64
-	UpdatedAt    int64
+	UpdatedAt    db.Time
 	UpdatedBy    int64
 }
 
@@ -46,7 +45,7 @@ const upsertRows = 500
 // upsert writes names that were seen, in an order that all nodes share. What is
 // stored already keeps its type once it has one, and is never seen earlier
 // than it was.
-func (s *store) upsert(ctx context.Context, news map[key]*seen) error {
+func (s *store) upsert(ctx context.Context, news map[key]*pendingName) error {
 	rows := make([]row, 0, len(news))
 	for k, n := range news {
 		id, err := uuid.NewV7()
@@ -55,7 +54,7 @@ func (s *store) upsert(ctx context.Context, news map[key]*seen) error {
 		}
 		rows = append(rows, row{
 			ID: id.String(), ProjectID: k.project, Kind: int64(k.kind), GroupIndex: int64(k.group), Name: k.name,
-			PropertyType: n.kind, CreatedAt: n.created, LastSeenAt: n.at * 1e6, Tags: "[]",
+			PropertyType: n.propertyType, CreatedAt: db.FromMicros(n.created), LastSeenAt: db.FromMicros(n.at * 1e6), Tags: "[]",
 		})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
@@ -76,7 +75,7 @@ func (s *store) upsert(ctx context.Context, news map[key]*seen) error {
 }
 
 // load reads all names of a project into n.
-func (s *store) load(ctx context.Context, projectID int64, n *names) error {
+func (s *store) load(ctx context.Context, projectID int64, n *projectNames) error {
 	var rows []row
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("kind", "group_index", "name", "property_type", "last_seen_at").
 		Where("project_id = ?", projectID).Scan(ctx)
@@ -85,21 +84,16 @@ func (s *store) load(ctx context.Context, projectID int64, n *names) error {
 	}
 	for i := range rows {
 		r := &rows[i]
-		n.put(key{projectID, Kind(r.Kind), int(r.GroupIndex), r.Name}, mark{r.LastSeenAt / 1e6, r.PropertyType, r.PropertyType != ""})
+		n.put(key{projectID, Kind(r.Kind), int(r.GroupIndex), r.Name}, nameState{r.LastSeenAt.Unix(), r.PropertyType, r.PropertyType != ""})
 	}
 	return nil
-}
-
-// contains is a LIKE pattern for texts that hold s.
-func contains(s string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(s)) + "%"
 }
 
 // where adds what f says.
 func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	q = q.Where("kind = ?", int64(f.Kind))
 	for _, word := range strings.Fields(f.Search) {
-		q = q.Where("lower(name) LIKE ? ESCAPE '!'", contains(word))
+		q = q.Where("lower(name) LIKE ? ESCAPE '!'", db.Contains(strings.ToLower(word)))
 	}
 	if f.Kind == GroupProperty && f.GroupIndex != nil {
 		q = q.Where("group_index = ?", *f.GroupIndex)
@@ -131,8 +125,8 @@ func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// find lists a page of the project's definitions and counts them all.
-func (s *store) find(ctx context.Context, projectID int64, f *Filter, limit, offset int) ([]Definition, int, error) {
+// list lists a page of the project's definitions and counts them all.
+func (s *store) list(ctx context.Context, projectID int64, f *Filter, limit, offset int) ([]Definition, int, error) {
 	var rows []row
 	q := f.where(s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ?", projectID))
 	count, err := q.Count(ctx)
@@ -155,9 +149,9 @@ func (s *store) find(ctx context.Context, projectID int64, f *Filter, limit, off
 	return out, int(count), nil
 }
 
-// one reads the definition with an id, or by name when there is no id. It
+// get reads the definition with an id, or by name when there is no id. It
 // belongs to events when event, else to properties.
-func (s *store) one(ctx context.Context, projectID int64, event bool, id, name string) (Definition, error) {
+func (s *store) get(ctx context.Context, projectID int64, event bool, id, name string) (Definition, error) {
 	var rows []row
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND (kind = 0) = ?", projectID, event)
 	if id != "" {
@@ -169,7 +163,7 @@ func (s *store) one(ctx context.Context, projectID int64, event bool, id, name s
 		return Definition{}, err
 	}
 	if len(rows) == 0 {
-		return Definition{}, errNone
+		return Definition{}, errNotFound
 	}
 	return rows[0].definition(), nil
 }
@@ -182,7 +176,7 @@ func (s *store) annotate(ctx context.Context, d *Definition) error {
 	}
 	r := row{
 		ID: d.ID, PropertyType: d.PropertyType, Description: d.Description, Tags: string(tags), Hidden: d.Hidden, Verified: d.Verified,
-		VerifiedAt: micros(d.VerifiedAt), VerifiedBy: d.VerifiedBy, UpdatedAt: micros(d.UpdatedAt), UpdatedBy: d.UpdatedBy,
+		VerifiedAt: db.At(d.VerifiedAt), VerifiedBy: d.VerifiedBy, UpdatedAt: db.At(d.UpdatedAt), UpdatedBy: d.UpdatedBy,
 	}
 	_, err = s.db.Write(ctx).NewUpdate().Model(&r).
 		Column("property_type", "description", "tags", "hidden", "verified", "verified_at", "verified_by", "updated_at", "updated_by").
@@ -205,28 +199,14 @@ func (s *store) removeGroups(ctx context.Context, projectID int64, kept []int) e
 func (r *row) definition() Definition {
 	d := Definition{
 		ID: r.ID, Kind: Kind(r.Kind), GroupIndex: int(r.GroupIndex), Name: r.Name, PropertyType: r.PropertyType,
-		CreatedAt: moment(r.CreatedAt), LastSeenAt: moment(r.LastSeenAt),
-		Note: Note{
-			Description: r.Description, Hidden: r.Hidden, Verified: r.Verified, VerifiedAt: moment(r.VerifiedAt),
-			VerifiedBy: r.VerifiedBy, UpdatedAt: moment(r.UpdatedAt), UpdatedBy: r.UpdatedBy,
+		CreatedAt: r.CreatedAt.Time, LastSeenAt: r.LastSeenAt.Time,
+		Annotation: Annotation{
+			Description: r.Description, Hidden: r.Hidden, Verified: r.Verified, VerifiedAt: r.VerifiedAt.Time,
+			VerifiedBy: r.VerifiedBy, UpdatedAt: r.UpdatedAt.Time, UpdatedBy: r.UpdatedBy,
 		},
 	}
 	if json.Unmarshal([]byte(r.Tags), &d.Tags) != nil || d.Tags == nil {
 		d.Tags = []string{}
 	}
 	return d
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
 }

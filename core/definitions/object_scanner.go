@@ -5,18 +5,18 @@ import (
 	"encoding/json"
 )
 
-// members walks the members of a JSON object without building anything. It
+// objectScanner walks the members of a JSON object without building anything. It
 // trusts the text to be valid JSON, as ingestion hands it over, and only
 // promises not to read past its end: on text that is not it stops.
-type members struct {
+type objectScanner struct {
 	s []byte
 	i int
 }
 
-// walk puts a walk before the first member of the object in s; anything else
+// scanObject puts a walk before the first member of the object in s; anything else
 // has none.
-func walk(s []byte) members {
-	m := members{s: s}
+func scanObject(s []byte) objectScanner {
+	m := objectScanner{s: s}
 	if m.peek() != '{' {
 		m.i = len(s)
 		return m
@@ -27,7 +27,7 @@ func walk(s []byte) members {
 
 // next returns the next name and the text of its value; false at the end. Both
 // are parts of the text, but for a name with escapes.
-func (m *members) next() (name, value []byte, ok bool) {
+func (m *objectScanner) next() (name, value []byte, ok bool) {
 	if m.peek() == ',' {
 		m.i++
 	}
@@ -35,7 +35,7 @@ func (m *members) next() (name, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	start := m.i
-	escaped := m.text()
+	escaped := m.skipString()
 	if m.i-start < 2 || m.peek() != ':' {
 		return nil, nil, false
 	}
@@ -51,12 +51,12 @@ func (m *members) next() (name, value []byte, ok bool) {
 	m.i++
 	m.peek()
 	start = m.i
-	m.value()
+	m.skipValue()
 	return name, m.s[start:m.i], m.i > start
 }
 
 // peek skips white space and returns the next byte, 0 at the end.
-func (m *members) peek() byte {
+func (m *objectScanner) peek() byte {
 	for m.i < len(m.s) {
 		if c := m.s[m.i]; c > ' ' {
 			return c
@@ -66,8 +66,8 @@ func (m *members) peek() byte {
 	return 0
 }
 
-// text moves over the string at the cursor.
-func (m *members) text() (escaped bool) {
+// skipString moves over the string at the cursor.
+func (m *objectScanner) skipString() (escaped bool) {
 	m.i++
 	for {
 		n := bytes.IndexByte(m.s[m.i:], '"')
@@ -85,13 +85,13 @@ func (m *members) text() (escaped bool) {
 	}
 }
 
-// value moves over the value at the cursor.
-func (m *members) value() {
+// skipValue moves over the value at the cursor.
+func (m *objectScanner) skipValue() {
 	depth := 0
 	for m.i < len(m.s) {
 		switch m.s[m.i] {
 		case '"':
-			m.text()
+			m.skipString()
 			if depth == 0 {
 				return
 			}
