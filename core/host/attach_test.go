@@ -26,7 +26,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// byHand starts a plugin as a person does, and returns it with what it printed.
+// byHand starts a plugin without a host, and returns it with its output.
 func byHand(t *testing.T, name string, env ...string) (*exec.Cmd, string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -52,21 +52,21 @@ func byHand(t *testing.T, name string, env ...string) (*exec.Cmd, string) {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	var said strings.Builder
+	var output strings.Builder
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		said.WriteString(lines.Text() + "\n")
+		output.WriteString(lines.Text() + "\n")
 		if strings.HasPrefix(lines.Text(), "reattach:") || strings.HasPrefix(lines.Text(), "remote:") {
 			break
 		}
 	}
 	go func() {
 		defer close(ended)
-		for lines.Scan() { // whatever else it prints
+		for lines.Scan() { // discard the rest
 		}
 		_ = cmd.Wait()
 	}()
-	return cmd, said.String()
+	return cmd, output.String()
 }
 
 var (
@@ -74,12 +74,12 @@ var (
 	printedAddress = regexp.MustCompile(`address: "(.+)", ca`)
 )
 
-// reattached is the config that a plugin in the hands of a person prints.
-func reattached(t *testing.T, said string, pluginConfig map[string]any) settings.Instance {
+// reattached returns the config that a plugin started by hand prints.
+func reattached(t *testing.T, output string, pluginConfig map[string]any) settings.Instance {
 	t.Helper()
-	m := printedSocket.FindStringSubmatch(said)
-	if m == nil || !strings.Contains(said, "use: probe\n") {
-		t.Fatalf("it said %q", said)
+	m := printedSocket.FindStringSubmatch(output)
+	if m == nil || !strings.Contains(output, "use: probe\n") {
+		t.Fatalf("it printed %q", output)
 	}
 	pid, _ := strconv.Atoi(m[2])
 	c := instance("p", "probe", pluginConfig)
@@ -87,12 +87,12 @@ func reattached(t *testing.T, said string, pluginConfig map[string]any) settings
 	return c
 }
 
-func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
+func TestReattach(t *testing.T) {
 	t.Parallel()
 	whole := t
 	trace := filepath.Join(t.TempDir(), "trace")
-	cmd, said := byHand(t, "probe", sdk.DebugKey+"=1")
-	c := reattached(t, said, map[string]any{"trace": trace})
+	cmd, output := byHand(t, "probe", sdk.DebugKey+"=1")
+	c := reattached(t, output, map[string]any{"trace": trace})
 	r := start(t, config(c))
 	s := r.sink(t)
 	write(t, s, batch("ok-1", 0, 3))
@@ -126,10 +126,10 @@ func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
 		st := r.becomes(t, lifecycle.StateBackoff)
 		if !strings.Contains(st.LastError, "connect") {
-			t.Errorf("says %q", st.LastError)
+			t.Errorf("last error %q", st.LastError)
 		}
-		_, said := byHand(whole, "probe", sdk.DebugKey+"=1")
-		if err := r.Apply(t.Context(), config(reattached(t, said, map[string]any{"trace": trace}))); err != nil {
+		_, output := byHand(whole, "probe", sdk.DebugKey+"=1")
+		if err := r.Apply(t.Context(), config(reattached(t, output, map[string]any{"trace": trace}))); err != nil {
 			t.Fatal(err)
 		}
 		ready(t, r, s)
@@ -141,11 +141,11 @@ func TestAPluginInADebuggerIsReattachedTo(t *testing.T) {
 	}
 }
 
-func TestWhoListensAtTheSocketMustBeWhoWasMeant(t *testing.T) {
+func TestReattachRefusesAnotherProcess(t *testing.T) {
 	t.Parallel()
-	_, said := byHand(t, "probe", sdk.DebugKey+"=1")
-	c := reattached(t, said, nil)
-	c.Reattach.PID++ // as if the number had been given to somebody else
+	_, output := byHand(t, "probe", sdk.DebugKey+"=1")
+	c := reattached(t, output, nil)
+	c.Reattach.PID++ // as if the process id had been reused
 	r := start(t, config(c))
 	if st := r.becomes(t, lifecycle.StateUntrusted); st.Reason != "stranger" || !strings.Contains(st.LastError, "the config says") {
 		t.Errorf("status %+v", st)
@@ -221,15 +221,15 @@ func (a *authority) keep(t *testing.T, path, kind string, der []byte) {
 	}
 }
 
-func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
+func TestRemotePluginNeedsCertificatesOnBothSides(t *testing.T) {
 	t.Parallel()
 	ours, theirs := newAuthority(t), newAuthority(t)
 	cert, key := ours.issue(t, "plugin.test")
 	listen := func(address string) (*exec.Cmd, string) {
-		cmd, said := byHand(t, "probe", sdk.ListenKey+"="+address, sdk.TLSCertKey+"="+cert, sdk.TLSKeyKey+"="+key, sdk.TLSCAKey+"="+ours.file)
-		m := printedAddress.FindStringSubmatch(said)
+		cmd, output := byHand(t, "probe", sdk.ListenKey+"="+address, sdk.TLSCertKey+"="+cert, sdk.TLSKeyKey+"="+key, sdk.TLSCAKey+"="+ours.file)
+		m := printedAddress.FindStringSubmatch(output)
 		if m == nil {
-			t.Fatalf("it said %q", said)
+			t.Fatalf("it printed %q", output)
 		}
 		return cmd, m[1]
 	}
@@ -249,7 +249,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 			change(&bad.Remote)
 			r := start(t, config(bad))
 			if st := r.becomes(t, lifecycle.StateBackoff); !strings.Contains(st.LastError, "cannot talk to "+address) {
-				t.Errorf("says %q", st.LastError)
+				t.Errorf("last error %q", st.LastError)
 			}
 		})
 	}
@@ -259,7 +259,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 		start(t, config(bad)).becomes(t, lifecycle.StateMisconfigured)
 	})
 
-	t.Run("those who know each other", func(t *testing.T) {
+	t.Run("both trust each other", func(t *testing.T) {
 		other := good
 		other.Name = "q"
 		cfg := config(good, other)
@@ -285,7 +285,7 @@ func TestARemotePluginIsReachedWithCertificatesOnBothSides(t *testing.T) {
 	})
 }
 
-func TestAConnectionThatCannotBeMeantIsRefused(t *testing.T) {
+func TestValidateRejectsInvalidConnections(t *testing.T) {
 	t.Parallel()
 	tls := settings.Remote{Address: "there:1", CA: "ca", Cert: "cert", Key: "key"}
 	for says, change := range map[string]func(*settings.Instance){
@@ -305,7 +305,7 @@ func TestAConnectionThatCannotBeMeantIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPluginForOtherMachinesInsistsOnCertificates(t *testing.T) {
+func TestRemotePluginRequiresCertificates(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-func TestWhatAnAnswerMeans(t *testing.T) {
+func TestWriteResults(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	s := r.sink(t)
@@ -73,7 +73,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 	}
 }
 
-func TestTheWatermarkOfAStagingSinkOnlyGrows(t *testing.T) {
+func TestStagedWatermarkOnlyGrows(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	s := r.sink(t)
@@ -96,7 +96,7 @@ func TestTheWatermarkOfAStagingSinkOnlyGrows(t *testing.T) {
 	}
 }
 
-func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
+func TestStagingSinkIsFlushedBeforeUpgrade(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(instance("p", "stager", map[string]any{"trace": trace})))
@@ -121,7 +121,7 @@ func TestAStagingSinkIsFlushedBeforeItIsReplaced(t *testing.T) {
 	}
 }
 
-func TestALostConnectionIsOpenedAgain(t *testing.T) {
+func TestLostConnectionIsReopened(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(instance("p", "probe", map[string]any{"trace": trace})))
@@ -142,7 +142,7 @@ func TestALostConnectionIsOpenedAgain(t *testing.T) {
 	}
 }
 
-func TestAConfigErrorWhileWritingStopsTheInstance(t *testing.T) {
+func TestConfigErrorOfWriteStopsInstance(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	s := r.sink(t)
@@ -165,7 +165,7 @@ func TestAConfigErrorWhileWritingStopsTheInstance(t *testing.T) {
 	r.sink(t)
 }
 
-func TestABatchTooLargeForThePluginIsRejectedForGood(t *testing.T) {
+func TestOversizedBatchIsRejectedAsPermanent(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	s := r.sink(t)
@@ -180,7 +180,7 @@ func TestABatchTooLargeForThePluginIsRejectedForGood(t *testing.T) {
 	}
 }
 
-func TestAPluginSeesOnlyTheEnvironmentItIsAllowed(t *testing.T) {
+func TestPluginSeesOnlyAllowedEnvironment(t *testing.T) {
 	t.Setenv("GUIDON_TEST_SECRET", "not for plugins")
 	t.Setenv("GUIDON_TEST_ALLOWED", "for this one")
 	trace := filepath.Join(t.TempDir(), "trace")
@@ -205,7 +205,7 @@ func TestAPluginSeesOnlyTheEnvironmentItIsAllowed(t *testing.T) {
 	}
 }
 
-func TestSecretsReachThePluginAndNobodyElse(t *testing.T) {
+func TestSecretsReachOnlyThePlugin(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "password")
 	const secret = `hunter"2-très-secret`
@@ -240,7 +240,7 @@ func TestSecretsReachThePluginAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestWhatAPluginPrintsIsLogged(t *testing.T) {
+func TestPluginOutputIsLogged(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "chatty", nil)))
 	s := r.sink(t)

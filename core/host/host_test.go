@@ -175,7 +175,7 @@ func (r *run) becomes(t testing.TB, state lifecycle.State) host.InstanceStatus {
 }
 
 // batch makes a batch of n events after the given sequence number. The probe
-// does what the first word of the id says.
+// behaves as the first word of the id selects.
 func batch(id string, after uint64, n int) *sdk.Batch {
 	b := &sdk.Batch{ID: id, Attempt: 1, FirstSeq: after + 1, LastSeq: after + uint64(n), Records: make([]sdk.Record, n)}
 	for i := range b.Records {
@@ -196,7 +196,7 @@ func write(t testing.TB, s *host.SinkInstance, b *sdk.Batch) sdk.WriteResult {
 	return r
 }
 
-func TestEventsReachTheFileOfABundledSink(t *testing.T) {
+func TestBundledFileSinkWritesEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "deep", "events.ndjson")
 	r := start(t, config(instance("lines", "file", map[string]any{"path": path})))
@@ -219,7 +219,7 @@ func TestEventsReachTheFileOfABundledSink(t *testing.T) {
 	}
 }
 
-func TestAStoppedHostLeavesNothingBehind(t *testing.T) {
+func TestStopLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
 	c.Timeouts.Stop = 5 * time.Second

@@ -13,7 +13,7 @@ import (
 )
 
 // Not parallel: it counts the goroutines of the whole test binary.
-func TestNoGoroutineOutlivesTheHost(t *testing.T) {
+func TestNoGoroutineOutlivesHost(t *testing.T) {
 	_, said := byHand(t, "probe", sdk.DebugKey+"=1")
 	foreign := reattached(t, said, nil)
 	foreign.Name = "foreign"

@@ -144,7 +144,7 @@ func verdicts(a *wire.MatchAnswer) string {
 	return strings.Join(words, " ")
 }
 
-func TestOperatorsAreReadOnceForEachOpening(t *testing.T) {
+func TestOperatorsAreLoadedOncePerOpening(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "probe", map[string]any{"version": "1"})))
 	m := r.matcher(t)
@@ -184,7 +184,7 @@ func TestOperatorsAreReadOnceForEachOpening(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidOfAFilterValue(t *testing.T) {
+func TestCompile(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "probe", nil)))
 	m := r.matcher(t)
@@ -248,7 +248,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestPairsThatTheDeadlineLeavesOutAreUnknown(t *testing.T) {
+func TestPairsAfterTheDeadlineAreUnknown(t *testing.T) {
 	t.Parallel()
 	c := matcherConfig("m", "probe", nil)
 	c.Timeouts.Call = time.Minute
@@ -272,7 +272,7 @@ func TestPairsThatTheDeadlineLeavesOutAreUnknown(t *testing.T) {
 	}
 }
 
-func TestAMatcherThatHangsCostsOneDeadline(t *testing.T) {
+func TestHangingMatcherCostsOneDeadline(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "probe", nil)))
 	m := r.matcher(t)
@@ -288,7 +288,7 @@ func TestAMatcherThatHangsCostsOneDeadline(t *testing.T) {
 	}
 }
 
-func TestAMatcherThatWasRestartedIsGivenItsProgramsAgain(t *testing.T) {
+func TestRestartedMatcherReceivesProgramsAgain(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "probe", nil)))
 	m := r.matcher(t)
@@ -308,14 +308,14 @@ func TestAMatcherThatWasRestartedIsGivenItsProgramsAgain(t *testing.T) {
 	})
 }
 
-func TestAMatcherThatBreaksTheContractIsNotBelieved(t *testing.T) {
+func TestMatcherViolationsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ answer, want, says string }{
 		{"empty", "contract_breach", "verdict_count"},
 		{"more", "contract_breach", "verdict_count"},
 		{"verdict", "match unknown match", "verdict: verdict 99"},
 		{"needs", "contract_breach", "program_index"},
-		{"insists", "unknown unknown unknown", "program_needed_twice"},
+		{"repeats", "unknown unknown unknown", "program_needed_twice"},
 		{"forgets", "match match match", ""},
 		{"operators", "contract_breach", "verdict_count"},
 	} {
@@ -348,7 +348,7 @@ func TestAMatcherThatBreaksTheContractIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestAMatcherThatDoesNotDescribeItselfIsNotUsed(t *testing.T) {
+func TestMatcherWithoutOperatorsIsNotUsed(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(matcherConfig("m", "raw", map[string]any{"answer": "describe"})))
 	eventually(t, 20*time.Second, func() string {

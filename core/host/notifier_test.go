@@ -121,7 +121,7 @@ func notifications(ids ...string) []*sdk.Notification {
 	return out
 }
 
-func TestWhatBecomesOfANotification(t *testing.T) {
+func TestNotifyResults(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(notifierConfig("chat", "probe", nil)))
 	n := r.notifier(t)
@@ -185,7 +185,7 @@ func TestWhatBecomesOfANotification(t *testing.T) {
 	}
 }
 
-func TestAPreviewSendsNothing(t *testing.T) {
+func TestPreviewSendsNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte("hunter2-secret"), 0o600); err != nil {
@@ -211,7 +211,7 @@ func TestAPreviewSendsNothing(t *testing.T) {
 	}
 }
 
-func TestANotifierThatLosesItsSessionOrItsProcessComesBack(t *testing.T) {
+func TestNotifierRecoversFromLostSessionAndProcess(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(notifierConfig("chat", "probe", map[string]any{"trace": trace})))
@@ -244,7 +244,7 @@ func TestANotifierThatLosesItsSessionOrItsProcessComesBack(t *testing.T) {
 	})
 }
 
-func TestAConfigErrorWhileNotifyingStopsTheInstance(t *testing.T) {
+func TestConfigErrorOfNotifyStopsInstance(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(notifierConfig("chat", "probe", nil)))
 	n := r.notifier(t)
@@ -259,7 +259,7 @@ func TestAConfigErrorWhileNotifyingStopsTheInstance(t *testing.T) {
 	}
 }
 
-func TestANotifierThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
+func TestHangingNotifierEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := notifierConfig("chat", "probe", nil)
 	c.Timeouts.Call = 300 * time.Millisecond
@@ -271,7 +271,7 @@ func TestANotifierThatHangsIsGivenUpAtTheDeadline(t *testing.T) {
 	}
 }
 
-func TestANotifierThatBreaksTheContractIsNotBelieved(t *testing.T) {
+func TestNotifierViolationsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		answer string
@@ -315,7 +315,7 @@ func TestANotifierThatBreaksTheContractIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestAnInstanceOfAKindThatThePluginIsNot(t *testing.T) {
+func TestInstanceOfAnotherKindIsIncompatible(t *testing.T) {
 	t.Parallel()
 	c := notifierConfig("n", "file", nil)
 	sink := instance("s", "raw", map[string]any{"answer": ""})
@@ -337,7 +337,7 @@ func TestAnInstanceOfAKindThatThePluginIsNot(t *testing.T) {
 	}
 }
 
-func TestAnOpenThatSaysNothingIsTriedAgain(t *testing.T) {
+func TestOpenWithoutOutcomeIsRetried(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(notifierConfig("n", "raw", map[string]any{"answer": "open"})))
 	eventually(t, 20*time.Second, func() string {
@@ -349,7 +349,7 @@ func TestAnOpenThatSaysNothingIsTriedAgain(t *testing.T) {
 }
 
 // One binary offers all three kinds, and each instance is of one.
-func TestInstancesOfSeveralKindsLiveSideBySide(t *testing.T) {
+func TestInstancesOfSeveralKinds(t *testing.T) {
 	t.Parallel()
 	matcher := instance("match", "probe", nil)
 	matcher.Kind = settings.KindMatcher

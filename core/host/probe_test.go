@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// probe is a sink that misbehaves when told: by its name, by its config, or by
+// probe is a sink that misbehaves as selected by its name, by its config, or by
 // the first word of a batch's id.
 type probe struct {
 	name string
@@ -29,13 +29,13 @@ type probe struct {
 
 func probePlugin(name string) sdk.Plugin {
 	if name == "impostor" {
-		return sdk.Plugin{Name: "somebody-else", Version: "1.0.0", Sink: func() sdk.Sink { return &probe{} }}
+		return sdk.Plugin{Name: "another-plugin", Version: "1.0.0", Sink: func() sdk.Sink { return &probe{} }}
 	}
-	if name == "asker" {
-		return sdk.Plugin{Name: name, Version: "1.0.0", Sink: func() sdk.Sink { return &asker{} }}
+	if name == "querier" {
+		return sdk.Plugin{Name: name, Version: "1.0.0", Sink: func() sdk.Sink { return &querySink{} }}
 	}
 	return sdk.Plugin{
-		Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "loner",
+		Name: name, Version: "1.0.0", Exclusive: name == "exclusive", SingleInstance: name == "single",
 		Sink:     func() sdk.Sink { return &probe{name: name} },
 		Notifier: func() sdk.Notifier { return &probeNotifier{} },
 		Matcher:  func() sdk.Matcher { return &probeMatcher{} },

@@ -18,8 +18,8 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 )
 
-// raw is a plugin written without the SDK, by somebody who has not read the
-// contract: it answers as its config says.
+// raw is a plugin without the SDK that violates the contract: its config selects the
+// answers.
 type raw struct {
 	pluginv1.UnimplementedPluginServiceServer
 	notifyv1.UnimplementedNotifierServiceServer
@@ -182,7 +182,7 @@ func (r rawMatcher) MatchBatch(_ context.Context, req *matchv1.MatchBatchRequest
 		return &matchv1.MatchBatchResponse{Verdicts: all, Ttl: durationpb.New(-time.Hour)}, nil
 	case "needs":
 		return &matchv1.MatchBatchResponse{Verdicts: all, NeedPrograms: []uint32{7}}, nil
-	case "insists":
+	case "repeats":
 		return &matchv1.MatchBatchResponse{Verdicts: all, NeedPrograms: []uint32{0}}, nil
 	case "forgets": // knows of no program whose value does not come along
 		out := &matchv1.MatchBatchResponse{Verdicts: all, DataVersion: "7"}

@@ -30,7 +30,7 @@ func probeSchema(name, kind string) []byte {
 	return sdk.Schema((&probe{}).Config())
 }
 
-func TestAConfigIsCheckedBeforeThePluginRuns(t *testing.T) {
+func TestConfigIsCheckedBeforeStart(t *testing.T) {
 	t.Setenv("GUIDON_TEST_NUMBER", "7")
 	tests := []struct {
 		name   string
@@ -69,7 +69,7 @@ func TestAConfigIsCheckedBeforeThePluginRuns(t *testing.T) {
 				got = append(got, d.Pointer+" "+d.Summary+" "+d.Detail)
 			}
 			if strings.Join(got, "; ") != strings.Join(tt.says, "; ") {
-				t.Errorf("says %q", got)
+				t.Errorf("last error %q", got)
 			}
 			if logs.FilterField(zap.String("state", "starting")).Len() > 0 {
 				t.Error("a process was started")
@@ -78,7 +78,7 @@ func TestAConfigIsCheckedBeforeThePluginRuns(t *testing.T) {
 	}
 }
 
-func TestAValueIsNeverShown(t *testing.T) {
+func TestDiagnosticsContainNoValues(t *testing.T) {
 	t.Parallel()
 	const secret = "written-in-plain-sight"
 	r := start(t, config(instance("p", "probe", map[string]any{"number": secret, "labels": secret, "fork": secret, "secret": []any{secret}})))
@@ -104,7 +104,7 @@ func acme(t *testing.T, name string) (path, digest string) {
 	return path, hex.EncodeToString(sum[:])
 }
 
-func TestTheSchemaOfAThirdPartyIsKept(t *testing.T) {
+func TestThirdPartySchemaIsKept(t *testing.T) {
 	t.Parallel()
 	path, digest := acme(t, "acme")
 	c := instance("p", path, nil)
@@ -124,7 +124,7 @@ func TestTheSchemaOfAThirdPartyIsKept(t *testing.T) {
 	}
 }
 
-func TestDevelopmentModeRunsWhatNobodyVouchesFor(t *testing.T) {
+func TestDevModeRunsUnverifiedExecutables(t *testing.T) {
 	t.Parallel()
 	path, digest := acme(t, "acme")
 	cfg := config(instance("p", path, nil))

@@ -16,7 +16,7 @@ import (
 
 // A bad plugin is a state with a reason a person understands, and it never
 // keeps another instance from working.
-func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
+func TestStartFailuresBecomeStates(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -30,10 +30,10 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 		{"prints before the handshake", use("noise"), lifecycle.StateQuarantined, "start", `printed before the handshake: "Hello, I am a plugin!"`},
 		{"lies about its address", use("liar"), lifecycle.StateQuarantined, "info", "no such file or directory"},
 		{"drowns its last words", use("torrent"), lifecycle.StateQuarantined, "start", "last line: after the flood"},
-		{"never says a word", func(c *settings.Instance) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
+		{"prints nothing", func(c *settings.Instance) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
 			lifecycle.StateQuarantined, "start", "no handshake within 100ms"},
 		{"speaks a later contract", use("future"), lifecycle.StateIncompatible, "protocol", "Plugin version: 99"},
-		{"is somebody else", use("impostor"), lifecycle.StateIncompatible, "unsuitable", "says that it is somebody-else"},
+		{"has another name", use("impostor"), lifecycle.StateIncompatible, "unsuitable", "says that it is another-plugin"},
 		{"is not known", use("unknown"), lifecycle.StateMisconfigured, "unknown_plugin", `no bundled plugin is named "unknown"`},
 		{"is spelt wrong", use("probes"), lifecycle.StateMisconfigured, "unknown_plugin", `did you mean "probe"?`},
 		{"panics in open", use("openpanic"), lifecycle.StateConfigured, "open_failed", "panic: no luck"},
@@ -43,7 +43,7 @@ func TestAPluginThatDoesNotStartIsAState(t *testing.T) {
 		{"gets a secret that is not there", set("secret", "${env:GUIDON_TEST_NO_SUCH}"), lifecycle.StateMisconfigured, "unresolved_reference",
 			"config/secret: ${env:GUIDON_TEST_NO_SUCH}: the variable is not set"},
 		{"is refused by what it talks to", use("openconfig"), lifecycle.StateMisconfigured, "config", "the password"},
-		{"is not where the config says", use("/nonexistent/plugin"), lifecycle.StateMisconfigured, "no_such_file", "there is no file /nonexistent/plugin"},
+		{"is missing", use("/nonexistent/plugin"), lifecycle.StateMisconfigured, "no_such_file", "there is no file /nonexistent/plugin"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func set(key string, value any) func(*settings.Instance) {
 	return func(c *settings.Instance) { c.Config = map[string]any{key: value} }
 }
 
-func TestAThirdPartysBinaryRunsOnlyWithItsChecksum(t *testing.T) {
+func TestThirdPartyExecutableNeedsChecksum(t *testing.T) {
 	t.Parallel()
 	// A plugin of its own: a script that starts this test binary as one.
 	self, err := os.Executable()
@@ -104,13 +104,13 @@ func TestAThirdPartysBinaryRunsOnlyWithItsChecksum(t *testing.T) {
 			c.SHA256 = tt.digest
 			r := start(t, config(c))
 			if st := r.becomes(t, tt.state); !strings.Contains(st.LastError, tt.says) {
-				t.Errorf("says %q", st.LastError)
+				t.Errorf("last error %q", st.LastError)
 			}
 		})
 	}
 }
 
-func TestWhatRunsIsTheVerifiedCopy(t *testing.T) {
+func TestVerifiedCopyIsExecuted(t *testing.T) {
 	t.Parallel()
 	self, _ := os.Executable()
 	path := filepath.Join(t.TempDir(), "acme")
@@ -139,7 +139,7 @@ func TestWhatRunsIsTheVerifiedCopy(t *testing.T) {
 	}
 }
 
-func TestAnotherConfigHelpsAMisconfiguredInstance(t *testing.T) {
+func TestNewConfigRestartsMisconfiguredInstance(t *testing.T) {
 	t.Parallel()
 	wrong := instance("p", "probe", map[string]any{"number": 99})
 	r := start(t, config(wrong))
@@ -171,7 +171,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("nobody was told")
+		t.Error("OnChange was not called")
 	}
 	ready(t, r, r.Sinks()[1])
 	if got := r.Status(); got[0].PID != pidOfA || got[1].Name != "c" || r.Sinks()[0] != kept {
@@ -202,7 +202,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 	}
 }
 
-func TestOpenIsTriedAgainWhenItMayHelp(t *testing.T) {
+func TestTransientOpenIsRetried(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(instance("p", "opentransient", map[string]any{"trace": trace})))

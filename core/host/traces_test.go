@@ -17,7 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 )
 
-func TestATraceGoesOnInThePlugin(t *testing.T) {
+func TestTraceContinuesInPlugin(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
@@ -44,7 +44,7 @@ func TestATraceGoesOnInThePlugin(t *testing.T) {
 	id := root.SpanContext().TraceID().String()
 	text, err := os.ReadFile(trace)
 	if err != nil || !strings.Contains(string(text), "parent 00-"+id+"-") {
-		t.Errorf("the plugin was not told of trace %s: %s, %v", id, text, err)
+		t.Errorf("the plugin did not receive trace %s: %s, %v", id, text, err)
 	}
 	var names []string
 	for _, span := range spans.GetSpans() {

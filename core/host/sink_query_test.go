@@ -13,13 +13,13 @@ import (
 
 // asker is a probe that answers questions, as the event of the first step tells
 // it.
-type asker struct{ probe }
+type querySink struct{ probe }
 
-func (*asker) DescribeQuery(context.Context) (sdk.QueryCapabilities, error) {
+func (*querySink) DescribeQuery(context.Context) (sdk.QueryCapabilities, error) {
 	return sdk.QueryCapabilities{Fields: []string{"event", "properties.*"}, Operators: []string{"exact"}, Freshness: -time.Hour, People: true}, nil
 }
 
-func (*asker) CountAction(_ context.Context, q *sdk.ActionQuery, bucket time.Duration) (sdk.CountResult, error) {
+func (*querySink) CountAction(_ context.Context, q *sdk.ActionQuery, bucket time.Duration) (sdk.CountResult, error) {
 	step := q.Steps[0]
 	switch step.Event {
 	case "fails":
@@ -32,7 +32,7 @@ func (*asker) CountAction(_ context.Context, q *sdk.ActionQuery, bucket time.Dur
 	return sdk.CountResult{Matched: 3, Buckets: []sdk.QueryBucket{{Start: q.From.Truncate(bucket), Count: 3}}, AsOfSeq: 9}, nil
 }
 
-func (*asker) PeopleOfAction(_ context.Context, q *sdk.ActionQuery, limit int, cursor []byte, page func(sdk.PeoplePage) error) error {
+func (*querySink) PeopleOfAction(_ context.Context, q *sdk.ActionQuery, limit int, cursor []byte, page func(sdk.PeoplePage) error) error {
 	n := limit
 	if q.Steps[0].Event == "too many" {
 		n++
@@ -46,9 +46,9 @@ func (*asker) PeopleOfAction(_ context.Context, q *sdk.ActionQuery, limit int, c
 	return nil
 }
 
-func TestASinkIsAskedAboutItsEvents(t *testing.T) {
+func TestSinkQueries(t *testing.T) {
 	t.Parallel()
-	r := start(t, config(instance("p", "asker", nil), instance("mute", "probe", nil)))
+	r := start(t, config(instance("p", "querier", nil), instance("mute", "probe", nil)))
 	s, mute := r.sink(t), r.Sinks()[1]
 	ready(t, r, mute)
 	c, err := s.DescribeQuery(t.Context())

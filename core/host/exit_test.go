@@ -23,7 +23,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-func TestAProcessThatDiesIsStartedAgainAndNothingIsClaimed(t *testing.T) {
+func TestKilledProcessIsRestarted(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -60,7 +60,7 @@ func TestAProcessThatDiesIsStartedAgainAndNothingIsClaimed(t *testing.T) {
 				t.Errorf("restarts %d, error %q", st.Restarts, st.LastError)
 			}
 			if text, _ := os.ReadFile(trace); !strings.Contains(string(text), "open p 5\n") {
-				t.Errorf("the new process was not told where to go on: %s", text)
+				t.Errorf("the new process did not receive the position: %s", text)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func waitFor(path, text string) {
 	}
 }
 
-func TestAStoppedProcessIsNoticedAndReplaced(t *testing.T) {
+func TestFrozenProcessIsReplaced(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	s := r.sink(t)
@@ -96,7 +96,7 @@ func TestAStoppedProcessIsNoticedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestACallThatHangsEndsAtItsDeadlineAndOthersGoOn(t *testing.T) {
+func TestHangingCallEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
 	c.Timeouts.Call = 500 * time.Millisecond
@@ -117,7 +117,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndOthersGoOn(t *testing.T) {
 	}
 }
 
-func TestCallsThatHangAreNoReasonToKillAProcessThatIsWell(t *testing.T) {
+func TestHangingCallsDoNotKillHealthyProcess(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
 	c.Timeouts.Health = 10 * time.Second
@@ -137,7 +137,7 @@ func TestCallsThatHangAreNoReasonToKillAProcessThatIsWell(t *testing.T) {
 	}
 }
 
-func TestAProcessThatWillNotEndIsKilled(t *testing.T) {
+func TestProcessThatIgnoresShutdownIsKilled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]settings.Instance{
 		"close hangs":  instance("p", "stubborn", nil),
@@ -166,7 +166,7 @@ func TestAProcessThatWillNotEndIsKilled(t *testing.T) {
 	}
 }
 
-func TestStopInAHurryKills(t *testing.T) {
+func TestStopKillsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "stubborn", nil)
 	c.Timeouts.Flush, c.Timeouts.Stop = time.Minute, time.Minute
@@ -198,7 +198,7 @@ func TestStopWhileStarting(t *testing.T) {
 	}
 }
 
-func TestWhatAPluginLeftBehindIsKilledAndHoldsUpNothing(t *testing.T) {
+func TestChildrenOfPluginAreKilled(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(instance("p", "forker", map[string]any{"trace": trace})))
@@ -231,7 +231,7 @@ func TestWhatAPluginLeftBehindIsKilledAndHoldsUpNothing(t *testing.T) {
 	}
 }
 
-func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
+func TestQuarantineAndRelease(t *testing.T) {
 	t.Parallel()
 	cfg := config(instance("p", "crash", nil))
 	cfg.Restart.QuarantineExits = 3
@@ -256,7 +256,7 @@ func TestTooManyDeathsAreAQuarantineThatCanBeLifted(t *testing.T) {
 	r.becomes(t, lifecycle.StateQuarantined)
 }
 
-func TestRestartNeverMeansNever(t *testing.T) {
+func TestRestartNever(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
 	c.Restart = settings.RestartNever
@@ -268,7 +268,7 @@ func TestRestartNeverMeansNever(t *testing.T) {
 	}
 }
 
-func TestNoPluginOutlivesAKilledHost(t *testing.T) {
+func TestNoPluginOutlivesKilledHost(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"probe", "stubborn"} {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func (r *run) pids(t *testing.T, except ...int) map[int]int {
 	return out
 }
 
-func TestTwentyInstancesAreOneProcess(t *testing.T) {
+func TestInstancesShareOneProcess(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(many(20, nil)...))
 	if pids := r.pids(t); len(pids) != 1 {
@@ -101,7 +101,7 @@ func TestTwentyInstancesAreOneProcess(t *testing.T) {
 	})
 }
 
-func TestWhoDoesNotShareAProcess(t *testing.T) {
+func TestInstancesThatDoNotShare(t *testing.T) {
 	t.Parallel()
 	isolated := many(3, nil)
 	isolated[1].Isolated = true
@@ -118,7 +118,7 @@ func TestWhoDoesNotShareAProcess(t *testing.T) {
 		{"one with another environment", environment, 2},
 		{"one with other limits", limits, 2},
 		{"instances of different plugins", []settings.Instance{instance("a", "probe", nil), instance("b", "probe2", nil)}, 2},
-		{"instances of a plugin that takes one only", []settings.Instance{instance("a", "loner", nil), instance("b", "loner", nil)}, 2},
+		{"instances of a plugin that takes one only", []settings.Instance{instance("a", "single", nil), instance("b", "single", nil)}, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWhoDoesNotShareAProcess(t *testing.T) {
 	}
 }
 
-func TestAFrozenProcessIsReplacedForAllWhoLiveInIt(t *testing.T) {
+func TestFrozenProcessIsReplacedForAllInstances(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(many(4, nil)...))
 	r.pids(t)
@@ -142,7 +142,7 @@ func TestAFrozenProcessIsReplacedForAllWhoLiveInIt(t *testing.T) {
 	}
 }
 
-func TestAHangingInstanceDoesNotHoldUpItsNeighbours(t *testing.T) {
+func TestHangingInstanceDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	c := many(2, map[string]any{"trace": trace})

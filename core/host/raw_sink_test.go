@@ -17,7 +17,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// rawSink is a sink whose author thinks that an empty message says it all: each
+// rawSink is a sink whose answers are empty messages: each
 // call answers nothing when the config names it.
 type rawSink struct {
 	*raw
@@ -89,7 +89,7 @@ func (r rawSink) Flush(context.Context, *sinkv1.FlushRequest) (*sinkv1.FlushResp
 	return &sinkv1.FlushResponse{}, nil
 }
 
-func TestSilenceIsNeverAYes(t *testing.T) {
+func TestEmptyAnswersAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		answer string
@@ -132,7 +132,7 @@ func TestSilenceIsNeverAYes(t *testing.T) {
 	})
 }
 
-func TestWhatASinkAsksForIsBounded(t *testing.T) {
+func TestSinkPropertiesAreLimited(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("a", "rawsink", map[string]any{"answer": ""}), instance("b", "rawsink", map[string]any{"answer": "limits"})))
 	for i, want := range []sdk.SinkProperties{

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
-func TestAProcessHasItsLimits(t *testing.T) {
+func TestProcessLimits(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "environ", map[string]any{"trace": t.TempDir() + "/trace"})
 	c.Limits = settings.Limits{OpenFiles: 345, MemoryBytes: 1 << 40, CPUTime: 5*time.Hour + time.Millisecond}
@@ -36,7 +36,7 @@ func TestAProcessHasItsLimits(t *testing.T) {
 	}
 }
 
-func TestHowAProcessEndedIsSaid(t *testing.T) {
+func TestExitIsExplained(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ use, says string }{
 		{"starved", "exited with code 2 for want of memory while starting; last line: fatal error: runtime: out of memory"},
@@ -50,7 +50,7 @@ func TestHowAProcessEndedIsSaid(t *testing.T) {
 			r := start(t, cfg)
 			st := r.becomes(t, lifecycle.StateQuarantined)
 			if !strings.Contains(st.LastError, tt.says) {
-				t.Errorf("says %q", st.LastError)
+				t.Errorf("last error %q", st.LastError)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func (a *alone) ends(t *testing.T, within time.Duration, code int) {
 
 const cookie = sdk.CookieKey + "=" + sdk.CookieValue
 
-func TestAPluginEndsWhenItsHostClosesStandardInput(t *testing.T) {
+func TestPluginEndsWhenStandardInputCloses(t *testing.T) {
 	t.Parallel()
 	a := standalone(t, cookie, sdk.WatchKey+"=stdin")
 	if err := a.stdin.Close(); err != nil {
@@ -77,7 +77,7 @@ func TestAPluginEndsWhenItsHostClosesStandardInput(t *testing.T) {
 	a.ends(t, 20*time.Second, 3)
 }
 
-func TestAPluginIgnoresAnInterrupt(t *testing.T) {
+func TestPluginIgnoresInterrupt(t *testing.T) {
 	t.Parallel()
 	a := standalone(t, cookie, sdk.WatchKey+"=stdin")
 	for range 3 {
@@ -90,9 +90,9 @@ func TestAPluginIgnoresAnInterrupt(t *testing.T) {
 	}
 }
 
-func TestAPluginEndsWhenItsParentIsAnother(t *testing.T) {
+func TestPluginEndsWhenItsParentChanges(t *testing.T) {
 	t.Parallel()
-	// A shell starts the plugin and ends; nobody holds its standard input.
+	// A shell starts the plugin and ends; its standard input stays open.
 	argv := bundled("probe")
 	cmd := exec.Command("/bin/sh", "-c", argv[0]+" plugin exec probe </dev/null & read x; echo $!")
 	cmd.Env = []string{cookie, "PLUGIN_PROTOCOL_VERSIONS=1", "PLUGIN_UNIX_SOCKET_DIR=" + t.TempDir()}
@@ -127,7 +127,7 @@ func TestAPluginEndsWhenItsParentIsAnother(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-func TestAPluginStartedByHandSaysWhatItIs(t *testing.T) {
+func TestPluginStartedByHandPrintsUsage(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {

@@ -70,7 +70,7 @@ func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
 	return st
 }
 
-func TestSwapsLoseNoBatch(t *testing.T) {
+func TestUpgradesLoseNoBatch(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	settings := func(n int) settings.Instance {
@@ -128,7 +128,7 @@ func TestSwapsLoseNoBatch(t *testing.T) {
 	})
 }
 
-func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
+func TestFailedUpgradeKeepsOldGeneration(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, says string
@@ -137,7 +137,7 @@ func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
 		{"a config the plugin refuses", "number", set("number", 99)},
 		{"a plugin that crashes", "find my own head", use("crash")},
 		{"a plugin that is another", "says that it is", use("impostor")},
-		{"a plugin nobody knows", "no bundled plugin", use("unknown")},
+		{"an unknown plugin", "no bundled plugin", use("unknown")},
 		{"a target that is wrong", "wrong", use("openconfig")},
 		{"a file without a checksum", "sha256 is missing", func(c *settings.Instance) { c.Use = "/bin/true" }},
 		{"a reference to nothing", "not set", set("secret", "${env:GUIDON_TEST_NO_SUCH_THING}")},
@@ -178,7 +178,7 @@ func TestAnUpgradeThatFailsLeavesTheOldGenerationServing(t *testing.T) {
 	}
 }
 
-func TestWhatTheProcessDoesNotSeeCostsNoProcess(t *testing.T) {
+func TestSettingsOutsideTheProcessNeedNoRestart(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	r.sink(t)
@@ -193,7 +193,7 @@ func TestWhatTheProcessDoesNotSeeCostsNoProcess(t *testing.T) {
 	}
 }
 
-func TestASecretThatChangedInItsFileIsANewConfig(t *testing.T) {
+func TestChangedSecretFileIsANewConfig(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(path, []byte("first-one"), 0o600); err != nil {
@@ -217,7 +217,7 @@ func TestASecretThatChangedInItsFileIsANewConfig(t *testing.T) {
 	r.serves(t, 2)
 }
 
-func TestAnExclusivePluginIsStoppedBeforeTheNextIsStarted(t *testing.T) {
+func TestExclusivePluginStopsBeforeTheNextStarts(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	r := start(t, config(instance("p", "exclusive", map[string]any{"trace": trace})))
@@ -248,7 +248,7 @@ func TestAnExclusivePluginIsStoppedBeforeTheNextIsStarted(t *testing.T) {
 	}
 }
 
-func TestStopDuringASwap(t *testing.T) {
+func TestStopDuringUpgrade(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	for _, next := range []string{"silent", "openslow", "probe"} {
@@ -284,7 +284,7 @@ func TestStopDuringASwap(t *testing.T) {
 	}
 }
 
-func TestTheConfigOfTheMomentWins(t *testing.T) {
+func TestLatestConfigWins(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "probe", nil)))
 	r.sink(t)

@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-func TestWhatIsPrintedBeforeMainDoesNotBreakTheHandshake(t *testing.T) {
+func TestOutputBeforeMainDoesNotBreakHandshake(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(instance("p", "early", nil)))
 	write(t, r.sink(t), batch("ok-1", 0, 1))
@@ -37,7 +37,7 @@ func TestWhatIsPrintedBeforeMainDoesNotBreakTheHandshake(t *testing.T) {
 	})
 }
 
-func TestNobodySpinsWhileAPluginIsAway(t *testing.T) {
+func TestCallersDoNotSpinWhilePluginIsAway(t *testing.T) {
 	t.Parallel()
 	cfg := config(instance("p", "probe", nil))
 	cfg.Restart.QuarantineExits = 100
@@ -86,7 +86,7 @@ func TestNobodySpinsWhileAPluginIsAway(t *testing.T) {
 	}
 }
 
-func TestAConfigThatComesWhileThePluginIsNotRunning(t *testing.T) {
+func TestConfigChangeWhilePluginIsNotRunning(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, use string
@@ -119,7 +119,7 @@ func TestAConfigThatComesWhileThePluginIsNotRunning(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsRemovedStaysAway(t *testing.T) {
+func TestRemovedInstanceStaysAway(t *testing.T) {
 	t.Parallel()
 	cfg := config(instance("bad", "crash", nil), instance("good", "probe", nil))
 	cfg.Restart.QuarantineExits = 1 << 30
@@ -143,7 +143,7 @@ func TestAnInstanceThatIsRemovedStaysAway(t *testing.T) {
 	}
 }
 
-func TestPluginsOutliveTheRequestThatAskedForThem(t *testing.T) {
+func TestPluginsOutliveTheApplyContext(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())
 	h, err := host.New(config(instance("a", "probe", nil)), host.Deps{DataDir: t.TempDir(), Bundled: bundled})
@@ -166,7 +166,7 @@ func TestPluginsOutliveTheRequestThatAskedForThem(t *testing.T) {
 	}
 }
 
-func TestPluginsRunWhereNobodyCanWriteTemporaryFiles(t *testing.T) {
+func TestPluginsRunWithoutTemporaryDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", "/dev/null/nothing")
 	dir, err := os.MkdirTemp("/tmp", "gd")
 	if err != nil {
