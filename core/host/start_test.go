@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
 )
@@ -239,4 +241,25 @@ func errText(err error) string {
 		return "nil"
 	}
 	return err.Error()
+}
+
+func TestReadyInstanceIsAvailable(t *testing.T) {
+	t.Parallel()
+	h, err := host.New(config(instance("p", "probe", nil)), host.Deps{DataDir: t.TempDir(), Bundled: bundled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan bool, 100)
+	h.OnChange(func(st host.InstanceStatus) {
+		if st.State.Usable() {
+			seen <- h.Sinks()[0].Available()
+		}
+	})
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Stop(context.Background()) })
+	if !<-seen {
+		t.Error("the state became ready before the gate opened")
+	}
 }
