@@ -15,7 +15,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
@@ -68,18 +67,6 @@ func requireRemoval(caller *auth.Principal, member auth.Member) error {
 // visible returns the projects that the key may access.
 func visible(caller *auth.Principal, projects []auth.Project) []auth.Project {
 	return slices.DeleteFunc(projects, func(p auth.Project) bool { return !caller.CanAccessProject(p.ID) })
-}
-
-// stamp prints a time to the microsecond, and null for none.
-type stamp time.Time
-
-// MarshalJSON implements json.Marshaler.
-func (s stamp) MarshalJSON() ([]byte, error) {
-	t := time.Time(s)
-	if t.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(t.UTC().Format(`"2006-01-02T15:04:05.000000Z07:00"`)), nil
 }
 
 // inText returns v as JSON inside a string, the form of the lists of a role.

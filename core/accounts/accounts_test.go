@@ -68,7 +68,7 @@ func build(t *testing.T, d *db.DB) *world {
 	t.Helper()
 	s, err := auth.New(auth.DefaultConfig(), d, nil, nil)
 	must(t, err)
-	w := &world{auth: s, keys: map[string]string{"nobody": ""}, users: map[string]auth.User{}}
+	w := &world{auth: s, keys: map[string]string{"keyless": ""}, users: map[string]auth.User{}}
 	w.first, err = s.Bootstrap(t.Context())
 	must(t, err)
 	org := w.first.Organization.ID

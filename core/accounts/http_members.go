@@ -24,12 +24,12 @@ func (h *HTTP) memberRoutes(g *web.Router) {
 type memberView struct {
 	User      auth.User `json:"user"`
 	Level     int       `json:"level"`
-	JoinedAt  stamp     `json:"joined_at"`
-	UpdatedAt stamp     `json:"updated_at"`
+	JoinedAt  web.Time  `json:"joined_at"`
+	UpdatedAt web.Time  `json:"updated_at"`
 }
 
 func showMember(m auth.Member) memberView {
-	return memberView{User: m.User, Level: m.Level, JoinedAt: stamp(m.JoinedAt), UpdatedAt: stamp(m.UpdatedAt)}
+	return memberView{User: m.User, Level: m.Level, JoinedAt: web.Time(m.JoinedAt), UpdatedAt: web.Time(m.UpdatedAt)}
 }
 
 func (h *HTTP) listMembers(c *web.Call) error {

@@ -16,17 +16,17 @@ func (h *HTTP) organizationRoutes(g *web.Router) {
 // organizationView is the JSON form of an organization for a member, whose level
 // is Level.
 type organizationView struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	CreatedAt stamp  `json:"created_at"`
-	UpdatedAt stamp  `json:"updated_at"`
-	Level     int    `json:"membership_level"`
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	CreatedAt web.Time `json:"created_at"`
+	UpdatedAt web.Time `json:"updated_at"`
+	Level     int      `json:"membership_level"`
 }
 
 func showOrganization(to *auth.Principal) func(auth.Organization) organizationView {
 	return func(o auth.Organization) organizationView {
 		return organizationView{
-			ID: o.ID, Name: o.Name, CreatedAt: stamp(o.CreatedAt), UpdatedAt: stamp(o.UpdatedAt), Level: to.OrgLevel,
+			ID: o.ID, Name: o.Name, CreatedAt: web.Time(o.CreatedAt), UpdatedAt: web.Time(o.UpdatedAt), Level: to.OrgLevel,
 		}
 	}
 }

@@ -30,14 +30,14 @@ type personalKeyView struct {
 	OrganizationID string   `json:"organization_id"`
 	Scopes         []string `json:"scopes"`
 	ProjectIDs     []int64  `json:"project_ids"`
-	CreatedAt      stamp    `json:"created_at"`
-	LastUsedAt     stamp    `json:"last_used_at"`
+	CreatedAt      web.Time `json:"created_at"`
+	LastUsedAt     web.Time `json:"last_used_at"`
 }
 
 func showPersonalKey(k auth.PersonalKey) personalKeyView {
 	v := personalKeyView{
 		ID: k.ID, Label: k.Label, MaskValue: k.Mask, OrganizationID: k.OrganizationID, Scopes: k.Scopes,
-		ProjectIDs: k.ProjectIDs, CreatedAt: stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt),
+		ProjectIDs: k.ProjectIDs, CreatedAt: web.Time(k.CreatedAt), LastUsedAt: web.Time(k.LastUsedAt),
 	}
 	if v.ProjectIDs == nil {
 		v.ProjectIDs = []int64{}

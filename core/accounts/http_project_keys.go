@@ -12,14 +12,14 @@ type projectKeyView struct {
 	Key       string     `json:"key"`
 	Label     string     `json:"label"`
 	CreatedBy *auth.User `json:"created_by"`
-	CreatedAt stamp      `json:"created_at"`
-	RevokedAt stamp      `json:"revoked_at"`
+	CreatedAt web.Time   `json:"created_at"`
+	RevokedAt web.Time   `json:"revoked_at"`
 }
 
 // showProjectKey returns a function from keys to their JSON form.
 func showProjectKey(users map[int64]auth.User) func(auth.ProjectKey) projectKeyView {
 	return func(k auth.ProjectKey) projectKeyView {
-		v := projectKeyView{ID: k.ID, Key: k.Key, Label: k.Label, CreatedAt: stamp(k.CreatedAt), RevokedAt: stamp(k.RevokedAt)}
+		v := projectKeyView{ID: k.ID, Key: k.Key, Label: k.Label, CreatedAt: web.Time(k.CreatedAt), RevokedAt: web.Time(k.RevokedAt)}
 		if u, ok := users[k.CreatedBy]; ok {
 			v.CreatedBy = &u
 		}

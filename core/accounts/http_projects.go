@@ -23,19 +23,19 @@ func (h *HTTP) projectRoutes(g *web.Router) {
 
 // projectView is the JSON form of a project. APIToken is its oldest valid key.
 type projectView struct {
-	ID           int64   `json:"id"`
-	Organization string  `json:"organization"`
-	Name         string  `json:"name"`
-	APIToken     *string `json:"api_token"`
-	Timezone     string  `json:"timezone"`
-	AnonymizeIPs bool    `json:"anonymize_ips"`
-	CreatedAt    stamp   `json:"created_at"`
+	ID           int64    `json:"id"`
+	Organization string   `json:"organization"`
+	Name         string   `json:"name"`
+	APIToken     *string  `json:"api_token"`
+	Timezone     string   `json:"timezone"`
+	AnonymizeIPs bool     `json:"anonymize_ips"`
+	CreatedAt    web.Time `json:"created_at"`
 }
 
 func showProject(p auth.Project, token string) projectView {
 	v := projectView{
 		ID: p.ID, Organization: p.OrganizationID, Name: p.Name,
-		Timezone: p.Timezone, AnonymizeIPs: p.AnonymizeIPs, CreatedAt: stamp(p.CreatedAt),
+		Timezone: p.Timezone, AnonymizeIPs: p.AnonymizeIPs, CreatedAt: web.Time(p.CreatedAt),
 	}
 	if token != "" {
 		v.APIToken = &token

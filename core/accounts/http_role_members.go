@@ -13,12 +13,12 @@ type roleMemberView struct {
 	ID        string    `json:"id"`
 	RoleID    string    `json:"role_id"`
 	User      auth.User `json:"user"`
-	JoinedAt  stamp     `json:"joined_at"`
-	UpdatedAt stamp     `json:"updated_at"`
+	JoinedAt  web.Time  `json:"joined_at"`
+	UpdatedAt web.Time  `json:"updated_at"`
 }
 
 func showRoleMember(m auth.RoleMember) roleMemberView {
-	return roleMemberView{ID: m.ID, RoleID: m.RoleID, User: m.User, JoinedAt: stamp(m.JoinedAt), UpdatedAt: stamp(m.UpdatedAt)}
+	return roleMemberView{ID: m.ID, RoleID: m.RoleID, User: m.User, JoinedAt: web.Time(m.JoinedAt), UpdatedAt: web.Time(m.UpdatedAt)}
 }
 
 func (h *HTTP) listRoleMembers(c *web.Call) error {

@@ -31,7 +31,7 @@ type roleView struct {
 	ID              string     `json:"id"`
 	Name            string     `json:"name"`
 	Level           int        `json:"feature_flags_access_level"`
-	CreatedAt       stamp      `json:"created_at"`
+	CreatedAt       web.Time   `json:"created_at"`
 	CreatedBy       *auth.User `json:"created_by"`
 	Members         string     `json:"members"`
 	AssociatedFlags string     `json:"associated_flags"`
@@ -45,7 +45,7 @@ func showRole(r auth.Role, flags []Flag) (roleView, error) {
 	if flags == nil {
 		flags = []Flag{}
 	}
-	v := roleView{ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy}
+	v := roleView{ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: web.Time(r.CreatedAt), CreatedBy: r.CreatedBy}
 	var err error
 	if v.Members, err = inText(members); err != nil {
 		return v, err

@@ -65,7 +65,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-func TestBadInputOfRolesThatAreThere(t *testing.T) {
+func TestBadInputOfExistingRoles(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		const path = "/api/organizations/@current/roles/"
@@ -73,16 +73,16 @@ func TestBadInputOfRolesThatAreThere(t *testing.T) {
 		role := path + made.body["id"].(string) + "/"
 		w.want(t, http.StatusCreated, "owner", "POST", role+"role_memberships/", `{"user_uuid": "{member}"}`)
 		cases := map[string]struct{ method, path, body, code, attr string }{
-			"a name that is taken":                {"POST", path, `{"name": "Growth"}`, "unique", "name"},
-			"a name that becomes blank":           {"PATCH", role, `{"name": ""}`, "blank", "name"},
-			"nobody in particular":                {"POST", role + "role_memberships/", `{}`, "required", "user_uuid"},
-			"a uuid that is none":                 {"POST", role + "role_memberships/", `{"user_uuid": "x"}`, "invalid_input", "user_uuid"},
-			"an id that is none":                  {"POST", role + "role_memberships/", `{"user": "x"}`, "invalid_input", "user"},
-			"a user of another organization":      {"POST", role + "role_memberships/", `{"user_uuid": "{stranger}"}`, "does_not_exist", "user_uuid"},
-			"a user of another, by number":        {"POST", role + "role_memberships/", `{"user": {stranger id}}`, "does_not_exist", "user"},
-			"a user caller has the role":             {"POST", role + "role_memberships/", `{"user_uuid": "{member}"}`, "unique", "user_uuid"},
-			"a user caller has the role, by number":  {"POST", role + "role_memberships/", `{"user": {member id}}`, "unique", "user"},
-			"the uuid counts when there are both": {"POST", role + "role_memberships/", `{"user": 1, "user_uuid": "{member}"}`, "unique", "user_uuid"},
+			"a name that is taken":                  {"POST", path, `{"name": "Growth"}`, "unique", "name"},
+			"a name that becomes blank":             {"PATCH", role, `{"name": ""}`, "blank", "name"},
+			"no user at all":                        {"POST", role + "role_memberships/", `{}`, "required", "user_uuid"},
+			"a uuid that is none":                   {"POST", role + "role_memberships/", `{"user_uuid": "x"}`, "invalid_input", "user_uuid"},
+			"an id that is none":                    {"POST", role + "role_memberships/", `{"user": "x"}`, "invalid_input", "user"},
+			"a user of another organization":        {"POST", role + "role_memberships/", `{"user_uuid": "{stranger}"}`, "does_not_exist", "user_uuid"},
+			"a user of another, by number":          {"POST", role + "role_memberships/", `{"user": {stranger id}}`, "does_not_exist", "user"},
+			"a user caller has the role":            {"POST", role + "role_memberships/", `{"user_uuid": "{member}"}`, "unique", "user_uuid"},
+			"a user caller has the role, by number": {"POST", role + "role_memberships/", `{"user": {member id}}`, "unique", "user"},
+			"the uuid counts when there are both":   {"POST", role + "role_memberships/", `{"user": 1, "user_uuid": "{member}"}`, "unique", "user_uuid"},
 		}
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestOtherMethodsAreNotAllowed(t *testing.T) {
 	}
 }
 
-func TestAnOutageIsNotTheCallersFault(t *testing.T) {
+func TestOutageIsUnavailable(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	w := build(t, d)

@@ -290,7 +290,7 @@ func TestPersonalKeys(t *testing.T) {
 
 // A user in two organizations has keys in both, and a key manages only those
 // of its own.
-func TestKeysOfAnotherOrganizationAreNotThere(t *testing.T) {
+func TestKeysOfAnotherOrganizationAreNotFound(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		must(t, w.auth.AddMember(t.Context(), w.other.ID, w.users["owner"].ID, auth.LevelOwner))
@@ -308,7 +308,7 @@ func TestKeysOfAnotherOrganizationAreNotThere(t *testing.T) {
 	})
 }
 
-func TestRolesWithoutARoomForFlags(t *testing.T) {
+func TestRolesWithoutFlags(t *testing.T) {
 	t.Parallel()
 	w := build(t, dbtest.SQLite(t))
 	w.url = webtest.Serve(t, w.auth, accounts.NewHTTP(w.auth, nil))

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// everybody is the order of the columns below. The stranger owns another
-// organization; scopeless and nobody have a key for something else, and none.
-var everybody = []string{"nobody", "stranger", "scopeless", "member", "admin", "owner"}
+// callers are the columns below. The stranger owns another organization;
+// scopeless has a key with another scope, keyless has none.
+var callers = []string{"keyless", "stranger", "scopeless", "member", "admin", "owner"}
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		method, path, body string
@@ -56,7 +56,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	run(t, func(t *testing.T, w *world) {
 		for _, c := range cases {
-			for i, caller := range everybody {
+			for i, caller := range callers {
 				path := c.path
 				if i%2 == 0 {
 					path = strings.TrimSuffix(path, "/") // one and the same
@@ -95,7 +95,7 @@ func TestReadingScopesDoNotWrite(t *testing.T) {
 	})
 }
 
-func TestAKeptKeyStaysInItsProjects(t *testing.T) {
+func TestRestrictedKeyStaysInItsProjects(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		if got := w.want(t, http.StatusOK, "kept", "GET", "/api/projects/", ""); got.body["count"] != 1.0 || got.results()[0]["id"] != 1.0 {
@@ -120,7 +120,7 @@ func TestAKeptKeyStaysInItsProjects(t *testing.T) {
 	})
 }
 
-func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+func TestRightsCannotBeRaised(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		const members = "/api/organizations/@current/members/"
@@ -145,7 +145,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 		}
 		w.want(t, http.StatusOK, "owner", "PATCH", members+"{owner}/", `{"level": 1}`)
 		w.want(t, http.StatusForbidden, "owner", "PATCH", members+"{admin}/", `{"level": 1}`)
-		w.want(t, http.StatusNoContent, "owner", "DELETE", members+"{owner}/", "") // everybody may leave
+		w.want(t, http.StatusNoContent, "owner", "DELETE", members+"{owner}/", "") // callers may leave
 		w.want(t, http.StatusUnauthorized, "owner", "GET", members, "")
 	})
 }

@@ -305,7 +305,7 @@ func allScopes() (out []string) {
 	return out
 }
 
-func TestLastUseIsWrittenDownWhenTheServiceStops(t *testing.T) {
+func TestStopSavesKeyUsage(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, d *db.DB) {
 		ctx := t.Context()
@@ -335,7 +335,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestAKeyManagesOnlyWhatItCovers(t *testing.T) {
+func TestKeyManagesOnlyCoveredKeys(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		held     []string
@@ -367,7 +367,7 @@ func TestAKeyManagesOnlyWhatItCovers(t *testing.T) {
 	}
 }
 
-func TestPersonalKeysChange(t *testing.T) {
+func TestUpdatePersonalKey(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
 		ctx, me := t.Context(), c.User.ID
@@ -415,7 +415,7 @@ func TestPersonalKeysChange(t *testing.T) {
 	})
 }
 
-func TestTheTokenOfAProjectIsItsOldestGoodKey(t *testing.T) {
+func TestTokensReturnsOldestValidKey(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
 		ctx := t.Context()

@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
-func TestBootstrapMakesAllThatIsNeeded(t *testing.T) {
+func TestBootstrap(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
 		ctx := t.Context()
@@ -47,7 +47,7 @@ func TestBootstrapMakesAllThatIsNeeded(t *testing.T) {
 	})
 }
 
-func TestOneOfManyProcessesBootstraps(t *testing.T) {
+func TestBootstrapRunsInOneProcess(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		var made atomic.Int32

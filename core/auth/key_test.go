@@ -15,7 +15,7 @@ func TestCheckKey(t *testing.T) {
 		shape        auth.Shape
 	}{
 		"a key":                                {"phc_a", "phc_a", ""},
-		"a key without prefix is somebody's":   {"secret", "secret", ""},
+		"a key without prefix is valid":        {"secret", "secret", ""},
 		"white space around it is a file's":    {" phc_a\r\n", "phc_a", ""},
 		"nothing":                              {"", "", auth.ShapeEmpty},
 		"white space only":                     {" \n", "", auth.ShapeEmpty},

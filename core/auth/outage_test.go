@@ -15,7 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-func TestAFullDiskIsNotTheCallersFault(t *testing.T) {
+func TestFullDiskIsUnavailable(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s, c := setUp(t, d)
@@ -35,7 +35,7 @@ func TestAFullDiskIsNotTheCallersFault(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsGoneIsNotTheCallersFault(t *testing.T) {
+func TestLostDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	target := dbtest.PostgresURL(t)
 	d, err := db.Open(t.Context(), db.Config{URL: target}, "")
@@ -57,7 +57,7 @@ func TestADatabaseThatIsGoneIsNotTheCallersFault(t *testing.T) {
 	}
 }
 
-// shut makes the server refuse the database to everybody, now.
+// shut makes the server close all connections to the database.
 func shut(t *testing.T, target string) {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -81,7 +81,7 @@ func shut(t *testing.T, target string) {
 	}
 }
 
-func TestAStoreThatDoesNotAnswerInTimeIsAway(t *testing.T) {
+func TestSlowDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)

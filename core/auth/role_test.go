@@ -18,7 +18,7 @@ func TestCanEdit(t *testing.T) {
 		edit    bool
 		give    bool
 	}{
-		"everybody may by default":              {levels: auth.Levels{Default: auth.CanEdit}, edit: true, give: true},
+		"every member may by default":           {levels: auth.Levels{Default: auth.CanEdit}, edit: true, give: true},
 		"a viewer may not":                      {levels: auth.Levels{Default: auth.CanView}},
 		"the creator may":                       {levels: auth.Levels{Default: auth.CanView}, creator: true, edit: true, give: true},
 		"who manages the organization may":      {levels: auth.Levels{Default: auth.CanView, Admin: true}, edit: true, give: true},

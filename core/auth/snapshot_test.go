@@ -22,7 +22,7 @@ func TestProjectByKey(t *testing.T) {
 			}
 		}
 		for name, key := range map[string]string{
-			"nobody's":   "phc_nobody",
+			"unknown":    "phc_nobody",
 			"empty":      "",
 			"a personal": c.PersonalKey,
 			"too long":   strings.Repeat("x", 65),
@@ -36,7 +36,7 @@ func TestProjectByKey(t *testing.T) {
 	})
 }
 
-func TestKnownKeyAllocatesNothing(t *testing.T) {
+func TestKnownKeyDoesNotAllocate(t *testing.T) {
 	s, c := setUp(t, dbtest.SQLite(t))
 	n := testing.AllocsPerRun(100, func() {
 		if _, err := s.ProjectByKey(context.Background(), c.ProjectKey); err != nil {
@@ -48,7 +48,7 @@ func TestKnownKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestKeysOfAnotherProcess(t *testing.T) {
+func TestKeysChangedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, other *auth.Service, c *auth.Credentials, d *db.DB) {
 		ctx := t.Context()
@@ -81,7 +81,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 	})
 }
 
-func TestChangesOfThisProcessAreSeenAtOnce(t *testing.T) {
+func TestOwnChangesShowImmediately(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, _ *db.DB) {
 		ctx := t.Context()
@@ -102,7 +102,7 @@ func TestChangesOfThisProcessAreSeenAtOnce(t *testing.T) {
 	})
 }
 
-func TestRolledBackChangeIsNotSeen(t *testing.T) {
+func TestRolledBackChangeIsNotCached(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, s *auth.Service, c *auth.Credentials, d *db.DB) {
 		var key string
@@ -122,7 +122,7 @@ func TestRolledBackChangeIsNotSeen(t *testing.T) {
 	})
 }
 
-func TestWhileTheStoreIsDown(t *testing.T) {
+func TestKeysStayValidInOutage(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, _ *auth.Service, c *auth.Credentials, d *db.DB) {
 		ctx := t.Context()
@@ -150,7 +150,7 @@ func TestWhileTheStoreIsDown(t *testing.T) {
 		_, err = s.ProjectByKey(ctx, "phc_nobody")
 		wantFault(t, err, fault.Unavailable, "fetch_team_fail", "")
 		if fault.From(err).RetryAfter <= 0 {
-			t.Error("nobody is told when to come back")
+			t.Error("RetryAfter is missing")
 		}
 		_, err = s.PrincipalByKey(ctx, "phx_unknown")
 		wantFault(t, err, fault.Unavailable, "server_error")
@@ -159,7 +159,7 @@ func TestWhileTheStoreIsDown(t *testing.T) {
 	})
 }
 
-func TestStartFailsWithoutAStore(t *testing.T) {
+func TestStartFailsWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	_ = d.Close()
@@ -211,7 +211,7 @@ func TestOnChange(t *testing.T) {
 	})
 }
 
-func TestManyAskWhileKeysAreMade(t *testing.T) {
+func TestConcurrentLookupsAndChanges(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, other *auth.Service, c *auth.Credentials, d *db.DB) {
 		ctx := t.Context()

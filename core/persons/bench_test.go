@@ -17,7 +17,7 @@ import (
 )
 
 // site makes events as a web site sends them, of people that come and go: most
-// are page views of somebody known, some are first visits, some log in.
+// are page views of known persons, some are first visits, some log in.
 type site struct {
 	rnd    *rand.Rand
 	people int

@@ -57,12 +57,12 @@ func TestFind(t *testing.T) {
 			{"by a part of a distinct id", persons.Query{Search: "u"}, 10, 0, "cy Bob_Ö Ann@Example.com", 3},
 			{"a percent sign is itself", persons.Query{Search: "e%4"}, 10, 0, "Device%4", 1},
 			{"an underscore is itself", persons.Query{Search: "b_b"}, 10, 0, "", 0},
-			{"nobody", persons.Query{Search: "zzz"}, 10, 0, "", 0},
+			{"no match", persons.Query{Search: "zzz"}, 10, 0, "", 0},
 			{"by a property", persons.Query{Properties: []*match.Filter{filter(`{"key":"plan","value":"pro"}`)}}, 10, 0, "cy Ann@Example.com", 2},
 			{"a page of them", persons.Query{Properties: []*match.Filter{filter(`{"key":"plan","value":"pro"}`)}}, 1, 1, "Ann@Example.com", 2},
 			{"by two properties", persons.Query{Properties: []*match.Filter{
 				filter(`{"key":"plan","value":"pro"}`), filter(`{"key":"n","value":6,"operator":"gt"}`)}}, 10, 0, "cy", 1},
-			{"by a property nobody has", persons.Query{Properties: []*match.Filter{filter(`{"key":"z","operator":"is_not_set"}`)}}, 10, 0,
+			{"by a property no person has", persons.Query{Properties: []*match.Filter{filter(`{"key":"z","operator":"is_not_set"}`)}}, 10, 0,
 				"Device%4 cy Bob_Ö Ann@Example.com", 4},
 		} {
 			got, total, err := s.Find(t.Context(), 1, c.q, c.limit, c.skip)
@@ -121,7 +121,7 @@ func TestDelete(t *testing.T) {
 	})
 }
 
-func TestADeletionThatCannotBeFollowedIsUndone(t *testing.T) {
+func TestFailedDeleteHookRollsBack(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -132,7 +132,7 @@ func TestADeletionThatCannotBeFollowedIsUndone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Delete(t.Context(), 1, persons.PersonUUID(1, "u1"), true); !fault.Is(err, fault.Unavailable) {
-			t.Fatalf("nobody can erase: %v", err)
+			t.Fatalf("erase without hook: %v", err)
 		}
 		if got := people(t, s); got != `u1 {"a":1}` {
 			t.Fatal(got)
@@ -146,7 +146,7 @@ func TestSplit(t *testing.T) {
 		s := patient(t, d)
 		for _, c := range []struct{ name, main, want string }{
 			{"the main id keeps the properties", "b", "a {}\nb* {\"x\":1}\nc {}"},
-			{"without a main id nobody does", "", "a* {}\nb {}\nc {}"},
+			{"without a main id none keeps them", "", "a* {}\nb {}\nc {}"},
 		} {
 			process(t, s, evs(`$set a {"$set":{"x":1}}`, `$create_alias a {"alias":"b"}`, `$create_alias a {"alias":"c"}`))
 			properties(t, s, "c")
@@ -155,7 +155,7 @@ func TestSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := s.Split(t.Context(), 1, fmt.Sprint(p.ID), "z"); !fault.Is(err, fault.Invalid) {
-				t.Fatalf("%s: a main id of somebody else: %v", c.name, err)
+				t.Fatalf("%s: a main id of another person: %v", c.name, err)
 			}
 			if err := s.Split(t.Context(), 1, fmt.Sprint(p.ID), c.main); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
@@ -176,8 +176,8 @@ func TestGroupTypes(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := patient(t, d)
-		told := 0
-		s.Groups.OnTypesChanged(func(context.Context, int64) error { told++; return nil })
+		calls := 0
+		s.Groups.OnTypesChanged(func(context.Context, int64) error { calls++; return nil })
 		process(t, s, evs(
 			`$groupidentify u {"$group_type":"company","$group_key":"acme","$group_set":{"name":"ACME Inc","a":1}}`,
 			`$groupidentify u {"$group_type":"company","$group_key":"other"}`, `x u {"$groups":{"team":"1"}}`))
@@ -218,8 +218,8 @@ func TestGroupTypes(t *testing.T) {
 		if _, found, err := s.GroupProperties(t.Context(), 1, "country", "acme"); err != nil || found {
 			t.Fatalf("and its groups are gone: %v %v", found, err)
 		}
-		if told != 2 {
-			t.Errorf("told of %d changes, want 2", told)
+		if calls != 2 {
+			t.Errorf("hook ran %d times, want 2", calls)
 		}
 	})
 }

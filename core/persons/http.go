@@ -38,19 +38,16 @@ type personView struct {
 	Name         string          `json:"name"`
 	DistinctIDs  []string        `json:"distinct_ids"`
 	Properties   json.RawMessage `json:"properties"`
-	CreatedAt    string          `json:"created_at"`
+	CreatedAt    web.Time        `json:"created_at"`
 	IsIdentified bool            `json:"is_identified"`
 }
 
 func viewPerson(p *Person) personView {
 	return personView{
 		ID: p.ID, UUID: p.UUID, Name: p.Name(), DistinctIDs: p.DistinctIDs, Properties: p.Properties,
-		CreatedAt: stamp(p.CreatedAt), IsIdentified: p.IsIdentified,
+		CreatedAt: web.Time(p.CreatedAt), IsIdentified: p.IsIdentified,
 	}
 }
-
-// stamp is a time as answers print it.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
 func (h *HTTP) list(c *web.Call) error {
 	q := Query{DistinctID: c.Query("distinct_id"), Search: c.Query("search")}

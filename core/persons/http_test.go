@@ -68,7 +68,7 @@ func TestHTTP(t *testing.T) {
 		{"split", "POST", "/persons/2/split/", `{"main_distinct_id":"u2"}`, `201 {"success":true}`},
 		{"after the split", "GET", "/persons/?search=anon", "", `200 {"count":1,"next":null,"previous":null,"results":[` +
 			`{"id":3,"uuid":"UUID","name":"anon","distinct_ids":["anon"],"properties":{},"created_at":"2026-03-01T12:00:01.000000Z","is_identified":false}]}`},
-		{"erase where nobody can", "DELETE", "/persons/1/?delete_events=true", "",
+		{"erase without a hook", "DELETE", "/persons/1/?delete_events=true", "",
 			`503 {"type":"server_error","code":"erasure_unavailable","detail":"Events cannot be erased here.","attr":null}`},
 		{"delete", "DELETE", "/persons/1/", "", "204 "},
 		{"delete again", "DELETE", "/persons/1/", "", missing},

@@ -86,7 +86,7 @@ func TestGroupPropertiesAreFresh(t *testing.T) {
 	})
 }
 
-func TestWhatIsRolledBackIsNotSeen(t *testing.T) {
+func TestRolledBackChangeIsNotCached(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := patient(t, d)
@@ -114,7 +114,7 @@ func TestWhatIsRolledBackIsNotSeen(t *testing.T) {
 	})
 }
 
-func TestAnotherNodeIsSeenWhenTheTimeIsOver(t *testing.T) {
+func TestChangeOfAnotherNodeShowsAfterTTL(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		cfg := persons.DefaultConfig()
@@ -132,7 +132,7 @@ func TestAnotherNodeIsSeenWhenTheTimeIsOver(t *testing.T) {
 	})
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
+func TestCacheSize(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	cfg := persons.DefaultConfig()

@@ -78,7 +78,7 @@ func TestTwoNodesMergeInOppositeDirections(t *testing.T) {
 	})
 }
 
-func TestTwoNodesMakeTheSamePerson(t *testing.T) {
+func TestTwoNodesCreateTheSamePerson(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		for round := range 20 {
 			who := fmt.Sprintf("u%d", round)
@@ -134,7 +134,7 @@ func TestTwoNodesGiveEachGroupTypeItsSlot(t *testing.T) {
 
 // Whatever two nodes do at once, in the end each distinct id has one person,
 // each person has a distinct id, and ids that were merged are together.
-func TestTwoNodesInAMuddle(t *testing.T) {
+func TestTwoNodesRandomBatches(t *testing.T) {
 	const ids = 12
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		rnd := rand.New(rand.NewPCG(3, 4))

@@ -69,7 +69,7 @@ func people(t testing.TB, s *persons.Service) string {
 	return peopleOf(t, s, 1)
 }
 
-// peopleOf is everybody in a project, one a line: distinct ids sorted, a star
+// peopleOf lists the persons of a project, one a line: distinct ids sorted, a star
 // when identified, properties without the uuid of the first event.
 func peopleOf(t testing.TB, s *persons.Service, project int64) string {
 	t.Helper()
@@ -216,7 +216,7 @@ var stageCases = []stageCase{
 		people: `u1 {"a":1}`,
 	},
 	{
-		name:   "$identify without another id marks nobody",
+		name:   "$identify without another id identifies no person",
 		events: []string{`$identify u1 {"$set":{"a":1}}`},
 		people: `u1 {"a":1}`,
 	},
@@ -429,7 +429,7 @@ func TestPersonUUID(t *testing.T) {
 	}
 }
 
-func TestMergeKeepsTheOlderBirthday(t *testing.T) {
+func TestMergeKeepsTheOlderCreationTime(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -442,7 +442,7 @@ func TestMergeKeepsTheOlderBirthday(t *testing.T) {
 	})
 }
 
-func TestProjectsAreApart(t *testing.T) {
+func TestProjectsAreSeparate(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -455,7 +455,7 @@ func TestProjectsAreApart(t *testing.T) {
 	})
 }
 
-func TestMergeHooksFollow(t *testing.T) {
+func TestMergeHooks(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -475,7 +475,7 @@ func TestMergeHooksFollow(t *testing.T) {
 			got = append(got, fmt.Sprint(project, from, into, n))
 			return err
 		})
-		// n is made and merged away in this batch: nobody can know it.
+		// n is made and merged away in this batch: other packages do not know it.
 		process(t, s, evs(`x n`, `$merge_dangerously n {"alias":"a"}`, `$merge_dangerously b {"alias":"n"}`,
 			`$merge_dangerously c {"alias":"b"}`))
 		want := []string{fmt.Sprint(1, a, b, 2), fmt.Sprint(1, b, c, 2)}

@@ -21,7 +21,7 @@ func watched() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), lines
 }
 
-func logRoom(g *web.Router) {
+func registerLogRoutes(g *web.Router) {
 	g.Public("POST", "/e", func(c *fiber.Ctx) error {
 		if _, err := g.ProjectOf(c, c.Query("token"), ""); err != nil {
 			return err
@@ -34,10 +34,10 @@ func logRoom(g *web.Router) {
 	g.Manage("GET", "/api/projects/:project_id/x", "", managed("x"))
 }
 
-func TestOneLineARequest(t *testing.T) {
+func TestAccessLogLine(t *testing.T) {
 	t.Parallel()
 	log, lines := watched()
-	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, room(logRoom)).Address()
+	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, routesFunc(registerLogRoutes)).Address()
 	call(t, "POST", base+"/e?token=phc_test", `{"a":1}`, "X-Request-Id: one")
 	call(t, "POST", base+"/e?token=phc_none", `{}`, "X-Request-Id: two")
 	call(t, "GET", base+"/api/projects/1/x?personal_api_key=phx_test", "", "X-Request-Id: three")
@@ -71,7 +71,7 @@ func TestOneLineARequest(t *testing.T) {
 	}
 }
 
-func TestTheLogCanBeMadeQuieter(t *testing.T) {
+func TestAccessLogLevels(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		level  string
@@ -89,7 +89,7 @@ func TestTheLogCanBeMadeQuieter(t *testing.T) {
 			log, lines := watched()
 			cfg := webtest.Config()
 			cfg.AccessLog, cfg.AccessSample = tc.level, tc.sample
-			base := "http://" + webtest.Start(t, cfg, webtest.DefaultKeys(), log, nil, room(logRoom)).Address()
+			base := "http://" + webtest.Start(t, cfg, webtest.DefaultKeys(), log, nil, routesFunc(registerLogRoutes)).Address()
 			for range 4 {
 				call(t, "POST", base+"/e?token=phc_test", "")
 			}
@@ -106,7 +106,7 @@ func TestTheLogCanBeMadeQuieter(t *testing.T) {
 func TestMetricsAreByRoute(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), reg, room(logRoom)).Address()
+	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), reg, routesFunc(registerLogRoutes)).Address()
 	call(t, "POST", base+"/e?token=phc_test", "")
 	call(t, "POST", base+"/e/?token=phc_test", "")
 	call(t, "POST", base+"/e?token=x", "")

@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-func TestTokenIsFoundWhereClientsPutIt(t *testing.T) {
+func TestToken(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		sent
@@ -94,13 +94,13 @@ func admitted(g *web.Router) {
 	})
 }
 
-func TestAdmitTakesProjectKeysAndPersonalKeys(t *testing.T) {
+func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	keys := webtest.DefaultKeys()
 	keys.Projects["phc_two"] = auth.Project{ID: 2}
 	keys.Principals["phx_one"] = &auth.Principal{KeyID: 2, ProjectIDs: []int64{1}}
 	keys.Principals["legacy"] = &auth.Principal{KeyID: 3}
-	base := webtest.Serve(t, keys, room(admitted))
+	base := webtest.Serve(t, keys, routesFunc(admitted))
 	for name, tc := range map[string]struct {
 		query, body string
 		status      int
@@ -151,7 +151,7 @@ func TestAdmitTakesProjectKeysAndPersonalKeys(t *testing.T) {
 		})
 	}
 	if got := call(t, "POST", base+"/e", `{"api_key":"phx_one","project_id":2}`); got.header.Get("X-Hidden") != "yes" {
-		t.Error("a hidden project cannot be told from a wrong key")
+		t.Error("ErrHiddenProject is missing")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestPersonalKeysOfManagementPaths(t *testing.T) {
 	keys := webtest.DefaultKeys()
 	keys.Projects["phc_two"] = auth.Project{ID: 2}
 	keys.Principals["phx_read"] = &auth.Principal{KeyID: 2, Scopes: []string{"feature_flag:read"}, ProjectIDs: []int64{1}}
-	base := webtest.Serve(t, keys, room(func(g *web.Router) {
+	base := webtest.Serve(t, keys, routesFunc(func(g *web.Router) {
 		project := func(c *web.Call) error { return web.JSON(c.Ctx, c.Project.ID) }
 		g.Manage("GET", "/api/projects/:project_id/flags", "feature_flag:read", project)
 		g.Manage("POST", "/api/projects/:project_id/flags", "feature_flag:write", project)

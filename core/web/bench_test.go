@@ -66,7 +66,7 @@ type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
-func handler(b *testing.B, log *zap.Logger, r room) fasthttp.RequestHandler {
+func handler(b *testing.B, log *zap.Logger, r routesFunc) fasthttp.RequestHandler {
 	b.Helper()
 	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), log, prometheus.NewRegistry())
 	if err != nil {
@@ -134,10 +134,10 @@ func BenchmarkServer(b *testing.B) {
 	go func() { _ = floor.Listener(ln) }()
 	defer func() { _ = floor.Shutdown() }()
 	b.Run("floor", func(b *testing.B) { load(b, ln.Addr().String()) })
-	gate := webtest.Start(b, webtest.Config(), webtest.DefaultKeys(), jsonLog(), prometheus.NewRegistry(), room(func(g *web.Router) {
+	server := webtest.Start(b, webtest.Config(), webtest.DefaultKeys(), jsonLog(), prometheus.NewRegistry(), routesFunc(func(g *web.Router) {
 		g.Public("POST", "/capture", web.Done)
 	}))
-	b.Run("gate", func(b *testing.B) { load(b, gate.Address()) })
+	b.Run("router", func(b *testing.B) { load(b, server.Address()) })
 }
 
 func load(b *testing.B, address string) {

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-func corsRoom(g *web.Router) {
+func registerCORSRoutes(g *web.Router) {
 	g.Public("POST", "/capture/", web.Done)
 	g.Public("POST", "/broken", func(*fiber.Ctx) error { return errors.New("broken") })
 	g.Manage("GET", "/api/x", "", managed("x"))
@@ -18,7 +18,7 @@ func corsRoom(g *web.Router) {
 
 func TestPublicPathsAnswerEveryOrigin(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(corsRoom))
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(registerCORSRoutes))
 	for name, tc := range map[string]struct {
 		method, path string
 		status       int
@@ -56,7 +56,7 @@ func TestPublicPathsAnswerEveryOrigin(t *testing.T) {
 
 func TestPreflightsOfPublicPaths(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(corsRoom))
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(registerCORSRoutes))
 	got := call(t, "OPTIONS", base+"/capture/", "", "Origin: https://a.example",
 		"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type,x-posthog-token")
 	if got.status != 200 || got.body != `{"status":1}` {
@@ -76,7 +76,7 @@ func TestPreflightsOfPublicPaths(t *testing.T) {
 
 func TestManagementPathsAnswerOnlyTheOriginsOfTheConfig(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(corsRoom))
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(registerCORSRoutes))
 	if got := call(t, "GET", base+"/api/x", "", bearer, "Origin: https://a.example"); got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("by default: %d %v", got.status, got.header)
 	}
@@ -85,7 +85,7 @@ func TestManagementPathsAnswerOnlyTheOriginsOfTheConfig(t *testing.T) {
 	}
 	cfg := webtest.Config()
 	cfg.ManageOrigins = []string{"https://app.example"}
-	base = "http://" + webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(corsRoom)).Address()
+	base = "http://" + webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(registerCORSRoutes)).Address()
 	got := call(t, "OPTIONS", base+"/api/x", "", "Origin: https://app.example")
 	if got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "https://app.example" || got.header.Get("Access-Control-Allow-Headers") != "Authorization,Content-Type" {
 		t.Errorf("preflight of a listed origin = %d %v", got.status, got.header)

@@ -15,11 +15,11 @@ import (
 
 // A connection that is kept lives as long as the idle timeout says although the
 // read timeout is shorter, and each request on it has the read timeout alone.
-func TestKeptConnectionsHaveTheirDeadlines(t *testing.T) {
+func TestKeepAliveDeadlines(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.ReadTimeout, cfg.IdleTimeout = 200*time.Millisecond, time.Hour
-	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	c, err := net.Dial("tcp", s.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func decode(t *testing.T, s sent) (*web.Fields, error) {
 
 const jsonType = "application/json"
 
-func TestFieldsSayWhatIsWrong(t *testing.T) {
+func TestFieldErrors(t *testing.T) {
 	t.Parallel()
 	str := func(rules ...web.Rule) func(*web.Fields) { return func(f *web.Fields) { f.String("key", rules...) } }
 	for name, tc := range map[string]struct {
@@ -64,7 +64,7 @@ func TestFieldsSayWhatIsWrong(t *testing.T) {
 		"a field inside an item of a list":   {`{"steps":[{"url":"a"},{"url":{}}]}`, readSteps, "steps__1__url invalid_input: Not a valid string."},
 		"an item that is no object":          {`{"steps":[{"url":"a"},7]}`, readSteps, "steps__1 invalid_input: Invalid data. Expected a dictionary, but got int."},
 		"only the first failure counts":      {`{"a":null}`, func(f *web.Fields) { f.Bool("a"); f.String("b", web.Required) }, "a null: This field may not be null."},
-		"a rule of the room":                 {`{"key":"a b"}`, func(f *web.Fields) { f.Fail("key", "invalid_key", "Only letters.") }, "key invalid_key: Only letters."},
+		"a rule of the handler":              {`{"key":"a b"}`, func(f *web.Fields) { f.Fail("key", "invalid_key", "Only letters.") }, "key invalid_key: Only letters."},
 		"of a repeated name the last counts": {`{"key":null,"key":"x"}`, str(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func readSteps(f *web.Fields) {
 	}
 }
 
-func TestFieldsGiveValues(t *testing.T) {
+func TestFieldValues(t *testing.T) {
 	t.Parallel()
 	f, err := decode(t, sent{kind: "application/json; charset=utf-8", body: []byte(` {
 		"name": "  Roll out \u2615  ", "active": "off", "n": "12", "f": 0.5, "at": "2023-10-02T09:00:00.1234567+02:00", "day": "2023-10-02T09:00",
@@ -141,7 +141,7 @@ func TestFieldsOfForms(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		sent

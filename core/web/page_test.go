@@ -10,16 +10,16 @@ import (
 	"go.uber.org/zap"
 )
 
-func listRoom(g *web.Router) {
+func registerListRoutes(g *web.Router) {
 	g.Manage("GET", "/api/projects/:project_id/things/", "", func(c *web.Call) error {
 		return c.List(c.Page(), 250, []int{1, 2})
 	})
 	g.Manage("GET", "/api/none/", "", func(c *web.Call) error { return c.List(c.Page(), 0, []int(nil)) })
 }
 
-func TestListsTurnPages(t *testing.T) {
+func TestListPages(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(listRoom))
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(registerListRoutes))
 	at := base + "/api/projects/@current/things/"
 	for name, tc := range map[string]struct{ query, next, previous string }{
 		"the first of the default size":     {"", "?limit=100&offset=100", ""},
@@ -70,7 +70,7 @@ func link(s *string) string {
 	return *s
 }
 
-func TestLinksAreAbsoluteAsTheClientSeesThem(t *testing.T) {
+func TestLinksUseTheClientsBaseURL(t *testing.T) {
 	t.Parallel()
 	const path = "/api/projects/1/things?limit=100&offset=100"
 	for name, tc := range map[string]struct {
@@ -82,7 +82,7 @@ func TestLinksAreAbsoluteAsTheClientSeesThem(t *testing.T) {
 		"the host that was asked for":         {"", nil, []string{"Host: flags.example"}, "http://flags.example" + path},
 		"what a trusted proxy says":           {"", []string{"loopback"}, []string{"X-Forwarded-Proto: https", "X-Forwarded-Host: flags.example:8443", "X-Forwarded-Prefix: /guidon/"}, "https://flags.example:8443/guidon" + path},
 		"the first of several":                {"", []string{"127.0.0.1"}, []string{"X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"}, "https://a.example" + path},
-		"not what anybody else says":          {"", []string{"10.0.0.0/8"}, []string{"Host: real.example", "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: https"}, "http://real.example" + path},
+		"not from an untrusted sender":        {"", []string{"10.0.0.0/8"}, []string{"Host: real.example", "X-Forwarded-Host: evil.example", "X-Forwarded-Proto: https"}, "http://real.example" + path},
 		"not what cannot be":                  {"", []string{"loopback"}, []string{"Host: real.example", "X-Forwarded-Host: a<b", "X-Forwarded-Proto: ftp", "X-Forwarded-Prefix: //evil.example"}, "http://real.example" + path},
 		"the address of the config, whatever": {"https://flags.example/base/", []string{"loopback"}, []string{"X-Forwarded-Host: other.example"}, "https://flags.example/base" + path},
 	} {
@@ -90,7 +90,7 @@ func TestLinksAreAbsoluteAsTheClientSeesThem(t *testing.T) {
 			t.Parallel()
 			cfg := webtest.Config()
 			cfg.SiteURL, cfg.TrustedProxies = tc.site, tc.trusted
-			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(listRoom))
+			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(registerListRoutes))
 			got := call(t, "GET", "http://"+s.Address()+"/api/projects/1/things", "", append(tc.headers, bearer)...)
 			var e struct{ Next string }
 			if err := json.Unmarshal([]byte(got.body), &e); err != nil || e.Next != tc.want {
@@ -100,7 +100,7 @@ func TestLinksAreAbsoluteAsTheClientSeesThem(t *testing.T) {
 	}
 }
 
-func TestTheClientIsFoundBehindProxies(t *testing.T) {
+func TestClientIPBehindProxies(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		trusted []string
@@ -111,7 +111,7 @@ func TestTheClientIsFoundBehindProxies(t *testing.T) {
 		"behind one":                         {[]string{"loopback"}, []string{"X-Forwarded-For: 203.0.113.7"}, "203.0.113.7"},
 		"behind two":                         {[]string{"loopback", "private"}, []string{"X-Forwarded-For: 203.0.113.7, 10.1.2.3"}, "203.0.113.7"},
 		"what the client made up is ignored": {[]string{"loopback"}, []string{"X-Forwarded-For: 1.2.3.4, 203.0.113.7"}, "203.0.113.7"},
-		"nobody else is believed":            {[]string{"10.0.0.0/8"}, []string{"X-Forwarded-For: 203.0.113.7"}, "127.0.0.1"},
+		"an untrusted sender is ignored":     {[]string{"10.0.0.0/8"}, []string{"X-Forwarded-For: 203.0.113.7"}, "127.0.0.1"},
 		"with a port":                        {[]string{"loopback"}, []string{"X-Forwarded-For: 203.0.113.7:5000"}, "203.0.113.7"},
 		"in the sixth version":               {[]string{"loopback"}, []string{"X-Forwarded-For: [2001:db8::1]:443"}, "2001:db8::1"},
 		"by the other header":                {[]string{"loopback"}, []string{"X-Real-IP: 203.0.113.7"}, "203.0.113.7"},
@@ -122,7 +122,7 @@ func TestTheClientIsFoundBehindProxies(t *testing.T) {
 			t.Parallel()
 			cfg := webtest.Config()
 			cfg.TrustedProxies = tc.trusted
-			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
+			s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(func(g *web.Router) {
 				g.Manage("GET", "/api/ip", "", func(c *web.Call) error { return c.SendString(g.IP(c.Ctx).String()) })
 			}))
 			if got := call(t, "GET", "http://"+s.Address()+"/api/ip", "", append(tc.headers, bearer)...); got.body != tc.want {
@@ -132,7 +132,7 @@ func TestTheClientIsFoundBehindProxies(t *testing.T) {
 	}
 }
 
-func TestConfigSaysWhatIsWrong(t *testing.T) {
+func TestConfigValidate(t *testing.T) {
 	t.Parallel()
 	if err := web.DefaultConfig().Validate(); err != nil {
 		t.Fatalf("the default config: %v", err)

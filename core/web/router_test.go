@@ -18,10 +18,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// room serves whatever a test wants.
-type room func(g *web.Router)
+// routesFunc registers the routes of a test.
+type routesFunc func(g *web.Router)
 
-func (r room) Routes(g *web.Router) { r(g) }
+func (r routesFunc) Routes(g *web.Router) { r(g) }
 
 // reply is an answer that has been read.
 type reply struct {
@@ -71,7 +71,7 @@ func managed(s string) func(c *web.Call) error {
 
 func TestRouting(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
 		g.Public("POST", "/capture/", text("captured"))
 		g.Public("GET", "/capture/", text("captured by query"))
 		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", func(c *web.Call) error { return c.SendString("flag " + c.Params("id")) })
@@ -101,7 +101,7 @@ func TestRouting(t *testing.T) {
 		"another method has the face of the path":  {"PUT", "/api/projects/1/flags/7", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"PUT\" not allowed.","attr":null}`},
 		"also where the path is not below api":     {"POST", "/flags/definitions/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"POST\" not allowed.","attr":null}`},
 		"also on a public path":                    {"DELETE", "/capture/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"DELETE\" not allowed."}`},
-		"a method that nobody knows":               {"PROPFIND", "/capture/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"PROPFIND\" not allowed."}`},
+		"an unknown method":                        {"PROPFIND", "/capture/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"PROPFIND\" not allowed."}`},
 		"a path in other letters is another path":  {"POST", "/Capture/", 404, `{"type":"invalid_request","code":"not_found","detail":"Not found."}`},
 		"the product says who it is":               {"GET", "/", 200, `{"name":"guidon","version":""}`},
 		"it says that it is alive":                 {"GET", "/_liveness", 200, "alive"},
@@ -123,13 +123,13 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-func TestTwoRoomsCannotHaveOnePath(t *testing.T) {
+func TestDuplicatePathIsRejected(t *testing.T) {
 	t.Parallel()
 	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mount(room(func(g *web.Router) {
+	s.Mount(routesFunc(func(g *web.Router) {
 		g.Manage("GET", "/api/things/:id/", "", managed("a"))
 		g.Manage("GET", "/api/things/:thing", "", managed("b"))
 	}))
@@ -144,7 +144,7 @@ func TestRegisteredListsEveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mount(room(func(g *web.Router) {
+	s.Mount(routesFunc(func(g *web.Router) {
 		g.Manage("GET", "/api/things/:id/", "thing:read", managed("a"))
 		g.Manage("GET", "/api/things/all", "thing:read", managed("b"))
 		g.Public("POST", "/e", text(""))
@@ -162,7 +162,7 @@ func TestRegisteredListsEveryRoute(t *testing.T) {
 	}
 }
 
-func TestEveryKindOfFailureHasTwoFaces(t *testing.T) {
+func TestErrorFormats(t *testing.T) {
 	t.Parallel()
 	failures := map[string]error{
 		"internal":           errors.New("pq: password of admin is hunter2"),
@@ -182,7 +182,7 @@ func TestEveryKindOfFailureHasTwoFaces(t *testing.T) {
 		"payment":            fault.New(fault.PaymentRequired, "", ""),
 		"wrapped":            errors.Join(errors.New("read flag 7"), fault.New(fault.NotFound, "", "")),
 	}
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
 		g.Public("GET", "/public/:what", func(c *fiber.Ctx) error {
 			_ = c.SendString("half an answer")
 			return failures[c.Params("what")]
@@ -256,9 +256,9 @@ func TestEveryKindOfFailureHasTwoFaces(t *testing.T) {
 	}
 }
 
-func TestADeleteCanBeRefusedWithNothing(t *testing.T) {
+func TestMethodNotAllowed(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
 		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
 		g.Manage("PATCH", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
 		g.Manage("DELETE", "/api/projects/:project_id/flags/:id/", "flag:write", func(c *web.Call) error { return c.MethodNotAllowed() })
@@ -272,9 +272,9 @@ func TestADeleteCanBeRefusedWithNothing(t *testing.T) {
 	}
 }
 
-func TestTheRequestIDOfAClientIsKeptWhenItIsSane(t *testing.T) {
+func TestRequestID(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
 		g.Public("GET", "/id", func(c *fiber.Ctx) error { return c.SendString(web.RequestID(c)) })
 	}))
 	for given, kept := range map[string]bool{"abc-123.x_y:z": true, "": false, "a b": false, strings.Repeat("x", 129): false, "a<b": false} {
@@ -285,11 +285,11 @@ func TestTheRequestIDOfAClientIsKeptWhenItIsSane(t *testing.T) {
 	}
 }
 
-func TestContextsEnd(t *testing.T) {
+func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.RequestTimeout = 20 * time.Millisecond
-	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(func(g *web.Router) {
 		g.Manage("GET", "/api/slow", "", func(c *web.Call) error {
 			select {
 			case <-c.UserContext().Done():
@@ -311,7 +311,7 @@ func TestPublicRateIsPerProject(t *testing.T) {
 	cfg.ManageRate = web.Rate{PerSecond: 0.001, Burst: 1}
 	keys := webtest.DefaultKeys()
 	keys.Projects["phc_other"] = auth.Project{ID: 2}
-	s := webtest.Start(t, cfg, keys, zap.NewNop(), nil, room(func(g *web.Router) {
+	s := webtest.Start(t, cfg, keys, zap.NewNop(), nil, routesFunc(func(g *web.Router) {
 		g.Public("POST", "/e", func(c *fiber.Ctx) error {
 			if _, err := g.ProjectOf(c, c.Query("token"), ""); err != nil {
 				return err
@@ -349,9 +349,9 @@ func equal(a, b []int) bool {
 	return true
 }
 
-func TestReadinessSaysWhatIsMissing(t *testing.T) {
+func TestReadinessNamesFailedChecks(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(func(g *web.Router) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
 		g.Check("database", func(context.Context) error { return errors.New("dial tcp 10.1.2.3: refused") })
 		g.Check("journal", func(context.Context) error {
 			return fault.New(fault.Unavailable, "full", "The disk is full.")
@@ -365,7 +365,7 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestThePagesOfTheServer(t *testing.T) {
+func TestServerPages(t *testing.T) {
 	t.Parallel()
 	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {

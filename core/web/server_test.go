@@ -51,7 +51,7 @@ func talk(t *testing.T, address string, parts ...string) string {
 	return string(got)
 }
 
-func TestStartSaysThatThePortIsTaken(t *testing.T) {
+func TestStartFailsOnUsedPort(t *testing.T) {
 	t.Parallel()
 	first := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	cfg := webtest.Config()
@@ -68,10 +68,10 @@ func TestStartSaysThatThePortIsTaken(t *testing.T) {
 	}
 }
 
-func TestStopWaitsForTheRequestsInHand(t *testing.T) {
+func TestStopWaitsForRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan struct{}), make(chan struct{})
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(func(g *web.Router) {
 		g.Public("POST", "/slow", func(c *fiber.Ctx) error {
 			close(entered)
 			<-finish
@@ -103,7 +103,7 @@ func TestStopWaitsForTheRequestsInHand(t *testing.T) {
 	}
 }
 
-// refused waits until nobody listens on address.
+// refused waits until address refuses connections.
 func refused(t *testing.T, address string) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); {
@@ -119,7 +119,7 @@ func refused(t *testing.T, address string) {
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	entered, ended := make(chan struct{}), make(chan struct{})
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(func(g *web.Router) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(func(g *web.Router) {
 		g.Public("POST", "/stuck", func(c *fiber.Ctx) error {
 			close(entered)
 			<-c.UserContext().Done()
@@ -146,13 +146,13 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-func TestAServerLeavesNothingBehind(t *testing.T) {
+func TestServerLeaksNoGoroutines(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mount(room(echo))
+	s.Mount(routesFunc(echo))
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -174,9 +174,9 @@ func TestAServerLeavesNothingBehind(t *testing.T) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-func TestABodyAtTheLimitAndOneByteMore(t *testing.T) {
+func TestBodySizeLimit(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo), room(func(g *web.Router) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo), routesFunc(func(g *web.Router) {
 		g.Manage("POST", "/api/x", "", managed("x"))
 	}))
 	base := "http://" + s.Address()
@@ -198,11 +198,11 @@ func TestABodyAtTheLimitAndOneByteMore(t *testing.T) {
 	}
 }
 
-func TestAChunkedBodyOverTheLimit(t *testing.T) {
+func TestChunkedBodySizeLimit(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.BodyBytes = 1000
-	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://"+s.Address()+"/e", io.MultiReader(strings.NewReader(strings.Repeat("x", 2000))))
 	if err != nil {
 		t.Fatal(err)
@@ -217,9 +217,9 @@ func TestAChunkedBodyOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestAGzipBombIsRefused(t *testing.T) {
+func TestGzipBombIsRejected(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), room(echo))
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(echo))
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	zeros := make([]byte, 1<<20)
@@ -233,11 +233,11 @@ func TestAGzipBombIsRefused(t *testing.T) {
 	}
 }
 
-func TestSlowClientsAreNotWaitedForForever(t *testing.T) {
+func TestSlowClientsTimeOut(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.ReadTimeout, cfg.IdleTimeout = 150*time.Millisecond, 150*time.Millisecond
-	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	for name, tc := range map[string]struct{ sent, want string }{
 		"headers that never end":  {"POST /e HTTP/1.1\r\nHost: a\r\n", "HTTP/1.1 408"},
 		"a body that never comes": {"POST /e HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{", "HTTP/1.1 408"},
@@ -256,11 +256,11 @@ func TestSlowClientsAreNotWaitedForForever(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNoHTTP(t *testing.T) {
+func TestInvalidHTTP(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
 	cfg.HeaderBytes = 2048
-	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	for name, tc := range map[string]struct{ sent, status, code string }{
 		"nonsense":          {"hello there\r\n\r\n", "400", "parse_error"},
 		"a broken length":   {"POST /e HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", "400", "parse_error"},
@@ -278,7 +278,7 @@ func TestRequestsThatAreNoHTTP(t *testing.T) {
 
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	var sent strings.Builder
 	const n = 20
 	for i := range n {
@@ -305,7 +305,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 
 func TestHTTP10(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	got := talk(t, s.Address(), "POST /e HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.HasSuffix(got, "\r\n\r\n2") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("answer %q", got)
@@ -314,17 +314,17 @@ func TestHTTP10(t *testing.T) {
 
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, room(echo))
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
 	got := talk(t, s.Address(), "POST /e HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n", "{}")
 	if !strings.HasPrefix(got, "HTTP/1.1 100") || !strings.HasSuffix(got, "\r\n\r\n2") {
 		t.Errorf("answer %q", got)
 	}
 }
 
-func TestAPanicIsOneBadAnswerAndNothingMore(t *testing.T) {
+func TestPanicIsOneServerError(t *testing.T) {
 	t.Parallel()
 	log, lines := watched()
-	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, room(func(g *web.Router) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), log, nil, routesFunc(func(g *web.Router) {
 		g.Public("POST", "/panic", func(*fiber.Ctx) error { panic("the secret is 42") })
 		g.Manage("GET", "/api/panic", "", func(*web.Call) error {
 			var none []int

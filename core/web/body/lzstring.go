@@ -19,20 +19,20 @@ import (
 type lzEntry struct{ at, n int32 }
 
 type lzDecoder struct {
-	src   []byte // base64 text, read from the front
-	acc   uint64 // bits of src that are not used yet
-	have  int    // number of bits in acc
-	dict  []lzEntry
-	room  int // entries until codes get one bit wider
-	width int
-	out   []uint16
+	src        []byte // base64 text, read from the front
+	acc        uint64 // bits of src that are not used yet
+	have       int    // number of bits in acc
+	dict       []lzEntry
+	untilWider int // number of entries until codes get one bit wider
+	width      int
+	out        []uint16
 }
 
 // unLZ decodes LZ-string in base64 to UTF-8. A lone surrogate becomes its three
 // bytes in CESU-8.
 func (u *unwrapper) unLZ(b []byte) ([]byte, error) {
 	limit := u.limits.InflatedBytes
-	d := lzDecoder{src: b, dict: make([]lzEntry, 3, 512), room: 4, width: 3}
+	d := lzDecoder{src: b, dict: make([]lzEntry, 3, 512), untilWider: 4, width: 3}
 	if !d.run(limit) {
 		return nil, malformed("the LZ-string data is damaged")
 	}
@@ -98,8 +98,8 @@ func (d *lzDecoder) text(code int, prev lzEntry) (e lzEntry, ok bool) {
 // learn adds an entry and widens the codes when their numbers are used up.
 func (d *lzDecoder) learn(e lzEntry) {
 	d.dict = append(d.dict, e)
-	if d.room--; d.room == 0 {
-		d.room = 1 << d.width
+	if d.untilWider--; d.untilWider == 0 {
+		d.untilWider = 1 << d.width
 		d.width++
 	}
 }

@@ -75,19 +75,19 @@ func Config() web.Config {
 
 // Serve serves routes until the test ends, and returns the base URL of the server,
 // without a slash at the end.
-func Serve(tb testing.TB, who web.Auth, rooms ...web.Routes) string {
+func Serve(tb testing.TB, who web.Auth, routes ...web.Routes) string {
 	tb.Helper()
-	return "http://" + Start(tb, Config(), who, zap.NewNop(), nil, rooms...).Address()
+	return "http://" + Start(tb, Config(), who, zap.NewNop(), nil, routes...).Address()
 }
 
 // Start is Serve with all parameters.
-func Start(tb testing.TB, cfg web.Config, who web.Auth, log *zap.Logger, reg prometheus.Registerer, rooms ...web.Routes) *web.Server {
+func Start(tb testing.TB, cfg web.Config, who web.Auth, log *zap.Logger, reg prometheus.Registerer, routes ...web.Routes) *web.Server {
 	tb.Helper()
 	s, err := web.New(cfg, who, log, reg)
 	if err != nil {
 		tb.Fatalf("new server: %v", err)
 	}
-	s.Mount(rooms...)
+	s.Mount(routes...)
 	if err := s.Start(context.Background()); err != nil {
 		tb.Fatalf("start server: %v", err)
 	}
