@@ -133,5 +133,5 @@ func answerSuccess(c *web.Call, err error) error {
 		return err
 	}
 	c.Status(fiber.StatusBadRequest)
-	return web.JSON(c.Ctx, success{Error: sentence(err)})
+	return web.JSON(c.Ctx, success{Error: fault.From(err).Detail})
 }

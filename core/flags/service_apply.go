@@ -110,7 +110,7 @@ func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMes
 	case f.ID != 0 && !named:
 		return nil
 	case f.ID == 0 && named && count == 0:
-		return bad(codeInvalid, "Feature flag filters must contain at least one condition set.")
+		return fault.Field("filters", codeInvalid, "Feature flag filters must contain at least one condition set.")
 	}
 	return s.setFilters(ctx, f, filters)
 }

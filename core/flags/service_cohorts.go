@@ -122,8 +122,7 @@ func (s *Service) applyCohort(ctx context.Context, c *Cohort, in CohortInput) er
 		if err != nil {
 			return err
 		}
-		rules := &checker{refs: References{Cohorts: refs, Operators: s.deps.Operators}, limits: s.cfg.Limits()}
-		if c.Filters, err = checkCohort(in.Filters, c.ID, trees, rules); err != nil {
+		if c.Filters, err = CheckCohort(in.Filters, c.ID, trees, References{Cohorts: refs, Operators: s.deps.Operators}, s.cfg.Limits()); err != nil {
 			return err
 		}
 	}

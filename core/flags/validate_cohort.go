@@ -8,10 +8,12 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// checkCohort holds the filters of a dynamic cohort against the write rules
-// and returns the text to store: {"properties": nested groups}. Trees are what
-// the other cohorts of the project are made of.
-func checkCohort(filters json.RawMessage, self int64, trees map[int64]document.CohortTree, c *checker) (json.RawMessage, error) {
+// CheckCohort checks the filters of a dynamic cohort and returns the text to
+// store: {"properties": nested groups}. self is the id of the cohort, 0 for a new
+// one; trees are those of all cohorts of the project. The error is the first
+// broken rule, an Invalid fault on the field "filters".
+func CheckCohort(filters json.RawMessage, self int64, trees map[int64]document.CohortTree, refs References, limits Limits) (json.RawMessage, error) {
+	c := &checker{refs: refs, limits: limits}
 	if len(filters) > c.limits.FiltersBytes {
 		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
