@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -162,7 +163,7 @@ func readIDs(file io.Reader) ([]string, error) {
 			return ids, nil
 		}
 		if err != nil {
-			return nil, fault.Fieldf("csv", codeInvalid, "The file is no CSV: %v", err)
+			return nil, fault.Fieldf("csv", rules.CodeInvalid, "The file is no CSV: %v", err)
 		}
 		if first {
 			if at := headed(row); at >= 0 {

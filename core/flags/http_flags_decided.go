@@ -8,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -72,7 +73,7 @@ func askedGroups(c *web.Call) (map[string]string, error) {
 	}
 	given, err := document.Parse([]byte(raw))
 	if err != nil {
-		return nil, fault.Field("groups", codeInvalid, "groups must be a JSON object of group types and keys.")
+		return nil, fault.Field("groups", rules.CodeInvalid, "groups must be a JSON object of group types and keys.")
 	}
 	groups := map[string]string{}
 	for _, name := range given.Names {
@@ -138,10 +139,10 @@ func (h *HTTP) blastRadius(c *web.Call) error {
 		return err
 	}
 	if !body.Has("condition") {
-		return fault.New(fault.Invalid, codeInvalid, "Missing condition for which to get blast radius")
+		return fault.New(fault.Invalid, rules.CodeInvalid, "Missing condition for which to get blast radius")
 	}
 	condition := body.Object("condition", web.Nullable)
-	index := body.Int("group_type_index", web.Nullable, web.Min(0), web.Max(maxGroupTypes-1))
+	index := body.Int("group_type_index", web.Nullable, web.Min(0), web.Max(rules.MaxGroupTypes-1))
 	if err := body.Err(); err != nil {
 		return err
 	}

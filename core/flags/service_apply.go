@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // apply puts the fields of in into f under the write rules.
@@ -110,7 +111,7 @@ func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMes
 	case f.ID != 0 && !named:
 		return nil
 	case f.ID == 0 && named && count == 0:
-		return fault.Field("filters", codeInvalid, "Feature flag filters must contain at least one condition set.")
+		return fault.Field("filters", rules.CodeInvalid, "Feature flag filters must contain at least one condition set.")
 	}
 	return s.setFilters(ctx, f, filters)
 }
@@ -136,7 +137,7 @@ func (s *Service) setFilters(ctx context.Context, f *Flag, filters json.RawMessa
 	if err != nil {
 		return err
 	}
-	checked, err := CheckFilters(filters, refs, s.cfg.Limits())
+	checked, err := rules.CheckFilters(filters, refs, s.cfg.Limits())
 	if err != nil {
 		return err
 	}
@@ -145,8 +146,8 @@ func (s *Service) setFilters(ctx context.Context, f *Flag, filters json.RawMessa
 }
 
 // references looks up what filters point at.
-func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessage) (References, error) {
-	refs := References{Self: f.ID, Operators: s.deps.Operators}
+func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessage) (rules.References, error) {
+	refs := rules.References{Self: f.ID, Operators: s.deps.Operators}
 	var err error
 	if len(document.FlagDependencies(filters)) > 0 {
 		if refs.Flags, err = s.store.graph(ctx, f.ProjectID); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // Population is everybody a project has stored.
@@ -53,7 +54,7 @@ func (s *Service) BlastRadius(ctx context.Context, project auth.Project, propert
 	if err != nil {
 		return Audience{}, err
 	}
-	checked, err := CheckFilters(wrapCondition(properties, groupIndex), refs, s.cfg.Limits())
+	checked, err := rules.CheckFilters(wrapCondition(properties, groupIndex), refs, s.cfg.Limits())
 	if f := fault.From(err); f != nil {
 		return Audience{}, f.At("")
 	}

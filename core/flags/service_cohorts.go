@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // CohortInput is what a caller wrote about a cohort. A nil field was not sent.
@@ -115,14 +116,14 @@ func (s *Service) applyCohort(ctx context.Context, c *Cohort, in CohortInput) er
 		c.Description = *in.Description
 	}
 	if in.Static != nil && *in.Static != c.Static {
-		return fault.Field("is_static", codeInvalid, "A cohort stays static or dynamic. Make another one instead.")
+		return fault.Field("is_static", rules.CodeInvalid, "A cohort stays static or dynamic. Make another one instead.")
 	}
 	if in.Filters != nil && !c.Static {
 		refs, trees, err := s.store.cohortRefs(ctx, c.ProjectID)
 		if err != nil {
 			return err
 		}
-		if c.Filters, err = CheckCohort(in.Filters, c.ID, trees, References{Cohorts: refs, Operators: s.deps.Operators}, s.cfg.Limits()); err != nil {
+		if c.Filters, err = rules.CheckCohort(in.Filters, c.ID, trees, rules.References{Cohorts: refs, Operators: s.deps.Operators}, s.cfg.Limits()); err != nil {
 			return err
 		}
 	}
@@ -143,7 +144,7 @@ func (s *Service) applyMembers(ctx context.Context, c *Cohort, in CohortInput) e
 		return nil
 	}
 	if !c.Static {
-		return fault.Field("distinct_ids", codeInvalid, "Only a static cohort lists people. This one is computed from its filters.")
+		return fault.Field("distinct_ids", rules.CodeInvalid, "Only a static cohort lists people. This one is computed from its filters.")
 	}
 	if err := s.store.removeMembers(ctx, c.ProjectID, c.ID, in.Remove); err != nil {
 		return err
@@ -153,7 +154,7 @@ func (s *Service) applyMembers(ctx context.Context, c *Cohort, in CohortInput) e
 	}
 	n, err := s.store.members(ctx, c.ID)
 	if err == nil && n > int64(s.cfg.CohortMembers) {
-		return fault.Fieldf("distinct_ids", codeInvalid, "A static cohort lists at most %d people.", s.cfg.CohortMembers)
+		return fault.Fieldf("distinct_ids", rules.CodeInvalid, "A static cohort lists at most %d people.", s.cfg.CohortMembers)
 	}
 	return err
 }
@@ -165,7 +166,7 @@ func (s *Service) unused(ctx context.Context, c *Cohort) error {
 		return err
 	}
 	if len(names) > 0 {
-		return fault.Newf(fault.Invalid, codeInvalid, "This cohort cannot be deleted because it is used by %s.", firstFew(names))
+		return fault.Newf(fault.Invalid, rules.CodeInvalid, "This cohort cannot be deleted because it is used by %s.", firstFew(names))
 	}
 	return nil
 }

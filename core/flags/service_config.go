@@ -2,6 +2,7 @@ package flags
 
 import (
 	"errors"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"time"
 )
 
@@ -40,6 +41,6 @@ func (c ManageConfig) Validate() error {
 }
 
 // Limits are the bounds CheckFilters works with.
-func (c ManageConfig) Limits() Limits {
-	return Limits{FiltersBytes: c.FiltersBytes, ListValues: c.ListValues}
+func (c ManageConfig) Limits() rules.Limits {
+	return rules.Limits{FiltersBytes: c.FiltersBytes, ListValues: c.ListValues}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // attachUsageDashboard gives a flag a new usage dashboard.
@@ -43,18 +44,18 @@ func (s *Service) EnrichUsageDashboard(ctx context.Context, who *auth.Principal,
 			return err
 		}
 		if f.UsageDashboard == 0 {
-			return fault.New(fault.Invalid, codeInvalid, "Usage dashboard not found")
+			return fault.New(fault.Invalid, rules.CodeInvalid, "Usage dashboard not found")
 		}
 		d, err := s.store.dashboard(ctx, project.ID, f.UsageDashboard)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			return fault.New(fault.Invalid, codeInvalid, "Usage dashboard not found")
+			return fault.New(fault.Invalid, rules.CodeInvalid, "Usage dashboard not found")
 		case err != nil:
 			return err
 		case d.enriched():
-			return fault.New(fault.Invalid, codeInvalid, "Usage dashboard already has enriched data")
+			return fault.New(fault.Invalid, rules.CodeInvalid, "Usage dashboard already has enriched data")
 		case !f.EnrichedAnalytics:
-			return fault.New(fault.Invalid, codeInvalid, "No enriched analytics available for this feature flag")
+			return fault.New(fault.Invalid, rules.CodeInvalid, "No enriched analytics available for this feature flag")
 		}
 		return s.store.addTiles(ctx, d.ID, enrichedTiles())
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -113,18 +114,18 @@ func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
 	if gone {
 		verb = "deleted"
 	}
-	return fault.Newf(fault.Invalid, codeInvalid,
+	return fault.Newf(fault.Invalid, rules.CodeInvalid,
 		"This feature flag cannot be %s because other active flags depend on it: %s.", verb, firstFew(names))
 }
 
-func missingDependency(graph map[int64]FlagRef, filters json.RawMessage) error {
+func missingDependency(graph map[int64]rules.FlagRef, filters json.RawMessage) error {
 	for _, id := range document.FlagDependencies(filters) {
 		ref, ok := graph[id]
 		if !ok {
-			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)
+			return fault.Newf(fault.Invalid, rules.CodeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)
 		}
 		if !ref.Active {
-			return fault.Newf(fault.Invalid, codeInvalid, "This feature flag cannot be enabled because it depends on flag %q, which is disabled.", ref.Key)
+			return fault.Newf(fault.Invalid, rules.CodeInvalid, "This feature flag cannot be enabled because it depends on flag %q, which is disabled.", ref.Key)
 		}
 	}
 	return nil

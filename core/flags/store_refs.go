@@ -8,11 +8,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // graph reads the flags of a project that are not deleted, and which flags
 // each of them depends on.
-func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, error) {
+func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]rules.FlagRef, error) {
 	var rows []struct {
 		ID      int64
 		Key     string
@@ -26,9 +27,9 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 	if err != nil {
 		return nil, fmt.Errorf("read dependencies of project %d: %w", projectID, err)
 	}
-	graph := make(map[int64]FlagRef, len(rows))
+	graph := make(map[int64]rules.FlagRef, len(rows))
 	for _, r := range rows {
-		ref := FlagRef{Key: r.Key, Active: r.Active}
+		ref := rules.FlagRef{Key: r.Key, Active: r.Active}
 		if r.Filters != "{}" {
 			ref.DependsOn = document.FlagDependencies([]byte(r.Filters))
 		}
@@ -39,7 +40,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]FlagRef, 
 
 // cohortRefs reads what the rules ask of the project's cohorts that are not
 // deleted, and what these are made of.
-func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]CohortRef, map[int64]document.CohortTree, error) {
+func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]rules.CohortRef, map[int64]document.CohortTree, error) {
 	var rows []struct {
 		ID      int64
 		Name    string
@@ -54,9 +55,9 @@ func (s *Store) cohortRefs(ctx context.Context, projectID int64) (map[int64]Coho
 	for _, r := range rows {
 		trees[r.ID] = document.ReadCohortTree([]byte(r.Filters))
 	}
-	refs := make(map[int64]CohortRef, len(rows))
+	refs := make(map[int64]rules.CohortRef, len(rows))
 	for _, r := range rows {
-		refs[r.ID] = CohortRef{Name: r.Name, Behavioural: document.IsBehavioural(r.ID, trees, map[int64]bool{})}
+		refs[r.ID] = rules.CohortRef{Name: r.Name, Behavioural: document.IsBehavioural(r.ID, trees, map[int64]bool{})}
 	}
 	return refs, trees, nil
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -102,7 +103,7 @@ func rollbackConditions(body *web.Fields) json.RawMessage {
 	case o.Null:
 		return json.RawMessage("null")
 	case !document.StartsWith(o.Value, '{') && !document.StartsWith(o.Value, '['):
-		body.Fail("rollback_conditions", codeInvalid, "Must be an object, a list or null.")
+		body.Fail("rollback_conditions", rules.CodeInvalid, "Must be an object, a list or null.")
 	}
 	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/local"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -201,7 +202,7 @@ func TestHelpfulPaths(t *testing.T) {
 		{`{"groups":[],"multivariate":{"variants":[{"key":"a","rollout_percentage":-1}]}}`, "multivariate.variants[0].rollout_percentage"},
 	}
 	for _, c := range cases {
-		_, err := flags.CheckFilters(json.RawMessage(c.filters), flags.References{}, flags.DefaultManageConfig().Limits())
+		_, err := rules.CheckFilters(json.RawMessage(c.filters), rules.References{}, flags.DefaultManageConfig().Limits())
 		if f := fault.From(err); f == nil || !strings.Contains(f.Detail, c.want) {
 			t.Errorf("%s: %v does not say %q", c.filters, err, c.want)
 		}
@@ -210,8 +211,8 @@ func TestHelpfulPaths(t *testing.T) {
 
 func TestBehaviouralCohortsCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	refs := flags.References{Cohorts: map[int64]flags.CohortRef{5: {Name: "buyers", Behavioural: true}}}
-	_, err := flags.CheckFilters(json.RawMessage(`{"groups":[{"properties":[{"key":"id","type":"cohort","value":5}]}]}`), refs, flags.DefaultManageConfig().Limits())
+	refs := rules.References{Cohorts: map[int64]rules.CohortRef{5: {Name: "buyers", Behavioural: true}}}
+	_, err := rules.CheckFilters(json.RawMessage(`{"groups":[{"properties":[{"key":"id","type":"cohort","value":5}]}]}`), refs, flags.DefaultManageConfig().Limits())
 	if f := fault.From(err); f == nil || f.Code != "behavioral_cohort_found" || f.Attr != "filters" {
 		t.Errorf("got %v", err)
 	}
@@ -231,9 +232,9 @@ func (near) Operator(id string) (match.ExternalOperator, bool) {
 
 func TestOperatorsOfPluginsCheckTheirOwnValues(t *testing.T) {
 	t.Parallel()
-	refs := flags.References{Operators: near{}}
+	refs := rules.References{Operators: near{}}
 	check := func(value string) error {
-		_, err := flags.CheckFilters(json.RawMessage(`{"groups":[{"properties":[{"key":"a","operator":"acme/near","value":`+value+`}]}]}`), refs, flags.DefaultManageConfig().Limits())
+		_, err := rules.CheckFilters(json.RawMessage(`{"groups":[{"properties":[{"key":"a","operator":"acme/near","value":`+value+`}]}]}`), refs, flags.DefaultManageConfig().Limits())
 		return err
 	}
 	if err := check(`"Oslo"`); err != nil {
@@ -293,10 +294,10 @@ func FuzzCheckFilters(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	refs := flags.References{Flags: map[int64]flags.FlagRef{1: {Key: "one", Active: true}}, Cohorts: map[int64]flags.CohortRef{1: {Name: "c"}}}
+	refs := rules.References{Flags: map[int64]rules.FlagRef{1: {Key: "one", Active: true}}, Cohorts: map[int64]rules.CohortRef{1: {Name: "c"}}}
 	limits := flags.DefaultManageConfig().Limits()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := flags.CheckFilters(raw, refs, limits)
+		got, err := rules.CheckFilters(raw, refs, limits)
 		if err != nil {
 			if f := fault.From(err); f == nil || f.Attr != "filters" || f.Kind != fault.Invalid {
 				t.Fatalf("%q: error %v is none about filters", raw, err)
@@ -306,7 +307,7 @@ func FuzzCheckFilters(f *testing.F) {
 		if !json.Valid(got) {
 			t.Fatalf("%q became %q, which is no JSON", raw, got)
 		}
-		again, err := flags.CheckFilters(got, refs, limits)
+		again, err := rules.CheckFilters(got, refs, limits)
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%q became %q, then %q, %v", raw, got, again, err)
 		}

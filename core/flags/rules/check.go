@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ type CohortRef struct {
 
 // Error codes of the filters rules.
 const (
-	codeInvalid    = "invalid_input"
+	CodeInvalid    = "invalid_input"
 	codeOperator   = "invalid_operator"
 	codeNotForFlag = "unsupported_operator"
 	codeValue      = "invalid_value"
@@ -70,7 +70,7 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", document.KindOf(filters))
 	}
 	if len(filters) > limits.FiltersBytes {
-		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
+		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
 	}
 	c := &checker{refs: refs, limits: limits}
 	if err := c.document(d); err != nil {
@@ -78,7 +78,7 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, d.Raw()); err != nil {
-		return nil, bad(codeInvalid, "filters cannot be read: %v", err)
+		return nil, bad(CodeInvalid, "filters cannot be read: %v", err)
 	}
 	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
 	if _, err := eval.ParseFilters(text); err != nil {
@@ -125,16 +125,16 @@ func groupIndex(d *document.Object, path string) (*int64, error) {
 	}
 	var i int64
 	if json.Unmarshal(raw, &i) != nil {
-		return nil, bad(codeInvalid, "%saggregation_group_type_index must be an integer or null", path)
+		return nil, bad(CodeInvalid, "%saggregation_group_type_index must be an integer or null", path)
 	}
-	if i < 0 || i >= maxGroupTypes {
-		return nil, bad(codeInvalid, "%saggregation_group_type_index must be between 0 and %d, got %d", path, maxGroupTypes-1, i)
+	if i < 0 || i >= MaxGroupTypes {
+		return nil, bad(CodeInvalid, "%saggregation_group_type_index must be between 0 and %d, got %d", path, MaxGroupTypes-1, i)
 	}
 	return &i, nil
 }
 
-// maxGroupTypes is how many group types a project can have.
-const maxGroupTypes = 5
+// MaxGroupTypes is how many group types a project can have.
+const MaxGroupTypes = 5
 
 // shown is a value in an error message, never longer than a line.
 func shown(raw json.RawMessage) string {

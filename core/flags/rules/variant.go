@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func (c *checker) multivariate(d *document.Object) error {
 	}
 	m, err := document.Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate must be an object or null, got %s", document.KindOf(raw))
+		return bad(CodeInvalid, "multivariate must be an object or null, got %s", document.KindOf(raw))
 	}
 	raw, ok = m.Given("variants")
 	if !ok {
@@ -26,7 +26,7 @@ func (c *checker) multivariate(d *document.Object) error {
 	}
 	list, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "multivariate.variants must be a list, got %s", document.KindOf(raw))
+		return bad(CodeInvalid, "multivariate.variants must be a list, got %s", document.KindOf(raw))
 	}
 	sum := new(big.Rat)
 	for i, raw := range list {
@@ -37,7 +37,7 @@ func (c *checker) multivariate(d *document.Object) error {
 		sum.Add(sum, share)
 	}
 	if len(list) > 0 && sum.Cmp(big.NewRat(100, 1)) != 0 {
-		return bad(codeInvalid, "Invalid variant definitions: Variant rollout percentages must sum to 100, got %s", sum.FloatString(2))
+		return bad(CodeInvalid, "Invalid variant definitions: Variant rollout percentages must sum to 100, got %s", sum.FloatString(2))
 	}
 	return nil
 }
@@ -45,15 +45,15 @@ func (c *checker) multivariate(d *document.Object) error {
 func (c *checker) variant(raw json.RawMessage, path string) (*big.Rat, error) {
 	v, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
+		return nil, bad(CodeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 	}
 	raw, _ = v.Get("key")
 	key, ok := document.Text(raw)
 	if !ok || key == "" {
-		return nil, bad(codeInvalid, "%s.key must be a text", path)
+		return nil, bad(CodeInvalid, "%s.key must be a text", path)
 	}
 	if c.variants[key] {
-		return nil, bad(codeInvalid, "%s.key: there is another variant %q", path, key)
+		return nil, bad(CodeInvalid, "%s.key: there is another variant %q", path, key)
 	}
 	c.variants[key] = true
 	if err := percentage(v, path, true); err != nil {
@@ -88,14 +88,14 @@ func (c *checker) payloads(d *document.Object) error {
 	}
 	p, err := document.Parse(raw)
 	if err != nil {
-		return bad(codeInvalid, "Payloads must be passed as a dictionary, got %s", document.KindOf(raw))
+		return bad(CodeInvalid, "Payloads must be passed as a dictionary, got %s", document.KindOf(raw))
 	}
 	for _, name := range p.Names {
 		if len(c.variants) > 0 && !c.variants[name] {
-			return bad(codeInvalid, "Payload keys must match a variant key for multivariate flags, got %q", name)
+			return bad(CodeInvalid, "Payload keys must match a variant key for multivariate flags, got %q", name)
 		}
 		if len(c.variants) == 0 && name != "true" {
-			return bad(codeInvalid, "Payload keys must be 'true' for boolean flags, got %q", name)
+			return bad(CodeInvalid, "Payload keys must be 'true' for boolean flags, got %q", name)
 		}
 	}
 	for _, name := range append([]string(nil), p.Names...) {
@@ -107,11 +107,11 @@ func (c *checker) payloads(d *document.Object) error {
 		if s, isText := document.Text(raw); !isText {
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, raw); err != nil {
-				return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
+				return bad(CodeInvalid, "Payload value for key %q is not valid JSON", name)
 			}
 			p.Set(name, document.Quote(compact.String()))
 		} else if !json.Valid([]byte(s)) {
-			return bad(codeInvalid, "Payload value for key %q is not valid JSON", name)
+			return bad(CodeInvalid, "Payload value for key %q is not valid JSON", name)
 		}
 	}
 	d.Set("payloads", p.Raw())

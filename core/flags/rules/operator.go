@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"encoding/json"
@@ -55,7 +55,7 @@ func (c *checker) listLength(p *document.Object, value json.RawMessage) error {
 	if err == nil && len(list) > c.limits.ListValues {
 		key, _ := p.Get("key")
 		name, _ := document.Text(key)
-		return bad(codeInvalid, "Property group expressions of type %s cannot contain more than %d values.", name, c.limits.ListValues)
+		return bad(CodeInvalid, "Property group expressions of type %s cannot contain more than %d values.", name, c.limits.ListValues)
 	}
 	return nil
 }

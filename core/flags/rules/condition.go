@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"encoding/json"
@@ -16,13 +16,13 @@ func (c *checker) groups(d *document.Object, index *int64) error {
 	}
 	sets, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "groups must be a list of condition sets, got %s", document.KindOf(raw))
+		return bad(CodeInvalid, "groups must be a list of condition sets, got %s", document.KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("groups[%d]", i)
 		set, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
+			return bad(CodeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 		}
 		if err := c.set(set, path, index); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (c *checker) set(set *document.Object, path string, index *int64) error {
 	if raw, ok := set.Given("variant"); ok {
 		name, isText := document.Text(raw)
 		if !isText || name != "" && !c.variants[name] {
-			return bad(codeInvalid, "Filters are not valid (variant override does not exist): %s.variant is %s", path, shown(raw))
+			return bad(CodeInvalid, "Filters are not valid (variant override does not exist): %s.variant is %s", path, shown(raw))
 		}
 	}
 	return c.properties(set, path+".", index)
@@ -62,15 +62,15 @@ func percentage(d *document.Object, path string, required bool) error {
 	raw, ok := d.Given("rollout_percentage")
 	if !ok {
 		if required {
-			return bad(codeInvalid, "%s.rollout_percentage must be a number between 0 and 100", path)
+			return bad(CodeInvalid, "%s.rollout_percentage must be a number between 0 and 100", path)
 		}
 		return nil
 	}
 	if document.KindOf(raw) != "number" {
-		return bad(codeInvalid, "%s.rollout_percentage must be a number, got %s", path, shown(raw))
+		return bad(CodeInvalid, "%s.rollout_percentage must be a number, got %s", path, shown(raw))
 	}
 	if p, err := strconv.ParseFloat(string(raw), 64); err != nil || p < 0 || p > 100 {
-		return bad(codeInvalid, "%s.rollout_percentage must be between 0 and 100, got %s", path, shown(raw))
+		return bad(CodeInvalid, "%s.rollout_percentage must be between 0 and 100, got %s", path, shown(raw))
 	}
 	return nil
 }
@@ -84,13 +84,13 @@ func (c *checker) properties(d *document.Object, path string, index *int64) erro
 	}
 	list, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%sproperties must be a list, got %s", path, document.KindOf(raw))
+		return bad(CodeInvalid, "%sproperties must be a list, got %s", path, document.KindOf(raw))
 	}
 	for i, raw := range list {
 		at := fmt.Sprintf("%sproperties[%d]", path, i)
 		p, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
+			return bad(CodeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 		}
 		if err := c.property(p, at, index); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (c *checker) property(p *document.Object, at string, index *int64) error {
 	}
 	raw, ok := p.Given("key")
 	if name, isText := document.Text(raw); !ok || !isText || name == "" {
-		return bad(codeInvalid, "%s.key must name the property", at)
+		return bad(CodeInvalid, "%s.key must name the property", at)
 	}
 	return c.operator(p, at)
 }
@@ -134,18 +134,18 @@ func (c *checker) propertyType(p *document.Object, at string, index *int64) (str
 		if kind == "person" || kind == "cohort" || kind == "flag" {
 			return kind, nil
 		}
-		return "", bad(codeInvalid, "Filters are not valid (can only use person, cohort, and flag properties): %s.type is %q", at, kind)
+		return "", bad(CodeInvalid, "Filters are not valid (can only use person, cohort, and flag properties): %s.type is %q", at, kind)
 	}
 	if kind == "flag" {
 		return kind, nil
 	}
 	if kind != "group" {
-		return "", bad(codeInvalid, "Filters are not valid (can only use group properties): %s.type is %q", at, kind)
+		return "", bad(CodeInvalid, "Filters are not valid (can only use group properties): %s.type is %q", at, kind)
 	}
 	if raw, ok := p.Given("group_type_index"); ok {
 		var own int64
 		if json.Unmarshal(raw, &own) != nil || own != *index {
-			return "", bad(codeInvalid, "Filters are not valid (can only use properties of group type %d): %s.group_type_index is %s", *index, at, shown(raw))
+			return "", bad(CodeInvalid, "Filters are not valid (can only use properties of group type %d): %s.group_type_index is %s", *index, at, shown(raw))
 		}
 	}
 	return kind, nil
@@ -179,13 +179,13 @@ func (c *checker) looseGroups(d *document.Object, name string) error {
 	}
 	sets, err := document.ParseList(raw)
 	if err != nil {
-		return bad(codeInvalid, "%s must be a list, got %s", name, document.KindOf(raw))
+		return bad(CodeInvalid, "%s must be a list, got %s", name, document.KindOf(raw))
 	}
 	for i, raw := range sets {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		set, err := document.Parse(raw)
 		if err != nil {
-			return bad(codeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
+			return bad(CodeInvalid, "%s must be an object, got %s", path, document.KindOf(raw))
 		}
 		if err := percentage(set, path, false); err != nil {
 			return err

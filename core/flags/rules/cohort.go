@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"encoding/json"
@@ -15,11 +15,11 @@ import (
 func CheckCohort(filters json.RawMessage, self int64, trees map[int64]document.CohortTree, refs References, limits Limits) (json.RawMessage, error) {
 	c := &checker{refs: refs, limits: limits}
 	if len(filters) > c.limits.FiltersBytes {
-		return nil, bad(codeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
+		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
 	tree := document.CohortGroups(filters)
 	if tree == nil {
-		return nil, bad(codeInvalid, `filters must have the form {"properties": {"type": "AND", "values": […]}}`)
+		return nil, bad(CodeInvalid, `filters must have the form {"properties": {"type": "AND", "values": […]}}`)
 	}
 	t := &treeChecker{checker: c, self: self, trees: trees}
 	checked, err := t.group(tree, "properties")
@@ -41,19 +41,19 @@ type treeChecker struct {
 func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, error) {
 	d, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
+		return nil, bad(CodeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 	}
 	if len(d.Names) == 0 {
 		return json.RawMessage("{}"), nil
 	}
 	kind, _ := d.Get("type")
 	if word, _ := document.Text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
-		return nil, bad(codeInvalid, "%s.type must be AND or OR", at)
+		return nil, bad(CodeInvalid, "%s.type must be AND or OR", at)
 	}
 	values, _ := d.Get("values")
 	list, err := document.ParseList(values)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s.values must be a list", at)
+		return nil, bad(CodeInvalid, "%s.values must be a list", at)
 	}
 	for i, raw := range list {
 		if list[i], err = t.node(raw, fmt.Sprintf("%s.values[%d]", at, i)); err != nil {
@@ -67,7 +67,7 @@ func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, er
 func (t *treeChecker) node(raw json.RawMessage, at string) (json.RawMessage, error) {
 	d, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad(codeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
+		return nil, bad(CodeInvalid, "%s must be an object, got %s", at, document.KindOf(raw))
 	}
 	if _, group := d.Get("values"); group || len(d.Names) == 0 {
 		return t.group(raw, at)
@@ -78,20 +78,20 @@ func (t *treeChecker) node(raw json.RawMessage, at string) (json.RawMessage, err
 // leaf checks a filter on a property of the person, or on another cohort.
 func (t *treeChecker) leaf(p *document.Object, at string) error {
 	if raw, ok := p.Given("negation"); ok && document.KindOf(raw) != "boolean" {
-		return bad(codeInvalid, "%s.negation must be true or false", at)
+		return bad(CodeInvalid, "%s.negation must be true or false", at)
 	}
 	kind, _ := p.Get("type")
 	switch word, _ := document.Text(kind); {
 	case word == "cohort":
 		return t.nested(p, at)
 	case word == "behavioral":
-		return bad(codeInvalid, "%s: a cohort of what people did cannot be computed here; use person properties", at)
+		return bad(CodeInvalid, "%s: a cohort of what people did cannot be computed here; use person properties", at)
 	case word != "person" && len(kind) > 0 && !document.IsNull(kind):
-		return bad(codeInvalid, "%s.type must be person or cohort, got %s", at, shown(kind))
+		return bad(CodeInvalid, "%s.type must be person or cohort, got %s", at, shown(kind))
 	}
 	raw, _ := p.Get("key")
 	if name, ok := document.Text(raw); !ok || name == "" {
-		return bad(codeInvalid, "%s.key must name the property", at)
+		return bad(CodeInvalid, "%s.key must name the property", at)
 	}
 	return t.operator(p, at)
 }
@@ -104,7 +104,7 @@ func (t *treeChecker) nested(p *document.Object, at string) error {
 	raw, _ := p.Get("value")
 	id, _ := document.Integer(raw)
 	if t.self != 0 && document.LeadsTo(id, t.self, t.trees, map[int64]bool{}) {
-		return bad(codeInvalid, "%s: cohorts would be made of each other in a circle", at)
+		return bad(CodeInvalid, "%s: cohorts would be made of each other in a circle", at)
 	}
 	return nil
 }

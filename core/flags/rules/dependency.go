@@ -1,4 +1,4 @@
-package flags
+package rules
 
 import (
 	"strings"
@@ -11,29 +11,29 @@ import (
 func (c *checker) dependency(p *document.Object, at string) error {
 	raw, _ := p.Get("operator")
 	if op, _ := document.Text(raw); op != "flag_evaluates_to" {
-		return bad(codeInvalid, "%s.operator: a flag dependency must use flag_evaluates_to, got %s", at, shown(raw))
+		return bad(CodeInvalid, "%s.operator: a flag dependency must use flag_evaluates_to, got %s", at, shown(raw))
 	}
 	raw, _ = p.Get("key")
 	id, ok := document.Integer(raw)
 	if !ok {
-		return bad(codeInvalid, "%s.key: a flag dependency names the other flag by its id, got %s", at, shown(raw))
+		return bad(CodeInvalid, "%s.key: a flag dependency names the other flag by its id, got %s", at, shown(raw))
 	}
 	if value, ok := p.Given("value"); !ok || document.KindOf(value) != "boolean" && document.KindOf(value) != "string" {
 		return bad(codeValue, "%s.value: a flag evaluates to true, false or the key of a variant", at)
 	}
 	if id == c.refs.Self && id != 0 {
-		return bad(codeInvalid, "%s.key: a flag cannot depend on itself", at)
+		return bad(CodeInvalid, "%s.key: a flag cannot depend on itself", at)
 	}
 	ref, ok := c.refs.Flags[id]
 	if !ok {
-		return bad(codeInvalid, "%s.key: flag with id %d does not exist", at, id)
+		return bad(CodeInvalid, "%s.key: flag with id %d does not exist", at, id)
 	}
 	if path := c.pathToSelf(id, map[int64]bool{}); path != nil {
 		way := strings.Join(append([]string{c.refs.Flags[c.refs.Self].Key}, path...), " → ")
-		return bad(codeInvalid, "%s.key: flags would depend on each other: %s", at, way)
+		return bad(CodeInvalid, "%s.key: flags would depend on each other: %s", at, way)
 	}
 	if !ref.Active {
-		return bad(codeInvalid, "%s.key: flag %q is disabled and cannot be depended on", at, ref.Key)
+		return bad(CodeInvalid, "%s.key: flag %q is disabled and cannot be depended on", at, ref.Key)
 	}
 	return nil
 }
