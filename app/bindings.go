@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
@@ -10,7 +11,6 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 
 	"go.uber.org/fx"
-	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/admin"
@@ -18,11 +18,9 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
-	"github.com/guidonhq/guidon/core/flags/eval"
-	"github.com/guidonhq/guidon/core/flags/local"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/journal"
-	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -35,19 +33,8 @@ var coreBindings = fx.Provide(
 	// The web server authenticates requests against the accounts.
 	func(a *auth.Service) web.Auth { return a },
 
-	// Flags read keys, roles, stored properties and the operators of plugins.
-	func(p *persons.Service) flags.GroupTypes { return p },
-	func(a *auth.Service) flags.Projects { return a },
+	// Flags have no quota.
 	func() decide.Quota { return nil },
-	func(p *persons.Service, s *flags.Store, m decide.Matchers) decide.Lookups {
-		return decide.Lookups{People: p, Memberships: s, HashKeys: s, Matchers: m}
-	},
-	func(r flags.Refresher, s decide.Source, a *auth.Service, p *persons.Service, e *events.Service, o *operators.Operators, log *zap.Logger) flags.Dependencies {
-		return flags.Dependencies{
-			Memory: r, Source: s, Users: a, Roles: a, Population: population{p}, Usage: usage{e}, Operators: o.ForSave(),
-			Plugins: func() eval.PluginRound { return o.NewRound() }, Log: log,
-		}
-	},
 
 	// Capture appends to the journal, the worker and the sinks read it. The worker
 	// filters duplicates with the event store.
@@ -57,7 +44,7 @@ var coreBindings = fx.Provide(
 	stages,
 
 	// Accounts list the flags of a role.
-	func(s *flags.Store) accounts.Flags { return roleFlags{s} },
+	func(s *flags.Store) accounts.Flags { return s },
 	accounts.NewHTTP,
 
 	func(r *reloader) admin.Reload {
@@ -68,9 +55,6 @@ var coreBindings = fx.Provide(
 	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
-	route(func(h *decide.HTTP) web.Routes { return h }),
-	route(func(h *local.HTTP) web.Routes { return h }),
-	route(func(h *flags.HTTP) web.Routes { return h }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 )
@@ -79,11 +63,11 @@ func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(
 
 // addHooks registers the packages that keep data of a person: they move or
 // delete it in the transaction that merges or deletes the person.
-func addHooks(p *persons.Service, f *flags.Store, e *events.Service) {
+func addHooks(p *persons.Service, f *flags.Store, r *revision.Store, c *cohorts.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
-	p.Groups.OnTypesChanged(f.Touch)
+	p.Groups.OnTypesChanged(r.Touch)
 	p.OnDelete(f.ForgetPerson)
-	p.OnErase(f.Erase)
+	p.OnErase(c.Erase)
 	p.OnErase(e.Erase)
 	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
 	p.OnDelete(func(ctx context.Context, projectID, _ int64) error { return e.PersonsChanged(ctx, projectID) })

@@ -10,8 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
-	"github.com/guidonhq/guidon/core/flags"
-	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
@@ -22,9 +21,7 @@ import (
 
 // actionBindings binds actions to cohorts, plugins, traces and the routes.
 var actionBindings = fx.Options(actions.Module, fx.Provide(
-	func(s decide.Source, lists *flags.Store, p *persons.Service, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Members {
-		return newMembers(s, lists, p, o, ask)
-	},
+	func(m *cohorts.Members) actionmatch.Members { return m },
 	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Sources {
 		return actionmatch.Sources{Persons: p, Members: m, Operators: o, Plugins: ask}
 	},
@@ -33,8 +30,8 @@ var actionBindings = fx.Options(actions.Module, fx.Provide(
 		sources.Operators = o.ForSave()
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, Sources: sources, Log: log})
 	},
-	func(a *auth.Service, c actions.Calculations, s decide.Source, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
-		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: cohortIDs{s}, Chat: chat, Snapshots: m, Operators: o.ForSave(), Log: log}
+	func(a *auth.Service, c actions.Calculations, s *cohorts.Store, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
+		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: s, Chat: chat, Snapshots: m, Operators: o.ForSave(), Log: log}
 	},
 	func(m *actions.EventMatcher) trace.Actions { return traceActions{m} },
 	route(func(h *actions.HTTP) web.Routes { return h }),
@@ -52,16 +49,4 @@ func (t traceActions) Matching(ctx context.Context, ev *sdk.Event) ([]trace.Acti
 		out[i] = trace.ActionRef{ID: a.ID, Name: a.Title()}
 	}
 	return out, err
-}
-
-// cohortIDs lets actions check which cohorts there are.
-type cohortIDs struct{ source decide.Source }
-
-func (c cohortIDs) CohortIDs(ctx context.Context, projectID int64) ([]int64, error) {
-	stored, err := c.source.Definitions(ctx, projectID)
-	ids := make([]int64, len(stored.Cohorts))
-	for i := range stored.Cohorts {
-		ids[i] = stored.Cohorts[i].ID
-	}
-	return ids, err
 }

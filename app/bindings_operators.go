@@ -10,7 +10,9 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
@@ -27,6 +29,9 @@ var operatorBindings = fx.Options(
 		fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)),
 		func(o *operators.Operators) match.Registry { return o },
 		func(o *operators.Operators) decide.Matchers { return o },
+		func(o *operators.Operators) flags.PluginOperators {
+			return flags.PluginOperators{ForSave: o.ForSave(), Round: func() eval.PluginRound { return o.NewRound() }}
+		},
 		func(o *operators.Operators) func() actionmatch.Plugins {
 			return func() actionmatch.Plugins { return o.NewRound() }
 		},

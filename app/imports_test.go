@@ -68,7 +68,7 @@ var mayImport = map[string][]string{
 	"core/flags/revision":   with(),
 	"core/flags/calls":      with("core/flags/revision"),
 	"core/flags/audience":   with("core/flags/eval", "core/flags/document", "core/persons"),
-	"core/flags/dashboards": with("core/flags/revision", "core/flags/calls", "core/events"),
+	"core/flags/dashboards": with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":     with("core/flags/eval"),
 	"core/flags/local":      with("core/flags/eval", "core/flags/document"),
 	"core/flags":            with("core/flags/...", "core/cohorts", "core/persons", "core/events"),

@@ -24,13 +24,7 @@ import (
 type Flags interface {
 	// FlagsOfRoles returns, by role id, the flags of the projects that each role has
 	// access to, without deleted flags.
-	FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]Flag, error)
-}
-
-// Flag is a flag in the JSON form of a role.
-type Flag struct {
-	ID  int64  `json:"id"`
-	Key string `json:"key"`
+	FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error)
 }
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")

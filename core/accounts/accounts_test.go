@@ -32,10 +32,10 @@ type world struct {
 }
 
 // given says which flags roles have, as core/flags does in life.
-type given map[string][]accounts.Flag
+type given map[string][]auth.RoleFlag
 
-func (g given) FlagsOfRoles(_ context.Context, projectIDs []int64, roleIDs []string) (map[string][]accounts.Flag, error) {
-	out := map[string][]accounts.Flag{}
+func (g given) FlagsOfRoles(_ context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
+	out := map[string][]auth.RoleFlag{}
 	for _, id := range roleIDs {
 		for _, f := range g["any"] {
 			if len(projectIDs) > int(f.ID) { // flag 0 is in the first project, 1 in the second

@@ -37,13 +37,13 @@ type roleView struct {
 	AssociatedFlags string     `json:"associated_flags"`
 }
 
-func showRole(r auth.Role, flags []Flag) (roleView, error) {
+func showRole(r auth.Role, flags []auth.RoleFlag) (roleView, error) {
 	members := []roleMemberView{}
 	for _, m := range r.Members {
 		members = append(members, showRoleMember(m))
 	}
 	if flags == nil {
-		flags = []Flag{}
+		flags = []auth.RoleFlag{}
 	}
 	v := roleView{ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: web.Time(r.CreatedAt), CreatedBy: r.CreatedBy}
 	var err error
@@ -83,7 +83,7 @@ func (h *HTTP) showRoles(ctx context.Context, caller *auth.Principal, roles ...a
 	return views, nil
 }
 
-func (h *HTTP) flagsOf(ctx context.Context, caller *auth.Principal, roles []auth.Role) (map[string][]Flag, error) {
+func (h *HTTP) flagsOf(ctx context.Context, caller *auth.Principal, roles []auth.Role) (map[string][]auth.RoleFlag, error) {
 	if h.flags == nil || len(roles) == 0 {
 		return nil, nil
 	}

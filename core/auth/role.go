@@ -93,3 +93,10 @@ func checkAccessLevel(level int) error {
 	}
 	return fault.Field("feature_flags_access_level", "invalid_choice", "The level must be 21 (can view) or 37 (can edit).")
 }
+
+// RoleFlag is a feature flag that the members of a role may edit, as answers list
+// it.
+type RoleFlag struct {
+	ID  int64  `json:"id"`
+	Key string `json:"key"`
+}

@@ -2,10 +2,12 @@ package flags
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // Flag is one feature flag of a project as it is kept. Filters is the text
@@ -75,7 +77,7 @@ type view struct {
 	Deleted              bool            `json:"deleted"`
 	Active               bool            `json:"active"`
 	CreatedBy            *auth.User      `json:"created_by"`
-	CreatedAt            stamp           `json:"created_at"`
+	CreatedAt            web.Time        `json:"created_at"`
 	IsSimpleFlag         bool            `json:"is_simple_flag"`
 	RolloutPercentage    *int64          `json:"rollout_percentage"`
 	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
@@ -89,7 +91,7 @@ type view struct {
 	AnalyticsDashboards  []int64         `json:"analytics_dashboards"`
 	EnrichedAnalytics    bool            `json:"has_enriched_analytics"`
 	Version              int64           `json:"version"`
-	UpdatedAt            stamp           `json:"updated_at"`
+	UpdatedAt            web.Time        `json:"updated_at"`
 	Status               Status          `json:"status"`
 }
 
@@ -99,10 +101,10 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 	status, _ := f.Status(now)
 	v := view{
 		ID: f.ID, Name: f.Name, Key: f.Key, Filters: filters, Deleted: f.Deleted, Active: f.Active,
-		CreatedBy: who, CreatedAt: stamp(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
+		CreatedBy: who, CreatedAt: web.Time(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
-		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: stamp(f.UpdatedAt), Status: status,
+		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
 	}
 	v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
 	if v.RollbackConditions == nil {
@@ -120,16 +122,6 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 	return v
 }
 
-// stamp is a time as every answer prints it: UTC, microseconds, Z.
-type stamp time.Time
-
-const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
-
-// MarshalJSON prints the time, or null for the zero time.
-func (s stamp) MarshalJSON() ([]byte, error) {
-	t := time.Time(s)
-	if t.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(`"` + t.UTC().Format(stampLayout) + `"`), nil
-}
+// keyInEvents returns the key of the flag in the events of clients: without the
+// suffix that the key of a deleted flag may have.
+func (f *Flag) keyInEvents() string { return strings.TrimSuffix(f.Key, retired(f)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP serves the management of flags, role access, cohorts and dashboards.
+// HTTP serves the management of flags, role access and dashboards.
 type HTTP struct {
 	service *Service
 	decider *decide.Decider
@@ -49,7 +49,6 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Manage("POST", flagsPath+"/:id/rollback", scopeWrite, h.rollback)
 	h.accessRoutes(g)
 	h.dashboardRoutes(g)
-	h.cohortRoutes(g)
 }
 
 func (h *HTTP) list(c *web.Call) error {

@@ -1,9 +1,6 @@
 package flags
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
@@ -25,8 +22,8 @@ type accessView struct {
 	ID          int64     `json:"id"`
 	FeatureFlag view      `json:"feature_flag"`
 	Role        *roleView `json:"role"`
-	AddedAt     stamp     `json:"added_at"`
-	UpdatedAt   stamp     `json:"updated_at"`
+	AddedAt     web.Time  `json:"added_at"`
+	UpdatedAt   web.Time  `json:"updated_at"`
 }
 
 // roleView is a role as the contract shows it: what belongs to it is in texts
@@ -35,7 +32,7 @@ type roleView struct {
 	ID              string     `json:"id"`
 	Name            string     `json:"name"`
 	Level           int        `json:"feature_flags_access_level"`
-	CreatedAt       stamp      `json:"created_at"`
+	CreatedAt       web.Time   `json:"created_at"`
 	CreatedBy       *auth.User `json:"created_by"`
 	Members         string     `json:"members"`
 	AssociatedFlags string     `json:"associated_flags"`
@@ -138,7 +135,7 @@ func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessVie
 	}
 	views := make([]accessView, 0, len(list))
 	for _, a := range list {
-		v := accessView{ID: a.ID, FeatureFlag: flag[0], AddedAt: stamp(a.AddedAt), UpdatedAt: stamp(a.UpdatedAt)}
+		v := accessView{ID: a.ID, FeatureFlag: flag[0], AddedAt: web.Time(a.AddedAt), UpdatedAt: web.Time(a.UpdatedAt)}
 		if r, ok := roles[a.RoleID]; ok {
 			v.Role = showRole(r, given[a.RoleID])
 		}
@@ -147,27 +144,23 @@ func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessVie
 	return views, nil
 }
 
-func showRole(r auth.Role, given []FlagName) *roleView {
+func showRole(r auth.Role, given []auth.RoleFlag) *roleView {
 	type member struct {
 		ID        string    `json:"id"`
 		RoleID    string    `json:"role_id"`
 		User      auth.User `json:"user"`
-		JoinedAt  stamp     `json:"joined_at"`
-		UpdatedAt stamp     `json:"updated_at"`
+		JoinedAt  web.Time  `json:"joined_at"`
+		UpdatedAt web.Time  `json:"updated_at"`
 	}
 	members := make([]member, 0, len(r.Members))
 	for _, m := range r.Members {
-		members = append(members, member{m.ID, m.RoleID, m.User, stamp(m.JoinedAt), stamp(m.UpdatedAt)})
+		members = append(members, member{m.ID, m.RoleID, m.User, web.Time(m.JoinedAt), web.Time(m.UpdatedAt)})
 	}
 	if given == nil {
-		given = []FlagName{}
+		given = []auth.RoleFlag{}
 	}
 	return &roleView{
-		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: stamp(r.CreatedAt), CreatedBy: r.CreatedBy,
+		ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: web.Time(r.CreatedAt), CreatedBy: r.CreatedBy,
 		Members: string(document.Encode(members)), AssociatedFlags: string(document.Encode(given)),
 	}
 }
-
-var (
-	_ json.Marshaler = stamp(time.Time{})
-)

@@ -12,15 +12,18 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/persons"
 )
 
-func human(id int64, properties string, distinctIDs ...string) flags.Subject {
-	return flags.Subject{ID: id, DistinctIDs: distinctIDs, Properties: []byte(properties)}
+func human(id int64, properties string, distinctIDs ...string) persons.Person {
+	return persons.Person{ID: id, DistinctIDs: distinctIDs, Properties: []byte(properties)}
 }
 
 // threePeople are two on the plan pro and one on free.
-func threePeople() []flags.Subject {
-	return []flags.Subject{human(1, `{"plan":"pro"}`, "a", "a2"), human(2, `{"plan":"Pro"}`, "b"), human(3, `{"plan":"free"}`, "c")}
+func threePeople() []persons.Person {
+	return []persons.Person{human(1, `{"plan":"pro"}`, "a", "a2"), human(2, `{"plan":"Pro"}`, "b"), human(3, `{"plan":"free"}`, "c")}
 }
 
 const prosFilters = `{"properties":{"type":"OR","values":[{"type":"AND","values":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}]}]}}`
@@ -36,34 +39,34 @@ func TestCohortsAreMadeCountedAndChanged(t *testing.T) {
 		if nested.Count == nil || *nested.Count != 1 {
 			t.Errorf("nested: %+v", nested)
 		}
-		h.do("PATCH", cohorts+"1/", `{"filters":{"properties":{"type":"AND","values":[]}}}`).want(200).into(&c)
+		h.do("PATCH", cohortsPath+"1/", `{"filters":{"properties":{"type":"AND","values":[]}}}`).want(200).into(&c)
 		if *c.Count != 3 || c.Version != 2 {
 			t.Errorf("everybody: %+v", c)
 		}
 		var p page[cohort]
-		h.do("GET", cohorts+"?search=NOT&limit=1", "").want(200).into(&p)
+		h.do("GET", cohortsPath+"?search=NOT&limit=1", "").want(200).into(&p)
 		if p.Count != 1 || p.Results[0].Name != "Not pros" {
 			t.Errorf("list: %+v", p)
 		}
 		f := h.create(`{"key":"f","filters":{"groups":[{"properties":[{"key":"id","type":"cohort","operator":"not_in","value":2}]}]}}`)
 		var e struct{ Detail string }
-		h.do("PATCH", cohorts+"2/", `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
+		h.do("PATCH", cohortsPath+"2/", `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
 		if !strings.Contains(e.Detail, "flag f") {
 			t.Errorf("who uses it is not said: %s", e.Detail)
 		}
-		h.do("PATCH", cohorts+"1/", `{"deleted":true}`).fails(400, "invalid_input", "")
+		h.do("PATCH", cohortsPath+"1/", `{"deleted":true}`).fails(400, "invalid_input", "")
 		h.patch(f.ID, `{"deleted":true}`).want(200)
-		h.do("PATCH", cohorts+"2/", `{"deleted":true}`).want(200)
-		h.do("PATCH", cohorts+"1/", `{"deleted":true}`).want(200)
-		h.do("GET", cohorts, "").want(200).into(&p)
+		h.do("PATCH", cohortsPath+"2/", `{"deleted":true}`).want(200)
+		h.do("PATCH", cohortsPath+"1/", `{"deleted":true}`).want(200)
+		h.do("GET", cohortsPath, "").want(200).into(&p)
 		if p.Count != 0 {
 			t.Errorf("deleted cohorts are listed: %+v", p)
 		}
-		h.do("PATCH", cohorts+"1/", `{"deleted":false}`).want(200)
-		if refused := h.do("DELETE", cohorts+"1/", "").want(405); len(refused.body) != 0 {
+		h.do("PATCH", cohortsPath+"1/", `{"deleted":false}`).want(200)
+		if refused := h.do("DELETE", cohortsPath+"1/", "").want(405); len(refused.body) != 0 {
 			t.Errorf("DELETE answers %q", refused.body)
 		}
-		h.do("GET", cohorts+"9/", "").fails(404, "not_found", "")
+		h.do("GET", cohortsPath+"9/", "").fails(404, "not_found", "")
 		h.do("GET", "/api/projects/2/cohorts/1/", "").fails(404, "not_found", "")
 	})
 }
@@ -95,13 +98,13 @@ func TestCohortRules(t *testing.T) {
 		{"an empty distinct id", `{"name":"x","is_static":true,"distinct_ids":["a",""]}`, "blank", "distinct_ids__1"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { h.in(t).do("POST", cohorts, c.body).fails(400, c.code, c.attr) })
+		t.Run(c.name, func(t *testing.T) { h.in(t).do("POST", cohortsPath, c.body).fails(400, c.code, c.attr) })
 	}
 	circle := `{"filters":{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":2}]}}}`
-	h.do("PATCH", cohorts+"1/", circle).fails(400, "invalid_input", "filters")
-	h.do("PATCH", cohorts+"1/", strings.Replace(circle, ":2}", ":1}", 1)).fails(400, "invalid_input", "filters")
-	h.do("PATCH", cohorts+"1/", `{"is_static":true}`).fails(400, "invalid_input", "is_static")
-	h.do("PUT", cohorts+"1/", `{"description":"x"}`).fails(400, "required", "name")
+	h.do("PATCH", cohortsPath+"1/", circle).fails(400, "invalid_input", "filters")
+	h.do("PATCH", cohortsPath+"1/", strings.Replace(circle, ":2}", ":1}", 1)).fails(400, "invalid_input", "filters")
+	h.do("PATCH", cohortsPath+"1/", `{"is_static":true}`).fails(400, "invalid_input", "is_static")
+	h.do("PUT", cohortsPath+"1/", `{"description":"x"}`).fails(400, "required", "name")
 }
 
 func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
@@ -111,22 +114,22 @@ func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
 		if c.Count == nil || *c.Count != 1 || !c.IsStatic {
 			t.Errorf("made: %+v", c)
 		}
-		h.do("PATCH", cohorts+"1/", `{"distinct_ids":["b","c"],"remove_distinct_ids":["a2"]}`).want(200).into(&c)
+		h.do("PATCH", cohortsPath+"1/", `{"distinct_ids":["b","c"],"remove_distinct_ids":["a2"]}`).want(200).into(&c)
 		if *c.Count != 2 {
 			t.Errorf("changed: %+v", c)
 		}
-		if got, err := h.store.StaticCohorts(t.Context(), 1, "b"); err != nil || len(got) != 1 || got[0] != 1 {
+		if got, err := h.cohorts.StaticCohorts(t.Context(), 1, "b"); err != nil || len(got) != 1 || got[0] != 1 {
 			t.Errorf("lists of b: %v, %v", got, err)
 		}
 		h.sql(`INSERT INTO persons (id, project_id, uuid, created_at, updated_at) VALUES (7, 1, 'u', 0, 0)`)
 		h.sql(`INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at) VALUES (1, 'b', 7, 0), (1, 'b-phone', 7, 0)`)
-		if got, err := h.store.StaticCohorts(t.Context(), 1, "b-phone"); err != nil || len(got) != 1 {
+		if got, err := h.cohorts.StaticCohorts(t.Context(), 1, "b-phone"); err != nil || len(got) != 1 {
 			t.Errorf("lists of b's other id: %v, %v", got, err)
 		}
-		if got, err := h.store.StaticCohorts(t.Context(), 2, "b"); err != nil || len(got) != 0 {
+		if got, err := h.cohorts.StaticCohorts(t.Context(), 2, "b"); err != nil || len(got) != 0 {
 			t.Errorf("lists in another project: %v, %v", got, err)
 		}
-		if n, err := h.store.Erase(t.Context(), 1, []string{"nobody", "b"}); n != 2 || err != nil {
+		if n, err := h.cohorts.Erase(t.Context(), 1, []string{"nobody", "b"}); n != 2 || err != nil {
 			t.Errorf("erased %d: %v", n, err)
 		}
 		if got := h.upload("1/", "name,distinct_id\nAda,a\nB,\"c\"\n\n"); got.Count == nil || *got.Count != 2 {
@@ -151,7 +154,7 @@ func (h *house) upload(where, file string) cohort {
 		h.t.Fatal(err)
 	}
 	var c cohort
-	h.do("PATCH", cohorts+where, body.String(), "Content-Type", form.FormDataContentType()).want(200).into(&c)
+	h.do("PATCH", cohortsPath+where, body.String(), "Content-Type", form.FormDataContentType()).want(200).into(&c)
 	return c
 }
 
@@ -166,7 +169,7 @@ func (h *house) sql(statement string) {
 func TestBlastRadiusIsWhatTheEvaluatorSays(t *testing.T) {
 	onBoth(t, func(t *testing.T, h *house) {
 		h.crowd.persons = threePeople()
-		h.crowd.groups = map[int][]flags.Subject{0: {{Key: "acme", Properties: []byte(`{"size":10}`)}, {Key: "tiny", Properties: []byte(`{"size":1}`)}, {Key: "empty"}}}
+		h.crowd.groups = map[int][]persons.Group{0: {{Key: "acme", Properties: []byte(`{"size":10}`)}, {Key: "tiny", Properties: []byte(`{"size":1}`)}, {Key: "empty"}}}
 		h.cohort(`{"name":"pros","filters":` + prosFilters + `}`)
 		h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2"]}`)
 		h.create(`{"key":"dep","filters":{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"free"}]}]}}`)
@@ -203,10 +206,10 @@ func TestBlastRadiusSaysWhenItIsAnEstimate(t *testing.T) {
 		h.crowd.persons = append(h.crowd.persons, human(int64(i+1), fmt.Sprintf(`{"odd":%d}`, i%2), fmt.Sprintf("p%d", i)))
 	}
 	h.crowd.slow = 5 * time.Millisecond
-	cfg := flags.DefaultManageConfig()
-	cfg.CountBudget = 20 * time.Millisecond
-	service, err := flags.NewService(cfg, h.store, flags.Dependencies{
-		Memory: h.snapshots, Users: h.people, Roles: h.people, Source: flags.NewDefinitions(h.store, place{}, place{}), Population: &h.crowd,
+	source := flags.NewDefinitions(h.store, h.cohorts, revision.NewStore(h.db), place{}, place{})
+	counter := audience.New(20*time.Millisecond, audience.Dependencies{Persons: &h.crowd, Groups: crowdGroups{&h.crowd}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store})
+	service, err := flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
+		Revisions: h.revisions, Cohorts: h.cohorts, Audience: counter, Users: h.people, Roles: h.people,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -274,9 +277,9 @@ func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
 func TestCohortStatusCodes(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
-	if a := h.do("POST", cohorts, `{"name":"x","is_static":true}`); a.status != http.StatusCreated {
+	if a := h.do("POST", cohortsPath, `{"name":"x","is_static":true}`); a.status != http.StatusCreated {
 		t.Errorf("status %d", a.status)
 	}
-	h.as("phx_read").do("GET", cohorts, "").want(200)
-	h.as("phx_read").do("POST", cohorts, `{"name":"x","is_static":true}`).fails(403, "permission_denied", "")
+	h.as("phx_read").do("GET", cohortsPath, "").want(200)
+	h.as("phx_read").do("POST", cohortsPath, `{"name":"x","is_static":true}`).fails(403, "permission_denied", "")
 }

@@ -176,15 +176,15 @@ func (h *HTTP) status(c *web.Call) error {
 	}
 	status, reason := f.Status(h.service.now())
 	return web.JSON(c.Ctx, struct {
-		Status     Status `json:"status"`
-		Reason     string `json:"reason"`
-		LastCalled stamp  `json:"last_called_at"`
-	}{status, reason, stamp(f.LastCalled)})
+		Status     Status   `json:"status"`
+		Reason     string   `json:"reason"`
+		LastCalled web.Time `json:"last_called_at"`
+	}{status, reason, web.Time(f.LastCalled)})
 }
 
 // usageView is how a flag was asked for, by answer and day.
 type usageView struct {
-	LastCalled stamp         `json:"last_called_at"`
+	LastCalled web.Time      `json:"last_called_at"`
 	Calls      int64         `json:"calls"`
 	Days       []string      `json:"days"`
 	Variants   []variantView `json:"variants"`
@@ -211,14 +211,14 @@ func (h *HTTP) usage(c *web.Call) error {
 	if days > 366 {
 		return fault.Field("days", "max_value", "Ensure this value is less than or equal to "+strconv.Itoa(366)+".")
 	}
-	report, err := h.service.FlagUsage(c.UserContext(), c.Project, id, days)
+	f, report, err := h.service.FlagUsage(c.UserContext(), c.Project, id, days)
 	if err != nil {
 		return err
 	}
-	v := usageView{LastCalled: stamp(report.LastCalled), Days: report.Days, Variants: []variantView{}}
+	v := usageView{LastCalled: web.Time(f.LastCalled), Days: report.Days, Variants: []variantView{}}
 	for _, l := range report.Lines {
-		v.Calls += l.total.Events
-		v.Variants = append(v.Variants, variantView{Response: l.value, Calls: l.total.Events, People: l.total.People, Daily: l.events})
+		v.Calls += l.Total.Events
+		v.Variants = append(v.Variants, variantView{Response: l.Value, Calls: l.Total.Events, People: l.Total.People, Daily: l.Events})
 	}
 	return web.JSON(c.Ctx, v)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/events"
 )
 
 // tile is what a dashboard shows.
@@ -35,18 +35,18 @@ type dashboard struct {
 	Tiles       []tile
 }
 
-const dashboards = "/api/projects/1/dashboards/"
+const dashboardsPath = "/api/projects/1/dashboards/"
 
 // callsOf answers like a store with calls on the last two days.
-func callsOf(key string, today time.Time) func(q flags.UsageQuery) []flags.Count {
-	return func(q flags.UsageQuery) []flags.Count {
+func callsOf(key string, today time.Time) func(q events.CountQuery) []events.Count {
+	return func(q events.CountQuery) []events.Count {
 		if q.Value != key || q.Property != "$feature_flag" || q.Event != "$feature_flag_called" || q.Breakdown != "$feature_flag_response" {
 			return nil
 		}
 		if q.Interval > 24*time.Hour {
-			return []flags.Count{{Start: q.From, Value: "false", Events: 1, People: 1}, {Start: q.From, Value: "true", Events: 5, People: 2}}
+			return []events.Count{{Start: q.From, Value: "false", Events: 1, People: 1}, {Start: q.From, Value: "true", Events: 5, People: 2}}
 		}
-		return []flags.Count{
+		return []events.Count{
 			{Start: today.Add(-24 * time.Hour), Value: "true", Events: 2, People: 2},
 			{Start: today, Value: "false", Events: 1, People: 1}, {Start: today, Value: "true", Events: 3, People: 1},
 		}
@@ -58,7 +58,7 @@ func TestUsageDashboardOfAFlag(t *testing.T) {
 		h.at(time.Date(2024, 5, 31, 13, 0, 0, 0, time.UTC))
 		h.calls.say = callsOf("nav", time.Date(2024, 5, 31, 0, 0, 0, 0, time.UTC))
 		f := h.create(`{"key":"nav"}`)
-		where := dashboards + itoa(*f.UsageDashboard) + "/"
+		where := dashboardsPath + itoa(*f.UsageDashboard) + "/"
 		var d dashboard
 		h.do("GET", where, "").want(200).into(&d)
 		if d.Name != "Generated Dashboard: nav Usage" || len(d.Tiles) != 2 || d.Filters["date_from"] != "-30d" || !slices.Equal(d.Tags, []string{"feature flags"}) || *d.FeatureFlag != f.ID {
@@ -75,7 +75,7 @@ func TestUsageDashboardOfAFlag(t *testing.T) {
 			t.Errorf("people: %+v", people.Result)
 		}
 		var list page[dashboard]
-		h.do("GET", dashboards, "").want(200).into(&list)
+		h.do("GET", dashboardsPath, "").want(200).into(&list)
 		if list.Count != 1 || list.Results[0].Tiles != nil {
 			t.Errorf("list: %+v", list)
 		}
@@ -126,7 +126,7 @@ func TestDashboardCallsOfAFlag(t *testing.T) {
 		says(h.do("POST", enrich, "").want(200), "")
 		says(h.do("POST", enrich, "").want(400), "already")
 		var d dashboard
-		h.do("GET", dashboards+itoa(*got.UsageDashboard)+"/", "").want(200).into(&d)
+		h.do("GET", dashboardsPath+itoa(*got.UsageDashboard)+"/", "").want(200).into(&d)
 		if len(d.Tiles) != 6 || d.Tiles[2].Query.Event != "$feature_view" || d.Tiles[5].Query.Event != "$feature_interaction" {
 			t.Errorf("tiles: %+v", d.Tiles)
 		}

@@ -12,15 +12,22 @@ import (
 	"testing"
 	"time"
 
+	activitylog "github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/cohorts"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/persons"
+
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/local"
-	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
@@ -31,11 +38,13 @@ type house struct {
 	key       string
 	now       atomic.Pointer[time.Time]
 	store     *flags.Store
+	cohorts   *cohorts.Store
+	revisions *revision.Writer
 	snapshots *decide.Snapshots
 	service   *flags.Service
 	people    *people
 	crowd     crowd
-	calls     calls
+	calls     storedEvents
 	db        *db.DB
 }
 
@@ -106,23 +115,36 @@ func newHouse(t testing.TB, d *db.DB) *house {
 		levels: map[int64]auth.Levels{1: {Default: auth.CanEdit, Admin: true}, 2: {Default: auth.CanEdit}},
 		roles:  map[string]auth.Role{},
 	}}
-	h.store = flags.NewStore(d)
-	source := flags.NewDefinitions(h.store, place{}, place{})
+	h.store, h.cohorts = flags.NewStore(d), cohorts.NewStore(d)
+	revisions := revision.NewStore(d)
+	source := flags.NewDefinitions(h.store, h.cohorts, revisions, place{}, place{})
 	var err error
 	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), source, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	h.service, err = flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
-		Memory: h.snapshots, Users: h.people, Roles: h.people, Source: source, Population: &h.crowd, Usage: &h.calls, Now: h.clock,
+	cfg := flags.DefaultManageConfig()
+	h.revisions = revision.NewWriter(revisions, h.snapshots, nil)
+	counter := audience.New(cfg.CountBudget, audience.Dependencies{
+		Persons: &h.crowd, Groups: crowdGroups{&h.crowd}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store, Now: h.clock,
+	})
+	cohortService := cohorts.NewService(cohorts.Config{Limits: cfg.Limits(), Members: cfg.CohortMembers}, h.cohorts, cohorts.Dependencies{
+		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.people, Flags: h.store, Counter: counter, Now: h.clock,
+	})
+	usage := dashboards.NewService(dashboards.NewStore(d), dashboards.Dependencies{
+		Revisions: h.revisions, Flags: h.store, Users: h.people, Events: &h.calls, Now: h.clock,
+	})
+	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
+		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.people, Roles: h.people, Now: h.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	decider, err := decide.NewDecider(decide.DefaultConfig(), h.snapshots, decide.Lookups{Memberships: h.store, HashKeys: h.store}, nil, nil)
+	decider, err := decide.NewDecider(decide.DefaultConfig(), h.snapshots, decide.Lookups{Memberships: h.cohorts, HashKeys: h.store}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil, web.Routes(flags.NewHTTP(h.service, decider)), local.NewHTTP(h.snapshots, source, nil)).Address()
+	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil,
+		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, source, nil), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage)).Address()
 	return h
 }
 
@@ -285,7 +307,7 @@ type page[T any] struct {
 	Results  []T     `json:"results"`
 }
 
-const cohorts = "/api/projects/1/cohorts/"
+const cohortsPath = "/api/projects/1/cohorts/"
 
 // cohort is the answer read as a cohort.
 type cohort struct {
@@ -301,20 +323,20 @@ type cohort struct {
 func (h *house) cohort(body string) cohort {
 	h.t.Helper()
 	var c cohort
-	h.do("POST", cohorts, body).want(http.StatusCreated).into(&c)
+	h.do("POST", cohortsPath, body).want(http.StatusCreated).into(&c)
 	return c
 }
 
-// crowd is everybody who is stored.
+// crowd is the stored persons and groups.
 type crowd struct {
-	persons []flags.Subject
-	groups  map[int][]flags.Subject
+	persons []persons.Person
+	groups  map[int][]persons.Group
 	slow    time.Duration // for each page of two
 }
 
-func (c *crowd) walk(list []flags.Subject, fn func(page []flags.Subject) error) error {
+func walkPages[T any](slow time.Duration, list []T, fn func(page []T) error) error {
 	for page := range slices.Chunk(list, 2) {
-		time.Sleep(c.slow)
+		time.Sleep(slow)
 		if err := fn(page); err != nil {
 			return err
 		}
@@ -322,29 +344,30 @@ func (c *crowd) walk(list []flags.Subject, fn func(page []flags.Subject) error) 
 	return nil
 }
 
-func (c *crowd) Persons(_ context.Context, _ int64, fn func(page []flags.Subject) error) error {
-	return c.walk(c.persons, fn)
+func (c *crowd) Walk(_ context.Context, _ int64, fn func(page []persons.Person) error) error {
+	return walkPages(c.slow, c.persons, fn)
 }
 
-func (c *crowd) Groups(_ context.Context, _ int64, index int, fn func(page []flags.Subject) error) error {
-	return c.walk(c.groups[index], fn)
+func (c *crowd) Count(context.Context, int64) (int, error) { return len(c.persons), nil }
+
+type crowdGroups struct{ *crowd }
+
+func (c crowdGroups) Walk(_ context.Context, _ int64, index int, fn func(page []persons.Group) error) error {
+	return walkPages(c.slow, c.groups[index], fn)
 }
 
-func (c *crowd) Count(_ context.Context, _ int64, index *int) (int64, error) {
-	if index != nil {
-		return int64(len(c.groups[*index])), nil
-	}
-	return int64(len(c.persons)), nil
+func (c crowdGroups) Count(_ context.Context, _ int64, index int) (int, error) {
+	return len(c.groups[index]), nil
 }
 
-// calls are stored events; it remembers what was asked.
-type calls struct {
+// storedEvents answers counts and records the questions.
+type storedEvents struct {
 	mu    sync.Mutex
-	asked []flags.UsageQuery
-	say   func(q flags.UsageQuery) []flags.Count
+	asked []events.CountQuery
+	say   func(q events.CountQuery) []events.Count
 }
 
-func (c *calls) Counts(_ context.Context, q flags.UsageQuery) ([]flags.Count, error) {
+func (c *storedEvents) Counts(_ context.Context, q events.CountQuery) ([]events.Count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, q)

@@ -2,29 +2,94 @@ package flags
 
 import (
 	"go.uber.org/fx"
+	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cohorts"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/calls"
+	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/local"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web"
 )
 
-// Module makes everything that decides and manages flags, and keeps the
-// snapshots current while the server runs. Whom it asks is bound by app.
+// Module provides everything that decides and manages flags and cohorts, and
+// keeps snapshots current while the server runs. app provides the operators of
+// plugins (Plugins, decide.Matchers, match.Registry) and the quota.
 var Module = fx.Module("flags",
 	fx.Provide(
 		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig },
-		NewStore,
-		fx.Annotate(NewDefinitions, fx.As(fx.Self()), fx.As(new(decide.Source))),
-		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
-		func(s *decide.Snapshots) Refresher { return s },
-		decide.NewDecider, decide.NewHTTP,
-		NewService, NewHTTP,
-		func(s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
-			return local.NewHTTP(s, source, operators)
+		NewStore, cohorts.NewStore, dashboards.NewStore, calls.NewStore, revision.NewStore,
+		func(s *revision.Store, memory *decide.Snapshots, log *zap.Logger) *revision.Writer {
+			return revision.NewWriter(s, memory, log)
 		},
-		NewCallStage,
+		newSource,
+		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
+		newLookups, decide.NewDecider,
+		newCounter, newDashboards, newCohorts, newService,
+		fx.Annotate(newMembers, fx.OnStart((*cohorts.Members).Start), fx.OnStop((*cohorts.Members).Stop)),
+		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
+			return calls.NewStage(s, w, p)
+		},
+		route(decide.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),
 )
+
+// PluginOperators are the operators of plugins, as management and cohorts use
+// them.
+type PluginOperators struct {
+	ForSave match.Registry          // known operators, also those of plugins that are down
+	Round   func() eval.PluginRound // answers for one page or one question
+}
+
+func route(constructor any) any {
+	return fx.Annotate(constructor, fx.As(new(web.Routes)), fx.ResultTags(`group:"routes"`))
+}
+
+func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service, a *auth.Service) (*Definitions, decide.Source) {
+	d := NewDefinitions(s, c, r, p, a)
+	return d, d
+}
+
+func newLookups(p *persons.Service, c *cohorts.Store, s *Store, m decide.Matchers) decide.Lookups {
+	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m}
+}
+
+func newCounter(c ManageConfig, d *Definitions, p *persons.Service, lists *cohorts.Store, s *Store, o PluginOperators) *audience.Counter {
+	return audience.New(c.CountBudget, audience.Dependencies{
+		Persons: p, Groups: p.Groups, Source: d, StaticCohorts: lists, HashKeys: s, Operators: o.ForSave, Plugins: o.Round,
+	})
+}
+
+func newDashboards(store *dashboards.Store, w *revision.Writer, s *Store, a *auth.Service, e *events.Service, log *zap.Logger) *dashboards.Service {
+	return dashboards.NewService(store, dashboards.Dependencies{Revisions: w, Flags: s, Users: a, Events: e, Log: log})
+}
+
+func newCohorts(c ManageConfig, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, n *audience.Counter, o PluginOperators) *cohorts.Service {
+	return cohorts.NewService(cohorts.Config{Limits: c.Limits(), Members: c.CohortMembers}, store, cohorts.Dependencies{
+		Revisions: w, Activity: activity.NewLog(d), Users: a, Flags: s, Counter: n, Operators: o.ForSave,
+	})
+}
+
+func newMembers(d *Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
+	return cohorts.NewMembers(cohorts.MembersDependencies{
+		Source: d, Lists: lists, People: p, Operators: registry, Plugins: o.Round, Log: log,
+	})
+}
+
+func newService(c ManageConfig, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators, log *zap.Logger) (*Service, error) {
+	return NewService(c, store, Dependencies{
+		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Log: log,
+	})
+}
 
 func newLocalHTTP(s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
 	return local.NewHTTP(s, source, operators)

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -10,16 +9,14 @@ import (
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
 )
-
-// Refresher makes what memory holds of a project's flags current.
-type Refresher interface {
-	Refresh(ctx context.Context, projectID int64) error
-}
 
 // Users answers who wrote a flag.
 type Users interface {
@@ -40,18 +37,16 @@ type Service struct {
 	now      func() time.Time
 }
 
-// Dependencies is whom the service asks.
+// Dependencies are what the service uses. Operators, Now and Log may be nil: no
+// operators of plugins exist, the clock is used, and logging is disabled.
 type Dependencies struct {
-	Memory Refresher
-	Users  Users
-	Roles  Roles
-	Source decide.Source
-	// The rest may be nil: then there is nobody to count, there are no events
-	// and no operators of plugins, it is now, and the log is silent.
-	Population Population
-	Usage      Usage
+	Revisions  *revision.Writer
+	Cohorts    *cohorts.Store
+	Dashboards *dashboards.Service
+	Audience   *audience.Counter
+	Users      Users
+	Roles      Roles
 	Operators  match.Registry
-	Plugins    func() eval.PluginRound // who answers for those, for one count
 	Now        func() time.Time
 	Log        *zap.Logger
 }
@@ -60,9 +55,6 @@ type Dependencies struct {
 func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
-	}
-	if deps.Memory == nil || deps.Users == nil || deps.Roles == nil || deps.Source == nil {
-		return nil, fmt.Errorf("flags: service needs memory, users, roles and a source")
 	}
 	s := &Service{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg, log: zap.NewNop(), now: deps.Now}
 	if deps.Log != nil {
@@ -76,20 +68,6 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 
 // clock is the present as the store keeps it: microseconds, UTC.
 func (s *Service) clock() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
-
-// change runs fn in a transaction that has the project's flags for itself,
-// then makes memory current. Memory that cannot be made current now is an
-// entry of the log, not an error: the change is committed, and memory is
-// compared with the store all the time.
-func (s *Service) change(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
-	if err := s.store.write(ctx, projectID, fn); err != nil {
-		return err
-	}
-	if err := s.deps.Memory.Refresh(context.WithoutCancel(ctx), projectID); err != nil {
-		s.log.Warn("flags in memory are behind the store", zap.Int64("project_id", projectID), zap.Error(err))
-	}
-	return nil
-}
 
 // Get returns one flag of the project, deleted ones too, or NotFound.
 func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Flag, error) {

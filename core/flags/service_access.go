@@ -137,7 +137,7 @@ func (s *Service) RoleAccess(ctx context.Context, who *auth.Principal, project a
 func (s *Service) GiveAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64, roleID string) (*Flag, RoleAccess, error) {
 	var f *Flag
 	var a RoleAccess
-	err := s.store.write(ctx, project.ID, func(ctx context.Context) (err error) {
+	err := s.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) (err error) {
 		if f, err = s.parent(ctx, who, project, flagID, true); err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (s *Service) GiveAccess(ctx context.Context, who *auth.Principal, project a
 
 // TakeAccess takes a flag away from a role again.
 func (s *Service) TakeAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID, id int64) error {
-	return s.store.write(ctx, project.ID, func(ctx context.Context) error {
+	return s.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) error {
 		if _, err := s.parent(ctx, who, project, flagID, true); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s *Service) TakeAccess(ctx context.Context, who *auth.Principal, project a
 }
 
 // rolesOf finds the roles of accesses, and which flags these roles were given.
-func (s *Service) rolesOf(ctx context.Context, project auth.Project, list []RoleAccess) (map[string]auth.Role, map[string][]FlagName, error) {
+func (s *Service) rolesOf(ctx context.Context, project auth.Project, list []RoleAccess) (map[string]auth.Role, map[string][]auth.RoleFlag, error) {
 	ids := roleIDs(list)
 	roles, err := s.deps.Roles.RolesByID(ctx, project.OrganizationID, ids)
 	if err != nil {

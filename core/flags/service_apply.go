@@ -158,7 +158,7 @@ func (s *Service) references(ctx context.Context, f *Flag, filters json.RawMessa
 		refs.Flags[f.ID] = self
 	}
 	if len(document.CohortReferences(filters)) > 0 {
-		refs.Cohorts, _, err = s.store.cohortRefs(ctx, f.ProjectID)
+		refs.Cohorts, err = s.deps.Cohorts.References(ctx, f.ProjectID)
 	}
 	return refs, err
 }
@@ -187,7 +187,7 @@ func (s *Service) applyDashboards(ctx context.Context, f *Flag, ids *[]int64) er
 	if ids == nil {
 		return nil
 	}
-	known, err := s.store.dashboardIDs(ctx, f.ProjectID, *ids)
+	known, err := s.deps.Dashboards.Existing(ctx, f.ProjectID, *ids)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/calls"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -50,7 +51,7 @@ func TestCallsMakeAFlagFreshAndSilenceMakesItStale(t *testing.T) {
 		if got := stale(); got != "all one-variant" {
 			t.Errorf("never called for 31 days: %s", got)
 		}
-		stage := flags.NewCallStage(h.store, h.snapshots, place{}, nil)
+		stage := calls.NewStage(calls.NewStore(h.db), h.revisions, place{})
 		call := func(key string, at time.Time) {
 			t.Helper()
 			batch := []*sdk.Event{event("$feature_flag_called", `{"$feature_flag":"`+key+`","$feature_flag_response":true}`, at), event("$pageview", `{`, at)}
@@ -89,7 +90,7 @@ func TestNewGroupTypesReachFlagsOnce(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	var memory refreshes
-	stage := flags.NewCallStage(h.store, &memory, place{}, nil)
+	stage := calls.NewStage(calls.NewStore(h.db), revision.NewWriter(revision.NewStore(h.db), &memory, nil), place{})
 	now := time.Now()
 	for range 3 {
 		batch := []*sdk.Event{event("x", `{"$groups":{"company":"acme","sixth":"z"}}`, now), event("$groupidentify", `{"$group_type":"project","$group_key":"p"}`, now)}
@@ -106,7 +107,7 @@ func TestWhatARolledBackBatchNotedIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	h.create(`{"key":"a"}`)
-	stage := flags.NewCallStage(h.store, h.snapshots, place{}, nil)
+	stage := calls.NewStage(calls.NewStore(h.db), h.revisions, place{})
 	at := time.Now().Add(-time.Hour)
 	batch := []*sdk.Event{event("$feature_flag_called", `{"$feature_flag":"a"}`, at)}
 	broken := errors.New("broken")

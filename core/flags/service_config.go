@@ -2,8 +2,9 @@ package flags
 
 import (
 	"errors"
-	"github.com/guidonhq/guidon/core/flags/rules"
 	"time"
+
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // ManageConfig is what an operator can say about the management of flags.

@@ -7,104 +7,110 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/revision"
 )
 
-// GroupTypes answers which kinds of groups a project has.
+// GroupTypes reads the group types of a project.
 type GroupTypes interface {
 	// GroupTypes returns the index of each group type by its name.
 	GroupTypes(ctx context.Context, projectID int64) (map[string]int, error)
 }
 
-// Projects answers what is known of a project, from memory.
+// Projects reads projects from memory.
 type Projects interface {
 	Project(ctx context.Context, id int64) (auth.Project, error)
 }
 
-// Definitions is where snapshots come from: flags and cohorts from the store,
-// group types and time zones from those who know them.
+// Definitions is the source of snapshots: flags and cohorts from the database,
+// group types and time zones from the packages that keep them.
 type Definitions struct {
-	store    *Store
-	groups   GroupTypes
-	projects Projects
+	flags     *Store
+	cohorts   *cohorts.Store
+	revisions *revision.Store
+	groups    GroupTypes
+	projects  Projects
 
-	mu   sync.Mutex
-	gone map[int64]time.Time // projects that are no more, and since when that is known
+	mu      sync.Mutex
+	missing map[int64]time.Time // projects that do not exist, and when that was found
 }
 
 var _ decide.Source = (*Definitions)(nil)
 
 // NewDefinitions returns the source of snapshots.
-func NewDefinitions(store *Store, groups GroupTypes, projects Projects) *Definitions {
-	return &Definitions{store: store, groups: groups, projects: projects, gone: map[int64]time.Time{}}
+func NewDefinitions(flags *Store, c *cohorts.Store, revisions *revision.Store, groups GroupTypes, projects Projects) *Definitions {
+	return &Definitions{flags: flags, cohorts: c, revisions: revisions, groups: groups, projects: projects, missing: map[int64]time.Time{}}
 }
 
-// Definitions reads everything a project's flags are decided from. The stamp
-// is read first: what is committed meanwhile has a later one.
+// Definitions reads everything that the flags of a project are decided from. It
+// reads the revision first: a change that is committed meanwhile has a later one.
 func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
+	var out eval.ProjectDefinitions
 	project, err := d.projects.Project(ctx, projectID)
 	if err != nil {
-		return eval.ProjectDefinitions{}, err
+		return out, err
 	}
-	stamp, err := d.store.stamp(ctx, projectID)
+	n, err := d.revisions.Of(ctx, projectID)
 	if err != nil {
-		return eval.ProjectDefinitions{}, err
+		return out, err
 	}
-	stored, err := d.store.definitions(ctx, projectID)
-	if err != nil {
-		return stored, err
+	if out.Flags, err = d.flags.definitions(ctx, projectID); err != nil {
+		return out, err
 	}
-	if stored.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
-		return stored, err
+	if out.Cohorts, err = d.cohorts.Definitions(ctx, projectID); err != nil {
+		return out, err
 	}
-	stored.Location, stored.Revision = project.Location(), stampOf(stamp, project)
-	return stored, nil
+	if out.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
+		return out, err
+	}
+	out.Location, out.Revision = project.Location(), withTimezone(n, project)
+	return out, nil
 }
 
-// Revisions returns a number per project that is another one after each change:
-// the store counts them, and a project in another time zone has another one.
-// A change of group types is told by Store.Touch.
+// Revisions returns a number per project that changes with its definitions: with
+// the stored revision and with the time zone of the project.
 func (d *Definitions) Revisions(ctx context.Context) (map[int64]int64, error) {
-	stamps, err := d.store.stamps(ctx)
+	revisions, err := d.revisions.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for id, n := range stamps {
+	for id, n := range revisions {
 		project, err := d.project(ctx, id)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			delete(stamps, id) // it has no flags to decide any more
+			delete(revisions, id)
 		case err != nil:
 			return nil, err
 		default:
-			stamps[id] = stampOf(n, project)
+			revisions[id] = withTimezone(n, project)
 		}
 	}
-	return stamps, nil
+	return revisions, nil
 }
 
-// project is Projects.Project, which answers at once for a project that is
-// there and has to ask around for one that is gone: that is remembered.
+// project is Projects.Project, and remembers missing projects: Projects answers
+// for an existing project from memory and for a missing one from the database.
 func (d *Definitions) project(ctx context.Context, id int64) (auth.Project, error) {
 	d.mu.Lock()
-	since, gone := d.gone[id]
+	since, missing := d.missing[id]
 	d.mu.Unlock()
-	if gone && time.Since(since) < time.Minute {
+	if missing && time.Since(since) < time.Minute {
 		return auth.Project{}, errNotFound
 	}
 	project, err := d.projects.Project(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		d.mu.Lock()
-		d.gone[id] = time.Now()
+		d.missing[id] = time.Now()
 		d.mu.Unlock()
 	}
 	return project, err
 }
 
-// stampOf makes the store's count one that tells time zones apart. It is never
-// 0 for a project that has a count.
-func stampOf(count int64, project auth.Project) int64 {
-	return count<<32 | int64(crc32.ChecksumIEEE([]byte(project.Timezone)))
+// withTimezone returns a revision that differs between time zones. It is not 0
+// if n is not.
+func withTimezone(n int64, project auth.Project) int64 {
+	return n<<32 | int64(crc32.ChecksumIEEE([]byte(project.Timezone)))
 }

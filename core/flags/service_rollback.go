@@ -39,7 +39,7 @@ func (s *Service) restore(ctx context.Context, f *Flag, past state) error {
 			return err
 		}
 	}
-	known, err := s.store.dashboardIDs(ctx, f.ProjectID, past.AnalyticsDashboards)
+	known, err := s.deps.Dashboards.Existing(ctx, f.ProjectID, past.AnalyticsDashboards)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
@@ -115,7 +114,7 @@ func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
 		verb = "deleted"
 	}
 	return fault.Newf(fault.Invalid, rules.CodeInvalid,
-		"This feature flag cannot be %s because other active flags depend on it: %s.", verb, firstFew(names))
+		"This feature flag cannot be %s because other active flags depend on it: %s.", verb, rules.FirstNames(names))
 }
 
 func missingDependency(graph map[int64]rules.FlagRef, filters json.RawMessage) error {
@@ -129,14 +128,4 @@ func missingDependency(graph map[int64]rules.FlagRef, filters json.RawMessage) e
 		}
 	}
 	return nil
-}
-
-// firstFew names up to five of the names and counts the rest.
-func firstFew(names []string) string {
-	const most = 5
-	slices.Sort(names)
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -59,7 +59,7 @@ func (s *Service) cohortNames(ctx context.Context, list []*Flag) (map[int64]stri
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.store.cohortNames(ctx, list[0].ProjectID, ids)
+	return s.deps.Cohorts.Names(ctx, list[0].ProjectID, ids)
 }
 
 // shownFilters are stored filters as answers show them: with their list of

@@ -21,7 +21,7 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		ProjectID: project.ID, Filters: json.RawMessage("{}"), Active: true, CreatedAt: now, CreatedBy: who.User.ID,
 		Tags: []string{}, AnalyticsDashboards: []int64{},
 	}
-	err := s.change(ctx, project.ID, func(ctx context.Context) error {
+	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
 		if err := s.apply(ctx, f, in); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 // the outcome as a new version with its line in the log.
 func (s *Service) edit(ctx context.Context, who *auth.Principal, project auth.Project, id int64, why *activity.Trigger, fn func(ctx context.Context, f *Flag) error) (*Flag, error) {
 	var out *Flag
-	err := s.change(ctx, project.ID, func(ctx context.Context) error {
+	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
 		f, err := s.store.flag(ctx, project.ID, id)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag
 		return err
 	}
 	if f.Key != before.Key {
-		if err := s.store.renameUsageDashboards(ctx, f, before.Key); err != nil {
+		if err := s.deps.Dashboards.RenameUsage(ctx, f.ProjectID, f.ID, before.Key, f.Key); err != nil {
 			return err
 		}
 		if err := s.store.renameHashKeys(ctx, f.ProjectID, before.Key, f.Key); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,35 +17,12 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// Store keeps flags, cohorts, dashboards and their history in the relational
-// store. It follows no rules of its own: Service does.
+// Store keeps flags, their versions and role access in the database. It checks
+// no rules; Service does.
 type Store struct{ db *db.DB }
 
 // NewStore returns the store of flags in d.
 func NewStore(d *db.DB) *Store { return &Store{db: d} }
-
-// write runs fn in one transaction that holds the project's flags alone: the
-// row of its stamp is locked until the end, and moves on by one.
-func (s *Store) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
-	return s.db.Tx(ctx, func(ctx context.Context) error {
-		if err := s.Touch(ctx, projectID); err != nil {
-			return err
-		}
-		return fn(ctx)
-	})
-}
-
-// Touch says that something the project's flags are decided from has changed:
-// every process reads the project anew. It joins the transaction in ctx.
-func (s *Store) Touch(ctx context.Context, projectID int64) error {
-	_, err := s.db.Write(ctx).NewRaw(
-		`INSERT INTO flag_stamps (project_id, stamp) VALUES (?, 1)
-		 ON CONFLICT (project_id) DO UPDATE SET stamp = flag_stamps.stamp + 1`, projectID).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("move stamp of project %d: %w", projectID, err)
-	}
-	return nil
-}
 
 // flagRow is a row of feature_flags, with what is joined to it.
 type flagRow struct {
@@ -173,4 +151,44 @@ func (s *Store) update(ctx context.Context, f *Flag) error {
 		return fmt.Errorf("store flag %d: %w", f.ID, err)
 	}
 	return nil
+}
+
+// UnlinkDashboard removes a dashboard from the flags that show it.
+func (s *Store) UnlinkDashboard(ctx context.Context, projectID, id int64) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*flagRow)(nil)).Set("usage_dashboard = 0").
+		Where("project_id = ? AND usage_dashboard = ?", projectID, id).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("unlink dashboard %d: %w", id, err)
+	}
+	var rows []flagRow
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND analytics_dashboards <> '[]'", projectID).Scan(ctx); err != nil {
+		return fmt.Errorf("unlink dashboard %d: %w", id, err)
+	}
+	for i := range rows {
+		f, err := rows[i].flag()
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(f.AnalyticsDashboards, id) {
+			continue
+		}
+		f.AnalyticsDashboards = slices.DeleteFunc(f.AnalyticsDashboards, func(d int64) bool { return d == id })
+		if err := s.update(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KeyInEvents returns the key of a flag in the events of clients, "" if the flag
+// does not exist.
+func (s *Store) KeyInEvents(ctx context.Context, projectID, flagID int64) (string, error) {
+	f, err := s.flag(ctx, projectID, flagID)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	return f.keyInEvents(), nil
 }

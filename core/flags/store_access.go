@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -91,8 +92,8 @@ func (s *Store) removeRoleAccess(ctx context.Context, flagID, id int64) error {
 
 // FlagsOfRoles returns, by the id of the role, the flags of the projects that
 // each role was given; deleted flags are left out.
-func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]FlagName, error) {
-	out := map[string][]FlagName{}
+func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
+	out := map[string][]auth.RoleFlag{}
 	if len(roleIDs) == 0 || len(projectIDs) == 0 {
 		return out, nil
 	}
@@ -110,13 +111,7 @@ func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []
 		return nil, fmt.Errorf("read flags of roles: %w", err)
 	}
 	for _, r := range rows {
-		out[r.RoleID] = append(out[r.RoleID], FlagName{ID: r.ID, Key: r.Key})
+		out[r.RoleID] = append(out[r.RoleID], auth.RoleFlag{ID: r.ID, Key: r.Key})
 	}
 	return out, nil
-}
-
-// FlagName is how a role names a flag it was given.
-type FlagName struct {
-	ID  int64  `json:"id"`
-	Key string `json:"key"`
 }

@@ -111,14 +111,10 @@ func (s *Store) renameHashKeys(ctx context.Context, projectID int64, from, to st
 	return nil
 }
 
-// hashKeysOf reads what is kept for each person of a page.
-func (s *Store) hashKeysOf(ctx context.Context, projectID int64, page []Subject) (map[int64]map[string]string, error) {
-	ids := make([]int64, len(page))
-	for i := range page {
-		ids[i] = page[i].ID
-	}
+// HashKeysOf returns the kept identifiers of each person by flag key.
+func (s *Store) HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error) {
 	var rows []hashKeyRow
-	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id IN (?)", projectID, bun.List(ids)).Scan(ctx); err != nil {
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id IN (?)", projectID, bun.List(personIDs)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read kept identifiers: %w", err)
 	}
 	out := map[int64]map[string]string{}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // Query selects and orders the flags of a list. The zero Query is every flag
@@ -69,7 +71,7 @@ func (s *Store) filtered(query *bun.SelectQuery, projectID int64, q Query, now t
 		query = query.Where("f.created_by = ?", q.CreatedBy)
 	}
 	if q.Search != "" {
-		query = query.Where(`f.search LIKE ? ESCAPE '\'`, "%"+likeText(strings.ToLower(q.Search))+"%")
+		query = query.Where(`f.search LIKE ? ESCAPE '!'`, db.Contains(strings.ToLower(q.Search)))
 	}
 	switch q.Type {
 	case "boolean":
@@ -107,9 +109,4 @@ func ordered(query *bun.SelectQuery, by string) *bun.SelectQuery {
 		direction = " DESC"
 	}
 	return query.OrderExpr(column + direction).OrderExpr("f.id" + direction)
-}
-
-// likeText makes s a literal inside a LIKE pattern whose escape is a backslash.
-func likeText(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
-	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
@@ -40,7 +39,6 @@ type Input struct {
 // Longest texts a flag may hold, in characters.
 const (
 	maxKey = 400
-	maxTag = 255
 )
 
 var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
@@ -70,8 +68,8 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 		in.PerformedRollback = new(*bool)
 		*in.PerformedRollback = value(o)
 	}
-	in.Tags = tags(body)
-	in.AnalyticsDashboards = dashboards(body)
+	in.Tags = dashboards.ReadTags(body)
+	in.AnalyticsDashboards = dashboardIDs(body)
 	in.EnrichedAnalytics = orFalse(body.Bool("has_enriched_analytics", web.Nullable))
 	in.Version = value(body.Int("version", web.Nullable))
 	in.Original = body.Any("original_flag", web.Nullable).Value
@@ -108,29 +106,8 @@ func rollbackConditions(body *web.Fields) json.RawMessage {
 	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
 }
 
-// tags are labels: trimmed, in lower case, each once.
-func tags(body *web.Fields) *[]string {
-	o := body.Strings("tags")
-	if !o.Set || o.Null {
-		return nil
-	}
-	out := []string{}
-	seen := map[string]bool{}
-	for i, tag := range o.Value {
-		tag = strings.ToLower(tag)
-		if utf8.RuneCountInString(tag) > maxTag {
-			body.Fail("tags__"+strconv.Itoa(i), "max_length", "Ensure this field has no more than "+strconv.Itoa(maxTag)+" characters.")
-		}
-		if tag != "" && !seen[tag] {
-			seen[tag] = true
-			out = append(out, tag)
-		}
-	}
-	return &out
-}
-
-// dashboards are ids, each once.
-func dashboards(body *web.Fields) *[]int64 {
+// dashboardIDs reads the ids of dashboards, each once.
+func dashboardIDs(body *web.Fields) *[]int64 {
 	o := body.List("analytics_dashboards")
 	if !o.Set || o.Null {
 		return nil

@@ -28,7 +28,7 @@ func TestWriteRules(t *testing.T) {
 	h.patch(3, `{"deleted":true}`).want(200) //
 	h.cohort(`{"name":"people","filters":{"properties":{"type":"AND","values":[]}}}`)
 	h.cohort(`{"name":"deleted","filters":{"properties":{"type":"AND","values":[]}}}`)
-	h.do("PATCH", cohorts+"2/", `{"deleted":true}`).want(200)
+	h.do("PATCH", cohortsPath+"2/", `{"deleted":true}`).want(200)
 	long := strings.Repeat("é", 400)
 	values := func(n int) string { return `["` + strings.Repeat(`x","`, n-1) + `x"]` }
 	variants := func(shares string) string {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -143,4 +145,14 @@ func shown(raw json.RawMessage) string {
 		return fmt.Sprintf("%s…", bytes.ToValidUTF8(raw[:most], nil))
 	}
 	return string(raw)
+}
+
+// FirstNames lists up to five of the names and counts the others.
+func FirstNames(names []string) string {
+	const most = 5
+	slices.Sort(names)
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -1,4 +1,4 @@
-package flags
+package dashboards
 
 import (
 	"context"
@@ -6,13 +6,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 )
+
+// Store keeps dashboards and their tiles in the database.
+type Store struct{ db *db.DB }
+
+// NewStore returns the dashboards in d.
+func NewStore(d *db.DB) *Store { return &Store{db: d} }
+
+var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
 // dashboardRow is a row of dashboards.
 type dashboardRow struct {
@@ -88,9 +97,9 @@ func (s *Store) dashboard(ctx context.Context, projectID, id int64) (*Dashboard,
 	return d, nil
 }
 
-// dashboards reads a page of the project's dashboards without their tiles,
+// list reads a page of the project's dashboards without their tiles,
 // newest first, and how many there are.
-func (s *Store) dashboards(ctx context.Context, projectID int64, limit, offset int) ([]*Dashboard, int, error) {
+func (s *Store) list(ctx context.Context, projectID int64, limit, offset int) ([]*Dashboard, int, error) {
 	var rows []dashboardRow
 	total, err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND deleted = ?", projectID, false).
 		OrderExpr("created_at DESC, id DESC").Limit(int64(limit)).Offset(int64(offset)).ScanAndCount(ctx)
@@ -108,8 +117,8 @@ func (s *Store) dashboards(ctx context.Context, projectID int64, limit, offset i
 	return list, int(total), nil
 }
 
-// dashboardIDs tells which of the ids are dashboards of the project.
-func (s *Store) dashboardIDs(ctx context.Context, projectID int64, ids []int64) (map[int64]bool, error) {
+// existing returns which of the ids are dashboards of the project.
+func (s *Store) existing(ctx context.Context, projectID int64, ids []int64) (map[int64]bool, error) {
 	known := map[int64]bool{}
 	if len(ids) == 0 {
 		return known, nil
@@ -126,8 +135,8 @@ func (s *Store) dashboardIDs(ctx context.Context, projectID int64, ids []int64) 
 	return known, nil
 }
 
-// insertDashboard stores a new dashboard and its tiles.
-func (s *Store) insertDashboard(ctx context.Context, d *Dashboard) error {
+// insert stores a new dashboard and its tiles.
+func (s *Store) insert(ctx context.Context, d *Dashboard) error {
 	row := dashboardRowOf(d)
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx); err != nil {
 		return fmt.Errorf("store dashboard: %w", err)
@@ -147,47 +156,20 @@ func (s *Store) addTiles(ctx context.Context, dashboardID int64, tiles []Tile) e
 	return nil
 }
 
-func (s *Store) updateDashboard(ctx context.Context, d *Dashboard) error {
+func (s *Store) update(ctx context.Context, d *Dashboard) error {
 	if _, err := s.db.Write(ctx).NewUpdate().Model(dashboardRowOf(d)).WherePK().Exec(ctx); err != nil {
 		return fmt.Errorf("store dashboard %d: %w", d.ID, err)
 	}
 	return nil
 }
 
-// renameUsageDashboards gives the generated dashboards of a flag the name of
-// its new key, unless somebody has named them otherwise.
-func (s *Store) renameUsageDashboards(ctx context.Context, f *Flag, formerKey string) error {
-	_, err := s.db.Write(ctx).NewUpdate().Model((*dashboardRow)(nil)).Set("name = ?", usageName(f.Key)).
-		Where("project_id = ? AND flag_id = ? AND name = ?", f.ProjectID, f.ID, usageName(formerKey)).Exec(ctx)
+// renameUsage renames the generated dashboards of a flag, unless a user has
+// renamed them.
+func (s *Store) renameUsage(ctx context.Context, projectID, flagID int64, oldKey, newKey string) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*dashboardRow)(nil)).Set("name = ?", usageName(newKey)).
+		Where("project_id = ? AND flag_id = ? AND name = ?", projectID, flagID, usageName(oldKey)).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("rename dashboards of flag %d: %w", f.ID, err)
-	}
-	return nil
-}
-
-// unlinkDashboard takes a dashboard that is gone out of the flags that show it.
-func (s *Store) unlinkDashboard(ctx context.Context, projectID, id int64) error {
-	_, err := s.db.Write(ctx).NewUpdate().Model((*flagRow)(nil)).Set("usage_dashboard = 0").
-		Where("project_id = ? AND usage_dashboard = ?", projectID, id).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("unlink dashboard %d: %w", id, err)
-	}
-	var rows []flagRow
-	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND analytics_dashboards <> '[]'", projectID).Scan(ctx); err != nil {
-		return fmt.Errorf("unlink dashboard %d: %w", id, err)
-	}
-	for i := range rows {
-		f, err := rows[i].flag()
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(f.AnalyticsDashboards, id) {
-			continue
-		}
-		f.AnalyticsDashboards = slices.DeleteFunc(f.AnalyticsDashboards, func(d int64) bool { return d == id })
-		if err := s.update(ctx, f); err != nil {
-			return err
-		}
+		return fmt.Errorf("rename dashboards of flag %d: %w", flagID, err)
 	}
 	return nil
 }

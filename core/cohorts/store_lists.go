@@ -1,4 +1,4 @@
-package flags
+package cohorts
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/uptrace/bun"
-
-	"github.com/guidonhq/guidon/core/flags/decide"
 )
 
 // memberRow is a row of cohort_members.
@@ -19,9 +17,12 @@ type memberRow struct {
 	CohortID   int64  `bun:",pk"`
 }
 
-// addMembers lists people in a static cohort; who is there already stays.
+// chunkSize bounds the parameters of one statement.
+const chunkSize = 1000
+
+// addMembers adds distinct ids to the list of a static cohort. Listed ones stay.
 func (s *Store) addMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) error {
-	for ids := range slices.Chunk(distinctIDs, 1000) {
+	for ids := range slices.Chunk(distinctIDs, chunkSize) {
 		rows := make([]memberRow, len(ids))
 		for i, id := range ids {
 			rows[i] = memberRow{ProjectID: projectID, DistinctID: id, CohortID: cohortID}
@@ -33,9 +34,9 @@ func (s *Store) addMembers(ctx context.Context, projectID, cohortID int64, disti
 	return nil
 }
 
-// removeMembers takes people out of a static cohort.
+// removeMembers removes distinct ids from the list of a static cohort.
 func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) error {
-	for ids := range slices.Chunk(distinctIDs, 1000) {
+	for ids := range slices.Chunk(distinctIDs, chunkSize) {
 		_, err := s.db.Write(ctx).NewDelete().Model((*memberRow)(nil)).
 			Where("project_id = ? AND cohort_id = ? AND distinct_id IN (?)", projectID, cohortID, bun.List(ids)).Exec(ctx)
 		if err != nil {
@@ -45,35 +46,30 @@ func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, di
 	return nil
 }
 
-var _ decide.Memberships = (*Store)(nil)
-
-// StaticCohorts returns the static cohorts that list the person behind a
-// distinct id, under whichever of the person's ids.
+// StaticCohorts returns the static cohorts that list the person with a distinct
+// id, under any of the ids of the person.
 func (s *Store) StaticCohorts(ctx context.Context, projectID int64, distinctID string) ([]int64, error) {
 	var ids []int64
+	// Raw: a self-join inside a subquery, on the path of decide.
 	err := s.db.Read(ctx).NewRaw(
 		`SELECT DISTINCT cohort_id FROM cohort_members WHERE project_id = ? AND (distinct_id = ? OR distinct_id IN (
 			SELECT other.distinct_id FROM person_distinct_ids AS own
 			JOIN person_distinct_ids AS other ON other.person_id = own.person_id
 			WHERE own.project_id = ? AND own.distinct_id = ?))`, projectID, distinctID, projectID, distinctID).Scan(ctx, &ids)
 	if err != nil {
-		return nil, fmt.Errorf("read the lists of %q: %w", distinctID, err)
+		return nil, fmt.Errorf("read static cohorts of %q: %w", distinctID, err)
 	}
 	return ids, nil
 }
 
-// listsOf reads the static cohorts that list each distinct id of a page.
-func (s *Store) listsOf(ctx context.Context, projectID int64, page []Subject) (map[string][]int64, error) {
-	var distinctIDs []string
-	for i := range page {
-		distinctIDs = append(distinctIDs, page[i].DistinctIDs...)
-	}
+// StaticCohortsOf returns the static cohorts that list each distinct id.
+func (s *Store) StaticCohortsOf(ctx context.Context, projectID int64, distinctIDs []string) (map[string][]int64, error) {
 	out := map[string][]int64{}
-	for ids := range slices.Chunk(distinctIDs, 1000) {
+	for ids := range slices.Chunk(distinctIDs, chunkSize) {
 		var rows []memberRow
 		err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Scan(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("read lists of people: %w", err)
+			return nil, fmt.Errorf("read static cohorts: %w", err)
 		}
 		for _, r := range rows {
 			out[r.DistinctID] = append(out[r.DistinctID], r.CohortID)
@@ -82,8 +78,8 @@ func (s *Store) listsOf(ctx context.Context, projectID int64, page []Subject) (m
 	return out, nil
 }
 
-// members counts the distinct ids a static cohort lists.
-func (s *Store) members(ctx context.Context, cohortID int64) (int64, error) {
+// countMembers counts the distinct ids that a static cohort lists.
+func (s *Store) countMembers(ctx context.Context, cohortID int64) (int64, error) {
 	n, err := s.db.Read(ctx).NewSelect().Model((*memberRow)(nil)).Where("cohort_id = ?", cohortID).Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count people of cohort %d: %w", cohortID, err)
@@ -91,11 +87,11 @@ func (s *Store) members(ctx context.Context, cohortID int64) (int64, error) {
 	return n, nil
 }
 
-// Erase takes distinct ids off every list of the project for good and returns
-// how many places on lists that were.
+// Erase removes distinct ids from every list of the project and returns the
+// number of removed entries.
 func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
 	var total int64
-	for ids := range slices.Chunk(distinctIDs, 1000) {
+	for ids := range slices.Chunk(distinctIDs, chunkSize) {
 		res, err := s.db.Write(ctx).NewDelete().Model((*memberRow)(nil)).
 			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Exec(ctx)
 		if err != nil {

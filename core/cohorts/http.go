@@ -1,0 +1,197 @@
+package cohorts
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves cohorts under /api/projects/:project_id/cohorts.
+type HTTP struct{ service *Service }
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the endpoints over service.
+func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
+
+const basePath = "/api/projects/:project_id/cohorts"
+
+// Scopes of personal keys: a key for flags includes the cohorts they use.
+const (
+	scopeRead  = "feature_flag:read"
+	scopeWrite = "feature_flag:write"
+)
+
+// Routes registers the endpoints.
+func (h *HTTP) Routes(r *web.Router) {
+	r.Manage("GET", basePath, scopeRead, h.list)
+	r.Manage("POST", basePath, scopeWrite, h.create)
+	r.Manage("GET", basePath+"/:id", scopeRead, h.retrieve)
+	r.Manage("PATCH", basePath+"/:id", scopeWrite, h.update(false))
+	r.Manage("PUT", basePath+"/:id", scopeWrite, h.update(true))
+	r.Manage("DELETE", basePath+"/:id", scopeWrite, (*web.Call).MethodNotAllowed)
+}
+
+func (h *HTTP) list(c *web.Call) error {
+	page := c.Page()
+	list, total, err := h.service.List(c.UserContext(), c.Project, strings.Clone(c.Query("search")), page.Limit, page.Offset)
+	if err != nil {
+		return err
+	}
+	views, err := h.views(c, list...)
+	if err != nil {
+		return err
+	}
+	return c.List(page, total, views)
+}
+
+func (h *HTTP) create(c *web.Call) error {
+	in, err := readInput(c, true)
+	if err != nil {
+		return err
+	}
+	made, err := h.service.Create(c.UserContext(), c.Principal, c.Project, in)
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return h.answer(c, made)
+}
+
+func (h *HTTP) retrieve(c *web.Call) error {
+	id, err := idOf(c)
+	if err != nil {
+		return err
+	}
+	found, err := h.service.GetCounted(c.UserContext(), c.Project, id)
+	if err != nil {
+		return err
+	}
+	return h.answer(c, found)
+}
+
+func (h *HTTP) update(full bool) func(c *web.Call) error {
+	return func(c *web.Call) error {
+		id, err := idOf(c)
+		if err != nil {
+			return err
+		}
+		if _, err := h.service.Get(c.UserContext(), c.Project, id); err != nil {
+			return err
+		}
+		in, err := readInput(c, full)
+		if err != nil {
+			return err
+		}
+		changed, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, in)
+		if err != nil {
+			return err
+		}
+		return h.answer(c, changed)
+	}
+}
+
+// readInput reads the writable fields of a cohort. People of a static one
+// come as a list of distinct ids, or as a CSV file in the field csv of a form.
+func readInput(c *web.Call, full bool) (Input, error) {
+	body, err := c.Fields()
+	if err != nil {
+		return Input{}, err
+	}
+	name := []web.Rule{web.Max(maxChars)}
+	if full {
+		name = append(name, web.Required)
+	}
+	in := Input{
+		Name:        pointer(body.String("name", name...)),
+		Description: pointer(body.String("description", web.Blank, web.Nullable)),
+		Filters:     body.Object("filters").Value,
+		Static:      pointer(body.Bool("is_static")),
+		Deleted:     pointer(body.Bool("deleted")),
+		Add:         distinctIDs(body, "distinct_ids"),
+		Remove:      distinctIDs(body, "remove_distinct_ids"),
+	}
+	if err := body.Err(); err != nil {
+		return in, err
+	}
+	listed, err := readUpload(c)
+	in.Add = append(in.Add, listed...)
+	return in, err
+}
+
+func (h *HTTP) answer(c *web.Call, cohort *Cohort) error {
+	views, err := h.views(c, cohort)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, views[0])
+}
+
+func (h *HTTP) views(c *web.Call, list ...*Cohort) ([]view, error) {
+	ids := make([]int64, 0, len(list))
+	for _, cohort := range list {
+		ids = append(ids, cohort.CreatedBy)
+	}
+	users, err := h.service.deps.Users.UsersByID(c.UserContext(), ids)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]view, 0, len(list))
+	for _, cohort := range list {
+		views = append(views, viewOf(cohort, users))
+	}
+	return views, nil
+}
+
+// view is the JSON form of a cohort.
+type view struct {
+	ID                int64           `json:"id"`
+	Name              string          `json:"name"`
+	Description       string          `json:"description"`
+	Groups            []struct{}      `json:"groups"`
+	Deleted           bool            `json:"deleted"`
+	Filters           json.RawMessage `json:"filters"`
+	IsCalculating     bool            `json:"is_calculating"`
+	CreatedBy         *auth.User      `json:"created_by"`
+	CreatedAt         web.Time        `json:"created_at"`
+	LastCalculation   web.Time        `json:"last_calculation"`
+	ErrorsCalculating int             `json:"errors_calculating"`
+	Count             *int64          `json:"count"`
+	IsStatic          bool            `json:"is_static"`
+	Version           int64           `json:"version"`
+	UpdatedAt         web.Time        `json:"updated_at"`
+}
+
+func viewOf(c *Cohort, users map[int64]auth.User) view {
+	v := view{
+		ID: c.ID, Name: c.Name, Description: c.Description, Groups: []struct{}{}, Deleted: c.Deleted, Filters: c.Filters,
+		CreatedAt: web.Time(c.CreatedAt), LastCalculation: web.Time(c.CalculatedAt), Count: c.People,
+		IsStatic: c.Static, Version: c.Version, UpdatedAt: web.Time(c.UpdatedAt),
+	}
+	if u, ok := users[c.CreatedBy]; ok {
+		v.CreatedBy = &u
+	}
+	return v
+}
+
+// idOf reads the id of a cohort from the path. Other texts are NotFound.
+func idOf(c *web.Call) (int64, error) {
+	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, errNotFound
+	}
+	return id, nil
+}
+
+// pointer returns the value of a field, nil if it was not sent or is null.
+func pointer[T any](o web.Opt[T]) *T {
+	if !o.Set || o.Null {
+		return nil
+	}
+	return &o.Value
+}

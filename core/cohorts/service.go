@@ -1,0 +1,254 @@
+package cohorts
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/match"
+)
+
+// Users reads the creators of cohorts.
+type Users interface {
+	// UsersByID returns those of the users that exist.
+	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
+}
+
+// Flags knows the flags that use cohorts.
+type Flags interface {
+	// FlagsUsingCohort returns the keys of the flags that use a cohort and are not
+	// deleted.
+	FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error)
+}
+
+// Counter counts the people of a cohort.
+type Counter interface {
+	CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error)
+}
+
+// Config bounds cohorts.
+type Config struct {
+	rules.Limits
+	Members int // the most distinct ids that a static cohort may list
+}
+
+// Dependencies are what the service uses. Now may be nil: the clock.
+type Dependencies struct {
+	Revisions *revision.Writer
+	Activity  *activity.Log
+	Users     Users
+	Flags     Flags
+	Counter   Counter
+	Operators match.Registry // nil knows no operators of plugins
+	Now       func() time.Time
+}
+
+// Service creates, changes and counts cohorts. Every change is one transaction
+// with its entry in the activity log, and is visible in the memory of this
+// process when the call returns. It is safe for concurrent use.
+type Service struct {
+	store *Store
+	deps  Dependencies
+	cfg   Config
+}
+
+// NewService returns the service over store.
+func NewService(cfg Config, store *Store, deps Dependencies) *Service {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	return &Service{store: store, deps: deps, cfg: cfg}
+}
+
+// now is the time as the store keeps it: microseconds, UTC.
+func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Microsecond) }
+
+// List returns a page of the cohorts that are not deleted, newest first, and how
+// many there are. search is a part of the name; "" matches all.
+func (s *Service) List(ctx context.Context, project auth.Project, search string, limit, offset int) ([]*Cohort, int, error) {
+	return s.store.list(ctx, project.ID, search, limit, offset)
+}
+
+// Get returns a cohort, deleted ones too, or NotFound.
+func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Cohort, error) {
+	return s.store.cohort(ctx, project.ID, id)
+}
+
+// Create makes a cohort and counts its people. The error is the first
+// broken rule, an Invalid fault.
+func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (*Cohort, error) {
+	if in.Name == nil {
+		return nil, fault.Field("name", "required", "This field is required.")
+	}
+	now := s.now()
+	c := &Cohort{ProjectID: project.ID, Fields: Fields{Filters: json.RawMessage("{}")}, CreatedBy: who.User.ID, CreatedAt: now, UpdatedAt: now, Version: 1}
+	c.Static = in.Static != nil && *in.Static
+	if !c.Static && in.Filters == nil {
+		return nil, fault.Field("filters", "required", "This field is required.")
+	}
+	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
+		if err := s.apply(ctx, c, in); err != nil {
+			return err
+		}
+		if err := s.store.insert(ctx, c); err != nil {
+			return err
+		}
+		if err := s.applyMembers(ctx, c, in); err != nil {
+			return err
+		}
+		e := activity.NewEntry(who, project.ID, activity.Cohort, c.ID, activity.Created, now)
+		e.Detail.Name = c.Name
+		return s.deps.Activity.Add(ctx, e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.recount(ctx, c), nil
+}
+
+// Update changes a cohort. It fails with NotFound, and with Invalid for
+// the first broken rule; a cohort that flags or other cohorts use cannot be
+// deleted.
+func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Cohort, error) {
+	var c *Cohort
+	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) (err error) {
+		if c, err = s.store.cohort(ctx, project.ID, id); err != nil {
+			return err
+		}
+		before := *c
+		if err := s.apply(ctx, c, in); err != nil {
+			return err
+		}
+		if err := s.applyMembers(ctx, c, in); err != nil {
+			return err
+		}
+		return s.save(ctx, who, &before, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.Deleted {
+		return c, nil
+	}
+	return s.recount(ctx, c), nil
+}
+
+func (s *Service) save(ctx context.Context, who *auth.Principal, before, c *Cohort) error {
+	changes := activity.Diff(activity.Cohort, before.Fields, c.Fields)
+	if len(changes) == 0 {
+		return nil
+	}
+	c.UpdatedAt, c.Version = s.now(), before.Version+1
+	if err := s.store.update(ctx, c); err != nil {
+		return err
+	}
+	e := activity.NewEntry(who, c.ProjectID, activity.Cohort, c.ID, activity.Updated, c.UpdatedAt)
+	e.Detail.Name, e.Detail.Changes = c.Name, changes
+	return s.deps.Activity.Add(ctx, e)
+}
+
+// apply applies the fields of in to c and checks the write rules.
+func (s *Service) apply(ctx context.Context, c *Cohort, in Input) error {
+	if in.Name != nil {
+		c.Name = *in.Name
+	}
+	if in.Description != nil {
+		c.Description = *in.Description
+	}
+	if in.Static != nil && *in.Static != c.Static {
+		return fault.Field("is_static", rules.CodeInvalid, "A cohort stays static or dynamic. Make another one instead.")
+	}
+	if in.Filters != nil && !c.Static {
+		refs, trees, err := s.store.referencesAndTrees(ctx, c.ProjectID)
+		if err != nil {
+			return err
+		}
+		if c.Filters, err = rules.CheckCohort(in.Filters, c.ID, trees, rules.References{Cohorts: refs, Operators: s.deps.Operators}, s.cfg.Limits); err != nil {
+			return err
+		}
+	}
+	if in.Deleted != nil && *in.Deleted && !c.Deleted {
+		if err := s.checkUnused(ctx, c); err != nil {
+			return err
+		}
+	}
+	if in.Deleted != nil {
+		c.Deleted = *in.Deleted
+	}
+	return nil
+}
+
+// applyMembers changes the list of a static cohort.
+func (s *Service) applyMembers(ctx context.Context, c *Cohort, in Input) error {
+	if len(in.Add) == 0 && len(in.Remove) == 0 {
+		return nil
+	}
+	if !c.Static {
+		return fault.Field("distinct_ids", rules.CodeInvalid, "Only a static cohort lists people. This one is computed from its filters.")
+	}
+	if err := s.store.removeMembers(ctx, c.ProjectID, c.ID, in.Remove); err != nil {
+		return err
+	}
+	if err := s.store.addMembers(ctx, c.ProjectID, c.ID, in.Add); err != nil {
+		return err
+	}
+	n, err := s.store.countMembers(ctx, c.ID)
+	if err == nil && n > int64(s.cfg.Members) {
+		return fault.Fieldf("distinct_ids", rules.CodeInvalid, "A static cohort lists at most %d people.", s.cfg.Members)
+	}
+	return err
+}
+
+// checkUnused fails if flags or other cohorts use c.
+func (s *Service) checkUnused(ctx context.Context, c *Cohort) error {
+	flags, err := s.deps.Flags.FlagsUsingCohort(ctx, c.ProjectID, c.ID)
+	if err != nil {
+		return err
+	}
+	cohorts, err := s.store.usedBy(ctx, c.ProjectID, c.ID)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, key := range flags {
+		names = append(names, "flag "+key)
+	}
+	for _, name := range cohorts {
+		names = append(names, "cohort "+name)
+	}
+	if len(names) > 0 {
+		return fault.Newf(fault.Invalid, rules.CodeInvalid, "This cohort cannot be deleted because it is used by %s.", rules.FirstNames(names))
+	}
+	return nil
+}
+
+// recount counts the people of c again. If the count fails, c keeps its old one:
+// the cohort itself is stored.
+func (s *Service) recount(ctx context.Context, c *Cohort) *Cohort {
+	n, err := s.deps.Counter.CountCohort(ctx, c.ProjectID, c.ID)
+	if err != nil {
+		return c
+	}
+	at := s.now()
+	if err := s.store.storeCount(ctx, c.ID, n, at); err == nil {
+		c.People, c.CalculatedAt = &n, at
+	}
+	return c
+}
+
+// countTTL is the age at which a count of people is made again.
+const countTTL = 5 * time.Minute
+
+// GetCounted is Get with a count of people that is not older than countTTL.
+func (s *Service) GetCounted(ctx context.Context, project auth.Project, id int64) (*Cohort, error) {
+	c, err := s.store.cohort(ctx, project.ID, id)
+	if err != nil || c.Deleted || s.deps.Now().Sub(c.CalculatedAt) < countTTL {
+		return c, err
+	}
+	return s.recount(ctx, c), nil
+}

@@ -1,0 +1,175 @@
+// Package audience counts the stored persons or groups for whom filters hold.
+//
+// It adds one flag with the filters to the definitions of the project, compiles
+// them (flags/eval), and evaluates that flag for every stored person or group,
+// page by page: cohorts, dependencies and operators of plugins count exactly as
+// they do for clients. A count has a time budget; past it the counted share is
+// projected to everyone and the answer says that it is an estimate.
+package audience
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// Audience is the number of stored persons or groups for whom filters hold.
+type Audience struct {
+	Affected int64
+	Total    int64
+	// Estimated is true if the budget ended before all were counted: Affected
+	// is then projected from the counted ones.
+	Estimated bool
+	// Unknown is the number of those whose result could not be computed.
+	Unknown int64
+}
+
+// Persons reads the stored persons of a project. Pages are in no particular
+// order and are valid only during the call of fn. An error of fn ends the walk
+// and is returned.
+type Persons interface {
+	Walk(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
+	Count(ctx context.Context, projectID int64) (int, error)
+}
+
+// Groups is Persons for the groups of one type.
+type Groups interface {
+	Walk(ctx context.Context, projectID int64, index int, fn func(page []persons.Group) error) error
+	Count(ctx context.Context, projectID int64, index int) (int, error)
+}
+
+// Source reads the definitions of a project.
+type Source interface {
+	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
+}
+
+// StaticCohorts reads the members of static cohorts.
+type StaticCohorts interface {
+	// StaticCohortsOf returns the static cohorts that list each distinct id.
+	StaticCohortsOf(ctx context.Context, projectID int64, distinctIDs []string) (map[string][]int64, error)
+}
+
+// HashKeys reads the identifiers that experience continuity keeps.
+type HashKeys interface {
+	// HashKeysOf returns the kept identifiers of each person by flag key.
+	HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error)
+}
+
+// Dependencies are what a Counter reads from. Nil Operators, Plugins and Now disable plugin operators and use
+// the clock.
+type Dependencies struct {
+	Persons       Persons
+	Groups        Groups
+	Source        Source
+	StaticCohorts StaticCohorts
+	HashKeys      HashKeys
+	Operators     match.Registry
+	Plugins       func() eval.PluginRound // a new round, for one page
+	Now           func() time.Time
+}
+
+// Counter counts audiences. It is safe for concurrent use.
+type Counter struct {
+	deps   Dependencies
+	budget time.Duration
+}
+
+// New returns a counter. budget is the time that one count may take.
+func New(budget time.Duration, deps Dependencies) *Counter {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	return &Counter{deps: deps, budget: budget}
+}
+
+// Condition returns filters of one condition set with the properties, for
+// persons or for groups of a type.
+func Condition(properties json.RawMessage, groupIndex *int) json.RawMessage {
+	d, set := document.NewObject(), document.NewObject()
+	set.Set("properties", properties)
+	d.Set("groups", document.JoinList([]json.RawMessage{set.Raw()}))
+	if groupIndex != nil {
+		d.Set("aggregation_group_type_index", document.Encode(*groupIndex))
+	}
+	return d.Raw()
+}
+
+// CountCohort counts the persons in a cohort.
+func (c *Counter) CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error) {
+	property := `[{"key":"id","type":"cohort","operator":"in","value":` + strconv.FormatInt(cohortID, 10) + `}]`
+	a, err := c.Count(ctx, projectID, Condition(json.RawMessage(property), nil), nil)
+	return a.Affected, err
+}
+
+// CountAll returns the audience of filters that hold for everyone.
+func (c *Counter) CountAll(ctx context.Context, projectID int64, groupIndex *int) (Audience, error) {
+	n, err := c.total(ctx, projectID, groupIndex)
+	return Audience{Affected: n, Total: n}, err
+}
+
+// Count counts for how many stored persons, or groups of a type, the filters
+// hold. The filters keep the write rules; see Condition.
+func (c *Counter) Count(ctx context.Context, projectID int64, filters json.RawMessage, groupIndex *int) (Audience, error) {
+	n, err := c.newCount(ctx, projectID, filters, groupIndex)
+	if err != nil {
+		return Audience{}, err
+	}
+	if groupIndex != nil {
+		err = c.deps.Groups.Walk(ctx, projectID, *groupIndex, func(page []persons.Group) error { return n.countGroups(ctx, page) })
+	} else {
+		err = c.deps.Persons.Walk(ctx, projectID, func(page []persons.Person) error { return n.countPersons(ctx, page) })
+	}
+	switch {
+	case err == nil:
+		return Audience{Affected: n.affected, Total: n.counted, Unknown: n.unknown}, nil
+	case !errors.Is(err, errBudgetSpent):
+		return Audience{}, err
+	}
+	total, err := c.total(ctx, projectID, groupIndex)
+	if err != nil {
+		return Audience{}, err
+	}
+	total = max(total, n.counted)
+	share := float64(n.affected) / float64(max(n.counted, 1))
+	return Audience{Affected: int64(math.Round(share * float64(total))), Total: total, Estimated: true, Unknown: n.unknown}, nil
+}
+
+func (c *Counter) total(ctx context.Context, projectID int64, groupIndex *int) (int64, error) {
+	if groupIndex != nil {
+		n, err := c.deps.Groups.Count(ctx, projectID, *groupIndex)
+		return int64(n), err
+	}
+	n, err := c.deps.Persons.Count(ctx, projectID)
+	return int64(n), err
+}
+
+// newCount compiles the filters together with the definitions of the project.
+func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.RawMessage, groupIndex *int) (*count, error) {
+	d, err := c.deps.Source.Definitions(ctx, projectID)
+	if err != nil {
+		return nil, err
+	}
+	flag := eval.Definition{ID: math.MaxInt64, ProjectID: projectID, Key: flagKey, Filters: filters, Active: true}
+	n := &count{deps: &c.deps, projectID: projectID, now: c.deps.Now(), deadline: time.Now().Add(c.budget)}
+	n.listsNeeded = slices.ContainsFunc(d.Cohorts, func(d eval.CohortDefinition) bool { return d.Static })
+	continuous := slices.ContainsFunc(d.Flags, func(f eval.Definition) bool { return f.Active && f.ExperienceContinuity })
+	n.hashKeysNeeded = continuous && len(document.FlagDependencies(filters)) > 0
+	if groupIndex != nil {
+		for name, index := range d.GroupTypes {
+			if index == *groupIndex {
+				n.groupType = name
+			}
+		}
+	}
+	n.set = eval.Compile(append(d.Flags, flag), d.Cohorts, d.GroupTypes, eval.CompileOptions{Location: d.Location, Operators: c.deps.Operators})
+	return n, nil
+}

@@ -1,0 +1,129 @@
+package audience
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// flagKey is the key of the counted flag. No stored flag has it.
+const flagKey = ":census"
+
+var errBudgetSpent = errors.New("count budget spent")
+
+// count is one count under way.
+type count struct {
+	deps           *Dependencies
+	projectID      int64
+	set            *eval.Set
+	groupType      string
+	listsNeeded    bool // the project has static cohorts
+	hashKeysNeeded bool // the filters depend on flags, and some have experience continuity
+	now            time.Time
+	deadline       time.Time
+
+	counted, affected, unknown int64
+}
+
+// subject is one person or group of a page.
+type subject struct {
+	request eval.Request
+	known   eval.KnownProperties
+}
+
+func (n *count) countPersons(ctx context.Context, page []persons.Person) error {
+	lists, err := n.staticCohorts(ctx, page)
+	if err != nil {
+		return err
+	}
+	hashKeys, err := n.hashKeys(ctx, page)
+	if err != nil {
+		return err
+	}
+	subjects := make([]subject, 0, len(page))
+	for i := range page {
+		p := &page[i]
+		s := subject{eval.Request{FlagKeys: []string{flagKey}}, eval.KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}}
+		if len(p.DistinctIDs) > 0 {
+			s.request.DistinctID = p.DistinctIDs[0]
+		}
+		for _, id := range p.DistinctIDs {
+			s.known.StaticCohorts = append(s.known.StaticCohorts, lists[id]...)
+		}
+		subjects = append(subjects, s)
+	}
+	return n.add(ctx, subjects)
+}
+
+func (n *count) staticCohorts(ctx context.Context, page []persons.Person) (map[string][]int64, error) {
+	if !n.listsNeeded {
+		return nil, nil
+	}
+	var ids []string
+	for i := range page {
+		ids = append(ids, page[i].DistinctIDs...)
+	}
+	return n.deps.StaticCohorts.StaticCohortsOf(ctx, n.projectID, ids)
+}
+
+func (n *count) hashKeys(ctx context.Context, page []persons.Person) (map[int64]map[string]string, error) {
+	if !n.hashKeysNeeded {
+		return nil, nil
+	}
+	ids := make([]int64, len(page))
+	for i := range page {
+		ids[i] = page[i].ID
+	}
+	return n.deps.HashKeys.HashKeysOf(ctx, n.projectID, ids)
+}
+
+func (n *count) countGroups(ctx context.Context, page []persons.Group) error {
+	subjects := make([]subject, 0, len(page))
+	for i := range page {
+		g := &page[i]
+		subjects = append(subjects, subject{
+			eval.Request{FlagKeys: []string{flagKey}, Groups: map[string]string{n.groupType: g.Key}},
+			eval.KnownProperties{GroupProperties: map[string]json.RawMessage{n.groupType: g.Properties}},
+		})
+	}
+	return n.add(ctx, subjects)
+}
+
+// add counts the subjects of one page. Plugins are asked once for the page. It
+// returns errBudgetSpent after the deadline.
+func (n *count) add(ctx context.Context, page []subject) error {
+	var plugins eval.PluginRound
+	if n.deps.Plugins != nil {
+		plugins = n.deps.Plugins()
+		for i := range page {
+			page[i].known.Plugins = plugins
+		}
+	}
+	affected, unknown := n.evaluate(page)
+	if plugins != nil && plugins.Ask(ctx) {
+		affected, unknown = n.evaluate(page)
+	}
+	n.counted, n.affected, n.unknown = n.counted+int64(len(page)), n.affected+affected, n.unknown+unknown
+	if time.Now().After(n.deadline) {
+		return errBudgetSpent
+	}
+	return nil
+}
+
+func (n *count) evaluate(page []subject) (affected, unknown int64) {
+	for i := range page {
+		for _, d := range n.set.Evaluate(&page[i].request, &page[i].known, n.now) {
+			switch {
+			case d.Failed != eval.CauseNone:
+				unknown++
+			case d.On:
+				affected++
+			}
+		}
+	}
+	return affected, unknown
+}
