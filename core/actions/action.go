@@ -8,7 +8,7 @@ import (
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 )
 
-// Action is a named definition of events.
+// Action is a named definition of events. It has one field per stored column.
 type Action struct {
 	ID          int64
 	ProjectID   int64
@@ -18,28 +18,29 @@ type Action struct {
 	Steps       []actionmatch.Step
 	Deleted     bool
 
-	// PostToChat says that notifications are sent, Format what they say, and
-	// Destinations where to; no destination means those the config chooses.
+	// PostToChat enables notifications, Format is their template, and
+	// Destinations are their receivers; empty means those of the config.
 	PostToChat   bool
 	Format       string
 	Destinations []Destination
 
 	PinnedAt     *time.Time
 	CreatedAt    time.Time
-	CreatedBy    int64 // a user; 0 when there is none any more
+	CreatedBy    int64 // a user id; 0 after the user was deleted
 	UpdatedAt    time.Time
-	CalculatedAt time.Time // when the history was last counted, at first CreatedAt
-	// Version grows with every change of what the action matches or says.
+	CalculatedAt time.Time // last count of the history, initially CreatedAt
+	// Version grows with every change of the definition or of its
+	// notifications.
 	Version int64
 }
 
-// Destination is one place notifications of an action go to.
+// Destination is a receiver of an action's notifications.
 type Destination struct {
 	// Notifier is the name of a notifier instance in the config.
 	Notifier string `json:"notifier"`
-	// To is the channel, address or URL there; "" is the notifier's own.
+	// To is a channel, address or URL; "" is the notifier's default.
 	To string `json:"to,omitempty"`
-	// Format replaces the action's; "" leaves it.
+	// Format replaces the template of the action; "" uses it.
 	Format string `json:"format,omitempty"`
 }
 

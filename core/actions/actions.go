@@ -1,15 +1,13 @@
-// Package actions keeps named definitions of events and finds the events that
-// fit them.
+// Package actions manages actions: named definitions of events.
 //
-// An action is a list of steps; an event fits when it fits any of them, and it
-// fits a step when it passes everything the step asks for: its name, the
-// address it happened at, the element it happened on, its properties and those
-// of its person, its groups and cohorts. One compiled Matcher answers that
-// question wherever it is asked: for events as they arrive, for the history in
-// the event store, and for the preview of a definition nobody has saved. So
-// what a count says, what a preview shows and what a notification is sent for
-// never disagree.
+// An action is a list of steps, see actions/match; an event fits an action when
+// it fits any step. This package stores actions, validates changes, logs them in
+// the activity log, and keeps the compiled actions of every project in memory.
+// EventMatcher matches live events with them, Previews matches unsaved
+// definitions with the newest events, and actions/history counts stored events.
+// All use the same compiled Matcher, so that counts, previews and notifications
+// agree.
 //
-// Actions are retroactive. Nothing is written beside an event; a count reads
-// the history and keeps what it found, a changed definition starts anew.
+// Actions are retroactive. Nothing is written beside an event; a changed
+// definition applies to all stored events.
 package actions

@@ -27,6 +27,8 @@ type state struct {
 	PinnedAt     *jsonTimePointer `json:"pinned_at"`
 }
 
+// state is the fields of an action that users set, in the order of the
+// activity log.
 func (a *Action) state() state {
 	return state{
 		Name: a.Name, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, Format: a.Format,

@@ -9,10 +9,10 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 )
 
-// jsonTime is a time as answers print it; the zero time is null.
+// jsonTime is a time in answers; the zero time is null.
 type jsonTime time.Time
 
-// jsonTimePointer is a stamp that may be missing.
+// jsonTimePointer is an optional jsonTime.
 type jsonTimePointer time.Time
 
 const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
@@ -36,8 +36,8 @@ func (s *jsonTimePointer) MarshalJSON() ([]byte, error) {
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
 
-// actionView is an action as answers show it. What posts to chat is there under the
-// names that older clients know as well.
+// actionView is an action in answers. The notification fields occur under the
+// names of older clients as well.
 type actionView struct {
 	ID                 int64            `json:"id"`
 	Name               *string          `json:"name"`
@@ -60,7 +60,7 @@ type actionView struct {
 	PinnedAt           *jsonTimePointer `json:"pinned_at"`
 }
 
-// stepView is a step with every key, null where nothing was said.
+// stepView is a step with every key; absent fields are null.
 type stepView struct {
 	ID           string            `json:"id"`
 	Event        *string           `json:"event"`

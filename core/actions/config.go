@@ -2,14 +2,14 @@ package actions
 
 import "github.com/guidonhq/guidon/core/actions/history"
 
-// Config is what an operator can say about actions.
+// Config are the settings of actions.
 type Config struct {
-	// History is how the past is counted.
+	// History configures counting.
 	History history.Config `koanf:"history"`
 }
 
-// DefaultConfig suits a small server.
+// DefaultConfig returns the defaults, for a small server.
 func DefaultConfig() Config { return Config{History: history.DefaultConfig()} }
 
-// Validate reports the first option that makes no sense.
+// Validate reports the first invalid setting.
 func (c Config) Validate() error { return c.History.Validate() }

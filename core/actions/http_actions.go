@@ -79,8 +79,8 @@ func (h *HTTP) create(c *web.Call) error {
 	return h.answer(c, a)
 }
 
-// input reads the body, after the format of the answer, so that nothing is
-// written that cannot be answered for.
+// input reads the body, after the answer format: a request with an unknown
+// format must not write.
 func (h *HTTP) input(c *web.Call) (Input, error) {
 	if _, err := c.WantsCSV(); err != nil {
 		return Input{}, err
@@ -123,7 +123,7 @@ func (h *HTTP) update(c *web.Call) error {
 	return h.answer(c, a)
 }
 
-// answer shows one action.
+// answer answers with one action.
 func (h *HTTP) answer(c *web.Call, a Action) error {
 	csv, err := c.WantsCSV()
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *HTTP) answer(c *web.Call, a Action) error {
 	return web.JSON(c.Ctx, views[0])
 }
 
-// actionID reads a number out of the path; what is none names nothing.
+// actionID reads the id in the path; an invalid one is NotFound.
 func actionID(c *web.Call) (int64, error) {
 	id, err := strconv.ParseInt(c.Params("id"), 10, 64)
 	if err != nil || id < 1 {

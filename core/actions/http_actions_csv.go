@@ -10,8 +10,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// actionsCSV answers with one row an action. What is nested has a column for
-// each value in it, its names joined by dots: created_by.email, steps.0.event.
+// actionsCSV answers with one row per action. Nested values have columns named
+// by their path: created_by.email, steps.0.event.
 func actionsCSV(c *web.Call, views []actionView) error {
 	flat := make([]map[string]string, len(views))
 	columns := map[string]bool{}
@@ -43,7 +43,7 @@ func actionsCSV(c *web.Call, views []actionView) error {
 	return c.CSV(head, rows)
 }
 
-// flatten puts every value in v under the path to it.
+// flatten sets every value in v under its path.
 func flatten(to map[string]string, path string, v any) {
 	under := func(name string) string {
 		if path == "" {
@@ -77,10 +77,11 @@ func flatten(to map[string]string, path string, v any) {
 	}
 }
 
-// firstColumns is the order in which columns come; others follow by name.
+// firstColumns are the first columns; the others follow by name.
 var firstColumns = []string{"id", "name", "description", "tags", "post_to_chat", "chat_message_format"}
 
-// columnLess orders columns: the known ones, then by name, numbers by their size.
+// columnLess orders columns: firstColumns, then by name, numeric parts by
+// value.
 func columnLess(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	i, j := slices.Index(firstColumns, x[0]), slices.Index(firstColumns, y[0])

@@ -8,7 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// PreviewHTTP shows what a definition would match before it is saved.
+// PreviewHTTP serves previews of unsaved definitions.
 type PreviewHTTP struct{ previews *Previews }
 
 var _ web.Routes = (*PreviewHTTP)(nil)

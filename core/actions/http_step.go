@@ -17,9 +17,9 @@ const (
 	maxFilters = 100
 )
 
-// ReadSteps reads the field steps of a request: a list of steps, whose
-// unknown fields do not count and whose texts keep their white space. What is
-// wrong is noted in f. Whether the steps make sense, Compile says.
+// ReadSteps reads the field steps of a request: a list of steps. Unknown
+// fields are ignored and white space is kept. Errors are recorded in f.
+// Compile checks the conditions themselves.
 func ReadSteps(f *web.Fields, rules ...web.Rule) web.Opt[[]actionmatch.Step] {
 	items := f.Items("steps", append(rules, web.Max(maxSteps))...)
 	out := web.Opt[[]actionmatch.Step]{Set: items.Set, Null: items.Null}
@@ -52,9 +52,8 @@ func readStep(f *web.Fields) actionmatch.Step {
 	return s
 }
 
-// readFilters reads property filters: a list of them, one alone, or what
-// older clients write, an object of values by <property> or
-// <property>__<operator>.
+// readFilters reads property filters: a list, a single filter, or the form of
+// older clients, an object of values by <property> or <property>__<operator>.
 func readFilters(raw json.RawMessage) ([]json.RawMessage, bool) {
 	v, err := fastjson.ParseBytes(raw)
 	if err != nil {
@@ -80,8 +79,8 @@ func readFilters(raw json.RawMessage) ([]json.RawMessage, bool) {
 	}
 }
 
-// isFilter tells a filter from an object of values: its key is a text, and
-// something says what to do with it.
+// isFilter distinguishes a filter from an object of values: its key is a
+// string, and it has a value, an operator or a type.
 func isFilter(v *fastjson.Value) bool {
 	key := v.Get("key")
 	return key != nil && key.Type() == fastjson.TypeString &&

@@ -14,8 +14,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// How many events a preview looks at, and how many fields it explains at
-// most: of a definition with very many conditions it looks at fewer events.
+// Limits of a preview. For a definition with many conditions it reads fewer
+// events, so that it explains at most previewFields fields.
 const (
 	previewDefault = 50
 	previewMax     = 500
@@ -37,8 +37,8 @@ type PreviewDependencies struct {
 	Log     *zap.Logger
 }
 
-// Previews shows what a definition nobody has saved would match. It is safe
-// for parallel use.
+// Previews matches unsaved definitions with the newest events. It is safe for
+// concurrent use.
 type Previews struct {
 	deps PreviewDependencies
 	now  func() time.Time
@@ -53,7 +53,7 @@ func NewPreviews(deps PreviewDependencies) *Previews {
 	return &Previews{deps: deps, now: time.Now}
 }
 
-// PreviewQuery says which events a preview looks at: the newest.
+// PreviewQuery selects the newest events of a preview.
 type PreviewQuery struct {
 	Event      string // "" is any
 	DistinctID string // "" is any
@@ -61,21 +61,21 @@ type PreviewQuery struct {
 	Location   *time.Location // of the project
 }
 
-// Preview is what a definition makes of the newest events.
+// Preview is the result of a definition for the newest events.
 type Preview struct {
-	Checked int              `json:"checked"` // how many events were looked at
+	Checked int              `json:"checked"` // number of events
 	Matched int              `json:"matched"`
-	Unknown int              `json:"unknown"` // for how many it cannot be told
+	Unknown int              `json:"unknown"` // number of undecided events
 	Results []PreviewedEvent `json:"results"` // newest first
 }
 
-// PreviewedEvent is what it makes of one of them.
+// PreviewedEvent is the result for one event.
 type PreviewedEvent struct {
 	Event PreviewedName `json:"event"`
 	actionmatch.Explanation
 }
 
-// PreviewedName says which event it is.
+// PreviewedName identifies an event.
 type PreviewedName struct {
 	UUID       string    `json:"uuid"`
 	Name       string    `json:"event"`
@@ -84,9 +84,9 @@ type PreviewedName struct {
 	URL        string    `json:"url,omitempty"`
 }
 
-// Preview compiles steps and explains what they make of the newest events. It
-// fails like Compile. Persons, groups and cohorts are as they are now, and
-// what cannot be read of them leaves the answers open that depend on it.
+// Preview compiles steps and explains their results for the newest events. It
+// fails like Compile. Persons, groups and cohorts have their current state;
+// results that depend on unreadable ones are Unknown.
 func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionmatch.Step, q PreviewQuery) (Preview, error) {
 	m, err := actionmatch.Compile(steps, actionmatch.CompileOptions{Location: q.Location, Operators: p.deps.Sources.Operators})
 	if err != nil {

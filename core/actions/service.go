@@ -15,10 +15,9 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Service is what can be done with actions. Every change is one transaction
-// with its line in the activity log, and is in the memory of this process
-// before the call returns. All methods may be called from any number of
-// goroutines.
+// Service manages actions. Every change is one transaction with its entry in
+// the activity log, and is visible in the snapshots of this process when the
+// call returns. It is safe for concurrent use.
 type Service struct {
 	store    *Store
 	activity *activity.Log
@@ -27,11 +26,12 @@ type Service struct {
 	now      func() time.Time
 }
 
-// Dependencies is whom the service asks.
+// Dependencies are what the service uses.
 type Dependencies struct {
 	Users Users
-	// The rest may be nil: nothing is counted, nothing posted, there are no
-	// cohorts and operators to check, it is now, and the log is silent.
+	// The remaining fields are optional. Nil disables counts, notifications,
+	// the checks of cohorts and plugin operators, snapshots and logging; Now
+	// defaults to time.Now.
 	Calculations Calculations
 	Chat         Chat
 	CohortIDs    CohortIDs
@@ -41,38 +41,38 @@ type Dependencies struct {
 	Log          *zap.Logger
 }
 
-// Users answers who wrote an action.
+// Users reads users.
 type Users interface {
-	// UsersByID returns those of the users that still exist.
+	// UsersByID returns the users that exist.
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
-// Calculations tells how the counting of histories stands.
+// Calculations reports the state of history counts.
 type Calculations interface {
 	// Calculating reports whether the history of an action is being counted.
 	Calculating(actionID int64) bool
-	// CalculatedAt returns when histories were last counted; those that never
-	// were are left out.
+	// CalculatedAt returns the times of the last complete counts; actions
+	// without one are left out.
 	CalculatedAt(ctx context.Context, actionIDs []int64) (map[int64]time.Time, error)
-	// Problem is what is wrong with a definition, or "".
+	// Problem returns why a definition is invalid, or "".
 	Problem(d *history.Definition, loc *time.Location) string
 }
 
-// Chat knows what can be said, and where.
+// Chat validates notification settings.
 type Chat interface {
-	// CheckFormat returns nil for a format that can be rendered, or an Invalid
-	// fault that says where it is wrong.
+	// CheckFormat returns nil for a valid template, or an Invalid fault with
+	// the position of the error.
 	CheckFormat(format string) error
-	// HasNotifier reports whether a notifier of that name is configured.
+	// HasNotifier reports whether a notifier with this name is configured.
 	HasNotifier(name string) bool
 }
 
-// CohortIDs knows which cohorts a project has.
+// CohortIDs lists the cohorts of a project.
 type CohortIDs interface {
 	CohortIDs(ctx context.Context, projectID int64) ([]int64, error)
 }
 
-// Refresher makes what memory holds of a project's actions current.
+// Refresher reloads the snapshot of a project's actions.
 type Refresher interface {
 	Refresh(ctx context.Context, projectID int64) error
 }
@@ -92,10 +92,10 @@ func NewService(store *Store, deps Dependencies) (*Service, error) {
 	return s, nil
 }
 
-// clock is the present as the store keeps it: microseconds, UTC.
+// clock is the current time in the precision of the store: microseconds, UTC.
 func (s *Service) clock() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// Get returns an action of the project, a deleted one as well, or NotFound.
+// Get returns an action of the project, also a deleted one, or NotFound.
 func (s *Service) Get(ctx context.Context, projectID, id int64) (Action, error) {
 	return s.store.Get(ctx, projectID, id)
 }
@@ -107,13 +107,14 @@ func (s *Service) Definition(ctx context.Context, projectID, id int64) (history.
 	return *a.definition(), err
 }
 
-// List returns the actions of q, and how many there are without its limit.
+// List returns the actions of q, and their number without its limit.
 func (s *Service) List(ctx context.Context, projectID int64, q Query) ([]Action, int, error) {
 	return s.store.list(ctx, projectID, q)
 }
 
-// Activity returns entries of the log of an action, or of all actions if id is
-// 0, newest first, and how many there are in all. An unknown action is NotFound.
+// Activity returns entries of the activity log of an action, or of all actions
+// if id is 0, newest first, and their total number. An unknown action is
+// NotFound.
 func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offset int) ([]activity.Entry, int, error) {
 	if id != 0 {
 		if _, err := s.store.Get(ctx, projectID, id); err != nil {
@@ -123,7 +124,7 @@ func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offs
 	return s.activity.Find(ctx, activity.Query{ProjectID: projectID, Scope: activity.Action, ItemID: id, Limit: limit, Offset: offset})
 }
 
-// Create makes an action. It fails with Invalid for the first broken rule.
+// Create creates an action. It fails with Invalid for the first invalid field.
 func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (Action, error) {
 	now := s.clock()
 	a := Action{
@@ -145,8 +146,8 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 	return a, err
 }
 
-// Update changes the fields of in. It fails with NotFound, and with Invalid for
-// the first broken rule. An update that changes nothing writes nothing.
+// Update changes the fields of in. It fails with NotFound, and with Invalid
+// for the first invalid field. An update without changes writes nothing.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
 	a, err := s.store.Get(ctx, project.ID, id)
 	if err == nil {
@@ -182,10 +183,9 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 	return a, err
 }
 
-// write runs fn in a transaction that has the project's actions for itself,
-// then makes memory current. Memory that cannot be made current now is an entry
-// of the log, not an error: the change is committed, and memory is compared
-// with the store all the time.
+// write runs fn in a transaction that locks the project's actions, and then
+// reloads the snapshot. A failed reload is logged and not returned: the change
+// is committed, and polling loads it later.
 func (s *Service) write(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
 	if err := s.store.writeLocked(ctx, projectID, fn); err != nil {
 		return err
@@ -194,19 +194,19 @@ func (s *Service) write(ctx context.Context, projectID int64, fn func(ctx contex
 		return nil
 	}
 	if err := s.deps.Snapshots.Refresh(context.WithoutCancel(ctx), projectID); err != nil {
-		s.log.Warn("actions in memory are behind the store", zap.Int64("project_id", projectID), zap.Error(err))
+		s.log.Warn("action refresh failed", zap.Int64("project_id", projectID), zap.Error(err))
 	}
 	return nil
 }
 
-// calculation is how the counting of an action stands.
+// calculation is the state of an action's count.
 type calculation struct {
 	running bool
 	at      time.Time
 	problem string
 }
 
-// views turns actions into the form answers have.
+// views converts actions to their form in answers.
 func (s *Service) views(ctx context.Context, project auth.Project, list ...Action) ([]actionView, error) {
 	users, actions := make([]int64, len(list)), make([]int64, len(list))
 	for i := range list {

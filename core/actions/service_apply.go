@@ -27,7 +27,7 @@ const (
 	maxTo           = 2048
 )
 
-// Input is what a request says about an action; what it does not say is not Set.
+// Input are the fields of a request; absent fields are not Set.
 type Input struct {
 	Name         web.Opt[string]
 	Description  web.Opt[string]
@@ -40,12 +40,12 @@ type Input struct {
 	CalculatedAt web.Opt[time.Time]
 	Pinned       web.Opt[json.RawMessage]
 
-	formatName string // the name the format came under
+	formatName string // the name of the request field of Format
 }
 
-// ReadInput reads the writable fields of an action. Names that are not known
-// and those that are only read do not count. What posts to chat may come under
-// the names that older clients use; of both, the newer counts.
+// ReadInput reads the writable fields of an action. Unknown and read-only
+// fields are ignored. Notification fields are read under the names of older
+// clients, too; the newer name has precedence.
 func ReadInput(f *web.Fields) (Input, error) {
 	in := Input{
 		Name:        f.String("name", web.Nullable, web.Untrimmed, web.Max(maxName)),
@@ -84,7 +84,7 @@ func ReadInput(f *web.Fields) (Input, error) {
 	return in, f.Err()
 }
 
-// apply puts what in says into a, by the rules. The steps have been prepared.
+// apply validates in and copies it to a. The steps were validated before.
 func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	if in.Name.Set {
 		a.Name = in.Name.Value
@@ -113,8 +113,8 @@ func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	return s.applyChat(a, in)
 }
 
-// pinnedAt is when an action was pinned: any value pins it, null does not, and
-// one that is pinned stays as it was.
+// pinnedAt is the new time of the pin: any value pins an action, null unpins
+// it, and a pinned action keeps its time.
 func (s *Service) pinnedAt(was *time.Time, in web.Opt[json.RawMessage]) *time.Time {
 	if in.Null || string(in.Value) == "false" || string(in.Value) == `""` {
 		return nil
@@ -126,7 +126,7 @@ func (s *Service) pinnedAt(was *time.Time, in web.Opt[json.RawMessage]) *time.Ti
 	return &now
 }
 
-// checkUniqueName fails when another action that is not deleted has the name.
+// checkUniqueName fails if another action that is not deleted has the name.
 func (s *Service) checkUniqueName(ctx context.Context, a *Action) error {
 	if a.Name == "" || a.Deleted {
 		return nil
@@ -138,7 +138,7 @@ func (s *Service) checkUniqueName(ctx context.Context, a *Action) error {
 	return fault.Field("name", "unique", fmt.Sprintf("This project already has an action with this name, ID %d", id))
 }
 
-// normalizeTags trims tags, takes them to lower case, and sorts them, each once.
+// normalizeTags trims, lowercases, sorts and deduplicates tags.
 func normalizeTags(tags []string) []string {
 	out := make([]string, 0, len(tags))
 	for _, tag := range tags {
@@ -150,8 +150,8 @@ func normalizeTags(tags []string) []string {
 	return slices.Compact(out)
 }
 
-// validateInput checks what can be checked before the transaction, in which nobody
-// else can write: the name of a, then the steps.
+// validateInput validates the name and the steps before the transaction, which
+// blocks other writers.
 func (s *Service) validateInput(ctx context.Context, project auth.Project, a Action, in *Input) error {
 	if in.Name.Set {
 		a.Name = in.Name.Value
@@ -165,8 +165,8 @@ func (s *Service) validateInput(ctx context.Context, project auth.Project, a Act
 	return s.validateSteps(ctx, project, in)
 }
 
-// validateSteps checks new steps and gives each an id: its own when that is one and no
-// other step has it, else a new one.
+// validateSteps validates new steps and sets their ids: the given id if it is
+// valid and unique, else a new one.
 func (s *Service) validateSteps(ctx context.Context, project auth.Project, in *Input) error {
 	steps := in.Steps.Value
 	opts := actionmatch.CompileOptions{Location: project.Location(), Operators: s.deps.Operators}
@@ -196,20 +196,20 @@ func (s *Service) validateSteps(ctx context.Context, project auth.Project, in *I
 	return nil
 }
 
-// usesCohorts reports whether a filter may be about a cohort.
+// usesCohorts reports whether a filter may read a cohort.
 func usesCohorts(steps []actionmatch.Step) bool {
 	return slices.ContainsFunc(steps, func(s actionmatch.Step) bool {
 		return slices.ContainsFunc(s.Properties, func(raw json.RawMessage) bool { return strings.Contains(string(raw), "cohort") })
 	})
 }
 
-// cohortSet is the cohorts there are.
+// cohortSet are the cohorts of a project.
 type cohortSet []int64
 
 // HasCohort implements Cohorts.
 func (c cohortSet) HasCohort(id int64) bool { return slices.Contains(c, id) }
 
-// applyChat applies what is posted, and where to.
+// applyChat validates and copies the notification settings.
 func (s *Service) applyChat(a *Action, in Input) error {
 	if in.PostToChat.Set {
 		a.PostToChat = in.PostToChat.Value

@@ -14,8 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Store keeps actions and their history of changes in the relational store. It
-// follows no rules of its own: Service does.
+// Store stores actions. Service enforces the rules.
 type Store struct{ db *db.DB }
 
 // NewStore returns the store of actions in d.
@@ -23,8 +22,8 @@ func NewStore(d *db.DB) *Store { return &Store{db: d} }
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// writeLocked runs fn in one transaction that has the project's actions for itself:
-// the row of its stamp is locked until the end, and moves on by one.
+// writeLocked runs fn in a transaction that increments the revision of the
+// project's actions first: the row stays locked until the end.
 func (s *Store) writeLocked(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := s.Touch(ctx, projectID); err != nil {
@@ -34,23 +33,23 @@ func (s *Store) writeLocked(ctx context.Context, projectID int64, fn func(ctx co
 	})
 }
 
-// Touch says that something the project's actions are compiled from has
-// changed. It joins the transaction in ctx.
+// Touch increments the revision of a project after a change of what its
+// actions are compiled from. It joins the transaction in ctx.
 func (s *Store) Touch(ctx context.Context, projectID int64) error {
 	_, err := s.db.Write(ctx).NewInsert().Model(&revisionRow{ProjectID: projectID, Stamp: 1}).
 		On("CONFLICT (project_id) DO UPDATE").Set("stamp = r.stamp + 1").Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("move the stamp of actions of project %d: %w", projectID, err)
+		return fmt.Errorf("increment the revision of actions of project %d: %w", projectID, err)
 	}
 	return nil
 }
 
-// Revisions returns one number a project that ever had actions; it is another one
-// after each write to them, by whichever process.
+// Revisions returns the revision of each project that ever had actions. It
+// changes with each write, of whichever process.
 func (s *Store) Revisions(ctx context.Context) (map[int64]int64, error) {
 	var rows []revisionRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read the stamps of actions: %w", err)
+		return nil, fmt.Errorf("read the revisions of actions: %w", err)
 	}
 	out := make(map[int64]int64, len(rows))
 	for _, r := range rows {
@@ -102,11 +101,11 @@ func rowOf(a *Action) *actionRow {
 	return r
 }
 
-// mustJSON is v as JSON, with texts as they are rather than safe for HTML.
+// mustJSON is v as JSON.
 func mustJSON(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", v, err)) // a bug: these types always can
+		panic(fmt.Sprintf("encode %T: %v", v, err)) // a bug: these types always marshal
 	}
 	return raw
 }
@@ -129,7 +128,7 @@ func (r *actionRow) action() (Action, error) {
 	return a, nil
 }
 
-// Get returns an action of the project, a deleted one as well, or NotFound.
+// Get returns an action of the project, also a deleted one, or NotFound.
 func (s *Store) Get(ctx context.Context, projectID, id int64) (Action, error) {
 	var row actionRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("project_id = ? AND id = ?", projectID, id).Scan(ctx)
@@ -142,21 +141,21 @@ func (s *Store) Get(ctx context.Context, projectID, id int64) (Action, error) {
 	return row.action()
 }
 
-// Query selects the actions of a list.
+// Query selects and pages actions.
 type Query struct {
-	Search        string // part of the name or description, without case
+	Search        string // part of the name or description, case-insensitive
 	Tags          []string
 	CreatedBy     int64
-	Limit, Offset int // a Limit of 0 is all
+	Limit, Offset int // a Limit of 0 does not limit
 }
 
-// list returns the actions that are not deleted, and how many there are
-// without the limit: last counted first, then by name.
+// list returns the actions that are not deleted, last counted first, then by
+// name, and their number without the limit.
 func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, int, error) {
 	var rows []actionRow
 	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID)
 	if q.Search != "" {
-		like := db.Contains(q.Search) // the database folds both in the same way
+		like := db.Contains(q.Search) // LOWER in the database folds both sides alike
 		query = query.Where(`(LOWER(name) LIKE LOWER(?) ESCAPE '!' OR LOWER(description) LIKE LOWER(?) ESCAPE '!')`, like, like)
 	}
 	for _, tag := range q.Tags {
@@ -187,8 +186,8 @@ func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, i
 	return out, int(total), nil
 }
 
-// listActive reads the actions of a project that are not deleted. One that cannot be
-// read is left out and named in the error that comes with the others.
+// listActive reads the actions of a project that are not deleted. Unreadable
+// ones are left out and returned as the error broken.
 func (s *Store) listActive(ctx context.Context, projectID int64) (list []Action, broken, err error) {
 	var rows []actionRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID).OrderExpr("id").Scan(ctx); err != nil {
@@ -206,18 +205,18 @@ func (s *Store) listActive(ctx context.Context, projectID int64) (list []Action,
 	return list, errors.Join(problems...), nil
 }
 
-// idByName returns the id of the action of that name, 0 when there is none.
+// idByName returns the id of the action with a name, 0 if there is none.
 func (s *Store) idByName(ctx context.Context, projectID int64, name string) (int64, error) {
 	var id int64
 	err := s.db.Read(ctx).NewSelect().Table("actions").Column("id").
 		Where("project_id = ? AND name = ? AND NOT deleted", projectID, name).Limit(1).Scan(ctx, &id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("look for an action of this name: %w", err)
+		return 0, fmt.Errorf("find action by name: %w", err)
 	}
 	return id, nil
 }
 
-// insert stores a new action and gives it its id.
+// insert stores a new action and sets its id.
 func (s *Store) insert(ctx context.Context, a *Action) error {
 	row := rowOf(a)
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx); err != nil {
@@ -227,7 +226,7 @@ func (s *Store) insert(ctx context.Context, a *Action) error {
 	return nil
 }
 
-// update stores an action that is there.
+// update stores a changed action.
 func (s *Store) update(ctx context.Context, a *Action) error {
 	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(a)).WherePK().Exec(ctx); err != nil {
 		return fmt.Errorf("store action %d: %w", a.ID, err)

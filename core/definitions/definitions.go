@@ -21,7 +21,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Kind is what a definition defines.
+// Kind is the kind of thing a definition is about.
 type Kind int
 
 // The kinds. Their numbers are stored.
@@ -33,17 +33,17 @@ const (
 	kindCount
 )
 
-// noGroup is the group type index of what does not belong to groups.
+// noGroup is the group type index of kinds without groups.
 const noGroup = -1
 
-// Definition is what is known of the name of an event or a property.
+// Definition is a known event or property name.
 type Definition struct {
 	ID         string // a UUID
 	Kind       Kind
 	GroupIndex int // of the group type, for group properties; else -1
 	Name       string
-	// PropertyType is String, Numeric, Boolean or DateTime, and empty while
-	// nothing was seen that tells.
+	// PropertyType is String, Numeric, Boolean or DateTime; empty until a value
+	// has a type.
 	PropertyType string
 	CreatedAt    time.Time
 	// LastSeenAt is rounded down to the hour (Config.LastSeenEvery).
@@ -51,36 +51,36 @@ type Definition struct {
 	Annotation
 }
 
-// Annotation is what people say about a definition.
+// Annotation is what users add to a definition.
 type Annotation struct {
 	Description string
 	Tags        []string
 	Hidden      bool
 	Verified    bool
-	VerifiedAt  time.Time // zero when it is not
-	VerifiedBy  int64     // 0 for nobody
-	UpdatedAt   time.Time // zero when nobody ever said anything
+	VerifiedAt  time.Time // zero if it is not verified
+	VerifiedBy  int64     // a user id, 0 if it is not verified
+	UpdatedAt   time.Time // zero without annotation
 	UpdatedBy   int64
 }
 
-// Config bounds what a project can have.
+// Config limits the definitions of a project.
 type Config struct {
-	// MaxEventDefinitions is how many event names a project can have.
+	// MaxEventDefinitions is the maximum number of event names of a project.
 	MaxEventDefinitions int `koanf:"max_event_definitions"`
-	// MaxPropertyDefinitions is how many properties a project can have, of
-	// events, of persons and of groups each.
+	// MaxPropertyDefinitions is the maximum number of properties of a project,
+	// for events, persons and groups each.
 	MaxPropertyDefinitions int `koanf:"max_property_definitions"`
-	// LastSeenEvery is how precise LastSeenAt is: a name in use is written once
-	// in this time.
+	// LastSeenEvery is the precision of LastSeenAt: a name in use is written
+	// once in this time.
 	LastSeenEvery time.Duration `koanf:"last_seen_every"`
 }
 
-// DefaultConfig is enough for everybody who does not put ids into names.
+// DefaultConfig suits projects that do not put ids into names.
 func DefaultConfig() Config {
 	return Config{MaxEventDefinitions: 10_000, MaxPropertyDefinitions: 10_000, LastSeenEvery: time.Hour}
 }
 
-// Validate reports what makes no sense, by its key.
+// Validate reports all invalid settings, by their keys.
 func (c Config) Validate() error {
 	var errs []error
 	if c.MaxEventDefinitions < 0 {
@@ -102,8 +102,8 @@ func (c Config) limit(k Kind) int {
 	return c.MaxPropertyDefinitions
 }
 
-// maxName is how many bytes a name has at most: what is longer has no
-// definition. Event names are cut to 200 characters before they get here.
+// maxName is the maximum length of a name in bytes; longer names have no
+// definition. Ingestion truncates event names to 200 characters before.
 const maxName = 800
 
 // Types of warnings.
@@ -113,12 +113,12 @@ const (
 	NameTooLong       = "property_name_too_long"
 )
 
-// Warning says that names of a project got no definition.
+// Warning reports names of a project without definition.
 type Warning struct {
 	ProjectID int64
 	Type      string
 	EventUUID string         // of the first case
-	Details   map[string]any // how many, and an example
+	Details   map[string]any // the number of names, and an example
 }
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP lets people read definitions and say something about them.
+// HTTP serves definitions and their annotations.
 type HTTP struct{ definitions *Service }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -126,7 +126,7 @@ func (h *HTTP) list(c *web.Call, f Filter) error {
 	return c.List(page, count, views)
 }
 
-// namesParam reads names separated by commas, or as a JSON list.
+// namesParam reads comma-separated names, or a JSON list.
 func namesParam(c *web.Call, name string) ([]string, error) {
 	raw := c.Query(name)
 	if raw == "" {
@@ -166,7 +166,7 @@ func (h *HTTP) eventByName(c *web.Call) error {
 	return h.answer(c, d)
 }
 
-// findFunc reads the definition a path is about.
+// findFunc reads the definition of a path.
 type findFunc func(ctx context.Context, projectID int64, id string) (Definition, error)
 
 func (h *HTTP) read(find findFunc) func(c *web.Call) error {
@@ -228,7 +228,7 @@ func readChange(c *web.Call, d *Definition) (out Change, err error) {
 	return out, f.Err()
 }
 
-// normalizeTags trims tags and takes repeats out; letters become small.
+// normalizeTags trims, lowercases and deduplicates tags.
 func normalizeTags(f *web.Fields, raw []string) []string {
 	out, seen := make([]string, 0, len(raw)), make(map[string]bool, len(raw))
 	for _, tag := range raw {

@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// definitionView is what event and property definitions have in common, as the API shows
-// them.
+// definitionView are the common fields of event and property definitions in
+// answers.
 type definitionView struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -40,14 +40,14 @@ type propertyView struct {
 	PropertyType   *string `json:"property_type"`
 	Type           string  `json:"type"`
 	GroupTypeIndex *int    `json:"group_type_index"`
-	// IsSeen is null: which events a property came with is not recorded.
+	// IsSeen is null: the events of a property are not recorded.
 	IsSeen *bool `json:"is_seen_on_filtered_events"`
 }
 
-// jsonTime is a time as this API writes it.
+// jsonTime is a time in answers.
 type jsonTime time.Time
 
-// MarshalText writes microseconds, always.
+// MarshalText prints the time with microseconds.
 func (s jsonTime) MarshalText() ([]byte, error) {
 	return time.Time(s).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000000Z"), nil
 }
@@ -68,7 +68,8 @@ func (h *HTTP) answer(c *web.Call, d Definition) error {
 	return web.JSON(c.Ctx, views[0])
 }
 
-// views shows definitions, with the people who said something about them.
+// views converts definitions to their form in answers, with the users who
+// annotated them.
 func (h *HTTP) views(ctx context.Context, list ...Definition) ([]any, error) {
 	users, err := h.users(ctx, list)
 	if err != nil {

@@ -18,8 +18,8 @@ func isType(s string) bool {
 	return s == String || s == Numeric || s == Boolean || s == DateTime
 }
 
-// typeOf is the type of a property with this name and this JSON value; empty
-// when the value tells nothing (null, lists, objects).
+// typeOf is the type of a property with this name and JSON value; empty for
+// values without a type (null, lists, objects).
 func typeOf(name string, value []byte) string {
 	if len(value) == 0 {
 		return ""
@@ -40,7 +40,7 @@ func typeOf(name string, value []byte) string {
 	return Numeric
 }
 
-// isTextProperty reports names whose values are texts even when they look like
+// isTextProperty reports names whose values are texts even if they look like
 // numbers or dates: campaigns and the answers of flags and surveys.
 func isTextProperty(name string) bool {
 	return strings.HasPrefix(name, "utm_") || strings.HasPrefix(name, "$initial_utm_") || strings.HasPrefix(name, "$feature/") ||
@@ -57,8 +57,8 @@ func typeOfText(s string) string {
 	return String
 }
 
-// isDate reports whether s begins with a date and goes on, if it does, with
-// a time of day.
+// isDate reports whether s starts with a date and continues, if at all, with a
+// time of day.
 func isDate(s string) bool {
 	if len(s) < len(time.DateOnly) || len(s) > 40 {
 		return false
@@ -79,7 +79,7 @@ func isDate(s string) bool {
 	return err == nil
 }
 
-// timeWords are in the names of properties that hold a time.
+// timeWords occur in the names of properties that hold a time.
 var timeWords = [...]string{"time", "date", "_at", "-at", "createdat", "updatedat"}
 
 func hasTimeWord(name string) bool {
@@ -92,7 +92,7 @@ func hasTimeWord(name string) bool {
 	return false
 }
 
-// isUnixTime reports whether n is a moment of this age, in seconds or
+// isUnixTime reports whether n is a time of this century, in seconds or
 // milliseconds since 1970.
 func isUnixTime(n float64) bool {
 	const from, to = 946684800, 4102444800 // 2000 to 2100

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// key names a definition.
+// key identifies a definition.
 type key struct {
 	project int64
 	kind    Kind
@@ -13,20 +13,20 @@ type key struct {
 	name    string
 }
 
-// nameState is what memory holds of a name.
+// nameState is the stored state of a name.
 type nameState struct {
-	at           int64 // when it was seen last, in seconds, rounded
+	at           int64 // last seen, in rounded Unix seconds
 	propertyType string
-	typed        bool // kind is known, or has no meaning
+	typed        bool // propertyType is known or does not apply
 }
 
 func (m *nameState) setType(t string) { m.propertyType, m.typed = t, t != "" }
 
-// projectNames is what memory holds of a project.
+// projectNames are the stored names of a project.
 type projectNames struct {
-	byKind  [kindCount]map[string]nameState // but for group properties
+	byKind  [kindCount]map[string]nameState // except group properties
 	groups  map[int]map[string]nameState
-	indexes map[string]int // of group types that are stored
+	indexes map[string]int // of stored group types
 	count   [kindCount]int
 }
 
@@ -54,17 +54,17 @@ func (n *projectNames) put(k key, m nameState) (added bool) {
 	return added
 }
 
-// nameCache is what was written and need not be written again. It is a cache:
-// what it does not hold is read from the store.
+// nameCache holds the written names of projects. Projects it does not hold are
+// read from the store.
 type nameCache struct {
 	projects map[int64]*projectNames
 	size     int
 }
 
-// maxCachedNames is how many names of all projects are kept in memory, about.
+// maxCachedNames bounds the names of all projects in memory, approximately.
 const maxCachedNames = 400_000
 
-// dropIfFull forgets everything when it has become too much.
+// drop removes a project.
 func (m *nameCache) dropIfFull() {
 	if m.projects == nil || m.size > maxCachedNames {
 		m.projects, m.size = make(map[int64]*projectNames), 0
@@ -78,7 +78,7 @@ func (m *nameCache) add(projectID int64, n *projectNames) {
 	}
 }
 
-// put remembers a name of a project that memory holds.
+// put stores a name of a cached project.
 func (m *nameCache) put(k key, to nameState) {
 	if n := m.projects[k.project]; n != nil && n.put(k, to) {
 		m.size++
@@ -95,7 +95,7 @@ func (m *nameCache) drop(projectID int64) {
 	}
 }
 
-// refusal counts the names that got no definition.
+// refusal counts names without definition.
 type refusal struct {
 	names   int
 	example string
@@ -122,7 +122,7 @@ func (w *collector) refuseName(warning string, kind Kind, name string) {
 	o.names++
 }
 
-// warnings says what was refused, once a batch for each project and reason.
+// warnings reports the refused names, once per batch, project and reason.
 func (w *collector) warnings() []Warning {
 	out := make([]Warning, 0, len(w.refusals))
 	for k, o := range w.refusals {
@@ -138,7 +138,7 @@ func (w *collector) warnings() []Warning {
 	return out
 }
 
-// String is the word the API has for properties of the kind.
+// String returns the API's word for properties of the kind.
 func (k Kind) String() string {
 	switch k {
 	case PersonProperty:

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 )
 
-// objectScanner walks the members of a JSON object without building anything. It
-// trusts the text to be valid JSON, as ingestion hands it over, and only
-// promises not to read past its end: on text that is not it stops.
+// objectScanner iterates over the members of a JSON object without building
+// values. It expects valid JSON, as ingestion guarantees. On invalid text it
+// stops and never reads past the end.
 type objectScanner struct {
 	s []byte
 	i int
 }
 
-// scanObject puts a walk before the first member of the object in s; anything else
-// has none.
+// scanObject returns a scanner before the first member of the object in s;
+// other values have no members.
 func scanObject(s []byte) objectScanner {
 	m := objectScanner{s: s}
 	if m.peek() != '{' {
@@ -26,7 +26,7 @@ func scanObject(s []byte) objectScanner {
 }
 
 // next returns the next name and the text of its value; false at the end. Both
-// are parts of the text, but for a name with escapes.
+// share the memory of the text, except names with escapes.
 func (m *objectScanner) next() (name, value []byte, ok bool) {
 	if m.peek() == ',' {
 		m.i++
@@ -66,7 +66,7 @@ func (m *objectScanner) peek() byte {
 	return 0
 }
 
-// skipString moves over the string at the cursor.
+// skipString moves past the string at the cursor.
 func (m *objectScanner) skipString() (escaped bool) {
 	m.i++
 	for {
@@ -85,7 +85,7 @@ func (m *objectScanner) skipString() (escaped bool) {
 	}
 }
 
-// skipValue moves over the value at the cursor.
+// skipValue moves past the value at the cursor.
 func (m *objectScanner) skipValue() {
 	depth := 0
 	for m.i < len(m.s) {

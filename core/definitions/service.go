@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Order is what a list is ordered by.
+// Order is the order of a list.
 type Order int
 
 // The orders.
@@ -18,25 +18,25 @@ const (
 	ByType
 )
 
-// Filter says which definitions of a project. Zero fields do not filter, but
-// for Kind.
+// Filter selects definitions of a project. Zero fields except Kind do not
+// filter.
 type Filter struct {
 	Kind       Kind
 	GroupIndex *int     // of group properties
-	Search     string   // words that are all in the name, in any case
+	Search     string   // words that the name contains, case-insensitive
 	Names      []string // only these; nil is all
-	Without    []string // not these
+	Without    []string // excluded names
 	Types      []string // with one of these types
 	Numeric    *bool
 	Verified   *bool
 	Hidden     *bool
-	System     *bool // whose name begins with a dollar sign
+	System     *bool // names that start with a dollar sign
 	Flags      *bool // $feature/…
 	Order      Order
 	Descending bool
 }
 
-// Find returns a page of the definitions of a project, and how many there are.
+// Find returns a page of the definitions of a project, and their total number.
 func (s *Service) Find(ctx context.Context, projectID int64, f Filter, limit, offset int) ([]Definition, int, error) {
 	list, count, err := s.store.list(ctx, projectID, &f, limit, offset)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) PropertyByID(ctx context.Context, projectID int64, id string) 
 	return s.store.get(ctx, projectID, false, id, "")
 }
 
-// Change is what people change about a definition; nil leaves a field as it is.
+// Change is an update of a definition; nil leaves a field unchanged.
 type Change struct {
 	Description  *string
 	Tags         *[]string
@@ -69,8 +69,8 @@ type Change struct {
 	PropertyType *string
 }
 
-// Annotate changes what is said about d, in the name of a user, and returns
-// what it is then.
+// Annotate updates the annotation of d in the name of a user, and returns the
+// updated definition.
 func (s *Service) Annotate(ctx context.Context, d Definition, by int64, c Change) (Definition, error) {
 	now := time.Now().UTC()
 	if c.Description != nil {
@@ -99,8 +99,8 @@ func (s *Service) Annotate(ctx context.Context, d Definition, by int64, c Change
 	return d, nil
 }
 
-// Remove forgets a definition. It comes back, with nothing said about it, when
-// its name is seen again.
+// Remove deletes a definition. The next occurrence of its name creates it
+// again, without annotation.
 func (s *Service) Remove(ctx context.Context, projectID int64, d Definition) error {
 	if err := s.store.remove(ctx, d.ID); err != nil {
 		return fmt.Errorf("remove definition %s: %w", d.ID, err)
@@ -109,8 +109,8 @@ func (s *Service) Remove(ctx context.Context, projectID int64, d Definition) err
 	return nil
 }
 
-// ForgetGroups removes the properties of group types that a project no longer
-// has. It works in the transaction of ctx.
+// ForgetGroups deletes the properties of group types that the project no
+// longer has. It joins the transaction in ctx.
 func (s *Service) ForgetGroups(ctx context.Context, projectID int64) error {
 	if s.deps.Groups == nil {
 		return nil

@@ -16,39 +16,39 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Groups knows the group types of projects. It is asked in the worker's
-// transaction, after the types of the batch were made.
+// Groups reads the group types of projects. It is called in the worker's
+// transaction, after the group types of the batch were created.
 type Groups interface {
 	// GroupTypes returns the index of each group type by its name.
 	GroupTypes(ctx context.Context, projectID int64) (map[string]int, error)
 }
 
-// CopiedNames tells under which names a property of an event is copied to the
-// person who did it.
+// CopiedNames returns the names under which a property of an event is copied
+// to its person.
 type CopiedNames func(property string) []string
 
-// Users knows people by number.
+// Users reads users.
 type Users interface {
-	// UsersByID returns those of the users that still exist.
+	// UsersByID returns the users that exist.
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
-// Dependencies is what the room asks others; each may be nil.
+// Dependencies are what the service uses; each may be nil.
 type Dependencies struct {
 	Groups      Groups
 	CopiedNames CopiedNames
 	Users       Users
 }
 
-// Service keeps the definitions of all projects. Its methods may be called
-// from any number of goroutines.
+// Service keeps the definitions of all projects. It is safe for concurrent
+// use.
 type Service struct {
 	cfg     Config
 	deps    Dependencies
 	store   store
 	refused *prometheus.CounterVec // by type of warning
 
-	mu    sync.Mutex // guards memory, and is held for one batch at a time
+	mu    sync.Mutex // guards cache; held during one batch
 	cache nameCache
 }
 
@@ -78,8 +78,8 @@ func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]Warning, e
 }
 
 // process does the work of Process inside the transaction in ctx. It holds the
-// lock of memory, which the functions that run after the commit take again: the
-// lock must be free before the transaction ends.
+// lock of the cache, which functions after the commit take again: the lock
+// must be released before the transaction ends.
 func (s *Service) process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Service) process(ctx context.Context, batch []*sdk.Event) ([]Warning, e
 	return w.warnings(), nil
 }
 
-// remember puts what was written into memory.
+// remember adds written names to the cache.
 func (s *Service) remember(news map[key]*pendingName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,26 +108,26 @@ func (s *Service) remember(news map[key]*pendingName) {
 	}
 }
 
-// collector looks at one batch.
+// collector collects the new names of one batch.
 type collector struct {
 	*Service
 	ctx      context.Context
 	pending  map[key]*pendingName
-	newNames map[limitKey]int // names among the news that were not known, by project and kind
+	newNames map[limitKey]int // number of pending names without definition
 	refusals map[refusalKey]*refusal
 	project  int64
-	names    *projectNames // of that project
-	at       int64         // the event's time, rounded
+	names    *projectNames // of project
+	at       int64         // the event's rounded time
 	ev       *sdk.Event
 }
 
-// limitKey is what a limit is for.
+// limitKey is the scope of a limit.
 type limitKey struct {
 	project int64
 	kind    Kind
 }
 
-// pendingName is a name that has to be written.
+// pendingName is a name to be written.
 type pendingName struct {
 	nameState
 	created int64
@@ -149,8 +149,8 @@ func (w *collector) addEvent(ev *sdk.Event) error {
 	return w.addProperties(ev)
 }
 
-// namesOf is what memory holds of a project, read from the store when it holds
-// nothing.
+// namesOf returns the cached names of a project, and reads them from the store
+// first if needed.
 func (w *collector) namesOf(projectID int64) (*projectNames, error) {
 	if n := w.cache.projects[projectID]; n != nil {
 		return n, nil
@@ -163,7 +163,7 @@ func (w *collector) namesOf(projectID int64) (*projectNames, error) {
 	return n, nil
 }
 
-// addProperties looks at the properties of an event and at those it sets.
+// addProperties adds the properties of an event and those that it sets.
 func (w *collector) addProperties(ev *sdk.Event) error {
 	group := []byte(nil)
 	for m := scanObject(ev.Properties); ; {
@@ -191,7 +191,7 @@ func (w *collector) addProperties(ev *sdk.Event) error {
 	return w.addGroupProperties(ev, group)
 }
 
-// addMembers looks at the members of an object.
+// addMembers adds the members of an object.
 func (w *collector) addMembers(kind Kind, group int, object []byte) {
 	for m := scanObject(object); ; {
 		name, value, ok := m.next()
@@ -202,7 +202,7 @@ func (w *collector) addMembers(kind Kind, group int, object []byte) {
 	}
 }
 
-// addProperty looks at one property; the usual case is that there is nothing new.
+// addProperty adds one property. Usually it is known and nothing is written.
 func (w *collector) addProperty(kind Kind, group int, name, value []byte) {
 	known := w.names.byKind[kind]
 	if kind == GroupProperty {
@@ -215,12 +215,12 @@ func (w *collector) addProperty(kind Kind, group int, name, value []byte) {
 	w.addName(kind, group, string(name), value, m, ok)
 }
 
-// hasType reports whether a value says something about a type.
+// hasType reports whether a value determines a type.
 func hasType(value []byte) bool {
 	return len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n'
 }
 
-// addGroupProperties looks at the properties of a group.
+// addGroupProperties adds the properties of a group.
 func (w *collector) addGroupProperties(ev *sdk.Event, set []byte) error {
 	if w.deps.Groups == nil {
 		return nil
@@ -244,9 +244,9 @@ func (w *collector) addGroupProperties(ev *sdk.Event, set []byte) error {
 			return fmt.Errorf("look for group types: %w", err)
 		}
 		if index, ok = indexes[name]; !ok {
-			return nil // a type too many: it has no place
+			return nil // beyond the limit of group types
 		}
-		// Not remembered: the transaction that made it may still fail.
+		// Cached after the commit only: the transaction that created it may fail.
 		defer func(n *projectNames) { w.store.db.AfterCommit(w.ctx, func() { w.rememberGroupTypes(n, indexes) }) }(w.names)
 	}
 	w.addMembers(GroupProperty, index, set)
@@ -259,8 +259,8 @@ func (s *Service) rememberGroupTypes(n *projectNames, indexes map[string]int) {
 	n.indexes = indexes
 }
 
-// addName puts a name on the list of what is to be written, unless the project has
-// too many.
+// addName adds a name to the pending ones, unless the project has reached its
+// limit.
 func (w *collector) addName(kind Kind, group int, name string, value []byte, m nameState, known bool) {
 	k := key{project: w.project, kind: kind, group: group, name: name}
 	if n := w.pending[k]; n != nil {
@@ -302,7 +302,7 @@ func (w *collector) addName(kind Kind, group int, name string, value []byte, m n
 	}
 }
 
-// personless is in events that change no person.
+// personless occurs in events that change no person.
 var personless = []byte(`"$process_person_profile":false`)
 
 func limitOf(k Kind) string {

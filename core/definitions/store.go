@@ -13,11 +13,10 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// store is the SQL of the room. Its methods work in the transaction of their
-// context when there is one.
+// store is the SQL of the package. Its methods join the transaction in ctx.
 type store struct{ db *db.DB }
 
-// row is a definition as it is kept.
+// row is a row of definitions. It has one field per column.
 type row struct {
 	bun.BaseModel `bun:"table:definitions,alias:d"`
 
@@ -42,9 +41,8 @@ type row struct {
 // upsertRows is how many names one statement writes.
 const upsertRows = 500
 
-// upsert writes names that were seen, in an order that all nodes share. What is
-// stored already keeps its type once it has one, and is never seen earlier
-// than it was.
+// upsert writes names in an order that all nodes share, to avoid deadlocks. A
+// stored type stays, and the last-seen time never moves back.
 func (s *store) upsert(ctx context.Context, news map[key]*pendingName) error {
 	rows := make([]row, 0, len(news))
 	for k, n := range news {
@@ -89,7 +87,7 @@ func (s *store) load(ctx context.Context, projectID int64, n *projectNames) erro
 	return nil
 }
 
-// where adds what f says.
+// where adds the conditions of f.
 func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	q = q.Where("kind = ?", int64(f.Kind))
 	for _, word := range strings.Fields(f.Search) {
@@ -99,7 +97,7 @@ func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 		q = q.Where("group_index = ?", *f.GroupIndex)
 	}
 	if f.Names != nil {
-		q = q.Where("name IN (?)", bun.List(append(f.Names, ""))) // never an empty list
+		q = q.Where("name IN (?)", bun.List(append(f.Names, ""))) // an empty list is invalid SQL
 	}
 	if len(f.Without) > 0 {
 		q = q.Where("name NOT IN (?)", bun.List(f.Without))
@@ -125,7 +123,7 @@ func (f *Filter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// list lists a page of the project's definitions and counts them all.
+// list returns a page of the project's definitions and their total number.
 func (s *store) list(ctx context.Context, projectID int64, f *Filter, limit, offset int) ([]Definition, int, error) {
 	var rows []row
 	q := f.where(s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ?", projectID))
@@ -149,8 +147,8 @@ func (s *store) list(ctx context.Context, projectID int64, f *Filter, limit, off
 	return out, int(count), nil
 }
 
-// get reads the definition with an id, or by name when there is no id. It
-// belongs to events when event, else to properties.
+// get reads a definition by id, or by name if id is empty: that of an event,
+// or that of a property.
 func (s *store) get(ctx context.Context, projectID int64, event bool, id, name string) (Definition, error) {
 	var rows []row
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND (kind = 0) = ?", projectID, event)
@@ -168,7 +166,7 @@ func (s *store) get(ctx context.Context, projectID int64, event bool, id, name s
 	return rows[0].definition(), nil
 }
 
-// annotate writes what people say about d, and its type.
+// annotate writes the annotation of d, and its type.
 func (s *store) annotate(ctx context.Context, d *Definition) error {
 	tags, err := json.Marshal(d.Tags)
 	if err != nil {
@@ -189,7 +187,7 @@ func (s *store) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// removeGroups removes the group properties of types that are not listed.
+// removeGroups deletes the group properties of types that are not listed.
 func (s *store) removeGroups(ctx context.Context, projectID int64, kept []int) error {
 	_, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).
 		Where("project_id = ? AND kind = ? AND group_index NOT IN (?)", projectID, int64(GroupProperty), bun.List(append(kept, noGroup))).Exec(ctx)
