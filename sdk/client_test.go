@@ -182,8 +182,7 @@ func TestRedirects(t *testing.T) {
 		t.Errorf("not followed by default: %s", resp.Status)
 	}
 
-	// What is allowed is allowed for URLs that somebody wrote, not for those
-	// that a server sends us to.
+	// Allowed addresses apply to configured URLs, not to redirects of a server.
 	following := sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback, MaxRedirects: 3})
 	defer following.CloseIdleConnections()
 	for _, path := range []string{"/inside", "/loop"} {
@@ -328,7 +327,7 @@ func TestTheAddressOfAWebhookIsNotInTheError(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	_ = l.Close() // nobody listens there any more
+	_ = l.Close() // the port is closed now
 	_, err = sdk.HTTPClient(sdk.HTTPOptions{AllowNetworks: loopback}).Post("http://"+address+"/T0/B0/hunter2?token=hunter2", "", nil)
 	for _, e := range []*sdk.Error{sdk.AsError(err), sdk.AsError(sdk.Transient(err)), sdk.AsError(sdk.Permanent(err))} {
 		if strings.Contains(e.Message, "hunter2") || !strings.Contains(e.Message, address) {

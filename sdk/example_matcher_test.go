@@ -33,7 +33,7 @@ func (age) Compile(_ string, value json.RawMessage) (sdk.Program, error) {
 	_ = json.Unmarshal(value, &text) // a string: it has passed the schema
 	limit, err := time.ParseDuration(text)
 	if err != nil {
-		return nil, sdk.ValueError("", err) // shown to whoever saves the filter
+		return nil, sdk.ValueError("", err) // shown when the filter is saved
 	}
 	return sdk.ProgramFunc(func(in *sdk.Input) sdk.Verdict {
 		text, _ := in.String()

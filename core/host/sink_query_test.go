@@ -11,8 +11,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// asker is a probe that answers questions, as the event of the first step tells
-// it.
+// querySink is a sink whose answers to queries the event of the first step selects.
 type querySink struct{ probe }
 
 func (*querySink) DescribeQuery(context.Context) (sdk.QueryCapabilities, error) {

@@ -274,7 +274,7 @@ func (m *matcher) Compile(_ string, value json.RawMessage) (sdk.Program, error) 
 
 func (m *matcher) Close(context.Context) error { return nil }
 
-// target is the plugin of that name, with somebody who looks.
+// target returns the plugin of that name, with functions that verify its effects.
 func target(t *testing.T, name string) plugintest.Target {
 	t.Helper()
 	dir := t.TempDir()

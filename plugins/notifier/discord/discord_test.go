@@ -26,7 +26,7 @@ type sent struct {
 	Flags   int
 }
 
-func TestAMessageIsContentThatMentionsNobody(t *testing.T) {
+func TestMessageTriggersNoMentions(t *testing.T) {
 	t.Parallel()
 	s := Listen(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Remaining", "0")

@@ -252,8 +252,8 @@ func TestAServerThatHangsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A server whose certificate nobody signed is not spoken to.
-func TestEncryptionIsInsistedOn(t *testing.T) {
+// A server with an untrusted certificate is refused.
+func TestEncryptionIsRequired(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{true, false} {
 		s := listen(t, nil, secure)

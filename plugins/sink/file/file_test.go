@@ -203,7 +203,7 @@ func TestAFileIsRotatedByAgeAlsoAfterARestart(t *testing.T) {
 	}
 }
 
-func TestAFileThatSomebodyTookAwayIsMadeAnew(t *testing.T) {
+func TestMovedFileIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(path string) error{
 		"removed":                      os.Remove,
@@ -256,7 +256,7 @@ func TestTwoInstancesNeverShareAFile(t *testing.T) {
 	open(t, path, "")
 }
 
-func TestWhatOnlyTheOperatorCanMendIsAnErrorOfTheConfig(t *testing.T) {
+func TestUnusablePathIsAConfigError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")

@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// memory is a place that breaks down after some changes, until it is mended.
+// memory is a storage that fails after some changes, until it is repaired.
 type memory struct {
 	mu     sync.Mutex
 	files  map[string][]byte
@@ -166,7 +166,7 @@ func TestWhatTheLastFlushMadeSafeIsNotHeldAgain(t *testing.T) {
 	isOnce(t, rowsIn(t, filesIn(t, dir)), all)
 }
 
-// What somebody else has done to a file does not stop the writing.
+// An unreadable file does not stop the sink.
 func TestAFileThatCannotBeReadIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// MatcherService judges property values. A call is on the way of somebody's
+// MatcherService judges property values. A call is part of a
 // request: it has a deadline of a few milliseconds, and answers what it knows
 // by then.
 type MatcherServiceClient interface {
@@ -39,7 +39,7 @@ type MatcherServiceClient interface {
 	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
 	// Describe lists the operators; they stay the same until the next Open.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Compile checks filter values, when somebody saves them.
+	// Compile checks filter values, when they are saved.
 	Compile(ctx context.Context, in *CompileRequest, opts ...grpc.CallOption) (*CompileResponse, error)
 	// MatchBatch judges pairs of a filter value and a property value.
 	MatchBatch(ctx context.Context, in *MatchBatchRequest, opts ...grpc.CallOption) (*MatchBatchResponse, error)
@@ -97,7 +97,7 @@ func (c *matcherServiceClient) MatchBatch(ctx context.Context, in *MatchBatchReq
 // All implementations must embed UnimplementedMatcherServiceServer
 // for forward compatibility.
 //
-// MatcherService judges property values. A call is on the way of somebody's
+// MatcherService judges property values. A call is part of a
 // request: it has a deadline of a few milliseconds, and answers what it knows
 // by then.
 type MatcherServiceServer interface {
@@ -105,7 +105,7 @@ type MatcherServiceServer interface {
 	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// Describe lists the operators; they stay the same until the next Open.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Compile checks filter values, when somebody saves them.
+	// Compile checks filter values, when they are saved.
 	Compile(context.Context, *CompileRequest) (*CompileResponse, error)
 	// MatchBatch judges pairs of a filter value and a property value.
 	MatchBatch(context.Context, *MatchBatchRequest) (*MatchBatchResponse, error)

@@ -387,7 +387,7 @@ type Notification struct {
 	Template string `protobuf:"bytes,12,opt,name=template,proto3" json:"template,omitempty"`
 	// Notifications like this one that were left out before it.
 	Suppressed uint32 `protobuf:"varint,13,opt,name=suppressed,proto3" json:"suppressed,omitempty"`
-	// Somebody tries the destination.
+	// A message that tries the destination.
 	Test          bool `protobuf:"varint,14,opt,name=test,proto3" json:"test,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1086,7 +1086,7 @@ type PreviewResponse struct {
 	Error     *pluginv1.Error        `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	Body      []byte                 `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	MediaType string                 `protobuf:"bytes,4,opt,name=media_type,json=mediaType,proto3" json:"media_type,omitempty"`
-	// Sentences for whoever wrote the message.
+	// Sentences for the author of the message.
 	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

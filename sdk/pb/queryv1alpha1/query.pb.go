@@ -662,7 +662,7 @@ type PeopleOfActionResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Error  *pluginv1.Error        `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	People []*Person              `protobuf:"bytes,2,rep,name=people,proto3" json:"people,omitempty"`
-	// Where to go on; empty when there is nobody left.
+	// Continues after this page; empty on the last one.
 	Cursor  []byte `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	AsOfSeq uint64 `protobuf:"varint,4,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
 	// True in the last message of a search that came to its end.
@@ -744,7 +744,7 @@ func (x *PeopleOfActionResponse) GetUnsupported() []*Predicate {
 	return nil
 }
 
-// Person is somebody who did it.
+// Person is a person with matching events.
 type Person struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DistinctId    string                 `protobuf:"bytes,1,opt,name=distinct_id,json=distinctId,proto3" json:"distinct_id,omitempty"`
