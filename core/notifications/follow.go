@@ -2,7 +2,6 @@ package notifications
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -38,7 +37,7 @@ func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context
 			return nil, err
 		}
 	}
-	return func(ctx context.Context) error { return s.file(ctx, posts) }, nil
+	return func(ctx context.Context) error { return s.queue.add(ctx, posts) }, nil
 }
 
 // postsOf is what one action says about one event.
@@ -50,54 +49,9 @@ func (s *Service) postsOf(project sdk.ProjectRef, loc *time.Location, ev *sdk.Ev
 		}
 		post := &Post{
 			ProjectID: project.ID, ActionID: a.ID, Notifier: d.Notifier, Destination: d.To, Format: d.Format, Location: loc, Event: ev,
-			Message: func(ctx context.Context) Message { return s.compose(ctx, project, ev, a, d.Format, false) },
+			Message: func(ctx context.Context) Message { return s.composer.compose(ctx, project, ev, a, d.Format, false) },
 		}
 		posts = append(posts, post.identify())
 	}
 	return posts
-}
-
-// compose renders a message. A format that cannot be parsed any more, or a
-// person that cannot be read, does not keep it from being sent.
-func (s *Service) compose(ctx context.Context, project sdk.ProjectRef, ev *sdk.Event, a *actions.Action, format string, test bool) Message {
-	if format == "" {
-		format = a.Format
-	}
-	t, err := s.template(format)
-	if err != nil {
-		t, _ = ParseTemplate("") // the default can be parsed
-	}
-	f := s.facts(ctx, project.ID, ev, a)
-	segments, text := t.Render(f)
-	m := Message{
-		Text: text, Template: t.source, Project: project, Event: *ev, EventURL: f.EventURL(), Test: test,
-		Action: sdk.ActionRef{ID: a.ID, Name: a.Title(), URL: f.actionURL(), Tags: a.Tags},
-		Person: sdk.PersonRef{Display: f.Display(), URL: f.PersonURL(), Properties: f.Person},
-	}
-	for _, seg := range segments {
-		m.Segments = append(m.Segments, segment(seg))
-	}
-	return m
-}
-
-func (s *Service) facts(ctx context.Context, projectID int64, ev *sdk.Event, a *actions.Action) *Facts {
-	person, _, err := s.deps.People.Properties(ctx, projectID, ev.DistinctID)
-	if err != nil {
-		s.log.Warn("a message is told without what is known of the person", zap.Error(err))
-	}
-	return &Facts{
-		Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: projectID, ActionID: a.ID, ActionName: a.Title(), Event: ev,
-		Person: append([]byte(nil), person...), Names: s.cfg.DisplayNames,
-		Group: func(kind, key string) []byte {
-			properties, _, err := s.deps.People.GroupProperties(ctx, projectID, kind, key)
-			if err != nil {
-				s.log.Warn("a message is told without what is known of a group", zap.Error(err))
-			}
-			return properties
-		},
-	}
-}
-
-func (s *Service) projectURL(id int64) string {
-	return (&Facts{Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: id}).project()
 }

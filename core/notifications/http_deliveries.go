@@ -132,7 +132,7 @@ func (h *HTTP) retry(c *web.Call) error {
 	if d.State == Delivered {
 		return fault.New(fault.Conflict, "delivered", "This message was delivered.")
 	}
-	posts, err := h.service.posts(c.UserContext(), d.ProjectID, d.ActionID)
+	posts, err := h.service.isPosting(c.UserContext(), d.ProjectID, d.ActionID)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (h *HTTP) preview(c *web.Call) error {
 		return err
 	}
 	a := &actions.Action{ID: id, Name: name, Format: format}
-	m := h.service.compose(c.UserContext(), h.project(c), h.sample(c.UserContext(), c.Project.ID, id), a, "", true)
+	m := h.service.composer.compose(c.UserContext(), h.project(c), h.sample(c.UserContext(), c.Project.ID, id), a, "", true)
 	v := previewView{Text: m.Text, Segments: []segmentView{}}
 	for _, s := range m.Segments {
 		v.Segments = append(v.Segments, segmentView{s.Kind.String(), s.Value, s.Href})
@@ -270,7 +270,7 @@ func (h *HTTP) test(c *web.Call) error {
 // try sends one test message.
 func (s *Service) try(ctx context.Context, project sdk.ProjectRef, a *actions.Action, d actions.Destination, ev *sdk.Event) testView {
 	v := testView{Notifier: d.Notifier, Destination: d.To, Outcome: "retry"}
-	m := s.compose(ctx, project, ev, a, d.Format, true)
+	m := s.composer.compose(ctx, project, ev, a, d.Format, true)
 	v.Text = m.Text
 	n := s.find(d.Notifier)
 	switch {

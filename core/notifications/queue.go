@@ -12,6 +12,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
+// queue adds notifications to the durable queue and limits their rate.
+type queue struct{ *base }
+
 // Post is one message that an action wants to send.
 type Post struct {
 	ProjectID   int64
@@ -46,15 +49,15 @@ func (k rateKey) compare(o rateKey) int {
 		cmp.Compare(k.format, o.format))
 }
 
-// file queues posts in the transaction of ctx: those that may go now as
+// add queues posts in the transaction of ctx: those that may go now as
 // messages, of the others the latest and how many there were.
-func (s *Service) file(ctx context.Context, posts []*Post) error {
-	posts, err := s.unsent(ctx, posts)
+func (s *queue) add(ctx context.Context, posts []*Post) error {
+	posts, err := s.filterKnown(ctx, posts)
 	if err != nil || len(posts) == 0 {
 		return err
 	}
 	now := s.clock()
-	rates, err := s.ratesOf(ctx, posts, now)
+	rates, err := s.loadRates(ctx, posts, now)
 	if err != nil {
 		return err
 	}
@@ -78,30 +81,30 @@ func (s *Service) file(ctx context.Context, posts []*Post) error {
 	return nil
 }
 
-// unsent leaves out what was told before, and what stands twice among posts: a
+// filterKnown leaves out what was told before, and what stands twice among posts: a
 // client has sent its events again.
-func (s *Service) unsent(ctx context.Context, posts []*Post) ([]*Post, error) {
+func (s *queue) filterKnown(ctx context.Context, posts []*Post) ([]*Post, error) {
 	keys := make([]string, len(posts))
 	for i, p := range posts {
 		keys[i] = p.key
 	}
-	told, err := s.store.sent(ctx, keys)
+	known, err := s.store.sent(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
 	var out []*Post
 	for i, p := range posts {
-		if !told[keys[i]] {
+		if !known[keys[i]] {
 			out = append(out, p)
 		}
-		told[keys[i]] = true
+		known[keys[i]] = true
 	}
 	return out, nil
 }
 
-// ratesOf reads the rates of all posts, in the order in which every process
+// loadRates reads the rates of all posts, in the order in which every process
 // locks them.
-func (s *Service) ratesOf(ctx context.Context, posts []*Post, now time.Time) (map[rateKey]*rateRow, error) {
+func (s *queue) loadRates(ctx context.Context, posts []*Post, now time.Time) (map[rateKey]*rateRow, error) {
 	projects := map[rateKey]int64{}
 	var keys []rateKey
 	for _, p := range posts {
@@ -124,14 +127,14 @@ func (s *Service) ratesOf(ctx context.Context, posts []*Post, now time.Time) (ma
 }
 
 // enqueue writes a message into the queue, or counts it as left out.
-func (s *Service) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time) error {
+func (s *queue) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time) error {
 	if r.Key == p.key && r.Suppressed > 0 {
 		return nil // the same event once more
 	}
 	quietEnd := s.quiet.until(now.In(p.Location))
 	r.refill(now, s.cfg.Every, s.cfg.Burst)
 	if r.Tokens < 1 || !quietEnd.IsZero() {
-		r.leaveOut(p, max(now.Add(r.wait(s.cfg.Every)).UnixMicro(), microsOf(quietEnd)))
+		r.suppress(p, max(now.Add(r.wait(s.cfg.Every)).UnixMicro(), microsOf(quietEnd)))
 		s.metrics.suppressed.Inc()
 		return nil
 	}
@@ -159,9 +162,9 @@ func microsOf(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// leaveOut counts a message that does not go out by itself, and keeps it as
+// suppress counts a message that does not go out by itself, and keeps it as
 // the one that may be told later.
-func (r *rateRow) leaveOut(p *Post, due int64) {
+func (r *rateRow) suppress(p *Post, due int64) {
 	r.Suppressed++
 	r.latest, r.DueAt = p, due
 }
@@ -191,21 +194,21 @@ func (r *rateRow) wait(every time.Duration) time.Duration {
 	return time.Duration(max(1-r.Tokens, 0) * float64(every))
 }
 
-// tellLeftOut queues a message for what was left out and may be told now: the
+// queueSummaries queues a message for what was left out and may be told now: the
 // latest of it, with how many more there were.
-func (s *Service) tellLeftOut(ctx context.Context) error {
+func (s *queue) queueSummaries(ctx context.Context) error {
 	rows, err := s.store.overdue(ctx, s.clock(), 100)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
 		seen := &rows[i]
-		posts, err := s.posts(ctx, seen.ProjectID, seen.ActionID)
+		posts, err := s.isPosting(ctx, seen.ProjectID, seen.ActionID)
 		if err != nil {
 			return err
 		}
 		_, loc := s.project(ctx, seen.ProjectID)
-		err = s.store.db.Tx(ctx, func(ctx context.Context) error { return s.summarise(ctx, seen, posts, loc) })
+		err = s.store.db.Tx(ctx, func(ctx context.Context) error { return s.queueSummary(ctx, seen, posts, loc) })
 		if err != nil {
 			return err
 		}
@@ -214,7 +217,7 @@ func (s *Service) tellLeftOut(ctx context.Context) error {
 }
 
 // posts reports whether the action is there and posts.
-func (s *Service) posts(ctx context.Context, projectID, actionID int64) (bool, error) {
+func (s *base) isPosting(ctx context.Context, projectID, actionID int64) (bool, error) {
 	a, err := s.deps.Actions.Action(ctx, projectID, actionID)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -225,9 +228,9 @@ func (s *Service) posts(ctx context.Context, projectID, actionID int64) (bool, e
 	return a.Posts(), nil
 }
 
-// summarise queues the message for what one rate has left out, in the
+// queueSummary queues the message for what one rate has left out, in the
 // transaction of ctx. Of an action that does not post any more nothing is told.
-func (s *Service) summarise(ctx context.Context, seen *rateRow, posts bool, loc *time.Location) error {
+func (s *queue) queueSummary(ctx context.Context, seen *rateRow, posts bool, loc *time.Location) error {
 	now := s.clock()
 	k := rateKey{seen.ActionID, lane{seen.Notifier, seen.Destination}, seen.Format}
 	r, err := s.store.rate(ctx, k, seen.ProjectID, s.cfg.Burst, now)

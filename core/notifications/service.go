@@ -3,7 +3,7 @@ package notifications
 import (
 	"context"
 	"fmt"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,26 +73,23 @@ type Dependencies struct {
 	Metrics   prometheus.Registerer // may be nil
 }
 
-// Service queues messages and sees them to their destinations. Its methods may
-// be called from any number of goroutines.
+// Service queues notifications and delivers them. It is safe for concurrent use.
 type Service struct {
+	*base
+	composer *composer
+	queue    *queue
+	sender   *sender
+}
+
+// base is what the parts of the service share.
+type base struct {
 	cfg     Config
 	quiet   quiet
 	store   *store
 	deps    Dependencies
 	log     *zap.Logger
 	metrics metrics
-
-	woken chan struct{}
-	stop  context.CancelFunc // nothing new
-	kill  context.CancelFunc // not even what is under way
-	done  sync.WaitGroup
-
-	mu        sync.Mutex
-	busy      map[lane]bool
-	paused    map[lane]time.Time // no message before then
-	turns     map[lane]time.Time // when the next one may go, as the service's rate has it
-	templates map[string]*Template
+	woken   chan struct{} // a notification is due
 }
 
 type metrics struct {
@@ -114,19 +111,33 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 	opts := func(name, help string) prometheus.Opts {
 		return prometheus.Opts{Namespace: "guidon", Subsystem: "notifications", Name: name, Help: help}
 	}
-	s := &Service{
-		cfg: cfg, quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"),
+	b := &base{
+		cfg: cfg, quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"), woken: make(chan struct{}, 1),
 		metrics: metrics{
 			results:    f.NewCounterVec(prometheus.CounterOpts(opts("results_total", "What became of tries to deliver a message.")), []string{"notifier", "outcome"}),
 			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were left out, to be told with another one."))),
 			waiting:    f.NewGauge(prometheus.GaugeOpts(opts("waiting", "Messages that wait to be delivered."))),
 		},
-		woken: make(chan struct{}, 1), busy: map[lane]bool{}, paused: map[lane]time.Time{}, turns: map[lane]time.Time{}, templates: map[string]*Template{},
 	}
-	return s, nil
+	messages := &queue{b}
+	return &Service{
+		base: b, queue: messages, composer: &composer{base: b, templates: map[string]*Template{}},
+		sender: &sender{base: b, queue: messages, lanes: newLanes(b.clock)},
+	}, nil
 }
 
-func (s *Service) clock() time.Time {
+// Start starts the delivery.
+func (s *Service) Start(context.Context) error {
+	s.sender.start()
+	return nil
+}
+
+// Stop waits for the calls that are under way, and cancels them when ctx ends
+// first. Unconfirmed notifications are sent again, under the same id, after the
+// next start.
+func (s *Service) Stop(ctx context.Context) error { return s.sender.background.Stop(ctx) }
+
+func (s *base) clock() time.Time {
 	if s.deps.Now != nil {
 		return s.deps.Now().UTC().Truncate(time.Microsecond)
 	}
@@ -135,7 +146,7 @@ func (s *Service) clock() time.Time {
 
 // project returns the name and the time zone of a project; without a name and in
 // UTC if it cannot be read.
-func (s *Service) project(ctx context.Context, id int64) (name string, loc *time.Location) {
+func (s *base) project(ctx context.Context, id int64) (name string, loc *time.Location) {
 	p, err := s.deps.Projects.Project(ctx, id)
 	if err != nil {
 		return "", time.UTC
@@ -144,42 +155,24 @@ func (s *Service) project(ctx context.Context, id int64) (name string, loc *time
 }
 
 // wake says that there is something to send. It never blocks.
-func (s *Service) wake() {
+func (s *base) wake() {
 	select {
 	case s.woken <- struct{}{}:
 	default:
 	}
 }
 
-// template parses a format, and remembers it.
-func (s *Service) template(format string) (*Template, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.templates[format]; t != nil {
-		return t, nil
-	}
-	t, err := ParseTemplate(format)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.templates) > 10_000 {
-		clear(s.templates)
-	}
-	s.templates[format] = t
-	return t, nil
-}
-
 // CheckFormat returns nil for a format that can be rendered, or an Invalid
 // fault with the attr chat_message_format.
 func (s *Service) CheckFormat(format string) error {
-	_, err := s.template(format)
+	_, err := s.composer.template(format)
 	return err
 }
 
 // HasNotifier reports whether a notifier of that name is configured.
 func (s *Service) HasNotifier(name string) bool { return s.find(name) != nil }
 
-func (s *Service) find(name string) Notifier {
+func (s *base) find(name string) Notifier {
 	for _, n := range s.deps.Notifiers.Notifiers() {
 		if n.Name() == name {
 			return n
@@ -190,7 +183,7 @@ func (s *Service) find(name string) Notifier {
 
 // destinations are where an action posts: its own, else those of the config,
 // else every notifier there is.
-func (s *Service) destinations(a *actions.Action) []actions.Destination {
+func (s *base) destinations(a *actions.Action) []actions.Destination {
 	if len(a.Destinations) > 0 {
 		return a.Destinations
 	}
@@ -205,4 +198,8 @@ func (s *Service) destinations(a *actions.Action) []actions.Destination {
 		out = append(out, actions.Destination{Notifier: n.Name()})
 	}
 	return out
+}
+
+func (s *base) projectURL(id int64) string {
+	return (&Facts{Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: id}).project()
 }
