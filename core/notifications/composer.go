@@ -18,7 +18,7 @@ type composer struct {
 	templates map[string]*Template
 }
 
-// template parses a format, and remembers it.
+// template parses a format, or returns it from the cache.
 func (s *composer) template(format string) (*Template, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,15 +36,15 @@ func (s *composer) template(format string) (*Template, error) {
 	return t, nil
 }
 
-// compose renders a message. A format that cannot be parsed any more, or a
-// person that cannot be read, does not keep it from being sent.
+// compose renders a message. An invalid stored format or an unreadable person
+// does not prevent it.
 func (s *composer) compose(ctx context.Context, project sdk.ProjectRef, ev *sdk.Event, a *actions.Action, format string, test bool) Message {
 	if format == "" {
 		format = a.Format
 	}
 	t, err := s.template(format)
 	if err != nil {
-		t, _ = ParseTemplate("") // the default can be parsed
+		t, _ = ParseTemplate("") // the default is valid
 	}
 	f := s.facts(ctx, project.ID, ev, a)
 	segments, text := t.Render(f)
@@ -62,7 +62,7 @@ func (s *composer) compose(ctx context.Context, project sdk.ProjectRef, ev *sdk.
 func (s *composer) facts(ctx context.Context, projectID int64, ev *sdk.Event, a *actions.Action) *Facts {
 	person, _, err := s.deps.People.Properties(ctx, projectID, ev.DistinctID)
 	if err != nil {
-		s.log.Warn("a message is told without what is known of the person", zap.Error(err))
+		s.log.Warn("notification rendered without person: read failed", zap.Error(err))
 	}
 	return &Facts{
 		Site: strings.TrimSuffix(s.cfg.SiteURL, "/"), ProjectID: projectID, ActionID: a.ID, ActionName: a.Title(), Event: ev,
@@ -70,7 +70,7 @@ func (s *composer) facts(ctx context.Context, projectID int64, ev *sdk.Event, a 
 		Group: func(kind, key string) []byte {
 			properties, _, err := s.deps.People.GroupProperties(ctx, projectID, kind, key)
 			if err != nil {
-				s.log.Warn("a message is told without what is known of a group", zap.Error(err))
+				s.log.Warn("notification rendered without group: read failed", zap.Error(err))
 			}
 			return properties
 		},

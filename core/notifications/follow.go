@@ -10,17 +10,17 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Name names the reader of the journal.
+// Name is the name of the journal reader.
 func (s *Service) Name() string { return "notifications" }
 
-// Accepts reports whether the project has an action that posts, and there is
-// somewhere to post to.
+// Accepts reports whether the project has an action that posts, and a notifier
+// exists.
 func (s *Service) Accepts(projectID int64) bool {
 	return s.deps.Actions.HasPosting(projectID) && len(s.deps.Notifiers.Notifiers()) > 0
 }
 
-// Prepare finds the actions that post and that the events fit, and returns what
-// queues a message for each destination of each, in a transaction.
+// Prepare matches the events with the actions that post. It returns the
+// function that queues a notification for each destination, in a transaction.
 func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context.Context) error, error) {
 	byProject := map[int64][]*sdk.Event{}
 	for _, ev := range batch {
@@ -40,11 +40,11 @@ func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context
 	return func(ctx context.Context) error { return s.queue.add(ctx, posts) }, nil
 }
 
-// postsOf is what one action says about one event.
+// postsOf are the posts of one action for one event.
 func (s *Service) postsOf(project sdk.ProjectRef, loc *time.Location, ev *sdk.Event, a *actions.Action) (posts []*Post) {
 	for _, d := range s.destinations(a) {
 		if s.find(d.Notifier) == nil {
-			s.log.Warn("an action posts to a notifier that is not there", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
+			s.log.Warn("action posts to unknown notifier", zap.Int64("action", a.ID), zap.String("notifier", d.Notifier))
 			continue
 		}
 		post := &Post{

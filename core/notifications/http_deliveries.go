@@ -16,8 +16,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// HTTP shows what became of notifications, tries them again, and shows and sends
-// samples.
+// HTTP serves deliveries, retries, message previews and test messages.
 type HTTP struct{ service *Service }
 
 var _ web.Routes = (*HTTP)(nil)
@@ -37,7 +36,7 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodPost, actionsPath+"/:id/test_notification", write, h.test)
 }
 
-// deliveryView is a delivery as answers show it.
+// deliveryView is a delivery in answers.
 type deliveryView struct {
 	ID          int64      `json:"id"`
 	ActionID    int64      `json:"action_id"`
@@ -123,7 +122,7 @@ func (h *HTTP) get(c *web.Call) error {
 	return web.JSON(c.Ctx, show(&d))
 }
 
-// retry sends a message again that was given up, has expired or still waits.
+// retry queues a message again that has failed, has expired or still waits.
 func (h *HTTP) retry(c *web.Call) error {
 	d, err := h.find(c)
 	if err != nil {
@@ -141,7 +140,7 @@ func (h *HTTP) retry(c *web.Call) error {
 	}
 	now := h.service.clock()
 	d.State, d.Attempts, d.NextAt, d.SettledAt, d.ErrorCode, d.Error = Waiting, 0, now, nil, "", ""
-	if err := h.service.store.again(c.UserContext(), &d, now.Add(h.service.cfg.ExpireAfter)); err != nil {
+	if err := h.service.store.requeue(c.UserContext(), &d, now.Add(h.service.cfg.ExpireAfter)); err != nil {
 		return err
 	}
 	h.service.wake()
@@ -151,7 +150,7 @@ func (h *HTTP) retry(c *web.Call) error {
 	return web.JSON(c.Ctx, show(&d))
 }
 
-// sampleEvent is told when nothing has happened yet.
+// sampleEvent is the event of previews without a matching stored event.
 func sampleEvent(projectID int64, now time.Time) *sdk.Event {
 	return &sdk.Event{
 		UUID: uuid.NewString(), ProjectID: projectID, Name: "sample event", DistinctID: "sample-person", Timestamp: now, ReceivedAt: now,
@@ -170,7 +169,7 @@ type previewView struct {
 	Segments []segmentView `json:"segments"`
 }
 
-// preview shows what a format says about a sample.
+// preview renders a format for a sample event.
 func (h *HTTP) preview(c *web.Call) error {
 	f, err := c.Fields()
 	if err != nil {
@@ -201,7 +200,7 @@ func (h *HTTP) project(c *web.Call) sdk.ProjectRef {
 	return sdk.ProjectRef{ID: c.Project.ID, Name: c.Project.Name, URL: h.service.projectURL(c.Project.ID)}
 }
 
-// sample is the latest event that fits the action, or one made up.
+// sample is the latest event that fits the action, or a made-up one.
 func (h *HTTP) sample(ctx context.Context, projectID, actionID int64) *sdk.Event {
 	if actionID > 0 {
 		if ev, err := h.service.deps.Actions.LatestMatch(ctx, projectID, actionID); err == nil && ev != nil {
@@ -211,7 +210,7 @@ func (h *HTTP) sample(ctx context.Context, projectID, actionID int64) *sdk.Event
 	return sampleEvent(projectID, h.service.clock())
 }
 
-// testView is what became of a test.
+// testView is the result of a test message.
 type testView struct {
 	Notifier    string `json:"notifier"`
 	Destination string `json:"destination"`
@@ -222,12 +221,12 @@ type testView struct {
 	Error       string `json:"error"`
 }
 
-// testTimeout is how long somebody waits for a test.
+// testTimeout bounds a test.
 const testTimeout = 20 * time.Second
 
-// test sends one message about a sample to each destination of the action, or
-// to the one the body names, and says what became of it. Rates and quiet hours
-// are not asked.
+// test sends one message about a sample event to each destination of the
+// action, or to the one in the body, and returns the results. Rates and quiet
+// hours do not apply.
 func (h *HTTP) test(c *web.Call) error {
 	id, err := idOf(c, "id")
 	if err != nil {

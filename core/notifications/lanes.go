@@ -22,8 +22,8 @@ func newLanes(now func() time.Time) *lanes {
 	return &lanes{now: now, busy: map[lane]bool{}, paused: map[lane]time.Time{}, next: map[lane]time.Time{}}
 }
 
-// enter reports whether the destination may be served: nobody does, it is not
-// paused, and there are not too many.
+// enter reports whether the destination may be served now, and marks it busy.
+// It is false for a busy or paused destination, or at the limit of lanes.
 func (s *lanes) enter(l lane, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *lanes) leave(l lane) {
 	delete(s.busy, l)
 }
 
-// pause leaves a destination alone for a while.
+// pause pauses a destination.
 func (s *lanes) pause(l lane, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *lanes) isPaused(l lane) bool {
 	return s.now().Before(s.paused[l])
 }
 
-// turn takes the next turn that the rate of the service allows, so that it
-// never has to refuse, and returns how long that is away.
+// reserve reserves the next send within the notifier's rate and returns the
+// time until it.
 func (s *lanes) reserve(l lane, p sdk.NotifierProperties) time.Duration {
 	if p.PerSecond <= 0 {
 		return 0
@@ -70,7 +70,7 @@ func (s *lanes) reserve(l lane, p sdk.NotifierProperties) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	// What was not used of the rate may be used at once, up to Burst.
+	// Unused sends accumulate, up to Burst.
 	next := s.next[l]
 	if earliest := now.Add(-each * time.Duration(max(p.Burst-1, 0))); next.Before(earliest) {
 		next = earliest

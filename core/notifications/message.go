@@ -10,18 +10,18 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// State is what became of a message.
+// State is the state of a notification.
 type State string
 
 // The states.
 const (
 	Waiting   State = "waiting"
 	Delivered State = "delivered"
-	Failed    State = "failed"  // it was given up
-	Expired   State = "expired" // it could not be delivered in time
+	Failed    State = "failed"  // given up
+	Expired   State = "expired" // not delivered in time
 )
 
-// Message is what is told about one event, rendered.
+// Message is the rendered message about one event.
 type Message struct {
 	Text     string         `json:"text"`
 	Segments []segment      `json:"segments"`
@@ -40,7 +40,8 @@ type segment struct {
 	Href  string          `json:"href,omitempty"`
 }
 
-// Delivery is a message on its way, or what became of it.
+// Delivery is a queued or settled notification. It has one field per stored
+// column.
 type Delivery struct {
 	ID          int64
 	ProjectID   int64
@@ -55,7 +56,7 @@ type Delivery struct {
 	State       State
 	Attempts    int64
 	NextAt      time.Time
-	LeasedUntil time.Time // until when this process has it
+	LeasedUntil time.Time // end of this process's lease
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	SettledAt   *time.Time
@@ -64,8 +65,8 @@ type Delivery struct {
 	Error       string
 }
 
-// keyOf names the message about an event to a destination of an action, in the
-// words it has for that.
+// keyOf is the key of the message about an event to a destination of an
+// action, in a format.
 func keyOf(actionID int64, notifier, destination, format string, ev *sdk.Event) string {
 	h := sha256.New()
 	for _, s := range []string{strconv.FormatInt(actionID, 10), notifier, destination, format, strconv.FormatInt(ev.ProjectID, 10), ev.UUID} {
@@ -75,8 +76,8 @@ func keyOf(actionID int64, notifier, destination, format string, ev *sdk.Event) 
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// wordsOf names a format, briefly; "" is the action's own.
-func wordsOf(format string) string {
+// formatKey is a short key of a format; "" is the action's own.
+func formatKey(format string) string {
 	if format == "" {
 		return ""
 	}
@@ -84,7 +85,7 @@ func wordsOf(format string) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// notification is the delivery as a notifier is given it.
+// notification converts the delivery to the form that notifiers receive.
 func (d *Delivery) notification() (*sdk.Notification, error) {
 	var m Message
 	if err := json.Unmarshal(d.Message, &m); err != nil {

@@ -1,16 +1,16 @@
-// Package notifications tells people in chat that an event fits an action.
+// Package notifications posts messages to chat about events that fit an action.
 //
-// It follows the events behind the worker. What fits an action that posts is
-// rendered at once, with the person as known at that moment, and written into a
-// durable queue in the transaction of the cursor: a crash neither forgets a
-// message nor writes one twice. From there each destination is served on its
-// own, in order, with retries until the message expires (one that is tried again
-// lets others pass); a destination that is slow or refuses holds up no other.
+// It follows the journal behind the worker. For each event that fits an action
+// that posts, it renders a message with the current person and writes it into a
+// durable queue, in the transaction of the cursor: a crash neither loses a
+// message nor writes one twice. Each destination is served on its own, in order,
+// with retries until the message expires (later messages overtake one that waits
+// for a retry); a slow or failing destination does not delay the others.
 //
-// Actions can match a thousand times a minute, and people cannot read that: per
-// action and destination so many messages go out in so much time, and what is
-// left out is counted and told with the next one. In quiet hours everything is
-// left out and told at their end.
+// The rate per action and destination is limited, because people cannot read a
+// thousand messages a minute. Messages above the rate are suppressed; their
+// number is sent with the next message. In quiet hours all messages are
+// suppressed, and a summary is sent at their end.
 package notifications
 
 import (
@@ -21,35 +21,36 @@ import (
 	"time"
 )
 
-// Config is what an operator can say about notifications.
+// Config are the settings of notifications.
 type Config struct {
-	// Destinations are the names of the notifiers that get the messages of
-	// actions that name none; empty is every notifier there is.
+	// Destinations are the notifiers of actions without destinations; empty is
+	// every notifier.
 	Destinations []string `koanf:"destinations"`
-	// Every and Burst are the rate of messages of one action to one
-	// destination: one in so much time, and so many at once after a pause.
+	// Every and Burst are the rate of one action to one destination: one
+	// message per Every, and Burst after a pause.
 	Every time.Duration `koanf:"every"`
 	Burst int           `koanf:"burst"`
-	// ExpireAfter is when a message that could not be delivered is given up.
+	// ExpireAfter is the time after which an undelivered message is given up.
 	ExpireAfter time.Duration `koanf:"expire_after"`
-	// MaxAttempts is how often one is tried.
+	// MaxAttempts is the maximum number of attempts per message.
 	MaxAttempts int `koanf:"max_attempts"`
-	// RetryMin and RetryMax bound the growing pause between tries.
+	// RetryMin and RetryMax bound the growing pause between attempts.
 	RetryMin time.Duration `koanf:"retry_min"`
 	RetryMax time.Duration `koanf:"retry_max"`
-	// QuietHours is when nothing is sent, "22:00-07:00" in the time zone of
-	// the project; "" is never.
+	// QuietHours is when nothing is sent, "22:00-07:00" in the time zone of the
+	// project; "" disables it.
 	QuietHours string `koanf:"quiet_hours"`
-	// SiteURL is where links in messages lead; "" makes none.
+	// SiteURL is the base URL of links in messages; "" makes none.
 	SiteURL string `koanf:"site_url"`
-	// DisplayNames are the person properties that name somebody, best first.
+	// DisplayNames are the person properties that can be the display name, best
+	// first.
 	DisplayNames []string `koanf:"display_names"`
-	// KeepDeliveries is how long the log of deliveries can be read.
+	// KeepDeliveries is how long settled deliveries are kept.
 	KeepDeliveries time.Duration `koanf:"keep_deliveries"`
 }
 
-// DefaultConfig sends a message every ten seconds at most, five at once, and
-// gives up after an hour.
+// DefaultConfig sends at most a message every ten seconds with bursts of five,
+// and gives up after an hour.
 func DefaultConfig() Config {
 	return Config{
 		Destinations: []string{}, Every: 10 * time.Second, Burst: 5, ExpireAfter: time.Hour, MaxAttempts: 20, RetryMin: time.Second, RetryMax: 5 * time.Minute,
@@ -58,7 +59,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every option that makes no sense, by its key.
+// Validate reports all invalid settings, by their keys.
 func (c Config) Validate() error {
 	var errs []error
 	check := func(ok bool, key, must string) {
@@ -81,8 +82,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// quiet is the hours of a day when nothing is sent, in minutes since midnight;
-// from may be after to. The zero value is never.
+// quiet is the daily quiet time in minutes since midnight; from may be after
+// to. The zero value is never.
 type quiet struct{ from, to int }
 
 var quietText = regexp.MustCompile(`^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$`)
@@ -101,7 +102,7 @@ func parseQuiet(text string) (q quiet, err error) {
 	return quiet{h1*60 + m1, h2*60 + m2}, nil
 }
 
-// until returns when the quiet hours end that t is in, or the zero time.
+// until returns the end of the quiet hours that contain t, or the zero time.
 func (q quiet) until(t time.Time) time.Time {
 	if q.from == q.to {
 		return time.Time{}

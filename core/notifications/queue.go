@@ -15,7 +15,7 @@ import (
 // queue adds notifications to the durable queue and limits their rate.
 type queue struct{ *base }
 
-// Post is one message that an action wants to send.
+// Post is a message that an action sends if its rate permits.
 type Post struct {
 	ProjectID   int64
 	ActionID    int64
@@ -24,20 +24,20 @@ type Post struct {
 	Format      string         // "" is the action's
 	Location    *time.Location // of the project, for quiet hours
 	Event       *sdk.Event
-	Message     func(ctx context.Context) Message // made when it is needed
+	Message     func(ctx context.Context) Message // renders the message when it is needed
 
-	key  string  // names the message
-	rate rateKey // what it has to wait for
+	key  string  // identifies the message
+	rate rateKey // the rate that limits it
 }
 
-// identify names the post.
+// identify sets the key and the rate of the post.
 func (p *Post) identify() *Post {
 	p.key = keyOf(p.ActionID, p.Notifier, p.Destination, p.Format, p.Event)
-	p.rate = rateKey{p.ActionID, lane{p.Notifier, p.Destination}, wordsOf(p.Format)}
+	p.rate = rateKey{p.ActionID, lane{p.Notifier, p.Destination}, formatKey(p.Format)}
 	return p
 }
 
-// rateKey is what has a rate: an action, a destination, and the words for it.
+// rateKey identifies a rate: an action, a destination, and the format for it.
 type rateKey struct {
 	action int64
 	lane
@@ -49,8 +49,8 @@ func (k rateKey) compare(o rateKey) int {
 		cmp.Compare(k.format, o.format))
 }
 
-// add queues posts in the transaction of ctx: those that may go now as
-// messages, of the others the latest and how many there were.
+// add queues posts in the transaction of ctx: those within their rate as
+// notifications; of the others it keeps the latest and their number.
 func (s *queue) add(ctx context.Context, posts []*Post) error {
 	posts, err := s.filterKnown(ctx, posts)
 	if err != nil || len(posts) == 0 {
@@ -81,14 +81,14 @@ func (s *queue) add(ctx context.Context, posts []*Post) error {
 	return nil
 }
 
-// filterKnown leaves out what was told before, and what stands twice among posts: a
-// client has sent its events again.
+// filterKnown leaves out posts that were queued before and duplicates among
+// posts: clients send events again.
 func (s *queue) filterKnown(ctx context.Context, posts []*Post) ([]*Post, error) {
 	keys := make([]string, len(posts))
 	for i, p := range posts {
 		keys[i] = p.key
 	}
-	known, err := s.store.sent(ctx, keys)
+	known, err := s.store.knownKeys(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +126,10 @@ func (s *queue) loadRates(ctx context.Context, posts []*Post, now time.Time) (ma
 	return out, nil
 }
 
-// enqueue writes a message into the queue, or counts it as left out.
+// enqueue writes a notification into the queue, or counts it as suppressed.
 func (s *queue) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time) error {
 	if r.Key == p.key && r.Suppressed > 0 {
-		return nil // the same event once more
+		return nil // a duplicate event
 	}
 	quietEnd := s.quiet.until(now.In(p.Location))
 	r.refill(now, s.cfg.Every, s.cfg.Burst)
@@ -148,7 +148,7 @@ func (s *queue) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time)
 		Text: m.Text, Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
 	})
 	if err != nil || !added {
-		return err // or another process was faster
+		return err // or another process queued it
 	}
 	r.spend()
 	s.store.db.AfterCommit(ctx, s.wake)
@@ -162,22 +162,21 @@ func microsOf(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// suppress counts a message that does not go out by itself, and keeps it as
-// the one that may be told later.
+// suppress counts a suppressed message and keeps it for the summary.
 func (r *rateRow) suppress(p *Post, due int64) {
 	r.Suppressed++
 	r.latest, r.DueAt = p, due
 }
 
-// spend takes one message; it tells of those left out before.
+// spend takes a token for a message, which reports the suppressed ones.
 func (r *rateRow) spend() {
 	r.Tokens = max(r.Tokens-1, 0)
 	r.Suppressed, r.DueAt, r.Key, r.EventUUID, r.Message, r.latest = 0, 0, "", "", "", nil
 }
 
-// refill gives what time has earned.
+// refill adds the tokens of the passed time.
 func (r *rateRow) refill(now time.Time, every time.Duration, burst int) {
-	passed := max(now.Sub(micros(r.At)), 0) // a clock that went back earns nothing
+	passed := max(now.Sub(fromMicros(r.At)), 0) // a clock that went back adds no tokens
 	r.At = now.UnixMicro()
 	if every <= 0 {
 		r.Tokens = math.Inf(1)
@@ -189,13 +188,13 @@ func (r *rateRow) refill(now time.Time, every time.Duration, burst int) {
 	}
 }
 
-// wait is how long until one message may go.
+// wait is the time until the next token.
 func (r *rateRow) wait(every time.Duration) time.Duration {
 	return time.Duration(max(1-r.Tokens, 0) * float64(every))
 }
 
-// queueSummaries queues a message for what was left out and may be told now: the
-// latest of it, with how many more there were.
+// queueSummaries queues a notification for suppressed ones whose summary is
+// due: the latest of them, with the number of the others.
 func (s *queue) queueSummaries(ctx context.Context) error {
 	rows, err := s.store.overdue(ctx, s.clock(), 100)
 	if err != nil {
@@ -216,7 +215,7 @@ func (s *queue) queueSummaries(ctx context.Context) error {
 	return nil
 }
 
-// posts reports whether the action is there and posts.
+// isPosting reports whether the action exists and posts.
 func (s *base) isPosting(ctx context.Context, projectID, actionID int64) (bool, error) {
 	a, err := s.deps.Actions.Action(ctx, projectID, actionID)
 	switch {
@@ -228,24 +227,24 @@ func (s *base) isPosting(ctx context.Context, projectID, actionID int64) (bool, 
 	return a.Posts(), nil
 }
 
-// queueSummary queues the message for what one rate has left out, in the
-// transaction of ctx. Of an action that does not post any more nothing is told.
+// queueSummary queues the summary of one rate, in the transaction of ctx. An
+// action that does not post any more gets none.
 func (s *queue) queueSummary(ctx context.Context, seen *rateRow, posts bool, loc *time.Location) error {
 	now := s.clock()
 	k := rateKey{seen.ActionID, lane{seen.Notifier, seen.Destination}, seen.Format}
 	r, err := s.store.rate(ctx, k, seen.ProjectID, s.cfg.Burst, now)
 	if err != nil || r.Suppressed == 0 || r.DueAt > now.UnixMicro() {
-		return err // somebody else was faster
+		return err // or another process queued it
 	}
 	if end := s.quiet.until(now.In(loc)); posts && !end.IsZero() {
-		r.DueAt = end.UnixMicro() // left out before the quiet hours, due in them
+		r.DueAt = end.UnixMicro() // suppressed before the quiet hours, due in them
 		return s.store.saveRate(ctx, r)
 	}
 	r.refill(now, s.cfg.Every, s.cfg.Burst)
 	if posts {
 		var m Message
-		_ = json.Unmarshal([]byte(r.Message), &m) // one that cannot be read has no text
-		// A name of its own: the event itself may have been told meanwhile.
+		_ = json.Unmarshal([]byte(r.Message), &m) // an unreadable message has no text
+		// A key of its own: the message of the event itself may exist.
 		_, err = s.store.add(ctx, &Delivery{
 			ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key + "+", EventUUID: r.EventUUID,
 			Text: m.Text, Message: json.RawMessage(r.Message), Suppressed: r.Suppressed - 1,

@@ -12,31 +12,32 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Facts is what a message can tell.
+// Facts are the data of a message.
 type Facts struct {
-	Site       string // where links lead, without a slash at the end; "" makes none
+	Site       string // base URL of links, without a trailing slash; "" makes none
 	ProjectID  int64
 	ActionID   int64
 	ActionName string
 	Event      *sdk.Event
 	// Person is the properties of the event's person, a JSON object, or nil.
 	Person []byte
-	// Names are the person properties that name somebody, best first.
+	// Names are the person properties that can be the display name, best first.
 	Names []string
 	// Group returns the properties of a group by the name of its type, as the
 	// event has it in $groups.
 	Group func(kind, key string) []byte
 }
 
-// maxValue is how many characters of one value are told, maxMessage of all.
+// maxValue is the maximum length of one value in characters, maxMessage that
+// of the message.
 const (
 	maxValue   = 500
 	maxMessage = 4000
 )
 
-// Render fills in the template: the parts of the message, and all of it as
-// plain text. What stands in an event is only ever the value of a part, so no
-// notifier takes it for markup.
+// Render fills in the template. It returns the segments of the message and the
+// message as plain text. Event data is only ever the value of a segment, so
+// that notifiers do not interpret it as markup.
 func (t *Template) Render(f *Facts) (segments []sdk.Segment, plainText string) {
 	var p fastjson.Parser
 	event, _ := p.ParseBytes(f.Event.Properties) // nil: no properties
@@ -63,7 +64,7 @@ func (t *Template) Render(f *Facts) (segments []sdk.Segment, plainText string) {
 	return segments, out.String()
 }
 
-// rendering is one message in the making.
+// rendering is a message during Render.
 type rendering struct {
 	*Facts
 	event, person *fastjson.Value
@@ -71,7 +72,7 @@ type rendering struct {
 
 func plain(s string) sdk.Segment { return sdk.Segment{Kind: sdk.SegmentText, Value: s} }
 
-// linked is a text that leads somewhere, when there is a site to lead to.
+// linked is a segment with a link, if there is a base URL.
 func (r *rendering) linked(kind sdk.SegmentKind, s, href string) sdk.Segment {
 	if href == "" {
 		kind = sdk.SegmentBold
@@ -131,7 +132,7 @@ func (r *rendering) eventToken(words []string, second string) sdk.Segment {
 	return r.linked(sdk.SegmentLink, r.Event.Name, r.EventURL())
 }
 
-// groupToken tells of a group of the event, by the name of its type.
+// groupToken renders a group of the event, by the name of its type.
 func (r *rendering) groupToken(words []string) sdk.Segment {
 	if len(words) == 1 {
 		return plain("NOT SUPPORTED")
@@ -175,8 +176,8 @@ func (r *rendering) groupValue(kind, key string, path []string) string {
 	return value(v, path)
 }
 
-// value is the text of what is at the path; what is not there is undefined, as
-// it has always been told.
+// value is the text at the path; an absent value is "undefined", as in the
+// first version.
 func value(v *fastjson.Value, path []string) string {
 	// A property may have dots in its name: the longest name that is there wins.
 	for n := len(path); n > 0; n-- {
@@ -192,7 +193,7 @@ func value(v *fastjson.Value, path []string) string {
 	return "undefined"
 }
 
-// get is a field of an object; nil when there is none.
+// get is a field of an object, or nil.
 func get(v *fastjson.Value, name string) *fastjson.Value {
 	if v == nil || v.Type() != fastjson.TypeObject {
 		return nil
@@ -200,7 +201,8 @@ func get(v *fastjson.Value, name string) *fastjson.Value {
 	return v.Get(name)
 }
 
-// stringOf is a string as it is, anything else as JSON, and "" for nothing.
+// stringOf is the value of a JSON string, the JSON of other types, and "" for
+// nil.
 func stringOf(v *fastjson.Value) string {
 	switch {
 	case v == nil:
@@ -211,8 +213,8 @@ func stringOf(v *fastjson.Value) string {
 	return string(v.MarshalTo(nil))
 }
 
-// Display is what people call the person: the first of Names that says
-// something, else the distinct id.
+// Display is the display name of the person: the first of Names with a value,
+// else the distinct id.
 func (f *Facts) Display() string {
 	person, _ := fastjson.ParseBytes(f.Person)
 	for _, name := range f.Names {
@@ -241,7 +243,7 @@ func (f *Facts) actionURL() string {
 	return f.project() + "/action/" + number(f.ActionID)
 }
 
-// PersonURL is where the person can be looked at, or "".
+// PersonURL is the URL of the person's page, or "".
 func (f *Facts) PersonURL() string {
 	if f.Site == "" {
 		return ""
@@ -249,7 +251,7 @@ func (f *Facts) PersonURL() string {
 	return f.project() + "/person/" + url.PathEscape(f.Event.DistinctID)
 }
 
-// EventURL is where the event can be looked at, or "".
+// EventURL is the URL of the event's page, or "".
 func (f *Facts) EventURL() string {
 	if f.Site == "" {
 		return ""

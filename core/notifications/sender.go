@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// lookEvery is how often the database is asked for what another process
-	// has queued, or what may go again.
-	lookEvery = 500 * time.Millisecond
-	// lease is how long a process has a message before another one may try it.
+	// pollInterval is how often the database is polled for notifications that
+	// another process queued or that are due for a retry.
+	pollInterval = 500 * time.Millisecond
+	// lease is how long a process owns a notification before another may send
+	// it.
 	lease = 2 * time.Minute
 	// callTimeout bounds one call of a notifier; it is well within the lease.
 	callTimeout = time.Minute
-	// maxLanes is how many destinations are served at once.
+	// maxLanes is how many destinations are served in parallel.
 	maxLanes = 64
-	// sweepEvery is how often what is too old is removed.
+	// sweepEvery is how often old rows are deleted.
 	sweepEvery = time.Minute
 )
 
@@ -41,7 +42,7 @@ func (s *sender) start() {
 	s.background.Go(func(drainCtx, _ context.Context) { s.sweep(drainCtx) })
 }
 
-// dispatch sees to it that each destination with something to send is served.
+// dispatch serves the destinations with due notifications until drainCtx ends.
 func (s *sender) dispatch(drainCtx, _ context.Context) {
 	failing := false
 	for drainCtx.Err() == nil {
@@ -49,12 +50,12 @@ func (s *sender) dispatch(drainCtx, _ context.Context) {
 		if failed := err != nil && drainCtx.Err() == nil; failed != failing {
 			failing = failed
 			if failed {
-				s.log.Warn("notifications wait for the database", zap.Error(err))
+				s.log.Warn("notification dispatch failed", zap.Error(err))
 			} else {
-				s.log.Info("notifications go on")
+				s.log.Info("notification dispatch recovered")
 			}
 		}
-		timer := time.NewTimer(lookEvery)
+		timer := time.NewTimer(pollInterval)
 		select {
 		case <-s.woken:
 		case <-timer.C:
@@ -91,8 +92,9 @@ func (s *sender) serveDue(ctx context.Context) error {
 	return nil
 }
 
-// serve sends what a destination has, one after the other, until there is
-// nothing more or it asks for a pause. The call under way outlives ctx.
+// serve sends the due notifications of a destination, one after the other,
+// until there are none or it is paused. A call that is under way outlives
+// drainCtx.
 func (s *sender) serve(drainCtx, killCtx context.Context, l lane, n Notifier) {
 	for drainCtx.Err() == nil && !s.lanes.isPaused(l) && n.Available() {
 		if !retry.Sleep(drainCtx, s.lanes.reserve(l, n.Properties())) {
@@ -106,7 +108,7 @@ func (s *sender) serve(drainCtx, killCtx context.Context, l lane, n Notifier) {
 	}
 }
 
-// send hands a message over and writes down what became of it.
+// send sends a notification and stores the result.
 func (s *sender) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
 	msg, err := d.notification()
 	switch {
@@ -134,7 +136,7 @@ func (s *sender) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
 	s.recordOutcome(ctx, l, d, r)
 }
 
-// outcome writes down what became of one try.
+// recordOutcome stores the result of one attempt.
 func (s *sender) recordOutcome(ctx context.Context, l lane, d *Delivery, r sdk.NotifyResult) {
 	if r.Rate != nil && r.Rate.Remaining <= 0 {
 		s.lanes.pause(l, r.Rate.ResetAfter)
@@ -169,38 +171,38 @@ func (s *sender) settle(ctx context.Context, d *Delivery, state State, code, mes
 	now := s.clock()
 	d.State, d.SettledAt, d.ErrorCode, d.Error = state, &now, code, message
 	if state == Failed {
-		s.log.Warn("a notification was given up", zap.Int64("action", d.ActionID), zap.String("notifier", d.Notifier), zap.String("code", code), zap.String("error", message))
+		s.log.Warn("notification failed", zap.Int64("action", d.ActionID), zap.String("notifier", d.Notifier), zap.String("code", code), zap.String("error", message))
 	}
 	s.write(ctx, d)
 }
 
-// write stores what became of a message. When the database does not take it
-// the lease ends, and the message goes out again under the same id, which the
-// notifier knows.
+// write stores the state of a notification. If that fails, the lease ends and
+// the notification is sent again under the same id, which the notifier
+// deduplicates.
 func (s *sender) write(ctx context.Context, d *Delivery) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := s.store.settle(ctx, d); err != nil {
-		s.log.Warn("what became of a notification is not written down", zap.Error(err))
+		s.log.Warn("notification state write failed", zap.Error(err))
 	}
 }
 
-// sweep gives up what is too late, and forgets what is too old.
+// sweep expires late notifications and deletes old ones.
 func (s *sender) sweep(ctx context.Context) {
 	for {
 		now := s.clock()
 		_, expired := s.store.expire(ctx, now)
 		var forgotten error
 		for n := int64(1); n > 0 && forgotten == nil && ctx.Err() == nil; {
-			n, forgotten = s.store.forget(ctx, now.Add(-s.cfg.KeepDeliveries), 500)
+			n, forgotten = s.store.deleteSettled(ctx, now.Add(-s.cfg.KeepDeliveries), 500)
 		}
-		forgotten = errors.Join(forgotten, s.store.forgetRates(ctx, now.Add(-s.cfg.KeepDeliveries)))
+		forgotten = errors.Join(forgotten, s.store.deleteRates(ctx, now.Add(-s.cfg.KeepDeliveries)))
 		n, counted := s.store.waiting(ctx)
 		if counted == nil {
 			s.metrics.waiting.Set(float64(n))
 		}
 		if err := errors.Join(expired, forgotten, counted); err != nil && ctx.Err() == nil {
-			s.log.Warn("cannot remove what is too old", zap.Error(err))
+			s.log.Warn("notification cleanup failed", zap.Error(err))
 		}
 		if !retry.Sleep(ctx, sweepEvery) {
 			return

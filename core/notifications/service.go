@@ -16,23 +16,22 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// Notifier is an instance of a notifier plugin. Its methods may be called from
-// many goroutines.
+// Notifier is an instance of a notifier plugin. It is safe for concurrent use.
 type Notifier interface {
 	// Name is the instance's name in the config.
 	Name() string
-	// Properties is how it wants to be fed.
+	// Properties returns its rate and batch limits.
 	Properties() sdk.NotifierProperties
 	// Available reports whether it can be called now.
 	Available() bool
-	// Notify hands messages over and returns a result for each, in order. An
-	// error means that nobody knows what became of them.
+	// Notify sends messages and returns a result for each, in order. After an
+	// error the outcome of all is unknown.
 	Notify(ctx context.Context, items []*sdk.Notification) ([]sdk.NotifyResult, error)
 }
 
-// Notifiers tells which notifiers there are.
+// Notifiers lists the notifiers.
 type Notifiers interface {
-	// Notifiers returns the configured ones, in whatever state they are.
+	// Notifiers returns the configured notifiers, in any state.
 	Notifiers() []Notifier
 }
 
@@ -50,7 +49,7 @@ type Actions interface {
 	LatestMatch(ctx context.Context, projectID, id int64) (*sdk.Event, error)
 }
 
-// People tells what is stored about persons and groups.
+// People reads stored persons and groups.
 type People interface {
 	Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error)
 	GroupProperties(ctx context.Context, projectID int64, groupType, groupKey string) ([]byte, bool, error)
@@ -62,7 +61,7 @@ type Projects interface {
 	Project(ctx context.Context, id int64) (auth.Project, error)
 }
 
-// Dependencies is whom the service asks; none may be nil.
+// Dependencies are what the service uses; Now and Metrics may be nil.
 type Dependencies struct {
 	Notifiers Notifiers
 	Actions   Actions
@@ -98,7 +97,7 @@ type metrics struct {
 	waiting    prometheus.Gauge
 }
 
-// NewService returns a service that has not started.
+// NewService returns a service that is not started.
 func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -154,7 +153,7 @@ func (s *base) project(ctx context.Context, id int64) (name string, loc *time.Lo
 	return p.Name, p.Location()
 }
 
-// wake says that there is something to send. It never blocks.
+// wake signals a due notification. It never blocks.
 func (s *base) wake() {
 	select {
 	case s.woken <- struct{}{}:
@@ -162,14 +161,14 @@ func (s *base) wake() {
 	}
 }
 
-// CheckFormat returns nil for a format that can be rendered, or an Invalid
-// fault with the attr chat_message_format.
+// CheckFormat returns nil for a valid format, or an Invalid fault with the
+// attr chat_message_format.
 func (s *Service) CheckFormat(format string) error {
 	_, err := s.composer.template(format)
 	return err
 }
 
-// HasNotifier reports whether a notifier of that name is configured.
+// HasNotifier reports whether a notifier with this name is configured.
 func (s *Service) HasNotifier(name string) bool { return s.find(name) != nil }
 
 func (s *base) find(name string) Notifier {
@@ -181,8 +180,8 @@ func (s *base) find(name string) Notifier {
 	return nil
 }
 
-// destinations are where an action posts: its own, else those of the config,
-// else every notifier there is.
+// destinations are the receivers of an action: its own, else those of the
+// config, else every notifier.
 func (s *base) destinations(a *actions.Action) []actions.Destination {
 	if len(a.Destinations) > 0 {
 		return a.Destinations

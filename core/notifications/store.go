@@ -15,11 +15,10 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// store is the SQL of the room. Its methods work in the transaction of their
-// context when there is one.
+// store is the SQL of the package. Its methods join the transaction in ctx.
 type store struct{ db *db.DB }
 
-// row is a row of notifications.
+// row is a row of notifications. It has one field per column.
 type row struct {
 	bun.BaseModel `bun:"table:notifications,alias:n"`
 
@@ -48,21 +47,21 @@ type row struct {
 func (r *row) delivery() Delivery {
 	d := Delivery{
 		ID: r.ID, ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key,
-		EventUUID: r.EventUUID, Text: r.Text, Message: json.RawMessage(r.Message), LeasedUntil: micros(r.LeasedUntil), Suppressed: r.Suppressed, State: r.State, Attempts: r.Attempts,
-		NextAt: micros(r.NextAt), CreatedAt: micros(r.CreatedAt), ExpiresAt: micros(r.ExpiresAt), MessageID: r.MessageID,
+		EventUUID: r.EventUUID, Text: r.Text, Message: json.RawMessage(r.Message), LeasedUntil: fromMicros(r.LeasedUntil), Suppressed: r.Suppressed, State: r.State, Attempts: r.Attempts,
+		NextAt: fromMicros(r.NextAt), CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt), MessageID: r.MessageID,
 		ErrorCode: r.ErrorCode, Error: r.Error,
 	}
 	if r.SettledAt.Valid {
-		at := micros(r.SettledAt.Int64)
+		at := fromMicros(r.SettledAt.Int64)
 		d.SettledAt = &at
 	}
 	return d
 }
 
-func micros(n int64) time.Time { return time.UnixMicro(n).UTC() }
+func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
-// add writes a new message and reports whether it did: one whose key is there
-// already is left alone.
+// add writes a new notification and reports whether it did. An existing key is
+// left unchanged.
 func (s *store) add(ctx context.Context, d *Delivery) (bool, error) {
 	r := &row{
 		ProjectID: d.ProjectID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, Key: d.Key, EventUUID: d.EventUUID,
@@ -80,32 +79,32 @@ func (s *store) add(ctx context.Context, d *Delivery) (bool, error) {
 // lane is one destination of one notifier.
 type lane struct{ Notifier, Destination string }
 
-// due lists the destinations that have something to send now and that nobody
-// is sending to.
+// due lists the destinations with a due notification that is not leased.
 func (s *store) due(ctx context.Context, now time.Time) ([]lane, error) {
 	var lanes []lane
-	err := s.db.Read(ctx).NewRaw(`SELECT DISTINCT notifier, destination FROM notifications
-		WHERE state = 'waiting' AND next_at <= ? AND leased_until <= ?`, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &lanes)
+	err := s.db.Read(ctx).NewSelect().Model((*row)(nil)).Distinct().Column("notifier", "destination").
+		Where("state = 'waiting' AND next_at <= ? AND leased_until <= ?", now.UnixMicro(), now.UnixMicro()).Scan(ctx, &lanes)
 	if err != nil {
-		return nil, fmt.Errorf("look for notifications: %w", err)
+		return nil, fmt.Errorf("find notifications: %w", err)
 	}
 	return lanes, nil
 }
 
-// claim takes the oldest message of a destination for so long. Two processes
-// never have the same one.
+// claim leases the oldest due notification of a destination, nil if there is
+// none. Two processes never lease the same one.
 func (s *store) claim(ctx context.Context, l lane, now time.Time, lease time.Duration) (*Delivery, error) {
 	skip := ""
 	if s.db.Postgres() {
 		skip = " FOR UPDATE SKIP LOCKED"
 	}
 	var rows []row
+	// Raw: bun cannot lock the rows of a subquery.
 	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ? WHERE id IN (
 		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
 		ORDER BY next_at, id LIMIT 1`+skip+`) RETURNING *`,
 		now.Add(lease).UnixMicro(), l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("take a notification: %w", err)
+		return nil, fmt.Errorf("lease a notification: %w", err)
 	}
 	if len(rows) == 0 {
 		return nil, nil
@@ -114,13 +113,14 @@ func (s *store) claim(ctx context.Context, l lane, now time.Time, lease time.Dur
 	return &d, nil
 }
 
-// sent tells which of the keys there are messages for.
-func (s *store) sent(ctx context.Context, keys []string) (map[string]bool, error) {
+// knownKeys returns which of the keys exist.
+func (s *store) knownKeys(ctx context.Context, keys []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for part := range slices.Chunk(keys, 500) {
 		var found []string
-		if err := s.db.Read(ctx).NewRaw("SELECT key FROM notifications WHERE key IN (?)", bun.List(part)).Scan(ctx, &found); err != nil {
-			return nil, fmt.Errorf("look for notifications: %w", err)
+		err := s.db.Read(ctx).NewSelect().Model((*row)(nil)).Column("key").Where("key IN (?)", bun.List(part)).Scan(ctx, &found)
+		if err != nil {
+			return nil, fmt.Errorf("find notifications: %w", err)
 		}
 		for _, key := range found {
 			out[key] = true
@@ -129,27 +129,29 @@ func (s *store) sent(ctx context.Context, keys []string) (map[string]bool, error
 	return out, nil
 }
 
-// settle writes what became of a message, unless somebody else has it by now.
+// settle stores the state of a notification, unless another process leased it
+// meanwhile.
 func (s *store) settle(ctx context.Context, d *Delivery) error {
 	var settled sql.NullInt64
 	if d.SettledAt != nil {
 		settled = sql.NullInt64{Int64: d.SettledAt.UnixMicro(), Valid: true}
 	}
-	_, err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET state = ?, attempts = ?, next_at = ?, leased_until = 0, settled_at = ?,
-		message_id = ?, error_code = ?, error = ? WHERE id = ? AND state = 'waiting' AND leased_until = ?`,
-		d.State, d.Attempts, d.NextAt.UnixMicro(), settled, d.MessageID, d.ErrorCode, d.Error, d.ID, d.LeasedUntil.UnixMicro()).Exec(ctx)
+	_, err := s.db.Write(ctx).NewUpdate().Model((*row)(nil)).
+		Set("state = ?", d.State).Set("attempts = ?", d.Attempts).Set("next_at = ?", d.NextAt.UnixMicro()).
+		Set("leased_until = 0").Set("settled_at = ?", settled).Set("message_id = ?", d.MessageID).
+		Set("error_code = ?", d.ErrorCode).Set("error = ?", d.Error).
+		Where("id = ? AND state = 'waiting' AND leased_until = ?", d.ID, d.LeasedUntil.UnixMicro()).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("write what became of a notification: %w", err)
+		return fmt.Errorf("write notification state: %w", err)
 	}
 	return nil
 }
 
-// expire gives up what is too late, and returns how many there were.
+// expire marks late notifications as expired, and returns their number.
 func (s *store) expire(ctx context.Context, now time.Time) (int64, error) {
-	done, err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET state = 'expired', settled_at = ?,
-		error_code = CASE WHEN error_code = '' THEN 'expired' ELSE error_code END
-		WHERE state = 'waiting' AND expires_at <= ? AND leased_until <= ?`,
-		now.UnixMicro(), now.UnixMicro(), now.UnixMicro()).Exec(ctx)
+	done, err := s.db.Write(ctx).NewUpdate().Model((*row)(nil)).Set("state = 'expired'").Set("settled_at = ?", now.UnixMicro()).
+		Set("error_code = CASE WHEN error_code = '' THEN 'expired' ELSE error_code END").
+		Where("state = 'waiting' AND expires_at <= ? AND leased_until <= ?", now.UnixMicro(), now.UnixMicro()).Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("expire notifications: %w", err)
 	}
@@ -157,13 +159,14 @@ func (s *store) expire(ctx context.Context, now time.Time) (int64, error) {
 	return n, nil
 }
 
-// forget removes what was settled before then, a step of it; it returns how
-// many that were.
-func (s *store) forget(ctx context.Context, then time.Time, step int) (int64, error) {
-	done, err := s.db.Write(ctx).NewRaw(`DELETE FROM notifications WHERE id IN (
-		SELECT id FROM notifications WHERE settled_at IS NOT NULL AND settled_at < ? ORDER BY settled_at LIMIT ?)`, then.UnixMicro(), step).Exec(ctx)
+// deleteSettled deletes at most step notifications that were settled before
+// then, and returns their number.
+func (s *store) deleteSettled(ctx context.Context, then time.Time, step int) (int64, error) {
+	old := s.db.Write(ctx).NewSelect().Model((*row)(nil)).Column("id").
+		Where("settled_at IS NOT NULL AND settled_at < ?", then.UnixMicro()).OrderExpr("settled_at").Limit(int64(step))
+	done, err := s.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("id IN (?)", old).Exec(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("forget notifications: %w", err)
+		return 0, fmt.Errorf("delete notifications: %w", err)
 	}
 	n, _ := done.RowsAffected()
 	return n, nil
@@ -184,8 +187,8 @@ func (s *store) get(ctx context.Context, projectID, actionID, id int64) (Deliver
 	return r.delivery(), nil
 }
 
-// list reads a page of the deliveries of an action, newest first, and how many
-// there are. An empty state is any.
+// list reads a page of the deliveries of an action, newest first, and their
+// total number. An empty state is any.
 func (s *store) list(ctx context.Context, projectID, actionID int64, state State, limit, offset int) ([]Delivery, int, error) {
 	var rows []row
 	q := s.db.Read(ctx).NewSelect().Model(&rows).ExcludeColumn("message").Where("project_id = ? AND action_id = ?", projectID, actionID)
@@ -203,21 +206,22 @@ func (s *store) list(ctx context.Context, projectID, actionID int64, state State
 	return out, int(total), nil
 }
 
-// waiting counts what waits, for the metric.
-func (s *store) waiting(ctx context.Context) (n int, err error) {
-	err = s.db.Read(ctx).NewRaw("SELECT count(*) FROM notifications WHERE state = 'waiting'").Scan(ctx, &n)
+// waiting counts the waiting notifications.
+func (s *store) waiting(ctx context.Context) (int64, error) {
+	n, err := s.db.Read(ctx).NewSelect().Model((*row)(nil)).Where("state = 'waiting'").Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count notifications: %w", err)
 	}
-	return n, nil
+	return int64(n), nil
 }
 
-// again makes a message wait once more, unless somebody is sending it now or it
-// was delivered.
-func (s *store) again(ctx context.Context, d *Delivery, expires time.Time) error {
-	_, err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET state = 'waiting', attempts = 0, next_at = ?, leased_until = 0, expires_at = ?,
-		settled_at = NULL, error_code = '', error = '' WHERE id = ? AND state <> 'delivered' AND leased_until <= ?`,
-		d.NextAt.UnixMicro(), expires.UnixMicro(), d.ID, d.NextAt.UnixMicro()).Exec(ctx)
+// requeue makes a notification due again, unless it is leased or was
+// delivered.
+func (s *store) requeue(ctx context.Context, d *Delivery, expires time.Time) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*row)(nil)).Set("state = 'waiting'").Set("attempts = 0").
+		Set("next_at = ?", d.NextAt.UnixMicro()).Set("leased_until = 0").Set("expires_at = ?", expires.UnixMicro()).
+		Set("settled_at = NULL").Set("error_code = ''").Set("error = ''").
+		Where("id = ? AND state <> 'delivered' AND leased_until <= ?", d.ID, d.NextAt.UnixMicro()).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("queue a notification again: %w", err)
 	}

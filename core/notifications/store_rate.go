@@ -10,7 +10,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// rateRow is a row of notification_rates.
+// rateRow is a row of notification_rates: a token bucket and the suppressed
+// notifications. It has one field per column.
 type rateRow struct {
 	bun.BaseModel `bun:"table:notification_rates,alias:r"`
 
@@ -27,19 +28,18 @@ type rateRow struct {
 	EventUUID   string `bun:"event_uuid"`
 	Message     string
 
-	latest *Post // of what was left out in this transaction; not rendered yet
+	latest *Post // latest suppressed post of this transaction; not rendered yet
 }
 
-// rate reads how fast an action may speak to a destination; a fresh one is full.
-// On PostgreSQL its row is locked until the transaction ends: take several in
-// the order of their keys.
+// rate reads a rate; a new one has all its tokens. On PostgreSQL the row is
+// locked until the transaction ends: lock several in the order of their keys.
 func (s *store) rate(ctx context.Context, k rateKey, projectID int64, burst int, now time.Time) (*rateRow, error) {
 	fresh := &rateRow{
 		ActionID: k.action, Notifier: k.Notifier, Destination: k.Destination, Format: k.format, ProjectID: projectID, Tokens: float64(burst), At: now.UnixMicro(),
 	}
-	if s.db.Postgres() { // a row that is not there cannot be locked
+	if s.db.Postgres() { // only an existing row can be locked
 		if _, err := s.db.Write(ctx).NewInsert().Model(fresh).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
-			return nil, fmt.Errorf("make the rate of action %d: %w", k.action, err)
+			return nil, fmt.Errorf("create the rate of action %d: %w", k.action, err)
 		}
 	}
 	r := &rateRow{}
@@ -58,10 +58,10 @@ func (s *store) rate(ctx context.Context, k rateKey, projectID int64, burst int,
 	return r, nil
 }
 
-// forgetRates removes those that have said nothing since then.
-func (s *store) forgetRates(ctx context.Context, then time.Time) error {
-	if _, err := s.db.Write(ctx).NewRaw("DELETE FROM notification_rates WHERE suppressed = 0 AND at < ?", then.UnixMicro()).Exec(ctx); err != nil {
-		return fmt.Errorf("forget rates: %w", err)
+// deleteRates deletes rates that were not used since then.
+func (s *store) deleteRates(ctx context.Context, then time.Time) error {
+	if _, err := s.db.Write(ctx).NewDelete().Model((*rateRow)(nil)).Where("suppressed = 0 AND at < ?", then.UnixMicro()).Exec(ctx); err != nil {
+		return fmt.Errorf("delete rates: %w", err)
 	}
 	return nil
 }
@@ -76,12 +76,12 @@ func (s *store) saveRate(ctx context.Context, r *rateRow) error {
 	return nil
 }
 
-// overdue lists what was left out and may be told now.
+// overdue lists rates with suppressed notifications whose summary is due.
 func (s *store) overdue(ctx context.Context, now time.Time, most int) ([]rateRow, error) {
 	var rows []rateRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("suppressed > 0 AND due_at <= ?", now.UnixMicro()).OrderExpr("due_at").Limit(int64(most)).Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for what was left out: %w", err)
+		return nil, fmt.Errorf("find suppressed notifications: %w", err)
 	}
 	return rows, nil
 }

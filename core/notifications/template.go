@@ -9,16 +9,16 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// DefaultFormat is what a message says when an action gives no format.
+// DefaultFormat is the format of actions without one.
 const DefaultFormat = "[action.name] was triggered by [person]"
 
 // maxTokens bounds a format.
 const maxTokens = 100
 
-// Template is a format, parsed: texts, and tokens in square brackets that stand
-// for parts of the event. The grammar is that of section 5.6 of the notes on
-// actions: [action.name], [person], [event.properties.a.b], [groups.company] and
-// so on; \[ and \] are brackets. It is immutable and safe for parallel use.
+// Template is a parsed format: texts, and tokens in square brackets that stand
+// for parts of the event, such as [action.name], [person],
+// [event.properties.a.b] and [groups.company]; \[ and \] are literal brackets.
+// It is immutable and safe for concurrent use.
 type Template struct {
 	source string
 	parts  []part
@@ -30,9 +30,8 @@ type part struct {
 	words []string
 }
 
-// ParseTemplate parses a format; "" is DefaultFormat. A token whose first word
-// is not known is an Invalid fault that names the column, counted from 1 in
-// characters.
+// ParseTemplate parses a format; "" is DefaultFormat. An unknown token is an
+// Invalid fault with its column, counted from 1 in characters.
 func ParseTemplate(format string) (*Template, error) {
 	if strings.TrimSpace(format) == "" {
 		format = DefaultFormat
@@ -76,7 +75,8 @@ func ParseTemplate(format string) (*Template, error) {
 	return t, nil
 }
 
-// closing finds the ] of a [, -1 when there is none before another [.
+// closing finds the ] of a [. It returns -1 if another [ or the end comes
+// first.
 func closing(runes []rune, open int) int {
 	for i := open + 1; i < len(runes); i++ {
 		switch runes[i] {
@@ -95,7 +95,7 @@ func wrong(column int, why string) error {
 	return fault.Field("chat_message_format", "invalid_template", fmt.Sprintf("Column %d: %s.", column+1, why))
 }
 
-// rest says which words may follow a first word; nil takes any.
+// rest are the words that may follow a first word; nil allows any.
 var rest = map[string][]string{
 	"action": {"name", "link"}, "source": {"name", "link"}, "person": nil, "user": nil, "event": nil, "groups": nil,
 }
@@ -107,7 +107,7 @@ var known = map[string][]string{
 	"event":  {"link", "uuid", "event", "name", "timestamp", "distinct_id", "properties"},
 }
 
-// token reads what is between brackets.
+// token parses the text between brackets.
 func token(inside string, column int) ([]string, error) {
 	words := strings.Split(inside, ".")
 	for i := range words {
