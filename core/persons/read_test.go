@@ -186,3 +186,25 @@ func TestSizeLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestMergeAboveSizeLimit merges two persons whose protected properties exceed
+// the limit together: the remaining person keeps its own.
+func TestMergeAboveSizeLimit(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		big := strings.Repeat("x", 400_000)
+		process(t, s, evs(`$set u1 {"$set":{"email":"`+big+`"}}`, `$set u2 {"$set":{"name":"`+big+`"}}`))
+		w := process(t, s, evs(`$merge_dangerously u1 {"alias":"u2"}`))
+		if kinds(w) != stage.WarnPersonSize || w[0].Details["rejected"] != true {
+			t.Fatalf("warnings %v", w)
+		}
+		p, _, err := s.ByDistinctID(t.Context(), 1, "u2")
+		if err != nil || len(p.DistinctIDs) != 2 {
+			t.Fatalf("merged person %v, %v", p.DistinctIDs, err)
+		}
+		if text := string(p.Properties); len(text) > 655_360 || !strings.Contains(text, `"email":`) || strings.Contains(text, `"name":`) {
+			t.Errorf("%d bytes of properties, want those of u1 alone", len(text))
+		}
+	})
+}

@@ -47,13 +47,14 @@ func (b *batchState) mergePersons(other, target *person, f *parsedEvent) *person
 	return target
 }
 
-// mergeInto merges from into into. Properties of into win.
+// mergeInto merges from into into. Properties of into win; if the merged ones
+// cannot be trimmed to the limit, into keeps its own.
 func (b *batchState) mergeInto(from, into *person, f *parsedEvent) {
 	both := from.object().Clone()
 	for _, m := range into.object().Members {
 		both.Set(m.Key, m.Value)
 	}
-	own := both
+	own := into.props
 	into.props, into.dirty = both, true
 	if !b.trimToLimit(into, f) {
 		into.props = own
