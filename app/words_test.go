@@ -33,7 +33,6 @@ var retiredWords = wordSet(`
 var wordsNotYet = []string{
 	"core/actions",
 	"core/db",
-	"core/definitions",
 	"core/fault",
 	"core/flags",
 	"core/ingestion",
