@@ -10,30 +10,35 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Flag is one feature flag of a project as it is kept. Filters is the text
-// the caller sent, after the write rules; Filters that came without a list of
-// condition sets mean one set, see Normalised.
+// Flag is a feature flag of a project.
 type Flag struct {
-	ID                   int64
-	ProjectID            int64
-	Key                  string
-	Name                 string
-	Filters              json.RawMessage
-	Active               bool
-	Deleted              bool
-	CreatedBy            int64 // a user id; 0 when unknown
-	CreatedAt            time.Time
-	UpdatedBy            int64
-	UpdatedAt            time.Time
-	Version              int64
-	ExperienceContinuity bool
-	RollbackConditions   json.RawMessage // null, an object or a list
-	PerformedRollback    *bool
-	Tags                 []string
-	UsageDashboard       int64 // a dashboard id; 0 when there is none
-	AnalyticsDashboards  []int64
-	EnrichedAnalytics    bool
-	LastCalled           time.Time // zero when never seen
+	ID        int64
+	ProjectID int64
+	Fields
+	CreatedBy  int64 // a user id; 0 when unknown
+	CreatedAt  time.Time
+	UpdatedBy  int64
+	UpdatedAt  time.Time
+	Version    int64
+	LastCalled time.Time // zero if never called
+}
+
+// Fields are the fields of a flag that users change. A version stores them, and
+// the activity log compares them under their JSON names, in this order. Filters
+// is the text of the caller after the write rules; see document.Normalized.
+type Fields struct {
+	Name                 string          `json:"name"`
+	Key                  string          `json:"key"`
+	Filters              json.RawMessage `json:"filters"`
+	Deleted              bool            `json:"deleted"`
+	Active               bool            `json:"active"`
+	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
+	RollbackConditions   json.RawMessage `json:"rollback_conditions"` // null, an object or a list
+	PerformedRollback    *bool           `json:"performed_rollback"`
+	Tags                 []string        `json:"tags"`
+	UsageDashboard       *int64          `json:"usage_dashboard"` // a dashboard id
+	AnalyticsDashboards  []int64         `json:"analytics_dashboards"`
+	EnrichedAnalytics    bool            `json:"has_enriched_analytics"`
 }
 
 // Status is the state of a flag in one word.
@@ -104,7 +109,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		CreatedBy: who, CreatedAt: web.Time(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
-		EnrichedAnalytics: f.EnrichedAnalytics, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
+		EnrichedAnalytics: f.EnrichedAnalytics, UsageDashboard: f.UsageDashboard, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
 	}
 	v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
 	if v.RollbackConditions == nil {
@@ -115,9 +120,6 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 	}
 	if v.AnalyticsDashboards == nil {
 		v.AnalyticsDashboards = []int64{}
-	}
-	if f.UsageDashboard != 0 {
-		v.UsageDashboard = &f.UsageDashboard
 	}
 	return v
 }

@@ -11,44 +11,16 @@ import (
 	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
-// apply puts the fields of in into f under the write rules.
+// apply applies the fields of in to f and checks the write rules. The key goes
+// first: it depends on whether f is deleted now.
 func (s *Service) apply(ctx context.Context, f *Flag, in Input) error {
-	if in.Name != nil {
-		f.Name = *in.Name
-	}
 	if err := s.applyKey(ctx, f, in); err != nil {
 		return err
 	}
 	if err := s.applyFilters(ctx, f, in.Filters); err != nil {
 		return err
 	}
-	if in.Deleted != nil {
-		f.Deleted = *in.Deleted
-	}
-	if in.CreatedAt != nil {
-		f.CreatedAt = *in.CreatedAt
-	}
-	if in.ExperienceContinuity != nil {
-		f.ExperienceContinuity = *in.ExperienceContinuity
-	}
-	if in.RollbackConditions != nil {
-		f.RollbackConditions = in.RollbackConditions
-	}
-	if in.PerformedRollback != nil {
-		f.PerformedRollback = *in.PerformedRollback
-	}
-	if in.Active != nil {
-		f.Active = *in.Active
-		if f.Active {
-			f.PerformedRollback = new(bool)
-		}
-	}
-	if in.Tags != nil {
-		f.Tags = *in.Tags
-	}
-	if in.EnrichedAnalytics != nil {
-		f.EnrichedAnalytics = *in.EnrichedAnalytics
-	}
+	in.applyTo(f)
 	return s.applyDashboards(ctx, f, in.AnalyticsDashboards)
 }
 

@@ -16,8 +16,9 @@ func (s *Service) CreateUsageDashboard(ctx context.Context, who *auth.Principal,
 }
 
 // attachUsageDashboard creates a usage dashboard for f and links it.
-func (s *Service) attachUsageDashboard(ctx context.Context, who *auth.Principal, f *Flag) (err error) {
-	f.UsageDashboard, err = s.deps.Dashboards.CreateUsage(ctx, f.ProjectID, f.ID, f.Key, who.User.ID)
+func (s *Service) attachUsageDashboard(ctx context.Context, who *auth.Principal, f *Flag) error {
+	id, err := s.deps.Dashboards.CreateUsage(ctx, f.ProjectID, f.ID, f.Key, who.User.ID)
+	f.UsageDashboard = &id
 	return err
 }
 
@@ -33,7 +34,11 @@ func (s *Service) EnrichUsageDashboard(ctx context.Context, who *auth.Principal,
 		if err := s.mayEdit(ctx, who, f); err != nil {
 			return err
 		}
-		return s.deps.Dashboards.Enrich(ctx, project.ID, f.UsageDashboard, f.EnrichedAnalytics)
+		var id int64 // no dashboard has id 0
+		if f.UsageDashboard != nil {
+			id = *f.UsageDashboard
+		}
+		return s.deps.Dashboards.Enrich(ctx, project.ID, id, f.EnrichedAnalytics)
 	})
 }
 

@@ -29,8 +29,8 @@ func (s *Service) Rollback(ctx context.Context, who *auth.Principal, project aut
 	})
 }
 
-// restore puts a past state into f.
-func (s *Service) restore(ctx context.Context, f *Flag, past state) error {
+// restore puts a past Fields into f.
+func (s *Service) restore(ctx context.Context, f *Flag, past Fields) error {
 	if err := s.applyKey(ctx, f, Input{Key: &past.Key, Deleted: &past.Deleted}); err != nil {
 		return err
 	}
@@ -43,9 +43,8 @@ func (s *Service) restore(ctx context.Context, f *Flag, past state) error {
 	if err != nil {
 		return err
 	}
-	f.AnalyticsDashboards = slices.DeleteFunc(slices.Clone(past.AnalyticsDashboards), func(id int64) bool { return !known[id] })
-	f.Name, f.Deleted, f.Active, f.Tags = past.Name, past.Deleted, past.Active, past.Tags
-	f.ExperienceContinuity, f.EnrichedAnalytics = past.ExperienceContinuity, past.EnrichedAnalytics
-	f.RollbackConditions, f.PerformedRollback = past.RollbackConditions, past.PerformedRollback
+	past.AnalyticsDashboards = slices.DeleteFunc(slices.Clone(past.AnalyticsDashboards), func(id int64) bool { return !known[id] })
+	past.Key, past.Filters, past.UsageDashboard = f.Key, f.Filters, f.UsageDashboard
+	f.Fields = past
 	return nil
 }

@@ -42,13 +42,13 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 	if err != nil {
 		return false, err
 	}
-	now := f.state()
+	now := f.Fields
 	now.Filters = shownFilters(f.Filters, names)
 	current, err := document.Parse(document.Encode(now))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	wanted, err := document.Parse(document.Encode(in.sent()))
+	wanted, err := document.Parse(document.Encode(in))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
@@ -62,27 +62,6 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 		}
 	}
 	return false, nil
-}
-
-// sent is the fields of in that were sent, by their JSON names.
-func (in Input) sent() map[string]any {
-	out := map[string]any{}
-	put := func(name string, sent bool, value any) {
-		if sent {
-			out[name] = value
-		}
-	}
-	put("name", in.Name != nil, in.Name)
-	put("key", in.Key != nil, in.Key)
-	put("filters", in.Filters != nil, in.Filters)
-	put("deleted", in.Deleted != nil, in.Deleted)
-	put("active", in.Active != nil, in.Active)
-	put("ensure_experience_continuity", in.ExperienceContinuity != nil, in.ExperienceContinuity)
-	put("rollback_conditions", in.RollbackConditions != nil, in.RollbackConditions)
-	put("tags", in.Tags != nil, in.Tags)
-	put("analytics_dashboards", in.AnalyticsDashboards != nil, in.AnalyticsDashboards)
-	put("has_enriched_analytics", in.EnrichedAnalytics != nil, in.EnrichedAnalytics)
-	return out
 }
 
 // dependents refuses to take a flag away from the flags that depend on it,

@@ -18,8 +18,10 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 	}
 	now := s.clock()
 	f := &Flag{
-		ProjectID: project.ID, Filters: json.RawMessage("{}"), Active: true, CreatedAt: now, CreatedBy: who.User.ID,
-		Tags: []string{}, AnalyticsDashboards: []int64{},
+		ProjectID: project.ID, CreatedAt: now, CreatedBy: who.User.ID,
+		Fields: Fields{
+			Filters: json.RawMessage("{}"), Active: true, RollbackConditions: json.RawMessage("null"), Tags: []string{}, AnalyticsDashboards: []int64{},
+		},
 	}
 	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
 		if err := s.apply(ctx, f, in); err != nil {
@@ -93,7 +95,7 @@ func (s *Service) edit(ctx context.Context, who *auth.Principal, project auth.Pr
 
 // save stores f when it differs from what it was.
 func (s *Service) save(ctx context.Context, who *auth.Principal, before, f *Flag, why *activity.Trigger) error {
-	changes := activity.Diff(activity.Flag, before.state(), f.state())
+	changes := activity.Diff(activity.Flag, before.Fields, f.Fields)
 	if len(changes) == 0 && f.CreatedAt.Equal(before.CreatedAt) {
 		return nil
 	}

@@ -59,7 +59,7 @@ func rowOf(f *Flag) *flagRow {
 		ID: f.ID, ProjectID: f.ProjectID, Key: f.Key, Name: f.Name, Filters: string(f.Filters),
 		Active: f.Active, Deleted: f.Deleted, CreatedBy: f.CreatedBy, CreatedAt: f.CreatedAt.UnixMicro(),
 		UpdatedBy: f.UpdatedBy, UpdatedAt: f.UpdatedAt.UnixMicro(), Version: f.Version,
-		ExperienceContinuity: f.ExperienceContinuity, Tags: string(document.Encode(f.Tags)), UsageDashboard: f.UsageDashboard,
+		ExperienceContinuity: f.ExperienceContinuity, Tags: string(document.Encode(f.Tags)),
 		AnalyticsDashboards: string(document.Encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
 		Search:         strings.ToLower(f.Key + "\n" + f.Name),
 		Multivariate:   document.HasVariants(f.Filters),
@@ -67,6 +67,9 @@ func rowOf(f *Flag) *flagRow {
 	}
 	if len(f.RollbackConditions) > 0 && !document.IsNull(f.RollbackConditions) {
 		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
+	}
+	if f.UsageDashboard != nil {
+		r.UsageDashboard = *f.UsageDashboard
 	}
 	if f.PerformedRollback != nil {
 		r.PerformedRollback = sql.NullBool{Bool: *f.PerformedRollback, Valid: true}
@@ -76,10 +79,15 @@ func rowOf(f *Flag) *flagRow {
 
 func (r *flagRow) flag() (*Flag, error) {
 	f := &Flag{
-		ID: r.ID, ProjectID: r.ProjectID, Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters),
-		Active: r.Active, Deleted: r.Deleted, CreatedBy: r.CreatedBy, CreatedAt: time.UnixMicro(r.CreatedAt).UTC(),
-		UpdatedBy: r.UpdatedBy, UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC(), Version: r.Version,
-		ExperienceContinuity: r.ExperienceContinuity, UsageDashboard: r.UsageDashboard, EnrichedAnalytics: r.EnrichedAnalytics,
+		ID: r.ID, ProjectID: r.ProjectID, Version: r.Version,
+		CreatedBy: r.CreatedBy, CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), UpdatedBy: r.UpdatedBy, UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC(),
+		Fields: Fields{
+			Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters), Active: r.Active, Deleted: r.Deleted,
+			ExperienceContinuity: r.ExperienceContinuity, RollbackConditions: json.RawMessage("null"), EnrichedAnalytics: r.EnrichedAnalytics,
+		},
+	}
+	if r.UsageDashboard != 0 {
+		f.UsageDashboard = &r.UsageDashboard
 	}
 	if r.RollbackConditions.Valid {
 		f.RollbackConditions = json.RawMessage(r.RollbackConditions.String)

@@ -25,7 +25,7 @@ type versionRow struct {
 
 // keepVersion remembers the state the flag has now.
 func (s *Store) keepVersion(ctx context.Context, f *Flag) error {
-	row := &versionRow{FlagID: f.ID, Version: f.Version, State: string(document.Encode(f.state())), UserID: f.UpdatedBy, CreatedAt: f.UpdatedAt.UnixMicro()}
+	row := &versionRow{FlagID: f.ID, Version: f.Version, State: string(document.Encode(f.Fields)), UserID: f.UpdatedBy, CreatedAt: f.UpdatedAt.UnixMicro()}
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Exec(ctx); err != nil {
 		return fmt.Errorf("keep version %d of flag %d: %w", f.Version, f.ID, err)
 	}
@@ -33,18 +33,18 @@ func (s *Store) keepVersion(ctx context.Context, f *Flag) error {
 }
 
 // version reads the state a flag had, and whether it ever had that version.
-func (s *Store) version(ctx context.Context, flagID, version int64) (state, bool, error) {
+func (s *Store) version(ctx context.Context, flagID, version int64) (Fields, bool, error) {
 	var row versionRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("flag_id = ? AND version = ?", flagID, version).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return state{}, false, nil
+		return Fields{}, false, nil
 	}
 	if err != nil {
-		return state{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
+		return Fields{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
-	var st state
+	var st Fields
 	if err := json.Unmarshal([]byte(row.State), &st); err != nil {
-		return state{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
+		return Fields{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
 	return st, true, nil
 }

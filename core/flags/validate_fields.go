@@ -13,27 +13,28 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Input is what a caller wrote about a flag. A nil field was not sent.
+// Input is a request to create or change a flag. Nil fields were not sent. The
+// JSON form has the sent fields that are compared with other changes.
 type Input struct {
-	Name                 *string
-	Key                  *string
-	Filters              json.RawMessage // a JSON object
-	Deleted              *bool
-	Active               *bool
-	CreatedAt            *time.Time
-	ExperienceContinuity *bool
-	RollbackConditions   json.RawMessage // null, an object or a list
-	PerformedRollback    **bool
-	Tags                 *[]string
-	AnalyticsDashboards  *[]int64
-	EnrichedAnalytics    *bool
+	Name                 *string         `json:"name,omitempty"`
+	Key                  *string         `json:"key,omitempty"`
+	Filters              json.RawMessage `json:"filters,omitempty"` // a JSON object
+	Deleted              *bool           `json:"deleted,omitempty"`
+	Active               *bool           `json:"active,omitempty"`
+	CreatedAt            *time.Time      `json:"-"`
+	ExperienceContinuity *bool           `json:"ensure_experience_continuity,omitempty"`
+	RollbackConditions   json.RawMessage `json:"rollback_conditions,omitempty"` // null, an object or a list
+	PerformedRollback    **bool          `json:"-"`
+	Tags                 *[]string       `json:"tags,omitempty"`
+	AnalyticsDashboards  *[]int64        `json:"analytics_dashboards,omitempty"`
+	EnrichedAnalytics    *bool           `json:"has_enriched_analytics,omitempty"`
 
 	// Version is the version the caller has read, Original the flag as they
 	// read it: together they find out whether somebody else was faster.
-	Version  *int64
-	Original json.RawMessage
+	Version  *int64          `json:"-"`
+	Original json.RawMessage `json:"-"`
 	// UsageDashboard false asks for a flag without its usage dashboard.
-	UsageDashboard *bool
+	UsageDashboard *bool `json:"-"`
 }
 
 // Longest texts a flag may hold, in characters.
@@ -75,6 +76,31 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 	in.Original = body.Any("original_flag", web.Nullable).Value
 	in.UsageDashboard = value(body.Bool("_should_create_usage_dashboard"))
 	return in, body.Err()
+}
+
+// applyTo sets the fields that were sent and need no lookup.
+func (in *Input) applyTo(f *Flag) {
+	set(&f.Name, in.Name)
+	set(&f.Deleted, in.Deleted)
+	set(&f.CreatedAt, in.CreatedAt)
+	set(&f.ExperienceContinuity, in.ExperienceContinuity)
+	set(&f.PerformedRollback, in.PerformedRollback)
+	set(&f.Active, in.Active)
+	set(&f.Tags, in.Tags)
+	set(&f.EnrichedAnalytics, in.EnrichedAnalytics)
+	if in.RollbackConditions != nil {
+		f.RollbackConditions = in.RollbackConditions
+	}
+	if in.Active != nil && *in.Active {
+		f.PerformedRollback = new(bool)
+	}
+}
+
+// set sets a field if a value was sent.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // value is what a field holds, nil when it was not sent or is null.
