@@ -1,8 +1,6 @@
 package eval
 
 import (
-	"strings"
-
 	"github.com/valyala/fastjson"
 )
 
@@ -51,5 +49,3 @@ func (f *flag) payload(o *outcome) *string {
 	text := string(v.GetStringBytes())
 	return &text
 }
-
-func clone(s string) string { return strings.Clone(s) }

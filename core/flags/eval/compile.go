@@ -111,9 +111,6 @@ type groupKind struct {
 	schema schema
 }
 
-// Len is how many flags the set holds, active or not.
-func (s *Set) Len() int { return len(s.flags) }
-
 // Keys returns the keys of the active flags.
 func (s *Set) Keys() []string {
 	keys := make([]string, len(s.active))

@@ -2,8 +2,6 @@ package eval
 
 import (
 	"strings"
-
-	"github.com/valyala/fastjson"
 )
 
 // cohort is one compiled cohort.
@@ -41,17 +39,14 @@ func (c *compiler) cohorts(in []CohortDefinition) {
 			continue
 		}
 		if inner := root.given("properties"); inner != nil {
-			if root, out.broken = objectOrBroken(inner); out.broken {
+			ok := false
+			if root, ok = objectOf(inner); !ok {
+				out.broken = true
 				continue
 			}
 		}
 		out.root, out.broken = c.branch(root)
 	}
-}
-
-func objectOrBroken(v *fastjson.Value) (fields, bool) {
-	f, ok := objectOf(v)
-	return f, !ok
 }
 
 // branch compiles a group of a cohort; nil is the empty group, in which

@@ -34,20 +34,10 @@ func (e *Evaluation) AppendFlags(dst []byte, f Format) []byte {
 	return appendFailed(dst, failed)
 }
 
-// AppendNoFlags is appendFlags when no flag was asked for.
-func AppendNoFlags(dst []byte, f Format) []byte {
-	switch f {
-	case FormatKeys:
-		dst = append(dst, `"featureFlags":[],`...)
-	case FormatOn:
-		dst = append(dst, `"featureFlags":{},`...)
-	case FormatValues:
-		dst = append(dst, `"featureFlags":{},"featureFlagPayloads":{},`...)
-	case FormatDetails:
-		dst = append(dst, `"flags":{},`...)
-	}
-	return appendFailed(dst, false)
-}
+// AppendNoFlags is AppendFlags without flags.
+func AppendNoFlags(dst []byte, f Format) []byte { return noFlags.AppendFlags(dst, f) }
+
+var noFlags = &Evaluation{set: &Set{}}
 
 func appendFailed(dst []byte, failed bool) []byte {
 	if failed {

@@ -62,17 +62,12 @@ type FiltersError struct {
 	Cause  error  // of the JSON parser, or nil
 }
 
-// Error returns code, detail and cause.
 func (e *FiltersError) Error() string {
-	text := e.Code + " (filters): " + e.Detail
 	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
+		return e.Code + " (filters): " + e.Detail + ": " + e.Cause.Error()
 	}
-	return text
+	return e.Code + " (filters): " + e.Detail
 }
-
-// Unwrap returns the cause, or nil.
-func (e *FiltersError) Unwrap() error { return e.Cause }
 
 // ParseFilters decodes the JSON text of a flag's filters. Filters without
 // "groups" are read as one condition set made of the top-level properties.

@@ -53,24 +53,27 @@ func (d Decision) Value() any {
 // decisions are ordered by flag id; a flag that cannot be computed has Failed
 // set. Static cohorts and experience continuity come from known.
 func (s *Set) Evaluate(q *Request, known *KnownProperties, now time.Time) []Decision {
-	e := NewEvaluation(s, q.DistinctID, now)
+	e := s.evaluate(q, known, now, false)
 	defer e.Release()
-	e.SetRequest(q)
-	e.Select(q.FlagKeys, false)
-	e.setKnown(known)
-	e.Run()
 	return e.Decisions()
 }
 
 // Explain is Evaluate with an explanation of each step. Without FlagKeys it
 // includes the inactive flags.
 func (s *Set) Explain(q *Request, known *KnownProperties, now time.Time) []*Explanation {
-	e := NewEvaluation(s, q.DistinctID, now)
+	e := s.evaluate(q, known, now, true)
 	defer e.Release()
-	e.Trace()
+	return e.Explanations()
+}
+
+func (s *Set) evaluate(q *Request, known *KnownProperties, now time.Time, traced bool) *Evaluation {
+	e := NewEvaluation(s, q.DistinctID, now)
+	if traced {
+		e.Trace()
+	}
 	e.SetRequest(q)
-	e.Select(q.FlagKeys, true)
+	e.Select(q.FlagKeys, traced)
 	e.setKnown(known)
 	e.Run()
-	return e.Explanations()
+	return e
 }

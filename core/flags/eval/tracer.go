@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -105,7 +106,7 @@ func (r *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
 	case f.continuous && r.stored.anonymousID != "":
 		from = "anon_distinct_id"
 	}
-	return ExplainedIdentifier{Value: clone(id), Source: from}
+	return ExplainedIdentifier{Value: strings.Clone(id), Source: from}
 }
 
 func (r *Evaluation) explainSet(i int, c *condition, result string) ExplainedSet {
@@ -215,7 +216,7 @@ func (t *tracer) rollout(id string, hash float64, s rollout) {
 	if t == nil || t.set == nil {
 		return
 	}
-	t.set.Identifier, t.set.Hash, t.set.Threshold = clone(id), number(hash), number(s.limit)
+	t.set.Identifier, t.set.Hash, t.set.Threshold = strings.Clone(id), number(hash), number(s.limit)
 }
 
 func (t *tracer) variant(f *flag, hash float64) {
@@ -261,7 +262,7 @@ func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
 	if t == nil {
 		return
 	}
-	g := Gate{Name: "holdout", Result: gateResult(!held), Identifier: clone(id), Threshold: number(h.rollout.limit)}
+	g := Gate{Name: "holdout", Result: gateResult(!held), Identifier: strings.Clone(id), Threshold: number(h.rollout.limit)}
 	if !h.rollout.everyone {
 		g.Hash = number(hash)
 	}
