@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 )
 
-func newEntry(who *auth.Principal, a *Action, done string, at time.Time) activity.Entry {
-	e := activity.NewEntry(who, a.ProjectID, activity.Action, a.ID, done, at)
+func newEntry(principal *auth.Principal, a *Action, done string, at time.Time) activity.Entry {
+	e := activity.NewEntry(principal, a.ProjectID, activity.Action, a.ID, done, at)
 	e.Detail.Name = a.Name
 	return e
 }

@@ -104,7 +104,7 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionm
 		out = p.explain(m, newest, facts, env)
 	}
 	if facts.Err() != nil {
-		p.deps.Log.Warn("a preview could not be told everything", zap.Int64("project", projectID), zap.Error(facts.Err()))
+		p.deps.Log.Warn("preview incomplete: facts not readable", zap.Int64("project_id", projectID), zap.Error(facts.Err()))
 	}
 	return out, nil
 }

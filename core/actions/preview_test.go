@@ -117,7 +117,7 @@ func TestPreview(t *testing.T) {
 		{"of one person", `{"steps":[{"text":"Buy"}],"distinct_id":"bob","event":null}`, "2 1 0 2=true 1=false"},
 		{"what a person is like", `{"steps":[{"properties":[` + isAda + `]}]}`, "3 1 0 3=true 2=false 1=false"},
 		{"who is in a cohort", `{"steps":[{"properties":[` + isInSeven + `]}]}`, "3 1 0 3=true 2=false 1=false"},
-		{"what nobody can tell", `{"steps":[{"properties":[{"key":"amount","operator":"cidr/contains","value":"x"}]}]}`, "3 0 2 3=<nil> 2=false 1=<nil>"},
+		{"undecided events", `{"steps":[{"properties":[{"key":"amount","operator":"cidr/contains","value":"x"}]}]}`, "3 0 2 3=<nil> 2=false 1=<nil>"},
 		{"an object of values", `{"steps":[{"properties":{"amount__gt":5}}]}`, "3 1 0 3=true 2=false 1=false"},
 		{"an object that is one filter", `{"steps":[{"properties":{"key":"amount","value":1}}]}`, "3 1 0 3=false 2=false 1=true"},
 	}
@@ -140,7 +140,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-func TestPreviewSaysWhyNot(t *testing.T) {
+func TestPreviewExplainsMismatches(t *testing.T) {
 	t.Parallel()
 	p := actions.NewPreviews(actions.PreviewDependencies{Events: someEvents()})
 	steps := []actionmatch.Step{{
@@ -163,7 +163,7 @@ steps__0__tag_name exact "a" : false The event has no elements.
 steps__0__text exact "Buy" : false The event has no elements.
 steps__0__properties__0 gt 5 9: true 
 steps__0__properties__1 exact "pro" : false There is no such property.
-steps__0__properties__2 exact "ada@example.com" : unknown Nobody could tell the properties of the person.`
+steps__0__properties__2 exact "ada@example.com" : unknown The properties of the person are not known.`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -185,7 +185,7 @@ func (p *plugin) Ask(context.Context) bool {
 	return p.noted
 }
 
-func TestPreviewAsksPluginsOnce(t *testing.T) {
+func TestPreviewCallsPluginsOnce(t *testing.T) {
 	t.Parallel()
 	p := actions.NewPreviews(actions.PreviewDependencies{
 		Events:  someEvents(),
@@ -194,11 +194,11 @@ func TestPreviewAsksPluginsOnce(t *testing.T) {
 	steps := []actionmatch.Step{{Properties: []json.RawMessage{[]byte(`{"key":"amount","operator":"cidr/contains","value":"x"}`)}}}
 	out, err := p.Preview(t.Context(), 1, steps, actions.PreviewQuery{Limit: 10})
 	if err != nil || out.Matched != 2 || out.Unknown != 0 {
-		t.Errorf("%d match, of %d nobody can tell, %v", out.Matched, out.Unknown, err)
+		t.Errorf("%d match, %d undecided, %v", out.Matched, out.Unknown, err)
 	}
 }
 
-func TestPreviewLooksAtFewerEventsOfLongDefinitions(t *testing.T) {
+func TestPreviewReadsFewerEventsForLongDefinitions(t *testing.T) {
 	t.Parallel()
 	many := make(memoryEvents, 400)
 	for i := range many {
@@ -212,7 +212,7 @@ func TestPreviewLooksAtFewerEventsOfLongDefinitions(t *testing.T) {
 	}
 }
 
-func TestPreviewRefuses(t *testing.T) {
+func TestPreviewRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, body, attr, code string }{
 		{"no steps", `{}`, "steps", "required"},
@@ -239,7 +239,7 @@ func TestPreviewRefuses(t *testing.T) {
 	}
 }
 
-func TestPreviewNeedsTheScope(t *testing.T) {
+func TestPreviewRequiresScope(t *testing.T) {
 	t.Parallel()
 	who := webtest.DefaultKeys()
 	who.Principals["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"feature_flag:read"}, User: auth.User{ID: 1}}

@@ -125,11 +125,11 @@ func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offs
 }
 
 // Create creates an action. It fails with Invalid for the first invalid field.
-func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (Action, error) {
+func (s *Service) Create(ctx context.Context, principal *auth.Principal, project auth.Project, in Input) (Action, error) {
 	now := s.clock()
 	a := Action{
 		ProjectID: project.ID, Tags: []string{}, Steps: []actionmatch.Step{}, Destinations: []Destination{},
-		CreatedAt: now, CreatedBy: who.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
+		CreatedAt: now, CreatedBy: principal.User.ID, UpdatedAt: now, CalculatedAt: now, Version: 1,
 	}
 	if err := s.validateInput(ctx, project, a, &in); err != nil {
 		return a, err
@@ -141,14 +141,14 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.store.insert(ctx, &a); err != nil {
 			return err
 		}
-		return s.activity.Add(ctx, newEntry(who, &a, activity.Created, now))
+		return s.activity.Add(ctx, newEntry(principal, &a, activity.Created, now))
 	})
 	return a, err
 }
 
 // Update changes the fields of in. It fails with NotFound, and with Invalid
 // for the first invalid field. An update without changes writes nothing.
-func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
+func (s *Service) Update(ctx context.Context, principal *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
 	a, err := s.store.Get(ctx, project.ID, id)
 	if err == nil {
 		err = s.validateInput(ctx, project, a, &in)
@@ -176,7 +176,7 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 		if a.Deleted && !before.Deleted {
 			done = activity.Deleted
 		}
-		e := newEntry(who, &a, done, a.UpdatedAt)
+		e := newEntry(principal, &a, done, a.UpdatedAt)
 		e.Detail.Changes = changes
 		return s.activity.Add(ctx, e)
 	})
@@ -214,7 +214,7 @@ func (s *Service) views(ctx context.Context, project auth.Project, list ...Actio
 	}
 	found, err := s.deps.Users.UsersByID(ctx, users)
 	if err != nil {
-		return nil, fmt.Errorf("find who made actions: %w", err)
+		return nil, fmt.Errorf("read the creators of actions: %w", err)
 	}
 	var counted map[int64]time.Time
 	if s.deps.Calculations != nil {

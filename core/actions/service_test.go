@@ -21,9 +21,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-type nobody struct{}
+type noUsers struct{}
 
-func (nobody) UsersByID(context.Context, []int64) (map[int64]auth.User, error) { return nil, nil }
+func (noUsers) UsersByID(context.Context, []int64) (map[int64]auth.User, error) { return nil, nil }
 
 type chat struct{}
 
@@ -42,15 +42,15 @@ func (utc) Project(_ context.Context, id int64) (auth.Project, error) {
 }
 
 var (
-	somebody = &auth.Principal{User: auth.User{ID: 7, FirstName: "Ada", Email: "ada@example.com"}}
-	shop     = auth.Project{ID: 1, Timezone: "UTC"}
+	ada  = &auth.Principal{User: auth.User{ID: 7, FirstName: "Ada", Email: "ada@example.com"}}
+	shop = auth.Project{ID: 1, Timezone: "UTC"}
 )
 
 func service(t *testing.T, d *db.DB) (*actions.Service, *actions.Snapshots) {
 	t.Helper()
 	store := actions.NewStore(d)
 	memory := actions.NewSnapshots(store, utc{}, nil, zap.NewNop())
-	s, err := actions.NewService(store, actions.Dependencies{Users: nobody{}, Chat: chat{}, Snapshots: memory})
+	s, err := actions.NewService(store, actions.Dependencies{Users: noUsers{}, Chat: chat{}, Snapshots: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +83,11 @@ func fits(p *actions.ProjectActions, posting bool, name string) (ids []int64) {
 	return ids
 }
 
-func TestAChangeIsInMemoryWhenTheCallReturns(t *testing.T) {
+func TestSnapshotIsCurrentAfterWrite(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s, memory := service(t, d)
-		a, err := s.Create(t.Context(), somebody, shop, actions.Input{Name: text("a"), Steps: steps("paid")})
+		a, err := s.Create(t.Context(), ada, shop, actions.Input{Name: text("a"), Steps: steps("paid")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,13 +98,13 @@ func TestAChangeIsInMemoryWhenTheCallReturns(t *testing.T) {
 			t.Errorf("it posts: %v", got)
 		}
 		on := web.Opt[bool]{Set: true, Value: true}
-		if _, err := s.Update(t.Context(), somebody, shop, a.ID, actions.Input{PostToChat: on, Steps: steps("left")}); err != nil {
+		if _, err := s.Update(t.Context(), ada, shop, a.ID, actions.Input{PostToChat: on, Steps: steps("left")}); err != nil {
 			t.Fatal(err)
 		}
 		if p := memory.ForProject(1); len(fits(p, true, "left")) != 1 || len(fits(p, false, "paid")) != 0 || p.ByID[a.ID].Version != 2 {
 			t.Error("the change is not in memory")
 		}
-		if _, err := s.Update(t.Context(), somebody, shop, a.ID, actions.Input{Deleted: on}); err != nil {
+		if _, err := s.Update(t.Context(), ada, shop, a.ID, actions.Input{Deleted: on}); err != nil {
 			t.Fatal(err)
 		}
 		if p := memory.ForProject(1); len(p.ByID) != 0 || len(fits(p, false, "left")) != 0 {
@@ -118,7 +118,7 @@ func TestAChangeIsInMemoryWhenTheCallReturns(t *testing.T) {
 
 // What another process writes is noticed, and one action that cannot be read
 // hinders no other.
-func TestMemoryFollowsOtherProcesses(t *testing.T) {
+func TestSnapshotFollowsOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		other, _ := service(t, d)
@@ -129,7 +129,7 @@ func TestMemoryFollowsOtherProcesses(t *testing.T) {
 		t.Cleanup(func() { _ = memory.Stop(context.Background()) })
 		var last int64
 		for i := range 3 {
-			a, err := other.Create(t.Context(), somebody, shop, actions.Input{Name: text(fmt.Sprint(i)), Steps: steps("paid")})
+			a, err := other.Create(t.Context(), ada, shop, actions.Input{Name: text(fmt.Sprint(i)), Steps: steps("paid")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestMemoryFollowsOtherProcesses(t *testing.T) {
 	})
 }
 
-func TestOfManyWithOneNameOneIsMade(t *testing.T) {
+func TestNamesAreUniqueUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s, _ := service(t, d)
@@ -159,7 +159,7 @@ func TestOfManyWithOneNameOneIsMade(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				a, err := s.Create(context.Background(), somebody, shop, actions.Input{Name: text("same")})
+				a, err := s.Create(context.Background(), ada, shop, actions.Input{Name: text("same")})
 				switch {
 				case err == nil:
 					made.Store(a.ID, true)
@@ -182,7 +182,7 @@ func size(m *sync.Map) (n int) {
 	return n
 }
 
-func TestDestinationsAndFormatsAreChecked(t *testing.T) {
+func TestDestinationsAndFormatsAreValidated(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t, dbtest.SQLite(t))
 	to := func(d ...actions.Destination) actions.Input {
@@ -192,27 +192,27 @@ func TestDestinationsAndFormatsAreChecked(t *testing.T) {
 		"chat_destinations__1__notifier": to(actions.Destination{Notifier: "team"}, actions.Destination{Notifier: "gone"}),
 		"chat_destinations__0__format":   to(actions.Destination{Notifier: "team", Format: "[bad"}),
 	} {
-		_, err := s.Create(t.Context(), somebody, shop, in)
+		_, err := s.Create(t.Context(), ada, shop, in)
 		if f := fault.From(err); f == nil || f.Attr != attr {
 			t.Errorf("%s: %v", attr, err)
 		}
 	}
-	a, err := s.Create(t.Context(), somebody, shop, to(actions.Destination{Notifier: "team", To: "#x"}))
+	a, err := s.Create(t.Context(), ada, shop, to(actions.Destination{Notifier: "team", To: "#x"}))
 	if err != nil || len(a.Destinations) != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
 // An update that changes nothing leaves the version and the log alone.
-func TestNothingChangedIsNothingWritten(t *testing.T) {
+func TestUpdateWithoutChangesWritesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s, _ := service(t, d)
-		a, err := s.Create(t.Context(), somebody, shop, actions.Input{Name: text("a"), Description: text("d")})
+		a, err := s.Create(t.Context(), ada, shop, actions.Input{Name: text("a"), Description: text("d")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := s.Update(t.Context(), somebody, shop, a.ID, actions.Input{Name: text("a"), Description: text("d")})
+		b, err := s.Update(t.Context(), ada, shop, a.ID, actions.Input{Name: text("a"), Description: text("d")})
 		if err != nil || b.Version != 1 {
 			t.Errorf("version %d, %v", b.Version, err)
 		}

@@ -108,7 +108,7 @@ func TestProcessWithoutTransaction(t *testing.T) {
 	})
 }
 
-func TestNamesAreLearnt(t *testing.T) {
+func TestNamesAreRecorded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		batches [][]*sdk.Event
@@ -126,14 +126,14 @@ func TestNamesAreLearnt(t *testing.T) {
 		"a type is learnt when a value tells it": {[][]*sdk.Event{{ev(0, "e", `{"p":null}`)}, {ev(0, "e", `{"p":3}`)}}, definitions.EventProperty, "p:Numeric:0"},
 		"and in the same batch":                  {[][]*sdk.Event{{ev(0, "e", `{"p":[]}`), ev(0, "e", `{"p":"x"}`)}}, definitions.EventProperty, "p:String:0"},
 		"the first type stays":                   {[][]*sdk.Event{{ev(0, "e", `{"p":3}`)}, {ev(1, "e", `{"p":"x"}`)}}, definitions.EventProperty, "p:Numeric:1"},
-		"what is set on a person": {
+		"person properties": {
 			[][]*sdk.Event{{ev(0, "$identify", `{"$set":{"email":"a@b"},"$set_once":{"n":1},"$unset":["x"],"p":1}`)}},
 			definitions.PersonProperty, "email:String:0 n:Numeric:0",
 		},
 		"that is no property of the event": {[][]*sdk.Event{{ev(0, "$set", `{"$set":{"a":1},"p":1}`)}}, definitions.EventProperty, "p:Numeric:0"},
-		"what is copied to the person":     {[][]*sdk.Event{{ev(0, "e", `{"$browser":"F"}`)}}, definitions.PersonProperty, "$browser:String:0 $initial_browser:String:0"},
+		"copied properties":                {[][]*sdk.Event{{ev(0, "e", `{"$browser":"F"}`)}}, definitions.PersonProperty, "$browser:String:0 $initial_browser:String:0"},
 		"but not of personless events":     {[][]*sdk.Event{{ev(0, "e", `{"$browser":"F","$process_person_profile":false}`)}}, definitions.PersonProperty, ""},
-		"what is set on a group": {
+		"group properties": {
 			[][]*sdk.Event{{ev(0, "$groupidentify", `{"$group_type":"company","$group_key":"k","$group_set":{"seats":3}}`)}},
 			definitions.GroupProperty, "seats:Numeric:0",
 		},
@@ -167,7 +167,7 @@ func TestNamesAreLearnt(t *testing.T) {
 	}
 }
 
-func TestBothDialectsKeepTheSame(t *testing.T) {
+func TestDialectsStoreTheSame(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := service(d, definitions.DefaultConfig())
 		many := make([]string, 1200)
@@ -208,7 +208,7 @@ func TestBothDialectsKeepTheSame(t *testing.T) {
 	})
 }
 
-func TestAProjectHasOnlySoMany(t *testing.T) {
+func TestLimitOfNamesPerProject(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s := service(d, definitions.Config{MaxEventDefinitions: 2, MaxPropertyDefinitions: 3, LastSeenEvery: time.Hour})
@@ -228,10 +228,10 @@ func TestAProjectHasOnlySoMany(t *testing.T) {
 	if got := list(t, s, kind(definitions.EventProperty)); got != "p1:Numeric:0 p2:Numeric:0 p3:Numeric:0" {
 		t.Errorf("properties %s", got)
 	}
-	// What is known is still followed, by this node and the next.
+	// Known names are still updated, by this node and the next.
 	for _, s := range []*definitions.Service{s, service(d, definitions.Config{MaxEventDefinitions: 2, MaxPropertyDefinitions: 3, LastSeenEvery: time.Hour})} {
 		if w := process(t, d, s, ev(4, "a", `{"p1":1}`)); len(w) > 0 {
-			t.Errorf("warnings %v for what is known", w)
+			t.Errorf("warnings %v for known names", w)
 		}
 		if w := process(t, d, s, ev(4, "new", `{}`)); len(w) != 1 {
 			t.Errorf("warnings %v for one more", w)
@@ -242,7 +242,7 @@ func TestAProjectHasOnlySoMany(t *testing.T) {
 	}
 }
 
-func TestWhatRolledBackIsNotRemembered(t *testing.T) {
+func TestRollbackIsNotCached(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s := service(d, definitions.DefaultConfig())
@@ -263,7 +263,7 @@ func TestWhatRolledBackIsNotRemembered(t *testing.T) {
 	}
 }
 
-func TestGroupTypesTakeTheirPropertiesAlong(t *testing.T) {
+func TestGroupPropertiesGoWithTheirType(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s := service(d, definitions.DefaultConfig())

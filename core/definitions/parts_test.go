@@ -23,9 +23,9 @@ func TestTypeOf(t *testing.T) {
 	}
 }
 
-// FuzzWalk holds the walk against the standard reader: of valid objects it finds
+// FuzzObjectScanner holds the walk against the standard reader: of valid objects it finds
 // the same names and values; on anything it ends and stays inside.
-func FuzzWalk(f *testing.F) {
+func FuzzObjectScanner(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, ` { "a" : "b\"c" , "d":[1,{"e":"]"}] ,"f":{"g":"}"}} `, `{"\u0061\\":null,"":true}`, `[1]`, `{"a"`, `{"a":`, `{"a\`, `{"a":"\`, `"`, ``,
 		`{"a":1}}`, `{"a" 1}`, `{,,}`, `{"a":,}`,

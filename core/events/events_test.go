@@ -52,7 +52,7 @@ func store(t testing.TB, s *events.Service, batch ...*sdk.Event) []bool {
 	return fresh
 }
 
-func TestAnEventComesBackAsItWas(t *testing.T) {
+func TestEventRoundTrip(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -92,7 +92,7 @@ func asJSON(t testing.TB, e sdk.Event) string {
 	return string(b)
 }
 
-func TestAnEventIsStoredOnce(t *testing.T) {
+func TestDuplicateEventIsStoredOnce(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -116,7 +116,7 @@ func TestAnEventIsStoredOnce(t *testing.T) {
 	})
 }
 
-func TestARolledBackBatchLeavesNothing(t *testing.T) {
+func TestRolledBackBatchStoresNothing(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -152,7 +152,7 @@ func TestList(t *testing.T) {
 			{"by distinct id", events.Filter{DistinctID: "u1"}, []int{19, 16, 13, 10, 7, 4, 1}},
 			{"by both", events.Filter{Event: "a", DistinctID: "u1"}, []int{16, 10, 4}},
 			{"after and before leave out their moment", events.Filter{After: at(5), Before: at(8)}, []int{7, 6}},
-			{"of a name nobody sent", events.Filter{Event: "z"}, nil},
+			{"of an unknown name", events.Filter{Event: "z"}, nil},
 		} {
 			var got []int
 			f := c.filter
@@ -179,7 +179,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-func TestListOfOneMoment(t *testing.T) {
+func TestListWithEqualTimestamps(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -206,7 +206,7 @@ func TestListOfOneMoment(t *testing.T) {
 	})
 }
 
-func TestEventsFollowAMergedPerson(t *testing.T) {
+func TestEventsFollowMergedPerson(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -294,7 +294,7 @@ func TestCounts(t *testing.T) {
 			{"views of a flag", events.CountQuery{Event: "$feature_view", Property: "feature_flag", Value: "new"},
 				[]events.Count{{start, "", 1, 1}}},
 			{"all events of a name", events.CountQuery{Event: "other"}, []events.Count{{start, "", 1, 1}}},
-			{"a name nobody sent", events.CountQuery{Event: "none"}, []events.Count{}},
+			{"an unknown name", events.CountQuery{Event: "none"}, []events.Count{}},
 		} {
 			c.q.ProjectID, c.q.From, c.q.To, c.q.Interval = 1, start, start.Add(3*time.Hour), time.Hour
 			if got, err := s.Counts(t.Context(), c.q); err != nil || !slices.Equal(got, c.want) {
@@ -312,7 +312,7 @@ func TestErase(t *testing.T) {
 		t.Parallel()
 		s := service(t, d)
 		store(t, s, ev(1, "x", "u1", `{}`), ev(2, "x", "u2", `{}`), ev(3, "x", "u3", `{}`))
-		if n, err := s.Erase(t.Context(), 1, []string{"u1", "u3", "nobody"}); err != nil || n != 2 {
+		if n, err := s.Erase(t.Context(), 1, []string{"u1", "u3", "missing"}); err != nil || n != 2 {
 			t.Fatalf("erased %d, %v", n, err)
 		}
 		if n, err := s.Count(t.Context(), 1, events.Filter{}); err != nil || n != 1 {

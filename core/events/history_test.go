@@ -14,7 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-func TestAddressesAreComparedAsStepsDo(t *testing.T) {
+func TestURLClausesAgreeWithSteps(t *testing.T) {
 	addresses := []string{
 		"https://a.example/docs", "https://A.example/DOCS", "100%", "100x", "a_b", "a-b", `a\b`, `a\_b`, "[x]", "x", "a*b", "aXb", "a?b",
 		"!", "!_", "ü", "Ü", "💻", "a💻b", "'", `"`, "]", "[", "[^x]", "^", " ", "a\nb", strings.Repeat("x", 998) + "docs", strings.Repeat("ü", 499) + "docs", strings.Repeat("x", 2000),
@@ -76,7 +76,7 @@ func sum(counts map[int64]int64) (n int64) {
 	return n
 }
 
-func TestAskingBounds(t *testing.T) {
+func TestHistoryQueryBounds(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -118,7 +118,7 @@ func TestAskingBounds(t *testing.T) {
 	})
 }
 
-func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
+func TestCheckpointReportsChanges(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)
@@ -145,7 +145,7 @@ func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		erase(1, "nobody")
+		erase(1, "missing")
 		if st := standing(1); st.Erased != 0 {
 			t.Errorf("after an erasure of nothing %+v", st)
 		}
@@ -166,7 +166,7 @@ func TestStandingTellsWhatHappenedToThePast(t *testing.T) {
 	})
 }
 
-func TestCountsComeFromAnIndexAlone(t *testing.T) {
+func TestCountHistoryUsesIndexOnly(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s, g := service(t, d), newTraffic(start.AddDate(0, 0, -90), time.Minute)
@@ -200,7 +200,7 @@ func TestCountsComeFromAnIndexAlone(t *testing.T) {
 	})
 }
 
-func TestPastEventsHaveTheirPeople(t *testing.T) {
+func TestScanHistoryReadsPersons(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		s := service(t, d)

@@ -15,7 +15,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-func TestKnownTellsStoredEventsByProjectAndUUID(t *testing.T) {
+func TestKnownByProjectAndUUID(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)

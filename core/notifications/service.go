@@ -113,8 +113,8 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 	b := &base{
 		cfg: cfg, quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"), woken: make(chan struct{}, 1),
 		metrics: metrics{
-			results:    f.NewCounterVec(prometheus.CounterOpts(opts("results_total", "What became of tries to deliver a message.")), []string{"notifier", "outcome"}),
-			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were left out, to be told with another one."))),
+			results:    f.NewCounterVec(prometheus.CounterOpts(opts("results_total", "Results of attempts to deliver a message.")), []string{"notifier", "outcome"}),
+			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were suppressed by rates and quiet hours."))),
 			waiting:    f.NewGauge(prometheus.GaugeOpts(opts("waiting", "Messages that wait to be delivered."))),
 		},
 	}

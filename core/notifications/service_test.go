@@ -44,7 +44,7 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// chat is a notifier that remembers what it was given and answers as it is told.
+// chat is a notifier that remembers what it was given and answers as the test configures.
 type chat struct {
 	name   string
 	answer func(n *sdk.Notification) (sdk.NotifyResult, error) // nil: delivered
@@ -180,7 +180,7 @@ func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config
 	cfg := notifications.DefaultConfig()
 	cfg.RetryMin, cfg.RetryMax = time.Second, time.Minute
 	w := &world{
-		chats: []*chat{{name: "room"}}, zone: "UTC",
+		chats: []*chat{{name: "team"}}, zone: "UTC",
 		actions: []*actions.Action{{ID: 1, PostToChat: true, Name: "paid", Format: "[event.distinct_id]"}},
 	}
 	if change != nil {
@@ -240,100 +240,100 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func (p *place) says(t *testing.T, c *chat, want string) {
+func (p *place) expectTexts(t *testing.T, c *chat, want string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s said %q at the end", c.name, c.texts())
 		}
 	})
-	eventually(t, fmt.Sprintf("%s says %q", c.name, want), func() bool { return c.texts() == want })
+	eventually(t, fmt.Sprintf("%s gets %q", c.name, want), func() bool { return c.texts() == want })
 }
 
-func TestWhatFitsAnActionIsToldOnce(t *testing.T) {
+func TestMatchIsDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, nil)
-		room := p.chats[0]
+		team := p.chats[0]
 		p.happen(t, "paid", "ada", "bob")
 		p.happen(t, "seen", "eve")
-		p.says(t, room, "ada bob")
+		p.expectTexts(t, team, "ada bob")
 		p.happen(t, "paid", "ada") // sent by the client once more
 		p.happen(t, "paid", "cid")
-		p.says(t, room, "ada bob cid")
+		p.expectTexts(t, team, "ada bob cid")
 		eventually(t, "all is written down", func() bool { return p.rows(t, notifications.Delivered) == 3 })
-		n := room.all()[0]
+		n := team.all()[0]
 		if n.Person.Display != "ada" || n.Action.Name != "paid" || n.Project.Name != "Shop" || n.Event.UUID != "of-paid-ada" || n.Attempt != 1 {
-			t.Errorf("told %+v", n)
+			t.Errorf("delivered %+v", n)
 		}
 	})
 }
 
-func TestEachDestinationOfAnActionHasItsOwnWords(t *testing.T) {
+func TestDestinationsHaveTheirOwnFormat(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(_ *notifications.Config, w *world) {
 			w.chats = append(w.chats, &chat{name: "mail"}, &chat{name: "unused"})
 			w.actions[0].Destinations = []actions.Destination{
-				{Notifier: "room"}, {Notifier: "mail", To: "ops@example.com", Format: "mail of [person]"}, {Notifier: "gone"},
+				{Notifier: "team"}, {Notifier: "mail", To: "ops@example.com", Format: "mail of [person]"}, {Notifier: "gone"},
 			}
 		})
 		p.happen(t, "paid", "ada")
-		p.says(t, p.chats[0], "ada")
-		p.says(t, p.chats[1], "mail of ada")
+		p.expectTexts(t, p.chats[0], "ada")
+		p.expectTexts(t, p.chats[1], "mail of ada")
 		if got := p.chats[1].all()[0]; got.Destination != "ops@example.com" || got.ID == p.chats[0].all()[0].ID {
 			t.Errorf("sent %+v", got)
 		}
 		if got := p.chats[2].texts(); got != "" {
-			t.Errorf("nobody named this one, and it says %q", got)
+			t.Errorf("an unnamed notifier got %q", got)
 		}
 	})
 }
 
-func TestWhatComesTooFastIsCountedAndToldWithTheNextOne(t *testing.T) {
+func TestSuppressedMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 2 })
-		room := p.chats[0]
+		team := p.chats[0]
 		var crowd []string
 		for i := range 10 {
 			crowd = append(crowd, fmt.Sprint("p", i))
 		}
 		p.happen(t, "paid", crowd...)
-		p.says(t, room, "p0 p1")
-		p.clock.pass(10 * time.Second) // nothing happens any more: the latest is told, and how many more there were
-		p.says(t, room, "p0 p1 p9+7")
+		p.expectTexts(t, team, "p0 p1")
+		p.clock.pass(10 * time.Second) // no further events: the latest is delivered with the number of the others
+		p.expectTexts(t, team, "p0 p1 p9+7")
 		p.happen(t, "paid", "p10", "p11")
 		p.clock.pass(10 * time.Second)
-		p.says(t, room, "p0 p1 p9+7 p11+1")
+		p.expectTexts(t, team, "p0 p1 p9+7 p11+1")
 	})
 }
 
-func TestWhatAClientSendsAgainIsNotCounted(t *testing.T) {
+func TestDuplicateEventsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 3 })
-		room := p.chats[0]
+		team := p.chats[0]
 		p.happen(t, "paid", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p0", "p1", "p6") // the last three once more
-		p.says(t, room, "p0 p1 p2")
+		p.expectTexts(t, team, "p0 p1 p2")
 		p.clock.pass(10 * time.Second)
-		p.says(t, room, "p0 p1 p2 p6+3")
+		p.expectTexts(t, team, "p0 p1 p2 p6+3")
 		p.happen(t, "paid", "p0", "p1", "p2")
 		p.clock.pass(time.Minute)
 		p.happen(t, "paid", "p7")
-		p.says(t, room, "p0 p1 p2 p6+3 p7")
+		p.expectTexts(t, team, "p0 p1 p2 p6+3 p7")
 	})
 }
 
-func TestWordsForOneDestinationHaveRatesOfTheirOwn(t *testing.T) {
+func TestFormatsHaveSeparateRates(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, w *world) {
 			c.Every, c.Burst = 10*time.Second, 1
-			w.actions[0].Destinations = []actions.Destination{{Notifier: "room"}, {Notifier: "room", Format: "again-[event.distinct_id]"}}
+			w.actions[0].Destinations = []actions.Destination{{Notifier: "team"}, {Notifier: "team", Format: "again-[event.distinct_id]"}}
 		})
 		p.happen(t, "paid", "a", "b", "c")
-		p.says(t, p.chats[0], "a again-a")
+		p.expectTexts(t, p.chats[0], "a again-a")
 		p.clock.pass(10 * time.Second)
 		eventually(t, "both tell what was left out", func() bool {
 			said := p.chats[0].texts()
@@ -342,17 +342,17 @@ func TestWordsForOneDestinationHaveRatesOfTheirOwn(t *testing.T) {
 	})
 }
 
-func TestAnActionThatIsSwitchedOffIsSilentAtOnce(t *testing.T) {
+func TestDisabledActionStopsPosting(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 2 })
-		room := p.chats[0]
-		room.set(func(*sdk.Notification) (sdk.NotifyResult, error) {
+		team := p.chats[0]
+		team.set(func(*sdk.Notification) (sdk.NotifyResult, error) {
 			return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Transient(errors.New("down")))}, nil
 		})
 		p.happen(t, "paid", "a", "b", "c", "d")
-		p.says(t, room, "a b")
-		room.set(nil)
+		p.expectTexts(t, team, "a b")
+		team.set(nil)
 		p.off.Store(true)
 		p.clock.pass(time.Minute)
 		eventually(t, "what waited is given up", func() bool { return p.rows(t, notifications.Failed) == 2 })
@@ -363,17 +363,17 @@ func TestAnActionThatIsSwitchedOffIsSilentAtOnce(t *testing.T) {
 		})
 		p.off.Store(false)
 		p.happen(t, "paid", "e")
-		p.says(t, room, "a b e") // and nothing of what was left out before
+		p.expectTexts(t, team, "a b e") // without the suppressed ones
 	})
 }
 
-func TestStopWaitsForTheCallUnderWay(t *testing.T) {
+func TestStopWaitsForCallInFlight(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	p := open(t, d, nil)
-	room := p.chats[0]
+	team := p.chats[0]
 	entered, free := make(chan struct{}), make(chan struct{})
-	room.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
+	team.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
 		close(entered)
 		<-free
 		return n.Delivered(""), nil
@@ -392,61 +392,61 @@ func TestStopWaitsForTheCallUnderWay(t *testing.T) {
 	}
 }
 
-func TestInQuietHoursNothingIsSaid(t *testing.T) {
+func TestQuietHoursSuppressMessages(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, w *world) {
 			c.QuietHours, c.Every, c.Burst = "22:00-07:00", 30*time.Second, 1
 			w.zone = "Asia/Tokyo" // noon is 21:00 there
 		})
-		room := p.chats[0]
+		team := p.chats[0]
 		p.happen(t, "paid", "early")
-		p.says(t, room, "early")
+		p.expectTexts(t, team, "early")
 		p.clock.pass(time.Hour - 10*time.Second)
 		p.happen(t, "paid", "late")
-		p.says(t, room, "early late")
+		p.expectTexts(t, team, "early late")
 		p.happen(t, "paid", "fast") // left out ten seconds before the quiet hours, due in them
 		p.clock.pass(time.Minute)
 		p.happen(t, "paid", "night", "owl")
 		p.clock.pass(8 * time.Hour)
 		time.Sleep(700 * time.Millisecond) // the queue is looked at twice
-		if got := room.texts(); got != "early late" {
+		if got := team.texts(); got != "early late" {
 			t.Fatalf("said %q in the night", got)
 		}
 		p.clock.pass(time.Hour)
-		p.says(t, room, "early late owl+2")
+		p.expectTexts(t, team, "early late owl+2")
 	})
 }
 
-func TestARefusedMessageIsTriedAgainWhenTheServiceSays(t *testing.T) {
+func TestRetryAfterIsRespected(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, nil)
-		room := p.chats[0]
-		room.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
+		team := p.chats[0]
+		team.set(func(n *sdk.Notification) (sdk.NotifyResult, error) {
 			if n.Attempt == 1 && n.Text == "ada" {
 				return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Throttled(errors.New("slow down"), 30*time.Second))}, nil
 			}
 			return n.Delivered(""), nil
 		})
 		p.happen(t, "paid", "ada")
-		p.says(t, room, "ada")
+		p.expectTexts(t, team, "ada")
 		p.happen(t, "paid", "bob") // waits too: the destination was asked to be left alone
 		p.clock.pass(29 * time.Second)
 		time.Sleep(700 * time.Millisecond)
-		if got := room.texts(); got != "ada" {
+		if got := team.texts(); got != "ada" {
 			t.Fatalf("said %q too early", got)
 		}
 		p.clock.pass(2 * time.Second)
-		eventually(t, "both are told", func() bool { return p.rows(t, notifications.Delivered) == 2 })
-		got := room.all()
+		eventually(t, "both are delivered", func() bool { return p.rows(t, notifications.Delivered) == 2 })
+		got := team.all()
 		if len(got) != 3 || got[0].ID != got[1].ID && got[0].ID != got[2].ID {
-			t.Errorf("a retry has the same id: %s", room.texts())
+			t.Errorf("a retry has the same id: %s", team.texts())
 		}
 	})
 }
 
-func TestWhatCannotBeToldIsGivenUp(t *testing.T) {
+func TestUndeliverableMessagesFail(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct {
 		answer func(n *sdk.Notification) (sdk.NotifyResult, error)
@@ -458,10 +458,10 @@ func TestWhatCannotBeToldIsGivenUp(t *testing.T) {
 		"it was tried too often": {func(*sdk.Notification) (sdk.NotifyResult, error) {
 			return sdk.NotifyResult{Outcome: sdk.Retry, Err: sdk.AsError(sdk.Transient(errors.New("down")))}, nil
 		}, notifications.Failed},
-		"nobody knows what became of it": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+		"an unknown outcome": {func(*sdk.Notification) (sdk.NotifyResult, error) {
 			return sdk.NotifyResult{}, errors.New("the process is gone")
 		}, notifications.Failed},
-		"an answer that says nothing is no success": {func(*sdk.Notification) (sdk.NotifyResult, error) {
+		"an empty answer is not a success": {func(*sdk.Notification) (sdk.NotifyResult, error) {
 			return sdk.NotifyResult{}, nil
 		}, notifications.Failed},
 		"it is too late": {func(*sdk.Notification) (sdk.NotifyResult, error) {
@@ -485,7 +485,7 @@ func TestWhatCannotBeToldIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestASlowDestinationHoldsUpNoOther(t *testing.T) {
+func TestSlowDestinationDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(_ *notifications.Config, w *world) { w.chats = append(w.chats, &chat{name: "other"}) })
@@ -495,15 +495,15 @@ func TestASlowDestinationHoldsUpNoOther(t *testing.T) {
 			return n.Delivered(""), nil
 		})
 		p.happen(t, "paid", "ada")
-		p.says(t, p.chats[1], "ada")
+		p.expectTexts(t, p.chats[1], "ada")
 		p.happen(t, "paid", "bob")
-		p.says(t, p.chats[1], "ada bob")
+		p.expectTexts(t, p.chats[1], "ada bob")
 		close(free)
-		p.says(t, p.chats[0], "ada bob")
+		p.expectTexts(t, p.chats[0], "ada bob")
 	})
 }
 
-func TestWhatWasNotConfirmedIsSentAgainUnderItsId(t *testing.T) {
+func TestUnconfirmedMessageIsResentWithSameID(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		c := &clock{at: noon}
@@ -521,11 +521,11 @@ func TestWhatWasNotConfirmedIsSentAgainUnderItsId(t *testing.T) {
 			t.Fatalf("said %q while another has it in hand", got)
 		}
 		c.pass(3 * time.Minute)
-		third.says(t, third.chats[0], "ada")
+		third.expectTexts(t, third.chats[0], "ada")
 	})
 }
 
-func TestAFailedTransactionTellsNothing(t *testing.T) {
+func TestRolledBackTransactionQueuesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := prepare(t, d, &clock{at: noon}, nil)
@@ -547,7 +547,7 @@ func TestAFailedTransactionTellsNothing(t *testing.T) {
 	})
 }
 
-func TestConfigsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*notifications.Config){
 		"quiet_hours":     func(c *notifications.Config) { c.QuietHours = "late" },

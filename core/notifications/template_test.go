@@ -30,39 +30,39 @@ func facts() *notifications.Facts {
 	}
 }
 
-func TestTemplatesSayWhatTheirTokensStandFor(t *testing.T) {
+func TestTemplateTokens(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ format, says string }{
-		"nothing is the default":              {"", "Paid was triggered by Ada"},
-		"blanks are the default":              {" \n ", "Paid was triggered by Ada"},
-		"text stays as it is":                 {"Hello *world* <b>", "Hello *world* <b>"},
-		"escaped brackets are brackets":       {`\[x\] [event]`, "[x] paid"},
-		"a property":                          {"[event.properties.amount]", "12.50"},
-		"a property within another":           {"[event.properties.deep.a.b.c]", "d"},
-		"an object is JSON":                   {"[event.properties.items]", `[1,"x"]`},
-		"a property that is not there":        {"[event.properties.nope]", "undefined"},
-		"a property that says nothing":        {"a[event.properties.empty]b", "ab"},
-		"null is null":                        {"[event.properties.null]", "null"},
-		"a property of the person":            {"[person.properties.plan.name]", "pro"},
-		"one the person has not":              {"[person.properties.nope]", "undefined"},
-		"the person's page":                   {"[person.link]", "https://flags.example/project/2/person/ada%20lovelace"},
-		"the person has a name":               {"[person] [person.name] [user.name]", "Ada Ada Ada"},
-		"the browser":                         {"[user.browser]", "Firefox"},
-		"the action":                          {"[action.name] [action.link]", "Paid https://flags.example/project/2/action/7"},
-		"source is the action":                {"[source.name]", "Paid"},
-		"the event":                           {"[event] [event.name] [event.event] [event.distinct_id]", "paid paid paid ada lovelace"},
-		"when it was":                         {"[event.timestamp]", "2026-03-04T05:06:07Z"},
-		"its uuid":                            {"[event.uuid]", "0192f0aa-0000-7000-8000-000000000001"},
-		"its page":                            {"[event.link]", "https://flags.example/project/2/events/0192f0aa-0000-7000-8000-000000000001/2026-03-04T05:06:07Z"},
-		"a group has a name":                  {"[groups.company]", "Acme Ltd"},
-		"a group's page":                      {"[groups.company.link]", "https://flags.example/project/2/groups/company/acme"},
-		"a property of a group":               {"[groups.company.properties.seats]", "5"},
-		"one the group has not":               {"[groups.company.properties.nope]", "undefined"},
-		"a group the event has not":           {"[groups.team]", "(event without 'team')"},
-		"blanks in a token mean nothing":      {"[ event . name ]", "paid"},
-		"letters of every alphabet":           {"→ [event.name] ←", "→ paid ←"},
-		"a backslash is one":                  {`a\b`, `a\b`},
-		"what an event says is never a token": {"[event.properties.say]", "<!channel> @everyone *bold*"},
+	for name, c := range map[string]struct{ format, want string }{
+		"nothing is the default":         {"", "Paid was triggered by Ada"},
+		"blanks are the default":         {" \n ", "Paid was triggered by Ada"},
+		"text stays as it is":            {"Hello *world* <b>", "Hello *world* <b>"},
+		"escaped brackets are brackets":  {`\[x\] [event]`, "[x] paid"},
+		"a property":                     {"[event.properties.amount]", "12.50"},
+		"a property within another":      {"[event.properties.deep.a.b.c]", "d"},
+		"an object is JSON":              {"[event.properties.items]", `[1,"x"]`},
+		"a property that is not there":   {"[event.properties.nope]", "undefined"},
+		"an empty property":              {"a[event.properties.empty]b", "ab"},
+		"null is null":                   {"[event.properties.null]", "null"},
+		"a property of the person":       {"[person.properties.plan.name]", "pro"},
+		"one the person has not":         {"[person.properties.nope]", "undefined"},
+		"the person's page":              {"[person.link]", "https://flags.example/project/2/person/ada%20lovelace"},
+		"the person has a name":          {"[person] [person.name] [user.name]", "Ada Ada Ada"},
+		"the browser":                    {"[user.browser]", "Firefox"},
+		"the action":                     {"[action.name] [action.link]", "Paid https://flags.example/project/2/action/7"},
+		"source is the action":           {"[source.name]", "Paid"},
+		"the event":                      {"[event] [event.name] [event.event] [event.distinct_id]", "paid paid paid ada lovelace"},
+		"when it was":                    {"[event.timestamp]", "2026-03-04T05:06:07Z"},
+		"its uuid":                       {"[event.uuid]", "0192f0aa-0000-7000-8000-000000000001"},
+		"its page":                       {"[event.link]", "https://flags.example/project/2/events/0192f0aa-0000-7000-8000-000000000001/2026-03-04T05:06:07Z"},
+		"a group has a name":             {"[groups.company]", "Acme Ltd"},
+		"a group's page":                 {"[groups.company.link]", "https://flags.example/project/2/groups/company/acme"},
+		"a property of a group":          {"[groups.company.properties.seats]", "5"},
+		"one the group has not":          {"[groups.company.properties.nope]", "undefined"},
+		"a group the event has not":      {"[groups.team]", "(event without 'team')"},
+		"blanks in a token mean nothing": {"[ event . name ]", "paid"},
+		"letters of every alphabet":      {"→ [event.name] ←", "→ paid ←"},
+		"a backslash is one":             {`a\b`, `a\b`},
+		"event data is never a token":    {"[event.properties.say]", "<!channel> @everyone *bold*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,8 +71,8 @@ func TestTemplatesSayWhatTheirTokensStandFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			segments, text := tpl.Render(facts())
-			if text != c.says {
-				t.Errorf("says %q, want %q", text, c.says)
+			if text != c.want {
+				t.Errorf("got %q, want %q", text, c.want)
 			}
 			var joined strings.Builder
 			for _, s := range segments {
@@ -85,11 +85,11 @@ func TestTemplatesSayWhatTheirTokensStandFor(t *testing.T) {
 	}
 }
 
-func TestTemplatesRefuseWhatTheyDoNotKnowAndSayWhere(t *testing.T) {
+func TestTemplateErrorsNameTheColumn(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ format, says string }{
-		"an unknown token":           {"Hi [nobody.name]", "Column 4: [nobody.name] is not known"},
-		"columns are characters":     {"→→ [nobody]", "Column 4:"},
+	for name, c := range map[string]struct{ format, want string }{
+		"an unknown token":           {"Hi [unknown.name]", "Column 4: [unknown.name] is not known"},
+		"columns are characters":     {"→→ [unknown]", "Column 4:"},
 		"an unknown second word":     {"[event.colour]", "after event comes"},
 		"an action has no more":      {"[action.tags]", "after action comes name, link"},
 		"a property has a name":      {"[event.properties]", "names no property"},
@@ -111,14 +111,14 @@ func TestTemplatesRefuseWhatTheyDoNotKnowAndSayWhere(t *testing.T) {
 			if err == nil || !fault.Is(err, fault.Invalid) {
 				t.Fatalf("%v is not Invalid", err)
 			}
-			if f := fault.From(err); f.Attr != "chat_message_format" || !strings.Contains(f.Detail, c.says) {
-				t.Errorf("%s: %s, want %q", f.Attr, f.Detail, c.says)
+			if f := fault.From(err); f.Attr != "chat_message_format" || !strings.Contains(f.Detail, c.want) {
+				t.Errorf("%s: %s, want %q", f.Attr, f.Detail, c.want)
 			}
 		})
 	}
 }
 
-func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
+func TestLongMessageIsTruncatedBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	f := facts()
 	long, _ := json.Marshal(map[string]string{"long": strings.Repeat("ä", 3000)})
@@ -132,11 +132,11 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 		t.Errorf("%d characters", n)
 	}
 	if !strings.Contains(text, "…") {
-		t.Error("nothing says that it was cut")
+		t.Error("the truncation is not marked")
 	}
 }
 
-func TestWithoutASiteThereAreNoLinks(t *testing.T) {
+func TestNoLinksWithoutSiteURL(t *testing.T) {
 	t.Parallel()
 	f := facts()
 	f.Site = ""
@@ -146,7 +146,7 @@ func TestWithoutASiteThereAreNoLinks(t *testing.T) {
 	}
 	segments, text := tpl.Render(f)
 	if text != "Paid Ada paid Acme Ltd " {
-		t.Errorf("says %q", text)
+		t.Errorf("got %q", text)
 	}
 	for _, s := range segments {
 		if s.Href != "" || s.Kind == sdk.SegmentLink {

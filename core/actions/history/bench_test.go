@@ -181,7 +181,7 @@ func inhabit(b *testing.B, d *db.DB) {
 			people, links := make([]person, 1000), make([]link, 1000)
 			for i := range people {
 				who := inhabitant(first + i)
-				people[i] = person{ID: int64(first + i + 1), ProjectID: 1, UUID: who, Properties: `{"email":"somebody@example.com","plan":"pro"}`}
+				people[i] = person{ID: int64(first + i + 1), ProjectID: 1, UUID: who, Properties: `{"email":"person@example.com","plan":"pro"}`}
 				links[i] = link{ProjectID: 1, DistinctID: who, PersonID: people[i].ID}
 			}
 			if _, err := d.Write(ctx).NewInsert().Model(&people).Exec(ctx); err != nil {

@@ -71,7 +71,7 @@ func (p *place) open() {
 	p.history = h
 }
 
-// happened stores an event of somebody, as ingestion does.
+// happened stores an event as ingestion does.
 func (p *place) happened(at time.Time, name, distinctID, properties string) *sdk.Event {
 	p.t.Helper()
 	ev := p.event(at, name, distinctID, properties)
@@ -117,7 +117,7 @@ func action(id int64, steps ...actionmatch.Step) *history.Definition {
 // today is the time the events of these tests are around.
 var today = time.Now().UTC().Truncate(time.Second)
 
-func TestACountFollowsWhatComes(t *testing.T) {
+func TestCountFollowsNewEvents(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		p := newPlace(t, d, nil)
@@ -299,7 +299,7 @@ func (g *maker) steps() []actionmatch.Step {
 	return out
 }
 
-func TestPeopleFollowMerges(t *testing.T) {
+func TestPersonsFollowMerges(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		p := newPlace(t, d, nil)
@@ -333,17 +333,17 @@ func TestPeopleFollowMerges(t *testing.T) {
 				t.Errorf("%s: pages of %v with %d ids, want %v with %d", what, sizes, len(ids), wantSizes, wantIDs)
 			}
 		}
-		check("everybody", []int{100, 100, 50}, 250)
+		check("all persons", []int{100, 100, 50}, 250)
 		p.happened(today, "$create_alias", "u000", `{"alias":"u001"}`)
 		check("two become one", []int{100, 100, 49}, 250)
 		p.happened(today, "$create_alias", "elsewhere", `{"alias":"u002"}`)
-		check("one becomes somebody who was not there", []int{100, 100, 49}, 251)
+		check("a merge into a new person", []int{100, 100, 49}, 251)
 		p.happened(today.Add(-time.Minute), "signup", "new", `{}`)
-		check("somebody new", []int{100, 100, 50}, 252)
+		check("a new person", []int{100, 100, 50}, 252)
 		if err := p.persons.Delete(t.Context(), 1, p.personOf("u010"), true); err != nil {
 			t.Fatal(err)
 		}
-		check("somebody is erased", []int{100, 100, 49}, 251)
+		check("an erased person", []int{100, 100, 49}, 251)
 		q.Filters = []json.RawMessage{json.RawMessage(`{"key":"n","type":"person","operator":"gte","value":200}`)}
 		check("a filter of persons as they are today", []int{50}, 50)
 		if f := p.count(action(1, actionmatch.Step{Event: "signup", Properties: q.Filters}), today.AddDate(0, 0, -7), today); f.Count != 50 {

@@ -124,7 +124,7 @@ var (
 	someTime = regexp.MustCompile(`"created_at":"[^"]+"`)
 )
 
-// anonymous is an answer without what is different each time.
+// anonymous replaces the parts of an answer that differ between runs.
 func anonymous(s string) string {
 	return someTime.ReplaceAllString(someUUID.ReplaceAllString(s, "UUID"), `"created_at":"TIME"`)
 }

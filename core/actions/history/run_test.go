@@ -20,7 +20,7 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// gated is an event store that answers when it is told to.
+// gated is an event store that answers when the test releases it.
 type gated struct {
 	history.EventHistory
 	asked atomic.Int64
@@ -47,7 +47,7 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestALongCountGoesOnInTheBackground(t *testing.T) {
+func TestLongCountContinuesInBackground(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		slow := &gated{gate: make(chan struct{})}
@@ -93,7 +93,7 @@ func TestALongCountGoesOnInTheBackground(t *testing.T) {
 	})
 }
 
-func TestAllWhoAskShareOneRun(t *testing.T) {
+func TestConcurrentRequestsShareOneRun(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		slow := &gated{gate: make(chan struct{})}
@@ -112,7 +112,7 @@ func TestAllWhoAskShareOneRun(t *testing.T) {
 				}
 			})
 		}
-		until(t, "everybody asks", func() bool { return arrived.Load() == 20 && slow.asked.Load() > 0 })
+		until(t, "all requests arrived", func() bool { return arrived.Load() == 20 && slow.asked.Load() > 0 })
 		close(slow.gate)
 		all.Wait()
 		if n := slow.asked.Load(); n > 2*4+20*2 {
@@ -121,7 +121,7 @@ func TestAllWhoAskShareOneRun(t *testing.T) {
 	})
 }
 
-func TestManyCountWhileEventsCome(t *testing.T) {
+func TestConcurrentCountsDuringWrites(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		p := newPlace(t, d, nil)
@@ -151,7 +151,7 @@ func TestManyCountWhileEventsCome(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeDecidedIsSaid(t *testing.T) {
+func TestUndecidedEventsAreReported(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		p := newPlace(t, d, func(p *place) { p.sources.Operators = plugins{} })
@@ -186,7 +186,7 @@ func (plugins) Operator(id string) (match.ExternalOperator, bool) {
 	}, id == "net/cidr"
 }
 
-// sage says yes to what it was asked before.
+// sage matches every value of an earlier round.
 type sage struct {
 	noted []string
 	asked int

@@ -81,7 +81,7 @@ func zone(t *testing.T, name string) *time.Location {
 	return loc
 }
 
-func TestSeriesAreInTheZoneOfTheProject(t *testing.T) {
+func TestSeriesUseProjectTimeZone(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		// Far enough back for a year with both changes of the clocks.
@@ -155,7 +155,7 @@ func equal(a, b []int64) bool {
 	return true
 }
 
-func TestADayMayBeginLate(t *testing.T) {
+func TestDayWithoutMidnight(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
 		p := newPlace(t, d, func(p *place) { p.cfg.Days = 4000 })

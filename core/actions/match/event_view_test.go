@@ -21,7 +21,7 @@ type town struct {
 
 func (w *town) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
 	w.persons++
-	return []byte(`{"email":"` + distinctID + `@example.com"}`), distinctID != "nobody", w.fails
+	return []byte(`{"email":"` + distinctID + `@example.com"}`), distinctID != "missing", w.fails
 }
 
 func (w *town) GroupProperties(_ context.Context, _ int64, groupType, groupKey string) ([]byte, bool, error) {
@@ -56,14 +56,14 @@ func TestFacts(t *testing.T) {
 		want                         match.Result
 	}{
 		{"the person by the distinct id", "ada", `{}`, []string{adaOnly}, yes},
-		{"a person nobody knows has no properties", "nobody", `{}`, []string{noMail}, yes},
+		{"a person that does not exist has no properties", "missing", `{}`, []string{noMail}, yes},
 		{"the group as it was stored", "ada", `{"$group_2":"acme"}`, []string{fiveSeats, acme}, yes},
 		{"the group as it was sent", "ada", `{"$groups":{"company":"acme"}}`, []string{fiveSeats, acme}, yes},
-		{"a group nobody knows has no properties", "ada", `{"$group_2":"other"}`, []string{noSeats}, yes},
+		{"a group that does not exist has no properties", "ada", `{"$group_2":"other"}`, []string{noSeats}, yes},
 		{"no group of that type", "ada", `{"$groups":{"team":"acme"}}`, []string{noSeats}, yes},
 		{"no group at all", "ada", `{}`, []string{noSeats}, yes},
 		{"no group of a number", "ada", `{"$groups":["acme"]}`, []string{noSeats}, yes},
-		{"a group type nobody knows", "ada", `{"$group_3":"x"}`, []string{`{"key":"a","type":"group","group_type_index":3,"operator":"is_not_set"}`}, yes},
+		{"an unknown group type", "ada", `{"$group_3":"x"}`, []string{`{"key":"a","type":"group","group_type_index":3,"operator":"is_not_set"}`}, yes},
 		{"a group key that is a number", "ada", `{"$group_2":12}`, []string{`{"key":"$group_key","type":"group","group_type_index":2,"value":"12"}`}, yes},
 		{"a member", "ada", `{}`, []string{inSeven}, yes},
 		{"no member", "bob", `{}`, []string{inSeven}, no},
@@ -87,7 +87,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-func TestFactsAskOnceABatch(t *testing.T) {
+func TestFactsReadOncePerBatch(t *testing.T) {
 	t.Parallel()
 	w := &town{}
 	facts := actionmatch.NewFacts(t.Context(), 1, w, w)
@@ -115,14 +115,14 @@ func TestFactsAskOnceABatch(t *testing.T) {
 	}
 }
 
-func TestFactsThatFail(t *testing.T) {
+func TestFactsErrors(t *testing.T) {
 	t.Parallel()
 	down := errors.New("the database is down")
 	w := &town{fails: down}
-	nobody := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, nil, nil) }
+	noSource := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, nil, nil) }
 	failing := func() *actionmatch.Facts { return actionmatch.NewFacts(t.Context(), 1, w, w) }
 	for _, filter := range []string{adaOnly, fiveSeats, inSeven} {
-		for name, facts := range map[string]*actionmatch.Facts{"nobody": nobody(), "failing": failing()} {
+		for name, facts := range map[string]*actionmatch.Facts{"missing": noSource(), "failing": failing()} {
 			s := new(actionmatch.EventView)
 			s.SetLookup(facts)
 			s.Reset(&sdk.Event{Name: "e", DistinctID: "ada", Properties: []byte(`{"$groups":{"company":"acme"}}`)})
@@ -138,7 +138,7 @@ func TestFactsThatFail(t *testing.T) {
 	}
 }
 
-func TestWantedInTwoRounds(t *testing.T) {
+func TestMissingFactsInTwoRounds(t *testing.T) {
 	t.Parallel()
 	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"$group_2":"acme"}`)})
@@ -165,7 +165,7 @@ func TestWantedInTwoRounds(t *testing.T) {
 	}
 }
 
-func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
+func TestEventViewUsesLastDuplicateMember(t *testing.T) {
 	t.Parallel()
 	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e", Properties: []byte(`{"a":1,"\u0061":2,"$current_url":"x"}`)})
@@ -174,7 +174,7 @@ func TestSeenTakesTheLastOfTwoNames(t *testing.T) {
 	}
 }
 
-func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
+func TestEventViewReleasesLargeBuffers(t *testing.T) {
 	t.Parallel()
 	s := new(actionmatch.EventView)
 	large := []byte(`{"big":"` + strings.Repeat("x", 1<<20) + `"`)
@@ -195,7 +195,7 @@ func TestSeenGivesBackTheMemoryOfLargeEvents(t *testing.T) {
 	}
 }
 
-func TestSeenOwnsWhatItIsTold(t *testing.T) {
+func TestEventViewCopiesFacts(t *testing.T) {
 	t.Parallel()
 	s := new(actionmatch.EventView)
 	s.Reset(&sdk.Event{Name: "e"})

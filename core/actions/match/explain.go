@@ -209,12 +209,12 @@ func (e *explainer) observedValue(f *filter) json.RawMessage {
 func (f *filter) mismatchReason(r match.Result, seen json.RawMessage) string {
 	switch {
 	case r == match.Unknown && f.external():
-		return "Whether it passes cannot be told: a plugin decides, and it gave no answer, or what it is asked about is not known."
+		return "The result is not known: a plugin decides, and it gave no answer, or the value is not known."
 	case r == match.Unknown:
 		return map[Source]string{
-			FromPerson: "Nobody could tell the properties of the person.",
-			FromGroup:  "Nobody could tell the properties of the group.",
-			FromCohort: "Nobody could tell whether the person is in the cohort.",
+			FromPerson: "The properties of the person are not known.",
+			FromGroup:  "The properties of the group are not known.",
+			FromCohort: "It is not known whether the person is in the cohort.",
 		}[f.source]
 	case f.source == FromCohort && f.negate:
 		return "The person is in the cohort."

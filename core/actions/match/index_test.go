@@ -85,7 +85,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-func TestStepsTellWhatTheyAsk(t *testing.T) {
+func TestStepConditions(t *testing.T) {
 	t.Parallel()
 	m := lenient(t,
 		actionmatch.Step{Event: "a", URL: "x", Properties: filters(

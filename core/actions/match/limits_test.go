@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-func TestADefinitionIsBoundedAsAWhole(t *testing.T) {
+func TestDefinitionLimits(t *testing.T) {
 	t.Parallel()
 	filters := func(n int, value string) []actionmatch.Step {
 		var steps []actionmatch.Step

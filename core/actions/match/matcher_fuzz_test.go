@@ -18,9 +18,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// FuzzCompile compiles whatever there is: what is refused is refused with a
+// FuzzCompile compiles arbitrary steps: rejected steps are rejected with a
 // fault at a field of the steps and never matches when it was stored; what
-// Match says Explain says too.
+// Match returns Explain returns, too.
 func FuzzCompile(f *testing.F) {
 	for _, v := range readVectors(f) {
 		steps := v.Steps
@@ -60,12 +60,12 @@ func FuzzCompile(f *testing.F) {
 		found := match.False
 		actionmatch.NewIndex([]actionmatch.Entry{{ID: 1, Matcher: m}}).MatchEach(s, &match.Env{Now: now}, func(_ int64, r match.Result) { found = r })
 		if want := m.Match(s, &match.Env{Now: now}); found != want {
-			t.Fatalf("the index says %v, Match %v", found, want)
+			t.Fatalf("the index finds %v, Match %v", found, want)
 		}
 	})
 }
 
-// FuzzReadSteps reads whatever a client may send: what is read can be
+// FuzzReadSteps reads arbitrary client input: accepted steps can be
 // compiled, or is refused at a field of the steps.
 func FuzzReadSteps(f *testing.F) {
 	for _, body := range []string{
@@ -101,9 +101,9 @@ func FuzzReadSteps(f *testing.F) {
 	})
 }
 
-// TestExplainAgrees makes definitions and events of few words, so that all
+// TestExplainAgreesWithMatch makes definitions and events of few words, so that all
 // combinations come up, some facts being unknown.
-func TestExplainAgrees(t *testing.T) {
+func TestExplainAgreesWithMatch(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	seen := map[match.Result]int{}

@@ -86,14 +86,14 @@ func lenient(tb testing.TB, steps ...actionmatch.Step) *actionmatch.Matcher {
 	return m
 }
 
-// agree checks that Explain says what Match says, as a whole and step by
+// agree checks that Explain returns the result of Match, as a whole and step by
 // step, and that a step is the conjunction of its fields.
 func agree(tb testing.TB, m *actionmatch.Matcher, s *actionmatch.EventView, env *match.Env) {
 	tb.Helper()
 	want := m.Match(s, env)
 	e := m.Explain(s, env)
 	if got := result(e.Matches); got != want {
-		tb.Errorf("Match says %v, Explain %v: %s", want, got, show(e))
+		tb.Errorf("Match returns %v, Explain %v: %s", want, got, show(e))
 	}
 	whole := ordered(match.False)
 	for _, step := range e.Steps {
@@ -111,7 +111,7 @@ func agree(tb testing.TB, m *actionmatch.Matcher, s *actionmatch.EventView, env 
 		whole = max(whole, ordered(result(step.Matches)))
 	}
 	if len(e.Steps) > 0 && whole != ordered(want) {
-		tb.Errorf("Match says %v with the steps %s", want, show(e.Steps))
+		tb.Errorf("Match returns %v with the steps %s", want, show(e.Steps))
 	}
 }
 

@@ -80,7 +80,7 @@ func TestPropertyFilters(t *testing.T) {
 		{"the event's are not the person's", `{"key":"plan","type":"person","operator":"is_set"}`, no},
 		{"a property of the group", `{"key":"seats","type":"group","group_type_index":1,"operator":"gte","value":5}`, yes},
 		{"the key of the group", `{"key":"$group_key","type":"group","group_type_index":1,"value":"acme"}`, yes},
-		{"a group nobody knows has no properties", `{"key":"seats","type":"group","group_type_index":4,"operator":"is_not_set"}`, yes},
+		{"a group that does not exist has no properties", `{"key":"seats","type":"group","group_type_index":4,"operator":"is_not_set"}`, yes},
 		{"a feature by its key", `{"key":"beta","type":"feature","value":"blue"}`, yes},
 		{"a feature by its property", `{"key":"$feature/beta","type":"feature","value":"blue"}`, yes},
 		{"a feature that is not there", `{"key":"alpha","type":"feature","operator":"is_set"}`, no},
@@ -90,7 +90,7 @@ func TestPropertyFilters(t *testing.T) {
 		{"not in a cohort", `{"key":"id","type":"cohort","value":7,"operator":"not_in"}`, no},
 		{"not in another", `{"key":"id","type":"cohort","value":8,"operator":"not_in"}`, yes},
 		{"all people", `{"key":"id","type":"cohort","value":"all"}`, yes},
-		{"a cohort nobody can tell of", `{"key":"id","type":"cohort","value":9}`, unknown},
+		{"a cohort without an answer", `{"key":"id","type":"cohort","value":9}`, unknown},
 		{"one that settles it", `{"key":"id","type":"cohort","value":[9,7]}`, yes},
 
 		{"an element's text", `{"key":"text","type":"element","value":"Buy"}`, yes},
@@ -101,8 +101,8 @@ func TestPropertyFilters(t *testing.T) {
 		{"a selector that does not fit", `{"key":"selector","type":"element","value":"a > body"}`, no},
 
 		{"a plugin's operator", `{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"}`, yes},
-		{"one it says no to", `{"key":"ip","operator":"cidr/contains","value":"11.0.0.0/8"}`, no},
-		{"one it says nothing to", `{"key":"ip","operator":"cidr/contains","value":"12.0.0.0/8"}`, unknown},
+		{"a value it rejects", `{"key":"ip","operator":"cidr/contains","value":"11.0.0.0/8"}`, no},
+		{"a value without an answer", `{"key":"ip","operator":"cidr/contains","value":"12.0.0.0/8"}`, unknown},
 		{"nothing to ask it about", `{"key":"x","operator":"cidr/contains","value":"12.0.0.0/8"}`, no},
 	}
 	env := &match.Env{Now: now, External: external{`"10.0.0.0/8"`: yes, `"11.0.0.0/8"`: no}}
@@ -158,7 +158,7 @@ func TestSteps(t *testing.T) {
 		{"elements count whatever the event is called", []actionmatch.Step{{Event: "$autocapture", TagName: "b"}}, no},
 		{"all conditions must hold", []actionmatch.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"free"}`).Properties}}, no},
 		{"all conditions hold", []actionmatch.Step{{Event: "$autocapture", URL: "/Cart", Selector: "a > span", Properties: filters(`{"key":"plan","value":"pro"}`).Properties}}, yes},
-		{"what is not known leaves it open", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`)}, unknown},
+		{"a missing fact leaves it undecided", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`)}, unknown},
 		{"unless another condition fails", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`, `{"key":"id","type":"cohort","value":3}`, `{"key":"plan","value":"free"}`)}, no},
 		{"or another step fits", []actionmatch.Step{filters(`{"key":"x","type":"person","value":1}`), {Event: "$autocapture"}}, yes},
 	}
@@ -179,7 +179,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-func TestURLMustBeThere(t *testing.T) {
+func TestURLConditionRequiresURL(t *testing.T) {
 	t.Parallel()
 	m := lenient(t, actionmatch.Step{URL: "%", URLMatching: "contains"}, actionmatch.Step{URL: "", URLMatching: "exact", Event: "x"})
 	for _, properties := range []string{`{}`, ``, `[]`, `{"$current_url":""}`, `{"$current_url":7}`, `{"$current_url":null}`} {
@@ -203,7 +203,7 @@ func (c cohorts) HasCohort(id int64) bool {
 	return false
 }
 
-func TestCompileRefuses(t *testing.T) {
+func TestCompileRejectsInvalidSteps(t *testing.T) {
 	t.Parallel()
 	ok := actionmatch.Step{Event: "x"}
 	cases := []struct {
@@ -240,7 +240,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a key elements do not have", []actionmatch.Step{filters(`{"key":"class","type":"element","value":"x"}`)}, "steps__0__properties__0__key", "invalid_input"},
 		{"an operator tags do not take", []actionmatch.Step{filters(`{"key":"tag_name","type":"element","operator":"regex","value":"x"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
 		{"a selector in a filter", []actionmatch.Step{filters(`{"key":"selector","type":"element","value":"a >"}`)}, "steps__0__properties__0__value", ""},
-		{"a cohort nobody made", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":[5,6]}`)}, "steps__0__properties__0__value", "does_not_exist"},
+		{"a cohort that does not exist", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":[5,6]}`)}, "steps__0__properties__0__value", "does_not_exist"},
 		{"a cohort without an id", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":"some"}`)}, "steps__0__properties__0__value", "invalid_value"},
 		{"a cohort and nothing", []actionmatch.Step{filters(`{"key":"id","type":"cohort"}`)}, "steps__0__properties__0__value", "required"},
 		{"an operator cohorts do not take", []actionmatch.Step{filters(`{"key":"id","type":"cohort","value":5,"operator":"gt"}`)}, "steps__0__properties__0__operator", "invalid_operator"},
@@ -267,14 +267,14 @@ func TestCompileRefuses(t *testing.T) {
 			s.SetPerson(nil)
 			s.SetGroup(0, actionmatch.Group{})
 			if got := m.Match(s, &match.Env{}); got != no {
-				t.Errorf("what is wrong matches: %v", got)
+				t.Errorf("an invalid step matches: %v", got)
 			}
 			agree(t, m, s, &match.Env{})
 		})
 	}
 }
 
-func TestLenientKeepsTheOtherSteps(t *testing.T) {
+func TestLenientCompileKeepsValidSteps(t *testing.T) {
 	t.Parallel()
 	m := lenient(t, actionmatch.Step{Selector: "a,"}, actionmatch.Step{Event: "paid"})
 	s := new(actionmatch.EventView)
