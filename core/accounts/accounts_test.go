@@ -31,7 +31,7 @@ type world struct {
 	other auth.Organization
 }
 
-// given says which flags roles have, as core/flags does in life.
+// given is the flags of roles, as core/flags returns them.
 type given map[string][]auth.RoleFlag
 
 func (g given) FlagsOfRoles(_ context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {

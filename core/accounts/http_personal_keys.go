@@ -13,7 +13,7 @@ import (
 func (h *HTTP) personalKeyRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, personalKeysPath, "user:read", h.listPersonalKeys)
 	g.Manage(fiber.MethodPost, personalKeysPath, "user:write", h.createPersonalKey)
-	// No scope: every key may know what it is.
+	// No scope: every key may read itself.
 	g.Manage(fiber.MethodGet, personalKeysPath+"/"+auth.Current, "", h.readPersonalKey)
 	g.Manage(fiber.MethodGet, personalKeysPath+"/:id", "user:read", h.readPersonalKey)
 	g.Manage(fiber.MethodPatch, personalKeysPath+"/:id", "user:write", h.changePersonalKey)
@@ -63,7 +63,7 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 	in := auth.NewPersonalKey{
 		UserID: c.Principal.User.ID, OrganizationID: c.Principal.OrganizationID, By: c.Principal,
 		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
-		// A key that is kept to some projects makes such keys, unless it is told.
+		// By default the new key has the same projects as a restricted key.
 		ProjectIDs: body.Ints("project_ids").Or(c.Principal.ProjectIDs),
 	}
 	if err := body.Err(); err != nil {

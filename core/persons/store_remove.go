@@ -13,11 +13,11 @@ import (
 // ids in the order they were added. It fails with NotFound if the person no longer
 // exists.
 func (s *store) lockPerson(ctx context.Context, id int64) ([]string, error) {
-	query := "SELECT id FROM persons WHERE id = ?"
+	q := s.db.Write(ctx).NewSelect().Table("persons").Column("id").Where("id = ?", id)
 	if s.db.Postgres() {
-		query += " FOR UPDATE"
+		q = q.For("UPDATE")
 	}
-	if err := s.db.Write(ctx).NewRaw(query, id).Scan(ctx, &id); err != nil {
+	if err := q.Scan(ctx, &id); err != nil {
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, errNoPerson
 		}
@@ -72,6 +72,7 @@ func (s *store) splitPerson(ctx context.Context, projectID int64, p *Person, ids
 // one if that is taken: the person that was split may have it.
 func (s *store) insertPerson(ctx context.Context, projectID int64, distinctID string, created time.Time) (id int64, err error) {
 	for _, name := range []string{PersonUUID(projectID, distinctID), uuid.NewString()} {
+		// Raw: an insert of some columns without a model that returns the id or no row.
 		err = s.db.Write(ctx).NewRaw(`INSERT INTO persons (project_id, uuid, created_at, updated_at)
 			VALUES (?, ?, ?, ?) ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id`,
 			projectID, name, toMicros(created), time.Now().UnixMicro()).Scan(ctx, &id)

@@ -13,8 +13,8 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// A connection that is kept lives as long as the idle timeout says although the
-// read timeout is shorter, and each request on it has the read timeout alone.
+// A kept connection lives for the idle timeout although the read timeout is
+// shorter, and each request on it has the full read timeout.
 func TestKeepAliveDeadlines(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()
