@@ -56,7 +56,7 @@ const (
 // staleAfter is how long a flag goes uncalled before it is called stale.
 const staleAfter = 30 * 24 * time.Hour
 
-// Status tells the state of the flag at the given time and why it is so, in
+// Status returns the state of the flag at the given time and its reason, in
 // one sentence for people.
 func (f *Flag) Status(now time.Time) (Status, string) {
 	switch {

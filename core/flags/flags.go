@@ -1,19 +1,13 @@
-// Package flags knows what is on, and for whom.
+// Package flags manages the feature flags of projects: flags, their versions and
+// role access.
 //
-// A flag is a row with a key and a document of filters (Flag, Filters). Every
-// write checks the whole document (CheckFilters) and, in one transaction,
-// stores the row, its new version and a line in the activity log (Service,
-// Store). All active flags of a project are then compiled into one immutable
-// Set and swapped in (Snapshots): from there on decide reads nothing but memory,
-// and a database that is away costs nothing but news.
+// A flag is a row with a key and a JSON document of filters. Every write checks
+// the whole document (rules) and, in one transaction, stores the row, its new
+// version and an entry of the activity log. The transaction moves the revision of
+// the project (revision), and every process compiles the flags again (eval,
+// decide). Writers of one project run one after the other.
 //
-// Evaluation is pure: a Set, a Question and a time in, Decisions out. Only what
-// a condition reads and the request did not give is asked of a store, once a
-// request. A flag that cannot be computed, because a cohort, a dependency or an
-// operator is missing or stored properties cannot be read, is left out and
-// said so; it never takes another one down. The same code writes the trace that
-// answers "why did this user get this value?".
-//
-// The published hash decides who is in a percentage and which variant somebody
-// gets, so nobody changes bucket by coming here.
+// Packages below: eval decides flags and is pure; decide and local serve clients;
+// rules and document read and check filters; revision, dashboards, audience and
+// calls keep what surrounds a flag. None of them imports this package.
 package flags

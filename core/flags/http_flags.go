@@ -34,7 +34,7 @@ const (
 
 const flagsPath = "/api/projects/:project_id/feature_flags"
 
-// Routes registers every management path of this room.
+// Routes registers the management endpoints.
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
@@ -178,7 +178,7 @@ func (h *HTTP) answer(c *web.Call, f *Flag) error {
 	return web.JSON(c.Ctx, views[0])
 }
 
-// idOf reads a number out of the path; what is none names nothing.
+// idOf reads an id from the path. Other texts are NotFound.
 func idOf(c *web.Call, name string) (int64, error) {
 	id, err := strconv.ParseInt(c.Params(name), 10, 64)
 	if err != nil || id < 1 {

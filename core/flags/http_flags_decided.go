@@ -125,7 +125,7 @@ func (h *HTTP) myFlags(c *web.Call) error {
 	return web.JSON(c.Ctx, out)
 }
 
-// blastView says how many stored persons or groups a condition set is for.
+// blastView is the number of stored persons or groups of a condition set.
 type blastView struct {
 	Affected  int64 `json:"users_affected"`
 	Total     int64 `json:"total_users"`
@@ -198,7 +198,7 @@ type variantView struct {
 }
 
 // usage answers with the calls of a flag over the last days, 30 unless the
-// query says how many.
+// query has another number.
 func (h *HTTP) usage(c *web.Call) error {
 	id, err := idOf(c, "id")
 	if err != nil {

@@ -17,7 +17,7 @@ type Roles interface {
 	RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]auth.Role, error)
 }
 
-// RoleAccess says that the people of a role may edit one flag although their
+// RoleAccess lets the members of a role edit one flag although their
 // level is only to view flags.
 type RoleAccess struct {
 	ID        int64
@@ -39,7 +39,7 @@ func (s *Service) mayEdit(ctx context.Context, who *auth.Principal, f *Flag) err
 	return nil
 }
 
-// CanEdit tells, by id, which of the flags who may change.
+// CanEdit returns, by id, which of the flags the caller may change.
 func (s *Service) CanEdit(ctx context.Context, who *auth.Principal, list ...*Flag) (map[int64]bool, error) {
 	levels, err := s.deps.Roles.Levels(ctx, who)
 	if err != nil {

@@ -88,7 +88,7 @@ func (s *Service) applyFilters(ctx context.Context, f *Flag, filters json.RawMes
 	return s.setFilters(ctx, f, filters)
 }
 
-// conditionSets counts the condition sets and tells whether the filters have
+// conditionSets counts the condition sets and reports whether the filters have
 // the list at all.
 func conditionSets(filters json.RawMessage) (count int, named bool) {
 	d, err := document.Parse(filters)

@@ -12,9 +12,9 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// conflict finds out whether somebody else was faster. A caller that says
+// conflict detects lost updates. A caller that sends
 // which version they read and is behind is refused, unless they also send the
-// flag as they read it and nobody else touched what they change.
+// flag as they read it and no other change touched the same fields.
 func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 	if in.Version == nil || *in.Version == f.Version {
 		return nil

@@ -24,7 +24,7 @@ type Store struct{ db *db.DB }
 // NewStore returns the store of flags in d.
 func NewStore(d *db.DB) *Store { return &Store{db: d} }
 
-// flagRow is a row of feature_flags, with what is joined to it.
+// flagRow is a row of feature_flags, with the joined time of the last call.
 type flagRow struct {
 	bun.BaseModel `bun:"table:feature_flags,alias:f"`
 
@@ -114,7 +114,7 @@ func (s *Store) flags(ctx context.Context, dest any) *bun.SelectQuery {
 		Join("LEFT JOIN feature_flag_calls AS c ON c.flag_id = f.id")
 }
 
-// errNotFound is the answer for what is not there, or not the project's.
+// errNotFound is the error for a missing item, or one of another project.
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
 // flag reads one flag of the project, deleted or not.

@@ -85,7 +85,7 @@ func (s *Store) keepHashKeys(ctx context.Context, projectID int64, persons []int
 	}
 }
 
-// MergePersons moves what is kept about the person from to the person into,
+// MergePersons moves the kept identifiers of the person from to the person into,
 // whose own goes first. It joins the transaction of the merge.
 func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) error {
 	_, err := s.db.Write(ctx).NewRaw(
@@ -101,7 +101,7 @@ func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) e
 	return nil
 }
 
-// renameHashKeys lets what is kept for a flag follow its key.
+// renameHashKeys renames the key of a flag in the kept identifiers.
 func (s *Store) renameHashKeys(ctx context.Context, projectID int64, from, to string) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*hashKeyRow)(nil)).Set("flag_key = ?", to).
 		Where("project_id = ? AND flag_key = ?", projectID, from).Exec(ctx)
@@ -127,7 +127,7 @@ func (s *Store) HashKeysOf(ctx context.Context, projectID int64, personIDs []int
 	return out, nil
 }
 
-// ForgetPerson deletes what is kept about a person that is deleted. It joins
+// ForgetPerson deletes the kept identifiers of a deleted person. It joins
 // the transaction in ctx.
 func (s *Store) ForgetPerson(ctx context.Context, projectID, personID int64) error {
 	_, err := s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("project_id = ? AND person_id = ?", projectID, personID).Exec(ctx)

@@ -30,7 +30,7 @@ type Input struct {
 	EnrichedAnalytics    *bool           `json:"has_enriched_analytics,omitempty"`
 
 	// Version is the version the caller has read, Original the flag as they
-	// read it: together they find out whether somebody else was faster.
+	// read it: together they detect lost updates.
 	Version  *int64          `json:"-"`
 	Original json.RawMessage `json:"-"`
 	// UsageDashboard false asks for a flag without its usage dashboard.

@@ -4,7 +4,7 @@
 // them (flags/eval), and evaluates that flag for every stored person or group,
 // page by page: cohorts, dependencies and operators of plugins count exactly as
 // they do for clients. A count has a time budget; past it the counted share is
-// projected to everyone and the answer says that it is an estimate.
+// projected to everyone and the result is marked as an estimate.
 package audience
 
 import (

@@ -10,7 +10,7 @@ type Config struct {
 	// LookupTimeout is how long a request waits for stored properties before
 	// it leaves out the flags that need them.
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
-	// LookupPause is how long nobody asks a store that has just failed.
+	// LookupPause is how long requests skip a store that has just failed.
 	LookupPause time.Duration `koanf:"lookup_pause"`
 	// PluginTimeout is how long a request waits for operators of plugins, 2 to
 	// 50 ms.
@@ -40,7 +40,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate says what is wrong with c, naming the key, or returns nil.
+// Validate returns an error that names the first invalid key, or nil.
 func (c Config) Validate() error {
 	for _, d := range []struct {
 		name  string

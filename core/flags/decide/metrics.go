@@ -9,7 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
-// metrics counts what is decided. A nil one counts nothing.
+// metrics counts decided flags and lookups. Nil disables it.
 type metrics struct {
 	evaluated prometheus.Counter
 	failed    [eval.Causes]prometheus.Counter

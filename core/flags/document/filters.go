@@ -130,7 +130,7 @@ type filterSummary struct {
 	} `json:"multivariate"`
 }
 
-// SimpleRollout tells whether normalised filters are one condition set for persons
+// SimpleRollout reports whether normalized filters are one condition set for persons
 // without properties, and then its rollout in whole percent (the contract has
 // an integer there; filters keep the fraction).
 func SimpleRollout(filters json.RawMessage) (bool, *int64) {
@@ -146,7 +146,7 @@ func SimpleRollout(filters json.RawMessage) (bool, *int64) {
 }
 
 // FullyRolledOut reports whether some condition set of the filters lets
-// everybody in and, for a flag with variants, gives everybody the same one.
+// everyone in and, for a flag with variants, gives everyone the same one.
 func FullyRolledOut(filters json.RawMessage) bool {
 	normal, err := Normalized(filters)
 	if err != nil {

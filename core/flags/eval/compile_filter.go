@@ -142,7 +142,7 @@ func (c *compiler) flagFilter(f *filter, p *Property) {
 	f.expect = expectationOf(p)
 }
 
-// flagByName finds a flag by what a dependency says: its id, or its key.
+// flagByName finds a flag by its id or its key.
 func (c *compiler) flagByName(name string) (int32, bool) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 		if at, ok := c.byID[id]; ok {

@@ -69,7 +69,7 @@ type holdout struct {
 	result  variant
 }
 
-// enrolment is the gate for people who have opted in or out by themselves.
+// enrolment is the check for people who opted in or out.
 type enrolment struct {
 	slot      int32  // the property that says so; -1 when nobody can be asked
 	property  string // its name
@@ -152,7 +152,7 @@ func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
 	}
 }
 
-// enrolment prepares the gate that comes before the condition sets. It reads
+// enrolment compiles the check that precedes the condition sets. It reads
 // person properties whatever the flag buckets.
 func (c *compiler) enrolment(f *flag, in *Filters) *enrolment {
 	if in.Enrollment {

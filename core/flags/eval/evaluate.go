@@ -20,7 +20,7 @@ type outcome struct {
 	condition int32 // index of the condition set the reason is about, or -1
 }
 
-// stage says how far a flag is.
+// stage is the progress of a flag.
 type stage uint8
 
 const (
@@ -77,7 +77,7 @@ func (e *Evaluation) evaluateFlag(f *flag) outcome {
 	return e.tryConditions(f)
 }
 
-// checkEnrolment is the gate for people who opted in or out themselves.
+// checkEnrolment decides for people who opted in or out.
 func (e *Evaluation) checkEnrolment(f *flag) (outcome, bool) {
 	gate := f.enrolment
 	if gate.slot < 0 {
@@ -125,7 +125,7 @@ func (e *Evaluation) unresolved(res match.Result) outcome {
 	return outcome{stage: failed, cause: e.cause}
 }
 
-// checkHoldout is the gate that keeps a share of the people out of many flags.
+// checkHoldout decides for people who are held out of many flags.
 func (e *Evaluation) checkHoldout(f *flag) (outcome, bool) {
 	id, there := e.identifier(f, f.subject)
 	if there != match.True {
@@ -197,7 +197,7 @@ func (e *Evaluation) lookAhead(rest []condition) {
 	e.lookingAhead = false
 }
 
-// matchCondition tells whether one set matches: its subject is there, its
+// matchCondition reports whether one set matches: its subject is there, its
 // properties hold, its rollout lets the subject in. The reason is that of the
 // step that decided.
 func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result) {

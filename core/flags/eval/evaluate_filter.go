@@ -149,7 +149,7 @@ func (f *flag) variantKey(o *outcome) string {
 	return ""
 }
 
-// cohortResult tells whether the person is in a cohort, once per pass.
+// cohortResult reports whether the person is in a cohort, once per round.
 func (e *Evaluation) cohortResult(at int32) match.Result {
 	m := &e.stored.cohorts[at]
 	if e.trace == nil && m.epoch == e.epoch && (m.result != waiting || m.round == e.round) {

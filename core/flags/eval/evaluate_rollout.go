@@ -10,7 +10,7 @@ type bucketCache struct {
 	buffer  []byte
 }
 
-// withinRollout tells whether a subject is inside a rollout.
+// withinRollout reports whether a subject is inside a rollout.
 func (e *Evaluation) withinRollout(f *flag, s rollout, subject int32) match.Result {
 	if s.everyone {
 		return match.True
@@ -56,7 +56,7 @@ func (e *Evaluation) pickVariant(f *flag, c *condition) (int32, match.Result) {
 	return picked, match.True
 }
 
-// uncertainty remembers what condition sets that cannot be told would have given.
+// uncertainty is the value that unknown condition sets would have given.
 type uncertainty struct {
 	exists  bool
 	open    bool // it could have been anything

@@ -9,7 +9,7 @@ import (
 const bucketScale = float64(0xFFFFFFFFFFFFFFF)
 
 // variantSalt sets the hash that picks a variant apart from the one that
-// decides the rollout, so that growing a rollout keeps everybody's variant.
+// decides the rollout, so that growing a rollout keeps everyone's variant.
 const variantSalt = "variant"
 
 // bucket is where an identifier falls for a flag, from 0 to 1, the same in

@@ -2,7 +2,7 @@ package eval
 
 import "strconv"
 
-// Reason says why a flag has the value it has.
+// Reason is why a flag has its value.
 type Reason uint8
 
 // The reasons, in the order in which the better one is told when several
@@ -49,7 +49,7 @@ func (r Reason) Describe(condition int) string {
 	return reasonTexts[r]
 }
 
-// Cause says why a flag could not be computed.
+// Cause is why a flag could not be computed.
 type Cause uint8
 
 // The causes.

@@ -24,7 +24,7 @@ type Limits struct {
 }
 
 // References is what filters may point at: looked up before the rules run, so
-// that the rules themselves ask nobody.
+// that the rules read no store.
 type References struct {
 	Self    int64               // the flag that is written; 0 for a new one
 	Flags   map[int64]FlagRef   // the flags of the project that are not deleted

@@ -12,7 +12,7 @@ import (
 // notForFlags are operators that exist elsewhere and not in conditions.
 var notForFlags = map[string]bool{"is_cleaned_path_exact": true, "flag_evaluates_to": true}
 
-// operator checks that somebody knows the operator of a filter and that the
+// operator checks that the operator of a filter is known and that the
 // operator can use the value; the evaluator's own reading of it decides.
 func (c *checker) operator(p *document.Object, at string) error {
 	raw, ok := p.Given("operator")
@@ -60,7 +60,7 @@ func (c *checker) listLength(p *document.Object, value json.RawMessage) error {
 	return nil
 }
 
-// sentence is what an error says to a caller.
+// sentence returns the text of an error for API answers.
 func sentence(err error) string {
 	if f := fault.From(err); f != nil {
 		return f.Detail
