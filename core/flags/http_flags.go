@@ -20,8 +20,8 @@ type HTTP struct {
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes over service; decider answers what flags come to
-// for somebody.
+// NewHTTP returns the endpoints over service. decider decides flags for a
+// distinct id.
 func NewHTTP(service *Service, decider *decide.Decider) *HTTP {
 	return &HTTP{service: service, decider: decider}
 }

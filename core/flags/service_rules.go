@@ -12,9 +12,9 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// conflict detects lost updates. A caller that sends
-// which version they read and is behind is refused, unless they also send the
-// flag as they read it and no other change touched the same fields.
+// conflict detects lost updates. It fails if the caller read an older version,
+// unless they also sent the flag as they read it and no other change touched the
+// same fields.
 func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 	if in.Version == nil || *in.Version == f.Version {
 		return nil

@@ -22,8 +22,8 @@ type Config struct {
 	EnableCollectEverything bool `koanf:"enable_collect_everything"`
 }
 
-// How long a request may wait for plugins: more is no decision at all, and in
-// less nobody answers.
+// Bounds of PluginTimeout: a longer wait is too slow for clients, and plugins
+// cannot answer in a shorter one.
 const (
 	minPluginTimeout = 2 * time.Millisecond
 	maxPluginTimeout = 50 * time.Millisecond

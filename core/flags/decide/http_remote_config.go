@@ -9,9 +9,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// prepareConfig writes down what every answer says about the server. Clients
-// read from it how they may send events and which of their features have
-// somebody to talk to.
+// prepareConfig encodes the parts of an answer that describe the server. Clients
+// learn from them how to send events and which features are available.
 func (h *HTTP) prepareConfig(cfg Config) {
 	h.head = []byte(`"config":{"enable_collect_everything":` + strconv.FormatBool(cfg.EnableCollectEverything) +
 		`},"editorParams":{},"toolbarParams":{},"isAuthenticated":false,"supportedCompression":["gzip","gzip-js","lz64"],`)

@@ -146,10 +146,9 @@ func (e *Evaluation) checkHoldout(f *flag) (outcome, bool) {
 	return o, true
 }
 
-// tryConditions tries the condition sets in their order. A set that can never be
-// told (its cohort is missing, its data cannot be read) leaves a doubt; when
-// a later set matches with the value the doubtful one would have given, the
-// doubt does not matter.
+// tryConditions tries the condition sets in their order. A set with an unknown
+// result (its cohort is missing, its data cannot be read) fails the flag, unless
+// a later set matches with the value that the unknown set would have given.
 func (e *Evaluation) tryConditions(f *flag) outcome {
 	best := off(ReasonNoGroupType, -1)
 	var d uncertainty
@@ -213,8 +212,8 @@ func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result
 	return ReasonConditionMatch, match.True
 }
 
-// matchFilters is the conjunction of a set's filters: one that fails decides, one
-// that cannot be told leaves the set open. A trace looks at all of them.
+// matchFilters is the conjunction of the filters of a set: False decides,
+// Unknown leaves the set open. A trace evaluates all of them.
 func (e *Evaluation) matchFilters(c *condition) match.Result {
 	all := match.True
 	for i := range c.filters {

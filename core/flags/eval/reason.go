@@ -5,7 +5,7 @@ import "strconv"
 // Reason is why a flag has its value.
 type Reason uint8
 
-// The reasons, in the order in which the better one is told when several
+// The reasons, ordered by precedence: the highest one is reported if several
 // condition sets did not match.
 const (
 	ReasonDisabled Reason = iota
