@@ -64,39 +64,43 @@ func New(cfg Config, d *db.DB, deps Dependencies, reg prometheus.Registerer) *Se
 }
 
 // Process records the names in a batch and returns a warning for each project
-// with more names than its limit. It joins the transaction in ctx, or makes one.
+// with more names than its limit. It joins the transaction in ctx, or writes in
+// one of its own.
 func (s *Service) Process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
-	var warnings []Warning
-	err := s.store.db.Tx(ctx, func(ctx context.Context) (err error) {
-		warnings, err = s.process(ctx, batch)
-		return err
-	})
+	w, err := s.collect(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	return warnings, nil
+	for n, indexes := range w.groupTypes {
+		s.store.db.AfterCommit(ctx, func() { s.rememberGroupTypes(n, indexes) })
+	}
+	if len(w.pending) == 0 {
+		return w.warnings(), nil
+	}
+	err = s.store.db.Tx(ctx, func(ctx context.Context) error {
+		s.store.db.AfterCommit(ctx, func() { s.remember(w.pending) })
+		return s.store.upsert(ctx, w.pending)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write definitions: %w", err)
+	}
+	return w.warnings(), nil
 }
 
-// process does the work of Process inside the transaction in ctx. It holds the
-// lock of the cache, which functions after the commit take again: the lock
-// must be released before the transaction ends.
-func (s *Service) process(ctx context.Context, batch []*sdk.Event) ([]Warning, error) {
+// collect collects the names of a batch that have to be written. It holds the
+// lock of the cache only while it runs, because the functions after the commit
+// take the lock again: without a transaction in ctx they run within Process.
+func (s *Service) collect(ctx context.Context, batch []*sdk.Event) (collector, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cache.dropIfFull()
 	w := collector{Service: s, ctx: ctx}
 	for _, ev := range batch {
 		if err := w.addEvent(ev); err != nil {
-			return nil, err
+			return w, err
 		}
 	}
-	if len(w.pending) > 0 {
-		if err := s.store.upsert(ctx, w.pending); err != nil {
-			return nil, fmt.Errorf("write definitions: %w", err)
-		}
-		s.store.db.AfterCommit(ctx, func() { s.remember(w.pending) })
-	}
-	return w.warnings(), nil
+	return w, nil
 }
 
 // remember adds written names to the cache.
@@ -117,8 +121,11 @@ type collector struct {
 	refusals map[refusalKey]*refusal
 	project  int64
 	names    *projectNames // of project
-	at       int64         // the event's rounded time
-	ev       *sdk.Event
+
+	groupTypes map[*projectNames]map[string]int // read in this batch
+
+	at int64 // the event's rounded time
+	ev *sdk.Event
 }
 
 // limitKey is the scope of a limit.
@@ -247,7 +254,10 @@ func (w *collector) addGroupProperties(ev *sdk.Event, set []byte) error {
 			return nil // beyond the limit of group types
 		}
 		// Cached after the commit only: the transaction that created it may fail.
-		defer func(n *projectNames) { w.store.db.AfterCommit(w.ctx, func() { w.rememberGroupTypes(n, indexes) }) }(w.names)
+		if w.groupTypes == nil {
+			w.groupTypes = make(map[*projectNames]map[string]int)
+		}
+		w.groupTypes[w.names] = indexes
 	}
 	w.addMembers(GroupProperty, index, set)
 	return nil
