@@ -20,7 +20,7 @@ func isType(s string) bool {
 
 // typeOf is the type of a property with this name and JSON value; empty for
 // values without a type (null, lists, objects).
-func typeOf(name string, value []byte) string {
+func typeOf(name, value string) string {
 	if len(value) == 0 {
 		return ""
 	}
@@ -32,9 +32,9 @@ func typeOf(name string, value []byte) string {
 	case c == 't' || c == 'f':
 		return Boolean
 	case c == '"':
-		return typeOfText(strings.TrimSpace(string(value[1 : len(value)-1])))
+		return typeOfText(strings.TrimSpace(value[1 : len(value)-1]))
 	}
-	if n, err := strconv.ParseFloat(string(value), 64); err == nil && hasTimeWord(name) && isUnixTime(n) {
+	if n, err := strconv.ParseFloat(value, 64); err == nil && hasTimeWord(name) && isUnixTime(n) {
 		return DateTime
 	}
 	return Numeric

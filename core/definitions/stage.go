@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -151,7 +153,7 @@ func (w *collector) addEvent(ev *sdk.Event) error {
 	every := int64(w.cfg.LastSeenEvery / time.Second)
 	w.ev, w.at = ev, ev.ReceivedAt.Unix()/every*every
 	if m, ok := w.names.byKind[Event][ev.Name]; !ok || m.at < w.at {
-		w.addName(Event, noGroup, ev.Name, nil, m, ok)
+		w.addName(Event, noGroup, ev.Name, "", m, ok)
 	}
 	return w.addProperties(ev)
 }
@@ -172,14 +174,11 @@ func (w *collector) namesOf(projectID int64) (*projectNames, error) {
 
 // addProperties adds the properties of an event and those that it sets.
 func (w *collector) addProperties(ev *sdk.Event) error {
-	group := []byte(nil)
-	for m := scanObject(ev.Properties); ; {
-		name, value, ok := m.next()
-		if !ok {
-			break
-		}
-		if len(name) > 0 && name[0] == '$' {
-			switch string(name) {
+	group := ""
+	for c, _ := jsontext.OpenObject(jsontext.View(ev.Properties)); c.Next(); {
+		name, value := c.Key, c.Value
+		if strings.HasPrefix(name, "$") {
+			switch name {
 			case "$set", "$set_once":
 				w.addMembers(PersonProperty, noGroup, value)
 				continue
@@ -192,43 +191,39 @@ func (w *collector) addProperties(ev *sdk.Event) error {
 		}
 		w.addProperty(EventProperty, noGroup, name, value)
 	}
-	if group == nil || ev.Name != "$groupidentify" {
+	if group == "" || ev.Name != "$groupidentify" {
 		return nil
 	}
 	return w.addGroupProperties(ev, group)
 }
 
 // addMembers adds the members of an object.
-func (w *collector) addMembers(kind Kind, group int, object []byte) {
-	for m := scanObject(object); ; {
-		name, value, ok := m.next()
-		if !ok {
-			return
-		}
-		w.addProperty(kind, group, name, value)
+func (w *collector) addMembers(kind Kind, group int, object string) {
+	for c, _ := jsontext.OpenObject(object); c.Next(); {
+		w.addProperty(kind, group, c.Key, c.Value)
 	}
 }
 
 // addProperty adds one property. Usually it is known and nothing is written.
-func (w *collector) addProperty(kind Kind, group int, name, value []byte) {
+func (w *collector) addProperty(kind Kind, group int, name, value string) {
 	known := w.names.byKind[kind]
 	if kind == GroupProperty {
 		known = w.names.groups[group]
 	}
-	m, ok := known[string(name)]
+	m, ok := known[name]
 	if ok && m.at >= w.at && (m.typed || !hasType(value)) {
 		return
 	}
-	w.addName(kind, group, string(name), value, m, ok)
+	w.addName(kind, group, strings.Clone(name), value, m, ok) // name is a part of the event
 }
 
 // hasType reports whether a value determines a type.
-func hasType(value []byte) bool {
+func hasType(value string) bool {
 	return len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n'
 }
 
 // addGroupProperties adds the properties of a group.
-func (w *collector) addGroupProperties(ev *sdk.Event, set []byte) error {
+func (w *collector) addGroupProperties(ev *sdk.Event, set string) error {
 	if w.deps.Groups == nil {
 		return nil
 	}
@@ -271,7 +266,7 @@ func (s *Service) rememberGroupTypes(n *projectNames, indexes map[string]int) {
 
 // addName adds a name to the pending ones, unless the project has reached its
 // limit.
-func (w *collector) addName(kind Kind, group int, name string, value []byte, m nameState, known bool) {
+func (w *collector) addName(kind Kind, group int, name, value string, m nameState, known bool) {
 	k := key{project: w.project, kind: kind, group: group, name: name}
 	if n := w.pending[k]; n != nil {
 		n.at = max(n.at, w.at)
@@ -307,7 +302,7 @@ func (w *collector) addName(kind Kind, group int, name string, value []byte, m n
 	w.pending[k] = n
 	if kind == EventProperty && !known && w.deps.CopiedNames != nil && !bytes.Contains(w.ev.Properties, personless) {
 		for _, copied := range w.deps.CopiedNames(name) {
-			w.addProperty(PersonProperty, noGroup, []byte(copied), value)
+			w.addProperty(PersonProperty, noGroup, copied, value)
 		}
 	}
 }

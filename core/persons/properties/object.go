@@ -2,7 +2,8 @@ package properties
 
 import (
 	"encoding/json"
-	"strings"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Member is a name of a JSON object and the exact text of its value.
@@ -22,20 +23,20 @@ const indexFrom = 64
 // Parse reads a JSON object. Any other value gives an empty object and false.
 func Parse(raw string) (Object, bool) {
 	var o Object
-	c, ok := OpenObject(raw)
+	c, ok := jsontext.OpenObject(raw)
 	if !ok {
 		return o, false
 	}
 	for c.Next() {
 		o.Set(c.Key, c.Value)
 	}
-	return o, !c.bad
+	return o, !c.Bad
 }
 
 // ParseStored reads the output of JSON, which repeats no name.
 func ParseStored(raw string) Object {
 	o := Object{Members: make([]Member, 0, 40)}
-	c, _ := OpenObject(raw)
+	c, _ := jsontext.OpenObject(raw)
 	for c.Next() {
 		o.Members = append(o.Members, Member{c.Key, c.Value})
 	}
@@ -167,26 +168,10 @@ func AppendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Unquote returns the value of a JSON string, false if val is not a string.
-func Unquote(val string) (string, bool) {
-	if len(val) < 2 || val[0] != '"' || val[len(val)-1] != '"' {
-		return "", false
-	}
-	inner := val[1 : len(val)-1]
-	if strings.IndexByte(inner, '\\') < 0 {
-		return inner, true
-	}
-	var s string
-	if json.Unmarshal([]byte(val), &s) != nil {
-		return "", false
-	}
-	return s, true
-}
-
 // Text returns a value as the protocol reads it where it wants a string: the
 // value of a JSON string, the JSON text of everything else.
 func Text(val string) string {
-	if s, ok := Unquote(val); ok {
+	if s, ok := jsontext.Unquote(val); ok {
 		return s
 	}
 	return val

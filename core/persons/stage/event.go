@@ -3,6 +3,7 @@ package stage
 import (
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/persons/properties"
 	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
@@ -91,7 +92,7 @@ type rawProperties struct {
 func (r *rawProperties) scan(raw string) {
 	f := r.event
 	r.skipAutomatic = f.ev.Name == "$snapshot" || f.ev.Name == "$performance_event"
-	c, _ := properties.OpenObject(raw)
+	c, _ := jsontext.OpenObject(raw)
 	for c.Next() {
 		switch c.Key {
 		case "$set":

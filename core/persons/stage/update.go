@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/persons/properties"
 )
 
@@ -75,15 +76,15 @@ func appendIfNew(to []change, n int, c change) []change {
 
 // appendNames appends the names in a JSON array of names, or of an object.
 func appendNames(to []string, raw string) []string {
-	if c, ok := properties.OpenObject(raw); ok {
+	if c, ok := jsontext.OpenObject(raw); ok {
 		for c.Next() {
 			to = append(to, c.Key)
 		}
 		return to
 	}
-	c, _ := properties.OpenArray(raw)
+	c, _ := jsontext.OpenArray(raw)
 	for c.Element() {
-		if name, ok := properties.Unquote(c.Value); ok {
+		if name, ok := jsontext.Unquote(c.Value); ok {
 			to = append(to, name)
 		}
 	}

@@ -1,11 +1,14 @@
-package properties
+package jsontext
 
-// Cursor walks the members of a JSON object without allocating: Key and Value
-// are parts of the text; a key with escapes is a copy. On text that is not
-// valid JSON it stops early, and never reads past the end.
+import "strings"
+
+// Cursor reads the members of an object or the elements of an array without
+// allocating: Key and Value are parts of the text; a key with escapes is a copy.
+// It trusts the text, which has passed a Scanner or was stored. On text that is
+// not valid JSON it stops early and sets Bad, and never reads past the end.
 type Cursor struct {
 	Key, Value string
-	bad        bool
+	Bad        bool
 
 	s     string
 	i     int
@@ -33,7 +36,7 @@ func OpenArray(s string) (Cursor, bool) {
 	return c, true
 }
 
-// Next moves to the next member; false at the end of the object.
+// Next moves to the next member. It returns false at the end of the object.
 func (c *Cursor) Next() bool {
 	if !c.separator('}') {
 		return false
@@ -45,20 +48,20 @@ func (c *Cursor) Next() bool {
 	}
 	c.i++
 	c.Key, c.Value = key, c.value()
-	return !c.bad
+	return !c.Bad
 }
 
-// Element moves to the next element of an array; false at its end.
+// Element moves to the next element. It returns false at the end of the array.
 func (c *Cursor) Element() bool {
 	if !c.separator(']') {
 		return false
 	}
 	c.Value = c.value()
-	return !c.bad
+	return !c.Bad
 }
 
 func (c *Cursor) fail() bool {
-	c.bad, c.i = true, len(c.s)
+	c.Bad, c.i = true, len(c.s)
 	return false
 }
 
@@ -109,7 +112,7 @@ func (c *Cursor) value() string {
 			c.i++
 		}
 	}
-	if c.bad {
+	if c.Bad {
 		return ""
 	}
 	return c.s[start:c.i]
@@ -126,16 +129,20 @@ func ends(b byte) bool {
 
 // str steps over the string that starts at the cursor.
 func (c *Cursor) str() {
-	for i := c.i + 1; i < len(c.s); i++ {
-		switch c.s[i] {
-		case '\\':
-			i++
-		case '"':
-			c.i = i + 1
+	i := c.i + 1
+	for {
+		n := strings.IndexByte(c.s[i:], '"')
+		if n < 0 {
+			c.fail()
 			return
 		}
+		slash := strings.IndexByte(c.s[i:i+n], '\\')
+		if slash < 0 {
+			c.i = i + n + 1
+			return
+		}
+		i = min(i+slash+2, len(c.s))
 	}
-	c.fail()
 }
 
 // nested steps over the object or array that starts at the cursor.

@@ -1,0 +1,7 @@
+package jsontext
+
+import "unsafe"
+
+// View returns b as a string without a copy. It is valid as long as b does not
+// change; what is kept has to be cloned.
+func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
