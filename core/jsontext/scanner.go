@@ -149,25 +149,7 @@ func (s *Scanner) Element(first bool) bool {
 // into, and returns its name. It returns false at the end of the object, which
 // it leaves.
 func (s *Scanner) Member(first bool) (name String, ok bool) {
-	c := s.Peek()
-	if c == '}' && first {
-		s.close()
-		return String{}, false
-	}
-	if !first {
-		if c == '}' {
-			s.close()
-			return String{}, false
-		}
-		if c != ',' {
-			s.fail("a comma or the end of the object was expected")
-			return String{}, false
-		}
-		s.Pos++
-		c = s.Peek()
-	}
-	if c != '"' {
-		s.fail("a name in quotes was expected")
+	if !s.nextName(first) {
 		return String{}, false
 	}
 	name = s.readString()
@@ -177,6 +159,43 @@ func (s *Scanner) Member(first bool) (name String, ok bool) {
 	}
 	s.Pos++
 	return name, true
+}
+
+// skipName is Member without the name.
+func (s *Scanner) skipName(first bool) bool {
+	if !s.nextName(first) {
+		return false
+	}
+	s.skipString()
+	if s.Peek() != ':' {
+		s.fail("a colon was expected")
+		return false
+	}
+	s.Pos++
+	return true
+}
+
+// nextName moves to the opening quote of the next name. It returns false at the
+// end of the object, which it leaves.
+func (s *Scanner) nextName(first bool) bool {
+	c := s.Peek()
+	if c == '}' {
+		s.close()
+		return false
+	}
+	if !first {
+		if c != ',' {
+			s.fail("a comma or the end of the object was expected")
+			return false
+		}
+		s.Pos++
+		c = s.Peek()
+	}
+	if c != '"' {
+		s.fail("a name in quotes was expected")
+		return false
+	}
+	return true
 }
 
 // Value skips one value of any type and returns its text.
@@ -212,15 +231,14 @@ func (s *Scanner) Skip() {
 func (s *Scanner) skipOne() (opened bool) {
 	switch c := s.Peek(); c {
 	case '"':
-		s.readString()
+		s.skipString()
 	case '{':
 		s.Open()
 		if s.Bad {
 			return false
 		}
 		s.objects[s.Depth>>6] |= 1 << (s.Depth & 63)
-		_, opened = s.Member(true)
-		return opened
+		return s.skipName(true)
 	case '[':
 		s.Open()
 		if s.Bad {
@@ -249,7 +267,7 @@ func (s *Scanner) skipOne() (opened bool) {
 func (s *Scanner) leave(base int) (more bool) {
 	for s.Depth > base {
 		if s.objects[s.Depth>>6]&(1<<(s.Depth&63)) != 0 {
-			_, more = s.Member(false)
+			more = s.skipName(false)
 		} else {
 			more = s.Element(false)
 		}

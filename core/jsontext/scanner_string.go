@@ -17,6 +17,16 @@ func (s *Scanner) readString() String {
 	return s.readStringSlow(start, i)
 }
 
+// skipString moves over the string whose opening quote is at the cursor.
+func (s *Scanner) skipString() {
+	i := indexSpecial(s.Data, s.Pos+1)
+	if i < len(s.Data) && s.Data[i] == '"' {
+		s.Pos = i + 1
+		return
+	}
+	s.readStringSlow(s.Pos+1, i)
+}
+
 // readStringSlow continues at i, where a special byte other than the closing
 // quote is.
 func (s *Scanner) readStringSlow(start, i int) (t String) {
@@ -62,9 +72,9 @@ func (s *Scanner) failString(at int, reason string) String {
 func skipNonASCII(data []byte, i int) (next int, valid bool) {
 	valid = true
 	for i < len(data) && data[i] >= utf8.RuneSelf {
-		n := utf8Len(data[i:])
-		if n == 0 {
-			valid, n = false, 1
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			valid = false
 		}
 		i += n
 	}

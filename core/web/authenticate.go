@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
@@ -128,7 +129,7 @@ func personalKeyInBody(c *fiber.Ctx) string {
 		return ""
 	}
 	raw := c.Request().Body()
-	if !body.StartsJSON(raw) || body.CheckJSON(raw, body.MaxDepth) != "" {
+	if !body.StartsJSON(raw) || jsontext.Problem(raw, body.MaxDepth) != "" {
 		return ""
 	}
 	f := newFields()

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
@@ -88,7 +89,7 @@ func jsonFields(raw []byte, depth int) (*Fields, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return f, nil
 	}
-	if problem := body.CheckJSON(raw, depth); problem != "" {
+	if problem := jsontext.Problem(raw, depth); problem != "" {
 		return nil, parseError(problem)
 	}
 	raw = bytes.Clone(bytes.TrimSpace(raw))
@@ -104,7 +105,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // addMembers adds the members of a valid JSON object.
 func (f *Fields) addMembers(object []byte) {
-	body.Members(object, func(name, value []byte) { f.put(unquote(name), value) })
+	jsontext.Members(object, func(name, value []byte) { f.put(unquote(name), value) })
 }
 
 func (f *Fields) put(name string, value []byte) {
@@ -180,12 +181,9 @@ func (f *Fields) Fail(name, code, detail string) {
 	}
 }
 
+// unquote returns the value of a JSON string that was checked before.
 func unquote(quoted []byte) string {
-	var s string
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	_ = json.Unmarshal(quoted, &s) // the text is valid JSON
+	s, _ := jsontext.Unquote(string(quoted))
 	return s
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // String reads a string without surrounding white space; a number counts as its
@@ -41,7 +41,7 @@ func (f *Fields) checkText(name string, raw []byte, s string, r rules) {
 		f.Fail(name, "blank", "This field may not be blank.")
 	case strings.IndexByte(s, 0) >= 0:
 		f.Fail(name, "null_characters_not_allowed", "Null characters are not allowed.")
-	case body.HasLoneSurrogate(raw):
+	case jsontext.HasLoneSurrogate(raw):
 		f.Fail(name, "surrogate_characters_not_allowed", "Surrogate characters are not allowed.")
 	case r.hasMax && int64(utf8.RuneCountInString(s)) > r.max:
 		f.Fail(name, "max_length", fmt.Sprintf("Ensure this field has no more than %d characters.", r.max))

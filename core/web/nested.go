@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
 )
 
@@ -42,7 +43,7 @@ func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
 	raw = f.inner(raw)
 	switch {
 	case raw[0] == '[':
-		o.Value = body.Elements(raw)
+		o.Value = jsontext.Elements(raw)
 	case f.form:
 		for _, s := range f.lists[name] {
 			o.Value = append(o.Value, appendQuoted(nil, s))
@@ -120,7 +121,7 @@ func (f *Fields) inner(raw []byte) []byte {
 		return raw
 	}
 	in := bytes.TrimSpace([]byte(unquote(raw)))
-	if body.CheckJSON(in, body.MaxDepth) == "" {
+	if jsontext.Problem(in, body.MaxDepth) == "" {
 		return in
 	}
 	return raw
