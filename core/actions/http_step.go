@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -63,12 +64,12 @@ func readFilters(raw json.RawMessage) ([]json.RawMessage, bool) {
 	switch v.Type() {
 	case fastjson.TypeArray:
 		for _, item := range v.GetArray() {
-			filters = append(filters, match.AppendJSON(nil, item))
+			filters = append(filters, jsontext.AppendJSON(nil, item))
 		}
 		return filters, true
 	case fastjson.TypeObject:
 		if isFilter(v) {
-			return append(filters, match.AppendJSON(nil, v)), true
+			return append(filters, jsontext.AppendJSON(nil, v)), true
 		}
 		v.GetObject().Visit(func(name []byte, value *fastjson.Value) {
 			filters = append(filters, oldFilter(string(name), value))
@@ -94,9 +95,9 @@ func oldFilter(name string, value *fastjson.Value) json.RawMessage {
 			name, operator = key, suffix
 		}
 	}
-	raw := append([]byte(`{"key":`), match.AppendString(nil, name)...)
-	raw = append(append(raw, `,"value":`...), match.AppendJSON(nil, value)...)
-	raw = append(append(raw, `,"operator":`...), match.AppendString(nil, operator)...)
+	raw := append([]byte(`{"key":`), jsontext.AppendString(nil, name)...)
+	raw = append(append(raw, `,"value":`...), jsontext.AppendJSON(nil, value)...)
+	raw = append(append(raw, `,"operator":`...), jsontext.AppendString(nil, operator)...)
 	return append(raw, `,"type":"event"}`...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
 )
 
@@ -129,7 +130,7 @@ func textOf(v *fastjson.Value) string {
 	case v.Type() == fastjson.TypeString:
 		return view(v.GetStringBytes())
 	}
-	return view(AppendJSON(nil, v))
+	return view(jsontext.AppendJSON(nil, v))
 }
 
 // words is a list of classes as a class attribute writes it.

@@ -1,5 +1,7 @@
 package match
 
+import "github.com/guidonhq/guidon/core/jsontext"
+
 // Registry knows the operators that are not built in. Their ids contain a
 // slash, built-in ones never do.
 type Registry interface {
@@ -60,7 +62,7 @@ func AppendProperty(dst []byte, start int, name string, v *Value) []byte {
 	} else {
 		dst = append(dst, ',')
 	}
-	dst = append(AppendString(dst, name), ':')
+	dst = append(jsontext.AppendString(dst, name), ':')
 	return v.AppendTo(dst)
 }
 

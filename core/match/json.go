@@ -5,91 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
 )
-
-// AppendJSON appends the compact JSON text of v: numbers as they were
-// written, names in their order, of equal names all.
-func AppendJSON(dst []byte, v *fastjson.Value) []byte {
-	switch v.Type() {
-	case fastjson.TypeString:
-		return AppendString(dst, view(v.GetStringBytes()))
-	case fastjson.TypeArray:
-		dst = append(dst, '[')
-		for i, item := range v.GetArray() {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendJSON(dst, item)
-		}
-		return append(dst, ']')
-	case fastjson.TypeObject:
-		dst = append(dst, '{')
-		first := true
-		v.GetObject().Visit(func(name []byte, item *fastjson.Value) {
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = AppendString(dst, view(name))
-			dst = append(dst, ':')
-			dst = AppendJSON(dst, item)
-		})
-		return append(dst, '}')
-	default:
-		return v.MarshalTo(dst)
-	}
-}
-
-const hex = "0123456789abcdef"
-
-// AppendString appends s as a JSON string. Bytes that are not UTF-8 become
-// the replacement character.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(append(dst, s[start:i]...), "\ufffd"...)
-				start = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		dst = appendEscaped(dst, c)
-		i++
-		start = i
-	}
-	return append(append(dst, s[start:]...), '"')
-}
-
-func appendEscaped(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
-	}
-	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-}
 
 // plainDigits reports whether a JSON number is an integer without exponent,
 // whose text is the same for everybody.
@@ -169,7 +88,7 @@ func appendSorted(dst []byte, o *fastjson.Object) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendString(dst, name)
+		dst = jsontext.AppendString(dst, name)
 		dst = append(dst, ':')
 		dst = appendCanonical(dst, items[name])
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
 )
 
@@ -70,7 +71,7 @@ func FromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 
 func containerFromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 	start := len(arena)
-	arena = AppendJSON(arena, v)
+	arena = jsontext.AppendJSON(arena, v)
 	kind := Array
 	if v.Type() == fastjson.TypeObject {
 		kind = Object
@@ -125,7 +126,7 @@ func (v *Value) AppendTo(dst []byte) []byte {
 	case Missing:
 		return append(dst, "null"...)
 	case String:
-		return AppendString(dst, v.text)
+		return jsontext.AppendString(dst, v.text)
 	default:
 		return append(dst, v.text...)
 	}

@@ -153,7 +153,7 @@ func multipartFields(c *fiber.Ctx) (*Fields, error) {
 
 func (f *Fields) putText(name, value string) {
 	f.lists[name] = append(f.lists[name], value)
-	f.put(name, appendQuoted(nil, value))
+	f.put(name, jsontext.AppendString(nil, value))
 }
 
 // Names returns the names of the fields in order.
@@ -187,12 +187,7 @@ func unquote(quoted []byte) string {
 	return s
 }
 
-func appendQuoted(dst []byte, s string) []byte {
-	q, _ := encode(s) // a string always encodes
-	return append(dst, q...)
-}
-
-// typeName returns the name of a JSON type in this protocol.
+// typeName is what clients of this protocol know a JSON type as.
 func typeName(raw []byte) string {
 	switch raw[0] {
 	case '{':

@@ -46,7 +46,7 @@ func (f *Fields) List(name string, rs ...Rule) Opt[[]json.RawMessage] {
 		o.Value = jsontext.Elements(raw)
 	case f.form:
 		for _, s := range f.lists[name] {
-			o.Value = append(o.Value, appendQuoted(nil, s))
+			o.Value = append(o.Value, jsontext.AppendString(nil, s))
 		}
 	default:
 		f.Fail(name, "not_a_list", fmt.Sprintf("Expected a list of items but got type %q.", typeName(raw)))

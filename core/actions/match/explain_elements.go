@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/text"
 )
@@ -104,7 +105,7 @@ func elementText(e *match.Element, field string) string {
 
 func truncate(s string) string { return text.Ellipsis(s, maxShownBytes) }
 
-func quoteJSON(s string) json.RawMessage { return match.AppendString(nil, truncate(s)) }
+func quoteJSON(s string) json.RawMessage { return jsontext.AppendString(nil, truncate(s)) }
 
 // truncateJSON copies a JSON value; a long one becomes a string with its
 // start.

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/text"
 )
@@ -55,7 +56,7 @@ func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
 		return f, err
 	}
 	if value := in["value"]; value != nil {
-		f.value = match.AppendJSON(nil, value)
+		f.value = jsontext.AppendJSON(nil, value)
 		if n := len(value.GetArray()); n > maxValues {
 			return f, fault.Fieldf("value", "max_length", "A filter may list at most %d values, got %d.", maxValues, n)
 		}
@@ -162,7 +163,7 @@ func (f *filter) splitValues() ([][]byte, error) {
 	}
 	var values [][]byte
 	for _, item := range list.GetArray() {
-		values = append(values, match.AppendJSON(nil, item))
+		values = append(values, jsontext.AppendJSON(nil, item))
 	}
 	return values, nil
 }
@@ -228,7 +229,7 @@ func (f *filter) compileCohort(value *fastjson.Value, opts CompileOptions) error
 }
 
 func (f *filter) addCohort(v *fastjson.Value, known Cohorts) error {
-	name := string(match.AppendJSON(nil, v))
+	name := string(jsontext.AppendJSON(nil, v))
 	if v.Type() == fastjson.TypeString {
 		name = string(v.GetStringBytes())
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
-	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -75,7 +75,7 @@ func groupsIn(f *web.Fields) (keys map[string]string, properties map[string]json
 		case fastjson.TypeString:
 			keys[name] = string(v.GetStringBytes())
 		case fastjson.TypeNumber:
-			keys[name] = string(match.AppendJSON(nil, v))
+			keys[name] = string(jsontext.AppendJSON(nil, v))
 		default:
 			f.Fail("groups", "invalid_input", "The key of a group must be a string or a number.")
 		}
@@ -85,7 +85,7 @@ func groupsIn(f *web.Fields) (keys map[string]string, properties map[string]json
 			f.Fail("group_properties", "invalid_input", "The properties of a group must be an object.")
 			return
 		}
-		properties[name] = match.AppendJSON(nil, v)
+		properties[name] = jsontext.AppendJSON(nil, v)
 	})
 	return keys, properties
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -39,7 +39,7 @@ func (h *HTTP) configScript(c *fiber.Ctx) error {
 	}
 	const registry = "window._POSTHOG_REMOTE_CONFIG"
 	out := []byte("(function(){" + registry + "=" + registry + "||{};" + registry + "[")
-	out = match.AppendString(out, web.Param(c, "token"))
+	out = jsontext.AppendString(out, web.Param(c, "token"))
 	out = append(append(append(out, "]={config:"...), body...), ",siteApps:[]}})();"...)
 	c.Response().Header.SetContentType("application/javascript")
 	c.Response().SetBodyRaw(out)
@@ -53,7 +53,7 @@ func (h *HTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
 		return nil, err
 	}
 	c.Set(fiber.HeaderCacheControl, "no-cache")
-	out := match.AppendString([]byte(`{"token":`), token)
+	out := jsontext.AppendString([]byte(`{"token":`), token)
 	out = append(out, `,"hasFeatureFlags":`...)
 	out = strconv.AppendBool(out, h.decider.snapshots.Set(project.ID).HasActive())
 	out = append(append(append(append(out, ','), h.head...), h.remote...), h.tail...)

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
-	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -79,7 +79,7 @@ func identifierOf(v *fastjson.Value) string {
 	case fastjson.TypeString:
 		s = unsafeText(v.GetStringBytes())
 	default:
-		s = unsafeText(match.AppendJSON(nil, v))
+		s = unsafeText(jsontext.AppendJSON(nil, v))
 	}
 	return truncateID(s)
 }

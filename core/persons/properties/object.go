@@ -1,8 +1,6 @@
 package properties
 
 import (
-	"encoding/json"
-
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -136,7 +134,7 @@ func (o *Object) JSON() string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = AppendQuoted(b, o.Members[i].Key)
+		b = jsontext.AppendString(b, o.Members[i].Key)
 		b = append(b, ':')
 		b = append(b, o.Members[i].Value...)
 	}
@@ -150,22 +148,6 @@ func (o *Object) Size() int {
 		n += len(o.Members[i].Key) + len(o.Members[i].Value) + 4
 	}
 	return n
-}
-
-// AppendQuoted appends s as a JSON string.
-func AppendQuoted(b []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			q, err := json.Marshal(s)
-			if err != nil { // a string always encodes
-				return append(b, `""`...)
-			}
-			return append(b, q...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
 }
 
 // Text returns a value as the protocol reads it where it wants a string: the

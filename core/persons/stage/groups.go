@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/persons/properties"
 )
 
@@ -104,7 +105,7 @@ func (g *groupState) addGroupProperties(f *parsedEvent) {
 			added = append(added, `,"$group_`...)
 			added = strconv.AppendInt(added, int64(i), 10)
 			added = append(added, `":`...)
-			added = properties.AppendQuoted(added, key)
+			added = jsontext.AppendString(added, key)
 		}
 	}
 	f.addedProperties = string(added)

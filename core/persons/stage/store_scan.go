@@ -3,6 +3,7 @@ package stage
 import (
 	"database/sql"
 
+	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/persons/properties"
 )
 
@@ -66,7 +67,7 @@ func jsonList(list []string) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = properties.AppendQuoted(b, s)
+		b = jsontext.AppendString(b, s)
 	}
 	return string(append(b, ']'))
 }
@@ -78,8 +79,8 @@ func jsonPairs(list []nameKey) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = properties.AppendQuoted(append(b, '['), s.name)
-		b = append(properties.AppendQuoted(append(b, ','), s.key), ']')
+		b = jsontext.AppendString(append(b, '['), s.name)
+		b = append(jsontext.AppendString(append(b, ','), s.key), ']')
 	}
 	return string(append(b, ']'))
 }
