@@ -51,8 +51,8 @@ var mayImport = map[string][]string{
 
 	"core/web/listener": {},
 
-	"core/persons/properties": {"core/text"},
-	"core/persons/stage":      {"core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
+	"core/persons/properties": {"core/jsontext", "core/text"},
+	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
 	// Data packages: any feature may import their read API.
 	"core/accounts":    with(),

@@ -94,3 +94,9 @@ func appendSorted(dst []byte, o *fastjson.Object) []byte {
 	}
 	return append(dst, '}')
 }
+
+// AppendJSON is jsontext.AppendJSON, for the evaluator, which imports match only.
+func AppendJSON(dst []byte, v *fastjson.Value) []byte { return jsontext.AppendJSON(dst, v) }
+
+// AppendString is jsontext.AppendString, for the evaluator.
+func AppendString(dst []byte, s string) []byte { return jsontext.AppendString(dst, s) }

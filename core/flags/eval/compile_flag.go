@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/guidonhq/guidon/core/jsontext"
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // flag is one compiled flag. Everything an answer prints about it is ready as
@@ -80,7 +80,7 @@ type enrolment struct {
 func (c *compiler) flag(f *flag, d *Definition) {
 	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
 	f.active, f.continuous = d.Active, d.ExperienceContinuity
-	quoted := string(jsontext.AppendString(nil, d.Key))
+	quoted := string(match.AppendString(nil, d.Key))
 	f.quotedKey = quoted + ":"
 	f.detailsHead = quoted + `:{"key":` + quoted + `,"enabled":`
 	f.detailsTail = `,"metadata":{"id":` + strconv.FormatInt(d.ID, 10) + `,"version":` + strconv.FormatInt(d.Version, 10) +
@@ -114,7 +114,7 @@ func (c *compiler) flag(f *flag, d *Definition) {
 func (c *compiler) values(f *flag, in *Filters) {
 	payload := func(name string) string {
 		if text, ok := in.Payloads[name]; ok {
-			return string(jsontext.AppendString(nil, text))
+			return string(match.AppendString(nil, text))
 		}
 		return ""
 	}
@@ -124,14 +124,14 @@ func (c *compiler) values(f *flag, in *Filters) {
 		from := total
 		total += v.Rollout / 100
 		f.variants = append(f.variants, variant{
-			from: from, to: total, key: v.Key, quoted: string(jsontext.AppendString(nil, v.Key)), payload: payload(v.Key),
+			from: from, to: total, key: v.Key, quoted: string(match.AppendString(nil, v.Key)), payload: payload(v.Key),
 		})
 	}
 	if in.Holdout != nil {
 		name := holdoutPrefix + in.Holdout.ID
 		f.holdout = &holdout{
 			rollout: newRollout(&in.Holdout.Exclusion),
-			result:  variant{key: name, quoted: string(jsontext.AppendString(nil, name)), payload: payload(name)},
+			result:  variant{key: name, quoted: string(match.AppendString(nil, name)), payload: payload(name)},
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"github.com/guidonhq/guidon/core/jsontext"
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // fields is a JSON object by name; of equal names the last one counts.
@@ -137,7 +137,7 @@ func (r *filterReader) property(path string, v *fastjson.Value) Property {
 		Negation:       isTrue(f["negation"]),
 	}
 	if value := f["value"]; value != nil {
-		p.Value = jsontext.AppendJSON(nil, value)
+		p.Value = match.AppendJSON(nil, value)
 	}
 	return p
 }
@@ -168,7 +168,7 @@ func (r *filterReader) payloads(v *fastjson.Value) map[string]string {
 	}
 	out := map[string]string{}
 	for name, item := range r.object("payloads", v) {
-		text := string(jsontext.AppendJSON(nil, item))
+		text := string(match.AppendJSON(nil, item))
 		if item.Type() == fastjson.TypeString {
 			text = string(item.GetStringBytes())
 		} else if text == "null" || text == "0" || text == "false" || text == "{}" {
@@ -244,7 +244,7 @@ func looseText(v *fastjson.Value) string {
 	if v.Type() == fastjson.TypeString {
 		return string(v.GetStringBytes())
 	}
-	return string(jsontext.AppendJSON(nil, v))
+	return string(match.AppendJSON(nil, v))
 }
 
 func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
