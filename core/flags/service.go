@@ -13,7 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
-	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -117,8 +117,8 @@ func (s *Service) RemoteConfig(ctx context.Context, project auth.Project, keyOrI
 	if f.Deleted {
 		return nil, errNotFound
 	}
-	filters, err := eval.ParseFilters(f.Filters)
-	if payload, ok := filters.Payloads["true"]; ok && err == nil && f.Active {
+	parsed, err := filters.Parse(f.Filters)
+	if payload, ok := parsed.Payloads["true"]; ok && err == nil && f.Active {
 		return &payload, nil
 	}
 	return nil, nil

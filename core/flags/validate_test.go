@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/match"
@@ -311,7 +312,7 @@ func FuzzCheckFilters(f *testing.F) {
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%q became %q, then %q, %v", raw, got, again, err)
 		}
-		if _, err := eval.ParseFilters(got); err != nil {
+		if _, err := filters.Parse(got); err != nil {
 			t.Fatalf("%q passed, and the evaluator cannot read it: %v", raw, err)
 		}
 		eval.Compile([]eval.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, eval.CompileOptions{})

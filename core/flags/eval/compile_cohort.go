@@ -1,15 +1,13 @@
 package eval
 
-import (
-	"strings"
-)
+import "github.com/guidonhq/guidon/core/flags/eval/filters"
 
 // cohort is one compiled cohort.
 type cohort struct {
 	id     int64
 	name   string
 	static bool
-	broken bool // its properties cannot be understood
+	broken bool // its filters cannot be decoded
 	root   *branch
 }
 
@@ -32,56 +30,28 @@ func (c *compiler) cohorts(in []CohortDefinition) {
 		if in[i].Deleted || in[i].Static {
 			continue
 		}
+		tree, err := filters.ParseTree(in[i].Filters)
 		out := &c.set.cohorts[c.cohortsBy[in[i].ID]]
-		root, err := readObject(in[i].Filters)
-		if err != nil {
-			out.broken = len(in[i].Filters) > 0
-			continue
-		}
-		if inner := root.given("properties"); inner != nil {
-			ok := false
-			if root, ok = objectOf(inner); !ok {
-				out.broken = true
-				continue
-			}
-		}
-		out.root, out.broken = c.branch(root)
+		out.root, out.broken = c.branch(tree), err != nil
 	}
 }
 
-// branch compiles a group of a cohort; nil is the empty group, in which
-// everybody is.
-func (c *compiler) branch(in fields) (out *branch, broken bool) {
-	if len(in) == 0 {
-		return nil, false
+// branch compiles a tree of filters; nil is the empty group, which contains
+// everyone.
+func (c *compiler) branch(in *filters.Tree) *branch {
+	if in == nil {
+		return nil
 	}
-	out = &branch{}
-	switch strings.ToUpper(looseText(in.given("type"))) {
-	case "OR":
-		out.any = true
-	case "AND", "PROPERTY":
-	default:
-		return nil, true
+	out := &branch{any: in.Any}
+	for i := range in.Properties {
+		p := &in.Properties[i]
+		leaf := c.filter(p, person)
+		leaf.negate = leaf.negate != p.Negation
+		leaf.place = int32(i)
+		out.filters = append(out.filters, leaf)
 	}
-	r := &filterReader{}
-	for _, item := range r.list("values", in.given("values")) {
-		f := r.object("values", item)
-		if _, nested := f["values"]; !nested && len(f) > 0 {
-			p := r.property("values", item)
-			leaf := c.filter(&p, person)
-			leaf.negate = leaf.negate != p.Negation
-			leaf.place = int32(len(out.filters))
-			out.filters = append(out.filters, leaf)
-			continue
-		}
-		inner, bad := c.branch(f)
-		if bad {
-			return nil, true
-		}
-		if inner == nil {
-			inner = &branch{}
-		}
-		out.branches = append(out.branches, *inner)
+	for i := range in.Trees {
+		out.branches = append(out.branches, *c.branch(&in.Trees[i]))
 	}
-	return out, r.err != nil
+	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -32,7 +33,7 @@ type filter struct {
 	cause        Cause
 	negate       bool
 	place        int32 // where it stands as written
-	source       *Property
+	source       *filters.Property
 }
 
 // expectation is the value that a flag must have.
@@ -44,7 +45,7 @@ type expectation struct {
 
 // filters compiles the properties of a set. Those that a plugin answers come
 // last: they are asked only when nothing else has decided.
-func (c *compiler) filters(in []Property, subject int32) []filter {
+func (c *compiler) filters(in []filters.Property, subject int32) []filter {
 	if len(in) == 0 {
 		return nil
 	}
@@ -64,7 +65,7 @@ func externalRank(f *filter) int {
 	return 0
 }
 
-func (c *compiler) filter(p *Property, subject int32) filter {
+func (c *compiler) filter(p *filters.Property, subject int32) filter {
 	f := filter{source: p, fallbackSlot: -1}
 	switch p.Type {
 	case "cohort":
@@ -79,7 +80,7 @@ func (c *compiler) filter(p *Property, subject int32) filter {
 	return f
 }
 
-func (c *compiler) propertyFilter(f *filter, p *Property, subject int32) {
+func (c *compiler) propertyFilter(f *filter, p *filters.Property, subject int32) {
 	test, err := match.Compile(match.Spec{Key: p.Key, Operator: p.Operator, Value: p.Value}, c.opts)
 	if err != nil {
 		f.kind, f.cause = byNothing, CauseOperator
@@ -112,7 +113,7 @@ func currentName(key string) string {
 	return "$" + rest
 }
 
-func (c *compiler) cohortFilter(f *filter, p *Property) {
+func (c *compiler) cohortFilter(f *filter, p *filters.Property) {
 	f.kind = byCohort
 	switch p.Operator {
 	case "", "exact", "in":
@@ -122,7 +123,7 @@ func (c *compiler) cohortFilter(f *filter, p *Property) {
 		f.kind, f.cause = byNothing, CauseOperator
 		return
 	}
-	id, err := strconv.ParseInt(textOf(p.Value), 10, 64)
+	id, err := strconv.ParseInt(filters.Text(p.Value), 10, 64)
 	at, known := c.cohortsBy[id]
 	if err != nil || !known {
 		f.kind, f.cause = byNothing, CauseCohort
@@ -131,7 +132,7 @@ func (c *compiler) cohortFilter(f *filter, p *Property) {
 	f.target = at
 }
 
-func (c *compiler) flagFilter(f *filter, p *Property) {
+func (c *compiler) flagFilter(f *filter, p *filters.Property) {
 	f.kind = byFlag
 	at, ok := c.flagByName(p.Key)
 	if !ok {
@@ -153,7 +154,7 @@ func (c *compiler) flagByName(name string) (int32, bool) {
 	return at, ok
 }
 
-func expectationOf(p *Property) expectation {
+func expectationOf(p *filters.Property) expectation {
 	v, err := fastjson.ParseBytes(p.Value)
 	if err != nil || (p.Operator != "" && p.Operator != "exact" && p.Operator != "flag_evaluates_to") {
 		return expectation{never: true}
@@ -170,14 +171,4 @@ func expectationOf(p *Property) expectation {
 	default:
 	}
 	return expectation{never: true}
-}
-
-// textOf is the text of a small JSON value: a string's characters, anything
-// else as written.
-func textOf(raw []byte) string {
-	v, err := fastjson.ParseBytes(raw)
-	if err != nil {
-		return ""
-	}
-	return looseText(v)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -95,23 +96,23 @@ func (c *compiler) flag(f *flag, d *Definition) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	filters, err := ParseFilters(raw)
+	parsed, err := filters.Parse(raw)
 	if err != nil {
 		f.broken = err
 		return
 	}
-	c.values(f, &filters)
-	f.earlyExit = filters.EarlyExit
-	f.subject = c.subject(filters.Aggregation)
-	f.enrolment = c.enrolment(f, &filters)
-	f.conditions = make([]condition, len(filters.Groups))
-	for i := range filters.Groups {
-		c.condition(f, &f.conditions[i], &filters.Groups[i])
+	c.values(f, &parsed)
+	f.earlyExit = parsed.EarlyExit
+	f.subject = c.subject(parsed.Aggregation)
+	f.enrolment = c.enrolment(f, &parsed)
+	f.conditions = make([]condition, len(parsed.Groups))
+	for i := range parsed.Groups {
+		c.condition(f, &f.conditions[i], &parsed.Groups[i])
 	}
 }
 
 // values prepares what the flag can answer: variants, payloads, holdout.
-func (c *compiler) values(f *flag, in *Filters) {
+func (c *compiler) values(f *flag, in *filters.Filters) {
 	payload := func(name string) string {
 		if text, ok := in.Payloads[name]; ok {
 			return string(match.AppendString(nil, text))
@@ -136,7 +137,7 @@ func (c *compiler) values(f *flag, in *Filters) {
 	}
 }
 
-func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
+func (c *compiler) condition(f *flag, out *condition, in *filters.ConditionSet) {
 	out.rollout = newRollout(in.Rollout)
 	out.subject = f.subject
 	if in.AggregationSet {
@@ -154,7 +155,7 @@ func (c *compiler) condition(f *flag, out *condition, in *ConditionSet) {
 
 // enrolment compiles the check that precedes the condition sets. It reads
 // person properties whatever the flag buckets.
-func (c *compiler) enrolment(f *flag, in *Filters) *enrolment {
+func (c *compiler) enrolment(f *flag, in *filters.Filters) *enrolment {
 	if in.Enrollment {
 		name := "$feature_enrollment/" + f.key
 		return &enrolment{plain: true, property: name, slot: c.set.people.slot(name)}

@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/flags/flagstest"
-
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
+	"github.com/guidonhq/guidon/core/flags/flagstest"
 )
 
 // FuzzFilters stores any text as the filters of a flag and of a cohort and
-// asks for the flag in all ways: nothing panics, the explanation agrees with
-// the answer, and the flag beside it is not touched.
+// evaluates the flag in all ways: nothing panics, the explanation agrees with
+// the decision, and a flag without filters is unaffected.
 func FuzzFilters(f *testing.F) {
-	for _, filters := range []string{
+	for _, text := range []string{
 		`{}`, `[]`, `{"groups":[` + flagstest.Everyone + `,` + pro + `],` + flagstest.Variants + `}`, flagstest.DependsOn("2", "true"), flagstest.InCohort("1", "not_in"),
 		`{"groups":[{"properties":[{"key":"a","operator":"regex","value":"(a+)+$"},{"key":"b","operator":"is_date_before","value":"-1m"}],"rollout_percentage":33.3}]}`,
 		`{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"$group_key","operator":"between","value":["1",2]}],"aggregation_group_type_index":null}]}`,
@@ -21,17 +21,17 @@ func FuzzFilters(f *testing.F) {
 		`{"super_groups":[{"properties":[{"key":"x"}]}],"feature_enrollment":true,"holdout":{"id":1,"exclusion_percentage":1e400},"early_exit":true,"payloads":{"true":"\u0000"}}`,
 		`{"groups":[{"rollout_percentage":-0.0,"variant":"\ud800"}]}`, `{"groups":[{"properties":[{"key":"a","operator":"semver_caret","value":"99999999999999999999.1"}]}]}`,
 	} {
-		f.Add(filters, `{"a":"x","b":[1,{"c":null}],"plan":"pro"}`, "u")
+		f.Add(text, `{"a":"x","b":[1,{"c":null}],"plan":"pro"}`, "u")
 	}
-	f.Fuzz(func(t *testing.T, filters, properties, id string) {
-		parsed, err := eval.ParseFilters([]byte(filters))
+	f.Fuzz(func(t *testing.T, text, properties, id string) {
+		parsed, err := filters.Parse([]byte(text))
 		if err != nil && len(parsed.Groups) > 0 {
-			t.Error("an error comes with nothing else")
+			t.Error("Parse returned filters with an error")
 		}
-		set := eval.Compile([]eval.Definition{flagstest.Define(1, "f", filters), flagstest.Define(2, "g", flagstest.DependsOn("1", "true")), flagstest.Define(3, "h", flagstest.InCohort("1", "in")), flagstest.Define(4, "plain", `{}`)},
-			[]eval.CohortDefinition{{ID: 1, Filters: json.RawMessage(filters)}}, map[string]int{"company": 0}, eval.CompileOptions{})
+		set := eval.Compile([]eval.Definition{flagstest.Define(1, "f", text), flagstest.Define(2, "g", flagstest.DependsOn("1", "true")), flagstest.Define(3, "h", flagstest.InCohort("1", "in")), flagstest.Define(4, "plain", `{}`)},
+			[]eval.CohortDefinition{{ID: 1, Filters: json.RawMessage(text)}}, map[string]int{"company": 0}, eval.CompileOptions{})
 		q := &eval.Request{DistinctID: id, Groups: map[string]string{"company": id}, PersonProperties: json.RawMessage(properties)}
-		known := &eval.KnownProperties{PersonProperties: json.RawMessage(filters), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
+		known := &eval.KnownProperties{PersonProperties: json.RawMessage(text), GroupProperties: map[string]json.RawMessage{"company": json.RawMessage(properties)}}
 		decided := set.Evaluate(q, known, flagstest.Now)
 		explained := set.Explain(q, known, flagstest.Now)
 		for i, d := range decided {
@@ -44,7 +44,7 @@ func FuzzFilters(f *testing.F) {
 			t.Errorf("explanation: %v", err)
 		}
 		if last := decided[3]; !last.On || last.Failed != eval.CauseNone {
-			t.Errorf("the flag beside it: %+v", last)
+			t.Errorf("the flag without filters: %+v", last)
 		}
 	})
 }

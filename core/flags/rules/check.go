@@ -11,7 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
-	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -66,13 +66,13 @@ func bad(code, format string, args ...any) error {
 // under their real names, and no cohort names (answers add those afresh). The
 // error is the first broken rule, an Invalid fault on the field "filters".
 // It is pure and may run in parallel.
-func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
-	d, err := document.Parse(filters)
+func CheckFilters(raw json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
+	d, err := document.Parse(raw)
 	if err != nil {
-		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", document.KindOf(filters))
+		return nil, bad("not_a_dict", "Expected a dictionary of items but got type %q.", document.KindOf(raw))
 	}
-	if len(filters) > limits.FiltersBytes {
-		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), limits.FiltersBytes)
+	if len(raw) > limits.FiltersBytes {
+		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(raw), limits.FiltersBytes)
 	}
 	c := &checker{refs: refs, limits: limits}
 	if err := c.document(d); err != nil {
@@ -83,8 +83,8 @@ func CheckFilters(filters json.RawMessage, refs References, limits Limits) (json
 		return nil, bad(CodeInvalid, "filters cannot be read: %v", err)
 	}
 	text := bytes.ToValidUTF8(compact.Bytes(), []byte(string(utf8.RuneError)))
-	if _, err := eval.ParseFilters(text); err != nil {
-		var e *eval.FiltersError
+	if _, err := filters.Parse(text); err != nil {
+		var e *filters.Error
 		if !errors.As(err, &e) {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package eval
+package filters
 
 import (
 	"encoding/json"
@@ -48,16 +48,16 @@ func (f fields) given(name string) *fastjson.Value {
 	return nil
 }
 
-// filterReader walks filters and keeps the first thing it cannot read.
-type filterReader struct{ err *FiltersError }
+// reader reads filters and keeps the first error.
+type reader struct{ err *Error }
 
-func (r *filterReader) refuse(path, must string) {
+func (r *reader) addError(path, must string) {
 	if r.err == nil {
-		r.err = &FiltersError{Code: "invalid_input", Detail: path + " " + must}
+		r.err = &Error{Code: "invalid_input", Detail: path + " " + must}
 	}
 }
 
-func (r *filterReader) filters(f *Filters, root fields) {
+func (r *reader) filters(f *Filters, root fields) {
 	if groups := root["groups"]; groups == nil {
 		f.Groups = []ConditionSet{{
 			Properties: r.properties("properties", root.given("properties")),
@@ -77,26 +77,26 @@ func (r *filterReader) filters(f *Filters, root fields) {
 
 func isTrue(v *fastjson.Value) bool { return v != nil && v.Type() == fastjson.TypeTrue }
 
-func (r *filterReader) list(path string, v *fastjson.Value) []*fastjson.Value {
+func (r *reader) list(path string, v *fastjson.Value) []*fastjson.Value {
 	if v == nil {
 		return nil
 	}
 	list, err := v.Array()
 	if err != nil {
-		r.refuse(path, "must be a list")
+		r.addError(path, "must be a list")
 	}
 	return list
 }
 
-func (r *filterReader) object(path string, v *fastjson.Value) fields {
+func (r *reader) object(path string, v *fastjson.Value) fields {
 	f, ok := objectOf(v)
 	if !ok {
-		r.refuse(path, "must be an object")
+		r.addError(path, "must be an object")
 	}
 	return f
 }
 
-func (r *filterReader) sets(path string, v *fastjson.Value) []ConditionSet {
+func (r *reader) sets(path string, v *fastjson.Value) []ConditionSet {
 	var out []ConditionSet
 	for i, item := range r.list(path, v) {
 		out = append(out, r.set(at(path, i), item))
@@ -104,7 +104,7 @@ func (r *filterReader) sets(path string, v *fastjson.Value) []ConditionSet {
 	return out
 }
 
-func (r *filterReader) set(path string, v *fastjson.Value) ConditionSet {
+func (r *reader) set(path string, v *fastjson.Value) ConditionSet {
 	f := r.object(path, v)
 	c := ConditionSet{
 		Properties:  r.properties(path+".properties", f.given("properties")),
@@ -119,7 +119,7 @@ func (r *filterReader) set(path string, v *fastjson.Value) ConditionSet {
 	return c
 }
 
-func (r *filterReader) properties(path string, v *fastjson.Value) []Property {
+func (r *reader) properties(path string, v *fastjson.Value) []Property {
 	var out []Property
 	for i, item := range r.list(path, v) {
 		out = append(out, r.property(at(path, i), item))
@@ -127,7 +127,7 @@ func (r *filterReader) properties(path string, v *fastjson.Value) []Property {
 	return out
 }
 
-func (r *filterReader) property(path string, v *fastjson.Value) Property {
+func (r *reader) property(path string, v *fastjson.Value) Property {
 	f := r.object(path, v)
 	p := Property{
 		Key:            looseText(f.given("key")),
@@ -142,7 +142,7 @@ func (r *filterReader) property(path string, v *fastjson.Value) Property {
 	return p
 }
 
-func (r *filterReader) variants(v *fastjson.Value) []Variant {
+func (r *reader) variants(v *fastjson.Value) []Variant {
 	if v == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (r *filterReader) variants(v *fastjson.Value) []Variant {
 		f := r.object(path, item)
 		rollout := r.number(path+".rollout_percentage", f.given("rollout_percentage"))
 		if rollout == nil {
-			r.refuse(path+".rollout_percentage", "must be a number")
+			r.addError(path+".rollout_percentage", "must be a number")
 			continue
 		}
 		out = append(out, Variant{Key: r.text(path+".key", f.given("key")), Name: looseText(f.given("name")), Rollout: *rollout})
@@ -160,9 +160,9 @@ func (r *filterReader) variants(v *fastjson.Value) []Variant {
 	return out
 }
 
-// payloads turns every payload into the JSON text that clients get; what
-// counts as nothing (null, "", 0, false, {}) is left out.
-func (r *filterReader) payloads(v *fastjson.Value) map[string]string {
+// payloads reads each payload as the JSON text that clients get. Empty payloads
+// (null, "", 0, false, {}) are left out.
+func (r *reader) payloads(v *fastjson.Value) map[string]string {
 	if v == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (r *filterReader) payloads(v *fastjson.Value) map[string]string {
 	return out
 }
 
-func (r *filterReader) holdout(root fields) *Holdout {
+func (r *reader) holdout(root fields) *Holdout {
 	if v := root.given("holdout"); v != nil {
 		f := r.object("holdout", v)
 		share := r.number("holdout.exclusion_percentage", f.given("exclusion_percentage"))
@@ -198,45 +198,45 @@ func (r *filterReader) holdout(root fields) *Holdout {
 	return &Holdout{ID: older[0].Variant[len(prefix):], Exclusion: *older[0].Rollout}
 }
 
-func (r *filterReader) text(path string, v *fastjson.Value) string {
+func (r *reader) text(path string, v *fastjson.Value) string {
 	if v == nil {
 		return ""
 	}
 	s, err := v.StringBytes()
 	if err != nil {
-		r.refuse(path, "must be a string")
+		r.addError(path, "must be a string")
 	}
 	return string(s)
 }
 
-func (r *filterReader) number(path string, v *fastjson.Value) *float64 {
+func (r *reader) number(path string, v *fastjson.Value) *float64 {
 	if v == nil {
 		return nil
 	}
 	text := v.MarshalTo(nil)
 	n, err := strconv.ParseFloat(string(text), 64)
 	if v.Type() != fastjson.TypeNumber || err != nil {
-		r.refuse(path, "must be a number")
+		r.addError(path, "must be a number")
 		return nil
 	}
 	return &n
 }
 
-func (r *filterReader) index(path string, v *fastjson.Value) *int {
+func (r *reader) index(path string, v *fastjson.Value) *int {
 	n := r.number(path, v)
 	if n == nil {
 		return nil
 	}
 	if *n != math.Trunc(*n) || *n < 0 || *n > math.MaxInt32 {
-		r.refuse(path, "must be the index of a group type")
+		r.addError(path, "must be the index of a group type")
 		return nil
 	}
 	i := int(*n)
 	return &i
 }
 
-// looseText is the text of a value that is only named or shown: a string as
-// it is, anything else as JSON, nothing for nil.
+// looseText returns the text of an identifier or a label: the characters of a
+// string, anything else as JSON, "" for nil.
 func looseText(v *fastjson.Value) string {
 	if v == nil {
 		return ""
