@@ -2,18 +2,20 @@ package app
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"reflect"
 	"slices"
 	"sort"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
+
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // envPrefix starts the name of every setting given by the environment:
@@ -212,14 +214,9 @@ func keysOf[V any](m map[string]V) []string {
 	return keys
 }
 
+// nearest returns the most similar name of known; known must not be empty.
 func nearest(name string, known []string) string {
-	best, distance := "", int(^uint(0)>>1)
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(name, k); d < distance {
-			best, distance = k, d
-		}
-	}
-	return best
+	return text.Nearest(name, slices.Values(known), math.MaxInt)
 }
 
 func join(at, name string) string {

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // ElementFilter is a compiled filter on the elements of an event instead of a
@@ -36,7 +37,7 @@ func CompileElementFilter(s Spec, opts Options) (*ElementFilter, error) {
 			return nil, fault.Fieldf("operator", "invalid_operator", "A filter on %s takes exact and is_not only", s.Key)
 		}
 	default:
-		return nil, fault.Fieldf("key", "invalid_input", "Elements have a selector, tag_name, text and href, not %s", shorten([]byte(s.Key)))
+		return nil, fault.Fieldf("key", "invalid_input", "Elements have a selector, tag_name, text and href, not %s", text.Ellipsis(s.Key, maxQuoted))
 	}
 	if s.Key == "selector" {
 		f.want = Of(operator == "exact")
@@ -56,15 +57,15 @@ func (f *ElementFilter) compileSelectors(value []byte) error {
 	if err != nil {
 		return fault.Field("value", "invalid_input", "The value of a filter must be valid JSON").Because(err)
 	}
-	texts := []*fastjson.Value{v}
+	list := []*fastjson.Value{v}
 	if v.Type() == fastjson.TypeArray {
-		texts = v.GetArray()
+		list = v.GetArray()
 	}
-	for _, text := range texts {
-		if text.Type() != fastjson.TypeString {
+	for _, item := range list {
+		if item.Type() != fastjson.TypeString {
 			return fault.Field("value", "invalid_value", "The value of a filter on selector must be a selector or a list of them")
 		}
-		s, err := CompileSelector(strings.Clone(view(text.GetStringBytes())))
+		s, err := CompileSelector(strings.Clone(view(item.GetStringBytes())))
 		if err != nil {
 			return fault.From(err).At("value")
 		}

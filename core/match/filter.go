@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // Spec is a filter as it is written: a property, an operator and the JSON
@@ -78,8 +79,7 @@ func Compile(s Spec, opts Options) (*Filter, error) {
 }
 
 func (f *Filter) compileBuiltIn(row row, o operand) {
-	needsValue := f.operator != "is_set" && f.operator != "is_not_set"
-	if needsValue && o.json == nil {
+	if row.values != NoValue && o.json == nil {
 		f.test, f.missing, f.problem = never, False, o.problem("invalid_value", "there must be one")
 		return
 	}
@@ -102,7 +102,7 @@ func (f *Filter) compileExternal(known Registry) error {
 			return nil
 		}
 	}
-	return fault.Fieldf("operator", "invalid_operator", "Unknown operator: %s", shorten([]byte(f.operator)))
+	return fault.Fieldf("operator", "invalid_operator", "Unknown operator: %s", text.Ellipsis(f.operator, maxQuoted))
 }
 
 // CompileFilter decodes and compiles one filter object with the names key,

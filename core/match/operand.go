@@ -6,9 +6,13 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/text"
 )
 
-// operand is a filter's value while its test is made.
+// maxQuoted is how many bytes of a wrong value an error quotes.
+const maxQuoted = 80
+
+// operand is the value of a filter that is compiled.
 type operand struct {
 	operator string
 	json     *fastjson.Value // nil when the filter has no value
@@ -16,7 +20,7 @@ type operand struct {
 	location *time.Location
 }
 
-// items are the elements of a list, or the value alone.
+// items returns the elements of a list, or any other value alone.
 func (o operand) items() []Value {
 	if o.value.kind != Array {
 		return []Value{o.value}
@@ -29,23 +33,15 @@ func (o operand) items() []Value {
 	return out
 }
 
-// problem is what is wrong with the filter's value.
+// problem returns the error about the value of the filter.
 func (o operand) problem(code, must string) error {
-	return fault.Fieldf("value", code, "Invalid value for operator %s: %s, got %s", o.operator, must, shorten(o.value.AppendTo(nil)))
+	return fault.Fieldf("value", code, "Invalid value for operator %s: %s, got %s", o.operator, must, text.Ellipsis(string(o.value.AppendTo(nil)), maxQuoted))
 }
 
-// scalar refuses what is neither a string nor a number.
+// scalar returns an error unless the value is a string or a number.
 func (o operand) scalar() error {
 	if o.value.kind == String || o.value.kind == Number {
 		return nil
 	}
 	return o.problem("invalid_value", "it must be a string or a number")
-}
-
-func shorten(b []byte) string {
-	const most = 80
-	if len(b) <= most {
-		return string(b)
-	}
-	return string(b[:most]) + "…"
 }

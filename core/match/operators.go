@@ -2,58 +2,82 @@ package match
 
 import "time"
 
-// test tells whether a present value passes. It is made once per filter.
+// test reports whether a present value passes. A filter has one test.
 type test func(v *Value, now time.Time) bool
 
-// row is one operator: what a property that is not there gives, and how a
-// filter value becomes a test. compile always returns a usable test; its
-// error says what is wrong with the filter value, for whoever writes it.
+// row is one operator.
 type row struct {
-	missing Result
+	missing Result // for an absent property
+	values  Values
+	form    Form
+	// compile makes a test of a filter value. The error explains to the author
+	// of the filter what is wrong with the value. A nil test passes nothing.
 	compile func(o operand) (test, error)
 }
 
-// table is all the operators there are, one row each.
+// Values tells how an operator reads the value of a filter.
+type Values uint8
+
+// The ways to read the value of a filter. An operator that compares with one
+// value (AnyOf, AllOf) has one test per value where a caller accepts lists.
+const (
+	WholeValue Values = iota // the whole value; a list is one operand
+	NoValue                  // no value
+	AnyOf                    // one value; of a list, one value must pass
+	AllOf                    // one value; of a list, all values must pass
+)
+
+// Form tells what kind of text an operator compares with.
+type Form uint8
+
+// The forms of a filter value.
+const (
+	AnyForm     Form = iota
+	PatternForm      // a regular expression in RE2 syntax
+	VersionForm      // a version such as 1.2.3, as a string or a number
+)
+
+// table holds all built-in operators, one row each.
 var table = map[string]row{
-	"exact":               {False, compileExact},
-	"is_not":              {True, negate(compileExact)},
-	"is_set":              {False, compilePresent},
-	"is_not_set":          {True, negate(compilePresent)},
-	"icontains":           {False, compileText(contains)},
-	"not_icontains":       {True, negate(compileText(contains))},
-	"icontains_multi":     {False, compileAny(contains)},
-	"not_icontains_multi": {True, negate(compileAny(contains))},
-	"starts_with":         {False, compileText(hasPrefix)},
-	"not_starts_with":     {True, negate(compileText(hasPrefix))},
-	"ends_with":           {False, compileText(hasSuffix)},
-	"not_ends_with":       {True, negate(compileText(hasSuffix))},
-	"regex":               {False, compileRegex(true)},
-	"not_regex":           {True, compileRegex(false)},
-	"gt":                  {False, compileOrder(func(c int) bool { return c > 0 })},
-	"gte":                 {False, compileOrder(func(c int) bool { return c >= 0 })},
-	"lt":                  {False, compileOrder(func(c int) bool { return c < 0 })},
-	"lte":                 {False, compileOrder(func(c int) bool { return c <= 0 })},
-	"between":             {False, compileBetween(true)},
-	"not_between":         {True, compileBetween(false)},
-	"is_date_before":      {False, compileDate(time.Time.Before)},
-	"is_date_after":       {False, compileDate(time.Time.After)},
-	"is_date_exact":       {False, compileDate(time.Time.Equal)},
-	"semver_eq":           {False, compileVersion(func(c int) bool { return c == 0 })},
-	"semver_neq":          {False, compileVersion(func(c int) bool { return c != 0 })},
-	"semver_gt":           {False, compileVersion(func(c int) bool { return c > 0 })},
-	"semver_gte":          {False, compileVersion(func(c int) bool { return c >= 0 })},
-	"semver_lt":           {False, compileVersion(func(c int) bool { return c < 0 })},
-	"semver_lte":          {False, compileVersion(func(c int) bool { return c <= 0 })},
-	"semver_tilde":        {False, compileRange(tilde)},
-	"semver_caret":        {False, compileRange(caret)},
-	"semver_wildcard":     {False, compileRange(wildcard)},
+	"exact":               {False, WholeValue, AnyForm, compileExact},
+	"is_not":              {True, WholeValue, AnyForm, negate(compileExact)},
+	"is_set":              {False, NoValue, AnyForm, compilePresent},
+	"is_not_set":          {True, NoValue, AnyForm, negate(compilePresent)},
+	"icontains":           {False, AnyOf, AnyForm, compileText(contains)},
+	"not_icontains":       {True, AllOf, AnyForm, negate(compileText(contains))},
+	"icontains_multi":     {False, WholeValue, AnyForm, compileAny(contains)},
+	"not_icontains_multi": {True, WholeValue, AnyForm, negate(compileAny(contains))},
+	"starts_with":         {False, AnyOf, AnyForm, compileText(hasPrefix)},
+	"not_starts_with":     {True, AllOf, AnyForm, negate(compileText(hasPrefix))},
+	"ends_with":           {False, AnyOf, AnyForm, compileText(hasSuffix)},
+	"not_ends_with":       {True, AllOf, AnyForm, negate(compileText(hasSuffix))},
+	"regex":               {False, AnyOf, PatternForm, compileRegex(true)},
+	"not_regex":           {True, AllOf, PatternForm, compileRegex(false)},
+	"gt":                  {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c > 0 })},
+	"gte":                 {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c >= 0 })},
+	"lt":                  {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c < 0 })},
+	"lte":                 {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c <= 0 })},
+	"between":             {False, WholeValue, AnyForm, compileBetween(true)},
+	"not_between":         {True, WholeValue, AnyForm, compileBetween(false)},
+	"is_date_before":      {False, AnyOf, AnyForm, compileDate(time.Time.Before)},
+	"is_date_after":       {False, AnyOf, AnyForm, compileDate(time.Time.After)},
+	"is_date_exact":       {False, AnyOf, AnyForm, compileDate(time.Time.Equal)},
+	"semver_eq":           {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c == 0 })},
+	"semver_neq":          {False, AllOf, VersionForm, compileVersion(func(c int) bool { return c != 0 })},
+	"semver_gt":           {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c > 0 })},
+	"semver_gte":          {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c >= 0 })},
+	"semver_lt":           {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c < 0 })},
+	"semver_lte":          {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c <= 0 })},
+	"semver_tilde":        {False, AnyOf, VersionForm, compileRange(tilde)},
+	"semver_caret":        {False, AnyOf, VersionForm, compileRange(caret)},
+	"semver_wildcard":     {False, AnyOf, VersionForm, compileRange(wildcard)},
 }
 
-// aliases are other names under which filters may carry an operator.
+// aliases are further names of operators in filters.
 var aliases = map[string]string{"": "exact", "min": "gte", "max": "lte"}
 
-// Canonical returns the operator's own name for a name that a filter may
-// carry ("" is exact, min is gte, max is lte), and whether it is built in.
+// Canonical resolves the alias of an operator ("" is exact, min is gte, max is
+// lte). It returns the operator's own name and whether it is built in.
 func Canonical(operator string) (string, bool) {
 	if name, ok := aliases[operator]; ok {
 		return name, true
@@ -62,7 +86,21 @@ func Canonical(operator string) (string, bool) {
 	return operator, ok
 }
 
-// Operators returns the names of all built-in operators, in no order.
+// ValuesOf tells how a built-in operator reads the value of a filter. Any other
+// operator reads the whole value.
+func ValuesOf(operator string) Values {
+	name, _ := Canonical(operator)
+	return table[name].values
+}
+
+// FormOf returns the form of the values that a built-in operator compares with.
+// Any other operator accepts any form.
+func FormOf(operator string) Form {
+	name, _ := Canonical(operator)
+	return table[name].form
+}
+
+// Operators returns the names of all built-in operators in no order.
 func Operators() []string {
 	names := make([]string, 0, len(table))
 	for name := range table {
@@ -73,7 +111,7 @@ func Operators() []string {
 
 func never(*Value, time.Time) bool { return false }
 
-// negate is for operators that pass exactly when another one does not.
+// negate compiles the opposite of another operator.
 func negate(compile func(operand) (test, error)) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		yes, err := compile(o)

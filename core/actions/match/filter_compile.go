@@ -26,19 +26,6 @@ const maxQuoted = 80
 // maxGroupIndex bounds the index of a group type.
 const maxGroupIndex = 999
 
-// perValue are the operators that compare with one value. A list becomes one
-// test per value; true means that all of them must pass.
-var perValue = map[string]bool{
-	"icontains": false, "not_icontains": true,
-	"starts_with": false, "not_starts_with": true,
-	"ends_with": false, "not_ends_with": true,
-	"regex": false, "not_regex": true,
-	"is_date_exact": false, "is_date_before": false, "is_date_after": false,
-	"semver_eq": false, "semver_neq": true,
-	"semver_gt": false, "semver_gte": false, "semver_lt": false, "semver_lte": false,
-	"semver_tilde": false, "semver_caret": false, "semver_wildcard": false,
-}
-
 // compileFilter parses and compiles one property filter. Errors are Invalid
 // faults at the field of the filter.
 func compileFilter(raw json.RawMessage, opts CompileOptions) (filter, error) {
@@ -149,11 +136,11 @@ func (f *filter) compileTests(opts match.Options) error {
 // splitValues splits a list for an operator that compares with one value, and
 // sets whether all values must pass.
 func (f *filter) splitValues() ([][]byte, error) {
-	all, each := perValue[f.operator]
-	if !each || len(f.value) == 0 || f.value[0] != '[' {
+	reads := match.ValuesOf(f.operator)
+	if reads != match.AnyOf && reads != match.AllOf || len(f.value) == 0 || f.value[0] != '[' {
 		return [][]byte{f.value}, nil
 	}
-	f.matchAll = all
+	f.matchAll = reads == match.AllOf
 	list, err := fastjson.ParseBytes(f.value)
 	if err != nil || len(list.GetArray()) == 0 {
 		return nil, fault.Field("value", "invalid_value", "The list of values must not be empty.")

@@ -3,9 +3,9 @@ package match
 import (
 	"encoding/json"
 	"regexp/syntax"
-	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // Limits of a whole definition: bytes, property filters, and instructions of
@@ -58,7 +58,7 @@ func filterProgramSize(raw json.RawMessage) (size int) {
 		Operator string
 		Value    json.RawMessage
 	}
-	if json.Unmarshal(raw, &f) != nil || !strings.HasSuffix(f.Operator, "regex") {
+	if json.Unmarshal(raw, &f) != nil || match.FormOf(f.Operator) != match.PatternForm {
 		return 0 // Compile reports the error
 	}
 	var one string

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
@@ -30,7 +29,7 @@ func (c *checker) operator(p *document.Object, at string) error {
 	if err := c.listLength(p, value); err != nil {
 		return err
 	}
-	if kind := document.KindOf(value); strings.HasPrefix(name, "semver_") && kind != "string" && kind != "number" {
+	if kind := document.KindOf(value); match.FormOf(name) == match.VersionForm && kind != "string" && kind != "number" {
 		return bad(codeValue, "%s.value: %s compares with a version such as 1.2.3, got %s", at, name, shown(value))
 	}
 	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
