@@ -66,7 +66,7 @@ func (c Config) Validate() error {
 	check(c.MaxEvents > 0, "max_events", "positive")
 	check(c.MaxBytes > 0 && c.MaxBytes <= maxBatchBytes, "max_bytes", "positive and at most 4 MiB")
 	check(c.Linger >= 0, "linger", "at least 0")
-	check(c.MaxInFlight > 0 && c.MaxInFlight <= 64, "max_in_flight", "from 1 to 64")
+	check(c.MaxInFlight > 0 && c.MaxInFlight <= maxBatchesInFlight, "max_in_flight", "from 1 to 64")
 	check(c.Timeout > 0, "timeout", "positive")
 	check(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry_min", "positive and at most deliver.retry_max")
 	check(c.ConfigRetry > 0, "config_retry", "positive")

@@ -280,7 +280,7 @@ func (s *sender) addDeadLetter(ev *sdk.Event, seq uint64, cause *sdk.Error) erro
 // hold pauses the sink after its retries are exhausted. The pause takes effect
 // now and is written to the database if possible.
 func (s *sender) hold(cause error) {
-	p := &Pause{At: time.Now().UTC().Truncate(time.Microsecond), Reason: deadletter.Clean("tried often enough: " + cause.Error())}
+	p := &Pause{At: time.Now().UTC().Truncate(time.Microsecond), Reason: deadletter.Clean("retries exhausted: " + cause.Error())}
 	s.gate.set(p)
 	s.logger.Error("sink paused: retries exhausted; resume it to go on", zap.Error(cause))
 	ctx, cancel := context.WithTimeout(s.killCtx, s.cfg.Timeout)
