@@ -23,7 +23,7 @@ type Quota interface {
 type HTTP struct {
 	decider *Decider
 	quota   Quota
-	gate    *web.Router
+	router  *web.Router
 	head    []byte // precedes the flags in an answer with config
 	tail    []byte // follows the flags in an answer with config
 	remote  []byte // the rest of the remote config
@@ -40,7 +40,7 @@ func NewHTTP(d *Decider, quota Quota) *HTTP {
 
 // Routes registers the paths.
 func (h *HTTP) Routes(g *web.Router) {
-	h.gate = g
+	h.router = g
 	g.Public(fiber.MethodPost, "/decide", h.decide)
 	g.Public(fiber.MethodGet, "/decide", h.decide)
 	g.Public(fiber.MethodPost, "/flags", h.flags)
@@ -164,7 +164,7 @@ func (h *HTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
 
 // readRequest parses the request into k and returns its project.
 func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
-	limits := h.gate.Limits()
+	limits := h.router.Limits()
 	limits.Malformed = "malformed_data"
 	k.request.reset()
 	p, err := web.Body(c, limits)
@@ -181,7 +181,7 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	if err != nil || v == nil || v.Type() != fastjson.TypeObject {
 		return 0, fault.New(fault.Malformed, "malformed_data", "Malformed request data: it must be a JSON object.").Because(err)
 	}
-	project, err := h.gate.Authenticate(c, p, v)
+	project, err := h.router.Authenticate(c, p, v)
 	if err != nil {
 		return 0, err
 	}
@@ -192,7 +192,7 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 // readWithoutBody returns the project of a request that has a key and no body.
 func (h *HTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
 	token := c.Query("token", c.Query("api_key"))
-	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
+	project, err := h.router.ProjectOf(c, token, c.Query("project_id"))
 	return project.ID, err
 }
 

@@ -48,7 +48,7 @@ func (h *HTTP) configScript(c *fiber.Ctx) error {
 
 func (h *HTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
 	token := web.Param(c, "token")
-	project, err := h.gate.ProjectOf(c, token, c.Query("project_id"))
+	project, err := h.router.ProjectOf(c, token, c.Query("project_id"))
 	if err != nil {
 		return nil, err
 	}
