@@ -18,11 +18,16 @@ type instance struct {
 	LastError string `json:"last_error"`
 
 	Diagnostics []struct{ Pointer, Summary string }
-	Delivery    *struct {
-		State       string
-		LagRecords  int64 `json:"lag_records"`
-		DeadLetters int64 `json:"dead_letters"`
-	}
+	Delivery    *sinkDelivery
+}
+
+// sinkDelivery is the state of the delivery to a sink.
+type sinkDelivery struct {
+	State       string
+	Paused      *struct{ Reason string }
+	LagRecords  int64  `json:"lag_records"`
+	DeadLetters int64  `json:"dead_letters"`
+	LastError   string `json:"last_error"`
 }
 
 // pluginPath returns the path of an action on an instance, or on all of them.
@@ -71,10 +76,26 @@ func (p *instance) problem() string {
 		return p.LastError
 	case p.State != "ready":
 		return p.Reason
-	case p.Delivery != nil && p.Delivery.State == "paused":
-		return "delivery is paused"
+	case p.Delivery != nil:
+		return p.Delivery.problem()
 	}
 	return ""
+}
+
+// problem describes in a few words why a sink receives nothing, "" if it does.
+func (d *sinkDelivery) problem() string {
+	switch d.State {
+	case "idle", "delivering", "starting":
+		return ""
+	case "paused":
+		if d.Paused != nil {
+			return "delivery is paused: " + d.Paused.Reason
+		}
+	}
+	if d.LastError == "" {
+		return "delivery is " + d.State
+	}
+	return "delivery is " + d.State + ": " + d.LastError
 }
 
 type pluginLogsCmd struct {

@@ -30,7 +30,7 @@ func TestPluginCommandsCallServer(t *testing.T) {
 		{"status lines", `"state": "ready"`},
 		{"check lines", "lines works"},
 		{"pause lines", "lines paused"},
-		{"status", "delivery is paused"},
+		{"status", "delivery is paused: asked by "},
 		{"resume lines", "lines "},
 		{"restart lines", "lines "},
 		{"release lines", "lines "},
