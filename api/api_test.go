@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/api/apitest"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/match"
 )
 
 func load(t *testing.T) *openapi3.T {
@@ -118,6 +119,18 @@ func TestTheScopesOfKeysAreThoseOfAuth(t *testing.T) {
 	pattern := load(t).Components.Schemas["Scope"].Value.Pattern
 	if want := "(" + strings.Join(auth.ScopeObjects(), "|") + ")"; !strings.Contains(pattern, want) {
 		t.Errorf("%s is not about %s", pattern, want)
+	}
+}
+
+// A filter names its operator, so every built-in one is in the document.
+func TestFiltersListTheBuiltInOperators(t *testing.T) {
+	t.Parallel()
+	description := load(t).Components.Schemas["PropertyFilter"].Value.Properties["operator"].Value.Description
+	listed := strings.FieldsFunc(description, func(r rune) bool { return strings.ContainsRune(" ,;.`", r) })
+	for _, name := range match.Operators() {
+		if !slices.Contains(listed, name) {
+			t.Errorf("PropertyFilter.operator does not list %s", name)
+		}
 	}
 }
 
