@@ -44,6 +44,29 @@ func TestDocumentedPathsExist(t *testing.T) {
 	}
 }
 
+// TestPackagesAreOnTheMap checks that ARCHITECTURE.md names every package below core,
+// except those that only help tests.
+func TestPackagesAreOnTheMap(t *testing.T) {
+	t.Parallel()
+	document := readDocument(t, "ARCHITECTURE.md")
+	err := filepath.WalkDir(filepath.Join("..", "core"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || strings.HasSuffix(p, "test") {
+			return err
+		}
+		if files, err := filepath.Glob(filepath.Join(p, "*.go")); err != nil || len(files) == 0 {
+			return err
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(p), "../")
+		if !strings.Contains(document, "`"+name+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDocumentLinksResolve checks the relative links of all Markdown files, with
 // their anchors.
 func TestDocumentLinksResolve(t *testing.T) {
