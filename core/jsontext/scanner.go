@@ -108,14 +108,15 @@ func (s *Scanner) End() bool { return s.Peek() == 0 && s.Pos == len(s.Data) && !
 
 // Open steps into the object or array that starts at the cursor.
 func (s *Scanner) Open() {
-	s.Pos++
 	s.Depth++
 	if s.Depth > s.Deepest {
 		s.Deepest = s.Depth
 	}
 	if s.Depth > s.MaxDepth {
 		s.fail("it is nested too deeply")
+		return
 	}
+	s.Pos++
 }
 
 func (s *Scanner) close() {
@@ -133,6 +134,9 @@ func (s *Scanner) Element(first bool) bool {
 		return false
 	case first && c != 0:
 		return true
+	case first:
+		s.fail(valueExpected)
+		return false
 	case c == ',':
 		s.Pos++
 		if s.Peek() != ']' {

@@ -40,17 +40,18 @@ func (s *Scanner) readStringSlow(start, i int) (t String) {
 			t.escaped = true
 			n, storable := measureEscape(data[i:])
 			if n == 0 {
-				return s.failString(i, "an escape is broken")
+				return s.failString(i, escapeProblem(data[i:]))
 			}
 			s.Dirty = s.Dirty || !storable
 			i += n
 		case c >= utf8.RuneSelf:
-			var ok bool
-			if i, ok = skipNonASCII(data, i); !ok {
+			next, ok := skipNonASCII(data, i)
+			if !ok {
 				if s.Dirty = true; s.Strict {
-					return s.failString(i, "it is not UTF-8")
+					return s.failString(indexInvalid(data, i), "it is not UTF-8")
 				}
 			}
+			i = next
 		default:
 			if s.Dirty = true; s.Strict {
 				return s.failString(i, "a control character in a text was expected to be escaped")
@@ -67,6 +68,17 @@ func (s *Scanner) failString(at int, reason string) String {
 	return String{}
 }
 
+// escapeProblem describes the invalid escape sequence at the start of data.
+func escapeProblem(data []byte) string {
+	switch {
+	case len(data) < 2:
+		return "a text has no end"
+	case data[1] == 'u':
+		return "an escape is broken"
+	}
+	return "an escape is unknown"
+}
+
 // skipNonASCII returns the offset of the next ASCII byte from i on, and whether
 // the bytes before it are UTF-8.
 func skipNonASCII(data []byte, i int) (next int, valid bool) {
@@ -79,6 +91,18 @@ func skipNonASCII(data []byte, i int) (next int, valid bool) {
 		i += n
 	}
 	return i, valid
+}
+
+// indexInvalid returns the first offset from i on at which data is not UTF-8.
+func indexInvalid(data []byte, i int) int {
+	for i < len(data) {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	return i
 }
 
 const (
