@@ -66,7 +66,7 @@ func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(
 func addHooks(p *persons.Service, f *flags.Store, r *revision.Store, c *cohorts.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
 	p.Groups.OnTypesChanged(r.Touch)
-	p.OnDelete(f.ForgetPerson)
+	p.OnDelete(f.DeletePerson)
 	p.OnErase(c.Erase)
 	p.OnErase(e.Erase)
 	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })

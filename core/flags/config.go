@@ -1,9 +1,14 @@
 package flags
 
-import "github.com/guidonhq/guidon/core/flags/decide"
+import (
+	"errors"
+	"time"
 
-// Config is what an operator can choose about flags: how they are decided and
-// how they are managed.
+	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/rules"
+)
+
+// Config configures the evaluation and the management of flags.
 type Config struct {
 	decide.Config `koanf:",squash"`
 	ManageConfig  `koanf:",squash"`
@@ -14,10 +19,49 @@ func DefaultConfig() Config {
 	return Config{Config: decide.DefaultConfig(), ManageConfig: DefaultManageConfig()}
 }
 
-// Validate reports the first option that makes no sense.
+// Validate reports the first invalid option.
 func (c Config) Validate() error {
 	if err := c.Config.Validate(); err != nil {
 		return err
 	}
 	return c.ManageConfig.Validate()
+}
+
+// ManageConfig configures the management of flags and cohorts.
+type ManageConfig struct {
+	// FiltersBytes is the largest filters text of a flag or cohort.
+	FiltersBytes int `koanf:"filters_bytes"`
+	// ListValues is the most values one condition may list.
+	ListValues int `koanf:"list_values"`
+	// CountBudget bounds the time of a count of stored persons or groups. After
+	// it, the counted share is projected.
+	CountBudget time.Duration `koanf:"count_budget"`
+	// CohortMembers is the most distinct ids a static cohort may list.
+	CohortMembers int `koanf:"cohort_members"`
+}
+
+// DefaultManageConfig allows 512 KiB of filters, 1000 values per condition, two
+// seconds per count and a million distinct ids per static cohort.
+func DefaultManageConfig() ManageConfig {
+	return ManageConfig{FiltersBytes: 512 << 10, ListValues: 1000, CountBudget: 2 * time.Second, CohortMembers: 1_000_000}
+}
+
+// Validate reports the first invalid option.
+func (c ManageConfig) Validate() error {
+	switch {
+	case c.FiltersBytes < 1<<10:
+		return errors.New("flags: filters_bytes must be at least 1024")
+	case c.ListValues < 1:
+		return errors.New("flags: list_values must be at least 1")
+	case c.CountBudget < 10*time.Millisecond:
+		return errors.New("flags: count_budget must be at least 10ms")
+	case c.CohortMembers < 1:
+		return errors.New("flags: cohort_members must be at least 1")
+	}
+	return nil
+}
+
+// Limits returns the bounds of rules.CheckFilters.
+func (c ManageConfig) Limits() rules.Limits {
+	return rules.Limits{FiltersBytes: c.FiltersBytes, ListValues: c.ListValues}
 }

@@ -126,4 +126,4 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 
 // keyInEvents returns the key of the flag in the events of clients: without the
 // suffix that the key of a deleted flag may have.
-func (f *Flag) keyInEvents() string { return strings.TrimSuffix(f.Key, retired(f)) }
+func (f *Flag) keyInEvents() string { return strings.TrimSuffix(f.Key, retiredSuffix(f)) }

@@ -85,9 +85,9 @@ func newMembers(d *Definitions, lists *cohorts.Store, p *persons.Service, regist
 	})
 }
 
-func newService(c ManageConfig, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators, log *zap.Logger) (*Service, error) {
+func newService(c ManageConfig, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
 	return NewService(c, store, Dependencies{
-		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Log: log,
+		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave,
 	})
 }
 

@@ -2,43 +2,38 @@ package flags
 
 import (
 	"context"
-	"strconv"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/cohorts"
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
-	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Users answers who wrote a flag.
+// Service reads and changes the flags of projects. It is composed by topic: reads,
+// changes, role access, usage, and the audience of a condition set. Every change
+// is one transaction with its entry in the activity log. A change of a flag is
+// visible in the memory of this process when the call returns. It is safe for
+// concurrent use.
+type Service struct {
+	*reader
+	*editor
+	*accessManager
+	*usageManager
+	*audienceCounter
+}
+
+// Users reads the creators and editors of flags.
 type Users interface {
-	// UsersByID returns those of the users that still exist.
+	// UsersByID returns the users that exist.
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
-// Service is what can be done with flags, cohorts and their dashboards, by
-// people who may. Every change is one transaction with its line in the
-// activity log, and is in the memory of this process before the call returns.
-// All methods may be called from any number of goroutines.
-type Service struct {
-	store    *Store
-	activity *activity.Log
-	deps     Dependencies
-	cfg      ManageConfig
-	log      *zap.Logger
-	now      func() time.Time
-}
-
-// Dependencies are what the service uses. Operators, Now and Log may be nil: no
-// operators of plugins exist, the clock is used, and logging is disabled.
+// Dependencies are what the service uses. Nil Operators knows no operators of
+// plugins, nil Now uses the clock.
 type Dependencies struct {
 	Revisions  *revision.Writer
 	Cohorts    *cohorts.Store
@@ -48,7 +43,6 @@ type Dependencies struct {
 	Roles      Roles
 	Operators  match.Registry
 	Now        func() time.Time
-	Log        *zap.Logger
 }
 
 // NewService returns the service over store.
@@ -56,70 +50,64 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Service{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg, log: zap.NewNop(), now: deps.Now}
-	if deps.Log != nil {
-		s.log = deps.Log.Named("flags")
+	if deps.Now == nil {
+		deps.Now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	return s, nil
+	sh := &shared{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg}
+	access := &accessManager{shared: sh}
+	read := &reader{shared: sh, access: access}
+	fields := &applier{shared: sh}
+	edit := &editor{shared: sh, access: access, fields: fields, checks: &checker{shared: sh, read: read}}
+	return &Service{
+		reader: read, editor: edit, accessManager: access,
+		usageManager:    &usageManager{shared: sh, access: access, editor: edit},
+		audienceCounter: &audienceCounter{shared: sh, fields: fields},
+	}, nil
 }
 
-// clock is the present as the store keeps it: microseconds, UTC.
-func (s *Service) clock() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
+// The topics of the service.
+type (
+	// reader reads flags and builds their JSON form.
+	reader struct {
+		*shared
+		access *accessManager
+	}
+	// editor creates, updates and rolls back flags.
+	editor struct {
+		*shared
+		access *accessManager
+		fields *applier
+		checks *checker
+	}
+	// applier applies the fields of a request to a flag and checks the write rules.
+	applier struct{ *shared }
+	// checker compares a change with other changes and with dependent flags.
+	checker struct {
+		*shared
+		read *reader
+	}
+	// accessManager decides who may edit a flag, and manages role access.
+	accessManager struct{ *shared }
+	// usageManager creates usage dashboards and counts calls.
+	usageManager struct {
+		*shared
+		access *accessManager
+		editor *editor
+	}
+	// audienceCounter counts the persons that a condition set selects.
+	audienceCounter struct {
+		*shared
+		fields *applier
+	}
+)
 
-// Get returns one flag of the project, deleted ones too, or NotFound.
-func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Flag, error) {
-	return s.store.flag(ctx, project.ID, id)
+// shared is what the topics have in common.
+type shared struct {
+	store    *Store
+	activity *activity.Log
+	deps     Dependencies
+	cfg      ManageConfig
 }
 
-// List returns the flags of q in its order, and how many there are without
-// its limit.
-func (s *Service) List(ctx context.Context, project auth.Project, q Query) ([]*Flag, int, error) {
-	return s.store.list(ctx, project.ID, q, s.now())
-}
-
-// Activity returns entries of the log of a flag, or of all flags if id is 0,
-// newest first, and how many there are in all. An unknown flag is NotFound; a
-// deleted one still has its entries.
-func (s *Service) Activity(ctx context.Context, project auth.Project, id int64, limit, offset int) ([]activity.Entry, int, error) {
-	if id != 0 {
-		if _, err := s.store.flag(ctx, project.ID, id); err != nil {
-			return nil, 0, err
-		}
-	}
-	return s.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: id, Limit: limit, Offset: offset})
-}
-
-// MayEdit is nil when who may change the flag, NotFound when there is none and
-// Forbidden when they may not. Ask it before reading what they want: a caller
-// without the right learns nothing about the rules.
-func (s *Service) MayEdit(ctx context.Context, who *auth.Principal, project auth.Project, id int64) error {
-	f, err := s.store.flag(ctx, project.ID, id)
-	if err != nil {
-		return err
-	}
-	return s.mayEdit(ctx, who, f)
-}
-
-// RemoteConfig returns the payload of a flag that is not deleted, named by its
-// key or its id: that of the value true, nil when there is none or the flag is
-// off. Keys go before ids.
-func (s *Service) RemoteConfig(ctx context.Context, project auth.Project, keyOrID string) (*string, error) {
-	f, err := s.store.flagByKey(ctx, project.ID, keyOrID)
-	if id, isID := strconv.ParseInt(keyOrID, 10, 64); isID == nil && fault.Is(err, fault.NotFound) {
-		f, err = s.store.flag(ctx, project.ID, id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if f.Deleted {
-		return nil, errNotFound
-	}
-	parsed, err := filters.Parse(f.Filters)
-	if payload, ok := parsed.Payloads["true"]; ok && err == nil && f.Active {
-		return &payload, nil
-	}
-	return nil, nil
-}
+// now returns the time as the store keeps it: microseconds, UTC.
+func (s *shared) now() time.Time { return s.deps.Now().UTC().Truncate(time.Microsecond) }

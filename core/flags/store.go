@@ -17,14 +17,35 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// Store keeps flags, their versions and role access in the database. It checks
-// no rules; Service does.
-type Store struct{ db *db.DB }
+// Store keeps flags, their versions, role access and hash keys in the database.
+// It is composed by topic. It checks no rules; Service does. Methods join the
+// transaction in their context.
+type Store struct {
+	table
+	flagStore
+	versionStore
+	accessStore
+	hashKeyStore
+}
+
+// The topics of the store.
+type (
+	flagStore    struct{ table }
+	versionStore struct{ table }
+	accessStore  struct{ table }
+	hashKeyStore struct{ table }
+)
+
+// table is what the topics have in common.
+type table struct{ db *db.DB }
 
 // NewStore returns the store of flags in d.
-func NewStore(d *db.DB) *Store { return &Store{db: d} }
+func NewStore(d *db.DB) *Store {
+	t := table{d}
+	return &Store{t, flagStore{t}, versionStore{t}, accessStore{t}, hashKeyStore{t}}
+}
 
-// flagRow is a row of feature_flags, with the joined time of the last call.
+// flagRow is a row of feature_flags with the joined time of the last call.
 type flagRow struct {
 	bun.BaseModel `bun:"table:feature_flags,alias:f"`
 
@@ -107,31 +128,32 @@ func (r *flagRow) flag() (*Flag, error) {
 	return f, nil
 }
 
-// flags starts a query for flags together with when they were last called.
-func (s *Store) flags(ctx context.Context, dest any) *bun.SelectQuery {
+// flags starts a query for flags with the time of their last call.
+func (s flagStore) flags(ctx context.Context, dest any) *bun.SelectQuery {
 	return s.db.Read(ctx).NewSelect().Model(dest).
 		ColumnExpr("f.*").ColumnExpr("c.last_called_at").
 		Join("LEFT JOIN feature_flag_calls AS c ON c.flag_id = f.id")
 }
 
-// errNotFound is the error for a missing item, or one of another project.
+// errNotFound is the error for a missing item and for one of another project.
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// flag reads one flag of the project, deleted or not.
-func (s *Store) flag(ctx context.Context, projectID, id int64) (*Flag, error) {
+// flag reads one flag of the project, also a deleted one.
+func (s flagStore) flag(ctx context.Context, projectID, id int64) (*Flag, error) {
 	return s.one(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("f.project_id = ?", projectID).Where("f.id = ?", id)
 	})
 }
 
-// flagByKey reads the flag that has the key now, deleted or not.
-func (s *Store) flagByKey(ctx context.Context, projectID int64, key string) (*Flag, error) {
+// flagByKey reads the flag that has the key, also a deleted one.
+func (s flagStore) flagByKey(ctx context.Context, projectID int64, key string) (*Flag, error) {
 	return s.one(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("f.project_id = ?", projectID).Where("f.key = ?", key)
 	})
 }
 
-func (s *Store) one(ctx context.Context, where func(*bun.SelectQuery) *bun.SelectQuery) (*Flag, error) {
+// one reads the flag that where selects, or returns NotFound.
+func (s flagStore) one(ctx context.Context, where func(*bun.SelectQuery) *bun.SelectQuery) (*Flag, error) {
 	var row flagRow
 	err := where(s.flags(ctx, &row)).Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -143,8 +165,8 @@ func (s *Store) one(ctx context.Context, where func(*bun.SelectQuery) *bun.Selec
 	return row.flag()
 }
 
-// insert stores a new flag and gives it its id.
-func (s *Store) insert(ctx context.Context, f *Flag) error {
+// insert stores a new flag and sets its id.
+func (s flagStore) insert(ctx context.Context, f *Flag) error {
 	row := rowOf(f)
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx); err != nil {
 		return fmt.Errorf("store flag %q: %w", f.Key, err)
@@ -153,8 +175,8 @@ func (s *Store) insert(ctx context.Context, f *Flag) error {
 	return nil
 }
 
-// update stores a flag over its former row.
-func (s *Store) update(ctx context.Context, f *Flag) error {
+// update replaces the row of a flag.
+func (s flagStore) update(ctx context.Context, f *Flag) error {
 	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(f)).WherePK().Exec(ctx); err != nil {
 		return fmt.Errorf("store flag %d: %w", f.ID, err)
 	}
@@ -162,7 +184,7 @@ func (s *Store) update(ctx context.Context, f *Flag) error {
 }
 
 // UnlinkDashboard removes a dashboard from the flags that show it.
-func (s *Store) UnlinkDashboard(ctx context.Context, projectID, id int64) error {
+func (s flagStore) UnlinkDashboard(ctx context.Context, projectID, id int64) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*flagRow)(nil)).Set("usage_dashboard = 0").
 		Where("project_id = ? AND usage_dashboard = ?", projectID, id).Exec(ctx)
 	if err != nil {
@@ -190,7 +212,7 @@ func (s *Store) UnlinkDashboard(ctx context.Context, projectID, id int64) error 
 
 // KeyInEvents returns the key of a flag in the events of clients, "" if the flag
 // does not exist.
-func (s *Store) KeyInEvents(ctx context.Context, projectID, flagID int64) (string, error) {
+func (s flagStore) KeyInEvents(ctx context.Context, projectID, flagID int64) (string, error) {
 	f, err := s.flag(ctx, projectID, flagID)
 	switch {
 	case fault.Is(err, fault.NotFound):

@@ -29,8 +29,8 @@ func (r *accessRow) access() RoleAccess {
 	return RoleAccess{ID: r.ID, FlagID: r.FlagID, RoleID: r.RoleID, AddedAt: time.UnixMicro(r.AddedAt).UTC(), UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC()}
 }
 
-// rolesOfFlags reads which roles were given each of the flags.
-func (s *Store) rolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
+// rolesOfFlags returns the ids of the roles with access to each flag.
+func (s accessStore) rolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
 	var rows []accessRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("flag_id IN (?)", bun.List(flagIDs)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read roles of flags: %w", err)
@@ -42,7 +42,8 @@ func (s *Store) rolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]
 	return out, nil
 }
 
-func (s *Store) roleAccesses(ctx context.Context, flagID int64) ([]RoleAccess, error) {
+// roleAccesses returns the role accesses of a flag, oldest first.
+func (s accessStore) roleAccesses(ctx context.Context, flagID int64) ([]RoleAccess, error) {
 	var rows []accessRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("flag_id = ?", flagID).OrderExpr("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list roles of flag %d: %w", flagID, err)
@@ -54,7 +55,8 @@ func (s *Store) roleAccesses(ctx context.Context, flagID int64) ([]RoleAccess, e
 	return list, nil
 }
 
-func (s *Store) roleAccess(ctx context.Context, flagID, id int64) (RoleAccess, error) {
+// roleAccess returns one role access of a flag, or NotFound.
+func (s accessStore) roleAccess(ctx context.Context, flagID, id int64) (RoleAccess, error) {
 	var row accessRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("flag_id = ? AND id = ?", flagID, id).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -66,7 +68,8 @@ func (s *Store) roleAccess(ctx context.Context, flagID, id int64) (RoleAccess, e
 	return row.access(), nil
 }
 
-func (s *Store) addRoleAccess(ctx context.Context, a *RoleAccess) error {
+// addRoleAccess stores a and sets its id. A second access of one role is Invalid.
+func (s accessStore) addRoleAccess(ctx context.Context, a *RoleAccess) error {
 	row := &accessRow{FlagID: a.FlagID, RoleID: a.RoleID, AddedAt: a.AddedAt.UnixMicro(), UpdatedAt: a.UpdatedAt.UnixMicro()}
 	_, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx)
 	if db.Duplicate(err) {
@@ -79,7 +82,8 @@ func (s *Store) addRoleAccess(ctx context.Context, a *RoleAccess) error {
 	return nil
 }
 
-func (s *Store) removeRoleAccess(ctx context.Context, flagID, id int64) error {
+// removeRoleAccess deletes a role access of a flag, or returns NotFound.
+func (s accessStore) removeRoleAccess(ctx context.Context, flagID, id int64) error {
 	res, err := s.db.Write(ctx).NewDelete().Model((*accessRow)(nil)).Where("flag_id = ? AND id = ?", flagID, id).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("remove role access %d: %w", id, err)
@@ -90,9 +94,9 @@ func (s *Store) removeRoleAccess(ctx context.Context, flagID, id int64) error {
 	return nil
 }
 
-// FlagsOfRoles returns, by the id of the role, the flags of the projects that
-// each role was given; deleted flags are left out.
-func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
+// FlagsOfRoles returns the flags of the projects that each role has access to, by
+// the id of the role, without deleted flags.
+func (s accessStore) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
 	out := map[string][]auth.RoleFlag{}
 	if len(roleIDs) == 0 || len(projectIDs) == 0 {
 		return out, nil

@@ -11,18 +11,18 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// Query selects and orders the flags of a list. The zero Query is every flag
+// Query selects and orders the flags of a list. The zero Query selects every flag
 // that is not deleted, newest first.
 type Query struct {
 	Active       *bool
-	Stale        bool // only stale ones; Active is not looked at then
+	Stale        bool // only stale flags; ignores Active
 	CreatedBy    int64
-	Search       string // part of key or name, without case
+	Search       string // part of key or name, ignoring case
 	Type         string // boolean, multivariant, experiment or remote_config
 	Tags         []string
 	ExcludedKeys []string
 	Order        string // a field, with a leading minus for descending
-	Limit        int    // 0 is all
+	Limit        int    // 0 is unlimited
 	Offset       int
 }
 
@@ -32,8 +32,9 @@ var orders = map[string]string{
 	"active": "f.active", "created_by": "f.created_by", "version": "f.version", "last_called_at": "c.last_called_at",
 }
 
-// list reads the flags of q and how many there are without limit and offset.
-func (s *Store) list(ctx context.Context, projectID int64, q Query, now time.Time) ([]*Flag, int, error) {
+// list returns the flags that q selects and their number without limit and
+// offset.
+func (s flagStore) list(ctx context.Context, projectID int64, q Query, now time.Time) ([]*Flag, int, error) {
 	var rows []flagRow
 	query := s.filtered(s.flags(ctx, &rows), projectID, q, now)
 	total, err := query.Clone().Count(ctx)
@@ -58,7 +59,8 @@ func (s *Store) list(ctx context.Context, projectID int64, q Query, now time.Tim
 	return list, int(total), nil
 }
 
-func (s *Store) filtered(query *bun.SelectQuery, projectID int64, q Query, now time.Time) *bun.SelectQuery {
+// filtered adds the conditions of q to a query.
+func (s flagStore) filtered(query *bun.SelectQuery, projectID int64, q Query, now time.Time) *bun.SelectQuery {
 	query = query.Where("f.project_id = ?", projectID).Where("f.deleted = ?", false)
 	if q.Stale {
 		old := now.Add(-staleAfter).UnixMicro()
@@ -78,7 +80,7 @@ func (s *Store) filtered(query *bun.SelectQuery, projectID int64, q Query, now t
 		query = query.Where("f.multivariate = ?", false)
 	case "multivariant":
 		query = query.Where("f.multivariate = ?", true)
-	case "experiment", "remote_config": // there are none here
+	case "experiment", "remote_config": // no such flags exist
 		query = query.Where("1 = 0")
 	}
 	if len(q.Tags) > 0 {
@@ -90,14 +92,15 @@ func (s *Store) filtered(query *bun.SelectQuery, projectID int64, q Query, now t
 	return query
 }
 
-// elements is the SQL that makes rows t.value of the texts in a JSON array.
-func (s *Store) elements(column string) string {
+// elements returns the SQL for rows t.value of the strings in a JSON array.
+func (s flagStore) elements(column string) string {
 	if s.db.Postgres() {
 		return "jsonb_array_elements_text(" + column + "::jsonb) AS t(value)"
 	}
 	return "json_each(" + column + ") AS t"
 }
 
+// ordered adds the order of a list, newest first by default.
 func ordered(query *bun.SelectQuery, by string) *bun.SelectQuery {
 	name, descending := strings.CutPrefix(by, "-")
 	column, ok := orders[name]

@@ -9,9 +9,9 @@ import (
 	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
-// graph reads the flags of a project that are not deleted, and which flags
+// graph returns the flags of a project that are not deleted, with the flags that
 // each of them depends on.
-func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]rules.FlagRef, error) {
+func (s flagStore) graph(ctx context.Context, projectID int64) (map[int64]rules.FlagRef, error) {
 	var rows []struct {
 		ID      int64
 		Key     string
@@ -38,7 +38,7 @@ func (s *Store) graph(ctx context.Context, projectID int64) (map[int64]rules.Fla
 
 // FlagsUsingCohort returns the keys of the flags that use a cohort and are not
 // deleted.
-func (s *Store) FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error) {
+func (s flagStore) FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error) {
 	var rows []flagRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "key", "filters").
 		Where("project_id = ? AND deleted = ? AND filters LIKE ?", projectID, false, `%"cohort"%`).Scan(ctx)

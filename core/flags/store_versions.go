@@ -23,17 +23,17 @@ type versionRow struct {
 	CreatedAt int64
 }
 
-// keepVersion remembers the state the flag has now.
-func (s *Store) keepVersion(ctx context.Context, f *Flag) error {
+// addVersion stores the fields of f as a version.
+func (s versionStore) addVersion(ctx context.Context, f *Flag) error {
 	row := &versionRow{FlagID: f.ID, Version: f.Version, State: string(document.Encode(f.Fields)), UserID: f.UpdatedBy, CreatedAt: f.UpdatedAt.UnixMicro()}
 	if _, err := s.db.Write(ctx).NewInsert().Model(row).Exec(ctx); err != nil {
-		return fmt.Errorf("keep version %d of flag %d: %w", f.Version, f.ID, err)
+		return fmt.Errorf("store version %d of flag %d: %w", f.Version, f.ID, err)
 	}
 	return nil
 }
 
-// version reads the state a flag had, and whether it ever had that version.
-func (s *Store) version(ctx context.Context, flagID, version int64) (Fields, bool, error) {
+// version returns the fields of a version, and whether the version exists.
+func (s versionStore) version(ctx context.Context, flagID, version int64) (Fields, bool, error) {
 	var row versionRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("flag_id = ? AND version = ?", flagID, version).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -42,9 +42,9 @@ func (s *Store) version(ctx context.Context, flagID, version int64) (Fields, boo
 	if err != nil {
 		return Fields{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
-	var st Fields
-	if err := json.Unmarshal([]byte(row.State), &st); err != nil {
+	var fields Fields
+	if err := json.Unmarshal([]byte(row.State), &fields); err != nil {
 		return Fields{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
-	return st, true, nil
+	return fields, true, nil
 }

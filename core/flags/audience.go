@@ -14,13 +14,13 @@ import (
 // properties of a condition set hold, with the evaluator that decides flags:
 // cohorts and dependencies included. It takes about the configured time at most.
 // It fails with Invalid for properties that break the write rules.
-func (s *Service) BlastRadius(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (audience.Audience, error) {
+func (c *audienceCounter) BlastRadius(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (audience.Audience, error) {
 	filters := audience.Condition(properties, groupIndex)
-	refs, err := s.references(ctx, &Flag{ProjectID: project.ID}, filters)
+	refs, err := c.fields.references(ctx, &Flag{ProjectID: project.ID}, filters)
 	if err != nil {
 		return audience.Audience{}, err
 	}
-	checked, err := rules.CheckFilters(filters, refs, s.cfg.Limits())
+	checked, err := rules.CheckFilters(filters, refs, c.cfg.Limits())
 	if f := fault.From(err); f != nil {
 		return audience.Audience{}, f.At("")
 	}
@@ -28,7 +28,7 @@ func (s *Service) BlastRadius(ctx context.Context, project auth.Project, propert
 		return audience.Audience{}, err
 	}
 	if len(properties) <= len("[]") {
-		return s.deps.Audience.CountAll(ctx, project.ID, groupIndex)
+		return c.deps.Audience.CountAll(ctx, project.ID, groupIndex)
 	}
-	return s.deps.Audience.Count(ctx, project.ID, checked, groupIndex)
+	return c.deps.Audience.Count(ctx, project.ID, checked, groupIndex)
 }

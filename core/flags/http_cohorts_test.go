@@ -263,7 +263,7 @@ func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
 		if got := get("bob", ""); got != "map[]" {
 			t.Errorf("the merged person kept: %s", got)
 		}
-		if err := h.store.ForgetPerson(ctx, 1, 2); err != nil {
+		if err := h.store.DeletePerson(ctx, 1, 2); err != nil {
 			t.Fatal(err)
 		}
 		h.create(`{"key":"one","ensure_experience_continuity":true}`)

@@ -2,25 +2,29 @@ package flags
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
 )
 
-func (h *HTTP) decidedRoutes(g *web.Router) {
+// evaluationHTTP serves evaluated flags and the audience of a condition set.
+type evaluationHTTP struct {
+	service *Service
+	decider *decide.Decider
+}
+
+func (h evaluationHTTP) routes(g *web.Router) {
 	g.Manage("GET", flagsPath+"/evaluation_reasons", scopeRead, h.evaluationReasons)
 	g.Manage("GET", flagsPath+"/my_flags", scopeRead, h.myFlags)
 	g.Manage("POST", flagsPath+"/user_blast_radius", scopeRead, h.blastRadius)
-	g.Manage("GET", flagsPath+"/:id/status", scopeRead, h.status)
-	g.Manage("GET", flagsPath+"/:id/usage", scopeRead, h.usage)
 }
 
-// reasoned is a value and why it is so.
+// reasoned is a value and its reason.
 type reasoned struct {
 	Value      any `json:"value"`
 	Evaluation struct {
@@ -29,15 +33,15 @@ type reasoned struct {
 	} `json:"evaluation"`
 }
 
-// evaluationReasons answers with every flag for a distinct id: the value of
-// the active ones and its reason, and that the others are disabled.
-func (h *HTTP) evaluationReasons(c *web.Call) error {
+// evaluationReasons answers with every flag for a distinct id: the value and its
+// reason. Inactive flags are false with the reason disabled.
+func (h evaluationHTTP) evaluationReasons(c *web.Call) error {
 	q := eval.Request{DistinctID: strings.Clone(c.Query("distinct_id"))}
 	if q.DistinctID == "" {
 		return fault.Field("distinct_id", "required", "distinct_id is required")
 	}
 	var err error
-	if q.Groups, err = askedGroups(c); err != nil {
+	if q.Groups, err = groupsParam(c); err != nil {
 		return err
 	}
 	out := map[string]reasoned{}
@@ -64,9 +68,9 @@ func (h *HTTP) evaluationReasons(c *web.Call) error {
 	return web.JSON(c.Ctx, out)
 }
 
-// askedGroups reads the query parameter groups: a JSON object of group types and
+// groupsParam reads the query parameter groups: a JSON object of group types and
 // keys.
-func askedGroups(c *web.Call) (map[string]string, error) {
+func groupsParam(c *web.Call) (map[string]string, error) {
 	raw := c.Query("groups")
 	if raw == "" {
 		return nil, nil
@@ -93,12 +97,12 @@ type myFlag struct {
 	Value       any  `json:"value"`
 }
 
-// myFlags answers with the active flags, newest first, decided for the holder
-// of the key. One that cannot be computed is left out.
-func (h *HTTP) myFlags(c *web.Call) error {
+// myFlags answers with the active flags, newest first, evaluated for the owner of
+// the key. Flags that cannot be computed are left out.
+func (h evaluationHTTP) myFlags(c *web.Call) error {
 	q := eval.Request{DistinctID: c.Principal.User.DistinctID}
 	var err error
-	if q.Groups, err = askedGroups(c); err != nil {
+	if q.Groups, err = groupsParam(c); err != nil {
 		return err
 	}
 	values := map[int64]any{}
@@ -125,7 +129,7 @@ func (h *HTTP) myFlags(c *web.Call) error {
 	return web.JSON(c.Ctx, out)
 }
 
-// blastView is the number of stored persons or groups of a condition set.
+// blastView is the JSON form of an audience.
 type blastView struct {
 	Affected  int64 `json:"users_affected"`
 	Total     int64 `json:"total_users"`
@@ -133,7 +137,8 @@ type blastView struct {
 	Unknown   int64 `json:"users_unknown,omitempty"`
 }
 
-func (h *HTTP) blastRadius(c *web.Call) error {
+// blastRadius answers with the audience of a condition set.
+func (h evaluationHTTP) blastRadius(c *web.Call) error {
 	body, err := c.Fields()
 	if err != nil {
 		return err
@@ -162,63 +167,4 @@ func (h *HTTP) blastRadius(c *web.Call) error {
 		return err
 	}
 	return web.JSON(c.Ctx, blastView(a))
-}
-
-// status answers with the state of a flag and why it is so.
-func (h *HTTP) status(c *web.Call) error {
-	id, err := idOf(c, "id")
-	if err != nil {
-		return err
-	}
-	f, err := h.service.Get(c.UserContext(), c.Project, id)
-	if err != nil {
-		return err
-	}
-	status, reason := f.Status(h.service.now())
-	return web.JSON(c.Ctx, struct {
-		Status     Status   `json:"status"`
-		Reason     string   `json:"reason"`
-		LastCalled web.Time `json:"last_called_at"`
-	}{status, reason, web.Time(f.LastCalled)})
-}
-
-// usageView is how a flag was asked for, by answer and day.
-type usageView struct {
-	LastCalled web.Time      `json:"last_called_at"`
-	Calls      int64         `json:"calls"`
-	Days       []string      `json:"days"`
-	Variants   []variantView `json:"variants"`
-}
-
-type variantView struct {
-	Response string  `json:"response"`
-	Calls    int64   `json:"calls"`
-	People   int64   `json:"people"`
-	Daily    []int64 `json:"daily"`
-}
-
-// usage answers with the calls of a flag over the last days, 30 unless the
-// query has another number.
-func (h *HTTP) usage(c *web.Call) error {
-	id, err := idOf(c, "id")
-	if err != nil {
-		return err
-	}
-	days, err := c.PositiveQuery("days", 30)
-	if err != nil {
-		return err
-	}
-	if days > 366 {
-		return fault.Field("days", "max_value", "Ensure this value is less than or equal to "+strconv.Itoa(366)+".")
-	}
-	f, report, err := h.service.FlagUsage(c.UserContext(), c.Project, id, days)
-	if err != nil {
-		return err
-	}
-	v := usageView{LastCalled: web.Time(f.LastCalled), Days: report.Days, Variants: []variantView{}}
-	for _, l := range report.Lines {
-		v.Calls += l.Total.Events
-		v.Variants = append(v.Variants, variantView{Response: l.Value, Calls: l.Total.Events, People: l.Total.People, Daily: l.Events})
-	}
-	return web.JSON(c.Ctx, v)
 }

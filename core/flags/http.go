@@ -12,18 +12,20 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP serves the management of flags, role access and dashboards.
+// HTTP serves the management of flags. It is composed by topic.
 type HTTP struct {
-	service *Service
-	decider *decide.Decider
+	flags      flagsHTTP
+	evaluation evaluationHTTP
+	access     accessHTTP
+	usage      usageHTTP
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the endpoints over service. decider decides flags for a
+// NewHTTP returns the endpoints over service. decider evaluates flags for a
 // distinct id.
 func NewHTTP(service *Service, decider *decide.Decider) *HTTP {
-	return &HTTP{service: service, decider: decider}
+	return &HTTP{flagsHTTP{service}, evaluationHTTP{service, decider}, accessHTTP{service}, usageHTTP{service}}
 }
 
 // Scopes of personal keys.
@@ -36,22 +38,30 @@ const flagsPath = "/api/projects/:project_id/feature_flags"
 
 // Routes registers the management endpoints.
 func (h *HTTP) Routes(g *web.Router) {
+	h.flags.routes(g)
+	h.evaluation.routes(g)
+	h.access.routes(g)
+	h.usage.routes(g)
+}
+
+// flagsHTTP serves flags, their versions and their activity.
+type flagsHTTP struct{ service *Service }
+
+func (h flagsHTTP) routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
 	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
 	g.Manage("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
-	h.decidedRoutes(g)
+	g.Manage("GET", flagsPath+"/:id/status", scopeRead, h.status)
 	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
 	g.Manage("PATCH", flagsPath+"/:id", scopeWrite, h.update(false))
 	g.Manage("PUT", flagsPath+"/:id", scopeWrite, h.update(true))
 	g.Manage("DELETE", flagsPath+"/:id", scopeWrite, (*web.Call).MethodNotAllowed)
 	g.Manage("GET", flagsPath+"/:id/activity", scopeRead, h.activity)
 	g.Manage("POST", flagsPath+"/:id/rollback", scopeWrite, h.rollback)
-	h.accessRoutes(g)
-	h.dashboardRoutes(g)
 }
 
-func (h *HTTP) list(c *web.Call) error {
+func (h flagsHTTP) list(c *web.Call) error {
 	page := c.Page()
 	q := listQuery(c)
 	q.Limit, q.Offset = page.Limit, page.Offset
@@ -66,11 +76,11 @@ func (h *HTTP) list(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-// listQuery reads the filters of a list. What cannot be read does not filter.
+// listQuery reads the filters of a list. Unreadable filters are ignored.
 func listQuery(c *web.Call) Query {
 	q := Query{
 		Search: strings.Clone(c.Query("search")), Type: strings.Clone(c.Query("type")), Order: strings.Clone(c.Query("order")),
-		Tags: texts(c.Query("tags")), ExcludedKeys: texts(c.Query("excluded_properties")),
+		Tags: stringList(c.Query("tags")), ExcludedKeys: stringList(c.Query("excluded_properties")),
 	}
 	switch active := c.Query("active"); {
 	case active == "STALE":
@@ -86,8 +96,9 @@ func listQuery(c *web.Call) Query {
 	return q
 }
 
-// texts reads a JSON list of texts out of a query parameter.
-func texts(parameter string) []string {
+// stringList reads a JSON list of strings from a query parameter, nil if it is
+// none.
+func stringList(parameter string) []string {
 	var list []string
 	if json.Unmarshal([]byte(parameter), &list) != nil {
 		return nil
@@ -95,7 +106,7 @@ func texts(parameter string) []string {
 	return list
 }
 
-func (h *HTTP) create(c *web.Call) error {
+func (h flagsHTTP) create(c *web.Call) error {
 	in, err := h.input(c, true)
 	if err != nil {
 		return err
@@ -105,10 +116,11 @@ func (h *HTTP) create(c *web.Call) error {
 		return err
 	}
 	c.Status(fiber.StatusCreated)
-	return h.answer(c, f)
+	return h.answerFlag(c, f)
 }
 
-func (h *HTTP) input(c *web.Call, full bool) (Input, error) {
+// input reads the body of a write. full requires the required fields.
+func (h flagsHTTP) input(c *web.Call, full bool) (Input, error) {
 	body, err := c.Fields()
 	if err != nil {
 		return Input{}, err
@@ -116,7 +128,7 @@ func (h *HTTP) input(c *web.Call, full bool) (Input, error) {
 	return ReadInput(body, full)
 }
 
-func (h *HTTP) retrieve(c *web.Call) error {
+func (h flagsHTTP) retrieve(c *web.Call) error {
 	id, err := idOf(c, "id")
 	if err != nil {
 		return err
@@ -125,10 +137,10 @@ func (h *HTTP) retrieve(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(c, f)
+	return h.answerFlag(c, f)
 }
 
-func (h *HTTP) update(full bool) func(c *web.Call) error {
+func (h flagsHTTP) update(full bool) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		id, err := idOf(c, "id")
 		if err != nil {
@@ -145,11 +157,11 @@ func (h *HTTP) update(full bool) func(c *web.Call) error {
 		if err != nil {
 			return err
 		}
-		return h.answer(c, f)
+		return h.answerFlag(c, f)
 	}
 }
 
-func (h *HTTP) rollback(c *web.Call) error {
+func (h flagsHTTP) rollback(c *web.Call) error {
 	id, err := idOf(c, "id")
 	if err != nil {
 		return err
@@ -166,11 +178,11 @@ func (h *HTTP) rollback(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(c, f)
+	return h.answerFlag(c, f)
 }
 
-// answer shows one flag.
-func (h *HTTP) answer(c *web.Call, f *Flag) error {
+// answerFlag answers with one flag.
+func (h flagsHTTP) answerFlag(c *web.Call, f *Flag) error {
 	views, err := h.service.show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return err
@@ -187,12 +199,29 @@ func idOf(c *web.Call, name string) (int64, error) {
 	return id, nil
 }
 
-// remoteConfig answers with the payload of a flag, by its key or id: a JSON
-// text as a JSON string, null when there is none.
-func (h *HTTP) remoteConfig(c *web.Call) error {
+// remoteConfig answers with the payload of a flag, by its key or id: its JSON
+// text as a JSON string, or null.
+func (h flagsHTTP) remoteConfig(c *web.Call) error {
 	payload, err := h.service.RemoteConfig(c.UserContext(), c.Project, c.Params("id"))
 	if err != nil {
 		return err
 	}
 	return web.JSON(c.Ctx, payload)
+}
+
+// status answers with the state of a flag and its reason.
+func (h flagsHTTP) status(c *web.Call) error {
+	id, err := idOf(c, "id")
+	if err != nil {
+		return err
+	}
+	f, status, reason, err := h.service.Status(c.UserContext(), c.Project, id)
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, struct {
+		Status     Status   `json:"status"`
+		Reason     string   `json:"reason"`
+		LastCalled web.Time `json:"last_called_at"`
+	}{status, reason, web.Time(f.LastCalled)})
 }

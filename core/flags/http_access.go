@@ -10,11 +10,14 @@ import (
 
 const accessPath = flagsPath + "/:parent_lookup_feature_flag_id/role_access"
 
-func (h *HTTP) accessRoutes(g *web.Router) {
+// accessHTTP serves role access.
+type accessHTTP struct{ service *Service }
+
+func (h accessHTTP) routes(g *web.Router) {
 	g.Manage("GET", accessPath, scopeRead, h.listAccess)
 	g.Manage("POST", accessPath, scopeWrite, h.giveAccess)
 	g.Manage("GET", accessPath+"/:id", scopeRead, h.retrieveAccess)
-	g.Manage("DELETE", accessPath+"/:id", scopeWrite, h.takeAccess)
+	g.Manage("DELETE", accessPath+"/:id", scopeWrite, h.removeAccess)
 }
 
 // accessView is the JSON form of a role access.
@@ -26,8 +29,8 @@ type accessView struct {
 	UpdatedAt   web.Time  `json:"updated_at"`
 }
 
-// roleView is a role as the contract shows it: what belongs to it is in texts
-// that hold JSON lists.
+// roleView is the JSON form of a role. The contract encodes members and flags as
+// JSON lists in strings.
 type roleView struct {
 	ID              string     `json:"id"`
 	Name            string     `json:"name"`
@@ -38,7 +41,7 @@ type roleView struct {
 	AssociatedFlags string     `json:"associated_flags"`
 }
 
-func (h *HTTP) listAccess(c *web.Call) error {
+func (h accessHTTP) listAccess(c *web.Call) error {
 	flagID, err := parentOf(c)
 	if err != nil {
 		return err
@@ -56,7 +59,7 @@ func (h *HTTP) listAccess(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-func (h *HTTP) giveAccess(c *web.Call) error {
+func (h accessHTTP) giveAccess(c *web.Call) error {
 	flagID, err := parentOf(c)
 	if err != nil {
 		return err
@@ -77,7 +80,7 @@ func (h *HTTP) giveAccess(c *web.Call) error {
 	return h.answerAccess(c, f, a)
 }
 
-func (h *HTTP) retrieveAccess(c *web.Call) error {
+func (h accessHTTP) retrieveAccess(c *web.Call) error {
 	flagID, err := parentOf(c)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func (h *HTTP) retrieveAccess(c *web.Call) error {
 	return h.answerAccess(c, f, a)
 }
 
-func (h *HTTP) takeAccess(c *web.Call) error {
+func (h accessHTTP) removeAccess(c *web.Call) error {
 	flagID, err := parentOf(c)
 	if err != nil {
 		return err
@@ -102,12 +105,13 @@ func (h *HTTP) takeAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.TakeAccess(c.UserContext(), c.Principal, c.Project, flagID, id); err != nil {
+	if err := h.service.RemoveAccess(c.UserContext(), c.Principal, c.Project, flagID, id); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)
 }
 
+// parentOf reads the id of the flag from the path.
 func parentOf(c *web.Call) (int64, error) {
 	id, err := idOf(c, "parent_lookup_feature_flag_id")
 	if err != nil {
@@ -116,7 +120,7 @@ func parentOf(c *web.Call) (int64, error) {
 	return id, nil
 }
 
-func (h *HTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
+func (h accessHTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
 	views, err := h.showAccess(c, f, a)
 	if err != nil {
 		return err
@@ -124,7 +128,7 @@ func (h *HTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
 	return web.JSON(c.Ctx, views[0])
 }
 
-func (h *HTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessView, error) {
+func (h accessHTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessView, error) {
 	flag, err := h.service.show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return nil, err

@@ -12,21 +12,21 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// conflict detects lost updates. It fails if the caller read an older version,
-// unless they also sent the flag as they read it and no other change touched the
-// same fields.
-func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
+// checkConflict detects lost updates. It fails with Conflict if the caller read an
+// older version, unless the request holds the flag as it was read and no other
+// change concerns the same fields.
+func (c *checker) checkConflict(ctx context.Context, f *Flag, in Input) error {
 	if in.Version == nil || *in.Version == f.Version {
 		return nil
 	}
 	if original, err := document.Parse(in.Original); err == nil {
-		clash, err := s.clashes(ctx, f, in, original)
+		clash, err := c.clashes(ctx, f, in, original)
 		if err != nil || !clash {
 			return err
 		}
 	}
 	editor := "somebody else"
-	if users, err := s.deps.Users.UsersByID(ctx, []int64{f.UpdatedBy}); err == nil {
+	if users, err := c.deps.Users.UsersByID(ctx, []int64{f.UpdatedBy}); err == nil {
 		if u, ok := users[f.UpdatedBy]; ok {
 			editor = u.Email
 		}
@@ -36,9 +36,9 @@ func (s *Service) conflict(ctx context.Context, f *Flag, in Input) error {
 		editor, f.Version, *in.Version)
 }
 
-// clashes reports whether a field that in changes was changed by others too.
-func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *document.Object) (bool, error) {
-	names, err := s.cohortNames(ctx, []*Flag{f})
+// clashes reports whether another change concerns a field that in changes.
+func (c *checker) clashes(ctx context.Context, f *Flag, in Input, original *document.Object) (bool, error) {
+	names, err := c.read.cohortNames(ctx, []*Flag{f})
 	if err != nil {
 		return false, err
 	}
@@ -48,12 +48,12 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	wanted, err := document.Parse(document.Encode(in))
+	sent, err := document.Parse(document.Encode(in))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)
 	}
-	for _, field := range wanted.Names {
-		want, _ := wanted.Get(field)
+	for _, field := range sent.Names {
+		want, _ := sent.Get(field)
 		was, known := original.Get(field)
 		is, _ := current.Get(field)
 		mine := !known || !jsontext.Equal(want, was)
@@ -64,15 +64,15 @@ func (s *Service) clashes(ctx context.Context, f *Flag, in Input, original *docu
 	return false, nil
 }
 
-// dependents refuses to take a flag away from the flags that depend on it,
-// and to switch on one whose own dependencies are off.
-func (s *Service) dependents(ctx context.Context, before, after *Flag) error {
+// checkDependencies fails if the change deletes or disables a flag that active
+// flags depend on, or enables a flag whose own dependencies are disabled.
+func (c *checker) checkDependencies(ctx context.Context, before, after *Flag) error {
 	was, is := before.Active && !before.Deleted, after.Active && !after.Deleted
 	gone := !before.Deleted && after.Deleted
 	if !gone && was == is {
 		return nil
 	}
-	graph, err := s.store.graph(ctx, after.ProjectID)
+	graph, err := c.store.graph(ctx, after.ProjectID)
 	if err != nil {
 		return err
 	}

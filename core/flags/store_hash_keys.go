@@ -22,11 +22,11 @@ type hashKeyRow struct {
 
 var _ decide.HashKeys = (*Store)(nil)
 
-// HashKeys returns the identifiers kept for the persons behind two ids, by
-// flag key; where both have one, that of distinctID. When anonymousID is not
-// empty it is first kept, for both persons, for those of the keys that neither
-// has one for. That it could not be kept is no error.
-func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error) {
+// HashKeys returns the stored hash keys of the persons behind two distinct ids, by
+// flag key. If both persons have one, that of distinctID is returned. A non-empty
+// anonymousID is first stored as the hash key of both persons for the flagKeys
+// that have none yet. A failed write is no error: the hash keys stay unset.
+func (s hashKeyStore) HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error) {
 	ids := []string{distinctID}
 	if anonymousID != "" && anonymousID != distinctID {
 		ids = append(ids, anonymousID)
@@ -37,14 +37,16 @@ func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anony
 		FlagKey    *string
 		HashKey    *string
 	}
+	// Raw: one statement of two tables on the path of decide; a model would map the
+	// nullable columns of the join to a third row type.
 	err := s.db.Read(ctx).NewRaw(
 		`SELECT d.distinct_id, d.person_id, h.flag_key, h.hash_key FROM person_distinct_ids AS d
 		 LEFT JOIN feature_flag_hash_keys AS h ON h.person_id = d.person_id
 		 WHERE d.project_id = ? AND d.distinct_id IN (?)`, projectID, bun.List(ids)).Scan(ctx, &rows)
 	if err != nil {
-		return nil, fmt.Errorf("read kept identifiers: %w", err)
+		return nil, fmt.Errorf("read hash keys: %w", err)
 	}
-	kept := map[string]string{}
+	stored := map[string]string{}
 	var persons []int64
 	for _, r := range rows {
 		if !slices.Contains(persons, r.PersonID) {
@@ -53,21 +55,21 @@ func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anony
 		if r.FlagKey == nil {
 			continue
 		}
-		if _, known := kept[*r.FlagKey]; !known || r.DistinctID == distinctID {
-			kept[*r.FlagKey] = *r.HashKey
+		if _, known := stored[*r.FlagKey]; !known || r.DistinctID == distinctID {
+			stored[*r.FlagKey] = *r.HashKey
 		}
 	}
 	if anonymousID != "" {
-		s.keepHashKeys(ctx, projectID, persons, anonymousID, flagKeys, kept)
+		s.addHashKeys(ctx, projectID, persons, anonymousID, flagKeys, stored)
 	}
-	return kept, nil
+	return stored, nil
 }
 
-// keepHashKeys keeps an identifier for the flags that have none yet.
-func (s *Store) keepHashKeys(ctx context.Context, projectID int64, persons []int64, hashKey string, flagKeys []string, kept map[string]string) {
+// addHashKeys stores a hash key for the flags without one, and adds it to stored.
+func (s hashKeyStore) addHashKeys(ctx context.Context, projectID int64, persons []int64, hashKey string, flagKeys []string, stored map[string]string) {
 	var rows []hashKeyRow
 	for _, flag := range flagKeys {
-		if _, known := kept[flag]; known {
+		if _, known := stored[flag]; known {
 			continue
 		}
 		for _, person := range persons {
@@ -81,13 +83,14 @@ func (s *Store) keepHashKeys(ctx context.Context, projectID int64, persons []int
 		return
 	}
 	for _, r := range rows {
-		kept[r.FlagKey] = hashKey
+		stored[r.FlagKey] = hashKey
 	}
 }
 
-// MergePersons moves the kept identifiers of the person from to the person into,
-// whose own goes first. It joins the transaction of the merge.
-func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) error {
+// MergePersons moves the hash keys of the person from to the person into. Existing
+// hash keys of into stay. It joins the transaction of the merge.
+func (s hashKeyStore) MergePersons(ctx context.Context, projectID, from, into int64) error {
+	// Raw: an insert from a select that ignores conflicts.
 	_, err := s.db.Write(ctx).NewRaw(
 		`INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key)
 		 SELECT project_id, ?, flag_key, hash_key FROM feature_flag_hash_keys WHERE project_id = ? AND person_id = ?
@@ -96,26 +99,26 @@ func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) e
 		_, err = s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("person_id = ?", from).Exec(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("move kept identifiers of person %d: %w", from, err)
+		return fmt.Errorf("move hash keys of person %d: %w", from, err)
 	}
 	return nil
 }
 
-// renameHashKeys renames the key of a flag in the kept identifiers.
-func (s *Store) renameHashKeys(ctx context.Context, projectID int64, from, to string) error {
+// renameHashKeys renames the key of a flag in the hash keys.
+func (s hashKeyStore) renameHashKeys(ctx context.Context, projectID int64, from, to string) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*hashKeyRow)(nil)).Set("flag_key = ?", to).
 		Where("project_id = ? AND flag_key = ?", projectID, from).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("move kept identifiers of flag %q: %w", from, err)
+		return fmt.Errorf("rename hash keys of flag %q: %w", from, err)
 	}
 	return nil
 }
 
-// HashKeysOf returns the kept identifiers of each person by flag key.
-func (s *Store) HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error) {
+// HashKeysOf returns the hash keys of each person by flag key.
+func (s hashKeyStore) HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error) {
 	var rows []hashKeyRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id IN (?)", projectID, bun.List(personIDs)).Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read kept identifiers: %w", err)
+		return nil, fmt.Errorf("read hash keys: %w", err)
 	}
 	out := map[int64]map[string]string{}
 	for _, r := range rows {
@@ -127,12 +130,12 @@ func (s *Store) HashKeysOf(ctx context.Context, projectID int64, personIDs []int
 	return out, nil
 }
 
-// ForgetPerson deletes the kept identifiers of a deleted person. It joins
-// the transaction in ctx.
-func (s *Store) ForgetPerson(ctx context.Context, projectID, personID int64) error {
+// DeletePerson deletes the hash keys of a deleted person. It joins the
+// transaction in ctx.
+func (s hashKeyStore) DeletePerson(ctx context.Context, projectID, personID int64) error {
 	_, err := s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("project_id = ? AND person_id = ?", projectID, personID).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("forget kept identifiers of person %d: %w", personID, err)
+		return fmt.Errorf("delete hash keys of person %d: %w", personID, err)
 	}
 	return nil
 }

@@ -1,0 +1,192 @@
+package flags
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Roles reads roles and access levels.
+type Roles interface {
+	// Levels returns the access levels and roles of p.
+	Levels(ctx context.Context, p *auth.Principal) (auth.Levels, error)
+	// RolesByID returns the roles that exist in the organization.
+	RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]auth.Role, error)
+}
+
+// RoleAccess allows the members of a role to edit one flag, although their level
+// only allows to view flags.
+type RoleAccess struct {
+	ID        int64
+	FlagID    int64
+	RoleID    string
+	AddedAt   time.Time
+	UpdatedAt time.Time
+}
+
+// MayEdit returns nil if the caller may edit the flag, NotFound for an unknown
+// flag and Forbidden otherwise. Handlers call it before they read the body, so
+// that a caller without the right learns nothing about the rules.
+func (m *accessManager) MayEdit(ctx context.Context, who *auth.Principal, project auth.Project, id int64) error {
+	f, err := m.store.flag(ctx, project.ID, id)
+	if err != nil {
+		return err
+	}
+	return m.mayEdit(ctx, who, f)
+}
+
+// mayEdit returns nil if the caller may edit the flag, Forbidden otherwise.
+func (m *accessManager) mayEdit(ctx context.Context, who *auth.Principal, f *Flag) error {
+	may, err := m.CanEdit(ctx, who, f)
+	if err != nil {
+		return err
+	}
+	if !may[f.ID] {
+		return fault.New(fault.Forbidden, "permission_denied", "You don't have edit permissions for this feature flag.")
+	}
+	return nil
+}
+
+// CanEdit reports for each flag, by id, whether the caller may edit it.
+func (m *accessManager) CanEdit(ctx context.Context, who *auth.Principal, list ...*Flag) (map[int64]bool, error) {
+	levels, err := m.deps.Roles.Levels(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	may := make(map[int64]bool, len(list))
+	var unknown []int64
+	for _, f := range list {
+		if levels.CanEdit(createdBy(who, f), nil) {
+			may[f.ID] = true
+		} else {
+			unknown = append(unknown, f.ID)
+		}
+	}
+	if len(unknown) == 0 || len(levels.Roles) == 0 {
+		return may, nil
+	}
+	access, err := m.store.rolesOfFlags(ctx, unknown)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range unknown {
+		may[id] = levels.CanEdit(false, access[id])
+	}
+	return may, nil
+}
+
+// createdBy reports whether the caller created f.
+func createdBy(who *auth.Principal, f *Flag) bool {
+	return f.CreatedBy != 0 && f.CreatedBy == who.User.ID
+}
+
+// errNoParent is the answer to role access of an unknown flag.
+var errNoParent = fault.New(fault.NotFound, "not_found", "Feature flag not found.")
+
+// parent reads the flag of a role access. With write it also checks that the
+// caller may change its role access.
+func (m *accessManager) parent(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64, write bool) (*Flag, error) {
+	f, err := m.store.flag(ctx, project.ID, flagID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, errNoParent
+	}
+	if err != nil || !write {
+		return f, err
+	}
+	levels, err := m.deps.Roles.Levels(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	if !levels.CanGiveAccess(createdBy(who, f)) {
+		return nil, fault.New(fault.Forbidden, "permission_denied", "You can't edit roles for this feature flag.")
+	}
+	return f, nil
+}
+
+// RoleAccesses returns a flag and its role accesses, oldest first. Accesses of
+// deleted roles are left out.
+func (m *accessManager) RoleAccesses(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64) (*Flag, []RoleAccess, error) {
+	f, err := m.parent(ctx, who, project, flagID, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := m.store.roleAccesses(ctx, flagID)
+	if err != nil {
+		return nil, nil, err
+	}
+	roles, err := m.deps.Roles.RolesByID(ctx, project.OrganizationID, roleIDs(list))
+	if err != nil {
+		return nil, nil, err
+	}
+	list = slices.DeleteFunc(list, func(a RoleAccess) bool { _, ok := roles[a.RoleID]; return !ok })
+	return f, list, nil
+}
+
+func roleIDs(list []RoleAccess) []string {
+	ids := make([]string, len(list))
+	for i, a := range list {
+		ids[i] = a.RoleID
+	}
+	return ids
+}
+
+// RoleAccess returns a flag and one of its role accesses, or NotFound.
+func (m *accessManager) RoleAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID, id int64) (*Flag, RoleAccess, error) {
+	f, err := m.parent(ctx, who, project, flagID, false)
+	if err != nil {
+		return nil, RoleAccess{}, err
+	}
+	a, err := m.store.roleAccess(ctx, flagID, id)
+	return f, a, err
+}
+
+// GiveAccess gives a role access to a flag. It fails with NotFound, with
+// Forbidden, or with Invalid on the field role_id for an unknown role and for one
+// that has access already.
+func (m *accessManager) GiveAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64, roleID string) (*Flag, RoleAccess, error) {
+	var f *Flag
+	var a RoleAccess
+	err := m.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) (err error) {
+		if f, err = m.parent(ctx, who, project, flagID, true); err != nil {
+			return err
+		}
+		roles, err := m.deps.Roles.RolesByID(ctx, project.OrganizationID, []string{roleID})
+		if err != nil {
+			return err
+		}
+		if _, ok := roles[roleID]; !ok {
+			return fault.Fieldf("role_id", "does_not_exist", "Invalid pk \"%s\" - object does not exist.", roleID)
+		}
+		now := m.now()
+		a = RoleAccess{FlagID: flagID, RoleID: roleID, AddedAt: now, UpdatedAt: now}
+		return m.store.addRoleAccess(ctx, &a)
+	})
+	if err != nil {
+		return nil, RoleAccess{}, err
+	}
+	return f, a, nil
+}
+
+// RemoveAccess removes a role access. It fails with NotFound or Forbidden.
+func (m *accessManager) RemoveAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID, id int64) error {
+	return m.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) error {
+		if _, err := m.parent(ctx, who, project, flagID, true); err != nil {
+			return err
+		}
+		return m.store.removeRoleAccess(ctx, flagID, id)
+	})
+}
+
+// rolesOf returns the roles of accesses, and the flags each role has access to.
+func (m *accessManager) rolesOf(ctx context.Context, project auth.Project, list []RoleAccess) (map[string]auth.Role, map[string][]auth.RoleFlag, error) {
+	ids := roleIDs(list)
+	roles, err := m.deps.Roles.RolesByID(ctx, project.OrganizationID, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	given, err := m.store.FlagsOfRoles(ctx, []int64{project.ID}, ids)
+	return roles, given, err
+}

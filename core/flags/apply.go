@@ -1,0 +1,173 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/rules"
+)
+
+// apply applies the fields of in to f and checks the write rules. The key goes
+// first: it depends on whether f is deleted now.
+func (a *applier) apply(ctx context.Context, f *Flag, in Input) error {
+	if err := a.applyKey(ctx, f, in); err != nil {
+		return err
+	}
+	if err := a.applyFilters(ctx, f, in.Filters); err != nil {
+		return err
+	}
+	in.applyTo(f)
+	return a.applyDashboards(ctx, f, in.AnalyticsDashboards)
+}
+
+// applyKey sets the key of f: the key of in, or for a restored flag its key
+// without the suffix of freed keys.
+func (a *applier) applyKey(ctx context.Context, f *Flag, in Input) error {
+	key := f.Key
+	if in.Deleted != nil && !*in.Deleted && f.Deleted {
+		key = strings.TrimSuffix(f.Key, retiredSuffix(f))
+	}
+	if in.Key != nil && *in.Key != f.Key {
+		key = *in.Key
+		if !keyPattern.MatchString(key) {
+			return fault.Field("key", "invalid_key", "Only letters, numbers, hyphens (-) & underscores (_) are allowed.")
+		}
+	}
+	if key == f.Key {
+		return nil
+	}
+	holder, err := a.store.flagByKey(ctx, f.ProjectID, key)
+	switch {
+	case fault.Is(err, fault.NotFound):
+	case err != nil:
+		return err
+	case !holder.Deleted:
+		return fault.Field("key", "unique", "There is already a feature flag with this key.")
+	default:
+		if err := a.freeKey(ctx, holder); err != nil {
+			return err
+		}
+	}
+	f.Filters = renameEnrollment(f.Filters, key)
+	f.Key = key
+	return nil
+}
+
+// retiredSuffix is the suffix that the key of a deleted flag gets when another
+// flag takes the key.
+func retiredSuffix(f *Flag) string { return ":deleted:" + strconv.FormatInt(f.ID, 10) }
+
+// freeKey adds the suffix to the key of a deleted flag. It stores no version,
+// because no user changed the flag.
+func (a *applier) freeKey(ctx context.Context, f *Flag) error {
+	key := f.Key
+	f.Key += retiredSuffix(f)
+	if err := a.store.update(ctx, f); err != nil {
+		return err
+	}
+	return a.store.renameHashKeys(ctx, f.ProjectID, key, f.Key)
+}
+
+// applyFilters replaces the filters of f as a whole. Filters without a list of
+// condition sets leave an existing flag unchanged.
+func (a *applier) applyFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
+	if filters == nil {
+		return nil
+	}
+	count, exists := conditionSets(filters)
+	switch {
+	case f.ID != 0 && !exists:
+		return nil
+	case f.ID == 0 && exists && count == 0:
+		return fault.Field("filters", rules.CodeInvalid, "Feature flag filters must contain at least one condition set.")
+	}
+	return a.setFilters(ctx, f, filters)
+}
+
+// conditionSets counts the condition sets and reports whether the filters have
+// the list at all.
+func conditionSets(filters json.RawMessage) (count int, exists bool) {
+	d, err := document.Parse(filters)
+	if err != nil {
+		return -1, true // CheckFilters returns the error
+	}
+	raw, exists := d.Get("groups")
+	list, err := document.ParseList(raw)
+	if err != nil {
+		return -1, exists
+	}
+	return len(list), exists
+}
+
+// setFilters sets the filters of f if they pass the write rules.
+func (a *applier) setFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
+	refs, err := a.references(ctx, f, filters)
+	if err != nil {
+		return err
+	}
+	checked, err := rules.CheckFilters(filters, refs, a.cfg.Limits())
+	if err != nil {
+		return err
+	}
+	f.Filters = checked
+	return nil
+}
+
+// references loads the flags and cohorts that filters refer to.
+func (a *applier) references(ctx context.Context, f *Flag, filters json.RawMessage) (rules.References, error) {
+	refs := rules.References{Self: f.ID, Operators: a.deps.Operators}
+	var err error
+	if len(document.FlagDependencies(filters)) > 0 {
+		if refs.Flags, err = a.store.graph(ctx, f.ProjectID); err != nil {
+			return refs, err
+		}
+		self := refs.Flags[f.ID]
+		self.Key = f.Key
+		refs.Flags[f.ID] = self
+	}
+	if len(document.CohortReferences(filters)) > 0 {
+		refs.Cohorts, err = a.deps.Cohorts.References(ctx, f.ProjectID)
+	}
+	return refs, err
+}
+
+// renameEnrollment changes the key in the early-access conditions of a flag to
+// its new key.
+func renameEnrollment(filters json.RawMessage, to string) json.RawMessage {
+	const prefix = "$feature_enrollment/"
+	d, err := document.Parse(filters)
+	if err != nil {
+		return filters
+	}
+	if _, ok := d.Given("super_groups"); !ok {
+		return filters
+	}
+	return document.RewriteProperties(filters, []string{"super_groups"}, func(p *document.Object) {
+		raw, _ := p.Get("key")
+		if name, ok := document.Text(raw); ok && strings.HasPrefix(name, prefix) {
+			p.Set("key", document.Quote(prefix+to))
+		}
+	})
+}
+
+// applyDashboards links dashboards. It fails if the project has no such dashboard.
+func (a *applier) applyDashboards(ctx context.Context, f *Flag, ids *[]int64) error {
+	if ids == nil {
+		return nil
+	}
+	known, err := a.deps.Dashboards.Existing(ctx, f.ProjectID, *ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range *ids {
+		if !known[id] {
+			return fault.Fieldf("analytics_dashboards", "does_not_exist", "Invalid pk \"%d\" - object does not exist.", id)
+		}
+	}
+	f.AnalyticsDashboards = *ids
+	return nil
+}

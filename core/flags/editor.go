@@ -1,0 +1,131 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// Create stores a new flag. If a deleted flag has the key, that flag keeps its id
+// and history, and its key gets a suffix. The error is the first broken rule, an
+// Invalid fault.
+func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (*Flag, error) {
+	if in.Key == nil {
+		return nil, fault.Field("key", "required", "This field is required.")
+	}
+	now := e.now()
+	f := &Flag{
+		ProjectID: project.ID, CreatedAt: now, CreatedBy: who.User.ID,
+		Fields: Fields{
+			Filters: json.RawMessage("{}"), Active: true, RollbackConditions: json.RawMessage("null"), Tags: []string{}, AnalyticsDashboards: []int64{},
+		},
+	}
+	err := e.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
+		if err := e.fields.apply(ctx, f, in); err != nil {
+			return err
+		}
+		f.UpdatedAt, f.UpdatedBy, f.Version = now, who.User.ID, 1
+		if err := e.store.insert(ctx, f); err != nil {
+			return err
+		}
+		if in.UsageDashboard == nil || *in.UsageDashboard {
+			if err := e.attachUsageDashboard(ctx, who, f); err != nil {
+				return err
+			}
+			if err := e.store.update(ctx, f); err != nil {
+				return err
+			}
+		}
+		if err := e.store.addVersion(ctx, f); err != nil {
+			return err
+		}
+		entry := activity.NewEntry(who, project.ID, activity.Flag, f.ID, activity.Created, now)
+		entry.Detail.Name = f.Key
+		return e.activity.Add(ctx, entry)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Update changes the fields of in. It fails with NotFound; with Forbidden if the
+// caller may not edit the flag; with Conflict if in.Version is out of date; and
+// with Invalid for the first broken rule. An update without changes writes
+// nothing.
+func (e *editor) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Flag, error) {
+	return e.edit(ctx, who, project, id, nil, func(ctx context.Context, f *Flag) error {
+		if err := e.checks.checkConflict(ctx, f, in); err != nil {
+			return err
+		}
+		return e.fields.apply(ctx, f, in)
+	})
+}
+
+// edit reads a flag, changes it with fn, checks its dependencies and stores it as
+// a new version with an activity entry. trigger may be nil.
+func (e *editor) edit(ctx context.Context, who *auth.Principal, project auth.Project, id int64, trigger *activity.Trigger, fn func(ctx context.Context, f *Flag) error) (*Flag, error) {
+	var out *Flag
+	err := e.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
+		f, err := e.store.flag(ctx, project.ID, id)
+		if err != nil {
+			return err
+		}
+		if err := e.access.mayEdit(ctx, who, f); err != nil {
+			return err
+		}
+		before := *f
+		out = f
+		if err := fn(ctx, f); err != nil {
+			return err
+		}
+		if err := e.checks.checkDependencies(ctx, &before, f); err != nil {
+			return err
+		}
+		return e.save(ctx, who, &before, f, trigger)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// attachUsageDashboard creates a usage dashboard for f and links it.
+func (e *editor) attachUsageDashboard(ctx context.Context, who *auth.Principal, f *Flag) error {
+	id, err := e.deps.Dashboards.CreateUsage(ctx, f.ProjectID, f.ID, f.Key, who.User.ID)
+	f.UsageDashboard = &id
+	return err
+}
+
+// save stores f with a new version and an activity entry if it differs from
+// before.
+func (e *editor) save(ctx context.Context, who *auth.Principal, before, f *Flag, trigger *activity.Trigger) error {
+	changes := activity.Diff(activity.Flag, before.Fields, f.Fields)
+	if len(changes) == 0 && f.CreatedAt.Equal(before.CreatedAt) {
+		return nil
+	}
+	f.UpdatedAt, f.UpdatedBy, f.Version = e.now(), who.User.ID, before.Version+1
+	if err := e.store.update(ctx, f); err != nil {
+		return err
+	}
+	if err := e.store.addVersion(ctx, f); err != nil {
+		return err
+	}
+	if f.Key != before.Key {
+		if err := e.deps.Dashboards.RenameUsage(ctx, f.ProjectID, f.ID, before.Key, f.Key); err != nil {
+			return err
+		}
+		if err := e.store.renameHashKeys(ctx, f.ProjectID, before.Key, f.Key); err != nil {
+			return err
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	entry := activity.NewEntry(who, f.ProjectID, activity.Flag, f.ID, activity.Updated, f.UpdatedAt)
+	entry.Detail.Name, entry.Detail.Changes, entry.Detail.Trigger = f.Key, changes, trigger
+	return e.activity.Add(ctx, entry)
+}

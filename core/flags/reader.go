@@ -1,0 +1,147 @@
+package flags
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
+)
+
+// Get returns one flag of the project, also a deleted one, or NotFound.
+func (r *reader) Get(ctx context.Context, project auth.Project, id int64) (*Flag, error) {
+	return r.store.flag(ctx, project.ID, id)
+}
+
+// List returns the flags that q selects, in its order, and their number without
+// its limit.
+func (r *reader) List(ctx context.Context, project auth.Project, q Query) ([]*Flag, int, error) {
+	return r.store.list(ctx, project.ID, q, r.now())
+}
+
+// Status returns a flag with its state and the reason of the state, or NotFound.
+func (r *reader) Status(ctx context.Context, project auth.Project, id int64) (f *Flag, status Status, reason string, err error) {
+	if f, err = r.store.flag(ctx, project.ID, id); err != nil {
+		return nil, "", "", err
+	}
+	status, reason = f.Status(r.now())
+	return f, status, reason, nil
+}
+
+// Activity returns entries of the log of a flag, or of all flags if id is 0,
+// newest first, and the total number of entries. An unknown flag is NotFound; a
+// deleted one keeps its entries.
+func (r *reader) Activity(ctx context.Context, project auth.Project, id int64, limit, offset int) ([]activity.Entry, int, error) {
+	if id != 0 {
+		if _, err := r.store.flag(ctx, project.ID, id); err != nil {
+			return nil, 0, err
+		}
+	}
+	return r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: id, Limit: limit, Offset: offset})
+}
+
+// RemoteConfig returns the payload for the value true of a flag that is not
+// deleted, nil if it has none or is disabled. A text that is both a key and an id
+// is a key.
+func (r *reader) RemoteConfig(ctx context.Context, project auth.Project, keyOrID string) (*string, error) {
+	f, err := r.store.flagByKey(ctx, project.ID, keyOrID)
+	if id, isID := strconv.ParseInt(keyOrID, 10, 64); isID == nil && fault.Is(err, fault.NotFound) {
+		f, err = r.store.flag(ctx, project.ID, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Deleted {
+		return nil, errNotFound
+	}
+	parsed, err := filters.Parse(f.Filters)
+	if payload, ok := parsed.Payloads["true"]; ok && err == nil && f.Active {
+		return &payload, nil
+	}
+	return nil, nil
+}
+
+// show builds the JSON form of flags, with one query each for their creators,
+// their cohorts and the rights of the caller.
+func (r *reader) show(ctx context.Context, who *auth.Principal, list ...*Flag) ([]view, error) {
+	views := make([]view, 0, len(list))
+	if len(list) == 0 {
+		return views, nil
+	}
+	may, err := r.access.CanEdit(ctx, who, list...)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, 0, len(list))
+	for _, f := range list {
+		ids = append(ids, f.CreatedBy)
+	}
+	users, err := r.users(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	names, err := r.cohortNames(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	now := r.now()
+	for _, f := range list {
+		views = append(views, f.show(shownFilters(f.Filters, names), users[f.CreatedBy], may[f.ID], now))
+	}
+	return views, nil
+}
+
+// users returns the users that exist.
+func (r *reader) users(ctx context.Context, ids []int64) (map[int64]*auth.User, error) {
+	found, err := r.deps.Users.UsersByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]*auth.User, len(found))
+	for id, u := range found {
+		out[id] = &u
+	}
+	return out, nil
+}
+
+// cohortNames returns the names of the cohorts that flags refer to.
+func (r *reader) cohortNames(ctx context.Context, list []*Flag) (map[int64]string, error) {
+	var ids []int64
+	for _, f := range list {
+		ids = append(ids, document.CohortReferences(f.Filters)...)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return r.deps.Cohorts.Names(ctx, list[0].ProjectID, ids)
+}
+
+// shownFilters returns stored filters as answers show them: with their list of
+// condition sets, and each cohort filter with the name of its cohort, null for a
+// deleted cohort. Unreadable filters are returned unchanged.
+func shownFilters(filters json.RawMessage, names map[int64]string) json.RawMessage {
+	normal, err := document.Normalized(filters)
+	if err != nil {
+		return filters
+	}
+	if names == nil {
+		return normal
+	}
+	return document.RewriteProperties(normal, document.ConditionLists, func(p *document.Object) {
+		if raw, _ := p.Get("type"); string(raw) != `"cohort"` {
+			return
+		}
+		raw, _ := p.Get("value")
+		name := json.RawMessage("null")
+		if id, ok := document.Integer(raw); ok {
+			if n, ok := names[id]; ok {
+				name = document.Quote(n)
+			}
+		}
+		p.Set("cohort_name", name)
+	})
+}

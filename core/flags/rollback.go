@@ -1,0 +1,50 @@
+package flags
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/jsontext"
+)
+
+// Rollback restores the fields of a flag from a version, as a new version. The
+// references of the flag are checked like those of an update, and deleted
+// dashboards are dropped. It fails with NotFound, with Forbidden, or with Invalid
+// on the field "version" if the flag never had that version.
+func (e *editor) Rollback(ctx context.Context, who *auth.Principal, project auth.Project, id, version int64) (*Flag, error) {
+	trigger := &activity.Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
+	return e.edit(ctx, who, project, id, trigger, func(ctx context.Context, f *Flag) error {
+		past, ok, err := e.store.version(ctx, id, version)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fault.Fieldf("version", "does_not_exist", "Feature flag %d has no version %d.", id, version)
+		}
+		return e.restore(ctx, f, past)
+	})
+}
+
+// restore gives f the fields of a version.
+func (e *editor) restore(ctx context.Context, f *Flag, past Fields) error {
+	if err := e.fields.applyKey(ctx, f, Input{Key: &past.Key, Deleted: &past.Deleted}); err != nil {
+		return err
+	}
+	if !jsontext.Equal(f.Filters, past.Filters) {
+		if err := e.fields.setFilters(ctx, f, past.Filters); err != nil {
+			return err
+		}
+	}
+	known, err := e.deps.Dashboards.Existing(ctx, f.ProjectID, past.AnalyticsDashboards)
+	if err != nil {
+		return err
+	}
+	past.AnalyticsDashboards = slices.DeleteFunc(slices.Clone(past.AnalyticsDashboards), func(id int64) bool { return !known[id] })
+	past.Key, past.Filters, past.UsageDashboard = f.Key, f.Filters, f.UsageDashboard
+	f.Fields = past
+	return nil
+}
