@@ -37,7 +37,6 @@ var wordsNotYet = []string{
 	"core/flags",
 	"core/ingestion",
 	"core/journal",
-	"core/match",
 	"core/notifications",
 }
 

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxElements is how many elements of a chain are looked at. Browsers do not
-// nest deeper than half of it.
+// maxElements bounds the elements read from a chain. Browsers nest at most half
+// as deep.
 const maxElements = 1024
 
-// What a Chain keeps for the next text; more than that is given back.
+// Limits of the memory that a Chain keeps for the next text.
 const (
 	keptAttributes = 4096
 	keptBytes      = 64 << 10
@@ -17,21 +17,21 @@ const (
 
 // Chain is the element that was clicked and its ancestors, innermost first,
 // read from the text that ingestion stores beside an event. Reading never
-// fails: what is not in the grammar is skipped. It happens when something is
-// first asked, so that an event nobody asks about costs nothing.
+// fails: text outside the grammar is skipped. The text is parsed on first use,
+// so an event without element conditions costs nothing.
 //
 // A Chain belongs to one goroutine. Reset gives it another text and keeps its
-// memory: in the long run reading allocates nothing.
+// memory, so a reused Chain stops allocating.
 type Chain struct {
 	text     string
 	read     bool
 	elements []Element
 	attrs    []attribute
 	plain    []byte // values that were written with escapes
-	value    Value  // the one under test
+	value    Value  // scratch for ElementFilter
 }
 
-// attribute is one key="value" of an element, as its key is written.
+// attribute is one key="value" of an element. The key keeps its prefix.
 type attribute struct{ key, value string }
 
 // Element is one element of a chain. Text, Href, ID and Tag are empty when the
@@ -41,18 +41,19 @@ type Element struct {
 	Text string
 	Href string
 	ID   string
-	// NthChild and NthOfType count from 1; 0 is an unknown place and -1 none.
+	// NthChild and NthOfType count from 1; 0 is an unknown position, -1 an
+	// absent one.
 	NthChild, NthOfType int
 
 	head  string // the classes in front of the attributes, each behind its dot
 	attrs []attribute
 }
 
-// NewChain returns the chain that text describes.
+// NewChain returns the chain of a text.
 func NewChain(text string) *Chain { return &Chain{text: text} }
 
-// Reset makes c the chain that text describes. Whatever was read from c
-// before must not be used any more.
+// Reset makes c the chain of another text. Elements and strings read from c
+// before are invalid afterwards.
 func (c *Chain) Reset(text string) {
 	if cap(c.attrs) > keptAttributes {
 		c.attrs = nil
@@ -75,7 +76,7 @@ func (c *Chain) Elements() []Element {
 }
 
 // Attr returns the value of an HTML attribute and whether the element has it.
-// The chain keeps id and href twice, of which the short form goes first.
+// A chain holds id and href twice; the shortened form has precedence.
 func (e *Element) Attr(name string) (string, bool) {
 	switch name {
 	case "id":
@@ -90,7 +91,7 @@ func (e *Element) Attr(name string) (string, bool) {
 	return e.lookup("attr__", name)
 }
 
-// lookup finds the value of the key prefix+name; of several the last.
+// lookup returns the last value of the key prefix+name.
 func (e *Element) lookup(prefix, name string) (string, bool) {
 	for i := len(e.attrs) - 1; i >= 0; i-- {
 		a := &e.attrs[i]
@@ -101,10 +102,9 @@ func (e *Element) lookup(prefix, name string) (string, bool) {
 	return "", false
 }
 
-// HasClass reports whether the element has the class, which is one whole word
-// of its class attribute. A chain without that attribute has the classes only
-// in front of its attributes, where dots stand between them: there a class
-// with a dot cannot be told from two classes.
+// HasClass reports whether the element has the class, a whole word of its class
+// attribute. Without that attribute the classes are only in front of the
+// attributes, separated by dots; there a class with a dot equals two classes.
 func (e *Element) HasClass(class string) bool {
 	if words, ok := e.lookup("attr__", "class"); ok && words != "" {
 		return hasWord(words, class)
@@ -123,7 +123,8 @@ func (e *Element) HasClass(class string) bool {
 	return false
 }
 
-// hasWord reports whether word is one of those that white space parts in s.
+// hasWord reports whether word is one of the words of s, separated by white
+// space.
 func hasWord(s, word string) bool {
 	for i := 0; i < len(s); {
 		if white(s[i]) {
@@ -141,7 +142,7 @@ func hasWord(s, word string) bool {
 	return false
 }
 
-// Classes returns the classes as HasClass knows them, in the order written.
+// Classes returns the classes that HasClass finds, in the order of the text.
 func (e *Element) Classes() []string {
 	if words, ok := e.lookup("attr__", "class"); ok && words != "" {
 		return spaced(words)
@@ -149,7 +150,7 @@ func (e *Element) Classes() []string {
 	return strings.FieldsFunc(e.head, func(r rune) bool { return r == '.' })
 }
 
-// spaced splits s at the white space that HTML knows.
+// spaced splits s at the white space of HTML.
 func spaced(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && white(byte(r)) })
 }

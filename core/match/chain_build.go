@@ -10,14 +10,14 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// How many characters of an element's text and of its short href are kept.
+// Limits in characters of an element's text and of its shortened href.
 const (
 	maxElementText = 400
 	maxElementHref = 2048
 )
 
-// ChainBuilder writes the chain of a list of elements as browser libraries
-// send it. It keeps its memory for the next list and belongs to one goroutine.
+// ChainBuilder writes the chain of a list of elements that a browser library
+// sent. It keeps its memory for the next list and belongs to one goroutine.
 type ChainBuilder struct {
 	parser  fastjson.Parser
 	attrs   []attribute
@@ -27,7 +27,7 @@ type ChainBuilder struct {
 // Append appends the chain of a JSON list of elements, the clicked one first.
 // An element is an object with tag_name, $el_text, nth_child, nth_of_type,
 // classes and attr__NAME for each attribute of the page; attr__class may be a
-// list too. It reports false, and appends nothing, when elements is no list.
+// list, too. It appends nothing and returns false if elements is not a list.
 func (b *ChainBuilder) Append(dst, elements []byte) ([]byte, bool) {
 	v, err := b.parser.ParseBytes(elements)
 	if err != nil || v.Type() != fastjson.TypeArray {
@@ -68,7 +68,7 @@ func (b *ChainBuilder) element(dst []byte, o *fastjson.Object) []byte {
 	dst = append(dst, ':')
 	for i, a := range b.attrs {
 		if i+1 < len(b.attrs) && b.attrs[i+1].key == a.key {
-			continue // of two with one name the last counts
+			continue // the last of equal keys counts
 		}
 		dst = append(appendEscapedQuotes(dst, a.key), `="`...)
 		dst = append(appendEscapedQuotes(dst, a.value), '"')
@@ -107,7 +107,7 @@ func (b *ChainBuilder) read(o *fastjson.Object) {
 	})
 }
 
-// add notes an attribute. What ends a key in a chain cannot be part of one.
+// add records an attribute. Characters that end a key in a chain are removed.
 func (b *ChainBuilder) add(key, value string) {
 	if strings.ContainsAny(key, "; \t\n\f\r=\\") {
 		key = strings.Map(func(r rune) rune {
@@ -122,7 +122,7 @@ func (b *ChainBuilder) add(key, value string) {
 
 func present(v *fastjson.Value) bool { return v != nil && v.Type() != fastjson.TypeNull }
 
-// textOf is the text of a JSON value: of a string its characters.
+// textOf returns the characters of a JSON string, the JSON text of other values.
 func textOf(v *fastjson.Value) string {
 	switch {
 	case !present(v):
@@ -133,7 +133,7 @@ func textOf(v *fastjson.Value) string {
 	return view(jsontext.AppendJSON(nil, v))
 }
 
-// words is a list of classes as a class attribute writes it.
+// words returns a list of classes in the form of a class attribute.
 func words(v *fastjson.Value) string {
 	if !present(v) || v.Type() != fastjson.TypeArray {
 		return textOf(v)
@@ -166,9 +166,9 @@ func firstRunes(s string, n int) string {
 	return s
 }
 
-// appendEscapedQuotes appends s with a backslash before each quote. Those
-// backslashes that already stand before a quote or at the end are doubled, or
-// nobody could tell where the value ends.
+// appendEscapedQuotes appends s with a backslash before each quote. Backslashes
+// before a quote or at the end are doubled, so that the end of the value is
+// unambiguous.
 func appendEscapedQuotes(dst []byte, s string) []byte {
 	slashes := 0
 	for i := 0; i < len(s); i++ {

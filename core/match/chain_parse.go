@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// maxOddKey bounds how far a key is searched for that has other characters
-// than letters, digits, dashes and underscores (attr__@click), so that a text
-// full of beginnings is still read in linear time.
+// maxOddKey bounds the search for the end of a key with characters other than
+// letters, digits, dashes and underscores (attr__@click). It keeps reading
+// linear in texts with many unfinished keys.
 const maxOddKey = 256
 
-// parse reads the text: elements between semicolons or white space, each a
-// tag and classes with dots, a colon, and keys with quoted values that stand
-// side by side.
+// parse reads the text: elements separated by semicolons or white space. An
+// element is a tag, classes with dots, a colon, and adjacent keys with quoted
+// values.
 func (c *Chain) parse() {
 	for i := 0; i < len(c.text) && len(c.elements) < maxElements; {
 		if apart(c.text[i]) {
@@ -23,10 +23,10 @@ func (c *Chain) parse() {
 	}
 }
 
-// apart reports whether c stands between elements.
+// apart reports whether c separates elements.
 func apart(c byte) bool { return c == ';' || white(c) }
 
-// element reads the element that starts at i and returns where it ends.
+// element reads the element that starts at i and returns the offset of its end.
 func (c *Chain) element(i int) int {
 	s := c.text
 	end := i
@@ -51,7 +51,7 @@ func (c *Chain) element(i int) int {
 	return end
 }
 
-// attributes reads what is left of an element and returns where it ends.
+// attributes reads the rest of an element and returns the offset of its end.
 func (c *Chain) attributes(i int) int {
 	s := c.text
 	for i < len(s) && !apart(s[i]) {
@@ -76,7 +76,7 @@ func (c *Chain) attributes(i int) int {
 	return i
 }
 
-// keyAt reports whether a key and its opening quote stand at i.
+// keyAt reports whether a key with an opening quote begins at i.
 func keyAt(s string, i int) bool {
 	if strings.HasPrefix(s[i:], "attr__") {
 		return keyEnd(s[:min(len(s), i+maxOddKey)], i) > 0
@@ -89,8 +89,8 @@ func keyAt(s string, i int) bool {
 
 func alphanumeric(c byte) bool { return c-'0' < 10 || c|0x20-'a' < 26 }
 
-// keyEnd returns the offset of the equals sign that ends the key at i, or -1
-// when there is no value before the element ends.
+// keyEnd returns the offset of the equals sign after the key at i, or -1 if the
+// element ends before a value.
 func keyEnd(s string, i int) int {
 	for start := i; i < len(s); i++ {
 		switch c := s[i]; {
@@ -103,9 +103,9 @@ func keyEnd(s string, i int) int {
 	return -1
 }
 
-// valueEnd returns the offset of the quote that ends the value at i, or of
-// the end of the text, and whether the value has to be unescaped. A quote
-// behind an odd number of backslashes belongs to the value.
+// valueEnd returns the offset of the quote that ends the value at i, or of the
+// end of the text, and whether the value has escapes. A quote after an odd
+// number of backslashes belongs to the value.
 func valueEnd(s string, i int) (closing int, escaped bool) {
 	start := i
 	for {
@@ -126,8 +126,8 @@ func valueEnd(s string, i int) (closing int, escaped bool) {
 	}
 }
 
-// unescape halves the backslashes before quotes and at the end. Others stand
-// for themselves.
+// unescape halves the backslashes before quotes and at the end. Others are
+// literal.
 func (c *Chain) unescape(s string) string {
 	start := len(c.plain)
 	for i := 0; i < len(s); {
@@ -149,7 +149,7 @@ func (c *Chain) unescape(s string) string {
 	return view(c.plain[start:])
 }
 
-// fill sets what is asked for by name.
+// fill sets the fields that come from attributes.
 func (e *Element) fill() {
 	e.Href, _ = e.Attr("href")
 	e.ID, _ = e.Attr("id")

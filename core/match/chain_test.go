@@ -87,7 +87,7 @@ func parse(chain string) []parsed {
 	return out
 }
 
-// attrs asks the element for every attribute that is named anywhere in chain.
+// attrs returns the element's value of every attribute name that occurs in chain.
 func attrs(e *match.Element, chain string) map[string]string {
 	out := map[string]string{}
 	for _, part := range strings.Split(chain, "attr__")[1:] {
@@ -175,7 +175,7 @@ func TestChainClasses(t *testing.T) {
 	}{
 		{"x", true, true},
 		{"w-1.5", true, true},
-		{"w-1", false, true}, // nobody can tell without the attribute
+		{"w-1", false, true}, // ambiguous without the attribute
 		{"5", false, true},
 		{"w", false, false},
 		{"", false, false},
@@ -195,7 +195,7 @@ func TestChainBuild(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, elements, want string }{
 		{"no elements", `[]`, ``},
-		{"what is no object is skipped", `[null,1,{"tag_name":"a"},"x"]`, `a:nth-child="0"nth-of-type="0"`},
+		{"items that are not objects are skipped", `[null,1,{"tag_name":"a"},"x"]`, `a:nth-child="0"nth-of-type="0"`},
 		{"the list of classes stands in when there is no attribute",
 			`[{"tag_name":"a","classes":["b","a"]}]`, `a.a.b:nth-child="0"nth-of-type="0"`},
 		{"the attribute goes before the list",
@@ -231,8 +231,8 @@ func TestChainBuild(t *testing.T) {
 	}
 }
 
-// TestChainOfOneMegabyte holds that hostile texts are read in linear time and
-// that their memory is not kept.
+// TestChainOfOneMegabyte checks that hostile texts are read in linear time and
+// that a Chain does not keep their memory.
 func TestChainOfOneMegabyte(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{":", ":attr__", ":a", "a;", `\"`, `a:x="\`, `:x=""`, `x=`, `a:b="c"d="`, ".a", `:attr__="`} {
@@ -245,7 +245,7 @@ func TestChainOfOneMegabyte(t *testing.T) {
 	}
 }
 
-// FuzzChain holds that any text is read, and that what we write reads back.
+// FuzzChain checks that any text can be read and that built chains read back.
 func FuzzChain(f *testing.F) {
 	for _, v := range loadVectors(f).Parse {
 		f.Add(v.Chain, "hover:x w-1.5", `say "hi"; \`)
@@ -263,7 +263,7 @@ func FuzzChain(f *testing.F) {
 			t.Fatal(err)
 		}
 		got := match.NewChain(build(t, string(data))).Elements()
-		if strings.Contains(class, ":attr__") { // cannot be told from the attributes
+		if strings.Contains(class, ":attr__") { // ambiguous: looks like attributes
 			return
 		}
 		if len(got) != 2 {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// instant reads a value as a point in time: a number or a numeric text is
-// seconds since 1970 (milliseconds when it is too large for seconds in this
-// age), a text of four digits a year, any other text a date.
+// instant reads a value as a point in time. A number or a numeric text is
+// seconds since 1970, or milliseconds if it is larger than 1e11; a text of four
+// digits is a year; other texts are dates.
 func instant(v *Value, location *time.Location) (time.Time, bool) {
 	if v.kind != String && v.kind != Number {
 		return time.Time{}, false
@@ -18,8 +18,8 @@ func instant(v *Value, location *time.Location) (time.Time, bool) {
 	return parseDate(trimSpace(v.text), location)
 }
 
-// epoch turns a count since 1970 into a time. A hundred thousand million
-// seconds is the year 5138, so a number beyond it counts milliseconds.
+// epoch converts a number of seconds or milliseconds since 1970 to a time. 1e11
+// seconds is the year 5138; larger numbers are milliseconds.
 func epoch(n float64) (time.Time, bool) {
 	const milliseconds, beyond = 1e11, 9e15
 	switch size := math.Abs(n); {
@@ -32,8 +32,7 @@ func epoch(n float64) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(math.Round((n-whole)*1e9))).UTC(), true
 }
 
-// layouts are the forms other than ISO 8601 that are read, all of them
-// rarely.
+// layouts lists the supported forms besides ISO 8601. All are rare.
 var layouts = []string{
 	time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z, time.ANSIC, time.UnixDate, time.RubyDate,
 	"2006/01/02", "2006/1/2", "2006/01/02 15:04", "2006/01/02 15:04:05", "1/2/2006", "1/2/2006 15:04", "1/2/2006 15:04:05",
@@ -56,8 +55,8 @@ func parseDate(s string, location *time.Location) (time.Time, bool) {
 }
 
 // parseISO reads YYYY[-MM[-DD]] and, after a T or a space, HH:MM[:SS[.f]] with
-// an optional offset. It is written by hand because it runs on the way to an
-// answer and must not allocate.
+// an optional offset. It is written by hand because it is on the hot path of
+// evaluation and must not allocate.
 func parseISO(s string, location *time.Location) (time.Time, bool) {
 	p := isoReader{s: s, good: true}
 	year := p.number(4)
@@ -126,8 +125,8 @@ func (p *isoReader) fraction() int {
 	return nanos
 }
 
-// zone reads the offset at the end: Z, +hh:mm, +hhmm or +hh, a space before
-// it allowed.
+// zone reads the offset at the end: Z, +hh:mm, +hhmm or +hh, with an optional
+// space before it.
 func (p *isoReader) zone(location *time.Location) *time.Location {
 	if p.take(' '); p.s == "" {
 		return location
@@ -150,7 +149,8 @@ func (p *isoReader) zone(location *time.Location) *time.Location {
 	return p.fixed(offset)
 }
 
-// fixed avoids making a Location for the offset that nearly all dates have.
+// fixed returns the location of an offset. It allocates none for UTC, the offset
+// of nearly all dates.
 func (p *isoReader) fixed(offset int) *time.Location {
 	if offset == 0 {
 		return time.UTC

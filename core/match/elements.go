@@ -2,8 +2,8 @@ package match
 
 import "github.com/guidonhq/guidon/core/fault"
 
-// ElementSpec is what a step asks of the clicked element and its ancestors,
-// as it is written. An empty text is no condition.
+// ElementSpec is the source of the conditions of a step on the clicked element
+// and its ancestors. An empty field is no condition.
 type ElementSpec struct {
 	TagName      string
 	Text         string
@@ -19,15 +19,15 @@ type ElementTest struct {
 	tag      string
 	text     *Pattern
 	href     *Pattern
-	element  bool // there is a condition on one element
-	anything bool // there is no selector
+	element  bool // has a condition on one element
+	anything bool // has no selector
 	selector *Selector
 	never    bool
 }
 
-// CompileElements prepares the conditions. When one of them cannot be used,
-// the error is an Invalid fault at the field it stands in, and the test, which
-// is there all the same, passes nothing.
+// CompileElements prepares the conditions. The error about an unusable condition
+// is an Invalid fault at its field; the test is valid then, too, and passes
+// nothing.
 func CompileElements(s ElementSpec) (*ElementTest, error) {
 	t := &ElementTest{
 		tag:      s.TagName,
@@ -61,12 +61,12 @@ func CompileElements(s ElementSpec) (*ElementTest, error) {
 	return t, problem
 }
 
-// Always reports whether there is no condition at all, so that every chain
-// passes, also an empty one.
+// Always reports whether the test has no condition: every chain passes, also an
+// empty one.
 func (t *ElementTest) Always() bool { return !t.never && !t.element && t.anything }
 
 // Match reports whether one element has the tag, the text and the href, and
-// whether the selector matches; it may do so elsewhere in the chain.
+// whether the selector matches this or another element.
 func (t *ElementTest) Match(c *Chain) bool {
 	switch {
 	case t.never:

@@ -13,20 +13,20 @@ import (
 // property: the keys are selector, tag_name, text and href. It is immutable
 // and safe for parallel use.
 //
-// A filter that passes when one value fits passes when it fits one element of
-// the chain; one that asks for the opposite (is_not, not_icontains…) passes
-// when every element does. Elements without a text or an href have no say.
+// A positive operator passes if one element of the chain passes; a negated one
+// (is_not, not_icontains…) passes if all elements do. Elements without the text
+// or href are ignored.
 type ElementFilter struct {
 	key       string
 	filter    *Filter
 	selectors []*Selector
-	want      Result // for selectors: what a match means
+	want      Result // the result of a matching selector
 	problem   error
 }
 
 // CompileElementFilter prepares a filter. It fails like Compile, and with an
-// Invalid fault for a key that elements do not have or an operator that its
-// key does not take: selectors and tags know exact and is_not only.
+// Invalid fault for an unknown key or an operator that the key does not support:
+// selector and tag_name support exact and is_not only.
 func CompileElementFilter(s Spec, opts Options) (*ElementFilter, error) {
 	f := &ElementFilter{key: s.Key}
 	operator, _ := Canonical(s.Operator)
@@ -74,23 +74,23 @@ func (f *ElementFilter) compileSelectors(value []byte) error {
 	return nil
 }
 
-// Key says what of an element the filter looks at.
+// Key returns the key of the filter.
 func (f *ElementFilter) Key() string { return f.key }
 
-// External reports whether a plugin answers for this filter.
+// External reports whether a plugin evaluates this filter.
 func (f *ElementFilter) External() bool { return f.filter != nil && f.filter.External() }
 
-// Problem is what is wrong with the filter's value, or nil. Such a filter
-// passes nothing.
+// Problem returns the error about the value of the filter, or nil. A filter with
+// a problem passes nothing.
 func (f *ElementFilter) Problem() error { return f.problem }
 
-// Match tells whether the chain passes. A nil filter passes nothing.
+// Match reports whether the chain passes. A nil filter passes nothing.
 func (f *ElementFilter) Match(c *Chain, env *Env) Result {
 	switch {
 	case f == nil:
 		return False
 	case f.filter != nil:
-		return f.texts(c, env)
+		return f.matchTexts(c, env)
 	case f.problem != nil:
 		return False
 	}
@@ -102,26 +102,26 @@ func (f *ElementFilter) Match(c *Chain, env *Env) Result {
 	return f.want.Not()
 }
 
-// texts asks the filter about each element that has the text it looks at.
-func (f *ElementFilter) texts(c *Chain, env *Env) Result {
+// matchTexts matches the text of each element that has one.
+func (f *ElementFilter) matchTexts(c *Chain, env *Env) Result {
 	every := f.filter.missing == True
 	elements := c.Elements()
-	asked, unknown := false, false
+	matched, unknown := false, false
 	for i := range elements {
 		text := f.text(&elements[i])
 		if text == "" {
 			continue
 		}
-		asked = true
+		matched = true
 		c.value = Text(text)
-		said := f.filter.Match(&c.value, env)
-		if said == Of(!every) {
-			return said
+		result := f.filter.Match(&c.value, env)
+		if result == Of(!every) {
+			return result
 		}
-		unknown = unknown || said == Unknown
+		unknown = unknown || result == Unknown
 	}
 	switch {
-	case !asked:
+	case !matched:
 		return f.filter.missing
 	case unknown:
 		return Unknown

@@ -10,20 +10,20 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Matching is the way in which a step compares a text.
+// Matching is a way to compare a text in a step.
 type Matching string
 
-// The ways: equal; LIKE %text% of SQL, where % is any run of characters and _
-// any one of them (a backslash makes them plain); and a pattern in RE2 syntax
-// that is found anywhere.
+// Exact compares for equality. Contains is LIKE %text% of SQL, where % stands
+// for any characters and _ for one; a backslash makes them literal. Regex
+// searches for a pattern in RE2 syntax.
 const (
 	Exact    Matching = "exact"
 	Contains Matching = "contains"
 	Regex    Matching = "regex"
 )
 
-// ParseMatching reads the name of a way; without one it is the other. It
-// fails with an Invalid fault.
+// ParseMatching reads the name of a Matching; an empty name returns other. An
+// unknown name is an Invalid fault.
 func ParseMatching(name string, other Matching) (Matching, error) {
 	switch way := Matching(name); way {
 	case Exact, Contains, Regex:
@@ -44,18 +44,18 @@ type Pattern struct {
 	fold  bool
 }
 
-// like is what stands between two percent signs. Runes are lower-case when
-// case does not count; anyRune is any one.
+// like is the text between two percent signs. Its runes are lower-case if the
+// pattern ignores case; anyRune stands for any rune.
 type like struct {
-	text  string // when it can be searched for as it is
+	text  string // for a direct search, else empty
 	runes []rune
 }
 
 const anyRune = -1
 
-// CompilePattern prepares a text. With fold, contains does not look at case;
-// the other ways always do. It fails with an Invalid fault when a regular
-// expression cannot be read, and then returns nil.
+// CompilePattern prepares a text. With fold, Contains ignores case; Exact and
+// Regex never do. An invalid regular expression returns nil and an Invalid
+// fault.
 func CompilePattern(text string, way Matching, fold bool) (*Pattern, error) {
 	p := &Pattern{way: way, text: text, fold: fold}
 	switch way {
@@ -129,7 +129,7 @@ func compileLike(text string, fold bool) []like {
 	return slices.Clip(parts)
 }
 
-// find returns the offset behind the first place where the part fits, or -1.
+// find returns the offset after the first match of the part, or -1.
 func (l *like) find(s string, fold bool) int {
 	if l.text != "" {
 		at := strings.Index(s, l.text)
@@ -148,7 +148,7 @@ func (l *like) find(s string, fold bool) int {
 	return -1
 }
 
-// fits returns the length of the start of s that the part fits, or -1.
+// fits returns the length of the match at the start of s, or -1.
 func (l *like) fits(s string, fold bool) int {
 	i := 0
 	for _, want := range l.runes {

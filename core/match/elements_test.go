@@ -41,8 +41,7 @@ type stepVector struct {
 	}
 }
 
-// superseded are vectors that say what readers of an older selector grammar
-// answer. Ours also compares how attributes start and end, so it differs.
+// superseded lists vectors for an older selector grammar, which has no ^= and $=.
 var superseded = map[string]bool{"sel-unsupported-op": true}
 
 func TestElementVectors(t *testing.T) {
@@ -73,7 +72,7 @@ func TestElementVectors(t *testing.T) {
 	}
 }
 
-// passes puts a step together from what this package has.
+// passes evaluates a step with the types of this package.
 func passes(t *testing.T, v elementVector, s stepVector) bool {
 	t.Helper()
 	chain := match.NewChain(v.Chain)
@@ -190,8 +189,8 @@ func TestElementSpecProblems(t *testing.T) {
 		{"a selector that cannot be read", match.ElementSpec{Selector: "a:hover"}, "selector", "invalid_input"},
 		{"an expression that cannot be read", match.ElementSpec{Text: "(", TextMatching: "regex"}, "text", "invalid_input"},
 		{"look-ahead", match.ElementSpec{Href: "(?=x)", HrefMatching: "regex"}, "href", "invalid_input"},
-		{"a way nobody knows", match.ElementSpec{Text: "x", TextMatching: "like"}, "text_matching", "invalid_choice"},
-		{"a way nobody knows, unused", match.ElementSpec{HrefMatching: "like"}, "href_matching", "invalid_choice"},
+		{"an unknown way", match.ElementSpec{Text: "x", TextMatching: "like"}, "text_matching", "invalid_choice"},
+		{"an unknown way, unused", match.ElementSpec{HrefMatching: "like"}, "href_matching", "invalid_choice"},
 		{"the first of two", match.ElementSpec{Text: "(", TextMatching: "regex", Selector: "a,b"}, "text", "invalid_input"},
 	}
 	for _, c := range cases {
@@ -274,8 +273,8 @@ func TestElementFilterRefused(t *testing.T) {
 	}
 }
 
-// TestElementsAllocateNothing holds the promise that events cost no memory in
-// the long run, also when values have to be unescaped.
+// TestElementsAllocateNothing checks that a reused Chain does not allocate, also
+// when values have escapes.
 func TestElementsAllocateNothing(t *testing.T) {
 	chain := match.NewChain("")
 	texts := []string{buttonChain, `a:attr__x="say \"hi\""href="/x"text="\"quoted\"";b.c`}
@@ -301,8 +300,8 @@ func TestElementsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkElements is one event against the element conditions of many
-// steps, none of which holds: read once, compared often.
+// BenchmarkElements matches one event against the element conditions of many
+// steps, none of which passes: read once, compared often.
 func BenchmarkElements(b *testing.B) {
 	var tests []*match.ElementTest
 	for _, s := range []match.ElementSpec{

@@ -2,60 +2,60 @@ package match
 
 import "github.com/guidonhq/guidon/core/jsontext"
 
-// Registry knows the operators that are not built in. Their ids contain a
-// slash, built-in ones never do.
+// Registry holds the operators that are not built in. Their ids contain a
+// slash; names of built-in operators do not.
 type Registry interface {
-	// Operator returns the operator with this id, and whether there is one.
+	// Operator returns the operator with this id and whether it exists.
 	Operator(id string) (ExternalOperator, bool)
 }
 
 // ExternalOperator is an operator that is not built in.
 type ExternalOperator struct {
-	// Source names the plugin that offers it.
+	// Source is the name of the plugin.
 	Source string
-	// Missing is the result for a property that is not there; Unknown makes
-	// whatever depends on it impossible to compute.
+	// Missing is the result for an absent property. Unknown prevents the
+	// evaluation of everything that depends on the filter.
 	Missing Result
-	// Equivalent says the same as an expression in the Common Expression
-	// Language, for those who evaluate by themselves; "" when nobody wrote one.
+	// Equivalent is an expression of the Common Expression Language with the
+	// same result, for clients that evaluate locally; "" without one.
 	Equivalent string
 	// Compile checks the JSON text of a filter value. Its error is shown to
-	// whoever wrote the filter.
+	// the author of the filter.
 	Compile func(value []byte) (Compiled, error)
 }
 
-// Compiled is a filter value that its operator can use.
+// Compiled is a filter value that the operator accepted.
 type Compiled struct {
 	Program Program
-	// Reads are the properties that the program looks at instead of the
-	// filter's own. Its value is then the object of those that are there, as
-	// AppendProperty writes it, and there is always one.
+	// Reads lists the properties that the program reads instead of the
+	// property of the filter. The value of a match is then the object of the
+	// present ones, as AppendProperty writes it; it is never Missing.
 	Reads []string
-	// Open says that nobody could look at the value yet: every match is
+	// Open marks a value that the plugin has not checked yet: every match is
 	// Unknown.
 	Open bool
 }
 
-// Program names a compiled filter value of an operator that is not built in:
-// whatever the Registry handed out.
+// Program identifies a compiled filter value of an operator that is not built
+// in. Only its Registry interprets it.
 type Program string
 
-// External answers for filters whose operator is not built in. It is asked
-// for one pair at a time and must not block: whoever calls plugins collects
-// the pairs of a request in a first pass that says Unknown, asks once for all
-// of them, and answers from what came back in a second pass.
+// External evaluates filters whose operator is not built in. Match must not
+// block. Callers of plugins evaluate in two passes: the first collects the pairs
+// of a request and returns Unknown, one call to the plugin evaluates all of them,
+// and the second pass returns their results.
 type External interface {
 	Match(p Program, v *Value) Result
 }
 
-// Pair is one question to a plugin: does the value pass the program?
+// Pair is one value for a plugin to match against a program.
 type Pair struct {
 	Program Program
 	Value   Value
 }
 
-// AppendProperty appends one more property to the text of an object that began
-// as nothing; CloseObject ends it.
+// AppendProperty appends a property to the object that begins at start in dst.
+// CloseObject ends the object.
 func AppendProperty(dst []byte, start int, name string, v *Value) []byte {
 	if len(dst) == start {
 		dst = append(dst, '{')
@@ -66,9 +66,8 @@ func AppendProperty(dst []byte, start int, name string, v *Value) []byte {
 	return v.AppendTo(dst)
 }
 
-// CloseObject ends the object that AppendProperty has begun at start, or
-// appends an empty one, and returns it as a value beside dst. The value is a
-// view of dst.
+// CloseObject ends the object that AppendProperty began at start; without a
+// property it appends an empty object. The returned value is a view of dst.
 func CloseObject(dst []byte, start int) (Value, []byte) {
 	if len(dst) == start {
 		dst = append(dst, '{')

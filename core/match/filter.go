@@ -11,26 +11,25 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// Spec is a filter as it is written: a property, an operator and the JSON
-// text of the value to compare with (nil when there is none).
+// Spec is the source of a filter: a property, an operator and the JSON text of
+// the value to compare with (nil without a value).
 type Spec struct {
 	Key      string
 	Operator string
 	Value    []byte
 }
 
-// Options is what compiling depends on besides the filter.
+// Options holds the inputs of a compilation besides the filter.
 type Options struct {
 	Location *time.Location // for dates without an offset; nil is UTC
-	Registry Registry       // operators of plugins; nil knows none
+	Registry Registry       // operators of plugins; nil has none
 }
 
-// Matcher is a compiled filter as callers use it that read one property at a
-// time.
+// Matcher is a compiled filter that reads one property.
 type Matcher interface {
 	// Property is the name of the property to hand to Match.
 	Property() string
-	// Match tells whether the value passes. It keeps nothing of v.
+	// Match reports whether the value passes. It does not retain v.
 	Match(v *Value, env *Env) Result
 }
 
@@ -40,20 +39,23 @@ type Filter struct {
 	operator string
 	expected []byte
 	missing  Result
-	test     test    // nil for operators that are not built in
-	program  Program // only for those, like what follows
-	reads    []string
-	source   string
-	open     bool // nobody can tell
+	test     test // nil for operators of plugins
 	problem  error
+
+	// Operators of plugins only.
+	program Program
+	reads   []string
+	source  string
+	open    bool // every match is Unknown
 }
 
 var _ Matcher = (*Filter)(nil)
 
-// Compile prepares a filter. It fails, with an Invalid fault of code
-// invalid_operator, only when nobody knows the operator. A filter value that
-// its operator cannot use is no failure here: such a filter passes nothing
-// (or what is left of its meaning), and Problem says what is wrong.
+// Compile prepares a filter. It fails with an Invalid fault of code
+// invalid_operator for an unknown operator and of code invalid_input for a
+// value that is not JSON. A value that the operator cannot use does not fail
+// here: such a filter passes nothing (or the usable part), and Problem returns
+// the reason.
 func Compile(s Spec, opts Options) (*Filter, error) {
 	name, builtIn := Canonical(s.Operator)
 	f := &Filter{key: s.Key, operator: name, expected: s.Value}
@@ -105,10 +107,10 @@ func (f *Filter) compileExternal(known Registry) error {
 	return fault.Fieldf("operator", "invalid_operator", "Unknown operator: %s", text.Ellipsis(f.operator, maxQuoted))
 }
 
-// CompileFilter decodes and compiles one filter object with the names key,
-// operator and value, for writers: besides an unknown operator it refuses a
-// value that the operator cannot use. Errors are Invalid faults whose text
-// can be shown.
+// CompileFilter decodes and compiles a filter object with the fields key,
+// operator and value before it is stored: it also rejects a value that the
+// operator cannot use. Errors are Invalid faults whose text is for the author
+// of the filter.
 func CompileFilter(raw []byte, opts Options) (*Filter, error) {
 	var in struct {
 		Key      string          `json:"key"`
@@ -128,32 +130,32 @@ func CompileFilter(raw []byte, opts Options) (*Filter, error) {
 	return f, f.Problem()
 }
 
-// Property is the name of the property the filter reads.
+// Property returns the name of the property that the filter reads.
 func (f *Filter) Property() string { return f.key }
 
-// Operator is the operator's own name.
+// Operator returns the operator's own name.
 func (f *Filter) Operator() string { return f.operator }
 
-// Expected is the JSON text of the value to compare with, or nil.
+// Expected returns the JSON text of the value to compare with, or nil.
 func (f *Filter) Expected() []byte { return f.expected }
 
-// External reports whether a plugin answers for this filter.
+// External reports whether a plugin evaluates this filter.
 func (f *Filter) External() bool { return f.test == nil }
 
-// Source names the plugin that answers for this filter, or is "".
+// Source returns the name of the plugin that evaluates this filter, or "".
 func (f *Filter) Source() string { return f.source }
 
-// Reads are the properties that the filter looks at instead of Property, as
-// some of plugins do. The value to hand to Match is then their object, made
-// with AppendProperty and CloseObject in this order.
+// Reads returns the properties that an operator of a plugin reads instead of
+// Property, or nil. The value for Match is then an object of them, built with
+// AppendProperty and CloseObject in this order.
 func (f *Filter) Reads() []string { return f.reads }
 
-// Problem is what is wrong with the filter's value, or nil. It is an Invalid
-// fault for built-in operators.
+// Problem returns the error about the value of the filter, or nil. It is an
+// Invalid fault for built-in operators.
 func (f *Filter) Problem() error { return f.problem }
 
-// Match tells whether v passes. It never blocks; only values that are lists
-// or objects, and dates in rare forms, cost an allocation.
+// Match reports whether v passes. It never blocks. Only lists, objects and
+// dates in rare forms allocate.
 func (f *Filter) Match(v *Value, env *Env) Result {
 	if v.kind == Missing {
 		return f.missing

@@ -8,9 +8,9 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// FuzzFilter compiles any value for any operator and matches any property:
-// nothing panics, a result is true or false, an operator and its negation
-// never both pass.
+// FuzzFilter compiles any value for any operator and matches any property. It
+// checks that nothing panics, that a result is true or false, and that an
+// operator and its negation never both pass.
 func FuzzFilter(f *testing.F) {
 	operators := match.Operators()
 	slices.Sort(operators)

@@ -119,7 +119,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-func TestWritersAreToldWhatIsWrong(t *testing.T) {
+func TestCompileFilterReportsProblems(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ filter, code string }{
 		{`7`, "invalid_input"}, {`{"operator":"exact","value":1}`, "required"}, {`{"key":"p","operator":"teleports","value":1}`, "invalid_operator"},
@@ -154,7 +154,7 @@ func (oracle) Operator(id string) (match.ExternalOperator, bool) {
 	}}, id == "a/b"
 }
 
-// Match says yes to a value that is the program.
+// Match passes a value that equals the program.
 func (oracle) Match(p match.Program, v *match.Value) match.Result {
 	return match.Of(string(v.AppendTo(nil)) == string(p))
 }
@@ -173,9 +173,9 @@ func TestOperatorsOfPlugins(t *testing.T) {
 		env  match.Env
 		want match.Result
 	}{
-		{"nobody to ask", &seven, match.Env{}, match.Unknown},
-		{"somebody to ask", &seven, match.Env{External: oracle{}}, match.True},
-		{"what is missing is never asked", &nothing, match.Env{}, match.True},
+		{"no external", &seven, match.Env{}, match.Unknown},
+		{"an external", &seven, match.Env{External: oracle{}}, match.True},
+		{"a missing value needs no external", &nothing, match.Env{}, match.True},
 	} {
 		if got := f.Match(c.v, &c.env); got != c.want {
 			t.Errorf("%s: got %s", c.name, got)

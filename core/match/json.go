@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// plainDigits reports whether a JSON number is an integer without exponent,
-// whose text is the same for everybody.
+// plainDigits reports whether a JSON number is an integer without exponent: its
+// text is canonical.
 func plainDigits(token string) bool {
 	for i := 0; i < len(token); i++ {
 		if c := token[i]; (c < '0' || c > '9') && (c != '-' || i > 0) {
@@ -21,9 +21,9 @@ func plainDigits(token string) bool {
 	return token != "-0"
 }
 
-// appendNumber appends the text of a number that was written with a fraction
-// or an exponent: the shortest digits that read back the same, and ".0" after
-// a whole one. Only exponents are printed where a browser prints them.
+// appendNumber appends the canonical text of a number that was written with a
+// fraction or an exponent: the shortest digits that read back the same, and ".0"
+// after a whole one. Exponents appear in the range in which browsers print them.
 func appendNumber(dst []byte, n float64, integer bool) []byte {
 	size := math.Abs(n)
 	switch {
@@ -46,8 +46,8 @@ func appendExponent(dst []byte, n float64) []byte {
 	return append(dst, strings.TrimLeft(exponent[1:], "0")...)
 }
 
-// canonical is the text of a list or an object with its names sorted and its
-// numbers written one way, so that equal ones have equal texts.
+// canonical returns the text of a list or an object with sorted names and
+// canonical numbers, so that equal values have equal texts.
 func canonical(text string) string {
 	v, err := fastjson.Parse(text)
 	if err != nil {

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// lower lower-cases s the way Unicode's default mapping does, which is what
-// clients use: unlike strings.ToLower it knows the final sigma and keeps the
-// dot of a capital I with one.
+// lower lower-cases s by Unicode's default mapping, as clients do: unlike
+// strings.ToLower it handles the final sigma and keeps the dot of İ.
 func lower(s string) string { return string(appendLower(nil, s)) }
 
 func appendLower(dst []byte, s string) []byte {
@@ -39,8 +38,7 @@ func appendLowerRune(dst []byte, s string, i int) ([]byte, int) {
 	return utf8.AppendRune(dst, unicode.ToLower(r)), n
 }
 
-// equalLower reports whether the lower case of s is want, without writing
-// the lower case down.
+// equalLower reports whether the lower case of s is want. It does not allocate.
 func equalLower(s, want string) bool {
 	j := 0
 	var buf [2 * utf8.UTFMax]byte
@@ -63,8 +61,8 @@ func equalLower(s, want string) bool {
 	return j == len(want)
 }
 
-// finalSigma reports whether the sigma of n bytes at i ends a word: a letter
-// with case before it, none after it, marks in between not counting.
+// finalSigma reports whether the sigma of n bytes at i ends a word: a cased
+// letter precedes it and none follows; ignorable characters are skipped.
 func finalSigma(s string, i, n int) bool {
 	before := s[:i]
 	for len(before) > 0 {

@@ -1,22 +1,22 @@
-// Package match answers one question: does this value pass this filter?
+// Package match decides whether a value passes a filter.
 //
 // A filter is compiled once, when it is stored or loaded: its numbers are
 // parsed, its texts lower-cased, its pattern and dates read. Matching then
-// only compares, allocates nothing for plain values and never fails: what
-// cannot be compared does not pass. Values are views of JSON text, so nobody
-// has to build maps to ask.
+// only compares, allocates nothing for plain values and never fails: values
+// that cannot be compared do not pass. Values are views of JSON text, so
+// callers build no maps.
 //
-// The rules are those that client libraries apply when they evaluate by
-// themselves, so that their answer and ours are the same one. Each operator
-// is one row of the table in operators.go and one short function.
+// The rules are those of the client libraries that evaluate locally, so both
+// give the same answer. Each operator is one row of the table in operators.go
+// and one short function.
 //
-// Everything here is safe for parallel use except a Value, which remembers
-// what was worked out about it and belongs to one goroutine.
+// Everything here is safe for parallel use except a Value and a Chain: they
+// cache what was parsed and belong to one goroutine.
 package match
 
 import "time"
 
-// Result is the answer of a match. The zero value means that nobody knows.
+// Result is the answer of a match. The zero value is Unknown.
 type Result uint8
 
 // The results. Their numbers are those of the matcher plugins' protocol.
@@ -34,7 +34,7 @@ func Of(b bool) Result {
 	return False
 }
 
-// Not turns True and False around; what is unknown stays so.
+// Not swaps True and False; Unknown stays Unknown.
 func (r Result) Not() Result {
 	switch r {
 	case True:
@@ -46,11 +46,11 @@ func (r Result) Not() Result {
 	}
 }
 
-// String is the word for the result.
+// String returns the name of the result in lower case.
 func (r Result) String() string { return [...]string{"unknown", "false", "true"}[r%3] }
 
-// Env is what a match may depend on besides the filter and the value.
+// Env holds the inputs of a match besides the filter and the value.
 type Env struct {
-	Now      time.Time // what relative dates count from
-	External External  // answers for operators of plugins; nil knows none
+	Now      time.Time // the reference of relative dates
+	External External  // evaluates operators of plugins; nil makes them Unknown
 }

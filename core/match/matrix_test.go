@@ -10,8 +10,8 @@ import (
 
 var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 
-// ask compiles a filter leniently and matches one property text; "" is a
-// property that is not there.
+// ask compiles a filter leniently and matches one property text; "" is an absent
+// property.
 func ask(t testing.TB, operator, filter, property string) match.Result {
 	t.Helper()
 	spec := match.Spec{Key: "p", Operator: operator}
@@ -31,9 +31,9 @@ func ask(t testing.TB, operator, filter, property string) match.Result {
 	return f.Match(&v, &match.Env{Now: now})
 }
 
-// TestOperatorMatrix is every operator against every kind of property.
-// Columns: a property that passes by intent, one that does not, missing,
-// null, the number 5, true, the list ["alpha","beta"].
+// TestOperatorMatrix matches every operator with every kind of property. The
+// columns are a property meant to pass, one meant to fail, missing, null, the
+// number 5, true, and the list ["alpha","beta"].
 func TestOperatorMatrix(t *testing.T) {
 	t.Parallel()
 	const T, F = match.True, match.False

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// leading is the number a value starts with: a JSON number itself, of a text
-// the longest beginning that reads as a decimal number ("10", "1.5e3", and 3
-// of "3 apples", as clients read it). What is not finite is no number.
+// leading returns the number at the start of a value: a JSON number, or the
+// longest prefix of a text that is a decimal number ("10", "1.5e3", and 3 in
+// "3 apples", as in clients). It returns false for infinities.
 func (v *Value) leading() (float64, bool) {
 	if v.numeric == notTried {
 		v.numeric = notNumber
@@ -26,8 +26,8 @@ func leadingNumber(s string) (float64, bool) {
 	return n, err == nil
 }
 
-// numberLength is how many bytes of s are a decimal number: sign, digits with
-// an optional point, exponent. Zero when it does not start with one.
+// numberLength returns the length of the decimal number at the start of s: sign,
+// digits with an optional point, exponent. It returns 0 without one.
 func numberLength(s string) int {
 	i := 0
 	if i < len(s) && (s[i] == '+' || s[i] == '-') {
@@ -65,7 +65,7 @@ func digits(s string, from int) int {
 	return n
 }
 
-// whole is the value as a number when all of it is one.
+// whole returns the number of a value that is a number or a numeric text.
 func (v *Value) whole() (float64, bool) {
 	if v.kind != Number && (v.kind != String || v.text == "" || numberLength(v.text) != len(v.text)) {
 		return 0, false

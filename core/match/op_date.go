@@ -2,7 +2,7 @@ package match
 
 import "time"
 
-// compileDate compares instants. The filter value is a date or how long ago
+// compileDate compares instants. The filter value is a date or a relative date
 // ("30d", "-2w"); the property is a date or seconds since 1970.
 func compileDate(holds func(t, than time.Time) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
@@ -24,7 +24,7 @@ func compileDate(holds func(t, than time.Time) bool) func(operand) (test, error)
 	}
 }
 
-// ago is a relative date: so many hours, days, weeks, months or years back.
+// ago is a relative date: a number of hours, days, weeks, months or years back.
 type ago struct {
 	count int
 	unit  byte
@@ -51,9 +51,9 @@ func parseAgo(s string) (ago, bool) {
 	return ago{}, false
 }
 
-// before is the instant a lies before now, by the UTC calendar. A month back
-// from a day that month does not have is its last day, month by month, so a
-// 31st becomes a 28th on the way through February.
+// before returns the instant a before now in the UTC calendar. Months are
+// subtracted one by one, and a day beyond the end of a month becomes its last
+// day: a 31st becomes a 28th after February.
 func (a ago) before(now time.Time) time.Time {
 	now = now.UTC()
 	year, month, day := now.Date()

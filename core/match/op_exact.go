@@ -6,11 +6,11 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// manyItems is when looking an item up beats comparing with each.
+// manyItems is the number of items from which a map is faster than a loop.
 const manyItems = 8
 
-// compileExact compares texts, case not counting; of a list, any element. An
-// empty list asks for truth: true, "true" and lists of nothing else.
+// compileExact compares texts without case, with any element of a list. An empty
+// list passes truthy values.
 func compileExact(o operand) (test, error) {
 	if o.json == nil {
 		return never, o.problem("invalid_value", "there must be one")
@@ -49,8 +49,8 @@ func equalsAny(s string, texts []string) bool {
 	return false
 }
 
-// Truthy reports whether the value is true, the text true in any case, or a
-// list of nothing else.
+// Truthy reports whether the value is true, the text "true" in any case, or a
+// list of such values.
 func (v *Value) Truthy() bool {
 	if v.kind == Array {
 		p, err := fastjson.Parse(v.text)

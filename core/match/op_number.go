@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// compileOrder compares two numbers when both sides start with one, else the
-// two texts byte by byte. Null, lists and objects have no order.
+// compileOrder compares numbers if both sides start with one, else texts byte by
+// byte. Null, lists and objects pass nothing.
 func compileOrder(holds func(c int) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		err := o.scalar()
@@ -31,8 +31,8 @@ func compileOrder(holds func(c int) bool) func(operand) (test, error) {
 
 func ordered(v *Value) bool { return v.kind == Bool || v.kind == Number || v.kind == String }
 
-// compileBetween compares with both ends of [min, max], which belong to the
-// range. Only what is a number passes, within or outside.
+// compileBetween compares with [min, max], both inclusive. Only numbers pass,
+// within or outside.
 func compileBetween(within bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		var ends [2]float64

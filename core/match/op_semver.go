@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// version is major, minor and patch; the rest of a version has no say.
+// version is major, minor and patch; other parts of a version are ignored.
 type version [3]uint64
 
 func (a version) compare(b version) int {
@@ -20,8 +20,8 @@ func (a version) compare(b version) int {
 	return 0
 }
 
-// parseVersion reads a version: white space around it and a leading v do not
-// count, missing parts are 0, further parts, pre-release and build are cut.
+// parseVersion reads a version. It ignores surrounding white space, a leading v,
+// further parts, pre-release and build; missing parts are 0.
 func parseVersion(s string) (version, bool) {
 	s = cutV(s)
 	if i := strings.IndexAny(s, "-+"); i >= 0 {
@@ -50,7 +50,7 @@ func cutV(s string) string {
 	return s
 }
 
-// parsePart reads digits; none are 0, too many the largest number there is.
+// parsePart reads digits; an empty part is 0, a large one is capped.
 func parsePart(s string) (uint64, bool) {
 	const most = 1 << 60
 	if digits(s, 0) != len(s) {
@@ -65,8 +65,7 @@ func parsePart(s string) (uint64, bool) {
 	return n, true
 }
 
-// compileVersion compares two versions; one that cannot be read passes
-// nothing.
+// compileVersion compares two versions; an invalid one passes nothing.
 func compileVersion(holds func(c int) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		than, ok := parseVersion(loose(&o.value))

@@ -8,8 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// compileText is for operators that look for a text in the value's text, the
-// case of ASCII letters not counting. found gets a lower-case needle.
+// compileText searches the value's text for a text, ignoring the case of ASCII
+// letters. found receives a lower-case needle.
 func compileText(found func(s, needle string) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		needle := lowerASCII(loose(&o.value))
@@ -17,7 +17,7 @@ func compileText(found func(s, needle string) bool) func(operand) (test, error) 
 	}
 }
 
-// compileAny passes when one of several texts is found.
+// compileAny passes if one of several texts is found.
 func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		var needles []string
@@ -40,8 +40,8 @@ func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
 	}
 }
 
-// compileRegex searches the value's text for a pattern in RE2 syntax, with
-// case. A pattern that cannot be read passes nothing, negated or not.
+// compileRegex searches the value's text for a pattern in RE2 syntax. An invalid
+// pattern passes nothing, negated or not.
 func compileRegex(want bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		re, err := regexp.Compile(loose(&o.value))

@@ -7,16 +7,15 @@ import "strings"
 // and child combinators. It is immutable and safe for parallel use. A nil
 // Selector matches nothing.
 //
-// A chain is a straight line, so a selector is a row of runs (compounds that
-// ">" ties together) that must be found in order, at any distance. Taking each
-// run where it first fits leaves the most room for the next, which is why no
-// choice ever has to be taken back and why a match costs at most the number
-// of elements times the number of compounds.
+// A chain is linear, so a selector is a sequence of runs (compounds joined by
+// ">") that must occur in order, at any distance. The first match of each run
+// leaves the most elements for the next, so matching never backtracks and costs
+// at most the number of elements times the number of compounds.
 type Selector struct {
 	runs [][]compound // innermost first, and so within each
 }
 
-// compound is the conditions on one element.
+// compound holds the conditions on one element.
 type compound struct {
 	tag       string // "" is any
 	classes   []string
@@ -25,8 +24,8 @@ type compound struct {
 	nthOfType int
 }
 
-// attrTest compares an attribute: '=' the whole of it, '^' how it starts,
-// '$' how it ends, '*' any part.
+// attrTest compares an attribute: '=' all of it, '^' its prefix, '$' its suffix,
+// '*' any part.
 type attrTest struct {
 	name  string
 	op    byte
@@ -50,7 +49,7 @@ func (s *Selector) Match(c *Chain) bool {
 	return true
 }
 
-// find returns the first place where the run fits, or -1.
+// find returns the index of the first match of the run, or -1.
 func find(run []compound, elements []Element) int {
 	for at := 0; at+len(run) <= len(elements); at++ {
 		fits := true

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// inName reports whether a byte can stand in a name as it is.
+// inName reports whether a byte can occur in a name without an escape.
 func inName(c byte) bool {
 	return alphanumeric(c) || c == '-' || c == '_' || c >= utf8.RuneSelf
 }
@@ -15,10 +15,10 @@ func (r *selectorReader) nameAhead() bool {
 	return !r.end() && (inName(r.peek()) || r.peek() == '\\')
 }
 
-// name reads a name. One of a class may also hold what CSS wants a backslash
-// for and what utility classes are full of: / ! @ % & anywhere, a dot before
-// a digit, and text in square brackets after a dash, a colon, a slash or an
-// exclamation mark, as in max-w-[12px], unless it reads as an attribute.
+// name reads a name. The name of a class may also contain, without the backslash
+// that CSS requires, the characters of utility classes: / ! @ % & anywhere, a dot
+// before a digit, and text in square brackets after a dash, a colon, a slash or
+// an exclamation mark (max-w-[12px]), unless it is an attribute condition.
 func (r *selectorReader) name(class bool) (string, error) {
 	var name []byte
 	for !r.end() {
@@ -56,7 +56,7 @@ func (r *selectorReader) name(class bool) (string, error) {
 	return string(name), nil
 }
 
-// arbitrary reports whether square brackets behind the name belong to it.
+// arbitrary reports whether square brackets after the name belong to it.
 func arbitrary(name []byte) bool {
 	return len(name) == 0 || strings.IndexByte("-:/!", name[len(name)-1]) >= 0
 }
@@ -81,7 +81,7 @@ func (r *selectorReader) attributeAhead() bool {
 	return ahead.peek() == '"' || ahead.peek() == '\''
 }
 
-// operand reads a value: a name, or anything between quotes of either kind.
+// operand reads a value: a name, or text in single or double quotes.
 func (r *selectorReader) operand() (string, error) {
 	quote := r.peek()
 	if quote != '"' && quote != '\'' {
@@ -109,9 +109,8 @@ func (r *selectorReader) operand() (string, error) {
 	return "", r.refuse(start, "the quote is never closed")
 }
 
-// escaped reads a backslash and what it stands for: up to six hexadecimal
-// digits, with white space behind them, are a code point; any other character
-// is itself.
+// escaped reads an escape: a backslash and up to six hexadecimal digits of a code
+// point, with optional white space after them, or a literal character.
 func (r *selectorReader) escaped() (rune, error) {
 	start := r.pos
 	r.pos++

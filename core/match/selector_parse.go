@@ -10,13 +10,12 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// maxSelector is how many bytes a selector may have.
+// maxSelector bounds the bytes of a selector.
 const maxSelector = 4096
 
-// CompileSelector reads a selector. What it does not know it refuses, with an
-// Invalid fault at "selector" that names the character; the nil Selector it
-// then returns matches nothing, which is what stored selectors get that were
-// never checked. An empty selector is refused too.
+// CompileSelector reads a selector. Unsupported syntax and an empty selector are
+// Invalid faults at "selector" that name the character. The Selector is nil then
+// and matches nothing, which suits stored selectors that were never checked.
 func CompileSelector(text string) (*Selector, error) {
 	r := &selectorReader{text: text}
 	if len(text) > maxSelector {
@@ -50,7 +49,7 @@ func CompileSelector(text string) (*Selector, error) {
 	return s, nil
 }
 
-// selectorReader is a selector while it is being read.
+// selectorReader is a cursor over the text of a selector.
 type selectorReader struct {
 	text string
 	pos  int
@@ -74,14 +73,14 @@ func (r *selectorReader) space() (found bool) {
 	return found
 }
 
-// refuse is the error about what stands at an offset.
+// refuse returns the error about the text at an offset.
 func (r *selectorReader) refuse(at int, format string, args ...any) error {
 	character := utf8.RuneCountInString(r.text[:min(at, len(r.text))]) + 1
 	return fault.Fieldf("selector", "invalid_input", "Invalid selector, character %d: %s", character, fmt.Sprintf(format, args...))
 }
 
-// combinator reads what stands between two compounds: whether it ties them as
-// parent and child, and whether there is another compound.
+// combinator reads the text between two compounds. child is true for a parent and
+// its child, more if another compound follows.
 func (r *selectorReader) combinator() (child, more bool, err error) {
 	apart := r.space()
 	if r.end() {

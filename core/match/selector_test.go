@@ -25,7 +25,7 @@ func TestSelectorMatch(t *testing.T) {
 		{"how it ends", `[data-attr$=up]`, buttonChain, true},
 		{"any part of it", `[class*='n-prim']`, buttonChain, true},
 		{"no part of it", `[class*='xn']`, buttonChain, false},
-		{"an empty part is in nothing", `[class*='']`, buttonChain, false},
+		{"no attribute contains an empty part", `[class*='']`, buttonChain, false},
 		{"an empty value equals an empty attribute", `[x=""]`, `a:attr__x=""`, true},
 		{"an attribute that is not there equals nothing", `[y=""]`, `a:attr__x=""`, false},
 		{"white space inside brackets", `[ type = "submit" ]:nth-child( 2 )`, buttonChain, true},
@@ -37,7 +37,7 @@ func TestSelectorMatch(t *testing.T) {
 		{"a dash before a true attribute", `.a-[x="1"]`, `a.a-:attr__x="1"`, true},
 		{"a tag in another alphabet", `größe`, `größe`, true},
 		{"tags have case", `Button`, buttonChain, false},
-		{"the place that is not known is nobody's", `section:nth-child(1)`, `section`, false},
+		{"an unknown position matches no number", `section:nth-child(1)`, `section`, false},
 		{"star alone is any element", `*`, `a`, true},
 		{"star alone needs an element", `*`, ``, false},
 		{"one element is not two", `button button`, buttonChain, false},
@@ -61,7 +61,7 @@ func TestSelectorMatch(t *testing.T) {
 
 func TestSelectorRefused(t *testing.T) {
 	t.Parallel()
-	cases := []struct{ name, selector, said string }{
+	cases := []struct{ name, selector, detail string }{
 		{"nothing", "", "character 1: the selector is empty"},
 		{"white space", "  ", "character 1: the selector is empty"},
 		{"a list", "a, b", "character 2: lists of selectors"},
@@ -94,18 +94,18 @@ func TestSelectorRefused(t *testing.T) {
 			t.Parallel()
 			s, err := match.CompileSelector(c.selector)
 			f := fault.From(err)
-			if f == nil || f.Kind != fault.Invalid || f.Attr != "selector" || !strings.Contains(f.Detail, c.said) {
-				t.Fatalf("got %v, want %s", err, c.said)
+			if f == nil || f.Kind != fault.Invalid || f.Attr != "selector" || !strings.Contains(f.Detail, c.detail) {
+				t.Fatalf("got %v, want %s", err, c.detail)
 			}
 			if s.Match(match.NewChain(buttonChain)) {
-				t.Error("a selector that cannot be read matches")
+				t.Error("an invalid selector matches")
 			}
 		})
 	}
 }
 
-// TestSelectorAgainstTheDefinition compares with the plain definition, tried
-// in every possible way, on random chains.
+// TestSelectorAgainstTheDefinition compares with a backtracking implementation of
+// the definition on random chains.
 func TestSelectorAgainstTheDefinition(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -136,7 +136,7 @@ func TestSelectorAgainstTheDefinition(t *testing.T) {
 		}
 	}
 	if matches < 2000 || matches > 18_000 {
-		t.Errorf("%d matches show little", matches)
+		t.Errorf("%d of 20000 chains match; want a balanced sample", matches)
 	}
 }
 
@@ -162,7 +162,7 @@ func fits(parts, chain []string) bool {
 	return false
 }
 
-// TestSelectorDoesNotExplode would not end if choices multiplied.
+// TestSelectorDoesNotExplode does not end if matching backtracks.
 func TestSelectorDoesNotExplode(t *testing.T) {
 	t.Parallel()
 	chain := match.NewChain(strings.Repeat("a;", 2000))
@@ -191,10 +191,10 @@ func FuzzSelector(f *testing.F) {
 		}
 		got := s.Match(match.NewChain(chain))
 		if got && len(match.NewChain(chain).Elements()) == 0 {
-			t.Error("no element matches")
+			t.Error("a selector matches a chain without elements")
 		}
 		if again, err := match.CompileSelector(" " + selector + " "); err == nil && s != nil && again.Match(match.NewChain(chain)) != got {
-			t.Error("white space around changes the answer")
+			t.Error("surrounding white space changes the result")
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// exactText is the text that equality compares: a string as it is, everything
-// else as compact JSON, so the number 1 equals "1" and 1.0 does not.
+// exactText returns the text that equality compares: the characters of a string,
+// the compact JSON of other kinds. The number 1 equals "1", 1.0 does not.
 func exactText(v *Value) string {
 	if v.kind == Array || v.kind == Object {
 		return canonical(v.text)
@@ -15,9 +15,9 @@ func exactText(v *Value) string {
 	return v.text
 }
 
-// loose is the text that contains, starts, ends, patterns and versions look
-// at: as exactText for plain values, but a whole number never has a fraction
-// and a list is its elements' texts joined by commas.
+// loose returns the text that contains, starts, ends, patterns and versions
+// compare. It differs from exactText in whole numbers, which have no fraction,
+// and in lists, which are the texts of their elements joined by commas.
 func loose(v *Value) string {
 	switch v.kind {
 	case Number:
@@ -68,8 +68,8 @@ func lowByte(c byte) byte {
 	return c
 }
 
-// hasPrefix reports whether s starts with prefix, which is lower-case, when
-// the case of ASCII letters does not count.
+// hasPrefix reports whether s starts with prefix, a lower-case text, ignoring
+// the case of ASCII letters.
 func hasPrefix(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
@@ -86,7 +86,8 @@ func hasSuffix(s, suffix string) bool {
 	return len(s) >= len(suffix) && hasPrefix(s[len(s)-len(suffix):], suffix)
 }
 
-// contains is the same for a lower-case needle anywhere in s.
+// contains reports whether s contains needle, a lower-case text, ignoring the
+// case of ASCII letters.
 func contains(s, needle string) bool {
 	if needle == "" {
 		return true

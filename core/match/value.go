@@ -12,8 +12,8 @@ import (
 // Kind is the JSON type of a value.
 type Kind uint8
 
-// The kinds of values. The zero Value is Missing: the property is not there
-// at all, which is not the same as null.
+// The kinds of values. The zero Value is Missing, an absent property, which
+// differs from null.
 const (
 	Missing Kind = iota
 	Null
@@ -24,16 +24,16 @@ const (
 	Object
 )
 
-// Value is one property value: a view of JSON text. It keeps what was worked
-// out about it, so one goroutine at a time may use it.
+// Value is one property value: a view of JSON text. It caches its number, so
+// one goroutine at a time may use it.
 type Value struct {
 	kind    Kind
 	numeric numeric
 	num     float64
-	text    string // the characters of a string, the JSON text of anything else
+	text    string // the characters of a string, the JSON text of other kinds
 }
 
-// numeric says what is known about a value as a number.
+// numeric is the state of the cached number of a Value.
 type numeric uint8
 
 const (
@@ -42,13 +42,12 @@ const (
 	notNumber
 )
 
-// Text is the value of a JSON string.
+// Text returns the value of a JSON string.
 func Text(s string) Value { return Value{kind: String, text: s} }
 
-// FromJSON views a parsed JSON value; nil is the missing one. What has to be
-// written down (the text of a number, of a list or of an object) is appended
-// to arena, which is returned. The value is valid until v's parser parses
-// something else or the arena is overwritten.
+// FromJSON returns a view of a parsed JSON value; nil is Missing. The text of
+// numbers, lists and objects is appended to arena, which is returned. The value
+// is valid until the parser of v is reused or the arena is overwritten.
 func FromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 	if v == nil {
 		return Value{}, arena
@@ -90,13 +89,13 @@ func numberFromJSON(v *fastjson.Value, arena []byte) (Value, []byte) {
 	if err != nil || n != n {
 		return Value{kind: Null, text: "null"}, arena[:start]
 	}
-	integer := token == "-0" // the only one that is not plain
+	integer := token == "-0" // the only integer without plain digits
 	arena = appendNumber(arena[:start], n, integer)
 	return Value{kind: Number, numeric: isNumber, num: n, text: view(arena[start:])}, arena
 }
 
-// Parse reads one JSON text, for tests and for filters. It fails on anything
-// that is not JSON.
+// Parse reads one JSON text, for tests and for filters. It fails on invalid
+// JSON.
 func Parse(raw []byte) (Value, error) {
 	p, err := fastjson.ParseBytes(raw)
 	if err != nil {
@@ -109,18 +108,18 @@ func Parse(raw []byte) (Value, error) {
 // Kind returns the JSON type of the value.
 func (v *Value) Kind() Kind { return v.kind }
 
-// Content is what the value holds: the characters of a string, the JSON text of
-// anything else, nothing of a missing one. It is valid for as long as the value.
+// Content returns the characters of a string, the JSON text of other kinds, and
+// "" for Missing. It is valid for as long as the value.
 func (v *Value) Content() string { return v.text }
 
-// Clone returns v with a text of its own, that outlives whatever v is a view of.
+// Clone returns a copy of v that does not share memory with its source.
 func (v *Value) Clone() Value {
 	c := *v
 	c.text = strings.Clone(c.text)
 	return c
 }
 
-// AppendTo appends the JSON text of the value; a missing one appends null.
+// AppendTo appends the JSON text of the value; Missing appends null.
 func (v *Value) AppendTo(dst []byte) []byte {
 	switch v.kind {
 	case Missing:
@@ -132,8 +131,8 @@ func (v *Value) AppendTo(dst []byte) []byte {
 	}
 }
 
-// Identifier is the value as the name of something: a string as it is, a
-// number as its text, anything else nothing.
+// Identifier returns the value as an identifier: a string unchanged, the text of
+// a number, and "" for other kinds.
 func (v *Value) Identifier() string {
 	if v.kind == String || v.kind == Number {
 		return loose(v)
