@@ -6,8 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Limits in characters of an element's text and of its shortened href.

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // plainDigits reports whether a JSON number is an integer without exponent: its

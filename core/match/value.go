@@ -5,8 +5,9 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Kind is the JSON type of a value.

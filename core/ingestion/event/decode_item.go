@@ -3,9 +3,10 @@ package event
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/guidonhq/guidon/core/jsontext"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // item is one item of a request: the raw text of the known fields, nil for those

@@ -1,8 +1,9 @@
 package event
 
 import (
-	"github.com/guidonhq/guidon/core/jsontext"
 	"hash/maphash"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // The properties that affect how an event is decoded.

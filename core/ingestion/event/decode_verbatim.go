@@ -1,9 +1,10 @@
 package event
 
 import (
-	"github.com/guidonhq/guidon/core/jsontext"
 	"time"
 	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // applyVerbatim applies the rules of the 2026 protocol. Its events carry options and

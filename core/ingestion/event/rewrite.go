@@ -2,9 +2,10 @@ package event
 
 import (
 	"encoding/json"
-	"github.com/guidonhq/guidon/core/jsontext"
 	"hash/maphash"
 	"unsafe"
+
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // member is a member of an object in the source.
