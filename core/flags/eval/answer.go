@@ -4,7 +4,7 @@ import (
 	"github.com/valyala/fastjson"
 )
 
-// value is what clients get for an outcome: true, false or a variant key.
+// value returns the value of an outcome for clients: true, false or a variant key.
 func (f *flag) value(o *outcome) any {
 	if name := f.variantKey(o); name != "" {
 		return name
@@ -12,7 +12,7 @@ func (f *flag) value(o *outcome) any {
 	return o.on
 }
 
-// quotedVariant is the variant of an outcome as JSON, or nothing.
+// quotedVariant returns the variant of an outcome as JSON, or "".
 func (f *flag) quotedVariant(o *outcome) string {
 	switch {
 	case o.heldOut:
@@ -23,7 +23,7 @@ func (f *flag) quotedVariant(o *outcome) string {
 	return ""
 }
 
-// quotedPayload is the payload of an outcome as a JSON string, or nothing.
+// quotedPayload returns the payload of an outcome as a JSON string, or "".
 func (f *flag) quotedPayload(o *outcome) string {
 	switch {
 	case !o.on:
@@ -36,7 +36,7 @@ func (f *flag) quotedPayload(o *outcome) string {
 	return f.onPayload
 }
 
-// payload is the payload of an outcome, or nil.
+// payload returns the payload of an outcome, or nil.
 func (f *flag) payload(o *outcome) *string {
 	quoted := f.quotedPayload(o)
 	if quoted == "" {

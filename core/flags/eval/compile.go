@@ -8,19 +8,19 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// CompileOptions is what a compilation depends on besides the stored facts.
+// CompileOptions are the inputs of a compilation besides the definitions.
 type CompileOptions struct {
-	// Location is the project's time zone: dates without an offset are read
-	// in it. Nil is UTC.
+	// Location is the time zone of the project, for dates without an offset. Nil
+	// is UTC.
 	Location *time.Location
-	// Operators knows the operators of plugins; nil knows none.
+	// Operators finds the operators of plugins. Nil disables them.
 	Operators match.Registry
 }
 
 // Compile prepares a project's flags for evaluation. It never fails: a flag
-// that cannot be understood is kept with the reason why, is left out of every
-// answer, and does not touch the others. The result is immutable and safe for
-// parallel use.
+// whose definition cannot be decoded is kept with its error and left out of
+// every answer; the other flags are unaffected. The set is immutable and safe
+// for concurrent use.
 func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[string]int, opts CompileOptions) *Set {
 	live := make([]Definition, 0, len(defs))
 	for _, d := range defs {
@@ -56,7 +56,7 @@ type Set struct {
 	flags      []flag // by id
 	byKey      map[string]int32
 	active     []int32
-	continuous []string // keys of active flags that follow people across login
+	continuous []string // keys of the active flags with experience continuity
 
 	people     schema
 	groups     []groupKind
@@ -64,16 +64,15 @@ type Set struct {
 	cohorts    []cohort
 }
 
-// schema gives every property that some filter reads a place of its own, so
-// that a request looks its names up once and filters never. Most properties
-// of a request are of no interest; seen turns nearly all of them away without
-// a look into the map.
+// schema assigns a slot to every property that a filter reads. Filters use slots,
+// so that a request looks up each name once. Most properties of a request have
+// no slot; nameFilter rejects nearly all of them without a map lookup.
 type schema struct {
 	slots      map[string]int32
-	nameFilter [4]uint64 // one bit a name, by its look
+	nameFilter [4]uint64 // a Bloom filter of the names, by hash8
 }
 
-// hash8 is a cheap number from 0 to 255 for a name.
+// hash8 returns a cheap 8-bit hash of a name.
 func hash8(name string) uint8 {
 	if name == "" {
 		return 0
@@ -120,8 +119,7 @@ func (s *Set) Keys() []string {
 	return keys
 }
 
-// Broken returns, by flag key, why active flags can never be computed as they
-// stand.
+// Broken returns the decoding errors of active flags by flag key.
 func (s *Set) Broken() map[string]error {
 	out := map[string]error{}
 	for _, at := range s.active {
@@ -163,7 +161,7 @@ func (c *compiler) groups(types map[string]int) {
 	}
 }
 
-// subject finds what an aggregation index buckets: persons for nil, else the
+// subject returns the subject of an aggregation index: person for nil, else the
 // place of the group type, or unknownGroup.
 func (c *compiler) subject(index *int) int32 {
 	if index == nil {

@@ -11,7 +11,7 @@ type cohort struct {
 	root   *branch
 }
 
-// branch is a group of filters, all or any of which must hold.
+// branch is a group of filters. All of them must match, or any.
 type branch struct {
 	any      bool
 	filters  []filter

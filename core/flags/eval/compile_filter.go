@@ -11,14 +11,14 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// filterKind is where a filter's answer comes from.
+// filterKind is the source of a filter's result.
 type filterKind uint8
 
 const (
 	byProperty filterKind = iota
 	byCohort
 	byFlag
-	byNothing // it cannot be answered; cause says why
+	byNothing // always unknown; cause is the reason
 )
 
 // filter is one compiled property filter of a condition set or a cohort.
@@ -26,25 +26,25 @@ type filter struct {
 	test         *match.Filter // of a property
 	expect       expectation   // of a flag
 	slot         int32         // of a property
-	fallbackSlot int32         // another slot to read when slot is empty, or -1
-	reads        []int32       // of a property: the slots read instead, all at once
+	fallbackSlot int32         // read if slot is empty; -1 for none
+	reads        []int32       // of a property: the slots of an object to test instead
 	target       int32         // place of a cohort or of a flag
 	kind         filterKind
 	cause        Cause
 	negate       bool
-	place        int32 // where it stands as written
+	place        int32 // index in the definition
 	source       *filters.Property
 }
 
-// expectation is the value that a flag must have.
+// expectation is the value that a flag dependency requires.
 type expectation struct {
-	on      bool   // true: anything but off; false: off
-	variant string // this very variant
-	never   bool   // nothing sensible was asked for
+	on      bool   // true: on with any variant; false: off
+	variant string // on with this variant
+	never   bool   // the expected value is not valid: no match
 }
 
-// filters compiles the properties of a set. Those that a plugin answers come
-// last: they are asked only when nothing else has decided.
+// filters compiles the properties of a set. Filters with operators of plugins
+// come last, so that plugins are called only for undecided sets.
 func (c *compiler) filters(in []filters.Property, subject int32) []filter {
 	if len(in) == 0 {
 		return nil
@@ -100,8 +100,8 @@ func (c *compiler) propertyFilter(f *filter, p *filters.Property, subject int32)
 	}
 }
 
-// currentName is the property that stands in for a missing $initial_ one: the
-// current value of the same thing.
+// currentName returns the property that replaces a missing $initial_ property:
+// its current value. It returns "" for other properties.
 func currentName(key string) string {
 	rest, ok := strings.CutPrefix(key, "$initial_")
 	switch {

@@ -9,25 +9,24 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// flag is one compiled flag. Everything an answer prints about it is ready as
-// JSON text.
+// flag is one compiled flag. The parts of answers are encoded in advance.
 type flag struct {
 	id         int64
 	version    int64
 	key        string
-	prefix     string // key and dot: what its buckets are hashed from
-	broken     error  // it cannot be understood at all
+	prefix     string // key and dot: the start of the hashed text
+	broken     error  // the definition cannot be decoded
 	conditions []condition
 	variants   []variant
 	enrolment  *enrolment
 	holdout    *holdout
-	subject    int32 // what the flag as a whole buckets
+	subject    int32 // bucketed by default
 	active     bool
 	continuous bool
 	earlyExit  bool
 
 	quotedKey   string // "key":
-	onPayload   string // for the value true: a JSON string, or nothing
+	onPayload   string // for the value true: a JSON string, or empty
 	detailsHead string // "key":{"key":"key","enabled":
 	detailsTail string // ,"metadata":{"id":1,"version":1,"description":null,"payload":
 }
@@ -37,32 +36,32 @@ type condition struct {
 	rollout         rollout
 	subject         int32
 	variantOverride int32 // place of a variant, or noVariant
-	external        bool  // a plugin answers for some filter
+	external        bool  // a filter has an operator of a plugin
 }
 
-// rollout is a rollout percentage, ready to compare with a bucket.
+// rollout is a rollout percentage that is compared with buckets.
 type rollout struct {
-	percent  *float64 // as written; nil for everyone
-	limit    float64  // a bucket up to here is in
+	percent  *float64 // as stored; nil is 100
+	limit    float64  // the largest bucket inside
 	everyone bool
-	nobody   bool
+	noOne    bool
 }
 
 func newRollout(percent *float64) rollout {
 	if percent == nil || *percent >= 100 {
 		return rollout{percent: percent, limit: 1, everyone: true}
 	}
-	return rollout{percent: percent, limit: *percent / 100, nobody: *percent <= 0}
+	return rollout{percent: percent, limit: *percent / 100, noOne: *percent <= 0}
 }
 
 type variant struct {
-	from, to float64 // buckets from..to, to not included
+	from, to float64 // buckets in [from, to)
 	key      string
 	quoted   string // the key as JSON
-	payload  string // a JSON string, or nothing
+	payload  string // a JSON string, or empty
 }
 
-// noVariant is the place of no variant: the value true.
+// noVariant is the index for the value true.
 const noVariant int32 = -1
 
 type holdout struct {
@@ -72,10 +71,10 @@ type holdout struct {
 
 // enrolment is the check for people who opted in or out.
 type enrolment struct {
-	slot      int32  // the property that says so; -1 when nobody can be asked
+	slot      int32  // of the property; -1 if there is none
 	property  string // its name
 	condition condition
-	plain     bool // feature_enrollment: the property's value alone decides
+	plain     bool // feature_enrollment: only the value of the property decides
 }
 
 func (c *compiler) flag(f *flag, d *Definition) {
@@ -111,7 +110,7 @@ func (c *compiler) flag(f *flag, d *Definition) {
 	}
 }
 
-// values prepares what the flag can answer: variants, payloads, holdout.
+// values compiles the possible values of a flag: variants, payloads, holdout.
 func (c *compiler) values(f *flag, in *filters.Filters) {
 	payload := func(name string) string {
 		if text, ok := in.Payloads[name]; ok {
@@ -149,12 +148,12 @@ func (c *compiler) condition(f *flag, out *condition, in *filters.ConditionSet) 
 	}
 	out.filters = c.filters(in.Properties, out.subject)
 	if n := len(out.filters); n > 0 {
-		out.external = externalRank(&out.filters[n-1]) > 0 // those come last
+		out.external = externalRank(&out.filters[n-1]) > 0 // external filters are last
 	}
 }
 
-// enrolment compiles the check that precedes the condition sets. It reads
-// person properties whatever the flag buckets.
+// enrolment compiles the check that precedes the condition sets. It reads person
+// properties, also for flags that bucket groups.
 func (c *compiler) enrolment(f *flag, in *filters.Filters) *enrolment {
 	if in.Enrollment {
 		name := "$feature_enrollment/" + f.key

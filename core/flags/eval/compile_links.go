@@ -1,8 +1,7 @@
 package eval
 
-// breakCycles finds flags that depend on each other in a circle and makes
-// the filters that close it impossible to answer, so that evaluation always
-// ends. Cohorts count: a flag may depend on another one through them.
+// breakCycles disables the filters of circular dependencies between flags, so
+// that evaluation terminates. Dependencies through cohorts are included.
 func (c *compiler) breakCycles() {
 	w := &cycleFinder{set: c.set, state: make([]tarjanNode, len(c.set.flags)+len(c.set.cohorts))}
 	for i := range c.set.flags {
@@ -14,8 +13,8 @@ func (c *compiler) breakCycles() {
 	w.disableCycles()
 }
 
-// tarjanNode is what Tarjan's walk remembers of a node. Nodes are flags, then
-// cohorts.
+// tarjanNode is the state of a node in Tarjan's algorithm. Nodes are the flags,
+// then the cohorts.
 type tarjanNode struct {
 	order, low int32
 	component  int32 // 0 until known
@@ -30,7 +29,7 @@ type cycleFinder struct {
 	components int32
 }
 
-// visit walks everything a node depends on and numbers the strongly connected
+// visit visits the dependencies of a node and numbers the strongly connected
 // components.
 func (w *cycleFinder) visit(node int) {
 	m := &w.state[node]
@@ -60,7 +59,8 @@ func (w *cycleFinder) visit(node int) {
 	}
 }
 
-// disableCycles disables every link inside a component: it is part of a circle.
+// disableCycles disables every link inside a component, because the link is part
+// of a cycle.
 func (w *cycleFinder) disableCycles() {
 	for node := range w.state {
 		w.eachLink(node, func(f *filter, to int) {
@@ -78,7 +78,7 @@ func (w *cycleFinder) disableCycles() {
 	}
 }
 
-// eachLink calls fn for every filter of a node that asks a flag or a cohort.
+// eachLink calls fn for every filter of a node on a flag or a cohort.
 func (w *cycleFinder) eachLink(node int, fn func(f *filter, to int)) {
 	each := func(filters []filter) {
 		for i := range filters {

@@ -19,8 +19,8 @@ type Definition struct {
 	Version              int64
 }
 
-// CohortDefinition is the stored form of a cohort: people who share properties
-// (Filters holds nested AND and OR groups) or, if Static, a list of people.
+// CohortDefinition is the stored form of a cohort: the people that match Filters,
+// nested AND and OR groups, or a list of people if Static.
 type CohortDefinition struct {
 	ID      int64
 	Name    string
@@ -29,8 +29,7 @@ type CohortDefinition struct {
 	Deleted bool
 }
 
-// ProjectDefinitions is everything that the flags of one project are compiled
-// from.
+// ProjectDefinitions are the inputs of Compile for one project.
 type ProjectDefinitions struct {
 	Flags      []Definition // deleted ones may be missing
 	Cohorts    []CohortDefinition

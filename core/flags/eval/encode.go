@@ -2,7 +2,7 @@ package eval
 
 import "strconv"
 
-// Format is the shape of an answer that a client asked for.
+// Format is the form of the flags in an answer.
 type Format uint8
 
 const (
@@ -141,7 +141,7 @@ func appendOrNull(dst []byte, quoted string) []byte {
 	return append(dst, quoted...)
 }
 
-// appendComma separates what comes next from what is already there since start.
+// appendComma appends a comma if dst has grown since start.
 func appendComma(dst []byte, start int) []byte {
 	if len(dst) > start {
 		return append(dst, ',')

@@ -4,20 +4,20 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// waiting is a result that becomes another one once stored data has been
-// read or plugins have answered. match.Unknown is final.
+// waiting is the result until stored data has been read or plugins have
+// answered. match.Unknown is final.
 const waiting match.Result = 3
 
-// outcome is what came out for one flag.
+// outcome is the result of one flag.
 type outcome struct {
 	stage     stage
 	on        bool
-	heldOut   bool // held out: the value is the holdout's
+	heldOut   bool // the value is that of the holdout
 	reason    Reason
 	cause     Cause // set when stage is failed
-	round     uint8 // when it was computed last
+	round     uint8 // of the last computation
 	variant   int32
-	condition int32 // index of the condition set the reason is about, or -1
+	condition int32 // index of the condition set of the reason, or -1
 }
 
 // stage is the progress of a flag.
@@ -25,7 +25,7 @@ type stage uint8
 
 const (
 	untouched stage = iota
-	pending         // needs something that has not been read yet
+	pending         // needs data that has not been read yet
 	failed
 	settled
 )
@@ -38,9 +38,9 @@ func on(reason Reason, condition, variant int32) outcome {
 	return outcome{stage: settled, on: true, reason: reason, condition: condition, variant: variant}
 }
 
-// flagOutcome returns the outcome of one flag, computing it when it is not settled
-// in this pass. Circles have been cut by the compiler, so asking for a flag
-// from within another one ends.
+// flagOutcome returns the outcome of a flag. It computes a pending outcome once
+// per round. Dependencies have no cycles (see breakCycles), so the recursion
+// terminates.
 func (e *Evaluation) flagOutcome(at int32) *outcome {
 	o := &e.outcomes[at]
 	if o.stage >= failed || o.stage == pending && o.round == e.round {
@@ -56,7 +56,7 @@ func (e *Evaluation) flagOutcome(at int32) *outcome {
 	return o
 }
 
-// evaluateFlag goes through the gates of a flag in their order.
+// evaluateFlag runs the checks of a flag in order.
 func (e *Evaluation) evaluateFlag(f *flag) outcome {
 	switch {
 	case !f.active:
@@ -79,30 +79,30 @@ func (e *Evaluation) evaluateFlag(f *flag) outcome {
 
 // checkEnrolment decides for people who opted in or out.
 func (e *Evaluation) checkEnrolment(f *flag) (outcome, bool) {
-	gate := f.enrolment
-	if gate.slot < 0 {
-		yes := e.withinRollout(f, gate.condition.rollout, person)
-		e.trace.enrolment(gate, nil, yes)
+	check := f.enrolment
+	if check.slot < 0 {
+		yes := e.withinRollout(f, check.condition.rollout, person)
+		e.trace.enrolment(check, nil, yes)
 		if yes == match.False {
 			return off(ReasonOutOfRollout, 0), true
 		}
 		return e.enrolmentOutcome(yes), true
 	}
-	said, there := e.value(&e.person, gate.slot, noSlot)
-	if there != match.True {
-		e.trace.enrolment(gate, nil, there)
-		return e.unresolved(there), there != match.False
+	value, found := e.value(&e.person, check.slot, noSlot)
+	if found != match.True {
+		e.trace.enrolment(check, nil, found)
+		return e.unresolved(found), found != match.False
 	}
-	if gate.plain {
-		yes := match.Of(said.Truthy())
-		e.trace.enrolment(gate, said, yes)
+	if check.plain {
+		yes := match.Of(value.Truthy())
+		e.trace.enrolment(check, value, yes)
 		return e.enrolmentOutcome(yes), true
 	}
-	yes := e.matchFilters(&gate.condition)
+	yes := e.matchFilters(&check.condition)
 	if yes == match.True {
-		yes = e.withinRollout(f, gate.condition.rollout, person)
+		yes = e.withinRollout(f, check.condition.rollout, person)
 	}
-	e.trace.enrolment(gate, said, yes)
+	e.trace.enrolment(check, value, yes)
 	return e.enrolmentOutcome(yes), true
 }
 
@@ -117,7 +117,8 @@ func (e *Evaluation) enrolmentOutcome(yes match.Result) outcome {
 	}
 }
 
-// unresolved is the outcome while something is missing, or for good.
+// unresolved returns the outcome of a flag without a value: pending while data
+// is missing, else failed.
 func (e *Evaluation) unresolved(res match.Result) outcome {
 	if res == waiting {
 		return outcome{stage: pending}
@@ -125,11 +126,11 @@ func (e *Evaluation) unresolved(res match.Result) outcome {
 	return outcome{stage: failed, cause: e.cause}
 }
 
-// checkHoldout decides for people who are held out of many flags.
+// checkHoldout decides for people in the holdout.
 func (e *Evaluation) checkHoldout(f *flag) (outcome, bool) {
-	id, there := e.identifier(f, f.subject)
-	if there != match.True {
-		return e.unresolved(there), there != match.False
+	id, found := e.identifier(f, f.subject)
+	if found != match.True {
+		return e.unresolved(found), found != match.False
 	}
 	h := f.holdout
 	hash := 0.0
@@ -181,8 +182,8 @@ func (e *Evaluation) tryConditions(f *flag) outcome {
 	return d.resolve(best)
 }
 
-// lookAhead has the sets behind one that waits for plugins put their questions
-// too, so that they go with the same call. Nothing else is read for them.
+// lookAhead collects the pairs of the sets after one that waits for plugins, so
+// that one call answers all of them. It requests no other data.
 func (e *Evaluation) lookAhead(rest []condition) {
 	if e.trace != nil || e.lookingAhead || !e.plugins.open() {
 		return
@@ -196,9 +197,9 @@ func (e *Evaluation) lookAhead(rest []condition) {
 	e.lookingAhead = false
 }
 
-// matchCondition reports whether one set matches: its subject is there, its
-// properties hold, its rollout lets the subject in. The reason is that of the
-// step that decided.
+// matchCondition reports whether one set matches: the request has its subject,
+// its properties match, and the subject is inside its rollout. The reason is
+// that of the deciding step.
 func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result) {
 	if !e.hasSubject(c.subject) {
 		return ReasonNoGroupType, match.False
@@ -212,8 +213,8 @@ func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result
 	return ReasonConditionMatch, match.True
 }
 
-// matchFilters is the conjunction of the filters of a set: False decides,
-// Unknown leaves the set open. A trace evaluates all of them.
+// matchFilters returns the conjunction of the filters of a set. It stops at
+// False, except in a trace, which evaluates all filters.
 func (e *Evaluation) matchFilters(c *condition) match.Result {
 	all := match.True
 	for i := range c.filters {
@@ -226,7 +227,7 @@ func (e *Evaluation) matchFilters(c *condition) match.Result {
 	return all
 }
 
-// and is the conjunction of two results.
+// and returns the conjunction of two results.
 func and(a, b match.Result) match.Result {
 	switch {
 	case a == match.False || b == match.False:

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The benchmarks of this file reach inside the package to leave out what the
-// HTTP answer does not do: building values for callers.
+// The benchmarks of this file use internals of the package, so that they measure
+// the work of an HTTP answer without the Decisions for Go callers.
 
 func benchFlag(id int, filters string) Definition {
 	return Definition{ID: int64(id), ProjectID: 1, Key: fmt.Sprintf("flag-number-%d", id), Filters: json.RawMessage(filters), Active: true, Version: 1}
 }
 
-// benchFlags is n flags of three condition sets, of which the last one
-// matches at half the buckets.
+// benchFlags returns n flags with three condition sets. The last set matches half
+// the buckets.
 func benchFlags(n int) []Definition {
 	defs := make([]Definition, n)
 	for i := range defs {
@@ -35,7 +35,7 @@ func benchFlags(n int) []Definition {
 
 func benchPerson() string {
 	var b strings.Builder
-	b.WriteString(`{"email":"Somebody.Else@Corp.Test"`)
+	b.WriteString(`{"email":"Ann.Example@Corp.Test"`)
 	for i := range 20 {
 		fmt.Fprintf(&b, `,"p%d":%d`, i, i*10)
 	}
@@ -63,8 +63,8 @@ func benchEvaluate(b *testing.B, defs []Definition, person string, encode bool) 
 	b.ReportMetric(float64(len(out)), "B/answer")
 }
 
-// cpuTime is how long this process has been on a CPU: on a busy machine it
-// says more than the clock.
+// cpuTime returns the CPU time of this process, which a busy machine distorts less
+// than elapsed time.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
@@ -101,8 +101,8 @@ func BenchmarkCompile1000Flags(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory10000Flags10Projects reports what the snapshots of ten
-// projects with ten thousand flags each hold on to.
+// BenchmarkMemory10000Flags10Projects reports the memory of the snapshots of ten
+// projects with ten thousand flags each.
 func BenchmarkMemory10000Flags10Projects(b *testing.B) {
 	for b.Loop() {
 		heap := func() uint64 {

@@ -2,10 +2,10 @@ package eval
 
 import "github.com/guidonhq/guidon/core/match"
 
-// noSlot is the place of no property.
+// noSlot is the slot of no property.
 const noSlot int32 = -1
 
-// filter answers one filter for the subject of its condition set.
+// filter evaluates one filter for the subject of its condition set.
 func (e *Evaluation) filter(f *filter, subject int32) match.Result {
 	if e.trace != nil {
 		return e.trace.filter(e, f, subject)
@@ -38,35 +38,35 @@ func negate(res match.Result) match.Result {
 	return res.Not()
 }
 
-// matchProperty asks a filter about a property of the subject. A property that
-// the request did not give makes the stored ones wanted.
+// matchProperty matches a property of the subject. A property that the request
+// does not give requires the stored properties.
 func (e *Evaluation) matchProperty(f *filter, at int32) match.Result {
 	if f.reads != nil {
-		v, there := e.readProperties(f, e.subject(at))
-		if there != match.True {
-			return there
+		v, found := e.readProperties(f, e.subject(at))
+		if found != match.True {
+			return found
 		}
 		return e.testValue(f, &v)
 	}
-	v, there := e.value(e.subject(at), f.slot, f.fallbackSlot)
-	if there == match.True || there == match.False {
+	v, found := e.value(e.subject(at), f.slot, f.fallbackSlot)
+	if found == match.True || found == match.False {
 		return e.testValue(f, v)
 	}
-	return there
+	return found
 }
 
-// readProperties reads the properties that a plugin looks at: True with the object of
-// those that are there.
+// readProperties reads the properties that an operator of a plugin tests. It
+// returns True with an object of the existing ones.
 func (e *Evaluation) readProperties(f *filter, s *subject) (match.Value, match.Result) {
 	start := len(e.arena)
 	for i, name := range f.test.Reads() {
-		switch v, there := e.value(s, f.reads[i], noSlot); there {
+		switch v, found := e.value(s, f.reads[i], noSlot); found {
 		case match.True:
 			e.arena = match.AppendProperty(e.arena, start, name, v)
 		case match.False:
 		default:
 			e.arena = e.arena[:start]
-			return match.Value{}, there
+			return match.Value{}, found
 		}
 	}
 	var v match.Value
@@ -74,7 +74,7 @@ func (e *Evaluation) readProperties(f *filter, s *subject) (match.Value, match.R
 	return v, match.True
 }
 
-// testValue matches a value, and waits when a plugin has yet to say something.
+// testValue matches a value. The result is waiting while plugins have open pairs.
 func (e *Evaluation) testValue(f *filter, v *match.Value) match.Result {
 	res := f.test.Match(v, &e.env)
 	if res != match.Unknown {
@@ -89,10 +89,10 @@ func (e *Evaluation) testValue(f *filter, v *match.Value) match.Result {
 
 var missing match.Value
 
-// value reads a property: True with the value, False when there is none,
-// waiting while the stored ones have not been read, Unknown when they could
-// not be. spare is read in place of an empty slot.
-func (e *Evaluation) value(s *subject, slot, spare int32) (*match.Value, match.Result) {
+// value reads a property. The result is True with the value, False without one,
+// waiting until the stored properties are read, or Unknown if they are
+// unreadable. The fallback slot replaces an empty slot.
+func (e *Evaluation) value(s *subject, slot, fallback int32) (*match.Value, match.Result) {
 	if at := &s.slots[slot]; at.epoch == e.epoch {
 		return &at.value, match.True
 	}
@@ -105,15 +105,15 @@ func (e *Evaluation) value(s *subject, slot, spare int32) (*match.Value, match.R
 		return &missing, match.Unknown
 	case read:
 	}
-	if spare != noSlot {
-		if at := &s.slots[spare]; at.epoch == e.epoch {
+	if fallback != noSlot {
+		if at := &s.slots[fallback]; at.epoch == e.epoch {
 			return &at.value, match.True
 		}
 	}
 	return &missing, match.False
 }
 
-// matchDependency asks what another flag came to.
+// matchDependency compares the value of another flag with the expected one.
 func (e *Evaluation) matchDependency(f *filter) match.Result {
 	o := e.flagOutcome(f.target)
 	e.trace.dependsOn(&e.set.flags[f.target])
@@ -138,7 +138,7 @@ func (x *expectation) holdsFor(f *flag, o *outcome) bool {
 	return o.on == x.on
 }
 
-// variantKey is the variant key of an outcome, or nothing.
+// variantKey returns the variant key of an outcome, or "".
 func (f *flag) variantKey(o *outcome) string {
 	switch {
 	case o.heldOut:
@@ -173,8 +173,8 @@ func (e *Evaluation) inCohort(c *cohort) match.Result {
 	return e.matchBranch(c.root)
 }
 
-// matchBranch combines a group of a cohort. All of nothing hold, any of nothing
-// does not.
+// matchBranch returns the result of a group of a cohort. Of an empty group, all
+// match and any does not.
 func (e *Evaluation) matchBranch(b *branch) match.Result {
 	if len(b.filters)+len(b.branches) == 0 {
 		return match.Of(!b.any)
@@ -193,8 +193,8 @@ func (e *Evaluation) matchBranch(b *branch) match.Result {
 	return all
 }
 
-// conjoin takes one more result into the conjunction; a group of alternatives is
-// the opposite of the conjunction of opposites.
+// conjoin adds a result to the conjunction. By De Morgan's law a group of
+// alternatives is the negated conjunction of negated results.
 func (b *branch) conjoin(all, res match.Result) match.Result {
 	if b.any {
 		res = negate(res)

@@ -2,7 +2,7 @@ package eval
 
 import "github.com/guidonhq/guidon/core/match"
 
-// bucketCache keeps the last bucket: condition sets of a flag share it.
+// bucketCache keeps the last bucket, which the condition sets of a flag share.
 type bucketCache struct {
 	flag    *flag // nil: nothing is cached
 	subject int32
@@ -15,31 +15,31 @@ func (e *Evaluation) withinRollout(f *flag, s rollout, subject int32) match.Resu
 	if s.everyone {
 		return match.True
 	}
-	if s.nobody && e.trace == nil {
+	if s.noOne && e.trace == nil {
 		return match.False
 	}
-	id, there := e.identifier(f, subject)
-	if there != match.True {
-		return there
+	id, found := e.identifier(f, subject)
+	if found != match.True {
+		return found
 	}
 	if e.buckets.flag != f || e.buckets.subject != subject {
 		e.buckets.flag, e.buckets.subject = f, subject
 		e.buckets.value, e.buckets.buffer = bucket(e.buckets.buffer, f.prefix, id, "")
 	}
-	in := e.buckets.value <= s.limit && !s.nobody
+	in := e.buckets.value <= s.limit && !s.noOne
 	e.trace.rollout(id, e.buckets.value, s)
 	return match.Of(in)
 }
 
-// pickVariant picks what a matching set gives: its override, else the variant
-// whose share holds the subject's bucket, else none.
+// pickVariant returns the variant of a matching set: its override, else the
+// variant whose interval contains the subject's bucket, else noVariant.
 func (e *Evaluation) pickVariant(f *flag, c *condition) (int32, match.Result) {
 	if c.variantOverride != noVariant || len(f.variants) == 0 {
 		return c.variantOverride, match.True
 	}
-	id, there := e.identifier(f, c.subject)
-	if there != match.True {
-		return noVariant, there
+	id, found := e.identifier(f, c.subject)
+	if found != match.True {
+		return noVariant, found
 	}
 	var hash float64
 	hash, e.buckets.buffer = bucket(e.buckets.buffer, f.prefix, id, variantSalt)
@@ -56,10 +56,11 @@ func (e *Evaluation) pickVariant(f *flag, c *condition) (int32, match.Result) {
 	return picked, match.True
 }
 
-// uncertainty is the value that unknown condition sets would have given.
+// uncertainty is the value that the flag would have if unknown condition sets
+// matched.
 type uncertainty struct {
 	exists  bool
-	open    bool // it could have been anything
+	open    bool // several values are possible
 	on      bool
 	variant int32
 	cause   Cause
@@ -84,7 +85,8 @@ func (e *Evaluation) addUncertainty(d *uncertainty, f *flag, c *condition) {
 	d.exists, d.on, d.variant, d.cause = true, would.on, would.variant, e.cause
 }
 
-// resolve is o unless a doubt could have made it another value.
+// resolve returns o if the unknown condition sets cannot change its value, else
+// a failed outcome.
 func (d *uncertainty) resolve(o outcome) outcome {
 	if d.exists && (d.open || d.on != o.on || d.variant != o.variant) {
 		return outcome{stage: failed, cause: d.cause}

@@ -5,60 +5,59 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/flags/flagstest"
-
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/flagstest"
 )
 
 // pro is a condition set for people with the plan pro.
 const pro = `{"properties":[{"key":"plan","type":"person","operator":"exact","value":"pro"}],"rollout_percentage":null}`
 
-func TestOneFlag(t *testing.T) {
+func TestEvaluateOneFlag(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name      string
 		filters   string
-		question  eval.Request
+		request   eval.Request
 		known     *eval.KnownProperties
 		value     any
 		reason    string
 		condition int
 		payload   string
 	}{
-		{name: "filters that say nothing are on for everybody", filters: `{}`, value: true, reason: "condition_match"},
+		{name: "empty filters are on for everyone", filters: `{}`, value: true, reason: "condition_match"},
 		{name: "top-level properties are one condition set", filters: `{"properties":[{"key":"plan","value":"pro"}]}`,
-			question: person(`{"plan":"free"}`), value: false, reason: "no_condition_match"},
+			request: person(`{"plan":"free"}`), value: false, reason: "no_condition_match"},
 		{name: "no condition sets are off", filters: `{"groups":[]}`, value: false, reason: "no_group_type", condition: -1},
 		{name: "a matching set without rollout is on", filters: `{"groups":[` + pro + `]}`,
-			question: person(`{"plan":"PRO"}`), value: true, reason: "condition_match"},
-		{name: "properties are those of the request before the stored ones", filters: `{"groups":[` + pro + `]}`,
-			question: person(`{"plan":"free"}`), known: stored(`{"plan":"pro"}`), value: false, reason: "no_condition_match"},
+			request: person(`{"plan":"PRO"}`), value: true, reason: "condition_match"},
+		{name: "properties of the request precede the stored ones", filters: `{"groups":[` + pro + `]}`,
+			request: person(`{"plan":"free"}`), known: stored(`{"plan":"pro"}`), value: false, reason: "no_condition_match"},
 		{name: "stored properties fill what the request does not give", filters: `{"groups":[` + pro + `]}`,
-			question: person(`{"other":1}`), known: stored(`{"plan":"pro"}`), value: true, reason: "condition_match"},
+			request: person(`{"other":1}`), known: stored(`{"plan":"pro"}`), value: true, reason: "condition_match"},
 		{name: "a null in the request hides the stored value", filters: `{"groups":[` + pro + `]}`,
-			question: person(`{"plan":null}`), known: stored(`{"plan":"pro"}`), value: false, reason: "no_condition_match"},
+			request: person(`{"plan":null}`), known: stored(`{"plan":"pro"}`), value: false, reason: "no_condition_match"},
 		{name: "the last of equal names counts", filters: `{"groups":[` + pro + `]}`,
-			question: person(`{"plan":"pro","plan":"free"}`), value: false, reason: "no_condition_match"},
+			request: person(`{"plan":"pro","plan":"free"}`), value: false, reason: "no_condition_match"},
 		{name: "the distinct id is a property", filters: `{"groups":[{"properties":[{"key":"distinct_id","value":"u"}]}]}`,
 			value: true, reason: "condition_match"},
 		{name: "an initial property is filled from the current one",
 			filters: `{"groups":[{"properties":[{"key":"$initial_utm_source","value":"news"}]}]}`,
 			known:   stored(`{"utm_source":"news"}`), value: true, reason: "condition_match"},
 		{name: "out of the rollout", filters: `{"groups":[` + flagstest.NoOne + `]}`, value: false, reason: "out_of_rollout_bound"},
-		{name: "of several sets the best reason is told, the later of equals",
+		{name: "the reason with the highest precedence, of the last set with it",
 			filters: `{"groups":[` + flagstest.NoOne + `,` + flagstest.NoOne + `,` + pro + `]}`, value: false, reason: "out_of_rollout_bound", condition: 1},
-		{name: "sets are tried as written", filters: `{"groups":[` + flagstest.Everyone + `,{"properties":[],"variant":"blue"}],
+		{name: "sets are tried in order", filters: `{"groups":[` + flagstest.Everyone + `,{"properties":[],"variant":"blue"}],
 			"multivariate":{"variants":[{"key":"control","rollout_percentage":100},{"key":"blue","rollout_percentage":0}]}}`,
 			value: "control", reason: "condition_match"},
 		{name: "an override names the variant", filters: `{"groups":[{"properties":[],"variant":"blue"}],` + flagstest.Variants + `}`,
-			question: eval.Request{DistinctID: "u"}, value: "blue", reason: "condition_match"},
+			request: eval.Request{DistinctID: "u"}, value: "blue", reason: "condition_match"},
 		{name: "an override that does not exist is no override", filters: `{"groups":[{"properties":[],"variant":"red"}],
 			"multivariate":{"variants":[{"key":"control","rollout_percentage":100}]}}`, value: "control", reason: "condition_match"},
-		{name: "what no variant covers is true", filters: `{"groups":[` + flagstest.Everyone + `],
+		{name: "a bucket outside all variants is true", filters: `{"groups":[` + flagstest.Everyone + `],
 			"multivariate":{"variants":[{"key":"control","rollout_percentage":0}]}}`, value: true, reason: "condition_match"},
 		{name: "the payload of the value true", filters: `{"groups":[` + flagstest.Everyone + `],"payloads":{"true":"{\"a\":1}"}}`,
 			value: true, reason: "condition_match", payload: `{"a":1}`},
-		{name: "a payload that is no string is written as one", filters: `{"groups":[` + flagstest.Everyone + `],"payloads":{"true":{"a":[1.50,"é\n"]}}}`,
+		{name: "a payload that is not a string is encoded as one", filters: `{"groups":[` + flagstest.Everyone + `],"payloads":{"true":{"a":[1.50,"é\n"]}}}`,
 			value: true, reason: "condition_match", payload: `{"a":[1.50,"é\n"]}`},
 		{name: "the payload of the variant", filters: `{"groups":[{"properties":[],"variant":"blue"}],` + flagstest.Variants + `,"payloads":{"blue":"7","control":"8"}}`,
 			value: "blue", reason: "condition_match", payload: `7`},
@@ -68,16 +67,16 @@ func TestOneFlag(t *testing.T) {
 		{name: "without early exit the next set is tried", filters: `{"groups":[` + flagstest.NoOne + `,` + flagstest.Everyone + `]}`,
 			value: true, reason: "condition_match", condition: 1},
 		{name: "a value that its operator cannot use matches nothing",
-			filters:  `{"groups":[{"properties":[{"key":"v","operator":"semver_gt","value":"x"}]}]}`,
-			question: person(`{"v":"1.0"}`), value: false, reason: "no_condition_match"},
+			filters: `{"groups":[{"properties":[{"key":"v","operator":"semver_gt","value":"x"}]}]}`,
+			request: person(`{"v":"1.0"}`), value: false, reason: "no_condition_match"},
 		{name: "negation is for cohorts only", filters: `{"groups":[{"properties":[{"key":"plan","value":"pro","negation":true}]}]}`,
-			question: person(`{"plan":"pro"}`), value: true, reason: "condition_match"},
+			request: person(`{"plan":"pro"}`), value: true, reason: "condition_match"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.question.DistinctID = "u"
-			got := compile(flagstest.Define(1, "f", c.filters)).Evaluate(&c.question, c.known, flagstest.Now)[0]
+			c.request.DistinctID = "u"
+			got := compile(flagstest.Define(1, "f", c.filters)).Evaluate(&c.request, c.known, flagstest.Now)[0]
 			if got.Failed != eval.CauseNone {
 				t.Fatalf("failed: %s", got.Failed.Code())
 			}
@@ -97,7 +96,7 @@ func stored(properties string) *eval.KnownProperties {
 	return &eval.KnownProperties{PersonProperties: json.RawMessage(properties)}
 }
 
-func TestGroupFlags(t *testing.T) {
+func TestEvaluateGroupFlags(t *testing.T) {
 	t.Parallel()
 	const byPlan = `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","type":"group","group_type_index":0,"value":"pro"}]}]}`
 	acme := map[string]string{"company": "acme"}
@@ -105,23 +104,23 @@ func TestGroupFlags(t *testing.T) {
 	cases := []struct {
 		name      string
 		filters   string
-		question  eval.Request
+		request   eval.Request
 		known     *eval.KnownProperties
 		value     any
 		reason    string
 		condition int
 	}{
-		{"without the group there is nothing to look at", byPlan, eval.Request{}, nil, false, "no_group_type", 0},
+		{"a request without the group", byPlan, eval.Request{}, nil, false, "no_group_type", 0},
 		{"an empty group key is no group", byPlan, eval.Request{Groups: map[string]string{"company": ""}}, nil, false, "no_group_type", 0},
 		{"stored group properties", byPlan, eval.Request{Groups: acme}, &eval.KnownProperties{GroupProperties: pro}, true, "condition_match", 0},
 		{"group properties of the request", byPlan, eval.Request{Groups: acme, GroupProperties: pro}, nil, true, "condition_match", 0},
-		{"person properties are not the group's", byPlan, eval.Request{Groups: acme, PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, false, "no_condition_match", 0},
+		{"person properties are not group properties", byPlan, eval.Request{Groups: acme, PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, false, "no_condition_match", 0},
 		{"the group key is a property", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"$group_key","type":"group","value":"acme"}]}]}`,
 			eval.Request{Groups: acme}, nil, true, "condition_match", 0},
 		{"a group type that does not exist", `{"aggregation_group_type_index":4,"groups":[` + flagstest.Everyone + `]}`, eval.Request{Groups: acme}, nil, false, "no_group_type", 0},
-		{"a set of its own kind beside the flag's", `{"groups":[{"properties":[],"aggregation_group_type_index":1},{"properties":[],"rollout_percentage":100}]}`,
+		{"a set with an aggregation of its own", `{"groups":[{"properties":[],"aggregation_group_type_index":1},{"properties":[],"rollout_percentage":100}]}`,
 			eval.Request{Groups: acme}, nil, true, "condition_match", 1},
-		{"an explicit null is about persons", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":"pro"}],"aggregation_group_type_index":null}]}`,
+		{"an explicit null aggregates by person", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":"pro"}],"aggregation_group_type_index":null}]}`,
 			eval.Request{PersonProperties: json.RawMessage(`{"plan":"pro"}`)}, nil, true, "condition_match", 0},
 		{"groups are hashed by their key", `{"aggregation_group_type_index":0,"groups":[{"properties":[],"rollout_percentage":45}]}`,
 			eval.Request{Groups: map[string]string{"company": "distinct_id_1"}}, nil, true, "condition_match", 0},
@@ -129,8 +128,8 @@ func TestGroupFlags(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.question.DistinctID = "distinct_id_0"
-			got := compile(flagstest.Define(1, "simple-flag", c.filters)).Evaluate(&c.question, c.known, flagstest.Now)[0]
+			c.request.DistinctID = "distinct_id_0"
+			got := compile(flagstest.Define(1, "simple-flag", c.filters)).Evaluate(&c.request, c.known, flagstest.Now)[0]
 			if got.Failed != eval.CauseNone || got.Value() != c.value || got.Reason.Code() != c.reason || got.Condition != c.condition {
 				t.Errorf("got %v %s %d %s, want %v %s %d", got.Value(), got.Reason.Code(), got.Condition, got.Failed.Code(), c.value, c.reason, c.condition)
 			}
@@ -138,7 +137,7 @@ func TestGroupFlags(t *testing.T) {
 	}
 }
 
-func TestGatesBeforeTheConditionSets(t *testing.T) {
+func TestChecksBeforeConditionSets(t *testing.T) {
 	t.Parallel()
 	enrol := func(value string) *eval.KnownProperties { return stored(`{"$feature_enrollment/f":` + value + `}`) }
 	const super = `"super_groups":[{"properties":[{"key":"$feature_enrollment/f","type":"person","operator":"exact","value":["true"]}],"rollout_percentage":100}]`
@@ -152,18 +151,18 @@ func TestGatesBeforeTheConditionSets(t *testing.T) {
 		{"opted in", `{"groups":[` + flagstest.NoOne + `],"feature_enrollment":true}`, enrol(`"true"`), true, "super_condition_value"},
 		{"opted in by a boolean", `{"groups":[` + flagstest.NoOne + `],"feature_enrollment":true}`, enrol(`true`), true, "super_condition_value"},
 		{"opted out", `{"groups":[` + flagstest.Everyone + `],"feature_enrollment":true}`, enrol(`"no"`), false, "super_condition_value"},
-		{"neither goes on to the condition sets", `{"groups":[` + flagstest.Everyone + `],"feature_enrollment":true}`, nil, true, "condition_match"},
+		{"no answer continues with the condition sets", `{"groups":[` + flagstest.Everyone + `],"feature_enrollment":true}`, nil, true, "condition_match"},
 		{"opted in, older form", `{"groups":[` + flagstest.NoOne + `],` + super + `}`, enrol(`"true"`), true, "super_condition_value"},
 		{"opted out, older form", `{"groups":[` + flagstest.Everyone + `],` + super + `}`, enrol(`"false"`), false, "super_condition_value"},
-		{"neither, older form", `{"groups":[` + flagstest.NoOne + `],` + super + `}`, nil, false, "out_of_rollout_bound"},
+		{"no answer, older form", `{"groups":[` + flagstest.NoOne + `],` + super + `}`, nil, false, "out_of_rollout_bound"},
 		{"the newer form goes first", `{"groups":[` + flagstest.NoOne + `],"feature_enrollment":true,"super_groups":[{"properties":[],"rollout_percentage":0}]}`, enrol(`"true"`), true, "super_condition_value"},
-		{"a gate without properties is a rollout", `{"groups":[` + flagstest.NoOne + `],"super_groups":[{"properties":[],"rollout_percentage":100}]}`, nil, true, "super_condition_value"},
-		{"a gate without properties ends it", `{"groups":[` + flagstest.Everyone + `],"super_groups":[{"properties":[],"rollout_percentage":0}]}`, nil, false, "out_of_rollout_bound"},
+		{"enrolment without properties is a rollout", `{"groups":[` + flagstest.NoOne + `],"super_groups":[{"properties":[],"rollout_percentage":100}]}`, nil, true, "super_condition_value"},
+		{"enrolment without properties decides", `{"groups":[` + flagstest.Everyone + `],"super_groups":[{"properties":[],"rollout_percentage":0}]}`, nil, false, "out_of_rollout_bound"},
 		{"no variant for those who opted in", `{"groups":[],"feature_enrollment":true,` + flagstest.Variants + `}`, enrol(`"true"`), true, "super_condition_value"},
 		{"held out", `{"groups":[` + flagstest.Everyone + `],"holdout":{"id":7,"exclusion_percentage":100}}`, nil, "holdout-7", "holdout_condition_value"},
 		{"held out by the older form", `{"groups":[` + flagstest.Everyone + `],"holdout_groups":[{"properties":[],"rollout_percentage":100,"variant":"holdout-9"}]}`, nil, "holdout-9", "holdout_condition_value"},
 		{"inside the share of the holdout", `{"groups":[` + flagstest.Everyone + `],"holdout":{"id":7,"exclusion_percentage":66}}`, nil, "holdout-7", "holdout_condition_value"},
-		{"outside of it", `{"groups":[` + flagstest.Everyone + `],"holdout":{"id":7,"exclusion_percentage":65}}`, nil, true, "condition_match"},
+		{"outside the share of the holdout", `{"groups":[` + flagstest.Everyone + `],"holdout":{"id":7,"exclusion_percentage":65}}`, nil, true, "condition_match"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,8 +175,8 @@ func TestGatesBeforeTheConditionSets(t *testing.T) {
 	}
 }
 
-// values evaluates a set for "u"; a flag that cannot be computed has its
-// cause as value.
+// values evaluates a set for "u" and returns the values by flag key. The value of
+// a failed flag is its cause.
 func values(s *eval.Set, known *eval.KnownProperties) map[string]any {
 	out := map[string]any{}
 	for _, d := range s.Evaluate(&eval.Request{DistinctID: "u"}, known, flagstest.Now) {
@@ -195,7 +194,7 @@ func want(t *testing.T, got, want map[string]any) {
 	}
 }
 
-func TestFlagsThatDependOnFlags(t *testing.T) {
+func TestEvaluateFlagDependencies(t *testing.T) {
 	t.Parallel()
 	on, off := `{"groups":[`+flagstest.Everyone+`]}`, `{"groups":[`+flagstest.NoOne+`]}`
 	blue := `{"groups":[{"properties":[],"variant":"blue"}],` + flagstest.Variants + `}`
@@ -210,24 +209,24 @@ func TestFlagsThatDependOnFlags(t *testing.T) {
 		flagstest.Define(15, "other-variant", flagstest.DependsOn("4", `"control"`)), flagstest.Define(16, "by-key", flagstest.DependsOn("on", "true")),
 		flagstest.Define(17, "inactive-is-off", flagstest.DependsOn("9", "false")), flagstest.Define(18, "missing", flagstest.DependsOn("99", "true")),
 		flagstest.Define(19, "deleted-is-missing", flagstest.DependsOn("10", "true")), flagstest.Define(20, "chain", flagstest.DependsOn("1", "true")),
-		flagstest.Define(21, "broken-chain", flagstest.DependsOn("18", "true")), flagstest.Define(22, "nonsense", flagstest.DependsOn("2", "7")),
+		flagstest.Define(21, "broken-chain", flagstest.DependsOn("18", "true")), flagstest.Define(22, "invalid-value", flagstest.DependsOn("2", "7")),
 		flagstest.Define(23, "self", flagstest.DependsOn("23", "true")), flagstest.Define(24, "tick", flagstest.DependsOn("25", "true")), flagstest.Define(25, "tock", flagstest.DependsOn("24", "false")),
-		flagstest.Define(26, "outside-the-circle", flagstest.DependsOn("24", "true")), inactive, deleted,
-		flagstest.Define(27, "does-not-matter", `{"groups":[{"properties":[{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}]},`+flagstest.Everyone+`]}`),
-		flagstest.Define(28, "does-not-get-that-far", `{"groups":[{"properties":[{"key":"x","value":"y"},{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}]}]}`),
-		flagstest.Define(29, "could-have-been-another", `{"groups":[{"properties":[{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}],"variant":"blue"},{"properties":[],"variant":"control"}],`+flagstest.Variants+`}`),
+		flagstest.Define(26, "outside-the-cycle", flagstest.DependsOn("24", "true")), inactive, deleted,
+		flagstest.Define(27, "other-set-matches", `{"groups":[{"properties":[{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}]},`+flagstest.Everyone+`]}`),
+		flagstest.Define(28, "earlier-filter-fails", `{"groups":[{"properties":[{"key":"x","value":"y"},{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}]}]}`),
+		flagstest.Define(29, "other-variant-possible", `{"groups":[{"properties":[{"key":"99","type":"flag","operator":"flag_evaluates_to","value":true}],"variant":"blue"},{"properties":[],"variant":"control"}],`+flagstest.Variants+`}`),
 	)
 	want(t, values(set, nil), map[string]any{
 		"needs-on": true, "on": true, "off": false, "blue": "blue", "needs-off": true, "off-is-not-on": false,
 		"any-variant-is-on": true, "this-variant": true, "other-variant": false, "by-key": true, "inactive-is-off": true,
 		"missing": "missing_dependency", "deleted-is-missing": "missing_dependency", "chain": true, "broken-chain": "missing_dependency",
-		"nonsense": false, "self": "dependency_cycle", "tick": "dependency_cycle", "tock": "dependency_cycle",
-		"outside-the-circle": "missing_dependency", "does-not-matter": true, "does-not-get-that-far": false,
-		"could-have-been-another": "missing_dependency",
+		"invalid-value": false, "self": "dependency_cycle", "tick": "dependency_cycle", "tock": "dependency_cycle",
+		"outside-the-cycle": "missing_dependency", "other-set-matches": true, "earlier-filter-fails": false,
+		"other-variant-possible": "missing_dependency",
 	})
 }
 
-func TestCohorts(t *testing.T) {
+func TestEvaluateCohorts(t *testing.T) {
 	t.Parallel()
 	cohort := func(id int64, filters string) eval.CohortDefinition {
 		return eval.CohortDefinition{ID: id, Filters: json.RawMessage(filters)}
@@ -250,22 +249,22 @@ func TestCohorts(t *testing.T) {
 		flagstest.Define(1, "nested", flagstest.InCohort("1", "in")), flagstest.Define(2, "wrapped", flagstest.InCohort(`"2"`, "exact")), flagstest.Define(3, "not-in", flagstest.InCohort("2", "not_in")),
 		flagstest.Define(4, "negated-leaf", flagstest.InCohort("3", "in")), flagstest.Define(5, "negated-cohort", flagstest.InCohort("4", "in")), flagstest.Define(6, "empty", flagstest.InCohort("5", "in")),
 		flagstest.Define(7, "all-of-nothing", flagstest.InCohort("6", "in")), flagstest.Define(8, "any-of-nothing", flagstest.InCohort("7", "in")), flagstest.Define(9, "listed", flagstest.InCohort("8", "in")),
-		flagstest.Define(10, "not-listed", flagstest.InCohort("9", "not_in")), flagstest.Define(11, "circle", flagstest.InCohort("10", "in")), flagstest.Define(12, "events", flagstest.InCohort("12", "in")),
+		flagstest.Define(10, "not-listed", flagstest.InCohort("9", "not_in")), flagstest.Define(11, "cycle", flagstest.InCohort("10", "in")), flagstest.Define(12, "events", flagstest.InCohort("12", "in")),
 		flagstest.Define(13, "unreadable", flagstest.InCohort("13", "in")), flagstest.Define(14, "deleted", flagstest.InCohort("14", "in")), flagstest.Define(15, "missing", flagstest.InCohort("99", "not_in")),
-		flagstest.Define(16, "enough-is-known", flagstest.InCohort("15", "in")), flagstest.Define(17, "operator", flagstest.InCohort("2", "gt")),
+		flagstest.Define(16, "other-alternative-matches", flagstest.InCohort("15", "in")), flagstest.Define(17, "operator", flagstest.InCohort("2", "gt")),
 		flagstest.Define(18, "person-cohort-in-a-group-flag", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"id","type":"cohort","value":2}]}]}`),
 	}, cohorts, map[string]int{"company": 0}, eval.CompileOptions{})
 	known := &eval.KnownProperties{PersonProperties: json.RawMessage(`{"plan":"pro","age":31}`), StaticCohorts: []int64{8}}
 	got := values(set, known)
 	want(t, got, map[string]any{
 		"nested": true, "wrapped": true, "not-in": false, "negated-leaf": false, "negated-cohort": false, "empty": true,
-		"all-of-nothing": true, "any-of-nothing": false, "listed": true, "not-listed": true, "circle": "dependency_cycle",
+		"all-of-nothing": true, "any-of-nothing": false, "listed": true, "not-listed": true, "cycle": "dependency_cycle",
 		"events": "invalid_definition", "unreadable": "cohort_unavailable", "deleted": "cohort_unavailable", "missing": "cohort_unavailable",
-		"enough-is-known": true, "operator": "operator_unavailable", "person-cohort-in-a-group-flag": false,
+		"other-alternative-matches": true, "operator": "operator_unavailable", "person-cohort-in-a-group-flag": false,
 	})
 }
 
-func TestABadFlagLeavesTheOthersAlone(t *testing.T) {
+func TestBrokenFlagDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	bad := []string{
 		`[]`, `7`, `{`, `{"groups":7}`, `{"groups":[7]}`, `{"groups":[{"properties":{}}]}`, `{"groups":[{"rollout_percentage":"x"}]}`,
@@ -286,19 +285,19 @@ func TestABadFlagLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-func TestContinuityHashesTheKeptIdentifier(t *testing.T) {
+func TestExperienceContinuityHashesKeptIdentifier(t *testing.T) {
 	t.Parallel()
 	d := flagstest.Define(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
 	d.ExperienceContinuity = true
 	set := compile(d)
-	ask := func(anonymous string, kept map[string]string) any {
+	evaluate := func(anonymous string, kept map[string]string) any {
 		q := &eval.Request{DistinctID: "distinct_id_0", AnonymousID: anonymous}
 		return set.Evaluate(q, &eval.KnownProperties{HashKeys: kept}, flagstest.Now)[0].Value()
 	}
-	if ask("", nil) != false || ask("distinct_id_1", nil) != true {
-		t.Error("without a kept identifier the one before login counts, then the distinct id")
+	if evaluate("", nil) != false || evaluate("distinct_id_1", nil) != true {
+		t.Error("without a kept identifier the anonymous id is hashed, then the distinct id")
 	}
-	if ask("distinct_id_0", map[string]string{"simple-flag": "distinct_id_2"}) != true {
-		t.Error("the kept identifier goes before all others")
+	if evaluate("distinct_id_0", map[string]string{"simple-flag": "distinct_id_2"}) != true {
+		t.Error("the kept identifier must precede all others")
 	}
 }

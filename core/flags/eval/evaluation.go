@@ -19,6 +19,12 @@ import (
 // returns false, the caller looks up the data that is needed (NeedsPerson,
 // NeedsGroup, NeedsStaticCohorts, NeedsHashKeys, HasOpenPairs) and calls Run
 // again. An Evaluation is not safe for concurrent use.
+//
+// It has more methods than other types, in a file per topic: the evaluator is
+// one recursive walk through flags, conditions, filters and cohorts that shares
+// the round, the arena and the cause, and a pooled object for each topic would
+// cost memory per request. Its state is in types of their own: subject,
+// storedData, pluginAnswers, bucketCache, filling, tracer.
 type Evaluation struct {
 	set       *Set
 	epoch     uint32 // changes with each use of the pooled value

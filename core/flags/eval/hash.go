@@ -1,21 +1,21 @@
 package eval
 
 import (
-	"crypto/sha1" // the published formula; nothing here is a secret
+	"crypto/sha1" // of the published formula; not used for secrets
 	"encoding/binary"
 )
 
-// bucketScale is the largest value of the sixty bits a bucket is made of.
+// bucketScale is the largest value of the 60 bits of a bucket.
 const bucketScale = float64(0xFFFFFFFFFFFFFFF)
 
-// variantSalt sets the hash that picks a variant apart from the one that
-// decides the rollout, so that growing a rollout keeps everyone's variant.
+// variantSalt makes the hash of the variant differ from the hash of the rollout,
+// so that variants are independent of the rollout percentage.
 const variantSalt = "variant"
 
-// bucket is where an identifier falls for a flag, from 0 to 1, the same in
-// every client library: the first fifteen hexadecimal digits of the SHA-1 of
-// "key.identifier" and salt as a share of the largest such number. prefix is
-// the key with its dot; buf is scratch space and comes back.
+// bucket returns the bucket of an identifier for a flag, from 0 to 1, the same
+// as in every client library: the first fifteen hexadecimal digits of the SHA-1
+// of "key.identifier" and salt, divided by bucketScale. prefix is the key with
+// its dot. buf is scratch space; bucket returns it for reuse.
 func bucket(buf []byte, prefix, identifier, salt string) (float64, []byte) {
 	buf = append(append(append(buf[:0], prefix...), identifier...), salt...)
 	sum := sha1.Sum(buf)
@@ -26,14 +26,14 @@ func bucket(buf []byte, prefix, identifier, salt string) (float64, []byte) {
 // the same people are held out of every flag.
 const holdoutPrefix = "holdout-"
 
-// Bucket is where an identifier falls for a flag, from 0 to 1; the salt is
-// empty for the rollout and "variant" for the choice of the variant.
+// Bucket returns the bucket of an identifier for a flag, from 0 to 1. The salt is
+// empty for the rollout and "variant" for the variant.
 func Bucket(key, identifier, salt string) float64 {
 	hash, _ := bucket(nil, key+".", identifier, salt)
 	return hash
 }
 
-// HoldoutBucket is where an identifier falls for all holdouts.
+// HoldoutBucket returns the bucket of an identifier for all holdouts.
 func HoldoutBucket(identifier string) float64 {
 	hash, _ := bucket(nil, holdoutPrefix, identifier, "")
 	return hash

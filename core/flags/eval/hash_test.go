@@ -46,11 +46,11 @@ func readVectors(t *testing.T) vectors {
 	return v
 }
 
-func TestBucketsAreTheOnesEveryClientComputes(t *testing.T) {
+func TestBucketsEqualThoseOfClients(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)
 	if len(v.Vectors) != 202 || len(v.Holdout) != 5 {
-		t.Fatalf("read %d vectors and %d of holdouts", len(v.Vectors), len(v.Holdout))
+		t.Fatalf("read %d vectors and %d holdout vectors", len(v.Vectors), len(v.Holdout))
 	}
 	for _, c := range v.Vectors {
 		if got := eval.Bucket(c.Key, c.Identifier, c.Salt); got != c.Hash {
@@ -64,7 +64,7 @@ func TestBucketsAreTheOnesEveryClientComputes(t *testing.T) {
 	}
 }
 
-func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
+func TestValuesOfConsistencyLists(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)
 	one := func(filters string) *eval.Set { return compile(flagstest.Define(1, v.Rollout.Key, filters)) }
@@ -87,7 +87,7 @@ func TestNobodyOfTheConsistencyListsChangesBucket(t *testing.T) {
 	}
 }
 
-// flagstest.Now is the present of all tests here.
+// compile compiles flags of a project with two group types.
 func compile(defs ...eval.Definition) *eval.Set {
 	return eval.Compile(defs, nil, map[string]int{"company": 0, "project": 1}, eval.CompileOptions{})
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// PluginRound answers for operators of plugins in two rounds: it collects the
-// questions that it cannot answer in the first, and answers them in the second.
+// PluginRound answers filters with operators of plugins in two rounds: the first
+// collects the pairs without a known result, the second has their results.
 type PluginRound interface {
 	match.External
-	// Ask passes the collected questions to the plugins, within the deadline of
+	// Ask passes the collected pairs to the plugins, within the deadline of
 	// ctx, and reports whether there were any.
 	Ask(ctx context.Context) bool
 }
 
-// KnownResults is the memory of earlier plugin results.
+// KnownResults keeps earlier results of plugins.
 type KnownResults interface {
 	// Known returns the result that plugins gave for a pair before, if it is
 	// still valid at the given time. It does not block.
@@ -24,10 +24,9 @@ type KnownResults interface {
 }
 
 // pluginAnswers collects the pairs that a request passes to plugins, and their
-// results. Every pair is unknown in the round that collects it; in the next
-// round it has its result.
+// results. The result of a pair is Unknown in the round that collects it.
 type pluginAnswers struct {
-	known   KnownResults // nil: plugins cannot be asked
+	known   KnownResults // nil disables plugins
 	now     time.Time
 	pairs   []match.Pair
 	results []match.Result // of the first len(results) pairs
@@ -43,7 +42,7 @@ func (a *pluginAnswers) reset() {
 // open reports whether some pair has no result yet.
 func (a *pluginAnswers) open() bool { return a.known != nil && len(a.pairs) > len(a.results) }
 
-// Match looks the pair up, or adds it to the open ones.
+// Match returns the known result of a pair, or adds the pair to the open ones.
 func (a *pluginAnswers) Match(p match.Program, v *match.Value) match.Result {
 	if a.known == nil {
 		return match.Unknown
@@ -63,8 +62,8 @@ func (a *pluginAnswers) Match(p match.Program, v *match.Value) match.Result {
 	return match.Unknown
 }
 
-// UsePlugins lets plugins answer for their operators: known results are taken
-// from memory, the other pairs are collected for OpenPairs.
+// UsePlugins enables operators of plugins: known results are used, the other
+// pairs are collected for OpenPairs.
 func (e *Evaluation) UsePlugins(known KnownResults) {
 	e.plugins.known, e.plugins.now = known, e.env.Now
 }
@@ -72,9 +71,9 @@ func (e *Evaluation) UsePlugins(known KnownResults) {
 // HasOpenPairs reports whether pairs wait for results of plugins.
 func (e *Evaluation) HasOpenPairs() bool { return e.plugins.open() }
 
-// OpenPairs returns the pairs that have no result yet, and where to write one
-// result for each. All of them count as answered from now on; a result that is
-// not written is Unknown.
+// OpenPairs returns the pairs without a result, and a slice that the caller fills
+// with their results. The pairs are answered from now on; a result that the
+// caller does not set is Unknown.
 func (e *Evaluation) OpenPairs() ([]match.Pair, []match.Result) {
 	a := &e.plugins
 	from := len(a.results)

@@ -2,7 +2,7 @@ package eval
 
 import "strconv"
 
-// Reason is why a flag has its value.
+// Reason explains the value of a flag.
 type Reason uint8
 
 // The reasons, ordered by precedence: the highest one is reported if several
@@ -37,11 +37,11 @@ var reasonTexts = [...]string{
 	ReasonEnrolment:        "Super condition value",
 }
 
-// Code is the reason as clients know it.
+// Code returns the reason in answers to clients.
 func (r Reason) Code() string { return reasonCodes[r] }
 
-// Describe is the reason as one sentence for people; condition is the index
-// of the condition set it is about.
+// Describe returns the reason as a sentence. condition is the index of the
+// condition set that decided.
 func (r Reason) Describe(condition int) string {
 	if r == ReasonConditionMatch {
 		return reasonTexts[r] + strconv.Itoa(condition+1)
@@ -49,14 +49,14 @@ func (r Reason) Describe(condition int) string {
 	return reasonTexts[r]
 }
 
-// Cause is why a flag could not be computed.
+// Cause explains why a flag has no value.
 type Cause uint8
 
 // The causes.
 const (
 	CauseNone        Cause = iota
-	CauseDefinition        // the stored filters cannot be understood
-	CauseOperator          // an operator nobody knows, or a plugin gave no answer
+	CauseDefinition        // the stored filters cannot be decoded
+	CauseOperator          // an unknown operator, or a plugin without an answer
 	CauseCohort            // a cohort is missing or cannot be evaluated
 	CauseDependency        // a flag it depends on is missing or could not be computed
 	CauseCycle             // flags depend on each other in a circle
@@ -76,7 +76,7 @@ var causeCodes = [Causes]string{
 	CauseUnavailable: "stored_data_unavailable",
 }
 
-// Code is the cause as a stable word.
+// Code returns the stable name of the cause.
 func (c Cause) Code() string { return causeCodes[c] }
 
 // failure returns why an outcome has no value.

@@ -40,7 +40,7 @@ type Decision struct {
 	Failed    Cause
 }
 
-// Value is the value that clients get: true, false or a variant key.
+// Value returns the value for clients: true, false or a variant key.
 func (d Decision) Value() any {
 	if d.On && d.Variant != "" {
 		return d.Variant

@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 )
 
-// Explanation is how a flag came to its value, step by step. It is written by
-// the evaluator itself while it evaluates.
+// Explanation lists the steps that led to the value of a flag. The evaluator
+// writes it during the evaluation.
 type Explanation struct {
 	ID         int64               `json:"id"`
 	Key        string              `json:"key"`
 	Version    int64               `json:"version"`
 	Computed   bool                `json:"computed"`          // false: the flag is left out of answers
-	Failure    string              `json:"failure,omitempty"` // why, then
+	Failure    string              `json:"failure,omitempty"` // the cause if not computed
 	Value      any                 `json:"value"`             // true, false, a variant key, or null
 	Payload    *string             `json:"payload"`
 	Reason     *ExplainedReason    `json:"reason"`
@@ -20,23 +20,23 @@ type Explanation struct {
 	Gates      []Gate              `json:"gates"` // in order; the last one decided
 	Conditions []ExplainedSet      `json:"conditions"`
 	Variant    *ExplainedVariant   `json:"variant"`
-	DependsOn  []*Explanation      `json:"depends_on"` // flags asked on the way, each with its own
+	DependsOn  []*Explanation      `json:"depends_on"` // explanations of the flags it depends on
 }
 
-// ExplainedReason is the reason clients get.
+// ExplainedReason is the reason in answers to clients.
 type ExplainedReason struct {
 	Code        string `json:"code"`
 	Condition   *int   `json:"condition_index"`
 	Description string `json:"description"`
 }
 
-// ExplainedIdentifier is what the flag hashes.
+// ExplainedIdentifier is the identifier that the flag hashes.
 type ExplainedIdentifier struct {
 	Value  string `json:"value"`
 	Source string `json:"source"` // distinct_id, anon_distinct_id, hash_key_override or group_key
 }
 
-// Gate is one step on the way to the value.
+// Gate is one step of the decision.
 type Gate struct {
 	Name       string          `json:"name"`   // active, definition, enrolment, holdout, conditions
 	Result     string          `json:"result"` // passed, decided, or failed
@@ -70,14 +70,14 @@ type ExplainedFilter struct {
 	Expected json.RawMessage   `json:"expected"`
 	Seen     json.RawMessage   `json:"seen"`             // null when missing
 	Source   string            `json:"source"`           // override, stored, missing, identity, several, cohort, flag, or unreadable
-	Plugin   string            `json:"plugin,omitempty"` // the instance that answers
+	Plugin   string            `json:"plugin,omitempty"` // the plugin instance of the operator
 	Negated  bool              `json:"negated,omitempty"`
 	Result   string            `json:"result"`
-	Why      string            `json:"why,omitempty"`     // why the result is unknown
+	Why      string            `json:"why,omitempty"`     // the cause of an unknown result
 	Within   []ExplainedFilter `json:"filters,omitempty"` // of a cohort
 }
 
-// ExplainedVariant is how the variant was picked.
+// ExplainedVariant explains the choice of the variant.
 type ExplainedVariant struct {
 	Key       string              `json:"key"`
 	Override  bool                `json:"override"`
@@ -85,7 +85,7 @@ type ExplainedVariant struct {
 	Intervals []ExplainedInterval `json:"intervals"`
 }
 
-// ExplainedInterval is a variant's share of the buckets, To not included.
+// ExplainedInterval is the interval of buckets [From, To) of a variant.
 type ExplainedInterval struct {
 	Key    string  `json:"key"`
 	From   float64 `json:"from"`

@@ -7,10 +7,10 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// tracer writes explanations while flags are computed. A nil tracer writes
-// nothing; that is how answers are made. Nothing it writes refers to the run.
+// tracer writes explanations while flags are evaluated. A nil tracer writes
+// nothing. Explanations hold no reference to the evaluation.
 type tracer struct {
-	byKey   map[string]*Explanation // by flag key, as of the last pass
+	byKey   map[string]*Explanation // by flag key, of the last round
 	current *Explanation
 	set     *ExplainedSet
 	filters *[]ExplainedFilter // where the next filter goes
@@ -18,7 +18,7 @@ type tracer struct {
 
 func newTracer() *tracer { return &tracer{byKey: map[string]*Explanation{}} }
 
-// flag evaluates f and writes down how it went.
+// flag evaluates f and records its explanation.
 func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 	outer := *t
 	e := &Explanation{
@@ -41,12 +41,12 @@ func gateResult(yes bool) string {
 	return "decided"
 }
 
-// number is a pointer to a copy, made only where a trace is written.
+// number returns a pointer to a copy of n.
 func number(n float64) *float64 { return &n }
 
 func (t *tracer) gate(g Gate) { t.current.Gates = append(t.current.Gates, g) }
 
-// finish writes what came out of a flag.
+// finish records the outcome of a flag.
 func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 	e := t.current
 	if f.active && f.broken != nil {
@@ -82,7 +82,7 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 	}
 }
 
-// subjectName is the name of a kind of subject.
+// subjectName returns the name of a kind of subject.
 func (r *Evaluation) subjectName(at int32) string {
 	switch {
 	case at >= 0:
@@ -140,14 +140,14 @@ func resultName(res match.Result) string {
 	return res.String()
 }
 
-// filter answers f and writes down what it saw.
+// filter evaluates f and records the value it tested.
 func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
-	into := t.filters
+	outer := t.filters
 	var within []ExplainedFilter
 	t.filters = &within
 	res := r.evaluateFilter(f, at)
-	t.filters = into
-	if into == nil {
+	t.filters = outer
+	if outer == nil {
 		return res
 	}
 	p := f.source
@@ -169,22 +169,22 @@ func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
 	if res == match.Unknown {
 		x.Why = r.cause.Code()
 	}
-	*into = append(*into, x)
+	*outer = append(*outer, x)
 	return res
 }
 
-// explainValue is the value a property filter looked at, and where it came from.
+// explainValue returns the value that a property filter tests, and its source.
 func (r *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string) {
 	s := r.subject(at)
 	if f.reads != nil {
-		v, there := r.readProperties(f, s)
-		if there != match.True {
+		v, found := r.readProperties(f, s)
+		if found != match.True {
 			return nil, "unreadable"
 		}
 		return v.AppendTo(nil), "several"
 	}
-	v, there := r.value(s, f.slot, f.fallbackSlot)
-	switch there {
+	v, found := r.value(s, f.slot, f.fallbackSlot)
+	switch found {
 	case match.False:
 		return nil, "missing"
 	case match.True:
@@ -198,7 +198,7 @@ func (r *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string)
 	}
 }
 
-// dependsOn attaches the explanation of another flag that was asked.
+// dependsOn adds the explanation of a flag that the current one depends on.
 func (t *tracer) dependsOn(f *flag) {
 	if t == nil {
 		return
@@ -240,7 +240,7 @@ func (v *ExplainedVariant) pick(key string) {
 	}
 }
 
-func (t *tracer) enrolment(e *enrolment, said *match.Value, res match.Result) {
+func (t *tracer) enrolment(e *enrolment, value *match.Value, res match.Result) {
 	if t == nil {
 		return
 	}
@@ -250,10 +250,10 @@ func (t *tracer) enrolment(e *enrolment, said *match.Value, res match.Result) {
 		g.Result, g.Detail = "failed", "the property cannot be read"
 	case e.slot < 0:
 		g.Detail = "everyone within the rollout is enrolled"
-	case said == nil:
+	case value == nil:
 		g.Result, g.Detail = "passed", "the person has neither opted in nor out"
 	default:
-		g.Seen = said.AppendTo(nil)
+		g.Seen = value.AppendTo(nil)
 	}
 	t.gate(g)
 }
