@@ -16,11 +16,15 @@ import (
 //   - Half a surrogate pair becomes the six visible characters of its escape.
 func AppendClean(dst, raw []byte) []byte { return sanitize(dst, raw, false, math.MaxInt) }
 
-// Sanitize is AppendClean that keeps the white space between values and ends
-// early once dst is longer than limit.
+// Sanitize is AppendClean that keeps the white space between values, writes
+// U+FFFD for NUL as an escape, and ends early once dst is longer than limit.
 func Sanitize(dst, raw []byte, limit int) []byte { return sanitize(dst, raw, true, limit) }
 
 func sanitize(dst, raw []byte, keepSpace bool, limit int) []byte {
+	nul := "\ufffd" // stands for NUL
+	if keepSpace {
+		nul = `\ufffd`
+	}
 	inside := false
 	for i := 0; i < len(raw) && len(dst) <= limit; {
 		c := raw[i]
@@ -32,11 +36,11 @@ func sanitize(dst, raw []byte, keepSpace bool, limit int) []byte {
 		case inside && c == '\\':
 			var storable bool
 			n, storable = measureEscape(raw[i:])
-			dst = appendCleanEscape(dst, raw[i:i+n], storable)
+			dst = appendCleanEscape(dst, raw[i:i+n], storable, nul)
 		case inside && c >= utf8.RuneSelf:
 			dst, n = appendNonASCII(dst, raw[i:], `\`)
 		case inside && c == 0:
-			dst = utf8.AppendRune(dst, utf8.RuneError)
+			dst = append(dst, nul...)
 		case inside && c < ' ':
 			dst = appendEscape(dst, rune(c))
 		case !inside && c == 'N':
@@ -54,12 +58,12 @@ func sanitize(dst, raw []byte, keepSpace bool, limit int) []byte {
 	return dst
 }
 
-func appendCleanEscape(dst, seq []byte, storable bool) []byte {
+func appendCleanEscape(dst, seq []byte, storable bool, nul string) []byte {
 	if storable {
 		return append(dst, seq...)
 	}
 	if r, _ := parseUnicodeEscape(seq); r == 0 {
-		return utf8.AppendRune(dst, utf8.RuneError)
+		return append(dst, nul...)
 	}
 	return append(append(dst, '\\'), seq...)
 }
