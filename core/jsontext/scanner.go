@@ -16,7 +16,8 @@ const MaxNesting = 1024
 //
 // A Scanner is used after Reset, which keeps the options. After a syntax error
 // Bad is true, every method returns its zero value, and Problem describes the
-// error.
+// error. Its many unexported methods are the steps of Skip; a second type would
+// cost an indirection on the path of every request.
 type Scanner struct {
 	Data    []byte
 	Pos     int
@@ -82,25 +83,42 @@ func (s *Scanner) fail(reason string) {
 	s.Pos = len(s.Data) // so that nothing more is read
 }
 
+// failAt is fail with the offset of the error. It returns -1, the offset that
+// stands for an error.
+//
+//go:noinline
+func (s *Scanner) failAt(i int, reason string) int {
+	s.Pos = i
+	s.fail(reason)
+	return -1
+}
+
+// failSeparator fails because the container that closing ends does not go on at i.
+func (s *Scanner) failSeparator(i int, closing byte) {
+	if closing == '}' {
+		s.failAt(i, commaOrEndOfObjectExpected)
+	} else {
+		s.failAt(i, commaOrEndOfListExpected)
+	}
+}
+
 const (
-	valueExpected = "a value was expected"
-	digitExpected = "a digit was expected"
+	valueExpected              = "a value was expected"
+	digitExpected              = "a digit was expected"
+	nameExpected               = "a name in quotes was expected"
+	colonExpected              = "a colon was expected"
+	commaOrEndOfObjectExpected = "a comma or the end of the object was expected"
+	commaOrEndOfListExpected   = "a comma or the end of the list was expected"
 )
 
 // Peek skips white space and returns the next byte, or 0 at the end.
-func (s *Scanner) Peek() byte {
-	for s.Pos < len(s.Data) {
-		c := s.Data[s.Pos]
-		switch c {
-		case ' ', '\t':
-		case '\n', '\r':
-			s.Dirty = s.Dirty || !s.KeepLines
-		default:
+func (s *Scanner) Peek() (c byte) {
+	if s.Pos < len(s.Data) {
+		if c = s.Data[s.Pos]; c > ' ' {
 			return c
 		}
-		s.Pos++
 	}
-	return 0
+	return s.peekSpace()
 }
 
 // End reports whether only white space is left.
@@ -145,7 +163,7 @@ func (s *Scanner) Element(first bool) bool {
 		s.fail(valueExpected)
 		return false
 	}
-	s.fail("a comma or the end of the list was expected")
+	s.fail(commaOrEndOfListExpected)
 	return false
 }
 
@@ -158,25 +176,11 @@ func (s *Scanner) Member(first bool) (name String, ok bool) {
 	}
 	name = s.readString()
 	if s.Peek() != ':' {
-		s.fail("a colon was expected")
+		s.fail(colonExpected)
 		return String{}, false
 	}
 	s.Pos++
 	return name, true
-}
-
-// skipName is Member without the name.
-func (s *Scanner) skipName(first bool) bool {
-	if !s.nextName(first) {
-		return false
-	}
-	s.skipString()
-	if s.Peek() != ':' {
-		s.fail("a colon was expected")
-		return false
-	}
-	s.Pos++
-	return true
 }
 
 // nextName moves to the opening quote of the next name. It returns false at the
@@ -189,14 +193,14 @@ func (s *Scanner) nextName(first bool) bool {
 	}
 	if !first {
 		if c != ',' {
-			s.fail("a comma or the end of the object was expected")
+			s.fail(commaOrEndOfObjectExpected)
 			return false
 		}
 		s.Pos++
 		c = s.Peek()
 	}
 	if c != '"' {
-		s.fail("a name in quotes was expected")
+		s.fail(nameExpected)
 		return false
 	}
 	return true
@@ -211,135 +215,4 @@ func (s *Scanner) Value() []byte {
 		return nil
 	}
 	return s.Data[start:s.Pos]
-}
-
-// Skip moves over one value, however deep, without recursion.
-func (s *Scanner) Skip() {
-	base := s.Depth
-	for {
-		opened := s.skipOne()
-		if s.Bad {
-			return
-		}
-		if opened {
-			continue
-		}
-		if !s.leave(base) {
-			return
-		}
-	}
-}
-
-// skipOne moves over a scalar or an empty container, or steps into a container
-// up to its first value and reports true.
-func (s *Scanner) skipOne() (opened bool) {
-	switch c := s.Peek(); c {
-	case '"':
-		s.skipString()
-	case '{':
-		s.Open()
-		if s.Bad {
-			return false
-		}
-		s.objects[s.Depth>>6] |= 1 << (s.Depth & 63)
-		return s.skipName(true)
-	case '[':
-		s.Open()
-		if s.Bad {
-			return false
-		}
-		s.objects[s.Depth>>6] &^= 1 << (s.Depth & 63)
-		return s.Element(true)
-	case 't':
-		s.literal("true")
-	case 'f':
-		s.literal("false")
-	case 'n':
-		s.literal("null")
-	case 'N':
-		s.nonFinite("NaN")
-	case 'I':
-		s.nonFinite("Infinity")
-	default:
-		s.number(c)
-	}
-	return false
-}
-
-// leave closes the containers that end at the cursor, down to base, and
-// reports whether another value follows.
-func (s *Scanner) leave(base int) (more bool) {
-	for s.Depth > base {
-		if s.objects[s.Depth>>6]&(1<<(s.Depth&63)) != 0 {
-			more = s.skipName(false)
-		} else {
-			more = s.Element(false)
-		}
-		if more || s.Bad {
-			return more
-		}
-	}
-	return false
-}
-
-func (s *Scanner) literal(word string) {
-	if len(s.Data)-s.Pos < len(word) || string(s.Data[s.Pos:s.Pos+len(word)]) != word {
-		s.fail(valueExpected)
-		return
-	}
-	s.Pos += len(word)
-}
-
-// nonFinite moves over a number that JSON does not have and some writers use.
-func (s *Scanner) nonFinite(word string) {
-	if s.Strict {
-		s.fail(valueExpected)
-		return
-	}
-	s.literal(word)
-	s.Dirty = true
-}
-
-// number moves over a number that starts with c.
-func (s *Scanner) number(c byte) {
-	problem := valueExpected
-	if c == '-' {
-		problem = digitExpected
-		s.Pos++
-		if s.Pos < len(s.Data) && s.Data[s.Pos] == 'I' {
-			s.nonFinite("Infinity")
-			return
-		}
-	}
-	if s.Pos < len(s.Data) && s.Data[s.Pos] == '0' {
-		s.Pos++
-	} else if !s.digits(problem) {
-		return
-	}
-	if s.Pos < len(s.Data) && s.Data[s.Pos] == '.' {
-		s.Pos++
-		if !s.digits(digitExpected) {
-			return
-		}
-	}
-	if s.Pos < len(s.Data) && s.Data[s.Pos]|0x20 == 'e' {
-		s.Pos++
-		if s.Pos < len(s.Data) && (s.Data[s.Pos] == '+' || s.Data[s.Pos] == '-') {
-			s.Pos++
-		}
-		s.digits(digitExpected)
-	}
-}
-
-// digits moves over one or more digits; none is a problem.
-func (s *Scanner) digits(problem string) bool {
-	start := s.Pos
-	for s.Pos < len(s.Data) && s.Data[s.Pos]-'0' < 10 {
-		s.Pos++
-	}
-	if s.Pos == start {
-		s.fail(problem)
-		return false
-	}
-	return true
 }

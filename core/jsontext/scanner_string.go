@@ -14,95 +14,87 @@ func (s *Scanner) readString() String {
 		s.Pos = i + 1
 		return String{Raw: s.Data[start:i]}
 	}
-	return s.readStringSlow(start, i)
-}
-
-// skipString moves over the string whose opening quote is at the cursor.
-func (s *Scanner) skipString() {
-	i := indexSpecial(s.Data, s.Pos+1)
-	if i < len(s.Data) && s.Data[i] == '"' {
-		s.Pos = i + 1
-		return
+	end, escaped := s.findQuote(i)
+	if end < 0 {
+		return String{}
 	}
-	s.readStringSlow(s.Pos+1, i)
+	s.Pos = end + 1
+	return String{Raw: s.Data[start:end], escaped: escaped}
 }
 
-// readStringSlow continues at i, where a special byte other than the closing
-// quote is.
-func (s *Scanner) readStringSlow(start, i int) (t String) {
+// skipRest moves over the rest of a string from i on, where indexSpecial stopped.
+func (s *Scanner) skipRest(i int) int {
+	if i, _ = s.findQuote(i); i < 0 {
+		return -1
+	}
+	return i + 1
+}
+
+// findQuote returns the offset of the quote that ends a string, and whether
+// escapes precede it. indexSpecial stopped at i.
+func (s *Scanner) findQuote(i int) (end int, escaped bool) {
 	for data := s.Data; i < len(data); i = indexSpecial(data, i) {
 		switch c := data[i]; {
 		case c == '"':
-			s.Pos = i + 1
-			t.Raw = data[start:i]
-			return t
+			return i, escaped
 		case c == '\\':
-			t.escaped = true
 			n, storable := measureEscape(data[i:])
 			if n == 0 {
-				return s.failString(i, escapeProblem(data[i:]))
+				return s.failAt(i, escapeProblem(data[i:])), false
 			}
-			s.Dirty = s.Dirty || !storable
+			escaped, s.Dirty = true, s.Dirty || !storable
 			i += n
 		case c >= utf8.RuneSelf:
-			next, ok := skipNonASCII(data, i)
-			if !ok {
+			var broken int
+			if i, broken = skipNonASCII(data, i); broken >= 0 {
 				if s.Dirty = true; s.Strict {
-					return s.failString(indexInvalid(data, i), "it is not UTF-8")
+					return s.failAt(broken, "it is not UTF-8"), false
 				}
 			}
-			i = next
 		default:
 			if s.Dirty = true; s.Strict {
-				return s.failString(i, "a control character in a text was expected to be escaped")
+				return s.failAt(i, "a control character in a text was expected to be escaped"), false
 			}
 			i++
 		}
 	}
-	return s.failString(len(s.Data), "a text has no end")
-}
-
-func (s *Scanner) failString(at int, reason string) String {
-	s.Pos = at
-	s.fail(reason)
-	return String{}
+	return s.failAt(len(s.Data), textUnended), false
 }
 
 // escapeProblem describes the invalid escape sequence at the start of data.
 func escapeProblem(data []byte) string {
 	switch {
 	case len(data) < 2:
-		return "a text has no end"
+		return textUnended
 	case data[1] == 'u':
 		return "an escape is broken"
 	}
 	return "an escape is unknown"
 }
 
-// skipNonASCII returns the offset of the next ASCII byte from i on, and whether
-// the bytes before it are UTF-8.
-func skipNonASCII(data []byte, i int) (next int, valid bool) {
-	valid = true
-	for i < len(data) && data[i] >= utf8.RuneSelf {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			valid = false
-		}
-		i += n
-	}
-	return i, valid
-}
+const textUnended = "a text has no end"
 
-// indexInvalid returns the first offset from i on at which data is not UTF-8.
-func indexInvalid(data []byte, i int) int {
-	for i < len(data) {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			break
+// skipNonASCII returns the offset of the next ASCII byte from i on, and that of
+// the first byte before it that is not UTF-8, or -1. It reads the usual sequences
+// of two and three bytes itself and leaves the rest to utf8.
+func skipNonASCII(data []byte, i int) (next, broken int) {
+	broken = -1
+	for i < len(data) && data[i] >= utf8.RuneSelf {
+		c, rest := data[i], data[i+1:]
+		switch {
+		case c >= 0xe1 && c < 0xf0 && c != 0xed && len(rest) > 1 && int8(rest[0]) < -0x40 && int8(rest[1]) < -0x40:
+			i += 3
+		case c >= 0xc2 && c < 0xe0 && len(rest) > 0 && int8(rest[0]) < -0x40:
+			i += 2
+		default:
+			r, n := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && n == 1 && broken < 0 {
+				broken = i
+			}
+			i += n
 		}
-		i += n
 	}
-	return i
+	return i, broken
 }
 
 const (
