@@ -16,9 +16,9 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Away turns an error that says that the store cannot be reached, cannot write
-// or cannot answer in time into Unavailable: the caller has done nothing wrong
-// and may come back. Any other error, and one that has a kind, comes back as it is.
+// Away makes an Unavailable fault of an error that means that the database cannot
+// be reached, cannot write or cannot answer in time: the caller may retry. It
+// returns other errors, and errors that have a kind, unchanged.
 func Away(err error) error {
 	if err == nil || fault.From(err) != nil || !isAway(err) {
 		return err
@@ -42,8 +42,8 @@ func isAway(err error) bool {
 	return Retryable(err) || pgconn.SafeToRetry(err) || refusedByServer(err) || refusedByDisk(err)
 }
 
-// refusedByServer reports whether PostgreSQL itself said that it cannot: lost
-// connections, too few resources, shutting down, or read only.
+// refusedByServer reports whether PostgreSQL refused: lost connections, too few
+// resources, shutting down, or read only.
 func refusedByServer(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -57,8 +57,8 @@ func refusedByServer(err error) bool {
 	return false
 }
 
-// refusedByDisk reports whether SQLite said that its file cannot be used now:
-// read only, an I/O error, a full disk, a file that cannot be opened.
+// refusedByDisk reports whether SQLite cannot use its file: read only, an I/O
+// error, a full disk, a file that cannot be opened.
 func refusedByDisk(err error) bool {
 	switch sqliteCode(err) & 0xff { // the rest is detail
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN:

@@ -13,7 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-func TestAwayGivesAKindToWhatTheStoreCannotHelp(t *testing.T) {
+func TestAwayMarksUnavailableDatabases(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name string

@@ -1,8 +1,7 @@
-// Package db opens the relational store of the house: an embedded SQLite file
-// by default, a PostgreSQL server when the URL names one, the same code above
-// both. Rooms with stores ask for a handle with Read or Write and write their
-// SQL once; Tx carries one transaction through every store that works with the
-// context it hands out, so that what belongs together is written together.
+// Package db opens the relational database: an embedded SQLite file by default, a
+// PostgreSQL server if the URL names one, with the same code above both. Stores
+// get a handle from Read or Write and write their SQL once; Tx runs several stores
+// in one transaction, which they find in the context.
 //
 // On SQLite there is one connection for writing and a small pool for reading
 // (WAL: readers never wait for the writer). A committed transaction is on disk

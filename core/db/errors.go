@@ -7,8 +7,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Duplicate reports whether err says that a row broke a unique constraint or a
-// primary key.
+// Duplicate reports whether err is a violation of a unique constraint or a primary
+// key.
 func Duplicate(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23505"
@@ -18,8 +18,8 @@ func Duplicate(err error) bool {
 		code == sqlite3.SQLITE_CONSTRAINT_ROWID
 }
 
-// BrokenReference reports whether err says that a foreign key points nowhere,
-// or that a row is still pointed at.
+// BrokenReference reports whether err is a violation of a foreign key: the
+// referenced row is missing, or the row is still referenced.
 func BrokenReference(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23503"
@@ -27,9 +27,9 @@ func BrokenReference(err error) bool {
 	return sqliteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 }
 
-// Retryable reports whether err is the store's way of asking for the same
-// transaction once more: a deadlock or a serialization failure on PostgreSQL,
-// a lock held too long by another process on SQLite.
+// Retryable reports whether the transaction that failed with err may succeed on
+// retry: a deadlock or a serialization failure on PostgreSQL, a lock held too long
+// by another process on SQLite.
 func Retryable(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "40001" || e.Code == "40P01"

@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/migrations"
 )
 
-// NewerSchemaError says that the database holds steps this binary does not
+// NewerSchemaError reports migrations in the database that this binary does not
 // know. Nothing was changed.
 type NewerSchemaError struct {
 	Database int   // the highest applied step

@@ -165,7 +165,7 @@ func TestFailingStepLeavesNothing(t *testing.T) {
 			t.Fatalf("%d steps are marked, want the first", n)
 		}
 		if err := d.Apply(t.Context(), step(10), step(20), step(30)); err != nil {
-			t.Fatalf("the mended step: %v", err)
+			t.Fatalf("the corrected step: %v", err)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 // DataDir is the directory under which everything embedded lives.
 type DataDir string
 
-// Module opens the database and brings it to the newest schema before anybody
-// is handed it, and closes it after everybody else has stopped.
+// Module opens the database and migrates it before its users start, and closes it
+// after they have stopped.
 var Module = fx.Module("db", fx.Provide(provide))
 
 func provide(lc fx.Lifecycle, cfg Config, dir DataDir) (*DB, error) {

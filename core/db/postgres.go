@@ -46,12 +46,12 @@ func openPostgres(ctx context.Context, raw string) (*DB, error) {
 		return nil, fmt.Errorf("reach %s: %w", name, err)
 	}
 	handle := sql.OpenDB(unprepared{stdlib.GetPoolConnector(pool)})
-	handle.SetMaxIdleConns(0) // idle connections wait in the pool, for everybody
+	handle.SetMaxIdleConns(0) // idle connections stay in the pool of pgx
 	b := bun.NewDB(handle, pgdialect.New())
 	return &DB{read: b, write: b, pool: pool, name: name}, nil
 }
 
-// poolConfig drops the parsers' own words: they quote parts of the URL.
+// poolConfig replaces the errors of the parsers, which quote parts of the URL.
 func poolConfig(raw string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(raw)
 	if err != nil {

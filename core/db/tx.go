@@ -91,9 +91,8 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context) error) error {
 	return nil
 }
 
-// ended is the reason of a commit that failed. When the context of a
-// transaction ends, database/sql rolls back by itself, and a commit that comes
-// after it hears only that the transaction is over.
+// ended returns the error of ctx for a commit that failed because ctx ended. Then
+// database/sql has rolled back, and Commit only returns sql.ErrTxDone.
 func ended(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()

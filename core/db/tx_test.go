@@ -141,8 +141,8 @@ func TestCancelledContextRollsBack(t *testing.T) {
 	})
 }
 
-// Whoever is first, the commit or the rollback that database/sql starts when
-// the context ends, the caller hears that the context has ended.
+// The commit races with the rollback that database/sql starts when the context
+// ends. In either order the caller gets the error of the context.
 func TestCommitAfterTheRollbackSaysWhy(t *testing.T) {
 	t.Parallel()
 	runNotes(t, func(t *testing.T, d *db.DB) {
@@ -228,7 +228,7 @@ func TestWritersTakeTurns(t *testing.T) {
 	})
 }
 
-func TestErrorsAreTold(t *testing.T) {
+func TestConstraintErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	runNotes(t, func(t *testing.T, d *db.DB) {
 		exec := func(q string) error { _, err := d.Write(t.Context()).ExecContext(t.Context(), q); return err }

@@ -18,7 +18,7 @@ type target struct {
 var errURL = errors.New(`database.url must be empty, "sqlite:PATH" or "postgres://user:password@host/database"` +
 	` (the value is not shown, it may hold a password)`)
 
-// parseURL says which store a URL means. Its errors never quote the URL.
+// parseURL returns the target of a URL. Its errors never quote the URL.
 func parseURL(raw, dataDir string) (target, error) {
 	scheme, rest, found := strings.Cut(raw, ":")
 	switch {

@@ -1,11 +1,11 @@
-// Package fault names the ways an operation can fail, once for the whole house.
+// Package fault defines the kinds of failures of all packages.
 //
-// A room that meets a failure gives it a Kind where the failure first becomes
-// meaningful: the store knows that a row is missing, the service knows that a
-// key is taken. The gate (core/web) owns the one table from Kind to status and
-// body; nobody else thinks about HTTP. An error without a Kind is Internal: it
-// is logged with its cause and shown to the caller as one plain sentence, so a
-// stack trace or a SQL text never leaves the process.
+// A package gives a failure a Kind where its meaning is known: the store knows
+// that a row is missing, the service knows that a key is taken. Package core/web
+// owns the one table from Kind to HTTP status and body; other packages do not
+// depend on HTTP. An error without a Kind is Internal: it is logged with its cause
+// and shown to the caller as one plain sentence, so a stack trace or a SQL text
+// never leaves the process.
 package fault
 
 import (
@@ -18,9 +18,9 @@ import (
 // forgotten Kind is never shown to a caller as their mistake.
 type Kind uint8
 
-// The kinds. Each comment says what the caller can do about it.
+// The kinds.
 const (
-	Internal         Kind = iota // our fault; retrying may help
+	Internal         Kind = iota // an error of the server; retrying may help
 	Invalid                      // the input breaks a rule; Attr says which field
 	Malformed                    // the input cannot be read at all
 	Unauthenticated              // no credential, or not a valid one
@@ -28,11 +28,11 @@ const (
 	NotFound                     // no such thing, or not visible to the caller
 	MethodNotAllowed             // the thing exists, this verb on it does not
 	NotAcceptable                // the asked-for format is not offered
-	Conflict                     // somebody else changed it first
+	Conflict                     // the state changed in the meantime
 	TooLarge                     // over a size limit
 	Unsupported                  // a content type or encoding that is not known
-	Throttled                    // over a rate; RetryAfter says for how long
-	Unavailable                  // a dependency is down; RetryAfter says when to come back
+	Throttled                    // over a rate; RetryAfter is the wait
+	Unavailable                  // a dependency is down; RetryAfter is the wait
 	PaymentRequired              // over a quota
 )
 
@@ -75,7 +75,7 @@ func (e *Error) At(attr string) *Error {
 	return &c
 }
 
-// After returns a copy of e that asks the caller to come back after d.
+// After returns a copy of e that asks the caller to retry after d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// maxBlockBytes bounds the data of a block with more than one record, so that
-// a small read never has to fetch much more than it asked for.
+// maxBlockBytes bounds the data of a block with more than one record, so that a
+// small read fetches little extra data.
 const maxBlockBytes = 256 << 10
 
 // A block is a run of consecutive records written by one fsync and stored as
 // one row. data begins with a table of n little-endian uint32, the end of each
 // record counted from the end of the table; the records follow without a gap.
-// A block never changes once it is made, so it may be shared.
+// A block is immutable and may be shared.
 type block struct {
 	seq  uint64 // of the first record
 	n    int
@@ -28,7 +28,7 @@ func (b block) last() uint64    { return b.seq + uint64(b.n) - 1 }
 func (b block) time() time.Time { return time.UnixMicro(b.at) }
 func (b block) payload() int    { return len(b.data) - 4*b.n }
 
-// end is where record i ends within the payload; end(-1) is 0.
+// end returns the end of record i within the payload; end(-1) is 0.
 func (b block) end(i int) int {
 	if i < 0 {
 		return 0
@@ -78,27 +78,27 @@ func blockFits(n, payload, size int) bool {
 	return n == 0 || payload+size <= maxBlockBytes
 }
 
-// picker selects records out of consecutive blocks until a limit is reached,
-// then copies what it selected into memory of its own.
-type picker struct {
+// selector selects records of consecutive blocks until a limit is reached, then
+// copies them.
+type selector struct {
 	after      uint64
 	maxRecords int
 	maxBytes   int
 
-	picked []piece
+	ranges []recordRange
 	count  int
 	bytes  int
 	full   bool
 }
 
 // A piece is records from to to-1 of a block.
-type piece struct {
+type recordRange struct {
 	block    block
 	from, to int
 }
 
-// take picks what it wants of b and reports whether it wants more.
-func (p *picker) take(b block) bool {
+// add selects records of b and reports whether the limits allow more.
+func (p *selector) add(b block) bool {
 	from := 0
 	if p.after >= b.seq {
 		from = int(min(p.after-b.seq+1, uint64(b.n)))
@@ -114,19 +114,19 @@ func (p *picker) take(b block) bool {
 		p.bytes += size
 	}
 	if to > from {
-		p.picked = append(p.picked, piece{b, from, to})
+		p.ranges = append(p.ranges, recordRange{b, from, to})
 	}
 	return !p.full
 }
 
-// records copies what was picked: two allocations, whatever the number.
-func (p *picker) records() []Record {
+// records copies the selected records with two allocations.
+func (p *selector) records() []Record {
 	if p.count == 0 {
 		return nil
 	}
 	out := make([]Record, 0, p.count)
 	slab := make([]byte, 0, p.bytes)
-	for _, k := range p.picked {
+	for _, k := range p.ranges {
 		start := len(slab)
 		base := k.block.end(k.from - 1)
 		slab = append(slab, k.block.data[4*k.block.n+base:4*k.block.n+k.block.end(k.to-1)]...)

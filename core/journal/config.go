@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Config says how much the journal keeps and when it refuses. Sizes are bytes
-// of record data unless they say otherwise.
+// Config holds the limits of the journal. Sizes are bytes of record data unless
+// noted otherwise.
 type Config struct {
 	// Dir holds the files; empty means "journal" in the data directory. A disk
 	// of its own is worth it when sinks write to the same one.

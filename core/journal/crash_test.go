@@ -100,7 +100,7 @@ func crashChild(dir string) error {
 	return <-failed
 }
 
-// crashLog is what the children of all rounds were told.
+// crashLog holds the acknowledgements of the children of all rounds.
 type crashLog struct {
 	acked  map[string]uint64 // number by name
 	cursor journal.Position

@@ -44,8 +44,8 @@ func Unpacked(n, form int, sum uint32, stored []byte, after uint64) ([]Record, e
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	p := picker{after: after, maxRecords: n, maxBytes: len(data)}
-	p.take(b)
+	p := selector{after: after, maxRecords: n, maxBytes: len(data)}
+	p.add(b)
 	return p.records(), nil
 }
 

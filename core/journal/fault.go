@@ -15,7 +15,7 @@ const (
 	sqliteFull    = 13
 )
 
-// The refusals. Each says when it is worth coming back.
+// The refusals, each with a retry delay.
 var (
 	errSaturated = fault.New(fault.Unavailable, "journal_saturated",
 		"Too many requests are waiting to be stored.").After(time.Second)
@@ -38,7 +38,7 @@ var (
 	errReaderName     = fault.Field("reader", "reader_name", "A reader needs a name of at most 200 bytes.")
 )
 
-// writeFault turns a failure to write into what the caller is told.
+// writeFault returns the fault for a failed write.
 func writeFault(err error) *fault.Error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqliteFull {
 		return errFull.Because(err)

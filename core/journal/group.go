@@ -6,18 +6,18 @@ import (
 	"maps"
 )
 
-// job is work for the writer that is not an append. check looks at the group's
-// view of things and may refuse, which fails only this job; apply runs SQL in
-// the group's transaction, where a failure fails the whole group; unless the
-// job is alone, which keeps its failure from everybody else.
+// job is work for the writer that is not an append. check sees the state of the
+// group and may refuse, which fails only this job. apply runs SQL in the
+// transaction of the group, where a failure fails the whole group; ownTx gives
+// the job a transaction of its own.
 type job struct {
-	alone bool
+	ownTx bool
 	check func(g *group) error
-	apply func(g *group, l *link) error
+	apply func(g *group, l *writeConn) error
 }
 
-// group is everything one transaction carries: the state as it will be when it
-// is committed, and who waits for that.
+// group is the content of one transaction: its requests, and the state after the
+// commit.
 type group struct {
 	appends []*request
 	jobs    []*request
@@ -26,8 +26,8 @@ type group struct {
 	extent  extent
 	readers readers            // as committed
 	changed map[string]*cursor // over readers; nil is removed
-	free    int64              // bytes that hold nothing, -1 when not asked
-	moved   int64              // bytes that jobs wrote, about
+	free    int64              // unused bytes in the file, -1 if not measured
+	moved   int64              // estimate of the bytes that jobs wrote
 
 	records [][]byte // scratch of pack
 }
@@ -42,7 +42,7 @@ func (g *group) reset(e extent, r readers) {
 	clear(g.changed)
 }
 
-// reader is the cursor of that name as this group will leave it.
+// reader returns the cursor of that name after the commit of this group.
 func (g *group) reader(name string) (cursor, bool) {
 	if c, ok := g.changed[name]; ok {
 		if c == nil {
@@ -68,7 +68,7 @@ func (g *group) remove(name string) {
 	g.changed[name] = nil
 }
 
-// all are the cursors as this group will leave them.
+// all returns the cursors after the commit of this group.
 func (g *group) all() readers {
 	all := maps.Clone(g.readers)
 	for name, c := range g.changed {
@@ -81,8 +81,8 @@ func (g *group) all() readers {
 	return all
 }
 
-// pack lays the waiting appends into blocks, numbered from the end of what is
-// kept, all stamped with the time at.
+// pack puts the appends into blocks, numbered after the newest record and stamped
+// with the time at.
 func (g *group) pack(at int64) {
 	seq, pos, payload := g.extent.last+1, g.extent.endPos, 0
 	flush := func() {
@@ -106,7 +106,7 @@ func (g *group) pack(at int64) {
 }
 
 // write runs the group's SQL inside a transaction that is already open.
-func (g *group) write(l *link) error {
+func (g *group) write(l *writeConn) error {
 	for _, r := range g.jobs {
 		if r.job.apply == nil {
 			continue
@@ -136,16 +136,16 @@ func (g *group) write(l *link) error {
 	return nil
 }
 
-// trimTo removes every block that lies wholly at or before cut, and counts
-// what a reader loses by it. It returns the number of records removed.
-func (g *group) trimTo(cut uint64, l *link) (int64, error) {
+// trimTo removes every block that ends at or before cut, and counts the records
+// that readers lose. It returns the number of removed records.
+func (g *group) trimTo(cut uint64, l *writeConn) (int64, error) {
 	before := g.extent.first
 	if err := exec(l.remove, int64(cut)); err != nil {
 		return 0, err
 	}
 	var seq int64
 	e := g.extent
-	err := l.oldest.QueryRowContext(always).Scan(&seq, &e.firstAt, &e.firstPos)
+	err := l.oldest.QueryRowContext(uninterrupted).Scan(&seq, &e.firstAt, &e.firstPos)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		e.first, e.firstAt, e.firstPos = e.last+1, 0, e.endPos

@@ -1,16 +1,20 @@
-// Package journal keeps what was accepted until everybody has read it.
+// Package journal stores accepted requests until all readers have read them.
 //
 // A request is answered only after Append returned, and Append returns only
-// after the record is fsynced: what a client was told is safe is safe. Readers
-// (the ingestion worker, one per sink) walk the records in order, each with a
-// durable cursor of its own, so that none of them waits for another and a
-// restart continues where each one stopped. Records that no reader needs any
-// more are kept for a while, bounded by size and age, and then trimmed.
+// after the record is fsynced: a crash loses no acknowledged request. Readers
+// (the ingestion worker, one per sink) read the records in order, each with a
+// durable cursor of its own. A slow reader delays no other, and each continues
+// after a restart where it stopped. Records that all readers have done are kept
+// for a while, bounded by size and age, and then trimmed.
 //
-// Journal is the promise; Open gives the implementation for a single node,
-// one SQLite file written by one goroutine that commits everything that waits
-// in one transaction. Package journaltest holds the conformance suite that
-// every implementation must pass.
+// Journal is the contract; Open returns the implementation for a single node,
+// one SQLite file written by one goroutine that commits all waiting requests
+// in one transaction. Package journaltest holds the conformance suite for all
+// implementations.
+//
+// The package uses prepared raw SQL on its own connections instead of bun: every
+// request passes through these few statements (docs/decisions/0003 has the
+// measurements).
 package journal
 
 import (
@@ -18,32 +22,32 @@ import (
 	"time"
 )
 
-// Record is one appended piece of data. Seq starts at 1, is strictly
-// increasing in the order of the records and is never given twice, not even
-// after every record was trimmed and the process restarted. Gaps are allowed.
-// At is the wall clock at the time of the append, made non-decreasing.
+// Record is one appended record. Seq starts at 1, strictly increases in the
+// order of the records and is never reused, not even after every record was
+// trimmed and the process restarted. Gaps are allowed. At is the wall clock at
+// the time of the append, made non-decreasing.
 type Record struct {
 	Seq  uint64
 	At   time.Time
 	Data []byte
 }
 
-// Position is how far a reader has come: everything through record Seq is
-// done and, of the record after it, the first Index events. Count is the
-// number of events this reader was handed so far; the journal only keeps it.
+// Position is the progress of a reader: all records through Seq are done, and
+// the first Index events of the next record. Count is the number of events that
+// the reader received so far; the journal only stores it.
 type Position struct {
 	Seq   uint64
 	Index uint32
 	Count uint64
 }
 
-// Before reports whether p is an earlier place than q.
+// Before reports whether p is earlier than q.
 func (p Position) Before(q Position) bool {
 	return p.Seq < q.Seq || p.Seq == q.Seq && p.Index < q.Index
 }
 
-// Start says where a reader that is new begins. The zero value is Begin, so
-// that a forgotten Start reads too much rather than too little.
+// Start is the position of a new reader. The zero value is Begin, so that a
+// forgotten Start reads too much rather than too little.
 type Start uint8
 
 // The two starts.
@@ -54,14 +58,14 @@ const (
 
 // Stats describes a journal at one moment.
 type Stats struct {
-	ID        string        // made with the journal's file and kept with it: another ID is another journal, whose numbers start anew
+	ID        string        // created with the journal's file; a journal with another ID has other numbers
 	First     uint64        // the oldest record kept; Last+1 when none is
 	Last      uint64        // the newest record ever appended, 0 when there was none
 	Records   int64         // records kept
 	Bytes     int64         // their data
 	OldestAt  time.Time     // when First was appended; zero when no record is kept
 	FileBytes int64         // what the files take on disk
-	Broken    error         // why appends are refused right now, nil when they are taken
+	Broken    error         // the reason why appends are refused now, else nil
 	Readers   []ReaderStats // by name
 }
 
@@ -79,33 +83,32 @@ type ReaderStats struct {
 // Journal is a durable, ordered list of records with durable cursors. Every
 // method may be called from many goroutines at once.
 //
-// Failures have kinds: Unavailable with a time to come back after when the
-// journal cannot take or give anything right now (saturated, full, broken,
-// closing), TooLarge for a record over the limit, NotFound for a reader that
-// is not registered, Conflict for a cursor that would move backwards. When ctx
-// ends first its error is returned as it is.
+// Failures have kinds: Unavailable with a retry delay when the journal cannot
+// store or return records now (saturated, full, broken, closing), TooLarge for
+// a record over the limit, NotFound for a reader that is not registered,
+// Conflict for a cursor that would move backwards. When ctx ends first, its
+// error is returned unchanged.
 type Journal interface {
 	// Append stores data as one record and returns its number after it is on
-	// disk. An error means that the record was refused, and that it will not
-	// be read while this process lives; a crash in that very moment may still
-	// show it once. data is not kept after the return. A ctx that ends takes
-	// the record back while it waits in line; once it is being written Append
-	// waits for the outcome and reports it.
+	// disk. After an error no reader of this process sees the record; a crash
+	// at that moment may still store it once. data is not retained. When ctx
+	// ends, a queued record is withdrawn; once it is being written, Append
+	// waits for the outcome and returns it.
 	Append(ctx context.Context, data []byte) (seq uint64, err error)
 
 	// Read returns records with Seq > after in ascending order, at most
-	// maxRecords of them and about maxBytes of data, but always one when there
-	// is one, however large. It never waits: no record yet is an empty answer.
-	// The records belong to the caller. An error with a *DamagedError in its
-	// chain names records that the disk has lost.
+	// maxRecords of them and about maxBytes of data, but at least one if one
+	// exists, however large. It never waits: without records the result is
+	// empty. The records belong to the caller. An error with a *DamagedError in
+	// its chain names records that the disk has lost.
 	Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error)
 
 	// Wait returns nil when there may be a record with Seq > after, or an
 	// error when ctx ends or the journal closes.
 	Wait(ctx context.Context, after uint64) error
 
-	// Register makes a durable cursor at from, or returns the position that
-	// the reader of this name has committed. From then on no record after its
+	// Register creates a durable cursor at from, or returns the committed
+	// position of the reader of this name. From then on no record after its
 	// position is trimmed (unless Config.DropUnread).
 	Register(ctx context.Context, reader string, from Start) (Position, error)
 
@@ -114,19 +117,19 @@ type Journal interface {
 	// same position is fine. A position beyond the newest record is Invalid.
 	Commit(ctx context.Context, reader string, p Position) error
 
-	// Unregister forgets the reader and lets go of what only it needed.
-	// A reader that is not registered is no error.
+	// Unregister removes the reader and its cursor. Records that only it needed
+	// can be trimmed. An unregistered reader is not an error.
 	Unregister(ctx context.Context, reader string) error
 
 	// Trim applies retention now and returns how many records it removed. The
-	// journal also does it by itself, steadily.
+	// journal also does so in the background (Config.TrimInterval).
 	Trim(ctx context.Context) (removed int64, err error)
 
-	// Stats describes the journal. It answers also while appends are refused.
+	// Stats describes the journal. It also works while appends are refused.
 	Stats(ctx context.Context) (Stats, error)
 
-	// Close refuses new appends, waits for those in line, folds everything
-	// into the main file and lets go of it. Closing twice is fine. When ctx
-	// ends first the rest happens in the background.
+	// Close refuses new appends, waits for queued ones, copies the write-ahead
+	// log into the main file and closes the files. It may be called twice. When
+	// ctx ends first, closing continues in the background.
 	Close(ctx context.Context) error
 }

@@ -70,7 +70,7 @@ func (m *metrics) unregister() {
 	}
 }
 
-func (m *metrics) begin() time.Time {
+func (m *metrics) startTimer() time.Time {
 	if m == nil {
 		return time.Time{}
 	}

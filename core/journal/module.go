@@ -6,11 +6,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// Dir is the directory in which the journal makes its own.
+// Dir is the directory in which the journal creates its own.
 type Dir string
 
-// Module opens the journal and closes it after everybody who appends or reads
-// has stopped.
+// Module opens the journal and closes it after its users have stopped.
 var Module = fx.Module("journal", fx.Provide(provide))
 
 func provide(lc fx.Lifecycle, cfg Config, dir Dir, log *zap.Logger, reg prometheus.Registerer) (Journal, error) {

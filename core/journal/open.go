@@ -19,7 +19,7 @@ const (
 )
 
 // Open opens the journal in cfg.Dir, or in the directory "journal" of dataDir,
-// and makes it when there is none. It fails with the path in the message when
+// and creates it if it is missing. It fails with the path in the message when
 // another process has it open, or when the file is not a journal this version
 // can read. A nil reg means no metrics.
 func Open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer) (Journal, error) {
@@ -45,15 +45,15 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	j := &store{
 		cfg: cfg, path: filepath.Join(dir, fileName), log: log.Named("journal"), hooks: h,
 		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: NewClock(h.Clock), tail: tail{limit: cfg.TailBytes},
-		written: make(chan struct{}), closing: make(chan struct{}), gone: make(chan struct{}),
+		written: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	j.wal = newWAL(j.log)
 	if err := j.openFiles(dir); err != nil {
-		_ = j.letGo()
+		_ = j.closeFiles()
 		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
 	}
 	if j.metrics, err = newMetrics(j, reg); err != nil {
-		_ = j.letGo()
+		_ = j.closeFiles()
 		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
 	}
 	j.start()
@@ -67,13 +67,13 @@ func (j *store) openFiles(dir string) (err error) {
 	if j.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
 		return err
 	}
-	if err := prepareFile(always, j.path); err != nil {
+	if err := prepareFile(uninterrupted, j.path); err != nil {
 		return err
 	}
 	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	j.wal.sync, j.wal.sick = j.file.Sync, j.health.fallSick
+	j.wal.sync, j.wal.onSyncFailure = j.file.Sync, j.health.markFailed
 	if j.hooks.Sync != nil {
 		j.wal.sync = j.hooks.Sync
 	}
@@ -83,15 +83,15 @@ func (j *store) openFiles(dir string) (err error) {
 	if err := j.load(); err != nil {
 		return err
 	}
-	j.health = health{cfg: j.cfg, path: j.path, file: j.file, space: j.hooks.Space, ledger: &j.ledger, log: j.log}
+	j.health = health{cfg: j.cfg, path: j.path, file: j.file, space: j.hooks.Space, index: &j.index, log: j.log}
 	if j.health.space == nil {
 		j.health.space = diskSpace
 	}
 	return nil
 }
 
-// makeDir makes the directory and sees to it that a power cut does not take it
-// away again.
+// makeDir creates the directory and syncs its parent, so that it survives a power
+// failure.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -120,10 +120,10 @@ func (j *store) openPools() (err error) {
 	}
 	j.reads.SetMaxOpenConns(readConns)
 	j.reads.SetMaxIdleConns(readConns)
-	if j.blocksFrom, err = j.reads.PrepareContext(always, blocksFromSQL); err != nil {
+	if j.blocksFrom, err = j.reads.PrepareContext(uninterrupted, blocksFromSQL); err != nil {
 		return err
 	}
-	j.oldest, err = j.reads.PrepareContext(always, oldestSQL)
+	j.oldest, err = j.reads.PrepareContext(uninterrupted, oldestSQL)
 	return err
 }
 
@@ -133,16 +133,16 @@ const extentSQL = `
 	FROM blocks o, blocks n
 	WHERE o.seq = (SELECT min(seq) FROM blocks) AND n.seq = (SELECT max(seq) FROM blocks)`
 
-// load reads what the file says into the ledger.
+// load reads the state of the file into the index.
 func (j *store) load() error {
 	var next, pos int64
-	err := j.reads.QueryRowContext(always, "SELECT id, next_seq, next_pos FROM head").Scan(&j.id, &next, &pos)
+	err := j.reads.QueryRowContext(uninterrupted, "SELECT id, next_seq, next_pos FROM head").Scan(&j.id, &next, &pos)
 	if err != nil {
 		return err
 	}
 	e := extent{first: uint64(next), last: uint64(next) - 1, firstPos: pos, endPos: pos}
 	var seq, last int64
-	err = j.reads.QueryRowContext(always, extentSQL).Scan(&seq, &e.firstAt, &e.firstPos, &last, &e.lastAt, &e.endPos)
+	err = j.reads.QueryRowContext(uninterrupted, extentSQL).Scan(&seq, &e.firstAt, &e.firstPos, &last, &e.lastAt, &e.endPos)
 	switch {
 	case err == nil:
 		e.first, e.last = uint64(seq), uint64(last)
@@ -150,16 +150,16 @@ func (j *store) load() error {
 		return err
 	}
 	var free int64
-	if err := j.reads.QueryRowContext(always, "PRAGMA freelist_count").Scan(&free); err != nil {
+	if err := j.reads.QueryRowContext(uninterrupted, "PRAGMA freelist_count").Scan(&free); err != nil {
 		return err
 	}
-	j.ledger.extent, j.ledger.free = e, free*pageBytes
-	j.ledger.readers, err = j.loadReaders()
+	j.index.extent, j.index.free = e, free*pageBytes
+	j.index.readers, err = j.loadReaders()
 	return err
 }
 
 func (j *store) loadReaders() (readers, error) {
-	rows, err := j.reads.QueryContext(always, "SELECT name, seq, idx, count, dropped FROM readers")
+	rows, err := j.reads.QueryContext(uninterrupted, "SELECT name, seq, idx, count, dropped FROM readers")
 	if err != nil {
 		return nil, err
 	}

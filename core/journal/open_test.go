@@ -76,7 +76,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// query runs one statement on a file that nobody has open.
+// query runs one statement on a closed file.
 func query(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -16,15 +16,14 @@ const (
 	compressed = 1
 )
 
-// packLeast is the size from which compression is tried: less fits into the
-// page that is written anyway.
+// packLeast is the size from which compression is tried: smaller data fits into
+// one page.
 const packLeast = 4 << 10
 
-// packKeep is how much memory a packer holds on to: one huge record must not
-// cost its size for ever.
+// packKeep bounds the memory that a packer keeps after a huge record.
 const packKeep = 1 << 20
 
-// unpackMost is more than any block holds.
+// unpackMost is larger than any block.
 const unpackMost = 1 << 30
 
 var (
@@ -35,8 +34,8 @@ var (
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
 
-// A packer turns data into what is stored. It reuses its memory: what it
-// returned is good until the next call.
+// A packer compresses data. It reuses its memory: a result is valid until the
+// next call.
 type packer struct{ scratch []byte }
 
 // pack returns data itself when compression does not make it an eighth
@@ -55,7 +54,7 @@ func (p *packer) pack(data []byte) (form int, stored []byte) {
 	return compressed, stored
 }
 
-// unpack checks what was stored and returns the data in memory of its own.
+// unpack verifies stored data and returns an uncompressed copy.
 func unpack(form int, sum uint32, stored []byte) ([]byte, error) {
 	if checksum(stored) != sum {
 		return nil, errChecksum

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// lazyDelay is how long a cursor waits for an append to share its fsync.
+// lazyDelay bounds how long a cursor commit waits to share the fsync of an append.
 const lazyDelay = 2 * time.Millisecond
 
-// A request waits in the queue until the writer has an answer for it: an
-// append (job is nil) or a job.
+// A request is an append (job is nil) or a job in the queue of the writer.
 type request struct {
 	data []byte
 	job  *job
-	lazy bool // a job that may wait a moment for an append
+	lazy bool // the job may wait lazyDelay for an append
 
 	seq  uint64
 	err  error
@@ -23,7 +22,7 @@ type request struct {
 
 var requests = sync.Pool{New: func() any { return &request{done: make(chan struct{}, 1)} }}
 
-// release gives r back for reuse. Only its owner may call it, after done.
+// release returns r to the pool. Only its owner may call it, after done.
 func (r *request) release() {
 	r.data, r.job, r.lazy, r.seq, r.err = nil, nil, false, 0, nil
 	requests.Put(r)
@@ -34,8 +33,8 @@ func (r *request) answer(seq uint64, err error) {
 	r.done <- struct{}{}
 }
 
-// queue is the bounded line in front of the writer. Many goroutines put, one
-// takes everything that fits into a group.
+// queue is the bounded queue of the writer. Many goroutines enqueue requests, one
+// takes all that fit into a group.
 type queue struct {
 	maxRecords, maxBytes int
 
@@ -51,8 +50,8 @@ func newQueue(maxRecords, maxBytes int) *queue {
 	return &queue{maxRecords: maxRecords, maxBytes: maxBytes, wake: make(chan struct{}, 1)}
 }
 
-// put adds r to the end of the line. Jobs always fit: there are few of them.
-func (q *queue) put(r *request) error {
+// enqueue adds r to the end of the line. Jobs always fit: there are few of them.
+func (q *queue) enqueue(r *request) error {
 	q.mu.Lock()
 	if q.closed {
 		q.mu.Unlock()
@@ -70,41 +69,41 @@ func (q *queue) put(r *request) error {
 	call := len(q.waiting) == 1 || !r.lazy && q.urgent == 1
 	q.mu.Unlock()
 	if call {
-		q.call()
+		q.signal()
 	}
 	return nil
 }
 
-func (q *queue) call() {
+func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
 	default:
 	}
 }
 
-// withdraw takes r out of the line again; false when the writer has it.
+// withdraw removes r from the queue. It returns false if the writer has it.
 func (q *queue) withdraw(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, w := range q.waiting {
 		if w == r {
 			q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-			q.left(r)
+			q.subtract(r)
 			return true
 		}
 	}
 	return false
 }
 
-func (q *queue) left(r *request) {
+func (q *queue) subtract(r *request) {
 	q.bytes -= len(r.data)
 	if !r.lazy {
 		q.urgent--
 	}
 }
 
-// wait blocks until there is something to take, giving lazy requests a moment
-// to meet an urgent one. It returns false when the queue is closed and empty.
+// wait blocks until a request is due: an urgent one, or a lazy one after
+// lazyDelay. It returns false when the queue is closed and empty.
 func (q *queue) wait() bool {
 	var patience <-chan time.Time
 	for {
@@ -131,9 +130,9 @@ func (q *queue) wait() bool {
 	}
 }
 
-// take moves the front of the line to into: at least one request, then as many
+// takeGroup moves the front of the line to into: at least one request, then as many
 // as keep the group within its limits.
-func (q *queue) take(into []*request, maxRecords, maxBytes int) []*request {
+func (q *queue) takeGroup(into []*request, maxRecords, maxBytes int) []*request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, bytes := 0, 0
@@ -151,7 +150,7 @@ func (q *queue) take(into []*request, maxRecords, maxBytes int) []*request {
 		return into
 	}
 	for _, r := range q.waiting[:n] {
-		q.left(r)
+		q.subtract(r)
 	}
 	rest := copy(q.waiting, q.waiting[n:])
 	clear(q.waiting[rest:])
@@ -159,21 +158,21 @@ func (q *queue) take(into []*request, maxRecords, maxBytes int) []*request {
 	return into
 }
 
-// close refuses everything from now on; what waits is still taken.
+// close refuses new requests; queued ones are still taken.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
-	q.call()
+	q.signal()
 }
 
-// do puts r in line and waits for the answer. When ctx ends while r is still
-// in line, r leaves it and nothing was done.
+// do queues r and waits for its result. When ctx ends while r is queued, r is
+// withdrawn and not executed.
 func (q *queue) do(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := q.put(r); err != nil {
+	if err := q.enqueue(r); err != nil {
 		return err
 	}
 	if ctx.Done() == nil {

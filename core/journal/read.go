@@ -13,9 +13,9 @@ const blocksFromSQL = `
 	WHERE seq >= coalesce((SELECT max(seq) FROM blocks WHERE seq <= ?1), 0)
 	ORDER BY seq`
 
-// DamagedError is in the chain of a Read's error when the next records are on
-// disk but no longer what was written: the disk has lost them. A reader may
-// report it and go on after Last.
+// DamagedError is in the error chain of Read when the next records fail their
+// checksum: the disk has lost them. A reader may report it and continue after
+// Last.
 type DamagedError struct {
 	First, Last uint64
 
@@ -27,7 +27,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("records %d to %d are damaged: %v", e.First, e.Last, e.cause)
 }
 
-// Unwrap returns what is wrong with the data.
+// Unwrap returns the error of the checksum or the format.
 func (e *DamagedError) Unwrap() error { return e.cause }
 
 // Read returns the records after a number; see Journal.
@@ -39,22 +39,22 @@ func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int
 		return nil, err
 	}
 	defer j.life.RUnlock()
-	span := j.ledger.span()
+	span := j.index.span()
 	if after >= span.last || span.empty() {
 		return nil, nil
 	}
-	after = max(after, span.first-1) // memory may still have what was trimmed
-	p := picker{after: after, maxRecords: maxRecords, maxBytes: maxBytes}
-	if !j.tail.pick(&p) {
-		if err := j.blocksAt(ctx, int64(after+1), p.take); err != nil && p.count == 0 {
+	after = max(after, span.first-1) // the tail may still hold trimmed records
+	p := selector{after: after, maxRecords: maxRecords, maxBytes: maxBytes}
+	if !j.tail.selectFrom(&p) {
+		if err := j.blocksAt(ctx, int64(after+1), p.add); err != nil && p.count == 0 {
 			return nil, readFault(ctx, fmt.Errorf("read the journal after record %d: %w", after, err))
 		}
 	}
 	return p.records(), nil
 }
 
-// readFault is what a reader is told: that its context has ended, or that it
-// may come back later.
+// readFault returns the error of ctx, or an Unavailable fault that asks for a
+// retry.
 func readFault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -72,10 +72,10 @@ func (j *store) enter() error {
 	return nil
 }
 
-// blocksAt hands take the blocks of the file from the one with record seq on,
-// until take wants no more.
+// blocksAt calls take with the blocks of the file, from the one with record seq
+// on, until take returns false.
 func (j *store) blocksAt(ctx context.Context, seq int64, take func(block) bool) error {
-	rows, err := j.blocksFrom.QueryContext(always, seq)
+	rows, err := j.blocksFrom.QueryContext(uninterrupted, seq)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func scanBlock(rows *sql.Rows) (block, error) {
 // Wait returns when there may be a record after a number; see Journal.
 func (j *store) Wait(ctx context.Context, after uint64) error {
 	for {
-		rung := j.bell.next()
-		if span := j.ledger.span(); span.last > after && !span.empty() {
+		rung := j.broadcast.next()
+		if span := j.index.span(); span.last > after && !span.empty() {
 			return nil
 		}
 		select {

@@ -12,14 +12,14 @@ const (
 	schemaVersion = 1
 	applicationID = 0x4755494a // "GUIJ", what file(1) and the SQLite shell can show
 
-	// A page is what one small append writes at least, and what a large one is
-	// cut into; 16 KiB cost the least over both (docs/decisions/0003).
+	// A small append writes at least one page; 16 KiB cost the least for small
+	// and large appends together (docs/decisions/0003).
 	pageBytes = 16384
 )
 
-// The layout. blocks holds the records: one row for what one fsync carried
-// (see block). head is one row that outlives the blocks, so that numbers are
-// never given twice. auto_vacuum must precede the first table.
+// schema creates the tables. blocks holds the records, one row per block. head is
+// one row that outlives the blocks, so that numbers are never reused. auto_vacuum
+// must precede the first table.
 var schema = []string{
 	fmt.Sprintf("PRAGMA page_size = %d", pageBytes),
 	"PRAGMA auto_vacuum = INCREMENTAL",
@@ -52,8 +52,8 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 }
 
-// dsn names the file for the driver. Checkpoints are ours to time, so SQLite's
-// own are off.
+// dsn returns the data source name of the file. The wal type runs checkpoints, so
+// SQLite's own are off.
 func dsn(path string, cacheKiB int, more ...string) string {
 	pragmas := append([]string{
 		"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)",
@@ -63,8 +63,8 @@ func dsn(path string, cacheKiB int, more ...string) string {
 	return u.String()
 }
 
-// prepareFile makes the tables in a new file and refuses a file that is not a
-// journal or comes from a newer version.
+// prepareFile creates the tables of a new file. It refuses a file that is not a
+// journal or that a newer version wrote.
 func prepareFile(ctx context.Context, path string) error {
 	u := url.URL{Scheme: "file", Path: path}
 	db, err := sql.Open("sqlite", u.String())

@@ -104,8 +104,8 @@ func followSlowly(ctx context.Context, t *testing.T, j journal.Journal, name str
 	}
 }
 
-// Somebody looks into the file with a shell and goes for lunch: the write-ahead
-// log grows meanwhile, and is short again when they are back.
+// TestALongReadDoesNotStopTheJournal holds a read transaction: the write-ahead log
+// grows meanwhile and is short again after it ends.
 func TestALongReadDoesNotStopTheJournal(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()

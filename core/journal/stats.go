@@ -16,7 +16,7 @@ func (j *store) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	defer j.life.RUnlock()
-	span, cursors := j.ledger.now()
+	span, cursors := j.index.now()
 	s := Stats{
 		ID: j.id, First: span.first, Last: span.last, Records: span.records(), Bytes: span.bytes(),
 		Broken: j.health.refusal(),
@@ -42,7 +42,7 @@ func (j *store) Stats(ctx context.Context) (Stats, error) {
 	return s, nil
 }
 
-// readerStats measures what lies between a cursor and the end of span.
+// readerStats measures the records between a cursor and the end of span.
 func (j *store) readerStats(ctx context.Context, name string, c cursor, span extent) (ReaderStats, error) {
 	r := ReaderStats{Name: name, Position: c.position, Dropped: c.dropped}
 	after := max(c.position.Seq, span.first-1)
@@ -50,9 +50,9 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 		return r, nil
 	}
 	r.Lag = int64(span.last - after)
-	one := picker{after: after, maxRecords: 1}
-	if !j.tail.pick(&one) {
-		err := j.blocksAt(ctx, int64(after+1), one.take)
+	one := selector{after: after, maxRecords: 1}
+	if !j.tail.selectFrom(&one) {
+		err := j.blocksAt(ctx, int64(after+1), one.add)
 		if d, ok := errors.AsType[*DamagedError](err); ok {
 			r.OldestAt, r.Bytes = time.UnixMicro(d.at), span.endPos-d.pos
 			return r, nil
@@ -61,16 +61,16 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 			return r, readFault(ctx, err)
 		}
 	}
-	if len(one.picked) == 0 {
+	if len(one.ranges) == 0 {
 		return r, nil // trimmed since
 	}
-	k := one.picked[0]
+	k := one.ranges[0]
 	r.OldestAt = k.block.time()
 	r.Bytes = span.endPos - k.block.pos - int64(k.block.end(k.from-1))
 	return r, nil
 }
 
-// fileSize is 0 for a file that is not there.
+// fileSize returns 0 for a missing file.
 func fileSize(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

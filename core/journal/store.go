@@ -13,7 +13,11 @@ import (
 
 // store is the journal of a single node: one SQLite file in WAL mode with
 // synchronous=FULL, one goroutine that writes, a pool of connections that read
-// without ever waiting for it.
+// without waiting for it.
+//
+// It has more fields and methods than other types: it owns every part of the
+// journal (queue, index, tail, health, wal) and their lifetimes, and implements
+// the nine methods of Journal, each in the file of its topic.
 type store struct {
 	cfg    Config
 	path   string
@@ -21,39 +25,39 @@ type store struct {
 	log    *zap.Logger
 	hooks  hooks
 	lock   *os.File
-	file   *os.File // to sync and to recognise it; closing it would drop SQLite's locks, so it is closed last
+	file   *os.File // synced and compared with the path; closed last, because closing drops SQLite locks
 	writes *sql.DB  // the writer's connection, and a second one to fold the log
 	reads  *sql.DB
 
 	blocksFrom *sql.Stmt // on reads
 	oldest     *sql.Stmt
 
-	queue   *queue
-	clock   *Clock
-	ledger  ledger
-	tail    tail
-	bell    bell
-	health  health
-	wal     *wal
-	metrics *metrics
+	queue     *queue
+	clock     *Clock
+	index     index
+	tail      tail
+	broadcast broadcast
+	health    health
+	wal       *wal
+	metrics   *metrics
 
 	trimming sync.Mutex // one round of retention at a time
 
-	background context.CancelFunc // ends the goroutines that look after things
-	tending    sync.WaitGroup     // those goroutines
-	written    chan struct{}      // closed when the writer has ended
+	stopWorkers context.CancelFunc // ends the goroutines that look after things
+	workers     sync.WaitGroup     // those goroutines
+	written     chan struct{}      // closed when the writer has ended
 
-	life      sync.RWMutex // held for reading while the file is in use
+	life      sync.RWMutex // read-locked while the file is in use
 	closed    bool         // guarded by life
 	closing   chan struct{}
 	closeOnce sync.Once
-	gone      chan struct{} // closed when everything is let go of
+	done      chan struct{} // closed when everything is let go of
 	closeErr  error         // set before gone is closed
 }
 
 var _ Journal = (*store)(nil)
 
-// hooks let tests stand in for the disk and the clock; nil is the real thing.
+// hooks replace the disk and the clock in tests; nil uses the real ones.
 type hooks struct {
 	Clock        clockFunc
 	Space        spaceFunc
@@ -64,16 +68,16 @@ type hooks struct {
 
 func (j *store) start() {
 	ctx, cancel := context.WithCancel(context.Background())
-	j.background = cancel
+	j.stopWorkers = cancel
 	go func() {
 		defer close(j.written)
 		w := writer{j: j}
 		w.run()
 	}()
-	j.health.look() // refuse from the start rather than after the first interval
-	j.tending.Go(func() { j.wal.run(ctx, j.writes) })
-	j.tending.Go(func() { j.health.watch(ctx, j.probe) })
-	j.tending.Go(func() { j.tend(ctx) })
+	j.health.check() // refuse from the start rather than after the first interval
+	j.workers.Go(func() { j.wal.run(ctx, j.writes) })
+	j.workers.Go(func() { j.health.run(ctx, j.probe) })
+	j.workers.Go(func() { j.runRetention(ctx) })
 }
 
 // Append stores data as one record; see Journal.
@@ -86,7 +90,7 @@ func (j *store) Append(ctx context.Context, data []byte) (uint64, error) {
 	}
 	r := requests.Get().(*request)
 	r.data = data
-	begun := j.metrics.begin()
+	begun := j.metrics.startTimer()
 	err := j.queue.do(ctx, r)
 	seq := r.seq
 	r.release()
@@ -97,7 +101,7 @@ func (j *store) Append(ctx context.Context, data []byte) (uint64, error) {
 	return seq, nil
 }
 
-// submit has the writer do a job and waits for its outcome.
+// submit queues a job for the writer and waits for its outcome.
 func (j *store) submit(ctx context.Context, work job, lazy bool) error {
 	r := requests.Get().(*request)
 	defer r.release()
@@ -105,10 +109,10 @@ func (j *store) submit(ctx context.Context, work job, lazy bool) error {
 	return j.queue.do(ctx, r)
 }
 
-// probe writes something small, to see whether writing works again.
+// probe makes a small write to test whether writing works again.
 func (j *store) probe() error {
 	wall, _ := j.clock.now()
-	return j.submit(always, job{apply: func(_ *group, l *link) error { return exec(l.probe, wall) }}, false)
+	return j.submit(uninterrupted, job{apply: func(_ *group, l *writeConn) error { return exec(l.probe, wall) }}, false)
 }
 
 // Close ends the journal; see Journal.
@@ -116,39 +120,39 @@ func (j *store) Close(ctx context.Context) error {
 	j.closeOnce.Do(func() {
 		close(j.closing)
 		j.queue.close()
-		go j.shut()
+		go j.shutDown()
 	})
 	select {
-	case <-j.gone:
+	case <-j.done:
 		return j.closeErr
 	case <-ctx.Done():
 		return fmt.Errorf("close the journal: %w", ctx.Err())
 	}
 }
 
-func (j *store) shut() {
-	defer close(j.gone)
+func (j *store) shutDown() {
+	defer close(j.done)
 	<-j.written
-	j.background()
-	j.tending.Wait()
+	j.stopWorkers()
+	j.workers.Wait()
 	j.metrics.unregister()
 	j.life.Lock()
 	defer j.life.Unlock()
 	j.closed = true
 	if j.wal.lost.Load() {
-		// Closing would fold the log and remove it. Left as it is, the next
-		// process finds it and copies all of it anew.
+		// Closing would copy the log into the damaged file and remove it. The
+		// next process finds the log and copies all of it again.
 		j.closeErr = j.lock.Close()
 		return
 	}
-	if _, err := j.writes.ExecContext(always, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		j.log.Warn("the write-ahead log stays; the next start reads it", zap.Error(err))
+	if _, err := j.writes.ExecContext(uninterrupted, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		j.log.Warn("write-ahead log checkpoint failed on close; the next start replays the log", zap.Error(err))
 	}
-	j.closeErr = j.letGo()
+	j.closeErr = j.closeFiles()
 }
 
-// letGo closes whatever is open, the lock last.
-func (j *store) letGo() error {
+// closeFiles closes all open statements, pools and files, the lock last.
+func (j *store) closeFiles() error {
 	var errs []error
 	for _, s := range []*sql.Stmt{j.blocksFrom, j.oldest} {
 		if s != nil {

@@ -2,7 +2,7 @@ package journal
 
 import "sync"
 
-// tail holds the newest blocks in memory, for readers that keep up.
+// tail caches the newest blocks in memory, for readers that keep up.
 type tail struct {
 	limit int
 
@@ -11,7 +11,7 @@ type tail struct {
 	bytes  int
 }
 
-// add appends b and lets the oldest go.
+// add appends b and evicts the oldest blocks over the limit.
 func (t *tail) add(b block) {
 	if t.limit == 0 {
 		return
@@ -28,23 +28,23 @@ func (t *tail) add(b block) {
 	t.blocks = t.blocks[n:]
 }
 
-// pick lets p take from the blocks after p.after. It reports false, and p took
+// selectFrom lets p take from the blocks after p.after. It reports false, and p took
 // nothing, when an older block than the tail has is needed.
-func (t *tail) pick(p *picker) bool {
+func (t *tail) selectFrom(p *selector) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if len(t.blocks) == 0 || p.after+1 < t.blocks[0].seq {
 		return false
 	}
 	for _, b := range t.blocks[t.find(p.after+1):] {
-		if !p.take(b) {
+		if !p.add(b) {
 			break
 		}
 	}
 	return true
 }
 
-// find is the index of the first block that does not end before seq.
+// find returns the index of the first block that does not end before seq.
 func (t *tail) find(seq uint64) int {
 	lo, hi := 0, len(t.blocks)
 	for lo < hi {
@@ -58,14 +58,14 @@ func (t *tail) find(seq uint64) int {
 	return lo
 }
 
-// bell wakes everyone who waits for the next group.
-type bell struct {
+// broadcast wakes everyone who waits for the next group.
+type broadcast struct {
 	mu sync.Mutex
-	ch chan struct{} // nil when nobody waits
+	ch chan struct{} // nil without waiters
 }
 
 // next is closed when the bell rings next.
-func (b *bell) next() <-chan struct{} {
+func (b *broadcast) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch == nil {
@@ -74,7 +74,7 @@ func (b *bell) next() <-chan struct{} {
 	return b.ch
 }
 
-func (b *bell) ring() {
+func (b *broadcast) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	trimBlocks = 256     // looked at, and removed, in one step
-	trimBytes  = 4 << 20 // removed in one step
+	trimBlocks = 256     // examined and removed in one step at most
+	trimBytes  = 4 << 20 // removed in one step at most
 
-	vacuumPages  = 32                     // given back to the disk in one step
-	vacuumLeast  = 64 << 20               // less free space within the file is not worth it
+	vacuumPages  = 32                     // returned to the disk in one step
+	vacuumLeast  = 64 << 20               // free space in the file below this is kept
 	vacuumBudget = 200 * time.Millisecond // for one round
 	vacuumSlow   = 20 * time.Millisecond  // a step that took longer ends the round
 )
@@ -22,18 +22,18 @@ const (
 const oldestSQL = `SELECT seq, n, at, pos FROM blocks ORDER BY seq LIMIT ?`
 
 // An outline is a block without its data.
-type outline struct {
+type blockInfo struct {
 	last uint64
 	at   int64
 	pos  int64
 }
 
-// expired returns the number of the last record that retention lets go: of the
-// oldest blocks in order, those that are too much (with them more than
-// maxBytes are kept) or too old (stamped before the time before). It stops
-// after step bytes; more says that it did not see the end. end is where the
-// newest block's bytes end. 0 for maxBytes or before is no bound.
-func expired(blocks []outline, end, maxBytes, before, step int64) (cut uint64, more bool) {
+// expired returns the number of the last record that retention removes. A block
+// expires if more than maxBytes are kept with it, or if its stamp is earlier than
+// before; 0 is no bound. blocks are the oldest blocks in order, end is the end
+// position of the newest block. expired stops after step bytes; more is true if
+// further blocks may have expired.
+func expired(blocks []blockInfo, end, maxBytes, before, step int64) (cut uint64, more bool) {
 	for _, b := range blocks {
 		tooMuch := maxBytes > 0 && end-b.pos > maxBytes
 		tooOld := before > 0 && b.at < before
@@ -62,7 +62,7 @@ func (j *store) Trim(ctx context.Context) (removed int64, err error) {
 }
 
 func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err error) {
-	span, cursors := j.ledger.now()
+	span, cursors := j.index.now()
 	if span.empty() || !j.cfg.DropUnread && cursors.done() < span.first {
 		return 0, false, nil
 	}
@@ -72,13 +72,13 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	}
 	before := int64(0)
 	if j.cfg.MaxAge > 0 {
-		before = j.clock.old() - j.cfg.MaxAge.Microseconds()
+		before = j.clock.trusted() - j.cfg.MaxAge.Microseconds()
 	}
 	cut, more := expired(blocks, span.endPos, j.cfg.MaxBytes, before, trimBytes)
 	if cut == 0 {
 		return 0, false, nil
 	}
-	err = j.submit(ctx, job{alone: true, apply: func(g *group, l *link) error {
+	err = j.submit(ctx, job{ownTx: true, apply: func(g *group, l *writeConn) error {
 		if !j.cfg.DropUnread {
 			cut = min(cut, g.all().done())
 		}
@@ -92,7 +92,7 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	return removed, more && removed > 0 && err == nil, err
 }
 
-func (j *store) oldestBlocks(ctx context.Context) ([]outline, error) {
+func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 	if err := j.enter(); err != nil {
 		return nil, err
 	}
@@ -102,10 +102,10 @@ func (j *store) oldestBlocks(ctx context.Context) ([]outline, error) {
 		return nil, errUnreadable.Because(err)
 	}
 	defer func() { _ = rows.Close() }()
-	blocks := make([]outline, 0, trimBlocks)
+	blocks := make([]blockInfo, 0, trimBlocks)
 	for rows.Next() {
 		var seq, n int64
-		var o outline
+		var o blockInfo
 		if err := rows.Scan(&seq, &n, &o.at, &o.pos); err != nil {
 			return nil, errUnreadable.Because(err)
 		}
@@ -115,8 +115,8 @@ func (j *store) oldestBlocks(ctx context.Context) ([]outline, error) {
 	return blocks, rows.Err()
 }
 
-// tend trims, and gives space back, until ctx ends.
-func (j *store) tend(ctx context.Context) {
+// runRetention trims and shrinks the file at intervals until ctx ends.
+func (j *store) runRetention(ctx context.Context) {
 	tick := time.NewTicker(j.cfg.TrimInterval)
 	defer tick.Stop()
 	for {
@@ -130,23 +130,23 @@ func (j *store) tend(ctx context.Context) {
 			err = j.shrink(ctx)
 		}
 		if err != nil && !errors.Is(err, errClosing) && !errors.Is(err, context.Canceled) {
-			j.log.Warn("retention could not be applied", zap.Error(err))
+			j.log.Warn("journal retention failed", zap.Error(err))
 		}
 	}
 }
 
-// shrink gives the disk back what a backlog that is gone has left in the file,
-// a little at a time. In the steady state it does nothing: what trimmed
-// records leave is used again by new ones.
+// shrink returns free space in the file to the disk in small steps, after a large
+// backlog is gone. In the steady state it does nothing: new records reuse the
+// space of trimmed ones.
 func (j *store) shrink(ctx context.Context) error {
 	size, err := fileSize(j.path)
-	if err != nil || j.ledger.reusable() < max(vacuumLeast, size/4) {
+	if err != nil || j.index.reusable() < max(vacuumLeast, size/4) {
 		return err
 	}
 	begun, step := time.Now(), time.Duration(0)
 	for last := false; !last; {
-		last = j.ledger.reusable() < vacuumLeast/2 || time.Since(begun) > vacuumBudget || step > vacuumSlow
-		err := j.submit(ctx, job{alone: true, apply: func(g *group, l *link) error {
+		last = j.index.reusable() < vacuumLeast/2 || time.Since(begun) > vacuumBudget || step > vacuumSlow
+		err := j.submit(ctx, job{ownTx: true, apply: func(g *group, l *writeConn) error {
 			stepped := time.Now()
 			if err := exec(l.vacuum); err != nil {
 				return err

@@ -164,7 +164,7 @@ func TestDroppedRecordsAreCounted(t *testing.T) {
 }
 
 // A reader that waits for records which were all dropped must not spin.
-func TestWaitIsNotWokenByWhatWasDropped(t *testing.T) {
+func TestWaitIgnoresDroppedRecords(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig()
 	cfg.MaxBytes, cfg.DropUnread = 1, true

@@ -18,18 +18,17 @@ const (
 	copyBytes = 2 << 20
 )
 
-// wal keeps the write-ahead log small without making appends wait. Folding it
-// into the main file is done in two parts: a goroutine copies and syncs, piece
-// by piece, while the writer goes on; when the log is long enough the writer,
-// between two groups, copies the little that was added since and starts the
-// log again from its beginning. Left to the goroutine alone the log would
-// never be copied completely under load, and grow without end; left to the
-// writer alone every append would now and then wait for megabytes to be
-// synced (docs/decisions/0003 has the numbers).
+// wal keeps the write-ahead log small without delaying appends. A checkpoint has
+// two parts: a goroutine copies the log in parts to the main file and syncs it
+// while the writer continues; when the log is long enough, the writer copies the
+// small rest between two groups and restarts the log. The goroutine alone would
+// never copy the whole log under load, which would grow without bound; the writer
+// alone would delay appends by syncs of megabytes (docs/decisions/0003 has the
+// numbers).
 type wal struct {
-	log  *zap.Logger
-	sync func() error // syncs the main file
-	sick func(error)  // is told that the main file cannot be trusted any more
+	log           *zap.Logger
+	sync          func() error // syncs the main file
+	onSyncFailure func(error)  // is told that the main file cannot be trusted any more
 
 	grown int64 // bytes in the log; the writer's
 	fresh int64 // of those, added since the last copy began; the writer's
@@ -54,9 +53,9 @@ func (w *wal) wrote(data, moved int64) {
 	w.fresh += n
 }
 
-// afterGroup does the writer's part. A reader in the middle of a query keeps
-// the copy from going past what it looks at; as long as one does so for long,
-// the log grows and there is no use in trying to restart it.
+// afterGroup does the writer's part. A query that runs for long keeps the copy
+// from passing its snapshot; the log grows until the query ends, and a restart
+// would fail.
 func (w *wal) afterGroup(by *writer) {
 	switch {
 	case w.copying.Load() || w.lost.Load():
@@ -64,44 +63,42 @@ func (w *wal) afterGroup(by *writer) {
 		w.fresh = 0
 		w.copying.Store(true)
 		w.kick <- struct{}{}
-	case w.grown >= walBytes && w.behind.Load() <= copyBytes && by.link != nil:
-		w.restart(by.link)
+	case w.grown >= walBytes && w.behind.Load() <= copyBytes && by.conn != nil:
+		w.restart(by.conn)
 	}
 }
 
-// restart copies what is left and lets the log begin anew. A reader is waited
-// for, briefly.
-func (w *wal) restart(l *link) {
+// restart copies the rest and restarts the log. It waits briefly for readers.
+func (w *wal) restart(l *writeConn) {
 	w.grown, w.fresh = 0, 0
-	_, err := l.conn.ExecContext(always, "PRAGMA busy_timeout = 20")
+	_, err := l.conn.ExecContext(uninterrupted, "PRAGMA busy_timeout = 20")
 	if err == nil {
 		_, _, err = fold(l.conn, "RESTART")
 	}
 	if err == nil {
-		_, err = l.conn.ExecContext(always, "PRAGMA busy_timeout = 1000")
+		_, err = l.conn.ExecContext(uninterrupted, "PRAGMA busy_timeout = 1000")
 	}
 	if err != nil {
-		w.failed(err)
+		w.handleError(err)
 	}
 }
 
-// failed tells what went wrong. A log that cannot be folded because the disk
-// is full or a file is locked is tried again; but after a failed sync nobody
-// knows what of the main file is on disk, and the log is all there is: it must
-// not be overwritten.
-func (w *wal) failed(err error) {
-	w.log.Error("the write-ahead log could not be folded into the journal", zap.Error(err))
+// handleError logs a failed checkpoint. After a full disk or a locked file the
+// next checkpoint tries again. After a failed sync the content of the main file on
+// disk is unknown and the log is the only good copy: it must not be overwritten.
+func (w *wal) handleError(err error) {
+	w.log.Error("write-ahead log checkpoint failed", zap.Error(err))
 	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff == sqliteIOError {
 		w.lost.Store(true)
-		w.sick(err)
+		w.onSyncFailure(err)
 	}
 }
 
-// fold runs one checkpoint. It returns how long the log is, and how much of it
-// is in the main file.
+// fold runs one checkpoint. It returns the length of the log and the part of it
+// that is in the main file, in bytes.
 func fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
 	var busy int64
-	err = conn.QueryRowContext(always, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
+	err = conn.QueryRowContext(uninterrupted, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
 	return length * pageBytes, copied * pageBytes, err
 }
 
@@ -114,17 +111,16 @@ func (w *wal) run(ctx context.Context, db *sql.DB) {
 		case <-w.kick:
 		}
 		if err := w.copy(db); err != nil {
-			w.failed(err)
+			w.handleError(err)
 		}
 		w.copying.Store(false)
 	}
 }
 
-// copy moves what the log has so far to the main file. SQLite leaves it
-// unsynced as long as the log is not copied to its end; the sync here takes
-// that off the writer, who would have to do it all at once.
+// copy copies the log to the main file and syncs it. SQLite syncs only when it has
+// copied the whole log; the sync here spares the writer a large one.
 func (w *wal) copy(db *sql.DB) error {
-	conn, err := db.Conn(always)
+	conn, err := db.Conn(uninterrupted)
 	if err != nil {
 		return err
 	}
@@ -135,7 +131,7 @@ func (w *wal) copy(db *sql.DB) error {
 	}
 	w.behind.Store(length - copied)
 	if stuck := length-copied > 4*walBytes; w.warned.Swap(stuck) != stuck && stuck {
-		w.log.Warn("the write-ahead log grows because a reader stays in it", zap.Int64("bytes", length))
+		w.log.Warn("write-ahead log grows: a long-running read holds it", zap.Int64("bytes", length))
 	}
 	return w.sync()
 }

@@ -2,41 +2,40 @@ package journal
 
 import "runtime"
 
-// spaceEvery is how much is written between two looks at the free space.
+// spaceEvery is the number of bytes written between two checks of the free space.
 const spaceEvery = 1 << 20
 
-// writer is the goroutine that owns everything that is written. It takes all
-// that waits, commits it as one transaction with one fsync, and answers
-// everyone who waited.
+// writer is the goroutine that makes all writes. It takes all queued requests that
+// fit, commits them as one transaction with one fsync, and answers them.
 type writer struct {
-	j        *store
-	link     *link
-	group    group
-	requests []*request
-	alone    []*request // of those, the jobs that get a transaction of their own
-	unlooked int        // bytes written since the last look at the free space
+	j         *store
+	conn      *writeConn
+	group     group
+	requests  []*request
+	ownTx     []*request // of those, the jobs that get a transaction of their own
+	unchecked int        // bytes written since the last look at the free space
 }
 
 // run works until the queue is closed and empty.
 func (w *writer) run() {
 	for w.j.queue.wait() {
-		w.requests = w.j.queue.take(w.requests[:0], w.j.cfg.MaxGroupRecords, w.j.cfg.MaxGroupBytes)
-		w.serve()
+		w.requests = w.j.queue.takeGroup(w.requests[:0], w.j.cfg.MaxGroupRecords, w.j.cfg.MaxGroupBytes)
+		w.handleRequests()
 		w.j.wal.afterGroup(w)
 		if len(w.requests) > 1 {
-			runtime.Gosched() // those just answered may come back at once: let them share the next fsync
+			runtime.Gosched() // answered producers may append again: let them share the next fsync
 		}
 	}
-	if w.link != nil {
-		w.link.close()
+	if w.conn != nil {
+		w.conn.close()
 	}
 }
 
-// serve sees the requests of one round through.
-func (w *writer) serve() {
+// handleRequests executes and answers the requests of one round.
+func (w *writer) handleRequests() {
 	g := &w.group
-	g.reset(w.j.ledger.now())
-	w.alone = w.alone[:0]
+	g.reset(w.j.index.now())
+	w.ownTx = w.ownTx[:0]
 	refusal := w.j.health.refusal()
 	for _, r := range w.requests {
 		switch {
@@ -44,23 +43,23 @@ func (w *writer) serve() {
 			r.answer(0, refusal)
 		case r.job == nil:
 			g.appends = append(g.appends, r)
-		case r.job.alone:
-			w.alone = append(w.alone, r)
+		case r.job.ownTx:
+			w.ownTx = append(w.ownTx, r)
 		default:
 			w.admit(r)
 		}
 	}
-	w.finish()
-	for i, r := range w.alone {
-		g.reset(w.j.ledger.now())
+	w.commitGroup()
+	for i, r := range w.ownTx {
+		g.reset(w.j.index.now())
 		w.admit(r)
-		w.finish()
-		w.alone[i] = nil
+		w.commitGroup()
+		w.ownTx[i] = nil
 	}
 }
 
-// finish commits the group and answers everyone in it.
-func (w *writer) finish() {
+// commitGroup commits the group and answers its requests.
+func (w *writer) commitGroup() {
 	g := &w.group
 	if len(g.appends)+len(g.jobs) == 0 {
 		return
@@ -68,7 +67,7 @@ func (w *writer) finish() {
 	base := g.extent.last
 	g.pack(w.j.clock.stamp(g.extent.lastAt))
 	if err := w.commit(); err != nil {
-		w.fail(err)
+		w.rejectGroup(err)
 		return
 	}
 	w.publish()
@@ -80,7 +79,7 @@ func (w *writer) finish() {
 	}
 }
 
-// admit lets a job into the group unless its own check refuses it.
+// admit adds a job to the group unless its check refuses.
 func (w *writer) admit(r *request) {
 	if r.job.check != nil {
 		if err := r.job.check(&w.group); err != nil {
@@ -92,44 +91,44 @@ func (w *writer) admit(r *request) {
 }
 
 // commit writes the group. After an error nothing of it is visible, and the
-// connection is thrown away: the next group starts on a fresh one.
+// connection is closed: the next group opens another one.
 func (w *writer) commit() error {
-	if w.link == nil {
-		l, err := openLink(w.j.writes)
+	if w.conn == nil {
+		l, err := openWriteConn(w.j.writes)
 		if err != nil {
 			return err
 		}
 		if w.j.hooks.Link != nil {
 			w.j.hooks.Link(l.conn)
 		}
-		// What a failed commit may have left behind all the same was refused.
+		// A failed commit may have stored records that were refused.
 		if err := exec(l.forget, int64(w.group.extent.last)); err != nil {
 			l.close()
 			return err
 		}
-		w.link = l
+		w.conn = l
 	}
-	err := exec(w.link.begin)
+	err := exec(w.conn.begin)
 	if err == nil {
-		err = w.group.write(w.link)
+		err = w.group.write(w.conn)
 	}
 	if err == nil && w.j.hooks.BeforeCommit != nil {
 		err = w.j.hooks.BeforeCommit(len(w.group.appends))
 	}
 	if err == nil {
-		err = exec(w.link.commit)
+		err = exec(w.conn.commit)
 	}
 	if err != nil {
-		_ = exec(w.link.rollback)
-		w.link.close()
-		w.link = nil
+		_ = exec(w.conn.rollback)
+		w.conn.close()
+		w.conn = nil
 	}
 	return err
 }
 
-// fail tells everyone in the group that nothing was stored. Only appends that
-// failed make the journal refuse more of them.
-func (w *writer) fail(err error) {
+// rejectGroup answers all requests of the group with an error. Only failed appends
+// make the journal refuse further ones.
+func (w *writer) rejectGroup(err error) {
 	g := &w.group
 	refusal := writeFault(err)
 	if len(g.appends) > 0 {
@@ -137,7 +136,7 @@ func (w *writer) fail(err error) {
 		for _, b := range g.blocks {
 			size += len(b.data)
 		}
-		w.j.health.broke(refusal, size)
+		w.j.health.recordWriteFailure(refusal, size)
 	}
 	for _, r := range g.appends {
 		r.answer(0, refusal)
@@ -147,13 +146,13 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// publish makes what was committed visible to readers, before its writers
-// hear of it.
+// publish makes the committed state visible to readers, before the requests are
+// answered.
 func (w *writer) publish() {
 	g := &w.group
-	w.j.ledger.publish(g.extent, g.changed)
+	w.j.index.publish(g.extent, g.changed)
 	if g.free >= 0 {
-		w.j.ledger.setReusable(g.free)
+		w.j.index.setReusable(g.free)
 	}
 	size, payload := 0, 0
 	for _, b := range g.blocks {
@@ -165,19 +164,19 @@ func (w *writer) publish() {
 	if size == 0 {
 		return
 	}
-	w.j.bell.ring()
+	w.j.broadcast.notify()
 	w.j.metrics.group(len(g.appends), payload)
-	if w.unlooked += size; w.unlooked >= spaceEvery {
-		w.unlooked = 0
-		w.look()
+	if w.unchecked += size; w.unchecked >= spaceEvery {
+		w.unchecked = 0
+		w.checkSpace()
 	}
 }
 
-// look checks the free space between groups, when much was written since the
+// checkSpace checks the free space between groups, when much was written since the
 // last look.
-func (w *writer) look() {
-	if n, err := w.link.freePages(); err == nil {
-		w.j.ledger.setReusable(n * pageBytes)
+func (w *writer) checkSpace() {
+	if n, err := w.conn.freePages(); err == nil {
+		w.j.index.setReusable(n * pageBytes)
 	}
-	w.j.health.look()
+	w.j.health.check()
 }

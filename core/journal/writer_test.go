@@ -13,8 +13,8 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 )
 
-// gate holds the writer before each commit until the test lets it through,
-// and tells how many appends each commit carries.
+// gate blocks the writer before each commit until the test releases it, and
+// reports the number of appends of each commit.
 type gate struct {
 	arrived chan int
 	pass    chan struct{}
@@ -46,7 +46,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timed out: %s", what)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func appendMany(j journal.Journal, n int) (errs []error, wait func()) {
 	return errs, wg.Wait
 }
 
-func TestEverythingThatWaitsIsOneCommit(t *testing.T) {
+func TestWaitingAppendsShareACommit(t *testing.T) {
 	t.Parallel()
 	g := newGate()
 	j := open(t, testConfig(), t.TempDir(), journal.Hooks{BeforeCommit: g.hook})

@@ -90,8 +90,7 @@ func launch(who account, bin, dir string) (*os.File, error) {
 	return lifeline, nil
 }
 
-// ready waits until the server says so in its pid file, or says why not in its
-// log.
+// ready waits until the pid file reports a ready server or the log an error.
 func ready(dir string) error {
 	deadline := time.Now().Add(startTimeout)
 	for {
@@ -165,7 +164,7 @@ func sweep() {
 	for _, dir := range dirs {
 		info, err := os.Lstat(dir)
 		if err == nil && info.IsDir() && info.ModTime().Before(old) && !alive(dir) {
-			_ = os.RemoveAll(dir) // another user's, or somebody was faster
+			_ = os.RemoveAll(dir) // fails if it is another user's or already removed
 		}
 	}
 }

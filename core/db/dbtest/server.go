@@ -34,7 +34,7 @@ var theServer = sync.OnceValues(func() (*server, error) {
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
 		return nil, fmt.Errorf("%s must be a URL as in postgres://user:password@host:port/database", env)
 	}
-	// Somebody else's server: leave no template behind, migrate each database.
+	// A server given by its URL gets no template; each database is migrated.
 	return &server{url: *u, migrated: func() (string, error) { return "", nil }}, nil
 })
 

@@ -1,8 +1,7 @@
-// Package journaltest says what every journal promises, as tests.
+// Package journaltest tests the contract of journal.Journal.
 //
-// An implementation passes when Run passes: the tests know nothing but the
-// interface. What only one implementation can do (a full disk, a crash) it
-// tests by itself.
+// Every implementation must pass Run. The tests use only the interface; each
+// implementation tests its own failures (a full disk, a crash) itself.
 package journaltest
 
 import (
@@ -27,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) journal.Journal) {
 		name string
 		test func(t *testing.T, k *kit)
 	}{
-		{"what is appended is read back byte for byte", readBack},
+		{"appended records are read back byte for byte", readBack},
 		{"the caller's memory is not kept after an append", appendCopies},
 		{"the records read belong to the caller", readCopies},
 		{"a read keeps to its limits but gives at least one record", readLimits},
@@ -46,13 +45,13 @@ func Run(t *testing.T, open func(t *testing.T, dir string) journal.Journal) {
 		{"a cursor is kept over reopening", cursorSurvives},
 		{"an unknown reader cannot commit", unknownReader},
 		{"an unregistered reader starts anew", unregister},
-		{"readers have nothing to do with each other", independent},
+		{"readers are independent", independent},
 		{"trim keeps what a reader still needs", trimKeeps},
-		{"trim removes what everybody has done", trimRemoves},
+		{"trim removes what all readers have done", trimRemoves},
 		{"numbers are never given twice", neverTwice},
-		{"stats tell what is there and who is behind", stats},
+		{"stats describe the records and the readers", stats},
 		{"a closed journal refuses everything and can be closed again", closed},
-		{"close ends those who wait", closeEndsWait},
+		{"close ends waiting readers", closeEndsWait},
 		{"everything at once", everything},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +64,7 @@ func Run(t *testing.T, open func(t *testing.T, dir string) journal.Journal) {
 	}
 }
 
-// kit is a journal with the few words the tests are written in.
+// kit is a journal with helpers for tests.
 type kit struct {
 	journal.Journal
 	dir  string

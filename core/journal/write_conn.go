@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// link is the one connection that writes, with its statements prepared. Only
-// the writer goroutine uses it. After any failure it is thrown away and made
-// anew, so that no half-finished state survives.
-type link struct {
+// writeConn is the one connection that writes, with its prepared statements. Only
+// the writer goroutine uses it. After any failure it is closed and replaced, so
+// that no partial state survives.
+type writeConn struct {
 	conn   *sql.Conn
 	packer packer
 
@@ -21,16 +21,16 @@ type link struct {
 	probe, vacuum, free     *sql.Stmt
 }
 
-// The statements run to their end whatever happens to the caller: an interrupt
-// in the middle of a group would fail everyone in it.
-var always = context.Background()
+// uninterrupted is the context of statements: an interrupt by one caller would
+// fail the whole group.
+var uninterrupted = context.Background()
 
-func openLink(db *sql.DB) (*link, error) {
-	conn, err := db.Conn(always)
+func openWriteConn(db *sql.DB) (*writeConn, error) {
+	conn, err := db.Conn(uninterrupted)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{conn: conn}
+	l := &writeConn{conn: conn}
 	for _, p := range []struct {
 		to  **sql.Stmt
 		sql string
@@ -50,7 +50,7 @@ func openLink(db *sql.DB) (*link, error) {
 		{&l.free, "PRAGMA freelist_count"},
 	} {
 		//nolint:sqlclosecheck // close does it
-		if *p.to, err = conn.PrepareContext(always, p.sql); err != nil {
+		if *p.to, err = conn.PrepareContext(uninterrupted, p.sql); err != nil {
 			l.close()
 			return nil, fmt.Errorf("prepare %q: %w", p.sql, err)
 		}
@@ -59,22 +59,22 @@ func openLink(db *sql.DB) (*link, error) {
 }
 
 func exec(s *sql.Stmt, args ...any) error {
-	_, err := s.ExecContext(always, args...)
+	_, err := s.ExecContext(uninterrupted, args...)
 	return err
 }
 
-func (l *link) insertBlock(b block) error {
+func (l *writeConn) insertBlock(b block) error {
 	form, data := l.packer.pack(b.data)
 	return exec(l.insert, int64(b.seq), b.n, b.at, b.pos, b.payload(), form, int64(checksum(data)), data)
 }
 
 // freePages is the number of pages in the file that hold nothing.
-func (l *link) freePages() (n int64, err error) {
-	err = l.free.QueryRowContext(always).Scan(&n)
+func (l *writeConn) freePages() (n int64, err error) {
+	err = l.free.QueryRowContext(uninterrupted).Scan(&n)
 	return n, err
 }
 
-func (l *link) close() {
+func (l *writeConn) close() {
 	for _, s := range []*sql.Stmt{l.begin, l.commit, l.rollback, l.insert, l.remove, l.forget, l.oldest, l.head,
 		l.setReader, l.dropReader, l.probe, l.vacuum, l.free} {
 		if s != nil {

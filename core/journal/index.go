@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// extent says which records there are. All its numbers are of committed
-// records.
+// extent is the range of committed records that are kept.
 type extent struct {
 	first    uint64 // the oldest record kept; last+1 when none is
 	firstAt  int64  // Unix microseconds
@@ -21,7 +20,7 @@ func (e extent) empty() bool    { return e.first > e.last }
 func (e extent) records() int64 { return int64(e.last - e.first + 1) }
 func (e extent) bytes() int64   { return e.endPos - e.firstPos }
 
-// add is e with b at its end.
+// add returns e with b appended.
 func (e extent) add(b block) extent {
 	if e.empty() {
 		e.first, e.firstAt, e.firstPos = b.seq, b.at, b.pos
@@ -30,7 +29,7 @@ func (e extent) add(b block) extent {
 	return e
 }
 
-// cursor is what is known of one reader.
+// cursor is the state of one reader.
 type cursor struct {
 	position Position
 	dropped  int64
@@ -39,8 +38,8 @@ type cursor struct {
 // readers are the cursors by name.
 type readers map[string]cursor
 
-// done is the newest record that every reader has done: the largest number
-// when there is no reader.
+// done returns the newest record that all readers have done, the largest number
+// without readers.
 func (r readers) done() uint64 {
 	least := uint64(math.MaxUint64)
 	for _, c := range r {
@@ -49,42 +48,42 @@ func (r readers) done() uint64 {
 	return least
 }
 
-// ledger is what the file says, in memory: the writer replaces it after each
-// commit, everybody reads it.
-type ledger struct {
+// index is the committed state of the file in memory. The writer replaces it
+// after each commit; all goroutines read it.
+type index struct {
 	mu      sync.RWMutex
 	extent  extent
 	readers readers
 	free    int64 // bytes in the file that hold nothing
 }
 
-func (l *ledger) now() (extent, readers) {
+func (l *index) now() (extent, readers) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.extent, l.readers
 }
 
-func (l *ledger) span() extent {
+func (l *index) span() extent {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.extent
 }
 
-func (l *ledger) reusable() int64 {
+func (l *index) reusable() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.free
 }
 
-func (l *ledger) setReusable(bytes int64) {
+func (l *index) setReusable(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free = bytes
 }
 
-// publish makes the outcome of a group known. The map is replaced, never
-// changed, so whoever holds the old one may go on reading it.
-func (l *ledger) publish(e extent, changed map[string]*cursor) {
+// publish applies the outcome of a group. The map is replaced, never changed, so
+// that readers of the old map need no lock.
+func (l *index) publish(e extent, changed map[string]*cursor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.extent = e
