@@ -38,16 +38,20 @@ type personView struct {
 	Name         string          `json:"name"`
 	DistinctIDs  []string        `json:"distinct_ids"`
 	Properties   json.RawMessage `json:"properties"`
-	CreatedAt    web.Time        `json:"created_at"`
+	CreatedAt    string          `json:"created_at"`
 	IsIdentified bool            `json:"is_identified"`
 }
 
 func viewPerson(p *Person) personView {
 	return personView{
 		ID: p.ID, UUID: p.UUID, Name: p.Name(), DistinctIDs: p.DistinctIDs, Properties: p.Properties,
-		CreatedAt: web.Time(p.CreatedAt), IsIdentified: p.IsIdentified,
+		CreatedAt: formatTime(p.CreatedAt), IsIdentified: p.IsIdentified,
 	}
 }
+
+// formatTime formats the time of an event for an answer. It is never null: a
+// client may send the zero time.
+func formatTime(t time.Time) string { return t.UTC().Format(web.TimeLayout) }
 
 func (h *HTTP) list(c *web.Call) error {
 	q := Query{DistinctID: c.Query("distinct_id"), Search: c.Query("search")}

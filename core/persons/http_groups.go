@@ -29,24 +29,24 @@ type groupView struct {
 	TypeIndex  int             `json:"group_type_index"`
 	Key        string          `json:"group_key"`
 	Properties json.RawMessage `json:"group_properties"`
-	CreatedAt  web.Time        `json:"created_at"`
+	CreatedAt  string          `json:"created_at"`
 }
 
 func viewGroup(g *Group) groupView {
-	return groupView{TypeIndex: g.TypeIndex, Key: g.Key, Properties: g.Properties, CreatedAt: web.Time(g.CreatedAt)}
+	return groupView{TypeIndex: g.TypeIndex, Key: g.Key, Properties: g.Properties, CreatedAt: formatTime(g.CreatedAt)}
 }
 
 // typeView is the JSON form of a group type.
 type typeView struct {
-	Name      string   `json:"group_type"`
-	Index     int      `json:"group_type_index"`
-	Singular  *string  `json:"name_singular"`
-	Plural    *string  `json:"name_plural"`
-	CreatedAt web.Time `json:"created_at"`
+	Name      string  `json:"group_type"`
+	Index     int     `json:"group_type_index"`
+	Singular  *string `json:"name_singular"`
+	Plural    *string `json:"name_plural"`
+	CreatedAt string  `json:"created_at"`
 }
 
 func viewType(t *GroupType) typeView {
-	return typeView{Name: t.Name, Index: t.Index, Singular: t.Singular, Plural: t.Plural, CreatedAt: web.Time(t.CreatedAt)}
+	return typeView{Name: t.Name, Index: t.Index, Singular: t.Singular, Plural: t.Plural, CreatedAt: formatTime(t.CreatedAt)}
 }
 
 func (h *HTTP) listGroups(c *web.Call) error {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/persons"
@@ -80,6 +81,25 @@ func TestHTTP(t *testing.T) {
 				t.Fatalf("\ngot  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// The Go client sends the zero time for an event without a time.
+func TestZeroCreationTimeIsNotNull(t *testing.T) {
+	s := service(t, dbtest.SQLite(t))
+	events := evs(
+		`$set u1 {"$set":{"a":1}}`,
+		`$groupidentify u1 {"$group_type":"company","$group_key":"acme","$group_set":{"a":1}}`,
+	)
+	for _, e := range events {
+		e.Timestamp = time.Time{}
+	}
+	process(t, s, events)
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s)) + "/api/projects/1"
+	for _, path := range []string{"/persons/", "/groups/?group_type_index=0", "/groups_types/"} {
+		if got := ask(t, "GET", base+path, ""); !strings.Contains(got, `"created_at":"0001-01-01T00:00:00.000000Z"`) {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 
