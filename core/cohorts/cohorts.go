@@ -1,10 +1,10 @@
-// Package cohorts keeps groups of people: it is where features look up who is in
-// a cohort.
+// Package cohorts keeps groups of persons and answers whether a person is in a
+// cohort.
 //
 // A dynamic cohort is a tree of property filters and is computed by the
 // evaluator of flags (flags/eval); a static cohort lists distinct ids and
 // contains the persons behind them. Writes are checked (flags/rules), are one
-// transaction with their entry in the activity log, and move the revision of the
+// transaction with their entry in the activity log, and advance the revision of the
 // project's flags, because flags use cohorts. A cohort that flags or other
 // cohorts use cannot be deleted.
 //
@@ -13,7 +13,7 @@
 // projects never wait for each other and a slow database delays only the first
 // answer of a project.
 //
-// The number of people of a cohort is counted when it is written, and again when
+// The number of persons in a cohort is counted when it is written, and again when
 // it is read and the count is old. The package keeps no history of membership.
 package cohorts
 
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Cohort is a group of people. Filters compute a dynamic one; a static one has a
+// Cohort is a group of persons. Filters compute a dynamic one; a static one has a
 // list of distinct ids.
 type Cohort struct {
 	ID        int64

@@ -96,8 +96,8 @@ func (h *HTTP) update(full bool) func(c *web.Call) error {
 	}
 }
 
-// readInput reads the writable fields of a cohort. People of a static one
-// come as a list of distinct ids, or as a CSV file in the field csv of a form.
+// readInput reads the writable fields of a cohort. The members of a static one are
+// a list of distinct ids, or a CSV file in the field csv of a form.
 func readInput(c *web.Call, full bool) (Input, error) {
 	body, err := c.Fields()
 	if err != nil {

@@ -32,8 +32,8 @@ func distinctIDs(body *web.Fields, name string) []string {
 	return ids
 }
 
-// uploaded reads the distinct ids of a CSV file: the column distinct_id when
-// the first row names one, else the first column.
+// uploaded reads the distinct ids of a CSV file: the column distinct_id if the
+// first row names one, else the first column.
 func readUpload(c *web.Call) ([]string, error) {
 	if !strings.HasPrefix(strings.ToLower(c.Get(fiber.HeaderContentType)), fiber.MIMEMultipartForm) {
 		return nil, nil
@@ -77,8 +77,8 @@ func readIDs(file io.Reader) ([]string, error) {
 	}
 }
 
-// headed finds the column of distinct ids in a row of headings, -1 when the
-// row is none.
+// headed returns the column of distinct ids in a row of headings, -1 for a row
+// without headings.
 func headingColumn(row []string) int {
 	for i, name := range row {
 		switch strings.ToLower(strings.Trim(name, " \ufeff")) {

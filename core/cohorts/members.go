@@ -43,7 +43,7 @@ type MembersDependencies struct {
 }
 
 // Members answers whether a person is in a cohort. The cohorts of a project are
-// read when they are first asked for, and then followed by polling. It is safe
+// read on first use, and then followed by polling. It is safe
 // for concurrent use; no lock is held during I/O, and projects do not wait for
 // each other.
 type Members struct {
@@ -72,7 +72,7 @@ func NewMembers(deps MembersDependencies) *Members {
 }
 
 // Start follows changes of cohorts until Stop. A failed first poll is logged: the
-// cohorts of a project are read when they are asked for.
+// cohorts of a project are read on first use.
 func (m *Members) Start(ctx context.Context) error {
 	_ = m.sets.Start(ctx)
 	return nil
@@ -100,7 +100,7 @@ func (m *Members) InCohort(ctx context.Context, projectID, cohortID int64, disti
 	return m.evaluate(ctx, set, known, cohortID, distinctID), nil
 }
 
-// evaluate repeats the evaluation while plugins have questions to answer.
+// evaluate repeats the evaluation until no answers of plugins are missing.
 func (m *Members) evaluate(ctx context.Context, set *cohortSet, known *eval.KnownProperties, cohortID int64, distinctID string) match.Result {
 	q := &eval.Request{DistinctID: distinctID, FlagKeys: []string{cohortKey(cohortID)}}
 	var plugins eval.PluginRound

@@ -15,18 +15,18 @@ import (
 
 // Users reads the creators of cohorts.
 type Users interface {
-	// UsersByID returns those of the users that exist.
+	// UsersByID returns the users that exist.
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
-// Flags knows the flags that use cohorts.
+// Flags reads the flags that use cohorts.
 type Flags interface {
 	// FlagsUsingCohort returns the keys of the flags that use a cohort and are not
 	// deleted.
 	FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error)
 }
 
-// Counter counts the people of a cohort.
+// Counter counts the persons in a cohort.
 type Counter interface {
 	CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error)
 }
@@ -37,7 +37,7 @@ type Config struct {
 	Members int // the most distinct ids that a static cohort may list
 }
 
-// Dependencies are what the service uses. Now may be nil: the clock.
+// Dependencies are what the service uses. Nil Now uses the clock.
 type Dependencies struct {
 	Revisions *revision.Writer
 	Activity  *activity.Log
@@ -65,11 +65,11 @@ func NewService(cfg Config, store *Store, deps Dependencies) *Service {
 	return &Service{store: store, deps: deps, cfg: cfg}
 }
 
-// now is the time as the store keeps it: microseconds, UTC.
+// now returns the time as the store keeps it: microseconds, UTC.
 func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Microsecond) }
 
-// List returns a page of the cohorts that are not deleted, newest first, and how
-// many there are. search is a part of the name; "" matches all.
+// List returns a page of the cohorts that are not deleted, newest first, and the
+// total. search is a part of the name; "" matches all.
 func (s *Service) List(ctx context.Context, project auth.Project, search string, limit, offset int) ([]*Cohort, int, error) {
 	return s.store.list(ctx, project.ID, search, limit, offset)
 }
@@ -79,7 +79,7 @@ func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Coh
 	return s.store.cohort(ctx, project.ID, id)
 }
 
-// Create makes a cohort and counts its people. The error is the first
+// Create stores a cohort and counts its persons. The error is the first
 // broken rule, an Invalid fault.
 func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (*Cohort, error) {
 	if in.Name == nil {
@@ -227,8 +227,8 @@ func (s *Service) checkUnused(ctx context.Context, c *Cohort) error {
 	return nil
 }
 
-// recount counts the people of c again. If the count fails, c keeps its old one:
-// the cohort itself is stored.
+// recount counts the persons of c again. A failed count leaves the old one: the
+// cohort itself is stored.
 func (s *Service) recount(ctx context.Context, c *Cohort) *Cohort {
 	n, err := s.deps.Counter.CountCohort(ctx, c.ProjectID, c.ID)
 	if err != nil {
@@ -241,10 +241,10 @@ func (s *Service) recount(ctx context.Context, c *Cohort) *Cohort {
 	return c
 }
 
-// countTTL is the age at which a count of people is made again.
+// countTTL is the age after which a count is repeated.
 const countTTL = 5 * time.Minute
 
-// GetCounted is Get with a count of people that is not older than countTTL.
+// GetCounted is Get with a count that is not older than countTTL.
 func (s *Service) GetCounted(ctx context.Context, project auth.Project, id int64) (*Cohort, error) {
 	c, err := s.store.cohort(ctx, project.ID, id)
 	if err != nil || c.Deleted || s.deps.Now().Sub(c.CalculatedAt) < countTTL {

@@ -80,8 +80,8 @@ func (s *Store) cohort(ctx context.Context, projectID, id int64) (*Cohort, error
 	return r.cohort(), nil
 }
 
-// list reads a page of the cohorts that are not deleted, newest first, and how
-// many there are. A limit of 0 reads all of them.
+// list reads a page of the cohorts that are not deleted, newest first, and
+// the total. A limit of 0 reads all of them.
 func (s *Store) list(ctx context.Context, projectID int64, search string, limit, offset int) ([]*Cohort, int, error) {
 	var rows []row
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND deleted = ?", projectID, false)
@@ -119,7 +119,7 @@ func (s *Store) update(ctx context.Context, c *Cohort) error {
 	return nil
 }
 
-// storeCount stores the number of people of a cohort.
+// storeCount stores the number of persons in a cohort.
 func (s *Store) storeCount(ctx context.Context, id, people int64, at time.Time) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*row)(nil)).Set("people = ?, calculated_at = ?", people, at.UnixMicro()).
 		Where("id = ?", id).Exec(ctx)

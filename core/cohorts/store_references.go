@@ -12,8 +12,8 @@ import (
 	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
-// Definitions reads the cohorts that are not deleted, as the evaluator needs
-// them.
+// Definitions reads the cohorts that are not deleted, in the form of the
+// evaluator.
 func (s *Store) Definitions(ctx context.Context, projectID int64) ([]eval.CohortDefinition, error) {
 	var rows []row
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "name", "filters", "is_static").
@@ -39,8 +39,8 @@ func (s *Store) CohortIDs(ctx context.Context, projectID int64) ([]int64, error)
 	return ids, nil
 }
 
-// References returns the cohorts that are not deleted, as the write rules need
-// them.
+// References returns the cohorts that are not deleted, in the form of the write
+// rules.
 func (s *Store) References(ctx context.Context, projectID int64) (map[int64]rules.CohortRef, error) {
 	refs, _, err := s.referencesAndTrees(ctx, projectID)
 	return refs, err

@@ -10,9 +10,9 @@ import (
 	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
-// BlastRadius counts for how many stored persons, or groups of a type, the
-// properties of a condition set hold, with the evaluator that decides flags:
-// cohorts and dependencies included. It takes about the configured time at most.
+// BlastRadius counts the stored persons, or groups of a type, that match the
+// properties of a condition set. It uses the evaluator of flags, with cohorts and
+// dependencies. CountBudget bounds its time.
 // It fails with Invalid for properties that break the write rules.
 func (c *audienceCounter) BlastRadius(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (audience.Audience, error) {
 	filters := audience.Condition(properties, groupIndex)

@@ -17,15 +17,15 @@ func event(name, properties string, at time.Time) *sdk.Event {
 	return &sdk.Event{ProjectID: 1, Name: name, DistinctID: "a", Timestamp: at, ReceivedAt: at, Properties: json.RawMessage(properties)}
 }
 
-// refreshes counts what memory was asked to read again.
+// refreshes counts refreshes of memory.
 type refreshes struct{ n int }
 
 func (r *refreshes) Refresh(context.Context, int64) error { r.n++; return nil }
 
-func TestCallsMakeAFlagFreshAndSilenceMakesItStale(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
-		born := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-		h.at(born)
+func TestStaleFlags(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+		h.at(start)
 		all := h.create(`{"key":"all"}`)
 		some := h.create(`{"key":"some","filters":{"groups":[{"properties":[],"rollout_percentage":50}]}}`)
 		h.create(`{"key":"one-variant","filters":{"groups":[{"variant":"b"}],"multivariate":{"variants":[{"key":"a","rollout_percentage":50},{"key":"b","rollout_percentage":50}]}}}`)
@@ -45,13 +45,13 @@ func TestCallsMakeAFlagFreshAndSilenceMakesItStale(t *testing.T) {
 			return strings.Join(keys, " ")
 		}
 		if got := stale(); got != "" {
-			t.Errorf("young flags are stale: %s", got)
+			t.Errorf("new flags are stale: %s", got)
 		}
-		h.at(born.Add(31 * 24 * time.Hour))
+		h.at(start.Add(31 * 24 * time.Hour))
 		if got := stale(); got != "all one-variant" {
 			t.Errorf("never called for 31 days: %s", got)
 		}
-		stage := calls.NewStage(calls.NewStore(h.db), h.revisions, place{})
+		stage := calls.NewStage(calls.NewStore(h.db), h.revisions, projects{})
 		call := func(key string, at time.Time) {
 			t.Helper()
 			batch := []*sdk.Event{event("$feature_flag_called", `{"$feature_flag":"`+key+`","$feature_flag_response":true}`, at), event("$pageview", `{`, at)}
@@ -59,16 +59,16 @@ func TestCallsMakeAFlagFreshAndSilenceMakesItStale(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		call("all", born.Add(30*24*time.Hour))
-		call("some", born.Add(5*24*time.Hour))
-		call("some", born)
-		call("nobody", born)
+		call("all", start.Add(30*24*time.Hour))
+		call("some", start.Add(5*24*time.Hour))
+		call("some", start)
+		call("unknown", start)
 		if got := stale(); got != "one-variant" {
 			t.Errorf("after a call: %s", got)
 		}
-		h.at(born.Add(40 * 24 * time.Hour))
+		h.at(start.Add(40 * 24 * time.Hour))
 		if got := stale(); got != "one-variant some" {
-			t.Errorf("some was called last 35 days ago: %s", got)
+			t.Errorf("35 days after the last call of some: %s", got)
 		}
 		var s struct {
 			Status, Reason string
@@ -86,11 +86,11 @@ func TestCallsMakeAFlagFreshAndSilenceMakesItStale(t *testing.T) {
 	})
 }
 
-func TestNewGroupTypesReachFlagsOnce(t *testing.T) {
+func TestNewGroupTypesRefreshOnce(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	var memory refreshes
-	stage := calls.NewStage(calls.NewStore(h.db), revision.NewWriter(revision.NewStore(h.db), &memory, nil), place{})
+	stage := calls.NewStage(calls.NewStore(h.db), revision.NewWriter(revision.NewStore(h.db), &memory, nil), projects{})
 	now := time.Now()
 	for range 3 {
 		batch := []*sdk.Event{event("x", `{"$groups":{"company":"acme","sixth":"z"}}`, now), event("$groupidentify", `{"$group_type":"project","$group_key":"p"}`, now)}
@@ -99,15 +99,15 @@ func TestNewGroupTypesReachFlagsOnce(t *testing.T) {
 		}
 	}
 	if memory.n != 1 {
-		t.Errorf("memory was read %d times", memory.n)
+		t.Errorf("got %d refreshes, want 1", memory.n)
 	}
 }
 
-func TestWhatARolledBackBatchNotedIsNotBelieved(t *testing.T) {
+func TestRolledBackCallIsRecordedAgain(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	h.create(`{"key":"a"}`)
-	stage := calls.NewStage(calls.NewStore(h.db), h.revisions, place{})
+	stage := calls.NewStage(calls.NewStore(h.db), h.revisions, projects{})
 	at := time.Now().Add(-time.Hour)
 	batch := []*sdk.Event{event("$feature_flag_called", `{"$feature_flag":"a"}`, at)}
 	broken := errors.New("broken")
@@ -124,6 +124,6 @@ func TestWhatARolledBackBatchNotedIsNotBelieved(t *testing.T) {
 	}
 	h.do("GET", path(1)+"status/", "").want(200).into(&s)
 	if s.LastCalled == nil {
-		t.Error("the call was noted in a transaction that never was")
+		t.Error("the call is not recorded after a rollback")
 	}
 }

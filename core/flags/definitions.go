@@ -26,7 +26,7 @@ type Projects interface {
 }
 
 // Definitions is the source of snapshots: flags and cohorts from the database,
-// group types and time zones from the packages that keep them.
+// group types and time zones from persons and auth.
 type Definitions struct {
 	flags     *Store
 	cohorts   *cohorts.Store
@@ -45,8 +45,8 @@ func NewDefinitions(flags *Store, c *cohorts.Store, revisions *revision.Store, g
 	return &Definitions{flags: flags, cohorts: c, revisions: revisions, groups: groups, projects: projects, missing: map[int64]time.Time{}}
 }
 
-// Definitions reads everything that the flags of a project are decided from. It
-// reads the revision first: a change that is committed meanwhile has a later one.
+// Definitions reads everything that the evaluation of a project's flags needs. It
+// reads the revision first: a change that commits during the read has a later one.
 func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
 	var out eval.ProjectDefinitions
 	project, err := d.projects.Project(ctx, projectID)

@@ -25,7 +25,7 @@ type Flag struct {
 
 // Fields are the fields of a flag that users change. A version stores them, and
 // the activity log compares them under their JSON names, in this order. Filters
-// is the text of the caller after the write rules; see document.Normalized.
+// is the text of the client after the write rules; see document.Normalized.
 type Fields struct {
 	Name                 string          `json:"name"`
 	Key                  string          `json:"key"`
@@ -41,11 +41,11 @@ type Fields struct {
 	EnrichedAnalytics    bool            `json:"has_enriched_analytics"`
 }
 
-// Status is the state of a flag in one word.
+// Status is the state of a flag.
 type Status string
 
-// The states of a flag. A stale flag is on and can be taken out of the code
-// that asks for it.
+// The states of a flag. A stale flag is active, and can be removed from the code
+// that uses it.
 const (
 	StatusActive   Status = "ACTIVE"
 	StatusInactive Status = "INACTIVE"
@@ -53,11 +53,11 @@ const (
 	StatusDeleted  Status = "DELETED"
 )
 
-// staleAfter is how long a flag goes uncalled before it is called stale.
+// staleAfter is the time without calls after which a flag is stale.
 const staleAfter = 30 * 24 * time.Hour
 
-// Status returns the state of the flag at the given time and its reason, in
-// one sentence for people.
+// Status returns the state of the flag at the given time and its reason, a
+// sentence for users.
 func (f *Flag) Status(now time.Time) (Status, string) {
 	switch {
 	case f.Deleted:
@@ -72,8 +72,8 @@ func (f *Flag) Status(now time.Time) (Status, string) {
 	return StatusActive, "Flag is in use"
 }
 
-// view is the JSON form of a flag: the names of the contract in its order,
-// then what we add. A flag inside a role access carries the same form.
+// view is the JSON form of a flag, also inside a role access: the fields of the
+// contract in its order, then the fields of this server.
 type view struct {
 	ID                   int64           `json:"id"`
 	Name                 string          `json:"name"`
@@ -100,8 +100,8 @@ type view struct {
 	Status               Status          `json:"status"`
 }
 
-// show builds the JSON form of f; filters are normalised and name their
-// cohorts, who is the creator or nil.
+// show builds the JSON form of f. filters are normalized and contain the names of
+// cohorts; who is the creator or nil.
 func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now time.Time) view {
 	status, _ := f.Status(now)
 	v := view{
@@ -124,6 +124,6 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 	return v
 }
 
-// keyInEvents returns the key of the flag in the events of clients: without the
-// suffix that the key of a deleted flag may have.
+// keyInEvents returns the key of the flag in the events of clients, without the
+// suffix of freed keys.
 func (f *Flag) keyInEvents() string { return strings.TrimSuffix(f.Key, retiredSuffix(f)) }

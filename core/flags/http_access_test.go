@@ -13,46 +13,46 @@ const (
 	support = "018b0c1e-bbbb-7aaa-8bbb-000000000002"
 )
 
-// as Bob: a member of an organization in which flags are to be viewed.
-func bobMayView(h *house, roles ...auth.RoleLevel) {
-	h.people.levels[2] = auth.Levels{Default: auth.CanView, Roles: roles}
+// bobMayView gives Bob the level to view flags, and roles.
+func bobMayView(h *server, roles ...auth.RoleLevel) {
+	h.accounts.levels[2] = auth.Levels{Default: auth.CanView, Roles: roles}
 	when := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range roles {
-		h.people.roles[r.ID] = auth.Role{ID: r.ID, Name: "Role " + r.ID[9:13], FlagsAccessLevel: r.Level, CreatedAt: when,
+		h.accounts.roles[r.ID] = auth.Role{ID: r.ID, Name: "Role " + r.ID[9:13], FlagsAccessLevel: r.Level, CreatedAt: when,
 			Members: []auth.RoleMember{{ID: "018b0c1e-cccc-7aaa-8bbb-000000000003", RoleID: r.ID, User: bob, JoinedAt: when, UpdatedAt: when}}}
 	}
 }
 
-func TestWhoMayEditAFlag(t *testing.T) {
+func TestEditRights(t *testing.T) {
 	t.Parallel()
-	given := func(h *house) { h.do("POST", path(1)+"role_access/", `{"role_id":"`+growth+`"}`).want(201) }
+	given := func(h *server) { h.do("POST", path(1)+"role_access/", `{"role_id":"`+growth+`"}`).want(201) }
 	cases := []struct {
 		name   string
 		levels auth.Levels
-		before func(h *house)
+		before func(h *server)
 		can    bool
 	}{
-		{"everybody may edit", auth.Levels{Default: auth.CanEdit}, nil, true},
-		{"everybody may view, no role", auth.Levels{Default: auth.CanView}, nil, false},
-		{"admins may", auth.Levels{Default: auth.CanView, Admin: true}, nil, true},
-		{"a role that may edit", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: support, Level: auth.CanView}, {ID: growth, Level: auth.CanEdit}}}, nil, true},
-		{"a role that may view", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: growth, Level: auth.CanView}}}, nil, false},
-		{"a role that may view and was given the flag", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: growth, Level: auth.CanView}}}, given, true},
-		{"another role was given the flag", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: support, Level: auth.CanView}}}, given, false},
+		{"default level edit", auth.Levels{Default: auth.CanEdit}, nil, true},
+		{"default level view, no role", auth.Levels{Default: auth.CanView}, nil, false},
+		{"admin", auth.Levels{Default: auth.CanView, Admin: true}, nil, true},
+		{"role with level edit", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: support, Level: auth.CanView}, {ID: growth, Level: auth.CanEdit}}}, nil, true},
+		{"role with level view", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: growth, Level: auth.CanView}}}, nil, false},
+		{"role with level view and access to the flag", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: growth, Level: auth.CanView}}}, given, true},
+		{"another role has access to the flag", auth.Levels{Default: auth.CanView, Roles: []auth.RoleLevel{{ID: support, Level: auth.CanView}}}, given, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := onOne(t)
-			h.people.roles[growth] = auth.Role{ID: growth}
+			h.accounts.roles[growth] = auth.Role{ID: growth}
 			h.create(`{"key":"a"}`)
 			if c.before != nil {
 				c.before(h)
 			}
-			h.people.levels[2] = c.levels
+			h.accounts.levels[2] = c.levels
 			bobs := h.as("phx_bob")
 			if f := bobs.do("GET", path(1), "").flag(200); f.CanEdit != c.can {
-				t.Errorf("can_edit is %v", f.CanEdit)
+				t.Errorf("got can_edit %v, want %v", f.CanEdit, c.can)
 			}
 			calls := []answer{
 				bobs.patch(1, `{"name":"x"}`), bobs.do("PUT", path(1), `{"key":"a"}`), bobs.do("POST", path(1)+"rollback/", `{"version":1}`),
@@ -62,12 +62,12 @@ func TestWhoMayEditAFlag(t *testing.T) {
 				if c.can {
 					a.want(200)
 				} else if a.fails(403, "permission_denied", ""); i == 0 && string(a.body) != `{"type":"authentication_error","code":"permission_denied","detail":"You don't have edit permissions for this feature flag.","attr":null}` {
-					t.Errorf("refusal: %s", a.body)
+					t.Errorf("got answer %s", a.body)
 				}
 			}
 			own := bobs.create(`{"key":"bobs"}`)
 			if !own.CanEdit {
-				t.Error("who made a flag may edit it")
+				t.Error("got can_edit false for the creator")
 			}
 			bobs.patch(own.ID, `{"name":"x"}`).want(200)
 		})
@@ -75,7 +75,7 @@ func TestWhoMayEditAFlag(t *testing.T) {
 }
 
 func TestRoleAccess(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+	onBoth(t, func(t *testing.T, h *server) {
 		bobMayView(h, auth.RoleLevel{ID: growth, Level: auth.CanView})
 		h.create(`{"key":"a"}`)
 		bobs := h.create(`{"key":"b"}`)
@@ -99,7 +99,7 @@ func TestRoleAccess(t *testing.T) {
 		}
 		h.do("POST", access, `{"role_id":"`+growth+`"}`).want(201).into(&a)
 		if a.ID == 0 || a.FeatureFlag.Key != "a" || a.Role.ID != growth || a.Role.Level != 21 || a.AddedAt == "" {
-			t.Errorf("given: %+v", a)
+			t.Errorf("created role access: %+v", a)
 		}
 		var members []struct {
 			RoleID string `json:"role_id"`
@@ -129,10 +129,10 @@ func TestRoleAccess(t *testing.T) {
 		h.do("DELETE", access+itoa(a.ID)+"/", "").fails(404, "not_found", "")
 		h.as("phx_bob").patch(1, `{"name":"again"}`).fails(403, "permission_denied", "")
 		h.do("POST", access, `{"role_id":"`+growth+`"}`).want(201)
-		delete(h.people.roles, growth)
+		delete(h.accounts.roles, growth)
 		h.do("GET", access, "").want(200).into(&list)
 		if list.Count != 0 {
-			t.Errorf("a role that is gone is listed: %+v", list)
+			t.Errorf("the access of a deleted role is listed: %+v", list)
 		}
 	})
 }

@@ -17,23 +17,23 @@ import (
 	"github.com/guidonhq/guidon/core/persons"
 )
 
-func human(id int64, properties string, distinctIDs ...string) persons.Person {
+func person(id int64, properties string, distinctIDs ...string) persons.Person {
 	return persons.Person{ID: id, DistinctIDs: distinctIDs, Properties: []byte(properties)}
 }
 
-// threePeople are two on the plan pro and one on free.
-func threePeople() []persons.Person {
-	return []persons.Person{human(1, `{"plan":"pro"}`, "a", "a2"), human(2, `{"plan":"Pro"}`, "b"), human(3, `{"plan":"free"}`, "c")}
+// threePersons returns two persons on the plan pro and one on free.
+func threePersons() []persons.Person {
+	return []persons.Person{person(1, `{"plan":"pro"}`, "a", "a2"), person(2, `{"plan":"Pro"}`, "b"), person(3, `{"plan":"free"}`, "c")}
 }
 
 const prosFilters = `{"properties":{"type":"OR","values":[{"type":"AND","values":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}]}]}}`
 
-func TestCohortsAreMadeCountedAndChanged(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
-		h.crowd.persons = threePeople()
+func TestCohortLifecycle(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		h.stored.persons = threePersons()
 		c := h.cohort(`{"name":" Pros ","description":null,"filters":` + prosFilters + `}`)
 		if c.Name != "Pros" || c.Count == nil || *c.Count != 2 || c.IsStatic || c.Version != 1 || string(c.Filters) != prosFilters {
-			t.Errorf("made: %+v %s", c, c.Filters)
+			t.Errorf("created: %+v %s", c, c.Filters)
 		}
 		nested := h.cohort(`{"name":"Not pros","filters":{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":1,"negation":true}]}}}`)
 		if nested.Count == nil || *nested.Count != 1 {
@@ -41,7 +41,7 @@ func TestCohortsAreMadeCountedAndChanged(t *testing.T) {
 		}
 		h.do("PATCH", cohortsPath+"1/", `{"filters":{"properties":{"type":"AND","values":[]}}}`).want(200).into(&c)
 		if *c.Count != 3 || c.Version != 2 {
-			t.Errorf("everybody: %+v", c)
+			t.Errorf("cohort without conditions: %+v", c)
 		}
 		var p page[cohort]
 		h.do("GET", cohortsPath+"?search=NOT&limit=1", "").want(200).into(&p)
@@ -52,7 +52,7 @@ func TestCohortsAreMadeCountedAndChanged(t *testing.T) {
 		var e struct{ Detail string }
 		h.do("PATCH", cohortsPath+"2/", `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
 		if !strings.Contains(e.Detail, "flag f") {
-			t.Errorf("who uses it is not said: %s", e.Detail)
+			t.Errorf("the detail does not name the flag: %s", e.Detail)
 		}
 		h.do("PATCH", cohortsPath+"1/", `{"deleted":true}`).fails(400, "invalid_input", "")
 		h.patch(f.ID, `{"deleted":true}`).want(200)
@@ -107,12 +107,12 @@ func TestCohortRules(t *testing.T) {
 	h.do("PUT", cohortsPath+"1/", `{"description":"x"}`).fails(400, "required", "name")
 }
 
-func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
-		h.crowd.persons = threePeople()
-		c := h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2","a2","nobody"]}`)
+func TestStaticCohortMembers(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		h.stored.persons = threePersons()
+		c := h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2","a2","unknown"]}`)
 		if c.Count == nil || *c.Count != 1 || !c.IsStatic {
-			t.Errorf("made: %+v", c)
+			t.Errorf("created: %+v", c)
 		}
 		h.do("PATCH", cohortsPath+"1/", `{"distinct_ids":["b","c"],"remove_distinct_ids":["a2"]}`).want(200).into(&c)
 		if *c.Count != 2 {
@@ -129,7 +129,7 @@ func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
 		if got, err := h.cohorts.StaticCohorts(t.Context(), 2, "b"); err != nil || len(got) != 0 {
 			t.Errorf("lists in another project: %v, %v", got, err)
 		}
-		if n, err := h.cohorts.Erase(t.Context(), 1, []string{"nobody", "b"}); n != 2 || err != nil {
+		if n, err := h.cohorts.Erase(t.Context(), 1, []string{"unknown", "b"}); n != 2 || err != nil {
 			t.Errorf("erased %d: %v", n, err)
 		}
 		if got := h.upload("1/", "name,distinct_id\nAda,a\nB,\"c\"\n\n"); got.Count == nil || *got.Count != 2 {
@@ -138,8 +138,8 @@ func TestStaticCohortsListPeopleUnderAnyOfTheirIDs(t *testing.T) {
 	})
 }
 
-// upload sends a CSV file to a cohort the way browsers do.
-func (h *house) upload(where, file string) cohort {
+// upload sends a CSV file to a cohort as a form.
+func (h *server) upload(where, file string) cohort {
 	h.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -158,18 +158,18 @@ func (h *house) upload(where, file string) cohort {
 	return c
 }
 
-// sql runs a statement that other rooms would.
-func (h *house) sql(statement string) {
+// sql runs a statement on the tables of other packages.
+func (h *server) sql(statement string) {
 	h.t.Helper()
 	if _, err := h.db.Write(h.t.Context()).ExecContext(h.t.Context(), statement); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func TestBlastRadiusIsWhatTheEvaluatorSays(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
-		h.crowd.persons = threePeople()
-		h.crowd.groups = map[int][]persons.Group{0: {{Key: "acme", Properties: []byte(`{"size":10}`)}, {Key: "tiny", Properties: []byte(`{"size":1}`)}, {Key: "empty"}}}
+func TestBlastRadius(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		h.stored.persons = threePersons()
+		h.stored.groups = map[int][]persons.Group{0: {{Key: "acme", Properties: []byte(`{"size":10}`)}, {Key: "tiny", Properties: []byte(`{"size":1}`)}, {Key: "empty"}}}
 		h.cohort(`{"name":"pros","filters":` + prosFilters + `}`)
 		h.cohort(`{"name":"vip","is_static":true,"distinct_ids":["a2"]}`)
 		h.create(`{"key":"dep","filters":{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":"free"}]}]}}`)
@@ -178,7 +178,7 @@ func TestBlastRadiusIsWhatTheEvaluatorSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		cases := []struct{ name, body, want string }{
-			{"no properties are everybody", `{"condition":{"properties":[],"rollout_percentage":20}}`, `{"users_affected":3,"total_users":3}`},
+			{"no properties match all", `{"condition":{"properties":[],"rollout_percentage":20}}`, `{"users_affected":3,"total_users":3}`},
 			{"null is no properties", `{"condition":null}`, `{"users_affected":3,"total_users":3}`},
 			{"a property", `{"condition":{"properties":[{"key":"plan","type":"person","operator":"exact","value":"PRO"}],"rollout_percentage":20}}`, `{"users_affected":2,"total_users":3}`},
 			{"the distinct id", `{"condition":{"properties":[{"key":"distinct_id","type":"person","value":"b"}]}}`, `{"users_affected":1,"total_users":3}`},
@@ -199,17 +199,17 @@ func TestBlastRadiusIsWhatTheEvaluatorSays(t *testing.T) {
 	})
 }
 
-func TestBlastRadiusSaysWhenItIsAnEstimate(t *testing.T) {
+func TestBlastRadiusEstimate(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	for i := range 100 {
-		h.crowd.persons = append(h.crowd.persons, human(int64(i+1), fmt.Sprintf(`{"odd":%d}`, i%2), fmt.Sprintf("p%d", i)))
+		h.stored.persons = append(h.stored.persons, person(int64(i+1), fmt.Sprintf(`{"odd":%d}`, i%2), fmt.Sprintf("p%d", i)))
 	}
-	h.crowd.slow = 5 * time.Millisecond
-	source := flags.NewDefinitions(h.store, h.cohorts, revision.NewStore(h.db), place{}, place{})
-	counter := audience.New(20*time.Millisecond, audience.Dependencies{Persons: &h.crowd, Groups: crowdGroups{&h.crowd}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store})
+	h.stored.slow = 5 * time.Millisecond
+	source := flags.NewDefinitions(h.store, h.cohorts, revision.NewStore(h.db), projects{}, projects{})
+	counter := audience.New(20*time.Millisecond, audience.Dependencies{Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store})
 	service, err := flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
-		Revisions: h.revisions, Cohorts: h.cohorts, Audience: counter, Users: h.people, Roles: h.people,
+		Revisions: h.revisions, Cohorts: h.cohorts, Audience: counter, Users: h.accounts, Roles: h.accounts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +220,8 @@ func TestBlastRadiusSaysWhenItIsAnEstimate(t *testing.T) {
 	}
 }
 
-func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestHashKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		ctx := t.Context()
 		keys := []string{"one", "two"}
 		get := func(id, anonymous string) string {
@@ -233,26 +233,26 @@ func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
 			return fmt.Sprint(got)
 		}
 		if got := get("ada", "anon"); got != "map[]" {
-			t.Errorf("without a person something was kept: %s", got)
+			t.Errorf("hash keys without a person: %s", got)
 		}
 		h.sql(`INSERT INTO persons (id, project_id, uuid, created_at, updated_at) VALUES (1, 1, 'u1', 0, 0), (2, 1, 'u2', 0, 0)`)
 		h.sql(`INSERT INTO person_distinct_ids (project_id, distinct_id, person_id, added_at) VALUES (1, 'ada', 1, 0), (1, 'bob', 2, 0), (1, 'anon', 2, 0)`)
 		if got := get("ada", ""); got != "map[]" {
-			t.Errorf("asking kept something: %s", got)
+			t.Errorf("hash keys after a read: %s", got)
 		}
 		if got := get("ada", "anon"); got != "map[one:anon two:anon]" {
-			t.Errorf("kept: %s", got)
+			t.Errorf("stored hash keys: %s", got)
 		}
 		if got := get("ada", "later"); got != "map[one:anon two:anon]" {
 			t.Errorf("a second id replaced the first: %s", got)
 		}
 		if got := get("bob", ""); got != "map[one:anon two:anon]" {
-			t.Errorf("the person of the anonymous id has nothing: %s", got)
+			t.Errorf("hash keys of the anonymous person: %s", got)
 		}
 		h.sql(`UPDATE feature_flag_hash_keys SET hash_key = 'bobs' WHERE person_id = 2 AND flag_key = 'one'`)
 		h.sql(`DELETE FROM feature_flag_hash_keys WHERE person_id = 1 AND flag_key = 'two'`)
 		if got := get("ada", "bob"); got != "map[one:anon two:anon]" {
-			t.Errorf("the identified person goes first: %s", got)
+			t.Errorf("hash keys of both persons: %s", got)
 		}
 		if err := h.store.MergePersons(ctx, 1, 2, 1); err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestHashKeysAreKeptOnceAndMove(t *testing.T) {
 			t.Errorf("after the merge: %s", got)
 		}
 		if got := get("bob", ""); got != "map[]" {
-			t.Errorf("the merged person kept: %s", got)
+			t.Errorf("hash keys of the merged person: %s", got)
 		}
 		if err := h.store.DeletePerson(ctx, 1, 2); err != nil {
 			t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/guidonhq/guidon/core/flags/local"
 )
 
-func TestLocalEvaluationOnAllItsPaths(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestLocalEvaluationPaths(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		h.create(`{"key":"on","name":"N","filters":{"groups":[{"properties":[],"rollout_percentage":45.0}],"payloads":{"true":{"a":1}}}}`)
 		h.create(`{"key":"off","active":false,"ensure_experience_continuity":true,"filters":{}}`)
 		gone := h.create(`{"key":"gone"}`)
@@ -42,8 +42,8 @@ func TestLocalEvaluationOnAllItsPaths(t *testing.T) {
 	})
 }
 
-func TestLocalEvaluationIsSentOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestLocalEvaluationETag(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a"}`)
 		const p = "/flags/definitions?token=phc_one&send_cohorts"
 		first := h.do("GET", p, "").want(200)
@@ -134,7 +134,7 @@ func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) localAn
 	return l
 }
 
-func TestCohortsOfCohortsAreSentToo(t *testing.T) {
+func TestNestedCohortsInLocalEvaluation(t *testing.T) {
 	t.Parallel()
 	nest := func(id int) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"properties":{"type":"AND","values":[{"key":"id","type":"cohort","value":%d}]}}`, id))
@@ -175,8 +175,8 @@ func TestDependenciesInLocalEvaluation(t *testing.T) {
 	}
 }
 
-func TestRemoteConfigIsThePayload(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestRemoteConfig(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		h.create(`{"key":"conf","filters":{"groups":[{}],"payloads":{"true":{"color":"blue","n":7}}}}`)
 		h.create(`{"key":"plain"}`)
 		h.create(`{"key":"off","active":false,"filters":{"groups":[{}],"payloads":{"true":"1"}}}`)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-func TestFlagIsShownInTheOrderOfTheContract(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestFlagJSON(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		h.at(time.Date(2023, 10, 2, 9, 0, 0, 123456000, time.UTC))
 		got := string(h.do("POST", base, `{"key":"new-nav","name":"Roll out nav","filters":{"groups":[{"properties":[],"rollout_percentage":30}]},"tags":["Beta "],"_should_create_usage_dashboard":false}`).want(201).body)
 		want := `{"id":1,"name":"Roll out nav","key":"new-nav","filters":{"groups":[{"properties":[],"rollout_percentage":30}]},` +
@@ -28,8 +28,8 @@ func TestFlagIsShownInTheOrderOfTheContract(t *testing.T) {
 	})
 }
 
-func TestFlagLivesThroughItsPaths(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestFlagLifecycle(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a"}`)
 		if string(f.Filters) != `{"groups":[{"properties":[],"rollout_percentage":null}]}` || !f.IsSimple || f.Rollout != nil {
 			t.Errorf("a flag without filters is shown as %s, simple %v, rollout %v", f.Filters, f.IsSimple, f.Rollout)
@@ -61,7 +61,7 @@ func TestFlagLivesThroughItsPaths(t *testing.T) {
 	})
 }
 
-func TestOnlyKeysWithTheScopeGetIn(t *testing.T) {
+func TestScopes(t *testing.T) {
 	h := onOne(t)
 	h.create(`{"key":"a"}`)
 	h.as("phx_read").do("GET", path(1), "").want(200)
@@ -72,21 +72,21 @@ func TestOnlyKeysWithTheScopeGetIn(t *testing.T) {
 	h.do("GET", "/api/projects/77/feature_flags/", "").fails(404, "not_found", "")
 }
 
-func TestUnknownNamesAndDigitsComeBackAsSent(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestFiltersAreReturnedUnchanged(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		filters := `{"zeta":{"b":1.10,"a":[1e3]},"groups":[{"x":"<é\u0000>","properties":[{"key":"n","type":"person","operator":"gt","value":10.50,"note":null}],"rollout_percentage":12.5}],"multivariate":null}`
 		f := h.create(`{"key":"a","filters":` + filters + `}`)
 		if string(f.Filters) != filters {
 			t.Errorf("filters\n got %s\nwant %s", f.Filters, filters)
 		}
 		if f.IsSimple || f.Rollout != nil {
-			t.Error("a flag with a property is not simple")
+			t.Error("a flag with a property is simple")
 		}
 	})
 }
 
-func TestDeletedFlagsLeaveTheListAndTheirKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestDeletedFlagFreesItsKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		old := h.create(`{"key":"a","name":"first"}`)
 		gone := h.patch(old.ID, `{"deleted":true}`).flag(200)
 		if !gone.Deleted || !gone.Active || gone.Status != "DELETED" || gone.Key != "a" {
@@ -98,7 +98,7 @@ func TestDeletedFlagsLeaveTheListAndTheirKey(t *testing.T) {
 			t.Errorf("list holds a deleted flag: %+v", list)
 		}
 		if f := h.do("GET", path(old.ID), "").flag(200); !f.Deleted {
-			t.Error("a deleted flag can be read by its id")
+			t.Error("got deleted false, want true")
 		}
 		next := h.create(`{"key":"a","name":"second"}`)
 		if next.ID == old.ID {
@@ -126,21 +126,21 @@ func TestDeletedFlagsLeaveTheListAndTheirKey(t *testing.T) {
 	})
 }
 
-func TestRestoredFlagGetsItsKeyBack(t *testing.T) {
+func TestRestoreKey(t *testing.T) {
 	h := onOne(t)
 	f := h.create(`{"key":"a"}`)
 	h.patch(f.ID, `{"deleted":true}`).want(200)
 	other := h.create(`{"key":"a"}`)
 	h.patch(other.ID, `{"deleted":true}`).want(200)
 	if got := h.patch(f.ID, `{"deleted":false}`).flag(200); got.Key != "a" {
-		t.Errorf("restored flag is called %q", got.Key)
+		t.Errorf("got key %q of the restored flag", got.Key)
 	}
 	if got := h.do("GET", path(other.ID), "").flag(200); got.Key != "a:deleted:2" {
-		t.Errorf("the other one is called %q", got.Key)
+		t.Errorf("got key %q of the other flag", got.Key)
 	}
 }
 
-func TestPatchReplacesFiltersAsAWholeOrNotAtAll(t *testing.T) {
+func TestPatchReplacesFilters(t *testing.T) {
 	h := onOne(t)
 	f := h.create(`{"key":"a","filters":{"groups":[{"properties":[],"rollout_percentage":30}],"payloads":{"true":"1"}}}`)
 	got := h.patch(f.ID, `{"filters":{"payloads":{"true":"2"}},"name":"n"}`).flag(200)
@@ -153,7 +153,7 @@ func TestPatchReplacesFiltersAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestRenamingMovesEnrolment(t *testing.T) {
+func TestRenameEnrollment(t *testing.T) {
 	h := onOne(t)
 	super := `[{"properties":[{"key":"$feature_enrollment/a","type":"person","operator":"exact","value":["true"]}],"rollout_percentage":100}]`
 	f := h.create(`{"key":"a","filters":{"groups":[{"properties":[{"key":"$feature_enrollment/x","type":"person","value":"true"}]}],"super_groups":` + super + `}}`)
@@ -163,15 +163,15 @@ func TestRenamingMovesEnrolment(t *testing.T) {
 	}
 }
 
-func TestWritesThatLoseTheRaceAreRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestLostUpdateIsConflict(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a","name":"one"}`)
 		h.patch(f.ID, `{"version":1,"name":"two"}`).want(200)
 		h.as("phx_bob").patch(f.ID, `{"name":"three"}`).want(200)
 		var e struct{ Type, Code, Detail string }
 		h.patch(f.ID, `{"version":2,"name":"four"}`).fails(409, "conflict", "").into(&e)
 		if e.Type != "server_error" || !strings.Contains(e.Detail, "bob@corp.test") {
-			t.Errorf("conflict says %+v", e)
+			t.Errorf("conflict: %+v", e)
 		}
 		h.patch(f.ID, `{"version":2,"name":"four","original_flag":{"name":"two","active":true}}`).fails(409, "conflict", "")
 		got := h.patch(f.ID, `{"version":2,"active":false,"original_flag":{"name":"two","active":true}}`).flag(200)
@@ -179,22 +179,22 @@ func TestWritesThatLoseTheRaceAreRefused(t *testing.T) {
 			t.Errorf("a change of another field: %+v", got)
 		}
 		if got = h.patch(f.ID, `{"active":false}`).flag(200); got.Version != 4 {
-			t.Errorf("nothing changed, and the version is %d", got.Version)
+			t.Errorf("got version %d after an update without changes, want 4", got.Version)
 		}
 	})
 }
 
-func TestWriteIsInMemoryBeforeItIsAnswered(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestWriteRefreshesMemory(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		start := time.Now()
 		f := h.create(`{"key":"a"}`)
 		took := time.Since(start)
 		if got := h.snapshots.Set(1).Keys(); len(got) != 1 || got[0] != "a" {
-			t.Fatalf("memory holds %v", got)
+			t.Fatalf("got flags %v in memory", got)
 		}
 		h.patch(f.ID, `{"active":false}`).want(200)
 		if got := h.snapshots.Set(1).Keys(); len(got) != 0 {
-			t.Fatalf("memory holds %v", got)
+			t.Fatalf("got flags %v in memory", got)
 		}
 		t.Logf("created and visible after %s", took)
 	})
@@ -212,7 +212,7 @@ func TestCreatedAtIsWritable(t *testing.T) {
 }
 
 func TestListPagesAndFilters(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+	onBoth(t, func(t *testing.T, h *server) {
 		start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 		h.at(start)
 		h.create(`{"key":"plain","name":"Ünder 50% off","tags":["a","b\"c"]}`)
@@ -263,8 +263,8 @@ func TestListPagesAndFilters(t *testing.T) {
 	})
 }
 
-func TestRollbackGoesBackToAStoredVersion(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestRollback(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a","name":"one","tags":["x"],"filters":{"groups":[{"properties":[],"rollout_percentage":10}]}}`)
 		h.patch(f.ID, `{"key":"b","name":"two","tags":[],"active":false,"filters":{"groups":[]}}`).want(200)
 		got := h.do("POST", path(f.ID)+"rollback/", `{"version":1}`).flag(200)
@@ -277,7 +277,7 @@ func TestRollbackGoesBackToAStoredVersion(t *testing.T) {
 		var log activity
 		h.do("GET", path(f.ID)+"activity/", "").want(200).into(&log)
 		if log.Results[0].Detail.Trigger == nil || log.Results[0].Detail.Trigger.JobType != "rollback" {
-			t.Errorf("the log does not say that it was a rollback: %+v", log.Results[0])
+			t.Errorf("activity entry without the trigger rollback: %+v", log.Results[0])
 		}
 	})
 }
@@ -310,8 +310,8 @@ type activity struct {
 	TotalCount int     `json:"total_count"`
 }
 
-func TestActivityTellsWhoChangedWhat(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestActivity(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a","filters":{}}`)
 		h.as("phx_bob").patch(f.ID, `{"filters":{"groups":[{"properties":[],"rollout_percentage":60}]},"tags":["t"]}`).want(200)
 		h.patch(f.ID, `{"tags":["T"]}`).want(200)
@@ -348,7 +348,7 @@ func TestActivityTellsWhoChangedWhat(t *testing.T) {
 	})
 }
 
-func TestDashboardsOfOthersCannotBeLinked(t *testing.T) {
+func TestLinkDashboards(t *testing.T) {
 	h := onOne(t)
 	a := h.create(`{"key":"a"}`)
 	b := h.create(`{"key":"b","analytics_dashboards":[` + itoa(*a.UsageDashboard) + `]}`)
@@ -359,7 +359,7 @@ func TestDashboardsOfOthersCannotBeLinked(t *testing.T) {
 	h.patch(b.ID, `{"analytics_dashboards":["x"]}`).fails(400, "incorrect_type", "analytics_dashboards")
 }
 
-func TestHeadAnswersLikeGet(t *testing.T) {
+func TestHeadNeedsAKey(t *testing.T) {
 	h := onOne(t)
 	res, err := http.Head(h.url + base)
 	if err != nil {
@@ -371,11 +371,11 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 	}
 }
 
-func TestWritersOfOneMomentTakeTurns(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestConcurrentWrites(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"a"}`)
 		var mu sync.Mutex
-		made, patched := map[int]int{}, map[int]int{}
+		created, patched := map[int]int{}, map[int]int{}
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
@@ -383,13 +383,13 @@ func TestWritersOfOneMomentTakeTurns(t *testing.T) {
 				p := h.patch(f.ID, `{"version":1,"name":"x`+itoa(time.Now().UnixNano())+`"}`).status
 				mu.Lock()
 				defer mu.Unlock()
-				made[c]++
+				created[c]++
 				patched[p]++
 			})
 		}
 		wg.Wait()
-		if made[201] != 1 || made[400] != 7 || patched[200] != 1 || patched[409] != 7 {
-			t.Errorf("made %v, patched %v", made, patched)
+		if created[201] != 1 || created[400] != 7 || patched[200] != 1 || patched[409] != 7 {
+			t.Errorf("got status codes %v of creates and %v of patches", created, patched)
 		}
 	})
 }

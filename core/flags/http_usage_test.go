@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 )
 
-// tile is what a dashboard shows.
+// tile is a tile of a dashboard.
 type tile struct {
 	Name  string
 	Query struct {
@@ -37,7 +37,7 @@ type dashboard struct {
 
 const dashboardsPath = "/api/projects/1/dashboards/"
 
-// callsOf answers like a store with calls on the last two days.
+// callsOf returns a store with calls on the last two days.
 func callsOf(key string, today time.Time) func(q events.CountQuery) []events.Count {
 	return func(q events.CountQuery) []events.Count {
 		if q.Value != key || q.Property != "$feature_flag" || q.Event != "$feature_flag_called" || q.Breakdown != "$feature_flag_response" {
@@ -54,9 +54,9 @@ func callsOf(key string, today time.Time) func(q events.CountQuery) []events.Cou
 }
 
 func TestUsageDashboardOfAFlag(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+	onBoth(t, func(t *testing.T, h *server) {
 		h.at(time.Date(2024, 5, 31, 13, 0, 0, 0, time.UTC))
-		h.calls.say = callsOf("nav", time.Date(2024, 5, 31, 0, 0, 0, 0, time.UTC))
+		h.calls.answer = callsOf("nav", time.Date(2024, 5, 31, 0, 0, 0, 0, time.UTC))
 		f := h.create(`{"key":"nav"}`)
 		where := dashboardsPath + itoa(*f.UsageDashboard) + "/"
 		var d dashboard
@@ -98,11 +98,11 @@ func TestUsageDashboardOfAFlag(t *testing.T) {
 	})
 }
 
-func TestDashboardCallsOfAFlag(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestUsageDashboardEndpoints(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		f := h.create(`{"key":"nav","_should_create_usage_dashboard":false}`)
 		enrich := path(f.ID) + "enrich_usage_dashboard/"
-		says := func(a answer, want string) {
+		checkAnswer := func(a answer, want string) {
 			t.Helper()
 			var s struct {
 				Success bool
@@ -113,18 +113,18 @@ func TestDashboardCallsOfAFlag(t *testing.T) {
 				t.Errorf("answer %s, want %q", a.body, want)
 			}
 		}
-		says(h.do("POST", enrich, "").want(400), "not found")
-		says(h.do("POST", path(f.ID)+"dashboard/", "").want(200), "")
+		checkAnswer(h.do("POST", enrich, "").want(400), "not found")
+		checkAnswer(h.do("POST", path(f.ID)+"dashboard/", "").want(200), "")
 		first := *h.do("GET", path(f.ID), "").flag(200).UsageDashboard
-		says(h.do("POST", path(f.ID)+"dashboard/", `{}`).want(200), "")
+		checkAnswer(h.do("POST", path(f.ID)+"dashboard/", `{}`).want(200), "")
 		got := h.do("GET", path(f.ID), "").flag(200)
 		if *got.UsageDashboard == first || got.Version != 3 {
 			t.Errorf("a second call keeps the link: %+v", got)
 		}
-		says(h.do("POST", enrich, "").want(400), "No enriched analytics")
+		checkAnswer(h.do("POST", enrich, "").want(400), "No enriched analytics")
 		h.patch(f.ID, `{"has_enriched_analytics":true}`).want(200)
-		says(h.do("POST", enrich, "").want(200), "")
-		says(h.do("POST", enrich, "").want(400), "already")
+		checkAnswer(h.do("POST", enrich, "").want(200), "")
+		checkAnswer(h.do("POST", enrich, "").want(400), "already")
 		var d dashboard
 		h.do("GET", dashboardsPath+itoa(*got.UsageDashboard)+"/", "").want(200).into(&d)
 		if len(d.Tiles) != 6 || d.Tiles[2].Query.Event != "$feature_view" || d.Tiles[5].Query.Event != "$feature_interaction" {
@@ -138,7 +138,7 @@ func TestUsageOfAFlag(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	h.at(time.Date(2024, 5, 31, 13, 0, 0, 0, time.UTC))
-	h.calls.say = callsOf("nav", time.Date(2024, 5, 31, 0, 0, 0, 0, time.UTC))
+	h.calls.answer = callsOf("nav", time.Date(2024, 5, 31, 0, 0, 0, 0, time.UTC))
 	h.create(`{"key":"nav"}`)
 	want := `{"last_called_at":null,"calls":6,"days":["2024-05-30","2024-05-31"],"variants":[` +
 		`{"response":"true","calls":5,"people":2,"daily":[2,3]},{"response":"false","calls":1,"people":1,"daily":[0,1]}]}`

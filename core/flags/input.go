@@ -29,26 +29,23 @@ type Input struct {
 	AnalyticsDashboards  *[]int64        `json:"analytics_dashboards,omitempty"`
 	EnrichedAnalytics    *bool           `json:"has_enriched_analytics,omitempty"`
 
-	// Version is the version the caller has read, Original the flag as they
-	// read it: together they detect lost updates.
+	// Version and Original are the version and the flag that the caller has read.
+	// They detect lost updates.
 	Version  *int64          `json:"-"`
 	Original json.RawMessage `json:"-"`
-	// UsageDashboard false asks for a flag without its usage dashboard.
+	// UsageDashboard false creates a flag without a usage dashboard.
 	UsageDashboard *bool `json:"-"`
 }
 
-// Longest texts a flag may hold, in characters.
-const (
-	maxKey = 400
-)
+// maxKey is the length limit of a key in characters.
+const maxKey = 400
 
 var keyPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// ReadInput reads the writable fields of a flag in the order of the contract.
-// The first that cannot be read is the error, an Invalid fault that names it.
-// Names it does not know, read-only ones among them, are passed over: clients
-// send back the flag they were given. With full the required fields must be
-// there.
+// ReadInput reads the writable fields of a flag in the order of the contract. The
+// error is an Invalid fault of the first unreadable field. Unknown and read-only
+// fields are ignored, because clients send back the whole flag. full requires the
+// required fields.
 func ReadInput(body *web.Fields, full bool) (Input, error) {
 	key := []web.Rule{web.Max(maxKey)}
 	if full {
@@ -63,7 +60,7 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 		CreatedAt:          value(body.Time("created_at")),
 		RollbackConditions: rollbackConditions(body),
 	}
-	// Older servers stored null here, and clients send it back: it is no.
+	// Older servers stored null, and clients send it back: null is false.
 	in.ExperienceContinuity = orFalse(body.Bool("ensure_experience_continuity", web.Nullable))
 	if o := body.Bool("performed_rollback", web.Nullable); o.Set {
 		in.PerformedRollback = new(*bool)
@@ -78,7 +75,7 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 	return in, body.Err()
 }
 
-// applyTo sets the fields that were sent and need no lookup.
+// applyTo sets the sent fields that need no lookup.
 func (in *Input) applyTo(f *Flag) {
 	set(&f.Name, in.Name)
 	set(&f.Deleted, in.Deleted)
@@ -103,7 +100,7 @@ func set[T any](field, value *T) {
 	}
 }
 
-// value is what a field holds, nil when it was not sent or is null.
+// value returns the value of a field, nil if it was not sent or is null.
 func value[T any](o web.Opt[T]) *T {
 	if !o.Set || o.Null {
 		return nil
@@ -111,6 +108,7 @@ func value[T any](o web.Opt[T]) *T {
 	return &o.Value
 }
 
+// orFalse returns the value of a field, false for null, nil if it was not sent.
 func orFalse(o web.Opt[bool]) *bool {
 	if !o.Set {
 		return nil
@@ -118,7 +116,7 @@ func orFalse(o web.Opt[bool]) *bool {
 	return &o.Value
 }
 
-// rollbackConditions are kept as sent: nothing here acts on them.
+// rollbackConditions reads rollback conditions. They are stored and not evaluated.
 func rollbackConditions(body *web.Fields) json.RawMessage {
 	o := body.Any("rollback_conditions", web.Nullable)
 	switch {

@@ -40,7 +40,7 @@ func TestWriteRules(t *testing.T) {
 		{"key is null", `{"key":null}`, "null", "key"},
 		{"key is blank", `{"key":"  "}`, "blank", "key"},
 		{"key is no text", `{"key":{}}`, "invalid_input", "key"},
-		{"key of 400 characters is not too long, only odd", `{"key":"` + long + `"}`, "invalid_key", "key"},
+		{"key of 400 characters is not too long, but invalid", `{"key":"` + long + `"}`, "invalid_key", "key"},
 		{"key is too long", `{"key":"` + long + `x"}`, "max_length", "key"},
 		{"key is taken", `{"key":"taken"}`, "unique", "key"},
 		{"key with a dot", `{"key":"a.b"}`, "invalid_key", "key"},
@@ -87,7 +87,7 @@ func TestWriteRules(t *testing.T) {
 		{"payload of a boolean flag not for true", `{"key":"new","filters":{"groups":[{}],"payloads":{"false":"1"}}}`, "invalid_input", "filters"},
 		{"two payloads of a boolean flag", `{"key":"new","filters":{"groups":[{}],"payloads":{"true":"1","x":"2"}}}`, "invalid_input", "filters"},
 		{"payload of no variant", `{"key":"new","filters":{"groups":[{}],"multivariate":{"variants":[{"key":"a","rollout_percentage":100}]},"payloads":{"true":"1"}}}`, "invalid_input", "filters"},
-		{"payload text is no JSON", `{"key":"new","filters":{"groups":[{}],"payloads":{"true":"{oops"}}}`, "invalid_input", "filters"},
+		{"payload text is not JSON", `{"key":"new","filters":{"groups":[{}],"payloads":{"true":"{oops"}}}`, "invalid_input", "filters"},
 		{"rollout above 100", `{"key":"new","filters":{"groups":[{"rollout_percentage":140}]}}`, "invalid_input", "filters"},
 		{"rollout below 0", `{"key":"new","filters":{"groups":[{"rollout_percentage":-0.1}]}}`, "invalid_input", "filters"},
 		{"rollout is a text", `{"key":"new","filters":{"groups":[{"rollout_percentage":"50"}]}}`, "invalid_input", "filters"},
@@ -146,11 +146,11 @@ func TestWriteRules(t *testing.T) {
 		}
 	}
 	if f := h.do("GET", path(1), "").flag(200); f.Version != 1 {
-		t.Errorf("refused writes made version %d", f.Version)
+		t.Errorf("got version %d after rejected writes, want 1", f.Version)
 	}
 }
 
-func TestWhatTheRulesAccept(t *testing.T) {
+func TestAcceptedFilters(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
 	h.create(`{"key":"dep"}`)
@@ -194,7 +194,7 @@ func TestWhatTheRulesAccept(t *testing.T) {
 	}
 }
 
-func TestHelpfulPaths(t *testing.T) {
+func TestErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ filters, want string }{
 		{`{"groups":[{"rollout_percentage":140}]}`, "groups[0].rollout_percentage must be between 0 and 100, got 140"},
@@ -205,12 +205,12 @@ func TestHelpfulPaths(t *testing.T) {
 	for _, c := range cases {
 		_, err := rules.CheckFilters(json.RawMessage(c.filters), rules.References{}, flags.DefaultManageConfig().Limits())
 		if f := fault.From(err); f == nil || !strings.Contains(f.Detail, c.want) {
-			t.Errorf("%s: %v does not say %q", c.filters, err, c.want)
+			t.Errorf("%s: got %v, want %q", c.filters, err, c.want)
 		}
 	}
 }
 
-func TestBehaviouralCohortsCannotBeUsed(t *testing.T) {
+func TestBehaviouralCohortsAreRejected(t *testing.T) {
 	t.Parallel()
 	refs := rules.References{Cohorts: map[int64]rules.CohortRef{5: {Name: "buyers", Behavioural: true}}}
 	_, err := rules.CheckFilters(json.RawMessage(`{"groups":[{"properties":[{"key":"id","type":"cohort","value":5}]}]}`), refs, flags.DefaultManageConfig().Limits())
@@ -219,7 +219,7 @@ func TestBehaviouralCohortsCannotBeUsed(t *testing.T) {
 	}
 }
 
-// near is a plugin operator that wants a text.
+// near is a plugin operator whose value is a string.
 type near struct{}
 
 func (near) Operator(id string) (match.ExternalOperator, bool) {
@@ -231,7 +231,7 @@ func (near) Operator(id string) (match.ExternalOperator, bool) {
 	}}, id == "acme/near"
 }
 
-func TestOperatorsOfPluginsCheckTheirOwnValues(t *testing.T) {
+func TestPluginOperatorChecksItsValue(t *testing.T) {
 	t.Parallel()
 	refs := rules.References{Operators: near{}}
 	check := func(value string) error {
@@ -246,8 +246,8 @@ func TestOperatorsOfPluginsCheckTheirOwnValues(t *testing.T) {
 	}
 }
 
-func TestFlagsOthersDependOnStay(t *testing.T) {
-	onBoth(t, func(t *testing.T, h *house) {
+func TestDependencies(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
 		needs := func(id int64) string {
 			return `{"groups":[{"properties":[{"key":"` + itoa(id) + `","type":"flag","operator":"flag_evaluates_to","value":true}]}]}`
 		}
@@ -258,19 +258,19 @@ func TestFlagsOthersDependOnStay(t *testing.T) {
 		var e struct{ Detail string }
 		h.patch(a.ID, `{"filters":`+needs(c.ID)+`}`).fails(400, "invalid_input", "filters").into(&e)
 		if !strings.Contains(e.Detail, "a → c → b → a") {
-			t.Errorf("the circle is not shown: %s", e.Detail)
+			t.Errorf("the detail does not name the cycle: %s", e.Detail)
 		}
 		h.patch(a.ID, `{"active":false}`).fails(400, "invalid_input", "")
 		h.patch(a.ID, `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
 		if !strings.Contains(e.Detail, ": b.") {
-			t.Errorf("who depends is not said: %s", e.Detail)
+			t.Errorf("the detail does not name the dependent flag: %s", e.Detail)
 		}
 		for i := range 6 {
 			h.create(fmt.Sprintf(`{"key":"d%d","filters":%s}`, i, needs(a.ID)))
 		}
 		h.patch(a.ID, `{"deleted":true}`).fails(400, "invalid_input", "").into(&e)
 		if !strings.Contains(e.Detail, "b, d0, d1, d2, d3 and 2 more") {
-			t.Errorf("the rest is not counted: %s", e.Detail)
+			t.Errorf("the detail does not count further flags: %s", e.Detail)
 		}
 		h.patch(c.ID, `{"active":false}`).want(200)
 		h.patch(b.ID, `{"active":false}`).want(200)
@@ -282,8 +282,8 @@ func TestFlagsOthersDependOnStay(t *testing.T) {
 	})
 }
 
-// FuzzCheckFilters holds the write rules against the evaluator: what they let
-// pass is JSON, passes again unchanged, and can be read by it.
+// FuzzCheckFilters compares the write rules with the evaluator: accepted filters
+// are JSON, are accepted again unchanged, and the evaluator reads them.
 func FuzzCheckFilters(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"groups":[]}`, `{"groups":[{"properties":[{"key":"a","type":"person","operator":"exact","value":["x"]}],"rollout_percentage":33.3,"variant":"b"}],"multivariate":{"variants":[{"key":"b","rollout_percentage":100}]},"payloads":{"b":{"x":1}}}`,
@@ -301,23 +301,23 @@ func FuzzCheckFilters(f *testing.F) {
 		got, err := rules.CheckFilters(raw, refs, limits)
 		if err != nil {
 			if f := fault.From(err); f == nil || f.Attr != "filters" || f.Kind != fault.Invalid {
-				t.Fatalf("%q: error %v is none about filters", raw, err)
+				t.Fatalf("%q: error %v is not about filters", raw, err)
 			}
 			return
 		}
 		if !json.Valid(got) {
-			t.Fatalf("%q became %q, which is no JSON", raw, got)
+			t.Fatalf("%q became %q, which is not JSON", raw, got)
 		}
 		again, err := rules.CheckFilters(got, refs, limits)
 		if err != nil || string(again) != string(got) {
 			t.Fatalf("%q became %q, then %q, %v", raw, got, again, err)
 		}
 		if _, err := filters.Parse(got); err != nil {
-			t.Fatalf("%q passed, and the evaluator cannot read it: %v", raw, err)
+			t.Fatalf("%q: accepted, but the evaluator fails: %v", raw, err)
 		}
 		eval.Compile([]eval.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, eval.CompileOptions{})
 		if !json.Valid(local.Document(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
-			t.Fatalf("%q: the document for local evaluation is no JSON", raw)
+			t.Fatalf("%q: the document for local evaluation is not JSON", raw)
 		}
 	})
 }

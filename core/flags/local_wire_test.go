@@ -51,7 +51,7 @@ func TestRecordedRequestsForLocalEvaluation(t *testing.T) {
 				header = append(header, name, value)
 			}
 			a := h.do(r.Method, r.Path+"?"+r.Query, "", header...)
-			if r.Status == 304 { // the recorded tag is not ours
+			if r.Status == 304 { // the recorded tag is of another server
 				a = h.do(r.Method, r.Path+"?"+r.Query, "", append(header, "If-None-Match", a.want(200).header.Get("ETag"))...)
 			}
 			a.want(r.Status)
@@ -70,7 +70,7 @@ func TestRecordedRequestsForLocalEvaluation(t *testing.T) {
 }
 
 // readableByOldClients decodes a document for local evaluation into the types
-// that the oldest clients have: percentages are small integers, payloads texts.
+// of the oldest clients: percentages are small integers, payloads strings.
 func (a answer) readableByOldClients() {
 	a.t.Helper()
 	var doc struct {
@@ -100,16 +100,16 @@ func (a answer) readableByOldClients() {
 func BenchmarkWriteUntilVisible(b *testing.B) {
 	for _, size := range []int{10, 1000} {
 		b.Run(fmt.Sprintf("%d_flags", size), func(b *testing.B) {
-			h := newHouse(b, dbtest.SQLite(b))
+			h := newServer(b, dbtest.SQLite(b))
 			project := auth.Project{ID: 1}
 			who := &auth.Principal{User: ada}
 			for i := range size {
-				h.make(who, project, fmt.Sprintf("flag-%d", i))
+				h.createDirectly(who, project, fmt.Sprintf("flag-%d", i))
 			}
 			n := 0
 			for b.Loop() {
 				n++
-				h.make(who, project, fmt.Sprintf("new-%d", n))
+				h.createDirectly(who, project, fmt.Sprintf("new-%d", n))
 			}
 		})
 	}

@@ -31,8 +31,8 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// house is the management of flags behind a real gate, over a real database.
-type house struct {
+// server is the management of flags over HTTP, with a real router and database.
+type server struct {
 	t         testing.TB
 	url       string
 	key       string
@@ -42,14 +42,14 @@ type house struct {
 	revisions *revision.Writer
 	snapshots *decide.Snapshots
 	service   *flags.Service
-	people    *people
-	crowd     crowd
+	accounts  *accounts
+	stored    storedPersons
 	calls     storedEvents
 	db        *db.DB
 }
 
-// people is who there is: users 1 (Ada, owner) and 2 (Bob, member), and roles.
-type people struct {
+// accounts has users 1 (Ada, owner) and 2 (Bob, member), and roles.
+type accounts struct {
 	levels map[int64]auth.Levels
 	roles  map[string]auth.Role
 }
@@ -57,7 +57,7 @@ type people struct {
 var ada = auth.User{ID: 1, UUID: "018b0c1e-1111-7aaa-8bbb-0123456789ab", DistinctID: "ada-1", FirstName: "Ada", Email: "ada@corp.test", IsEmailVerified: true}
 var bob = auth.User{ID: 2, UUID: "018b0c1e-2222-7aaa-8bbb-0123456789ab", DistinctID: "bob-2", FirstName: "Bob", Email: "bob@corp.test"}
 
-func (p *people) UsersByID(_ context.Context, ids []int64) (map[int64]auth.User, error) {
+func (p *accounts) UsersByID(_ context.Context, ids []int64) (map[int64]auth.User, error) {
 	out := map[int64]auth.User{}
 	for _, u := range []auth.User{ada, bob} {
 		if slices.Contains(ids, u.ID) {
@@ -67,11 +67,11 @@ func (p *people) UsersByID(_ context.Context, ids []int64) (map[int64]auth.User,
 	return out, nil
 }
 
-func (p *people) Levels(_ context.Context, who *auth.Principal) (auth.Levels, error) {
+func (p *accounts) Levels(_ context.Context, who *auth.Principal) (auth.Levels, error) {
 	return p.levels[who.User.ID], nil
 }
 
-func (p *people) RolesByID(_ context.Context, _ string, ids []string) (map[string]auth.Role, error) {
+func (p *accounts) RolesByID(_ context.Context, _ string, ids []string) (map[string]auth.Role, error) {
 	out := map[string]auth.Role{}
 	for _, id := range ids {
 		if r, ok := p.roles[id]; ok {
@@ -81,18 +81,18 @@ func (p *people) RolesByID(_ context.Context, _ string, ids []string) (map[strin
 	return out, nil
 }
 
-// place is the group types and the projects.
-type place struct{}
+// projects has fixed group types, and every project.
+type projects struct{}
 
-func (place) GroupTypes(context.Context, int64) (map[string]int, error) {
+func (projects) GroupTypes(context.Context, int64) (map[string]int, error) {
 	return map[string]int{"company": 0, "project": 1}, nil
 }
 
-func (place) Project(_ context.Context, id int64) (auth.Project, error) {
+func (projects) Project(_ context.Context, id int64) (auth.Project, error) {
 	return auth.Project{ID: id, Timezone: "UTC"}, nil
 }
 
-// keys are Ada with everything, Bob with everything, and a reader.
+// keys returns keys of Ada and Bob with all scopes, and one that only reads.
 func keys() webtest.Keys {
 	k := webtest.Keys{
 		Projects: map[string]auth.Project{
@@ -109,15 +109,15 @@ func keys() webtest.Keys {
 	return k
 }
 
-func newHouse(t testing.TB, d *db.DB) *house {
+func newServer(t testing.TB, d *db.DB) *server {
 	t.Helper()
-	h := &house{t: t, key: "phx_ada", db: d, people: &people{
+	h := &server{t: t, key: "phx_ada", db: d, accounts: &accounts{
 		levels: map[int64]auth.Levels{1: {Default: auth.CanEdit, Admin: true}, 2: {Default: auth.CanEdit}},
 		roles:  map[string]auth.Role{},
 	}}
 	h.store, h.cohorts = flags.NewStore(d), cohorts.NewStore(d)
 	revisions := revision.NewStore(d)
-	source := flags.NewDefinitions(h.store, h.cohorts, revisions, place{}, place{})
+	source := flags.NewDefinitions(h.store, h.cohorts, revisions, projects{}, projects{})
 	var err error
 	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), source, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
@@ -125,16 +125,16 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	cfg := flags.DefaultManageConfig()
 	h.revisions = revision.NewWriter(revisions, h.snapshots, nil)
 	counter := audience.New(cfg.CountBudget, audience.Dependencies{
-		Persons: &h.crowd, Groups: crowdGroups{&h.crowd}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store, Now: h.clock,
+		Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store, Now: h.clock,
 	})
 	cohortService := cohorts.NewService(cohorts.Config{Limits: cfg.Limits(), Members: cfg.CohortMembers}, h.cohorts, cohorts.Dependencies{
-		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.people, Flags: h.store, Counter: counter, Now: h.clock,
+		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.accounts, Flags: h.store, Counter: counter, Now: h.clock,
 	})
 	usage := dashboards.NewService(dashboards.NewStore(d), dashboards.Dependencies{
-		Revisions: h.revisions, Flags: h.store, Users: h.people, Events: &h.calls, Now: h.clock,
+		Revisions: h.revisions, Flags: h.store, Users: h.accounts, Events: &h.calls, Now: h.clock,
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
-		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.people, Roles: h.people, Now: h.clock,
+		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -148,32 +148,32 @@ func newHouse(t testing.TB, d *db.DB) *house {
 	return h
 }
 
-func (h *house) clock() time.Time {
+func (h *server) clock() time.Time {
 	if t := h.now.Load(); t != nil {
 		return *t
 	}
 	return time.Now()
 }
 
-func (h *house) at(t time.Time) { h.now.Store(&t) }
+func (h *server) at(t time.Time) { h.now.Store(&t) }
 
-// onBoth runs a story on both dialects.
-func onBoth(t *testing.T, story func(t *testing.T, h *house)) {
+// onBoth runs a test on both databases.
+func onBoth(t *testing.T, run func(t *testing.T, h *server)) {
 	t.Helper()
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
-		story(t, newHouse(t, d))
+		run(t, newServer(t, d))
 	})
 }
 
-// onOne runs a story on SQLite alone: for rules that ask the store nothing new.
-func onOne(t *testing.T) *house {
+// onOne returns a server on SQLite, for tests that need no second database.
+func onOne(t *testing.T) *server {
 	t.Helper()
-	return newHouse(t, dbtest.SQLite(t))
+	return newServer(t, dbtest.SQLite(t))
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	t      testing.TB
 	status int
@@ -183,7 +183,7 @@ type answer struct {
 
 const base = "/api/projects/1/feature_flags/"
 
-func (h *house) do(method, path string, body string, header ...string) answer {
+func (h *server) do(method, path string, body string, header ...string) answer {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.url+path, bytes.NewBufferString(body))
 	if err != nil {
@@ -208,11 +208,11 @@ func (h *house) do(method, path string, body string, header ...string) answer {
 	return answer{h.t, res.StatusCode, res.Header, raw}
 }
 
-// as is the same house for somebody else.
-func (h *house) as(key string) *house { return &house{t: h.t, url: h.url, key: key} }
+// as returns the same server with another key.
+func (h *server) as(key string) *server { return &server{t: h.t, url: h.url, key: key} }
 
-// in is the same house for a subtest.
-func (h *house) in(t testing.TB) *house { return &house{t: t, url: h.url, key: h.key} }
+// in returns the same server for a subtest.
+func (h *server) in(t testing.TB) *server { return &server{t: t, url: h.url, key: h.key} }
 
 func (a answer) want(status int) answer {
 	a.t.Helper()
@@ -222,7 +222,7 @@ func (a answer) want(status int) answer {
 	return a
 }
 
-// fails wants an error with a code and a field, "" for none.
+// fails checks for an error with a code and a field, "" for none.
 func (a answer) fails(status int, code, attr string) answer {
 	a.t.Helper()
 	a.want(status)
@@ -282,12 +282,12 @@ func (a answer) flag(status int) flag {
 	return f
 }
 
-func (h *house) create(body string) flag {
+func (h *server) create(body string) flag {
 	h.t.Helper()
 	return h.do("POST", base, body).flag(http.StatusCreated)
 }
 
-func (h *house) patch(id int64, body string) answer {
+func (h *server) patch(id int64, body string) answer {
 	h.t.Helper()
 	return h.do("PATCH", path(id), body)
 }
@@ -320,15 +320,15 @@ type cohort struct {
 	Version  int64           `json:"version"`
 }
 
-func (h *house) cohort(body string) cohort {
+func (h *server) cohort(body string) cohort {
 	h.t.Helper()
 	var c cohort
 	h.do("POST", cohortsPath, body).want(http.StatusCreated).into(&c)
 	return c
 }
 
-// crowd is the stored persons and groups.
-type crowd struct {
+// storedPersons is the stored persons and groups.
+type storedPersons struct {
 	persons []persons.Person
 	groups  map[int][]persons.Group
 	slow    time.Duration // for each page of two
@@ -344,41 +344,41 @@ func walkPages[T any](slow time.Duration, list []T, fn func(page []T) error) err
 	return nil
 }
 
-func (c *crowd) Walk(_ context.Context, _ int64, fn func(page []persons.Person) error) error {
+func (c *storedPersons) Walk(_ context.Context, _ int64, fn func(page []persons.Person) error) error {
 	return walkPages(c.slow, c.persons, fn)
 }
 
-func (c *crowd) Count(context.Context, int64) (int, error) { return len(c.persons), nil }
+func (c *storedPersons) Count(context.Context, int64) (int, error) { return len(c.persons), nil }
 
-type crowdGroups struct{ *crowd }
+type storedGroups struct{ *storedPersons }
 
-func (c crowdGroups) Walk(_ context.Context, _ int64, index int, fn func(page []persons.Group) error) error {
+func (c storedGroups) Walk(_ context.Context, _ int64, index int, fn func(page []persons.Group) error) error {
 	return walkPages(c.slow, c.groups[index], fn)
 }
 
-func (c crowdGroups) Count(_ context.Context, _ int64, index int) (int, error) {
+func (c storedGroups) Count(_ context.Context, _ int64, index int) (int, error) {
 	return len(c.groups[index]), nil
 }
 
-// storedEvents answers counts and records the questions.
+// storedEvents answers counts and records the queries.
 type storedEvents struct {
-	mu    sync.Mutex
-	asked []events.CountQuery
-	say   func(q events.CountQuery) []events.Count
+	mu      sync.Mutex
+	queries []events.CountQuery
+	answer  func(q events.CountQuery) []events.Count
 }
 
 func (c *storedEvents) Counts(_ context.Context, q events.CountQuery) ([]events.Count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, q)
-	if c.say == nil {
+	c.queries = append(c.queries, q)
+	if c.answer == nil {
 		return nil, nil
 	}
-	return c.say(q), nil
+	return c.answer(q), nil
 }
 
-// make creates a flag past the gate.
-func (h *house) make(who *auth.Principal, project auth.Project, key string) {
+// createDirectly creates a flag without HTTP.
+func (h *server) createDirectly(who *auth.Principal, project auth.Project, key string) {
 	h.t.Helper()
 	rollout := json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)
 	if _, err := h.service.Create(h.t.Context(), who, project, flags.Input{Key: &key, Filters: rollout}); err != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Module provides everything that decides and manages flags and cohorts, and
-// keeps snapshots current while the server runs. app provides the operators of
-// plugins (Plugins, decide.Matchers, match.Registry) and the quota.
+// Module provides the evaluation and management of flags and cohorts, and keeps
+// snapshots current while the server runs. app provides the operators of plugins
+// (PluginOperators, decide.Matchers, match.Registry) and the quota.
 var Module = fx.Module("flags",
 	fx.Provide(
 		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig },
@@ -43,11 +43,10 @@ var Module = fx.Module("flags",
 	),
 )
 
-// PluginOperators are the operators of plugins, as management and cohorts use
-// them.
+// PluginOperators are the operators of plugins for management and cohorts.
 type PluginOperators struct {
-	ForSave match.Registry          // known operators, also those of plugins that are down
-	Round   func() eval.PluginRound // answers for one page or one question
+	ForSave match.Registry          // known operators, also of stopped plugins
+	Round   func() eval.PluginRound // a new round, for one page or one answer
 }
 
 func route(constructor any) any {

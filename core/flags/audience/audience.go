@@ -4,7 +4,7 @@
 // them (flags/eval), and evaluates that flag for every stored person or group,
 // page by page: cohorts, dependencies and operators of plugins count exactly as
 // they do for clients. A count has a time budget; past it the counted share is
-// projected to everyone and the result is marked as an estimate.
+// projected to all and the result is marked as an estimate.
 package audience
 
 import (
@@ -34,8 +34,8 @@ type Audience struct {
 }
 
 // Persons reads the stored persons of a project. Pages are in no particular
-// order and are valid only during the call of fn. An error of fn ends the walk
-// and is returned.
+// order and are valid only during the call of fn. Walk stops at an error of fn
+// and returns it.
 type Persons interface {
 	Walk(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
 	Count(ctx context.Context, projectID int64) (int, error)
@@ -58,14 +58,14 @@ type StaticCohorts interface {
 	StaticCohortsOf(ctx context.Context, projectID int64, distinctIDs []string) (map[string][]int64, error)
 }
 
-// HashKeys reads the identifiers that experience continuity keeps.
+// HashKeys reads the hash keys of experience continuity.
 type HashKeys interface {
-	// HashKeysOf returns the kept identifiers of each person by flag key.
+	// HashKeysOf returns the hash keys of each person by flag key.
 	HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error)
 }
 
-// Dependencies are what a Counter reads from. Nil Operators, Plugins and Now disable plugin operators and use
-// the clock.
+// Dependencies are what a Counter reads from. Nil Operators and Plugins disable
+// plugin operators, nil Now uses the clock.
 type Dependencies struct {
 	Persons       Persons
 	Groups        Groups
@@ -110,14 +110,14 @@ func (c *Counter) CountCohort(ctx context.Context, projectID, cohortID int64) (i
 	return a.Affected, err
 }
 
-// CountAll returns the audience of filters that hold for everyone.
+// CountAll returns the audience of filters that hold for all.
 func (c *Counter) CountAll(ctx context.Context, projectID int64, groupIndex *int) (Audience, error) {
 	n, err := c.total(ctx, projectID, groupIndex)
 	return Audience{Affected: n, Total: n}, err
 }
 
-// Count counts for how many stored persons, or groups of a type, the filters
-// hold. The filters keep the write rules; see Condition.
+// Count counts the stored persons, or groups of a type, for whom the filters hold.
+// The filters must pass the write rules; see Condition.
 func (c *Counter) Count(ctx context.Context, projectID int64, filters json.RawMessage, groupIndex *int) (Audience, error) {
 	n, err := c.newCount(ctx, projectID, filters, groupIndex)
 	if err != nil {

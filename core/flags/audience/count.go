@@ -15,7 +15,7 @@ const flagKey = ":census"
 
 var errBudgetSpent = errors.New("count budget spent")
 
-// count is one count under way.
+// count is a running count.
 type count struct {
 	deps           *Dependencies
 	projectID      int64
@@ -93,7 +93,7 @@ func (n *count) countGroups(ctx context.Context, page []persons.Group) error {
 	return n.add(ctx, subjects)
 }
 
-// add counts the subjects of one page. Plugins are asked once for the page. It
+// add counts the subjects of one page. Plugins are called once for the page. It
 // returns errBudgetSpent after the deadline.
 func (n *count) add(ctx context.Context, page []subject) error {
 	var plugins eval.PluginRound

@@ -1,14 +1,14 @@
 // Package calls is a stage of the ingestion pipeline: it records when clients
-// last called each flag, and makes new group types known to flags.
+// last called each flag, and refreshes flags after new group types.
 //
 // Clients report a call with an event. The stage writes the newest call of each
 // flag in a batch, at most once a minute and flag, in the transaction of the
-// batch. A batch that brings the first event of a group type moves the revision
+// batch. A batch that has the first event of a group type advances the revision
 // of the project, so that every process compiles its flags again. Processing a
 // batch twice changes nothing.
 //
-// The stage runs after the stage that stores group types. What it remembers
-// between batches is set after commit only.
+// The stage runs after the stage that stores group types. Its memory of
+// earlier batches changes after a commit only.
 package calls
 
 import (
@@ -50,7 +50,7 @@ type Stage struct {
 	parsers  fastjson.ParserPool
 }
 
-// call identifies a flag the way events do.
+// call identifies a flag as events do.
 type call struct {
 	project int64
 	key     string
@@ -158,7 +158,7 @@ func sortCalls(calls map[call]time.Time) []call {
 	return list
 }
 
-// announceGroupTypes moves the revisions of projects with new group types.
+// announceGroupTypes advances the revisions of projects with new group types.
 func (s *Stage) announceGroupTypes(ctx context.Context, groups map[groupType]bool) error {
 	unchecked := map[int64][]groupType{}
 	s.mu.Lock()

@@ -1,11 +1,11 @@
-// Package revision counts the changes of what the flags of a project are decided
-// from.
+// Package revision counts the changes of the definitions that a project's flags
+// are evaluated with.
 //
 // Every project has one number, which grows with each write to its flags,
 // cohorts or group types. Processes poll the numbers and load the projects whose
 // number changed (core/snapshot). The row of the number is also the lock of the
-// project: Change moves it first, so that two writers of one project run one
-// after the other, and the rules of a write see what the writes before it did.
+// project: Change advances it first, so that two writers of one project run one
+// after the other, and the rules of a write see all earlier writes.
 //
 // The package does not know flags or cohorts.
 package revision
@@ -21,8 +21,8 @@ type Refresher interface {
 	Refresh(ctx context.Context, projectID int64) error
 }
 
-// Writer changes what flags are decided from: in the store, and then in the
-// memory of this process. It is safe for concurrent use.
+// Writer changes definitions in the store, and then refreshes the memory of this
+// process. It is safe for concurrent use.
 type Writer struct {
 	*Store
 	memory Refresher

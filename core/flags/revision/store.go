@@ -25,8 +25,8 @@ type row struct {
 	Stamp     int64
 }
 
-// Change runs fn in one transaction that holds the lock of the project and moves
-// its revision.
+// Change runs fn in one transaction that holds the lock of the project and
+// advances its revision.
 func (s *Store) Change(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		if err := s.Touch(ctx, projectID); err != nil {
@@ -36,14 +36,14 @@ func (s *Store) Change(ctx context.Context, projectID int64, fn func(ctx context
 	})
 }
 
-// Touch moves the revision of a project: every process loads the project again.
+// Touch advances the revision of a project: every process loads the project again.
 // It joins the transaction in ctx, and then holds the lock of the project until
 // the end of the transaction.
 func (s *Store) Touch(ctx context.Context, projectID int64) error {
 	_, err := s.db.Write(ctx).NewInsert().Model(&row{ProjectID: projectID, Stamp: 1}).
 		On("CONFLICT (project_id) DO UPDATE").Set("stamp = r.stamp + 1").Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("move revision of project %d: %w", projectID, err)
+		return fmt.Errorf("advance revision of project %d: %w", projectID, err)
 	}
 	return nil
 }

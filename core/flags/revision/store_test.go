@@ -10,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/revision"
 )
 
-func TestChangeMovesTheRevision(t *testing.T) {
+func TestChangeAdvancesTheRevision(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s, ctx := revision.NewStore(d), t.Context()
