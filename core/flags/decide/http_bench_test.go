@@ -18,8 +18,8 @@ import (
 )
 
 // half is a project of n flags, every second one with a property condition.
-func half(n int) *shelf {
-	s := &shelf{}
+func half(n int) *memorySource {
+	s := &memorySource{}
 	for i := range n {
 		filters := `{"groups":[{"properties":[],"rollout_percentage":50}]}`
 		if i%2 == 0 {
@@ -88,5 +88,5 @@ func BenchmarkDecide50FlagsOverrides(b *testing.B) {
 // BenchmarkDecide50FlagsStored has the properties from a store that answers
 // from memory.
 func BenchmarkDecide50FlagsStored(b *testing.B) {
-	benchDecide(b, around(&town{people: map[string]string{"user-42": properties()}}), "")
+	benchDecide(b, around(&memoryStore{people: map[string]string{"user-42": properties()}}), "")
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// explainShop is a project whose flags show every step of an explanation.
-func explainShop() *shelf {
-	s := shop()
+// explainProject is a project whose flags show every step of an explanation.
+func explainProject() *memorySource {
+	s := sampleProject()
 	s.stored.Cohorts = []eval.CohortDefinition{{ID: 5, Filters: json.RawMessage(`{"type":"AND","values":[{"key":"email","type":"person","operator":"ends_with","value":".test"}]}`)}}
 	s.stored.Flags = append(s.stored.Flags,
 		flagstest.Define(20, "steps", `{"groups":[
@@ -30,8 +30,8 @@ func explainShop() *shelf {
 
 func TestExplanationShowsEveryStep(t *testing.T) {
 	t.Parallel()
-	w := &town{people: map[string]string{"u": `{"email":"u@corp.test","plan":"pro"}`}}
-	base := serve(t, explainShop(), around(w))
+	w := &memoryStore{people: map[string]string{"u": `{"email":"u@corp.test","plan":"pro"}`}}
+	base := serve(t, explainProject(), around(w))
 	status, got, _ := post(t, base+"/api/projects/@current/feature_flags/20/explain/", "application/json",
 		`{"distinct_id":"u","person_properties":{"plan":"free"}}`, "Authorization", "Bearer phx_test")
 	if status != 200 {
@@ -93,7 +93,7 @@ func TestExplanationShowsEveryStep(t *testing.T) {
 
 func TestExplainAllFlags(t *testing.T) {
 	t.Parallel()
-	base := serve(t, explainShop(), decide.Lookups{})
+	base := serve(t, explainProject(), decide.Lookups{})
 	status, got, _ := post(t, base+"/api/projects/1/feature_flags/explain", "application/json", `{"distinct_id":42,"groups":{"company":"acme"}}`, "Authorization", "Bearer phx_test")
 	all, _ := got["flags"].(map[string]any)
 	if status != 200 || len(all) != 9 || got["errorsWhileComputingFlags"] != true {
@@ -114,13 +114,13 @@ func TestExplainAllFlags(t *testing.T) {
 	}
 }
 
-func TestExplainRefuses(t *testing.T) {
+func TestExplainRejectsInvalidRequests(t *testing.T) {
 	t.Parallel()
 	keys := webtest.DefaultKeys()
 	reader := *keys.Principals["phx_test"]
 	reader.Scopes = []string{"action:read"}
 	keys.Principals["phx_actions"] = &reader
-	d, _ := decider(t, shop(), decide.Lookups{})
+	d, _ := decider(t, sampleProject(), decide.Lookups{})
 	base := webtest.Serve(t, keys, decide.NewHTTP(d, nil))
 	for _, c := range []struct {
 		name, path, body, key string
@@ -129,7 +129,7 @@ func TestExplainRefuses(t *testing.T) {
 	}{
 		{"an unknown flag", "/feature_flags/99/explain", `{"distinct_id":"u"}`, "phx_test", 404, "not_found", nil},
 		{"a flag that is no number", "/feature_flags/x/explain", `{"distinct_id":"u"}`, "phx_test", 404, "not_found", nil},
-		{"nobody", "/feature_flags/1/explain", `{}`, "phx_test", 400, "required", "distinct_id"},
+		{"no distinct id", "/feature_flags/1/explain", `{}`, "phx_test", 400, "required", "distinct_id"},
 		{"properties that are none", "/feature_flags/explain", `{"distinct_id":"u","person_properties":[]}`, "phx_test", 400, nil, "person_properties"},
 		{"groups without a key", "/feature_flags/explain", `{"distinct_id":"u","groups":{"company":{}}}`, "phx_test", 400, "invalid_input", "groups"},
 		{"no credentials", "/feature_flags/1/explain", `{"distinct_id":"u"}`, "", 401, "not_authenticated", nil},
@@ -146,10 +146,10 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// TestExplanationAndAnswerAreOne asks both ways for many people.
-func TestExplanationAndAnswerAreOne(t *testing.T) {
+// TestExplanationEqualsAnswer decides and explains for many people.
+func TestExplanationEqualsAnswer(t *testing.T) {
 	t.Parallel()
-	d, _ := decider(t, explainShop(), around(&town{people: map[string]string{"u1": `{"plan":"pro","email":"a@corp.test","age":9}`}}))
+	d, _ := decider(t, explainProject(), around(&memoryStore{people: map[string]string{"u1": `{"plan":"pro","email":"a@corp.test","age":9}`}}))
 	ctx := context.Background()
 	for i := range 50 {
 		q := &eval.Request{DistinctID: "u" + string(rune('0'+i%10)), PersonProperties: json.RawMessage([]string{`{}`, `{"plan":"pro"}`}[i%2])}

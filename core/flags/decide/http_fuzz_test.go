@@ -23,7 +23,7 @@ func FuzzDecide(f *testing.F) {
 		f.Add([]byte(body), "v=3")
 		f.Add([]byte(body), "v=2&config=true&compression=gzip")
 	}
-	d, _ := decider(f, explainShop(), around(&town{}))
+	d, _ := decider(f, explainProject(), around(&memoryStore{}))
 	cfg := web.DefaultConfig()
 	cfg.AccessLog = web.LogServerErrors
 	s, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)

@@ -24,29 +24,29 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// shelf is a Source that holds what a test puts there.
-type shelf struct {
+// memorySource is a Source with fixed content.
+type memorySource struct {
 	stored eval.ProjectDefinitions
 	stamp  atomic.Int64
 	err    atomic.Pointer[error]
 }
 
-func (s *shelf) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
+func (s *memorySource) Definitions(context.Context, int64) (eval.ProjectDefinitions, error) {
 	if err := s.err.Load(); err != nil {
 		return eval.ProjectDefinitions{}, *err
 	}
 	return s.stored, nil
 }
 
-func (s *shelf) Revisions(context.Context) (map[int64]int64, error) {
+func (s *memorySource) Revisions(context.Context) (map[int64]int64, error) {
 	if err := s.err.Load(); err != nil {
 		return nil, *err
 	}
 	return map[int64]int64{1: s.stamp.Load()}, nil
 }
 
-// town is what is stored about people, and how often it was asked.
-type town struct {
+// memoryStore has stored data about people and counts reads.
+type memoryStore struct {
 	people, groups  map[string]string
 	lists           []int64
 	kept            map[string]string
@@ -55,26 +55,28 @@ type town struct {
 	anonymous       atomic.Pointer[string]
 }
 
-func (w *town) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
+func (w *memoryStore) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
 	w.asked.Add(1)
 	p, ok := w.people[distinctID]
 	return []byte(p), ok, w.err
 }
 
-func (w *town) GroupProperties(_ context.Context, _ int64, groupType, key string) ([]byte, bool, error) {
+func (w *memoryStore) GroupProperties(_ context.Context, _ int64, groupType, key string) ([]byte, bool, error) {
 	w.askedFor.Add(1)
 	p, ok := w.groups[groupType+":"+key]
 	return []byte(p), ok, w.err
 }
 
-func (w *town) StaticCohorts(context.Context, int64, string) ([]int64, error) { return w.lists, w.err }
+func (w *memoryStore) StaticCohorts(context.Context, int64, string) ([]int64, error) {
+	return w.lists, w.err
+}
 
-func (w *town) HashKeys(_ context.Context, _ int64, _, anonymous string, _ []string) (map[string]string, error) {
+func (w *memoryStore) HashKeys(_ context.Context, _ int64, _, anonymous string, _ []string) (map[string]string, error) {
 	w.anonymous.Store(&anonymous)
 	return w.kept, w.err
 }
 
-func decider(tb testing.TB, s *shelf, l decide.Lookups) (*decide.Decider, *decide.Snapshots) {
+func decider(tb testing.TB, s *memorySource, l decide.Lookups) (*decide.Decider, *decide.Snapshots) {
 	tb.Helper()
 	cfg := decide.DefaultConfig()
 	snapshots, err := decide.NewSnapshots(cfg, s, nil, nil)
@@ -91,19 +93,21 @@ func decider(tb testing.TB, s *shelf, l decide.Lookups) (*decide.Decider, *decid
 	return d, snapshots
 }
 
-func around(w *town) decide.Lookups { return decide.Lookups{People: w, Memberships: w, HashKeys: w} }
+func around(w *memoryStore) decide.Lookups {
+	return decide.Lookups{People: w, Memberships: w, HashKeys: w}
+}
 
-func serve(tb testing.TB, s *shelf, l decide.Lookups) string {
+func serve(tb testing.TB, s *memorySource, l decide.Lookups) string {
 	tb.Helper()
 	d, _ := decider(tb, s, l)
 	return webtest.Serve(tb, webtest.DefaultKeys(), decide.NewHTTP(d, nil))
 }
 
-// shop is a project with one flag of each kind.
-func shop() *shelf {
+// sampleProject is a project with one flag of each kind.
+func sampleProject() *memorySource {
 	inactive := flagstest.Define(8, "inactive", `{}`)
 	inactive.Active = false
-	return &shelf{stored: eval.ProjectDefinitions{
+	return &memorySource{stored: eval.ProjectDefinitions{
 		GroupTypes: map[string]int{"company": 0},
 		Flags: []eval.Definition{
 			flagstest.Define(1, "on", `{"groups":[`+flagstest.Everyone+`],"payloads":{"true":"{\"a\":1}"}}`),
@@ -157,9 +161,9 @@ func gz(s string) string {
 	return b.String()
 }
 
-func TestDecideSpeaksEveryVersion(t *testing.T) {
+func TestDecideSupportsEveryVersion(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), decide.Lookups{})
+	base := serve(t, sampleProject(), decide.Lookups{})
 	const ask = `{"api_key":"phc_test","distinct_id":"u","person_properties":{"email":"A@CORP.test"}}`
 	keys := []any{"on", "blue", "mail"}
 	onlyOn := map[string]any{"on": true, "blue": "blue", "mail": true}
@@ -208,8 +212,8 @@ func TestDecideSpeaksEveryVersion(t *testing.T) {
 
 func TestDecideRequests(t *testing.T) {
 	t.Parallel()
-	w := &town{people: map[string]string{"u": `{"email":"u@corp.test"}`, "23": `{"email":"n@corp.test"}`}, groups: map[string]string{"company:7": `{"plan":"pro"}`}}
-	base := serve(t, shop(), around(w))
+	w := &memoryStore{people: map[string]string{"u": `{"email":"u@corp.test"}`, "23": `{"email":"n@corp.test"}`}, groups: map[string]string{"company:7": `{"plan":"pro"}`}}
+	base := serve(t, sampleProject(), around(w))
 	body := `{"token":"phc_test","distinct_id":"u"}`
 	form := "data=" + url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(body)))
 	long := strings.Repeat("é", 300)
@@ -277,10 +281,10 @@ func TestDecideRequests(t *testing.T) {
 	}
 }
 
-func TestDecideAsksTheStoreOnlyWhenAFilterNeedsIt(t *testing.T) {
+func TestDecideReadsStoreOnlyForFilters(t *testing.T) {
 	t.Parallel()
-	w := &town{people: map[string]string{"u": `{"email":"u@corp.test"}`}}
-	d, _ := decider(t, shop(), around(w))
+	w := &memoryStore{people: map[string]string{"u": `{"email":"u@corp.test"}`}}
+	d, _ := decider(t, sampleProject(), around(w))
 	ctx := context.Background()
 	for _, c := range []struct {
 		name          string
@@ -301,10 +305,10 @@ func TestDecideAsksTheStoreOnlyWhenAFilterNeedsIt(t *testing.T) {
 	}
 }
 
-func TestAStoreThatFailsLeavesOutOnlyWhatNeedsIt(t *testing.T) {
+func TestFailedStoreLeavesOutDependentFlags(t *testing.T) {
 	t.Parallel()
-	w := &town{err: errors.New("the disk is gone")}
-	base := serve(t, shop(), around(w))
+	w := &memoryStore{err: errors.New("the disk is gone")}
+	base := serve(t, sampleProject(), around(w))
 	for range 2 {
 		status, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 		want := map[string]any{"on": true, "off": false, "blue": "blue", "company": false}
@@ -321,9 +325,9 @@ func TestAStoreThatFailsLeavesOutOnlyWhatNeedsIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAQuestion(t *testing.T) {
+func TestRequestsWithoutData(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), decide.Lookups{})
+	base := serve(t, sampleProject(), decide.Lookups{})
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -362,9 +366,9 @@ type exhausted struct{}
 
 func (exhausted) FlagsExhausted(int64) bool { return true }
 
-func TestOverQuotaThereAreNoFlags(t *testing.T) {
+func TestOverQuotaReturnsNoFlags(t *testing.T) {
 	t.Parallel()
-	d, _ := decider(t, shop(), decide.Lookups{})
+	d, _ := decider(t, sampleProject(), decide.Lookups{})
 	base := webtest.Serve(t, webtest.DefaultKeys(), decide.NewHTTP(d, exhausted{}))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 	if !reflect.DeepEqual(got["quotaLimited"], []any{"feature_flags"}) || len(got["featureFlags"].(map[string]any)) != 0 || got["errorComputingFlags"] != false {
@@ -372,9 +376,9 @@ func TestOverQuotaThereAreNoFlags(t *testing.T) {
 	}
 }
 
-func TestTheRequestIDIsTheCallers(t *testing.T) {
+func TestRequestIDOfCallerIsKept(t *testing.T) {
 	t.Parallel()
-	base := serve(t, shop(), decide.Lookups{})
+	base := serve(t, sampleProject(), decide.Lookups{})
 	const id = "7b0f6a2e-0000-4000-8000-000000000000"
 	ask := `{"token":"phc_test","distinct_id":"u"}`
 	if _, got, _ := post(t, base+"/flags?v=2", "application/json", ask, "X-Request-Id", id); got["requestId"] != id {
@@ -386,12 +390,12 @@ func TestTheRequestIDIsTheCallers(t *testing.T) {
 	}
 }
 
-func TestContinuityKeepsTheIdBeforeLogin(t *testing.T) {
+func TestExperienceContinuityKeepsAnonymousID(t *testing.T) {
 	t.Parallel()
 	d := flagstest.Define(1, "simple-flag", `{"groups":[{"properties":[],"rollout_percentage":45}]}`)
 	d.ExperienceContinuity = true
-	w := &town{kept: map[string]string{"simple-flag": "distinct_id_1"}}
-	base := serve(t, &shelf{stored: eval.ProjectDefinitions{Flags: []eval.Definition{d}}}, around(w))
+	w := &memoryStore{kept: map[string]string{"simple-flag": "distinct_id_1"}}
+	base := serve(t, &memorySource{stored: eval.ProjectDefinitions{Flags: []eval.Definition{d}}}, around(w))
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"distinct_id_0","$anon_distinct_id":"a"}`)
 	if got["featureFlags"].(map[string]any)["simple-flag"] != true || *w.anonymous.Load() != "a" {
 		t.Errorf("got %v, kept %q", got, *w.anonymous.Load())
@@ -403,29 +407,29 @@ func TestContinuityKeepsTheIdBeforeLogin(t *testing.T) {
 	}
 }
 
-// keeper is a town that keeps the ids it is asked for, as a cache does.
-type keeper struct {
-	town
+// keepingStore is a memoryStore that keeps the requested ids, as a cache does.
+type keepingStore struct {
+	memoryStore
 	mu  sync.Mutex
 	ids []string
 }
 
-func (k *keeper) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
+func (k *keepingStore) Properties(_ context.Context, _ int64, distinctID string) ([]byte, bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ids = append(k.ids, distinctID)
 	return nil, false, nil
 }
 
-func TestIdsMayBeKeptByWhoeverIsAsked(t *testing.T) {
+func TestStoresMayKeepIDs(t *testing.T) {
 	t.Parallel()
-	k := &keeper{}
-	base := serve(t, shop(), decide.Lookups{People: k})
+	k := &keepingStore{}
+	base := serve(t, sampleProject(), decide.Lookups{People: k})
 	for i := range 20 {
-		post(t, base+"/decide?v=3", "application/json", fmt.Sprintf(`{"token":"phc_test","distinct_id":"somebody-%02d"}`, i))
+		post(t, base+"/decide?v=3", "application/json", fmt.Sprintf(`{"token":"phc_test","distinct_id":"person-%02d"}`, i))
 	}
 	for i, id := range k.ids {
-		if want := fmt.Sprintf("somebody-%02d", i); id != want {
+		if want := fmt.Sprintf("person-%02d", i); id != want {
 			t.Errorf("got %q, want %q", id, want)
 		}
 	}

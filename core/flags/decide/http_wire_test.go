@@ -22,7 +22,7 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 	keys.Projects["phc_fake_project_key_for_tests_only"] = keys.Projects["phc_test"]
 	inactive := flagstest.Define(7, "rec-inactive", `{"groups":[`+flagstest.Everyone+`]}`)
 	inactive.Active = false
-	s := &shelf{stored: eval.ProjectDefinitions{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []eval.Definition{
+	s := &memorySource{stored: eval.ProjectDefinitions{GroupTypes: map[string]int{"organization": 0, "project": 1}, Flags: []eval.Definition{
 		flagstest.Define(1, "rec-on", `{"groups":[`+flagstest.Everyone+`],"payloads":{"true":"{\"color\":\"blue\",\"n\":7}"}}`),
 		flagstest.Define(2, "rec-off", `{"groups":[`+flagstest.NoOne+`]}`),
 		flagstest.Define(3, "rec-half", `{"groups":[{"properties":[],"rollout_percentage":50}]}`),
@@ -32,7 +32,7 @@ func TestRecordedRequestsOfRealClients(t *testing.T) {
 		flagstest.Define(6, "rec-org", `{"aggregation_group_type_index":0,"groups":[{"properties":[{"key":"plan","value":["enterprise"],"operator":"exact","type":"group","group_type_index":0}],"rollout_percentage":100}]}`),
 		inactive,
 	}}}
-	w := &town{people: map[string]string{"u-1": `{"email":"u1@example.test"}`, "browser-user-1": `{"email":"b1@example.test"}`}}
+	w := &memoryStore{people: map[string]string{"u-1": `{"email":"u1@example.test"}`, "browser-user-1": `{"email":"b1@example.test"}`}}
 	d, _ := decider(t, s, around(w))
 	base := webtest.Serve(t, keys, decide.NewHTTP(d, nil))
 	file, err := os.Open("testdata/wire.jsonl")

@@ -16,28 +16,28 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// compass is a plugin whose operator geo/at reads two properties, and passes
+// geoPlugin is a plugin whose operator geo/at reads two properties, and passes
 // when their object is the filter's value.
-type compass struct {
+type geoPlugin struct {
 	known map[string]match.Result // by the object
 	asked [][]string
 	waits []time.Duration
 }
 
-func (c *compass) Operator(id string) (match.ExternalOperator, bool) {
+func (c *geoPlugin) Operator(id string) (match.ExternalOperator, bool) {
 	return match.ExternalOperator{Source: "compass", Missing: match.False, Equivalent: "value == property", Compile: func(value []byte) (match.Compiled, error) {
 		var program string
 		_ = json.Unmarshal(value, &program)
-		return match.Compiled{Program: match.Program(program), Reads: []string{"lat", "lng"}, Open: program == "nobody looked"}, nil
+		return match.Compiled{Program: match.Program(program), Reads: []string{"lat", "lng"}, Open: program == "not compiled"}, nil
 	}}, id == "geo/at"
 }
 
-func (c *compass) Known(_ match.Program, v *match.Value, _ time.Time) (match.Result, bool) {
+func (c *geoPlugin) Known(_ match.Program, v *match.Value, _ time.Time) (match.Result, bool) {
 	res, ok := c.known[v.Content()]
 	return res, ok
 }
 
-func (c *compass) MatchPairs(ctx context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
+func (c *geoPlugin) MatchPairs(ctx context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
 	var asked []string
 	for i, p := range pairs {
 		asked = append(asked, string(p.Program)+" of "+p.Value.Content())
@@ -59,10 +59,10 @@ func places(values ...string) string {
 	return `{"groups":[` + strings.Join(sets, ",") + `]}`
 }
 
-func (c *compass) decide(t *testing.T, lookups decide.Lookups, properties string, defs ...eval.Definition) map[string]any {
+func (c *geoPlugin) decide(t *testing.T, lookups decide.Lookups, properties string, defs ...eval.Definition) map[string]any {
 	t.Helper()
 	cfg := decide.DefaultConfig()
-	snapshots, err := decide.NewSnapshots(cfg, &shelf{stored: eval.ProjectDefinitions{Flags: defs}}, c, nil)
+	snapshots, err := decide.NewSnapshots(cfg, &memorySource{stored: eval.ProjectDefinitions{Flags: defs}}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,26 +85,25 @@ func (c *compass) decide(t *testing.T, lookups decide.Lookups, properties string
 	return out
 }
 
-func TestAPluginSeesThePropertiesItReads(t *testing.T) {
+func TestPluginReadsSeveralProperties(t *testing.T) {
 	t.Parallel()
-	c := &compass{}
-	stored := around(&town{people: map[string]string{"user-42": `{"lat":1.5,"lng":7}`}})
+	c := &geoPlugin{}
+	stored := around(&memoryStore{people: map[string]string{"user-42": `{"lat":1.5,"lng":7}`}})
 	got := c.decide(t, stored, `{"lng":2}`,
-		flagstest.Define(1, "here", places(`{"lat":1.5,"lng":2}`)), flagstest.Define(2, "there", places(`{"lat":1.5,"lng":7}`)), flagstest.Define(3, "open", places("nobody looked")))
+		flagstest.Define(1, "here", places(`{"lat":1.5,"lng":2}`)), flagstest.Define(2, "there", places(`{"lat":1.5,"lng":7}`)), flagstest.Define(3, "open", places("not compiled")))
 	want(t, got, map[string]any{"here": true, "there": false, "open": "operator_unavailable"})
 	if len(c.asked) != 1 || len(c.asked[0]) != 2 {
 		t.Errorf("asked %q", c.asked)
 	}
-	// None of them is there: the operator is asked all the same.
-	c = &compass{}
+	// Without these properties the operator is called, too.
+	c = &geoPlugin{}
 	want(t, c.decide(t, decide.Lookups{}, `{}`, flagstest.Define(1, "nowhere", places(`{}`))), map[string]any{"nowhere": true})
 }
 
-// All condition sets of a flag put their questions at once, and nobody waits
-// twice.
+// The pairs of all condition sets of a flag are in one call within the timeout.
 func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 	t.Parallel()
-	c := &compass{}
+	c := &geoPlugin{}
 	got := c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "third", places("a", "b", `{"lat":1,"lng":2}`)))
 	want(t, got, map[string]any{"third": true})
 	if len(c.asked) != 1 || !slices.Equal(c.asked[0], []string{`a of {"lat":1,"lng":2}`, `b of {"lat":1,"lng":2}`, `{"lat":1,"lng":2} of {"lat":1,"lng":2}`}) {
@@ -117,24 +116,24 @@ func TestOneCallForAllSetsOfAFlag(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownIsNotAsked(t *testing.T) {
+func TestKnownResultsNeedNoCall(t *testing.T) {
 	t.Parallel()
-	c := &compass{known: map[string]match.Result{`{"lat":1,"lng":2}`: match.True}}
+	c := &geoPlugin{known: map[string]match.Result{`{"lat":1,"lng":2}`: match.True}}
 	want(t, c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": true})
-	c.known[`{"lat":1,"lng":2}`] = match.Unknown // it cannot be judged
+	c.known[`{"lat":1,"lng":2}`] = match.Unknown // no result
 	want(t, c.decide(t, decide.Lookups{}, `{"lat":1,"lng":2}`, flagstest.Define(1, "known", places("a"))), map[string]any{"known": "operator_unavailable"})
 	if len(c.asked) != 0 {
 		t.Errorf("asked %q", c.asked)
 	}
 }
 
-// two is a PluginRound over a compass.
-type two struct {
-	*compass
+// recordingRound is a PluginRound over a geoPlugin.
+type recordingRound struct {
+	*geoPlugin
 	noted, answered []match.Pair
 }
 
-func (r *two) Match(p match.Program, v *match.Value) match.Result {
+func (r *recordingRound) Match(p match.Program, v *match.Value) match.Result {
 	for _, a := range r.answered {
 		if a.Program == p && a.Value.Same(v) {
 			return match.Of(string(p) == v.Content())
@@ -144,23 +143,23 @@ func (r *two) Match(p match.Program, v *match.Value) match.Result {
 	return match.Unknown
 }
 
-func (r *two) Ask(context.Context) bool {
+func (r *recordingRound) Ask(context.Context) bool {
 	r.answered, r.noted = append(r.answered, r.noted...), nil
 	return len(r.answered) > 0
 }
 
-// Whoever evaluates without a decider can have plugins asked in two rounds.
-func TestEvaluateWithARound(t *testing.T) {
+// Without a decider, a PluginRound calls plugins between two evaluations.
+func TestEvaluateWithPluginRound(t *testing.T) {
 	t.Parallel()
-	set := eval.Compile([]eval.Definition{flagstest.Define(1, "here", places(`{"lat":1}`))}, nil, nil, eval.CompileOptions{Operators: &compass{}})
-	var round eval.PluginRound = &two{}
+	set := eval.Compile([]eval.Definition{flagstest.Define(1, "here", places(`{"lat":1}`))}, nil, nil, eval.CompileOptions{Operators: &geoPlugin{}})
+	var round eval.PluginRound = &recordingRound{}
 	known := &eval.KnownProperties{PersonProperties: json.RawMessage(`{"lat":1}`), Plugins: round}
 	q := &eval.Request{DistinctID: "u"}
 	if d := set.Evaluate(q, known, flagstest.Now)[0]; d.Failed != eval.CauseOperator {
 		t.Errorf("first: %+v", d)
 	}
 	if !round.Ask(t.Context()) {
-		t.Fatal("nothing was noted")
+		t.Fatal("no pair was collected")
 	}
 	if d := set.Evaluate(q, known, flagstest.Now)[0]; !d.On {
 		t.Errorf("second: %+v", d)

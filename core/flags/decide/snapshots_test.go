@@ -18,8 +18,8 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// pages is a Source whose content may change while it is read.
-type pages struct {
+// changingSource is a Source whose content may change while it is read.
+type changingSource struct {
 	mu    sync.Mutex
 	flags map[int64]string // filters of the flag f by project
 	stamp int64
@@ -27,27 +27,27 @@ type pages struct {
 	err   error
 }
 
-func (p *pages) put(project int64, filters string) {
+func (p *changingSource) put(project int64, filters string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stamp++
 	p.flags[project] = filters
 }
 
-func (p *pages) fail(err error) {
+func (p *changingSource) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
 }
 
-func (p *pages) Definitions(_ context.Context, project int64) (eval.ProjectDefinitions, error) {
+func (p *changingSource) Definitions(_ context.Context, project int64) (eval.ProjectDefinitions, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loads++
 	return eval.ProjectDefinitions{Flags: []eval.Definition{flagstest.Define(1, "f", p.flags[project])}, Revision: p.stamp}, p.err
 }
 
-func (p *pages) Revisions(context.Context) (map[int64]int64, error) {
+func (p *changingSource) Revisions(context.Context) (map[int64]int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := map[int64]int64{}
@@ -75,12 +75,12 @@ func isOn(s *decide.Snapshots, project int64) bool {
 	return false
 }
 
-func TestALocalWriteIsSeenAtOnce(t *testing.T) {
+func TestRefreshShowsLocalWrite(t *testing.T) {
 	t.Parallel()
-	p := &pages{flags: map[int64]string{}}
+	p := &changingSource{flags: map[int64]string{}}
 	s := snapshots(t, p, time.Hour)
 	if isOn(s, 1) {
-		t.Error("a project nobody knows has no flags")
+		t.Error("an unknown project must have no flags")
 	}
 	for i := range 4 {
 		p.put(1, []string{`{}`, `{"groups":[]}`}[i%2])
@@ -93,9 +93,9 @@ func TestALocalWriteIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-func TestAWriteOfAnotherProcessIsSeenByPolling(t *testing.T) {
+func TestPollShowsWriteOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	p := &pages{flags: map[int64]string{1: `{"groups":[]}`}}
+	p := &changingSource{flags: map[int64]string{1: `{"groups":[]}`}}
 	s := snapshots(t, p, 5*time.Millisecond)
 	ctx := context.Background()
 	if err := s.Start(ctx); err != nil {
@@ -117,7 +117,7 @@ func TestAWriteOfAnotherProcessIsSeenByPolling(t *testing.T) {
 
 func TestOnlyChangedProjectsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
-	p := &pages{flags: map[int64]string{1: `{}`}}
+	p := &changingSource{flags: map[int64]string{1: `{}`}}
 	p.stamp = 1
 	s := snapshots(t, p, time.Hour)
 	for range 3 {
@@ -136,34 +136,34 @@ func TestOnlyChangedProjectsAreLoadedAgain(t *testing.T) {
 	}
 }
 
-func TestTheLastKnownGoodStaysWhenTheStoreFails(t *testing.T) {
+func TestSnapshotsKeepLastSetOnFailure(t *testing.T) {
 	t.Parallel()
-	p := &pages{flags: map[int64]string{1: `{}`}}
+	p := &changingSource{flags: map[int64]string{1: `{}`}}
 	s := snapshots(t, p, time.Hour)
 	if err := s.Poll(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	p.fail(errors.New("gone"))
 	if s.Poll(context.Background()) == nil || s.Refresh(context.Background(), 1) == nil {
-		t.Error("the failure is told")
+		t.Error("Poll and Refresh must return the failure")
 	}
 	if !isOn(s, 1) {
-		t.Error("the flag was lost")
+		t.Error("the last set was lost")
 	}
 	if snapshots(t, p, time.Hour).Start(context.Background()) == nil {
-		t.Error("a start that cannot read anything fails")
+		t.Error("Start must fail without a source")
 	}
 }
 
 func TestDecidingWhileFlagsChange(t *testing.T) {
 	t.Parallel()
-	p := &pages{flags: map[int64]string{1: `{}`}}
+	p := &changingSource{flags: map[int64]string{1: `{}`}}
 	s := snapshots(t, p, time.Millisecond)
 	ctx := context.Background()
 	if err := s.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	d, err := decide.NewDecider(decide.DefaultConfig(), s, around(&town{people: map[string]string{"u": `{"a":1}`}}), nil, nil)
+	d, err := decide.NewDecider(decide.DefaultConfig(), s, around(&memoryStore{people: map[string]string{"u": `{"a":1}`}}), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,13 +190,13 @@ func TestDecidingWhileFlagsChange(t *testing.T) {
 	}
 }
 
-// network is a Registry with one operator, answered by a Matchers that counts.
-type network struct {
+// cidrPlugin is a Registry with one operator, answered by a Matchers that counts.
+type cidrPlugin struct {
 	calls, pairs int
 	silent       bool
 }
 
-func (n *network) Operator(id string) (match.ExternalOperator, bool) {
+func (n *cidrPlugin) Operator(id string) (match.ExternalOperator, bool) {
 	return match.ExternalOperator{
 		Missing: match.False,
 		Compile: func(value []byte) (match.Compiled, error) {
@@ -208,11 +208,11 @@ func (n *network) Operator(id string) (match.ExternalOperator, bool) {
 	}, id == "cidr/contains"
 }
 
-func (n *network) Known(match.Program, *match.Value, time.Time) (match.Result, bool) {
+func (n *cidrPlugin) Known(match.Program, *match.Value, time.Time) (match.Result, bool) {
 	return match.Unknown, false
 }
 
-func (n *network) MatchPairs(_ context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
+func (n *cidrPlugin) MatchPairs(_ context.Context, _ time.Time, pairs []match.Pair, results []match.Result) {
 	n.calls++
 	n.pairs += len(pairs)
 	for i, p := range pairs {
@@ -223,17 +223,17 @@ func (n *network) MatchPairs(_ context.Context, _ time.Time, pairs []match.Pair,
 	}
 }
 
-func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
+func TestPluginsAreCalledOnceForAllFlags(t *testing.T) {
 	t.Parallel()
-	within := func(network string) string {
-		return `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"` + network + `"},{"key":"plan","value":"pro"}]}]}`
+	within := func(cidrPlugin string) string {
+		return `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"` + cidrPlugin + `"},{"key":"plan","value":"pro"}]}]}`
 	}
-	s := &shelf{stored: eval.ProjectDefinitions{Flags: []eval.Definition{
+	s := &memorySource{stored: eval.ProjectDefinitions{Flags: []eval.Definition{
 		flagstest.Define(1, "ten", within("10.")), flagstest.Define(2, "ten-again", within("10.")), flagstest.Define(3, "other", within("192.")), flagstest.Define(4, "bad", within("bad")),
 		flagstest.Define(5, "depends", flagstest.DependsOn("1", "true")), flagstest.Define(6, "plain", `{}`),
 		flagstest.Define(7, "decided-without", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"77."},{"key":"plan","value":"free"}]}]}`),
 	}}}
-	ask := func(n *network, lookups decide.Lookups, properties string) map[string]any {
+	ask := func(n *cidrPlugin, lookups decide.Lookups, properties string) map[string]any {
 		cfg := decide.DefaultConfig()
 		snapshots, err := decide.NewSnapshots(cfg, s, n, nil)
 		if err != nil {
@@ -261,21 +261,21 @@ func TestPluginsAreAskedOnceForAllFlags(t *testing.T) {
 		return out
 	}
 	const out = "operator_unavailable"
-	n := &network{}
+	n := &cidrPlugin{}
 	want(t, ask(n, decide.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
 		"ten": true, "ten-again": true, "other": false, "bad": out, "depends": true, "plain": true, "decided-without": false,
 	})
 	if n.calls != 1 || n.pairs != 2 {
 		t.Errorf("%d calls with %d pairs, want one with the two different pairs that matter", n.calls, n.pairs)
 	}
-	n = &network{silent: true}
+	n = &cidrPlugin{silent: true}
 	want(t, ask(n, decide.Lookups{Matchers: n}, `{"ip":"10.1.2.3","plan":"pro"}`), map[string]any{
 		"ten": out, "ten-again": out, "other": out, "bad": out, "depends": "missing_dependency", "plain": true, "decided-without": false,
 	})
 	if n.calls != 1 {
 		t.Errorf("a silent plugin was asked %d times", n.calls)
 	}
-	n = &network{}
+	n = &cidrPlugin{}
 	want(t, ask(n, decide.Lookups{}, `{"plan":"pro"}`), map[string]any{
 		"ten": false, "ten-again": false, "other": false, "bad": out, "depends": false, "plain": true, "decided-without": false,
 	})
