@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// properties is the tree of groups inside the filters of a cohort, which may
-// or may not be wrapped in the name "properties".
+// CohortGroups returns the tree of groups in the filters of a cohort, which may
+// be wrapped in "properties". It returns nil if there is no tree.
 func CohortGroups(filters json.RawMessage) json.RawMessage {
 	d, err := Parse(filters)
 	if err != nil {
@@ -21,12 +21,13 @@ func CohortGroups(filters json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// CohortTree is what the rules ask of the tree of a cohort.
+// CohortTree is the summary of a cohort that the rules need.
 type CohortTree struct {
 	Cohorts     []int64
 	Behavioural bool
 }
 
+// ReadCohortTree returns the summary of the filters of a cohort.
 func ReadCohortTree(filters json.RawMessage) CohortTree {
 	var t CohortTree
 	eachLeaf(CohortGroups(filters), func(p *Object) {
@@ -63,13 +64,13 @@ func eachLeaf(tree json.RawMessage, fn func(p *Object)) {
 	}
 }
 
-// NestsCohort reports whether the tree is made of the cohort.
+// NestsCohort reports whether the tree has a filter on the cohort.
 func NestsCohort(filters json.RawMessage, id int64) bool {
 	return slices.Contains(ReadCohortTree(filters).Cohorts, id)
 }
 
-// IsBehavioural reports whether a cohort, or one it is made of, selects people
-// by what they did.
+// IsBehavioural reports whether a cohort, or one nested in it, selects people by
+// their events.
 func IsBehavioural(id int64, trees map[int64]CohortTree, seen map[int64]bool) bool {
 	if seen[id] {
 		return false
@@ -86,6 +87,7 @@ func IsBehavioural(id int64, trees map[int64]CohortTree, seen map[int64]bool) bo
 	return false
 }
 
+// LeadsTo reports whether cohort from is cohort to or depends on it.
 func LeadsTo(from, to int64, trees map[int64]CohortTree, seen map[int64]bool) bool {
 	if from == to {
 		return true

@@ -11,7 +11,7 @@ import (
 var ConditionLists = []string{"groups", "super_groups", "holdout_groups"}
 
 // RewriteProperties lets fn change every filter of every condition set in the
-// named lists, and those at the top. What cannot be read stays as it is.
+// named lists, and those at the top. Parts that cannot be parsed stay unchanged.
 func RewriteProperties(filters json.RawMessage, lists []string, fn func(p *Object)) json.RawMessage {
 	d, err := Parse(filters)
 	if err != nil {
@@ -50,8 +50,8 @@ func rewriteSet(set *Object, fn func(p *Object)) {
 	set.Set("properties", JoinList(list))
 }
 
-// EachProperty calls fn for every filter of every condition set that can be
-// read; what cannot be read is passed over.
+// EachProperty calls fn for every filter of every condition set. It skips parts
+// that cannot be parsed.
 func EachProperty(filters json.RawMessage, fn func(p *Object)) {
 	RewriteProperties(filters, ConditionLists, fn)
 }
@@ -90,9 +90,9 @@ func CohortReferences(filters json.RawMessage) []int64 {
 	return ids
 }
 
-// Normalized is the form of stored filters that callers see: filters without
-// the name "groups" are one condition set made of the top-level properties,
-// for everyone. Everything else stays as it is.
+// Normalized returns stored filters in the form for callers: filters without
+// "groups" become one condition set of the top-level properties, without a
+// rollout. All other parts stay unchanged.
 func Normalized(filters json.RawMessage) (json.RawMessage, error) {
 	d, err := Parse(filters)
 	if err != nil {
@@ -113,7 +113,7 @@ func Normalized(filters json.RawMessage) (json.RawMessage, error) {
 	return d.Raw(), nil
 }
 
-// filterSummary is what the rules here read of filters; the evaluator has its own.
+// filterSummary has the parts of filters that this package reads.
 type filterSummary struct {
 	Groups []struct {
 		Properties  []json.RawMessage `json:"properties"`
@@ -145,8 +145,8 @@ func SimpleRollout(filters json.RawMessage) (bool, *int64) {
 	return true, &whole
 }
 
-// FullyRolledOut reports whether some condition set of the filters lets
-// everyone in and, for a flag with variants, gives everyone the same one.
+// FullyRolledOut reports whether a condition set of the filters matches everyone
+// and, for a flag with variants, has the same variant for everyone.
 func FullyRolledOut(filters json.RawMessage) bool {
 	normal, err := Normalized(filters)
 	if err != nil {

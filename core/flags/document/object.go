@@ -7,10 +7,9 @@ import (
 	"strconv"
 )
 
-// Object is a JSON object that remembers the order of its names and the
-// exact text of its values. Filters go through it, so that names we do not
-// know and digits we would print otherwise come back to the caller as sent.
-// A name that stands twice keeps its first place and its last value.
+// Object is a JSON object that keeps the order of its names and the exact text of
+// its values, so that callers get back unknown names and all digits as sent. A
+// duplicate name keeps its first place and its last value.
 type Object struct {
 	Names  []string
 	values map[string]json.RawMessage
@@ -52,6 +51,7 @@ func Parse(raw []byte) (*Object, error) {
 	return d, nil
 }
 
+// Get returns the text of the value of name, and whether the name exists.
 func (d *Object) Get(name string) (json.RawMessage, bool) {
 	v, ok := d.values[name]
 	return v, ok
@@ -63,6 +63,7 @@ func (d *Object) Given(name string) (json.RawMessage, bool) {
 	return v, ok && !IsNull(v)
 }
 
+// Set sets the text of the value of name. A new name is the last one.
 func (d *Object) Set(name string, value json.RawMessage) {
 	if _, ok := d.values[name]; !ok {
 		d.Names = append(d.Names, name)
@@ -70,6 +71,7 @@ func (d *Object) Set(name string, value json.RawMessage) {
 	d.values[name] = value
 }
 
+// Remove removes name, if it exists.
 func (d *Object) Remove(name string) {
 	if _, ok := d.values[name]; !ok {
 		return
@@ -83,7 +85,7 @@ func (d *Object) Remove(name string) {
 	}
 }
 
-// Raw is the text of the document.
+// Raw returns the JSON text of the object.
 func (d *Object) Raw() json.RawMessage {
 	out := []byte{'{'}
 	for i, name := range d.Names {
@@ -107,7 +109,7 @@ func ParseList(raw []byte) ([]json.RawMessage, error) {
 	return list, err
 }
 
-// JoinList is the JSON array of the given texts.
+// JoinList returns the JSON array of the given texts.
 func JoinList(list []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, v := range list {
@@ -119,11 +121,11 @@ func JoinList(list []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// Quote is the JSON text of s, readable: no HTML escapes.
+// Quote returns the JSON text of s without HTML escapes.
 func Quote(s string) json.RawMessage { return Encode(s) }
 
-// Encode is the compact JSON text of a value that cannot fail to encode:
-// strings, numbers, booleans and structs of them.
+// Encode returns the compact JSON text of strings, numbers, booleans and structs of
+// them, and null for a value that JSON cannot encode.
 func Encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -160,7 +162,7 @@ func Integer(raw json.RawMessage) (int64, bool) {
 	return n, len(raw) > 0 && !IsNull(raw) && json.Unmarshal(raw, &n) == nil
 }
 
-// KindOf names the JSON kind of a text the way a caller would.
+// KindOf returns the JSON kind of a text for error messages.
 func KindOf(raw []byte) string {
 	switch raw = bytes.TrimSpace(raw); {
 	case len(raw) == 0:

@@ -8,9 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// trees are the property trees of the dynamic cohorts that flags use, and of
-// the cohorts these are made of. A static one has no tree: clients that meet
-// it ask the server.
+// trees returns the property trees of the dynamic cohorts that flags use, nested
+// ones included. Static cohorts have no tree: clients ask the server for them.
 func (l *builder) trees(send bool) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if !send {
@@ -43,9 +42,8 @@ func (l *builder) trees(send bool) map[string]json.RawMessage {
 	return out
 }
 
-// inlineCohort replaces the one cohort a flag asks for by the cohort's own
-// properties, when condition sets can say the same: the cohort is alone in
-// its set, no set overrides the variant or buckets groups, and the tree is an AND of person
+// inlineCohort replaces the only cohort of a flag by the properties of the cohort
+// if condition sets can express them: the cohort is the only filter of its set, no set overrides the variant or buckets groups, and the tree is an AND of person
 // properties, or an OR of such ANDs, without negation.
 func (l *builder) inlineCohort(d *document.Object) {
 	if _, grouped := d.Given("aggregation_group_type_index"); grouped {
@@ -82,8 +80,8 @@ func (l *builder) inlineCohort(d *document.Object) {
 	d.Set("groups", document.JoinList(out))
 }
 
-// onlyCohort finds the set that asks for membership of a cohort and nothing
-// else, when it is the only cohort of the flag.
+// onlyCohort returns the only set with a cohort and the id of the cohort, if the
+// cohort is the only filter of the set.
 func onlyCohort(sets []json.RawMessage) (at int, id int64, ok bool) {
 	for i, raw := range sets {
 		set, err := document.Parse(raw)
@@ -125,7 +123,8 @@ type node struct {
 	children []node
 }
 
-// alternativesOf is the tree as alternatives of filters that must all hold.
+// alternativesOf returns the tree as alternatives, each a list of filters that
+// must all match.
 func alternativesOf(tree json.RawMessage) ([][]json.RawMessage, bool) {
 	root, ok := readNode(tree)
 	if !ok {
@@ -187,7 +186,7 @@ func readNode(raw json.RawMessage) (node, bool) {
 	return n, true
 }
 
-// flat is n without groups of one around it.
+// flat removes enclosing groups with a single child.
 func (n node) flat() node {
 	for len(n.children) == 1 {
 		n = n.children[0]
@@ -195,7 +194,7 @@ func (n node) flat() node {
 	return n
 }
 
-// leaves are the filters of a group that holds nothing else.
+// leaves returns the filters of a group without nested groups.
 func (n node) leaves() ([]json.RawMessage, bool) {
 	var out []json.RawMessage
 	for _, c := range n.children {

@@ -32,7 +32,7 @@ type Source interface {
 }
 
 // NewHTTP returns the endpoints. A document is made from source and kept
-// while sets returns the same set. A nil operators knows no operators of
+// while sets returns the same set. Nil operators disables operators of
 // plugins.
 func NewHTTP(sets Sets, source Source, operators match.Registry) *HTTP {
 	return &HTTP{&cache{sets: sets, source: source, operators: operators, projects: map[int64]*pair{}}}
@@ -41,7 +41,7 @@ func NewHTTP(sets Sets, source Source, operators match.Registry) *HTTP {
 const scopeRead = "feature_flag:read"
 
 // Routes registers the three paths under which client libraries of different
-// ages request the same document.
+// versions request the same document.
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeRead,
 		func(c *web.Call) error { return h.serve(c, c.Project) })

@@ -22,12 +22,11 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Document is the document from which client libraries decide flags by
-// themselves: every flag that is not deleted, on or off, the group types, and
+// Document returns the document for local evaluation in client libraries: every flag that is not deleted, on or off, the group types, and
 // with sendCohorts the property trees of the cohorts these flags use. Without
-// it a flag that asks for one simple cohort is rewritten to ask for the
-// properties of that cohort. Filters with an operator of a plugin are marked;
-// operators, which may be nil, knows what else a client can do about them.
+// it a flag with one simple cohort is rewritten to filter by the properties of
+// that cohort. Filters with an operator of a plugin are marked;
+// operators, which may be nil, provides equivalent expressions for clients.
 func Document(stored eval.ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
 	l := &builder{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]eval.CohortDefinition{}}
 	for _, d := range stored.Flags {
@@ -56,11 +55,11 @@ type documentView struct {
 	MatchingVersion  int                        `json:"property_matching_version"`
 }
 
-// matchingVersion tells clients that know of it to compare boolean-like values
-// the way we do; without it posthog-node 5 falls back to an older rule.
+// matchingVersion makes clients compare boolean-like values as the server does;
+// without it posthog-node 5 uses an older rule.
 const matchingVersion = 2
 
-// flagView is what a client needs to know of a flag.
+// flagView is the JSON form of a flag for clients.
 type flagView struct {
 	ID                   int64           `json:"id"`
 	TeamID               int64           `json:"team_id"`
@@ -81,7 +80,7 @@ func groupTypeMapping(types map[string]int) map[string]string {
 	return out
 }
 
-// builder turns stored flags into what clients read.
+// builder converts stored flags to the document.
 type builder struct {
 	stored    eval.ProjectDefinitions
 	operators match.Registry
@@ -104,9 +103,9 @@ func (l *builder) flags(sendCohorts bool) []flagView {
 	return out
 }
 
-// filters is what a client reads of stored filters: with their condition
-// sets, payloads as texts, whole percentages as integers, and other flags by
-// their keys. Filters that cannot be read are sent as they are.
+// filters converts stored filters for clients: with condition sets, payloads as
+// texts, whole percentages as integers, and other flags by their keys. Filters
+// that cannot be parsed are sent unchanged.
 func (l *builder) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
 	normal, err := document.Normalized(filters)
 	if err != nil {
@@ -130,8 +129,8 @@ func (l *builder) filters(filters json.RawMessage, sendCohorts bool) json.RawMes
 	})
 }
 
-// external marks a filter that a plugin answers: with an expression that says
-// the same, or as one that clients cannot answer.
+// external marks a filter with an operator of a plugin: with an equivalent
+// expression, or as one that clients cannot evaluate.
 func (l *builder) external(p *document.Object) {
 	raw, _ := p.Get("operator")
 	id, ok := document.Text(raw)
@@ -186,7 +185,7 @@ func eachObject(d *document.Object, name string, fn func(o *document.Object)) {
 	d.Set(name, document.JoinList(list))
 }
 
-// textPayloads makes payloads JSON texts that were stored as anything else.
+// textPayloads converts payloads that are not strings to JSON texts.
 func textPayloads(d *document.Object) {
 	raw, _ := d.Get("payloads")
 	p, err := document.Parse(raw)
@@ -206,9 +205,9 @@ func textPayloads(d *document.Object) {
 	d.Set("payloads", p.Raw())
 }
 
-// dependency names another flag by its key and lists the flags to decide
-// first, that one last. The list is empty for a circle or a missing flag:
-// clients then ask the server.
+// dependency names another flag by its key and lists the flags to decide first,
+// that one last. The list is empty for a cycle or a missing flag: clients then
+// ask the server.
 func (l *builder) dependency(p *document.Object) {
 	if raw, _ := p.Get("type"); string(raw) != `"flag"` {
 		return
@@ -232,8 +231,8 @@ func (l *builder) dependency(p *document.Object) {
 	p.Set("dependency_chain", document.Encode(names))
 }
 
-// chain lists what has to be decided before and with a flag, in order; false
-// when something is missing or leads back.
+// chain appends the dependencies of a flag and the flag, in order of decision. It
+// returns false for a missing flag or a cycle.
 func (l *builder) chain(id int64, chain []int64, open map[int64]bool) ([]int64, bool) {
 	if _, known := l.keys[id]; !known || open[id] {
 		return chain, false

@@ -23,25 +23,25 @@ type Limits struct {
 	ListValues int
 }
 
-// References is what filters may point at: looked up before the rules run, so
+// References are the objects that filters refer to. The caller looks them up, so
 // that the rules read no store.
 type References struct {
 	Self    int64               // the flag that is written; 0 for a new one
 	Flags   map[int64]FlagRef   // the flags of the project that are not deleted
 	Cohorts map[int64]CohortRef // the cohorts of the project that are not deleted
-	// Operators knows the operators of plugins; nil knows none.
+	// Operators finds the operators of plugins. Nil disables them.
 	Operators match.Registry
 }
 
-// FlagRef is what the rules ask of another flag.
+// FlagRef is another flag as the rules need it.
 type FlagRef struct {
 	Key       string
 	Active    bool
 	DependsOn []int64
 }
 
-// CohortRef is what the rules ask of a cohort. Behavioural cohorts select by
-// what people did, nested ones included; a flag cannot use them.
+// CohortRef is a cohort as the rules need it. Behavioural cohorts, nested ones
+// included, select people by events; a flag cannot use them.
 type CohortRef struct {
 	Name        string
 	Behavioural bool
@@ -61,11 +61,11 @@ func bad(code, format string, args ...any) error {
 	return fault.Fieldf("filters", code, format, args...)
 }
 
-// CheckFilters holds filters against the write rules and returns the text to
-// store: as sent, but each payload a JSON string, the operators min and max
-// under their real names, and no cohort names (answers add those afresh). The
-// error is the first broken rule, an Invalid fault on the field "filters".
-// It is pure and may run in parallel.
+// CheckFilters checks filters and returns the text to store: as sent, except that
+// each payload is a JSON string, aliases of operators are replaced, and cohort
+// names are removed (answers add current ones). The error is the first broken
+// rule, an Invalid fault on the field "filters". CheckFilters is pure and safe
+// for concurrent use.
 func CheckFilters(raw json.RawMessage, refs References, limits Limits) (json.RawMessage, error) {
 	d, err := document.Parse(raw)
 	if err != nil {
@@ -93,7 +93,7 @@ func CheckFilters(raw json.RawMessage, refs References, limits Limits) (json.Raw
 	return text, nil
 }
 
-// checker walks one filters document. It rewrites the document on the way.
+// checker checks one filters document and rewrites it.
 type checker struct {
 	refs     References
 	limits   Limits
@@ -135,10 +135,10 @@ func groupIndex(d *document.Object, path string) (*int64, error) {
 	return &i, nil
 }
 
-// MaxGroupTypes is how many group types a project can have.
+// MaxGroupTypes is the maximum number of group types of a project.
 const MaxGroupTypes = 5
 
-// shown is a value in an error message, never longer than a line.
+// shown shortens a value for error messages.
 func shown(raw json.RawMessage) string {
 	const most = 80
 	if len(raw) > most {

@@ -96,7 +96,7 @@ func (t *treeChecker) leaf(p *document.Object, at string) error {
 	return t.operator(p, at)
 }
 
-// nested checks a filter on another cohort, which must not lead back.
+// nested checks a filter on another cohort, which must not depend on this one.
 func (t *treeChecker) nested(p *document.Object, at string) error {
 	if err := t.cohort(p, at); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (c *checker) groups(d *document.Object, index *int64) error {
 	return nil
 }
 
-// bareProperties checks the old form: one set, its properties at the top.
+// bareProperties checks the older form: one set with top-level properties.
 func (c *checker) bareProperties(d *document.Object, index *int64) error {
 	return c.properties(d, "", index)
 }
@@ -120,8 +120,8 @@ func (c *checker) property(p *document.Object, at string, index *int64) error {
 	return c.operator(p, at)
 }
 
-// propertyType reads the type of a filter. One without a type reads what its
-// set is about: the person, or the group the set is bucketed by.
+// propertyType reads the type of a filter. The default is the subject of the set:
+// the person, or the group that the set is bucketed by.
 func (c *checker) propertyType(p *document.Object, at string, index *int64) (string, error) {
 	kind := "person"
 	if index != nil {
@@ -151,7 +151,7 @@ func (c *checker) propertyType(p *document.Object, at string, index *int64) (str
 	return kind, nil
 }
 
-// cohort checks a membership filter: the cohort is there and can be computed.
+// cohort checks a membership filter: the cohort exists and can be evaluated.
 func (c *checker) cohort(p *document.Object, at string) error {
 	if raw, ok := p.Given("operator"); ok {
 		if op, _ := document.Text(raw); op != "in" && op != "not_in" && op != "exact" {
@@ -171,7 +171,7 @@ func (c *checker) cohort(p *document.Object, at string) error {
 	return nil
 }
 
-// looseGroups checks the shape of lists whose content is older than we are.
+// looseGroups checks the form of lists in older formats.
 func (c *checker) looseGroups(d *document.Object, name string) error {
 	raw, ok := d.Given(name)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 )
 
 // dependency checks a filter on another flag: it names a flag of the project
-// that is on, is not the flag itself and does not lead back to it.
+// that is active, is not the flag itself and does not depend on it.
 func (c *checker) dependency(p *document.Object, at string) error {
 	raw, _ := p.Get("operator")
 	if op, _ := document.Text(raw); op != "flag_evaluates_to" {
@@ -38,8 +38,8 @@ func (c *checker) dependency(p *document.Object, at string) error {
 	return nil
 }
 
-// pathToSelf follows the dependencies of a flag. It returns the keys on the
-// way from the flag that is written back to it, or nil when no way leads back.
+// pathToSelf follows the dependencies of a flag. It returns the keys of the path to
+// the flag that is written, or nil if it does not depend on that flag.
 func (c *checker) pathToSelf(id int64, seen map[int64]bool) []string {
 	self := c.refs.Flags[c.refs.Self].Key
 	if c.refs.Self == 0 || seen[id] {

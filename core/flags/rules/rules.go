@@ -4,8 +4,8 @@
 // It returns the text to store, which is the text of the caller with few
 // changes, or the first broken rule as an Invalid fault that names the path of
 // the offending value. Operators are checked by compiling them with match, so
-// that a stored filter is one that the evaluator understands.
+// that the evaluator can compile every stored filter.
 //
 // Stored filters may break rules that are newer than they are, or refer to
-// things that are gone since; the evaluator (eval) copes with that.
+// objects that no longer exist; the evaluator (eval) handles both.
 package rules

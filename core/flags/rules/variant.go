@@ -9,7 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// multivariate checks the variants and remembers their keys.
+// multivariate checks the variants and stores their keys in c.
 func (c *checker) multivariate(d *document.Object) error {
 	c.variants = map[string]bool{}
 	raw, ok := d.Given("multivariate")
@@ -63,9 +63,9 @@ func (c *checker) variant(raw json.RawMessage, path string) (*big.Rat, error) {
 	return exact(raw), nil
 }
 
-// exact is a number between 0 and 100 without rounding, so that 33.3, 33.3
-// and 33.4 make 100. Digits beyond any use are rounded by float64 first: a
-// short text can name a number that fills the memory.
+// exact returns a number between 0 and 100 without rounding, so that the sum of
+// 33.3, 33.3 and 33.4 is 100. Long texts and exponents are rounded to float64
+// first, because the exact value of a short text such as 1e-999999 is huge.
 func exact(raw json.RawMessage) *big.Rat {
 	if len(raw) <= 20 && !bytes.ContainsAny(raw, "eE") {
 		if r, ok := new(big.Rat).SetString(string(raw)); ok {
@@ -79,8 +79,8 @@ func exact(raw json.RawMessage) *big.Rat {
 	return r
 }
 
-// payloads checks that each payload has a variant, and turns every payload
-// that is not a JSON string yet into one. A null payload is no payload.
+// payloads checks that each payload has a variant, and encodes payloads that are
+// not strings as JSON strings. A null payload is removed.
 func (c *checker) payloads(d *document.Object) error {
 	raw, ok := d.Given("payloads")
 	if !ok {
