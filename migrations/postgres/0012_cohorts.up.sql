@@ -19,7 +19,7 @@ CREATE TABLE cohorts (
 
 CREATE INDEX cohorts_newest ON cohorts (project_id, deleted, created_at, id);
 
--- Who somebody listed, by a distinct id: it goes with the person in a merge.
+-- Listed members by distinct id, which stays with the person in a merge.
 CREATE TABLE cohort_members (
     project_id  BIGINT NOT NULL,
     distinct_id TEXT   NOT NULL,

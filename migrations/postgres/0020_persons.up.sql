@@ -12,7 +12,7 @@ CREATE TABLE persons (
     label         TEXT, -- e-mail addresses and names in lower case, for searching
     properties    TEXT    NOT NULL DEFAULT '{}',
     UNIQUE (project_id, uuid)
-) WITH (fillfactor = 80); -- room to rewrite properties in place
+) WITH (fillfactor = 80); -- space to rewrite properties in place
 CREATE INDEX persons_newest ON persons (project_id, created_at, id);
 CREATE INDEX persons_by_label ON persons (project_id, label) WHERE label IS NOT NULL;
 

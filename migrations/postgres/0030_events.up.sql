@@ -1,5 +1,5 @@
 -- Every event once, in the order it was stored. properties is the JSON text as
--- it was sent; what is asked for often stands beside it in columns, and
+-- it was sent; frequently queried values are also columns, and
 -- events_by_name holds all that a count of an event by address needs.
 
 CREATE TABLE events (

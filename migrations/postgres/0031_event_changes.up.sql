@@ -1,7 +1,6 @@
--- How often something happened to the past of a project, which nobody sees who
--- only looks at newer rows of events: events were erased, or people became
--- other people. Whoever keeps what it has counted keeps these numbers with it.
--- Project 0 stands for all of them.
+-- Counters of changes to stored events of a project: events were erased, or
+-- persons were merged. Newer rows of events do not show them, so a cached count
+-- is stored with these numbers. Project 0 stands for all projects.
 
 CREATE TABLE event_changes (
     project_id BIGINT PRIMARY KEY,

@@ -1,4 +1,4 @@
--- What somebody asked to be sent again: replay_waiting until the server has
+-- Requested replays: replay_waiting until the server has
 -- tried, replay_error why the last try did not succeed. Asking is a row in the
 -- database, so the API and the command line can both do it, and a request
 -- outlives a crash.

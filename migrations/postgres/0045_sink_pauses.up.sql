@@ -1,4 +1,4 @@
--- Sinks that are sent nothing until somebody resumes them. A row is a pause.
+-- Sinks that receive no events until they are resumed. A row is a pause.
 CREATE TABLE sink_pauses (
     sink TEXT PRIMARY KEY,
     paused_at BIGINT NOT NULL,

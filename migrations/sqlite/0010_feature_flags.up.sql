@@ -1,6 +1,6 @@
 -- Flags. filters, tags and analytics_dashboards are JSON texts, kept as text so
 -- that unknown names and the digits of numbers come back as sent. The key of a
--- deleted flag is retired (<key>:deleted:<id>) when somebody uses it again.
+-- deleted flag becomes <key>:deleted:<id> when another flag takes the key.
 -- search, multivariate and fully_rolled_out are derived from the row, for lists.
 CREATE TABLE feature_flags (
     id                    INTEGER PRIMARY KEY AUTOINCREMENT,

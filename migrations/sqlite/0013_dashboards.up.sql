@@ -1,5 +1,5 @@
 -- Dashboards about flags. flag_id is the flag a dashboard was generated for,
--- 0 for none; query of a tile says which events it counts, and how.
+-- 0 for none; query of a tile defines which events it counts, and how.
 CREATE TABLE dashboards (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     project_id  BIGINT  NOT NULL,

@@ -1,5 +1,5 @@
--- Under which identifier a person is bucketed for flags that must not change
--- when somebody logs in: the id they had before.
+-- The identifier that buckets a person for flags that must not change at login:
+-- the id before the login.
 CREATE TABLE feature_flag_hash_keys (
     project_id BIGINT NOT NULL,
     person_id  BIGINT NOT NULL,
