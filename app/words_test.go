@@ -24,7 +24,7 @@ var retiredWords = wordSet(`
 	heed heeds heeded mend mends mended mending tend tends tended tending
 	sift sifts sifted sieve forsake forsakes forsaken bury buries buried
 	asker askers drawer drawers house rooms teller tellers
-	hopeless futile misfit disbelieve crowd crowds crowded gallery census loner memoryFlags
+	hopeless futile misfit disbelieve crowd crowds crowded gallery census loner shelf
 	insist insists culprit culprits
 `)
 
@@ -33,7 +33,6 @@ var retiredWords = wordSet(`
 var wordsNotYet = []string{
 	"core/actions",
 	"core/flags",
-	"core/ingestion",
 	"core/notifications",
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
-// Properties stay the bytes they came as: neither taking an event in nor
-// decoding it allocates anything for each of them.
-func TestAPropertyCostsNoAllocation(t *testing.T) {
+// Capture and decoding keep properties as bytes: the allocations do not grow with
+// their number.
+func TestPropertiesCostNoAllocations(t *testing.T) {
 	const many = 2000
 	body := func(properties int) []byte {
 		var b strings.Builder

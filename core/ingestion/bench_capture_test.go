@@ -18,7 +18,7 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// nowhere is a journal that forgets.
+// nowhere is a journal that drops records.
 type nowhere struct{}
 
 func (nowhere) Append(context.Context, []byte) (uint64, error) { return 1, nil }
@@ -90,7 +90,7 @@ func benchHandler(b *testing.B, h fasthttp.RequestHandler, path string, body []b
 	b.ReportMetric(float64(cpuTime()-before)/float64(b.N*events), "cpu-ns/event")
 }
 
-// cpuTime is what the process has used.
+// cpuTime returns the CPU time of the process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

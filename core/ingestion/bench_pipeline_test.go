@@ -22,29 +22,31 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// storing stages events the way the house does.
-type storing struct {
+// namedStage is a stage made of a function.
+type namedStage struct {
 	name    string
 	process func(ctx context.Context, batch []*sdk.Event) error
 }
 
-func (s storing) Name() string                                          { return s.name }
-func (s storing) Process(ctx context.Context, batch []*sdk.Event) error { return s.process(ctx, batch) }
+func (s namedStage) Name() string { return s.name }
+func (s namedStage) Process(ctx context.Context, batch []*sdk.Event) error {
+	return s.process(ctx, batch)
+}
 
-// realStages are persons and the event store.
-func realStages(tb testing.TB, d *db.DB) ([]pipeline.Stage, *events.Service) {
+// dataStages are persons and the event store.
+func dataStages(tb testing.TB, d *db.DB) ([]pipeline.Stage, *events.Service) {
 	tb.Helper()
 	p := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil)
 	e := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)
 	return []pipeline.Stage{
-		storing{"persons", func(ctx context.Context, batch []*sdk.Event) error {
+		namedStage{"persons", func(ctx context.Context, batch []*sdk.Event) error {
 			warnings, err := p.Process(ctx, batch)
 			for _, w := range warnings {
 				warning.Add(ctx, warning.Warning{ProjectID: w.ProjectID, Type: w.Type, EventUUID: w.EventUUID, Details: w.Details})
 			}
 			return err
 		}},
-		storing{"events", func(ctx context.Context, batch []*sdk.Event) error {
+		namedStage{"events", func(ctx context.Context, batch []*sdk.Event) error {
 			_, err := e.Process(ctx, batch)
 			return err
 		}},
@@ -69,9 +71,9 @@ func fillJournal(tb testing.TB, j journal.Journal, n int) {
 	}
 }
 
-// BenchmarkPipeline is everything behind the answer: 100,000 events of 1,000
-// people, in requests of 100, through persons and the event store, and to a
-// sink that takes everything.
+// BenchmarkPipeline measures the processing of 100,000 events of 1,000 persons, in
+// requests of 100, by persons and the event store, and their delivery to a sink
+// that commits every batch.
 func BenchmarkPipeline(b *testing.B) {
 	stores := map[string]func(testing.TB) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres}
 	for _, dialect := range []string{"sqlite", "postgres"} {
@@ -82,7 +84,7 @@ func BenchmarkPipeline(b *testing.B) {
 				b.StopTimer()
 				d, j := stores[dialect](b), openJournal(b, b.TempDir())
 				fillJournal(b, j, requests)
-				stages, known := realStages(b, d)
+				stages, known := dataStages(b, d)
 				s := &fakeSink{name: "one", write: func(x *sdk.Batch) (sdk.WriteResult, error) { return x.Staged(0), nil }}
 				before, begin := cpuTime(), time.Now()
 				b.StartTimer()
@@ -104,14 +106,14 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
-// swallow is a sink that takes everything and keeps nothing.
+// swallow is a sink that commits every batch and keeps none.
 type swallow struct{ fakeSink }
 
 func (*swallow) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	return b.Committed(), nil
 }
 
-// BenchmarkDeliver is the way from the journal to a sink that takes everything.
+// BenchmarkDeliver measures delivery to a sink that commits every batch.
 func BenchmarkDeliver(b *testing.B) {
 	const requests = 2000
 	d, j := dbtest.SQLite(b), openJournal(b, b.TempDir())

@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 )
 
-// BenchmarkReadEnvelope is what the accept path does with a body: one pass.
+// BenchmarkReadEnvelope measures what capture does with a body.
 func BenchmarkReadEnvelope(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkReadEnvelope(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode is what every reader of the journal does with a record.
+// BenchmarkDecode measures what each reader of the journal does with a record.
 func BenchmarkDecode(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {

@@ -62,9 +62,9 @@ func TestDeliverMakesBatches(t *testing.T) {
 	}
 }
 
-// Whatever a sink answers and whoever starts anew, one id is always one content
-// under the same numbers, and another content has another id.
-func TestDeliverNamesABatchAfterItsContent(t *testing.T) {
+// After any answer and any restart, batches with the same id have the same content
+// and sequence numbers, and other contents have other ids.
+func TestDeliverBatchIDsIdentifyTheContent(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	const n = 300

@@ -26,9 +26,8 @@ func readers(tb testing.TB, j journal.Journal) (names []string) {
 	return names
 }
 
-// TestDeliverImportsDoNotDelayWhatHappensNow has a large import in front of
-// what happens now, and a sink that is slow.
-func TestDeliverImportsDoNotDelayWhatHappensNow(t *testing.T) {
+// A large import before the live events, and a slow sink.
+func TestDeliverImportsDoNotDelayLiveEvents(t *testing.T) {
 	t.Parallel()
 	for _, ordering := range []sdk.Ordering{sdk.OrderNone, sdk.OrderPerKey, sdk.OrderTotal} {
 		t.Run(fmt.Sprint("order ", ordering), func(t *testing.T) {
@@ -37,8 +36,7 @@ func TestDeliverImportsDoNotDelayWhatHappensNow(t *testing.T) {
 			lay(t, j, true, numbered(1000, 1600)...)
 			lay(t, j, false, numbered(0, 60)...)
 			s := &fakeSink{name: "one", props: sdk.SinkProperties{MaxEvents: 10, MaxInFlight: 4, Ordering: ordering}}
-			// It takes its time, so that it is not over with the import before
-			// anybody could look for what happens now.
+			// The sink is slow, so that the import lasts longer than the live events.
 			s.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
 				time.Sleep(20 * time.Millisecond)
 				return b.Committed(), nil
@@ -74,9 +72,8 @@ func TestDeliverImportsDoNotDelayWhatHappensNow(t *testing.T) {
 	}
 }
 
-// TestDeliverImportsOverRestarts stops in the middle of an import, under
-// failures, again and again: nothing is lost, and no number is used for
-// different events that were both confirmed before the stop.
+// Stops in the middle of an import, under failures, lose no event, and no sequence
+// number is given to two events that were both confirmed before the stop.
 func TestDeliverImportsOverRestarts(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
@@ -101,8 +98,7 @@ func TestDeliverImportsOverRestarts(t *testing.T) {
 	}
 }
 
-// TestDeliverImportsToASinkThatStages has numbers and watermarks of both walks
-// in one row.
+// Sequence numbers and watermarks of both readers are in one series.
 func TestDeliverImportsToASinkThatStages(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
@@ -168,9 +164,9 @@ func TestDeliverCrashes(t *testing.T) {
 	}
 }
 
-// TestDeliverBlamesNoEventForAPluginThatIsDown has a plugin that is away for
-// long, and one that dies whatever it is sent.
-func TestDeliverBlamesNoEventForAPluginThatIsDown(t *testing.T) {
+// No event becomes a dead letter because a plugin is down for long, or crashes with
+// every batch.
+func TestDeliverKeepsEventsWhileThePluginIsDown(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"plugin_not_running", "plugin_unavailable"} {
 		t.Run(code, func(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// keyed is a sink that takes several batches at once and stores each event once,
-// by uuid, when it feels like it: batches fail before and after they were
-// stored, in part, and for good.
+// keyed is a sink that accepts several batches at a time and stores each event once,
+// by uuid. Random batches fail before and after they are stored, in part, and for
+// good.
 type keyed struct {
 	fakeSink
 	rnd    *rand.Rand
@@ -34,7 +34,7 @@ type keyed struct {
 	unruly bool
 }
 
-// lay appends events, in requests of three, under ids of their own.
+// lay appends events to the journal, in requests of three with unique ids.
 func lay(tb testing.TB, j journal.Journal, historical bool, items ...string) {
 	tb.Helper()
 	for part := range slices.Chunk(items, 3) {
@@ -49,7 +49,7 @@ func lay(tb testing.TB, j journal.Journal, historical bool, items ...string) {
 
 var puts atomic.Uint64
 
-// numbered are events named by their numbers, of a few people.
+// numbered returns events named by their numbers, of a few distinct ids.
 func numbered(from, to int) (items []string) {
 	for i := from; i < to; i++ {
 		items = append(items, fmt.Sprintf(`{"event":"%d","distinct_id":"u%d"}`, i, i%11))
@@ -167,8 +167,7 @@ func TestDeliverTotalOrderIsOneAtATime(t *testing.T) {
 	}
 }
 
-// TestDeliverWindowFollowsTheSink lets the sink say that it is overrun until
-// few batches are on the way, and then take everything.
+// The sink throttles until few batches are in flight, and then accepts all.
 func TestDeliverWindowFollowsTheSink(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())

@@ -16,7 +16,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// configured is a sink with a config of its own.
+// configured is a sink with a delivery section of its own.
 type configured struct {
 	*fakeSink
 	own settings.Delivery
@@ -72,7 +72,7 @@ func TestDeliverFilters(t *testing.T) {
 	}
 }
 
-func TestDeliverSamplesWholePeople(t *testing.T) {
+func TestDeliverSamplesDistinctIDs(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	var items []string
@@ -92,7 +92,7 @@ func TestDeliverSamplesWholePeople(t *testing.T) {
 			t.Errorf("%s came %d times", id, n)
 		}
 	}
-	// Who is in the sample is fixed for ever: the exact number is a promise.
+	// The sample must never change: the exact number is a promise.
 	if n := len(times); n < 50 || n > 100 {
 		t.Errorf("%d of 300 people in a sample of a quarter", n)
 	}
@@ -231,7 +231,7 @@ func testPause(t *testing.T, d *db.DB) {
 	eventually(t, "it stays resumed", func() bool { return s.has() == "0 1 2 3 4" && paused(t, del) == nil })
 }
 
-func TestDeliverShowsAConfigThatMakesNoSense(t *testing.T) {
+func TestDeliverReportsAnInvalidSection(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	lay(t, j, false, numbered(0, 2)...)
@@ -246,12 +246,12 @@ func TestDeliverShowsAConfigThatMakesNoSense(t *testing.T) {
 	if s.has() != "" {
 		t.Errorf("sent %q", s.has())
 	}
-	mended := configured{s.fakeSink, settings.Delivery{}}
-	sinks.set(&mended)
+	repaired := configured{s.fakeSink, settings.Delivery{}}
+	sinks.set(&repaired)
 	eventually(t, "everything", func() bool { return s.has() == "0 1" })
 }
 
-func TestDeliverShowsASinkThatNeverFlushes(t *testing.T) {
+func TestDeliverReportsASinkThatNeverFlushes(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	lay(t, j, false, numbered(0, 8)...)

@@ -9,8 +9,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// stager is a sink that keeps events in memory until it is flushed, and loses
-// them when it is opened anew.
+// stager is a sink that stages events until a flush, and loses them when it is opened
+// again.
 type stager struct {
 	fakeSink
 	session uint64

@@ -60,7 +60,7 @@ func TestReadEnvelopeFields(t *testing.T) {
 	}
 }
 
-func TestReadEnvelopeRefuses(t *testing.T) {
+func TestReadEnvelopeRejects(t *testing.T) {
 	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
 	cases := []struct {
 		name, body, code string

@@ -13,21 +13,21 @@ import (
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
-// slow is a journal on a disk that takes its time.
+// slow is a journal on a slow disk.
 type slow struct {
-	shelf
+	memoryJournal
 	arrived, pass chan struct{}
 }
 
 func (s *slow) Append(ctx context.Context, data []byte) (uint64, error) {
 	s.arrived <- struct{}{}
 	<-s.pass
-	return s.shelf.Append(ctx, data)
+	return s.memoryJournal.Append(ctx, data)
 }
 
-// Clients that come again and again while the disk is slow must not fill the
-// memory: what is beyond the budget is told to come back.
-func TestARetryStormIsBounded(t *testing.T) {
+// Clients that retry while the disk is slow must not exhaust the memory: beyond the
+// budget a request gets 503.
+func TestMemoryBudgetBoundsARetryStorm(t *testing.T) {
 	t.Parallel()
 	j := &slow{arrived: make(chan struct{}, 100), pass: make(chan struct{})}
 	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithBudget(100_000))
@@ -61,10 +61,10 @@ func TestARetryStormIsBounded(t *testing.T) {
 	}
 }
 
-// What one client may send always fits, even if it is more than the budget.
-func TestALargeRequestFitsAlone(t *testing.T) {
+// A single request is accepted even if it exceeds the budget.
+func TestMemoryBudgetAllowsOneLargeRequest(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithBudget(10))
 	for range 3 {
 		if got := send(t, "POST", base+"/e/", "", gzipped(`{"api_key":"phc_x","event":"a","distinct_id":"u"}`)); got.status != 200 {

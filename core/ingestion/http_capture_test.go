@@ -27,14 +27,14 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// shelf is a journal that keeps records in memory, or refuses with err.
-type shelf struct {
+// memoryJournal is a journal in memory. It fails with err if that is set.
+type memoryJournal struct {
 	mu      sync.Mutex
 	records [][]byte
 	err     error
 }
 
-func (s *shelf) Append(_ context.Context, data []byte) (uint64, error) {
+func (s *memoryJournal) Append(_ context.Context, data []byte) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -44,14 +44,14 @@ func (s *shelf) Append(_ context.Context, data []byte) (uint64, error) {
 	return uint64(len(s.records)), nil
 }
 
-func (s *shelf) clear() {
+func (s *memoryJournal) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.records = nil
 }
 
-// events decodes what is on the shelf, in order.
-func (s *shelf) events(t *testing.T) (events []sdk.Event, said string) {
+// events decodes what is on the memoryJournal, in order.
+func (s *memoryJournal) events(t *testing.T) (events []sdk.Event, said string) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func TestCaptureAccepts(t *testing.T) {
 	const one = `{"api_key":"phc_x","event":"paid 💻","distinct_id":"u1","properties":{"amount":9.50}}`
 	form := "application/x-www-form-urlencoded"
 	encoded := base64.StdEncoding.EncodeToString([]byte(one))
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	for _, path := range []string{"/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"} {
 		for _, slash := range []string{"", "/"} {
@@ -188,7 +188,7 @@ func TestCaptureAnswers(t *testing.T) {
 		{"a wrong personal key", "POST", "/capture/?project_id=7", `{"api_key":"phx_bad","event":"a","distinct_id":"u"}`, 401, `"code":"invalid_personal_api_key"`, 0},
 		{"another method", "PUT", "/capture/", `{}`, 405, ``, 0},
 	}
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -210,18 +210,18 @@ func TestCaptureAnswers(t *testing.T) {
 	}
 }
 
-func TestCaptureNeverSaysYesForNothing(t *testing.T) {
+func TestCaptureFailsWithoutAJournalWrite(t *testing.T) {
 	t.Parallel()
 	full := fault.New(fault.Unavailable, "journal_full", "There is no space left.").After(10e9)
-	got := send(t, "POST", serve(t, &shelf{err: full})+"/capture/", "application/json", `{"api_key":"phc_x","event":"a","distinct_id":"u"}`)
+	got := send(t, "POST", serve(t, &memoryJournal{err: full})+"/capture/", "application/json", `{"api_key":"phc_x","event":"a","distinct_id":"u"}`)
 	if got.status != 503 || got.header.Get("Retry-After") != "10" {
 		t.Errorf("got %d %v %s", got.status, got.header, got.body)
 	}
 }
 
-func TestCaptureKeepsNoAddressOfAPrivateProject(t *testing.T) {
+func TestCaptureAnonymisesAddresses(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	send(t, "POST", serve(t, j)+"/e/", "", `{"api_key":"phc_private","event":"a","distinct_id":"u","properties":{"$ip":"192.0.2.1"}}`)
 	events, _ := j.events(t)
 	if string(events[0].Properties) != `{}` {
@@ -248,7 +248,7 @@ func TestSentAt(t *testing.T) {
 	if err := json.Unmarshal(data, &file); err != nil || len(file.Vectors) < 6 {
 		t.Fatal(len(file.Vectors), err)
 	}
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	for _, v := range file.Vectors {
 		t.Run(v.ID, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestWarningsAreSampledAndListed(t *testing.T) {
 	})
 }
 
-// warner is a stage that warns of each event.
+// warner is a stage that adds a warning for each event.
 type warner struct{}
 
 func (warner) Name() string { return "warner" }

@@ -56,14 +56,14 @@ func recordings(t *testing.T) map[string][]exchange {
 	return out
 }
 
-// TestCaptureRealClients replays what real clients sent, and holds the events
-// against what the recorder understood.
+// TestCaptureRealClients replays recorded requests of real clients and compares the
+// events with those that the recorder parsed.
 func TestCaptureRealClients(t *testing.T) {
 	t.Parallel()
 	for client, sent := range recordings(t) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			j := new(shelf)
+			j := new(memoryJournal)
 			k := keys()
 			k.Projects["phc_fake_project_key_for_tests_only"] = auth.Project{ID: 9}
 			base := webtest.Serve(t, k, capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()))
@@ -175,7 +175,7 @@ func TestDecodeElementsOfEveryBrowserLibrary(t *testing.T) {
 	}
 }
 
-// chainsOf decodes what a library sent, as its recorder understood it.
+// chainsOf decodes the recorded requests of a library.
 func chainsOf(t *testing.T, sent []exchange) (out []string) {
 	t.Helper()
 	for _, x := range sent {

@@ -36,7 +36,7 @@ const (
 
 func TestCaptureV1Results(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	event := func(id, rest string) string {
 		return `{"batch":[{"uuid":"` + id + `"` + rest + `}]}`
@@ -65,7 +65,7 @@ func TestCaptureV1Results(t *testing.T) {
 
 func TestCaptureV1WritesOptionsIntoProperties(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	got := v1(t, serve(t, j), `{"created_at":"2026-03-19T14:30:00Z","historical_migration":true,"batch":[{"event":"paid","uuid":"`+id1+`","distinct_id":"u1",
 		"timestamp":"2026-03-19T14:29:58Z","session_id":"s","window_id":"w",
 		"options":{"process_person_profile":false,"cookieless_mode":true,"disable_skew_correction":true,"product_tour_id":null},
@@ -84,7 +84,7 @@ func TestCaptureV1WritesOptionsIntoProperties(t *testing.T) {
 	}
 }
 
-func TestCaptureV1Refuses(t *testing.T) {
+func TestCaptureV1Rejects(t *testing.T) {
 	t.Parallel()
 	const fine = `{"batch":[{"uuid":"` + id1 + `","event":"a","distinct_id":"u"}]}`
 	cases := []struct {
@@ -106,7 +106,7 @@ func TestCaptureV1Refuses(t *testing.T) {
 		{"an event without a uuid", `{"batch":[{"event":"a","distinct_id":"u"}]}`, nil, 400, `"error":"invalid_event_uuid"`},
 		{"a uuid that is none", `{"batch":[{"uuid":"x","event":"a","distinct_id":"u"}]}`, nil, 400, `"error":"invalid_event_uuid"`},
 	}
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,23 +123,23 @@ func TestCaptureV1Refuses(t *testing.T) {
 		t.Errorf("%d records", len(j.records))
 	}
 	full := fault.New(fault.Unavailable, "journal_full", "Full.").After(10 * time.Second)
-	if got := v1(t, serve(t, &shelf{err: full}), fine); got.status != 503 || got.header.Get("Retry-After") != "10" {
+	if got := v1(t, serve(t, &memoryJournal{err: full}), fine); got.status != 503 || got.header.Get("Retry-After") != "10" {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 }
 
-func TestCaptureV1TakesCompressedBodies(t *testing.T) {
+func TestCaptureV1AcceptsCompressedBodies(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	got := v1(t, serve(t, j), gzipped(`{"batch":[{"uuid":"`+id1+`","event":"a","distinct_id":"u"}]}`), "Content-Encoding", "gzip")
 	if got.status != 200 || len(j.records) != 1 {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 }
 
-func TestCaptureVerdictsOnDemand(t *testing.T) {
+func TestCaptureResultsOnRequest(t *testing.T) {
 	t.Parallel()
-	j := new(shelf)
+	j := new(memoryJournal)
 	base := serve(t, j)
 	got := send(t, "POST", base+"/batch/", "application/json", `{"api_key":"phc_x","batch":[{"event":"a","distinct_id":"u"},{"event":"b"},{"event":"c","distinct_id":"u","timestamp":"soon"}]}`,
 		"Guidon-Results", "1")

@@ -18,7 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// late is a journal whose readers are behind by records that are an hour old.
+// late is a journal whose readers lag by an hour.
 type late struct{ journal.Journal }
 
 func (l late) Stats(ctx context.Context) (journal.Stats, error) {
@@ -77,7 +77,7 @@ func TestProgressOfALongBacklog(t *testing.T) {
 	eventually(t, "that imports have passed over it", func() bool { return w.HistoricalProgress().State == pipeline.Current })
 }
 
-func TestProgressSaysWhatItWaitsFor(t *testing.T) {
+func TestProgressReportsWhyTheWorkerWaits(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	s := &stage{db: d, fail: func([]*sdk.Event) error { return fault.New(fault.Unavailable, "database_unavailable", "") }}

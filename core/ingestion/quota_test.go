@@ -36,7 +36,7 @@ func quota(events int64, period string) ingestion.Config {
 	return cfg
 }
 
-// meter is a started meter; stop writes what it counted.
+// meter returns a started meter; stop writes its counts.
 func meter(t *testing.T, d *db.DB, cfg ingestion.Config, c *clock) (m *capture.Meter, stop func()) {
 	t.Helper()
 	m = capture.NewMeter(cfg.Quota, d, capture.NewMetrics(nil), zap.NewNop(), c.now)
@@ -56,7 +56,7 @@ func meter(t *testing.T, d *db.DB, cfg ingestion.Config, c *clock) (m *capture.M
 	return m, stop
 }
 
-func TestOverQuotaNothingIsTaken(t *testing.T) {
+func TestEventsOverQuotaAreDropped(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		c := newClock(time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC))
 		cfg := quota(10, capture.PerMonth)
@@ -84,7 +84,7 @@ func TestOverQuotaNothingIsTaken(t *testing.T) {
 			t.Errorf("usage %+v", u)
 		}
 		stop()
-		// Another node, or the next start, goes on from there.
+		// Another node, or the next start, continues from the stored counts.
 		again, stop := meter(t, d, cfg, c)
 		if again.Take(1, 1) {
 			t.Error("a restart forgot the quota")
@@ -139,7 +139,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-func TestWithoutTheDatabaseTheMeterGoesOn(t *testing.T) {
+func TestMeterWorksWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	if err := d.Close(); err != nil {
@@ -159,7 +159,7 @@ func TestClientsOverQuota(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	m, _ := meter(t, d, quota(1, capture.PerDay), newClock(time.Now()))
-	j := &shelf{err: errors.New("no space")}
+	j := &memoryJournal{err: errors.New("no space")}
 	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithMeter(m),
 		capture.NewUsageHTTP(m))
 	one := `{"api_key":"phc_test","event":"a","distinct_id":"u"}`

@@ -22,9 +22,9 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// bury delivers these events to a sink that refuses them, and returns when all
-// are dead letters and the sink is well.
-func bury(t *testing.T, d *db.DB, s *fakeSink, names ...string) (*delivery.Service, *pipeline.Worker) {
+// deadLetterAll delivers events to a sink that rejects them, and returns when all are
+// dead letters and the sink accepts events.
+func deadLetterAll(t *testing.T, d *db.DB, s *fakeSink, names ...string) (*delivery.Service, *pipeline.Worker) {
 	t.Helper()
 	j := openJournal(t, t.TempDir())
 	later := s.write
@@ -47,7 +47,7 @@ func replayAll(t *testing.T, l *deadletter.Service, wait time.Duration) deadlett
 	return got
 }
 
-func TestReplayIsTriedAgainWhenTheReasonMayPass(t *testing.T) {
+func TestReplayRetriesTransientFailures(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := &fakeSink{name: "one"}
@@ -57,7 +57,7 @@ func TestReplayIsTriedAgainWhenTheReasonMayPass(t *testing.T) {
 			}
 			return b.Committed(), nil
 		}
-		del, w := bury(t, d, s, "a", "b", "c")
+		del, w := deadLetterAll(t, d, s, "a", "b", "c")
 		l := startReplayer(t, d, w, del)
 		got := replayAll(t, l, 5*time.Second)
 		if got.Replayed != 2 || got.Failed != 1 || got.Waiting != 0 || s.has() != "a c" {
@@ -74,12 +74,12 @@ func TestReplayIsTriedAgainWhenTheReasonMayPass(t *testing.T) {
 	})
 }
 
-// What one process asks for is done by another that runs beside it.
-func TestReplayAskedForByAnotherProcess(t *testing.T) {
+// A replay that one process requests is carried out by another one.
+func TestReplayRequestedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		s := &fakeSink{name: "one"}
-		del, w := bury(t, d, s, "a", "b")
+		del, w := deadLetterAll(t, d, s, "a", "b")
 		other := deadletter.NewService(d, event.DefaultLimits(), nil)
 		if got := replayAll(t, other, 0); got.Waiting != 2 || got.Replayed+got.Failed != 0 || s.has() != "" {
 			t.Fatalf("without a server: %+v", got)
@@ -106,7 +106,7 @@ func TestReplayWaitsForASinkThatIsDown(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	del, w := bury(t, d, s, "a")
+	del, w := deadLetterAll(t, d, s, "a")
 	l := startReplayer(t, d, w, del)
 	down.Store(true)
 	if got := replayAll(t, l, 50*time.Millisecond); got.Waiting != 1 || s.has() != "" {
@@ -116,9 +116,9 @@ func TestReplayWaitsForASinkThatIsDown(t *testing.T) {
 	eventually(t, "the replay", func() bool { return s.has() == "a" && letters(t, d) == "" })
 }
 
-// A crash between the delivery and the removal sends an event again: once more,
-// under the same batch id.
-func TestReplayAfterACrashSendsOnceMore(t *testing.T) {
+// After a crash between the delivery and the deletion of a dead letter its event is
+// sent again, under the same batch id.
+func TestReplayAfterACrashSendsTheEventAgain(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	arrived, gone := make(chan struct{}, 2), make(chan struct{})
@@ -128,7 +128,7 @@ func TestReplayAfterACrashSendsOnceMore(t *testing.T) {
 		<-gone
 		return b.Committed(), nil
 	}
-	del, w := bury(t, d, s, "a")
+	del, w := deadLetterAll(t, d, s, "a")
 	r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
 	if err := r.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestReplayAfterACrashSendsOnceMore(t *testing.T) {
 	}
 }
 
-func TestReplayLeavesTheSinkToLiveEvents(t *testing.T) {
+func TestReplayYieldsToLiveEvents(t *testing.T) {
 	t.Parallel()
 	for name, props := range map[string]sdk.SinkProperties{
 		"one batch at a time": {MaxEvents: 1}, "several at once": {MaxEvents: 1, Ordering: sdk.OrderNone, MaxInFlight: 4},
@@ -180,9 +180,8 @@ func TestReplayLeavesTheSinkToLiveEvents(t *testing.T) {
 	}
 }
 
-// A sink that stages is asked to flush what it has before a replay, and then
-// the replay.
-func TestReplayToASinkThatStages(t *testing.T) {
+// A sink that stages must flush its events before a replay, and then the replay.
+func TestReplayFlushesASinkThatStages(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s := &fakeSink{name: "one", props: sdk.SinkProperties{Commit: sdk.CommitOnFlush}}
@@ -195,7 +194,7 @@ func TestReplayToASinkThatStages(t *testing.T) {
 		safe, staged = safe+staged+fmt.Sprint(" through ", upTo, ". "), ""
 		return sdk.FlushResult{CommittedThrough: upTo}, nil
 	}
-	del, w := bury(t, d, s, "a", "b")
+	del, w := deadLetterAll(t, d, s, "a", "b")
 	l := startReplayer(t, d, w, del)
 	if got := replayAll(t, l, 5*time.Second); got.Replayed != 2 || letters(t, d) != "" {
 		t.Errorf("%+v", got)
@@ -207,8 +206,8 @@ func TestReplayToASinkThatStages(t *testing.T) {
 	}
 }
 
-// What is edited while its former self is on the way stays.
-func TestReplayKeepsWhatWasEditedMeanwhile(t *testing.T) {
+// A dead letter that is edited during its replay stays.
+func TestReplayKeepsAnEditedDeadLetter(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	arrived, goOn := make(chan struct{}), make(chan struct{})
@@ -220,7 +219,7 @@ func TestReplayKeepsWhatWasEditedMeanwhile(t *testing.T) {
 		}
 		return b.Committed(), nil
 	}
-	del, w := bury(t, d, s, "a")
+	del, w := deadLetterAll(t, d, s, "a")
 	l := startReplayer(t, d, w, del)
 	replayAll(t, l, 0)
 	<-arrived
@@ -228,15 +227,15 @@ func TestReplayKeepsWhatWasEditedMeanwhile(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	if _, err := l.Edit(t.Context(), 1, list[0].ID, []byte(`{"event":"mended"}`)); err != nil {
+	if _, err := l.Edit(t.Context(), 1, list[0].ID, []byte(`{"event":"repaired"}`)); err != nil {
 		t.Fatal(err)
 	}
 	close(goOn)
 	eventually(t, "the end of the replay", func() bool {
 		got, err := l.Get(t.Context(), 1, list[0].ID)
-		return err == nil && !got.ReplayWaiting && strings.Contains(got.ReplayError, "edited") && got.Event == "mended"
+		return err == nil && !got.ReplayWaiting && strings.Contains(got.ReplayError, "edited") && got.Event == "repaired"
 	})
-	if got := replayAll(t, l, 5*time.Second); got.Replayed != 1 || s.has() != "a mended" {
+	if got := replayAll(t, l, 5*time.Second); got.Replayed != 1 || s.has() != "a repaired" {
 		t.Errorf("%+v, the sink has %s", got, s.has())
 	}
 }

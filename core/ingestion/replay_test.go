@@ -45,7 +45,7 @@ func replayConfig() replay.Config {
 	return replay.Config{PollMax: cfg.Worker.RetryMax, RetryMin: cfg.Deliver.RetryMin, RetryMax: cfg.Deliver.RetryMax}
 }
 
-// startReplayer starts one and returns the dead letters it works on.
+// startReplayer starts a Replayer and returns its dead letters.
 func startReplayer(t *testing.T, d *db.DB, w *pipeline.Worker, del *delivery.Service) *deadletter.Service {
 	t.Helper()
 	r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
@@ -130,7 +130,7 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-func TestReplayToASinkThatIsGone(t *testing.T) {
+func TestReplayToARemovedSink(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	sink := &fakeSink{name: "one", write: rejects(sdk.ClassPermanent)}

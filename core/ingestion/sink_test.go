@@ -20,7 +20,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// fakeSink keeps what it was sent, and answers as it is told.
+// fakeSink records its batches. Functions compute its answers.
 type fakeSink struct {
 	name  string
 	props sdk.SinkProperties
@@ -99,7 +99,7 @@ func eventNames(b *sdk.Batch) (names []string) {
 	return names
 }
 
-// sinkSet is the configured sinks.
+// sinkSet is a set of sinks that a test changes.
 type sinkSet struct {
 	mu      sync.Mutex
 	list    []delivery.Sink

@@ -20,8 +20,8 @@ import (
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
-	stages, store := realStages(t, d)
-	poison := storing{"poison", func(_ context.Context, batch []*sdk.Event) error {
+	stages, store := dataStages(t, d)
+	poison := namedStage{"poison", func(_ context.Context, batch []*sdk.Event) error {
 		for _, e := range batch {
 			if e.Name == "poison" {
 				return errors.New("cannot take it")
@@ -95,12 +95,12 @@ func TestTrace(t *testing.T) {
 	ask(t, "GET", base+"/api/projects/1/events/x/trace/", "", 404)
 }
 
-// An import that a sink has not got yet is not "done" because the sink is past
-// it with what is sent live.
+// An import that a sink has not received is not done when the cursor of live events
+// is behind it.
 func TestTraceOfAnImport(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
-	stages, store := realStages(t, d)
+	stages, store := dataStages(t, d)
 	release := make(chan struct{})
 	s := &fakeSink{name: "one", write: func(b *sdk.Batch) (sdk.WriteResult, error) {
 		if strings.Contains(string(b.NDJSON()), `"event":"past"`) {

@@ -19,8 +19,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// A worker that ends between the merge of two people and the commit leaves two
-// people; the next one merges them, and stores the event, once.
+// A worker that is killed between the merge of two persons and the commit leaves two
+// persons; the next one merges them and stores the event once.
 func TestWorkerCrashInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
@@ -30,13 +30,13 @@ func TestWorkerCrashInTheMiddleOfAMerge(t *testing.T) {
 			`{"event":"before","distinct_id":"anon","properties":{"$set":{"a":1}}}`,
 			`{"event":"before","distinct_id":"alice","properties":{"$set":{"b":1}}}`)
 		people := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil)
-		stages, known := realStages(t, d)
+		stages, known := dataStages(t, d)
 		first := startWorker(t, ingestion.DefaultConfig(), j, d, known, stages...)
 		eventually(t, "two people", func() bool { return first.Status().Position.Seq == 1 })
 		stopWorker(t, first)
 
 		reached := make(chan struct{}, 10)
-		hangs := storing{"hangs", func(ctx context.Context, batch []*sdk.Event) error {
+		hangs := namedStage{"hangs", func(ctx context.Context, batch []*sdk.Event) error {
 			reached <- struct{}{}
 			<-ctx.Done() // the merge is written, and nothing of it will be kept
 			return ctx.Err()
@@ -53,7 +53,7 @@ func TestWorkerCrashInTheMiddleOfAMerge(t *testing.T) {
 			t.Fatalf("half a merge was kept: %s and %s", a.Properties, b.Properties)
 		}
 
-		stages, known = realStages(t, d) // as after a restart: nothing is remembered
+		stages, known = dataStages(t, d) // as after a restart: nothing is remembered
 		third := startWorker(t, ingestion.DefaultConfig(), j, d, known, stages...)
 		accept(t, j, `{"event":"after","distinct_id":"anon"}`)
 		eventually(t, "the rest", func() bool { return third.Status().Position.Seq == 3 })
@@ -83,9 +83,9 @@ func person(t *testing.T, s *persons.Service, distinctID string) persons.Person 
 	return p
 }
 
-// A clock that is set while events come in changes neither their order nor how
-// often they are processed.
-func TestWorkerAndAClockThatJumps(t *testing.T) {
+// A jump of the clock changes neither the order of events nor how often they are
+// processed.
+func TestWorkerKeepsTheOrderWhenTheClockJumps(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
 	var want []string
@@ -98,7 +98,7 @@ func TestWorkerAndAClockThatJumps(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("a%d b%d", i, i))
 	}
-	stages, known := realStages(t, d)
+	stages, known := dataStages(t, d)
 	s := &stage{db: d}
 	one := &fakeSink{name: "one"}
 	cfg := deliverConfig()
@@ -108,8 +108,8 @@ func TestWorkerAndAClockThatJumps(t *testing.T) {
 	eventually(t, "everything in the order it came", func() bool { return s.seen() == all && one.has() == all })
 }
 
-// A sink that takes its time holds up neither the worker nor the other sinks,
-// nor does it get more batches than it can have in flight.
+// A slow sink delays neither the worker nor the other sinks, and gets no more batches
+// than may be in flight.
 func TestWorkerDoesNotWaitForASlowSink(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())

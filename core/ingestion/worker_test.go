@@ -59,7 +59,7 @@ func accept(tb testing.TB, j journal.Journal, names ...string) {
 
 var counter atomic.Int64
 
-// stage remembers what was committed, and fails as it is told.
+// stage records committed events, and fails as its function does.
 type stage struct {
 	db   *db.DB
 	fail func(batch []*sdk.Event) error
@@ -190,8 +190,8 @@ func TestWorkerProcessesInOrder(t *testing.T) {
 	})
 }
 
-// Not parallel: it looks at the heap.
-func TestWorkerHoldsNoMoreThanARequestOfUselessItems(t *testing.T) {
+// Not parallel: it measures the heap.
+func TestWorkerMemoryForARequestOfInvalidItems(t *testing.T) {
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
 	const items = 300_000
@@ -219,7 +219,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func TestWorkerTakesRepeatsOut(t *testing.T) {
+func TestWorkerRemovesDuplicates(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
@@ -235,7 +235,7 @@ func TestWorkerTakesRepeatsOut(t *testing.T) {
 	}
 }
 
-// knows knows events by their names, and those it was shown before.
+// knows is a deduplicator that knows events by name, and those it saw before.
 type knows map[string]bool
 
 func (k knows) Known(_ context.Context, batch []*sdk.Event) ([]bool, error) {
@@ -247,7 +247,7 @@ func (k knows) Known(_ context.Context, batch []*sdk.Event) ([]bool, error) {
 	return out, nil
 }
 
-func TestWorkerSetsPoisonAside(t *testing.T) {
+func TestWorkerDeadLettersFailingEvents(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
@@ -270,7 +270,7 @@ func TestWorkerSetsPoisonAside(t *testing.T) {
 	eventually(t, "the dead letters", func() bool { return letters(t, d) == "poison panic" })
 }
 
-func TestWorkerDoesNotSetEverythingAside(t *testing.T) {
+func TestWorkerStallsWhenEveryEventFails(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
@@ -316,8 +316,8 @@ func TestWorkerWaitsForTheDatabase(t *testing.T) {
 	}
 }
 
-// deaf is a journal that does not hear how far a reader came, as after a crash
-// between the commit of the database and that of the journal.
+// deaf is a journal that ignores commits, as after a crash between the commit of the
+// database and that of the journal.
 type deaf struct{ journal.Journal }
 
 func (deaf) Commit(context.Context, string, journal.Position) error { return nil }
@@ -355,7 +355,7 @@ func TestWorkerOfAnotherJournal(t *testing.T) {
 	eventually(t, "the new journal is read from its beginning", func() bool { return s.seen() == "a b c" })
 }
 
-func TestWorkerKeepsRecordsItCannotRead(t *testing.T) {
+func TestWorkerKeepsUnreadableRecords(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
@@ -373,7 +373,7 @@ func TestWorkerKeepsRecordsItCannotRead(t *testing.T) {
 	}
 }
 
-func TestWorkerLetsImportsWait(t *testing.T) {
+func TestWorkerProcessesLiveEventsBeforeImports(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())

@@ -188,8 +188,7 @@ func TestDeadLettersAreEditedStrictly(t *testing.T) {
 	}
 }
 
-// A dead letter that holds no event can be neither edited nor replayed, and
-// stays.
+// A dead letter without an event can be neither edited nor replayed.
 func TestDeadLettersWithoutAnEvent(t *testing.T) {
 	t.Parallel()
 	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
@@ -207,7 +206,7 @@ func TestDeadLettersWithoutAnEvent(t *testing.T) {
 	}
 }
 
-// through is a stage and what it knows: what went through is known.
+// through is a stage and a deduplicator that knows the events whose uuid ends in 1.
 type through struct{ *stage }
 
 func (s through) Known(_ context.Context, batch []*sdk.Event) ([]bool, error) {
@@ -218,9 +217,9 @@ func (s through) Known(_ context.Context, batch []*sdk.Event) ([]bool, error) {
 	return known, nil
 }
 
-// Through the stages a replayed event goes once: what is stored already is only
-// removed, and a failure leaves both as they were.
-func TestReplayThroughTheStagesHappensOnce(t *testing.T) {
+// A replayed event passes the stages once: for one that is stored only the dead
+// letter is deleted, and a failure changes neither.
+func TestReplayPassesTheStagesOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		j, st := openJournal(t, t.TempDir()), &stage{db: d}

@@ -20,7 +20,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// follower remembers what was committed, in order; it uses the code of stage.
+// follower records committed events in order, as stage does.
 type follower struct {
 	stage
 	deaf atomic.Bool // wants nothing
@@ -53,7 +53,7 @@ func stopFollowing(t *testing.T, f *pipeline.FollowerRunner) {
 	}
 }
 
-func TestAFollowerSeesWhatIsNewInOrder(t *testing.T) {
+func TestFollowerReceivesNewEventsInOrder(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		j := openJournal(t, t.TempDir())
@@ -74,8 +74,8 @@ func TestAFollowerSeesWhatIsNewInOrder(t *testing.T) {
 	})
 }
 
-// What a follower looks up about an event must be there: the worker has stored it.
-func TestAFollowerIsNeverAheadOfTheWorker(t *testing.T) {
+// A follower finds each event stored.
+func TestFollowerStaysBehindTheWorker(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		j := openJournal(t, t.TempDir())
@@ -103,7 +103,7 @@ func TestAFollowerIsNeverAheadOfTheWorker(t *testing.T) {
 	})
 }
 
-func TestAFollowerGoesOnWhereItWas(t *testing.T) {
+func TestFollowerContinuesFromItsCursor(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		j := openJournal(t, t.TempDir())
@@ -119,7 +119,7 @@ func TestAFollowerGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-func TestAFollowerThatFailsHoldsUpNobody(t *testing.T) {
+func TestFailingFollowerDoesNotDelayTheWorker(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
@@ -148,7 +148,7 @@ func TestAFollowerThatFailsHoldsUpNobody(t *testing.T) {
 	eventually(t, "the follower has what it can take", func() bool { return f.seen() == "a b c" })
 }
 
-func TestAFollowerThatWantsNothingLetsTheJournalGo(t *testing.T) {
+func TestFollowerWithoutEventsMovesItsCursor(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	j := openJournal(t, t.TempDir())
