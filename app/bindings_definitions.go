@@ -9,8 +9,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Definitions ask: which group types are there, what is copied from an event
-// to its person, who is that.
+// definitionBindings gives definitions the group types, the names of copied
+// properties and the users.
 var definitionBindings = fx.Options(
 	fx.Provide(
 		func(p *persons.Service, a *auth.Service) definitions.Dependencies {

@@ -26,7 +26,7 @@ var base = []string{
 // mayImport is the import table: for each package, the packages of this module
 // that its code (not its tests) may import. A trailing /... covers the packages
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
-// table and says why it looks like this.
+// table and gives the reasons.
 var mayImport = map[string][]string{
 	"cmd/guidon": {"app", "plugins", "sdk", "sdk/plugintest"},
 	"app":        {"core/...", "api", "sdk", "migrations"},
@@ -123,7 +123,7 @@ var mayImport = map[string][]string{
 // with returns base and more.
 func with(more ...string) []string { return append(slices.Clone(base), more...) }
 
-// libraryRule says that an import may appear only in some files.
+// libraryRule restricts an import to some files.
 type libraryRule struct {
 	imports string // a prefix of the import path
 	reason  string

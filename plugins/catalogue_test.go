@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write docs/plugins/catalogue.md anew")
 
 // The catalogue is made from the summaries, schemas and operators of the
-// plugins, so it cannot tell operators what is not so.
+// plugins, so it cannot be wrong.
 func TestTheCatalogueIsWhatThePluginsSay(t *testing.T) {
 	t.Parallel()
 	const path = "../docs/plugins/catalogue.md"

@@ -203,7 +203,7 @@ func lines(text []byte) (events []sdk.Event) {
 	return events
 }
 
-// inbox is an HTTP endpoint that keeps what is posted.
+// inbox is an HTTP endpoint that keeps the posted bodies.
 type inbox struct {
 	*httptest.Server
 	answer string

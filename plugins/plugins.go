@@ -1,6 +1,6 @@
 // Package plugins lists the plugins that come with the server. Each is a folder
 // that knows nothing but the SDK, and runs as a process of the server's own
-// executable: `guidon plugin exec <name>`. There is no second kind of plugin.
+// executable: `guidon plugin exec <name>`. All plugins are of this kind.
 package plugins
 
 import (

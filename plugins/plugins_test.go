@@ -50,7 +50,7 @@ func values(p sdk.Plugin) map[string]any {
 // commented is an option that is shown with its default, behind a #.
 var commented = regexp.MustCompile(`(?m)^(\s*)# ?([a-z][a-z0-9_]*:( |$))`)
 
-// sample reads a folder's sample with what is commented out, or without it.
+// sample reads a folder's sample with or without the commented lines.
 func sample(t *testing.T, folder string, whole bool) (use, kind string, config map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "sample.yaml"))
@@ -101,7 +101,7 @@ func TestSamplesAreTheTruth(t *testing.T) {
 	})
 }
 
-// decoded is the plugin's config with what a sample says, strictly.
+// decoded is the plugin's config, decoded strictly from a sample.
 func decoded(t *testing.T, p sdk.Plugin, kind string, config map[string]any) any {
 	t.Helper()
 	raw, err := json.Marshal(config)

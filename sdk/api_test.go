@@ -28,9 +28,9 @@ var published = map[string]string{".": "testdata/api.txt", "./plugintest": "test
 // growing are the constants that change with each release.
 var growing = []string{"Version", "ProtocolMinor"}
 
-// TestTheAPIIsTheOneWrittenDown compares what the packages export with what is
-// written down. What is there stays: plugins are built against it. What is new is
-// written down with -update, so that it is seen in the review.
+// TestTheAPIIsTheOneWrittenDown compares the exported names with the recorded
+// ones. Recorded names stay, because plugins are built against them. -update
+// records new names, so that they show in a review.
 func TestTheAPIIsTheOneWrittenDown(t *testing.T) {
 	t.Parallel()
 	for dir, path := range published {

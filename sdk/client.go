@@ -35,7 +35,7 @@ type HTTPOptions struct {
 	// Ports are the ports that may be reached; none means all.
 	Ports []uint16
 	// MaxRedirects is how many redirects are followed. With 0 an answer that
-	// redirects is returned as it is. A redirect never leads from https to http,
+	// redirects is returned unchanged. A redirect never leads from https to http,
 	// and never to an address that is not public, whatever is allowed above.
 	MaxRedirects int
 	// UseProxy takes the proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. It is

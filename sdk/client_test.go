@@ -68,7 +68,7 @@ func TestAddressesThatAreNotPublicAreRefusedBeforeAConnectionIsMade(t *testing.T
 				_ = resp.Body.Close()
 				t.Fatal("reached")
 			}
-			// Where there is no IPv6 the system may be the first to refuse.
+			// Without IPv6 the system may refuse first.
 			if !refused(err) && !strings.Contains(err.Error(), "network is unreachable") {
 				t.Errorf("%v", err)
 			}

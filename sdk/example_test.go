@@ -18,7 +18,7 @@ type lines struct {
 
 func newLines() sdk.Sink {
 	l := &lines{}
-	l.cfg.Sync = true // what is here before the config is read is the default
+	l.cfg.Sync = true // the value before the config is read is the default
 	return l
 }
 

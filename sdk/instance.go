@@ -97,7 +97,7 @@ func diagnosticsOf(err error) []*pluginv1.Diagnostic {
 }
 
 // openAs connects an instance of type V: connect opens the author's value and
-// says how many calls of it may run at once. A value that was open is closed
+// returns the number of its concurrent calls. A value that was open is closed
 // first: each is opened once in its life.
 func openAs[V value](ctx context.Context, in *instance, connect func(V) (slots int, err error)) error {
 	in.use.Lock()

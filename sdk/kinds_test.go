@@ -25,7 +25,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 )
 
-// pigeon is a notifier that does what it is told to.
+// pigeon is a notifier with configured answers.
 type pigeon struct {
 	cfg struct {
 		Flight int `json:"flight"`

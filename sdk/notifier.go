@@ -161,7 +161,7 @@ type SegmentKind uint8
 // The kinds of segments.
 const (
 	SegmentUnspecified SegmentKind = iota
-	SegmentText                    // as it is
+	SegmentText                    // unformatted
 	SegmentBold                    // stressed
 	SegmentLink                    // Value, leading to Href
 	SegmentCode                    // in a fixed-width font

@@ -88,7 +88,7 @@ type PeoplePage struct {
 	// Cursor continues after this page; empty on the last one.
 	Cursor  []byte
 	AsOfSeq uint64
-	// Unsupported are predicates it cannot compare; there is no other page then.
+	// Unsupported are predicates it cannot compare; the result has one page then.
 	Unsupported []Predicate
 }
 

@@ -75,7 +75,7 @@ func (t *transactor) change(ctx context.Context, fn func(ctx context.Context) er
 	return t.store.write(ctx, fn, t.refresh)
 }
 
-// requireOrganization fails if there is no organization with that id.
+// requireOrganization fails if no organization has that id.
 func (t *transactor) requireOrganization(ctx context.Context, id string) error {
 	_, err := t.store.organization(ctx, id)
 	return invalidIfMissing(err, "organization_id", "There is no such organization.")

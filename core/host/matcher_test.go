@@ -19,7 +19,7 @@ import (
 )
 
 // probeMatcher offers one operator that does what it should and one that does
-// what its value says.
+// the answer in its value.
 type probeMatcher struct {
 	cfg struct {
 		Version string `json:"version"`

@@ -128,7 +128,7 @@ func (w *watcher) onNewConfig() step {
 }
 
 // onNotConnected handles a plugin that lost its connection. A running upgrade connects
-// anew, so the session ends for it.
+// again, so the session ends for it.
 func (w *watcher) onNotConnected(reason string) step {
 	if w.supervisor.upgrader.current != nil {
 		return w.finish(errReconfigured)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// String is a JSON string as it is in the source, without its quotes.
+// String is the source of a JSON string, without its quotes.
 type String struct {
 	Raw     []byte
 	escaped bool // set by Scanner if Raw has escapes

@@ -16,7 +16,7 @@ import (
 	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
-// patient is a service whose cache believes for an hour: what is seen anew was
+// patient is a service whose cache believes for an hour: a new value was
 // forgotten by the stage, not by time.
 func patient(t testing.TB, d *db.DB) *persons.Service {
 	t.Helper()

@@ -170,8 +170,8 @@ type oneCase struct {
 	try  func(c *check)
 }
 
-// each hands every case of the target to run, in order, and returns what the
-// plugin says it is, or nil when it never said.
+// each hands every case of the target to run, in order, and returns the
+// plugin's information, or nil without an answer.
 func each(ctx context.Context, target Target, dir string, run func(group, name string, do func() (Outcome, string))) *pluginv1.InfoResponse {
 	k := &kit{target: target, dir: dir}
 	defer k.stop()

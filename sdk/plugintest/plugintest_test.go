@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve is a plugin that is good but for what its name says.
+// serve is a correct plugin with the one defect that its name states.
 func serve(fault string) {
 	p := sdk.Plugin{Name: "acme/example", Version: "1.0.0"}
 	kind, fault, _ := strings.Cut(fault, "-")
@@ -85,7 +85,7 @@ func (s *sink) Open(context.Context, sdk.OpenRequest) (p sdk.SinkProperties, err
 }
 
 func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
-	if s.fault == "halves" && !s.mu.TryLock() { // it says it can take several
+	if s.fault == "halves" && !s.mu.TryLock() { // it declares concurrent writes
 		return sdk.WriteResult{}, sdk.Transient(errors.New("busy"))
 	} else if s.fault != "halves" {
 		s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 func (s *sink) Flush(_ context.Context, req sdk.FlushRequest) (sdk.FlushResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == "withholds" { // it says so, and writes nothing
+	if s.fault == "withholds" { // it acknowledges and writes nothing
 		return sdk.FlushResult{CommittedThrough: req.UpTo}, nil
 	}
 	_, err := s.file.Write(s.behind)

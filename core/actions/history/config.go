@@ -8,7 +8,7 @@ import (
 // Config are the settings of counting.
 type Config struct {
 	// MaxWait is how long an answer waits for a running count before it returns
-	// what is known so far.
+	// the count so far.
 	MaxWait time.Duration `koanf:"patience"`
 	// Refresh is how long a count stays valid that depends on more than events:
 	// on persons, groups and cohorts, on plugins, on the date.

@@ -13,7 +13,7 @@
 // event by event, as it does for live events.
 //
 // Requests for the same action share one run. An answer waits a configured time
-// and then returns what is known so far with Calculating set; the run goes on.
+// and then returns the count so far with Calculating set; the run goes on.
 // Several nodes may count the same action: the stored row has a serial number,
 // and a run that loses the race starts from what the other one stored.
 package history

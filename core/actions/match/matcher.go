@@ -92,7 +92,7 @@ func (m *Matcher) Match(s *EventView, env *match.Env) match.Result {
 	return result
 }
 
-// NeverMatches reports that no event can match: there is no step, or each step
+// NeverMatches reports that no event can match: the action has no step, or each step
 // is invalid.
 func (m *Matcher) NeverMatches() bool {
 	for i := range m.steps {

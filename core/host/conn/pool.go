@@ -268,7 +268,7 @@ func (s *sharedProcess) kill(ctx context.Context, limits settings.Timeouts) {
 }
 
 // leave removes an instance. The last one shuts the process down; leave then returns
-// when there is no process. clean means that the plugin has closed the instance.
+// without a process. clean means that the plugin has closed the instance.
 func (s *sharedProcess) leave(ctx context.Context, name string, limits settings.Timeouts, clean bool) {
 	s.pool.mu.Lock()
 	s.instances[name] = false

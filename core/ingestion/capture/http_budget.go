@@ -27,7 +27,7 @@ const (
 )
 
 // reserve reserves memory for the request of c and returns its size, for release
-// after the answer. A request of any size succeeds while there is no other.
+// after the answer. A request of any size succeeds while it is the only one.
 func (b *budget) reserve(c *fiber.Ctx) (n int64, err error) {
 	if b.limit <= 0 {
 		return 0, nil

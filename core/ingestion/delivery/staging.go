@@ -14,7 +14,7 @@ import (
 
 // staging keeps count of the events that a sink has accepted and not committed,
 // and flushes them. Staged events live in one session of the plugin: when it is
-// opened anew they are lost and must be read and sent again. It is for the
+// opened again they are lost and must be read and sent again. It is for the
 // goroutine of the delivery.
 type staging struct {
 	*target
@@ -29,7 +29,7 @@ type staging struct {
 }
 
 // add counts a batch that the sink has staged and frees its events. It returns
-// false if the sink was opened anew in between.
+// false if the sink was opened again in between.
 func (s *staging) add(b *batch) bool {
 	if b.state.splitSession || b.state.session != s.session() {
 		return false
@@ -68,7 +68,7 @@ func (s *staging) dueReason() sdk.FlushReason {
 // untilDue returns how long the oldest staged event may still wait.
 func (s *staging) untilDue() time.Duration { return time.Until(s.since.Add(s.stagedLimits().age)) }
 
-// lost reports whether the sink was opened anew since it staged events.
+// lost reports whether the sink was opened again since it staged events.
 func (s *staging) lost() bool {
 	b := s.sched.firstStaged()
 	return b != nil && b.state.session != s.session()

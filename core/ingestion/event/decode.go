@@ -50,7 +50,7 @@ type Decoder struct {
 	inner  jsontext.Scanner // for reading an object a second time
 	ev     item
 	props  properties
-	buf    []byte // properties that were written anew
+	buf    []byte // rewritten properties
 	names  map[string]string
 
 	maxListed    int                    // notices listed per kind; 0 is all

@@ -30,7 +30,7 @@ func (d *Decoder) preparePrefix(rec *Record) {
 }
 
 // rewriteProperties returns the properties without those in out. Most events keep
-// theirs byte for byte behind the prefix; others are written anew, member by
+// theirs byte for byte behind the prefix; others are rewritten, member by
 // member.
 func (d *Decoder) rewriteProperties(ev *item, p *properties, out uint32) json.RawMessage {
 	start := len(d.buf)

@@ -10,7 +10,7 @@ import "strings"
 // insignificant property is stored together with other changes and does not
 // cause a write of its own; otherwise every page view would rewrite a person.
 
-// copyRule says how one event property is copied.
+// copyRule is the way one event property is copied.
 type copyRule struct {
 	name          string // on the person
 	initial       string // for the first value

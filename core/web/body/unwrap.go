@@ -49,7 +49,7 @@ func (u *unwrapper) unwrap(b []byte, header string) ([]byte, error) {
 	return bytes.TrimPrefix(b, byteOrderMark), nil
 }
 
-// peel removes one layer. It returns false if there is no known one.
+// peel removes one layer. It returns false without a known one.
 func (u *unwrapper) peel(b []byte) (next []byte, more bool, err error) {
 	switch {
 	case StartsJSON(b):

@@ -111,7 +111,7 @@ func TestPropertiesThatAreRead(t *testing.T) {
 	}
 }
 
-// An expression that would run for long is stopped, and says so.
+// An expression that runs for too long is stopped with an error.
 func TestWhatAnExpressionMayCost(t *testing.T) {
 	t.Parallel()
 	m := matcher(t)

@@ -30,7 +30,7 @@ type world struct {
 	countries map[string][]land // by code, in upper case
 }
 
-// land is one piece of a country: a ring around it, and rings around what is not
+// land is one piece of a country: a ring around it, and rings around areas that are not
 // part of it.
 type land struct {
 	south, north float64

@@ -106,7 +106,7 @@ func appendTexts(dst []byte, list []string) []byte {
 var parsers fastjson.ParserPool
 
 // flat is properties as two lists, so that they can be compared by ClickHouse of
-// any version: a text is there as it is, everything else as JSON. When a name
+// any version: a text is stored unchanged, everything else as JSON. When a name
 // is there twice the last one counts.
 func flat(properties []byte) (names, values []string, url string) {
 	p := parsers.Get()

@@ -12,7 +12,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// row is an event as it is copied: one value a column.
+// row is an event in the form of COPY: one value for each column.
 type row []any
 
 // Write inserts the events that are not in the table yet, in one transaction.

@@ -165,7 +165,7 @@ func unreachable(err error) error {
 	return e
 }
 
-// body is the batch as it is sent. It depends on the batch alone.
+// body is the encoded batch. It depends on the batch alone.
 func (s *Sink) body(b *sdk.Batch) []byte {
 	if s.cfg.Format == "ndjson" {
 		return b.NDJSON()

@@ -24,7 +24,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// endpoint is a server that keeps what it is sent and answers as it is told.
+// endpoint is a server that keeps the requests and returns configured answers.
 type endpoint struct {
 	*httptest.Server
 	mu   sync.Mutex

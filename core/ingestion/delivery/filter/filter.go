@@ -183,7 +183,7 @@ func globMatch(pattern, s string) bool {
 }
 
 // HashText returns a uniform hash of a text: FNV-1a with a final mix. It is the
-// same in every process and release, because it decides who is in a sample.
+// same in every process and release, because it decides the members of a sample.
 func HashText(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {
