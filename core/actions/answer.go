@@ -2,7 +2,6 @@ package actions
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
@@ -33,8 +32,6 @@ func (s *jsonTimePointer) MarshalJSON() ([]byte, error) {
 	}
 	return jsonTime(*s).MarshalJSON()
 }
-
-func number(id int64) string { return strconv.FormatInt(id, 10) }
 
 // actionView is an action in answers. The notification fields occur under the
 // names of older clients as well.

@@ -222,22 +222,30 @@ func hasType(value string) bool {
 	return len(value) > 0 && value[0] != '{' && value[0] != '[' && value[0] != 'n'
 }
 
+// groupTypeOf returns the name of the group type of a $groupidentify event, or
+// false without one.
+func groupTypeOf(ev *sdk.Event) (string, bool) {
+	var of struct {
+		Type json.RawMessage `json:"$group_type"`
+	}
+	if json.Unmarshal(ev.Properties, &of) != nil || len(of.Type) == 0 {
+		return "", false
+	}
+	name := string(of.Type)
+	if of.Type[0] == '"' && json.Unmarshal(of.Type, &name) != nil {
+		return "", false
+	}
+	return name, true
+}
+
 // addGroupProperties adds the properties of a group.
 func (w *collector) addGroupProperties(ev *sdk.Event, set string) error {
 	if w.deps.Groups == nil {
 		return nil
 	}
-	var of struct {
-		Type json.RawMessage `json:"$group_type"`
-	}
-	if json.Unmarshal(ev.Properties, &of) != nil || len(of.Type) == 0 {
+	name, ok := groupTypeOf(ev)
+	if !ok {
 		return nil
-	}
-	name := string(of.Type)
-	if of.Type[0] == '"' {
-		if json.Unmarshal(of.Type, &name) != nil {
-			return nil
-		}
 	}
 	index, ok := w.names.indexes[name]
 	if !ok {

@@ -159,8 +159,11 @@ func (h *Host) Stop(ctx context.Context) error {
 	if !running {
 		return nil
 	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- h.background.Stop(ctx) }()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = h.background.Stop(ctx) // always nil
+	}()
 	stopAll(ctx, instances)
 	<-stopped
 	return h.runDir.Remove()

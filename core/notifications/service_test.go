@@ -295,11 +295,11 @@ func TestSuppressedMessagesAreCounted(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		p := open(t, d, func(c *notifications.Config, _ *world) { c.Every, c.Burst = 10*time.Second, 2 })
 		team := p.chats[0]
-		var crowd []string
+		var payers []string
 		for i := range 10 {
-			crowd = append(crowd, fmt.Sprint("p", i))
+			payers = append(payers, fmt.Sprint("p", i))
 		}
-		p.happen(t, "paid", crowd...)
+		p.happen(t, "paid", payers...)
 		p.expectTexts(t, team, "p0 p1")
 		p.clock.pass(10 * time.Second) // no further events: the latest is delivered with the number of the others
 		p.expectTexts(t, team, "p0 p1 p9+7")

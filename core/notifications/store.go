@@ -212,7 +212,7 @@ func (s *store) waiting(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("count notifications: %w", err)
 	}
-	return int64(n), nil
+	return n, nil
 }
 
 // requeue makes a notification due again, unless it is leased or was

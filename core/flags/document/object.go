@@ -136,8 +136,10 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
+// IsNull reports whether raw is the JSON null.
 func IsNull(raw []byte) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
+// StartsWith reports whether the first character of raw, after white space, is c.
 func StartsWith(raw []byte, c byte) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) > 0 && raw[0] == c

@@ -5,6 +5,7 @@ import "strconv"
 // Format is the form of the flags in an answer.
 type Format uint8
 
+// The forms, from the first version of decide to the newest.
 const (
 	FormatKeys    Format = iota // an array of the keys that are on
 	FormatOn                    // an object of the flags that are on

@@ -30,10 +30,11 @@ func ParseTree(raw []byte) (*Tree, error) {
 		return nil, err
 	}
 	if inner := root.given("properties"); inner != nil {
-		ok := false
-		if root, ok = objectOf(inner); !ok {
+		properties, ok := objectOf(inner)
+		if !ok {
 			return nil, errTree
 		}
+		root = properties
 	}
 	return readTree(root)
 }
