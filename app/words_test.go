@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -28,11 +27,6 @@ var retiredWords = wordSet(`
 	insist insists culprit culprits
 `)
 
-// wordsNotYet lists directories, with all below them, that still use retired
-// words. A directory leaves the list when it is clean; nothing joins it.
-var wordsNotYet = []string{
-}
-
 // allowedWords lists legitimate uses: file, then words. "*" allows every word.
 var allowedWords = map[string][]string{
 	"app/words_test.go":         {"*"},      // names them as examples
@@ -42,32 +36,9 @@ var allowedWords = map[string][]string{
 
 func TestWords(t *testing.T) {
 	t.Parallel()
-	clean := map[string]bool{}
-	for _, dir := range wordsNotYet {
-		clean[dir] = true
-	}
 	for _, f := range findWords(t) {
-		if dir := notYet(f.file); dir != "" {
-			clean[dir] = false
-			continue
-		}
 		t.Errorf("%s:%d: %q is a retired word: see docs/glossary.md for the word in use, or add the file to allowedWords with a reason", f.file, f.line, f.word)
 	}
-	for dir, ok := range clean {
-		if ok {
-			t.Logf("%s is clean: remove it from wordsNotYet", dir)
-		}
-	}
-}
-
-// notYet returns the entry of wordsNotYet that covers a file, or "".
-func notYet(file string) string {
-	for _, dir := range wordsNotYet {
-		if dir == path.Dir(file) || strings.HasPrefix(file, dir+"/") {
-			return dir
-		}
-	}
-	return ""
 }
 
 type wordFinding struct {
