@@ -35,7 +35,7 @@ type Cohort struct {
 	Filters map[string]any `json:"filters"`
 }
 
-// Person is somebody with everything a client would say about them.
+// Person is a user with all data that a client sends about them.
 type Person struct {
 	DistinctID      string                    `json:"distinct_id"`
 	Properties      map[string]any            `json:"person_properties"`

@@ -11,7 +11,7 @@ type generator struct {
 	corpus *Corpus
 }
 
-// keys is how many different properties there are. Everybody has all of them,
+// keys is the number of different properties. Each person has all of them,
 // because a client that lacks one asks the server.
 const keys = 12
 
@@ -50,9 +50,9 @@ const (
 	dates    = 4 // what a date is depends on the platform
 )
 
-// value is a value of the kind that the property with this number tends to
-// have, and now and then of another kind. Lists and objects are only in the
-// first two, because a client gives even those an order.
+// value returns a value of the usual kind of the property with this number,
+// and in some cases of another kind. Only the first two hold lists and objects,
+// because clients order even those.
 func (g *generator) value(key int) any {
 	kind := key % 6
 	if kind != dates && kind != versions && g.chance(20) {
