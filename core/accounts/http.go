@@ -10,7 +10,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// HTTP serves accounts.
+// HTTP serves accounts. It is large because it has one handler for each of the
+// contract's endpoints; they share nothing but the service.
 type HTTP struct {
 	auth  *auth.Service
 	flags Flags

@@ -44,6 +44,8 @@ func (c Config) Validate() error {
 }
 
 // DB is an open store. All methods may be called from any number of goroutines.
+// Half of its methods serve one dialect each; callers see connections and
+// transactions only.
 type DB struct {
 	read  *bun.DB
 	write *bun.DB

@@ -45,7 +45,8 @@ func NewStore(d *db.DB) *Store {
 	return &Store{t, flagStore{t}, versionStore{t}, accessStore{t}, hashKeyStore{t}}
 }
 
-// flagRow is a row of feature_flags with the joined time of the last call.
+// flagRow is a row of feature_flags with the joined time of the last call:
+// one field for each column.
 type flagRow struct {
 	bun.BaseModel `bun:"table:feature_flags,alias:f"`
 

@@ -64,7 +64,8 @@ type Deps struct {
 }
 
 // Host runs the configured plugin instances. Its methods are safe for concurrent
-// use.
+// use. It is the entry to all instances and hands each call to the one concerned;
+// the fields are what instances share.
 type Host struct {
 	deps        Deps
 	log         *zap.Logger

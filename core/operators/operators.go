@@ -29,7 +29,8 @@ import (
 )
 
 // Operators are the operators of all matcher plugins. Its methods are safe for
-// concurrent use.
+// concurrent use. It joins the index of operators, the compiled programs and the
+// cache of results, which change together when a plugin does.
 type Operators struct {
 	cfg     Config
 	list    func() []Matcher

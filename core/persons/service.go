@@ -46,7 +46,7 @@ func (c Config) Validate() error {
 }
 
 // Service manages persons. Groups are in its field Groups. Its methods may be
-// called concurrently.
+// called concurrently. It has one method for each read, change and hook.
 type Service struct {
 	// Groups manages groups and their types.
 	Groups *Groups

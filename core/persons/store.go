@@ -6,7 +6,8 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// store reads and writes the tables for everything but the ingestion stage.
+// store reads and writes the tables for everything but the ingestion stage,
+// with one method for each query.
 type store struct {
 	db            *db.DB
 	person, group preparedRead

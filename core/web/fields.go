@@ -25,6 +25,7 @@ import (
 // between them.
 //
 // Fields own their bytes and may be kept. They are for one goroutine.
+// Fields has one getter for each kind of value.
 type Fields struct {
 	names []string
 	raw   map[string]json.RawMessage

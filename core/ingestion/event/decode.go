@@ -43,7 +43,8 @@ func (d *Decoded) Reset() {
 
 // Decoder turns records into events. It holds scratch memory only: the result of
 // Decode depends on the record and the limits alone, on any node and at any time.
-// A Decoder is for one goroutine.
+// A Decoder is for one goroutine. Its methods are the steps of one pass over a
+// record and share its scratch memory.
 type Decoder struct {
 	limits Limits
 	scan   jsontext.Scanner

@@ -24,7 +24,8 @@ type copied struct {
 	val  string
 }
 
-// parsedEvent is the part of an event that concerns persons and groups.
+// parsedEvent is the part of an event that concerns persons and groups,
+// one field for each property that the stage reads.
 type parsedEvent struct {
 	ev   *sdk.Event
 	mode mode
