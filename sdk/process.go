@@ -39,7 +39,7 @@ func lendOutput() {
 }
 
 // takeBackOutput undoes what go-plugin does to the standard streams after the
-// handshake: it would carry what is printed over the same connection as the
+// handshake: it would carry the output over the same connection as the
 // calls. Standard error reaches the host anyway, and also when all else fails.
 func takeBackOutput() {
 	os.Stdout, os.Stderr = ownStderr, ownStderr

@@ -24,7 +24,7 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 }
 
-// What is read from Stats at a scrape.
+// Metrics read from Stats at a scrape.
 var (
 	recordsDesc = desc("records", "Records kept.")
 	bytesDesc   = desc("bytes", "Data of the records kept.")

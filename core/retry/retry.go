@@ -3,7 +3,7 @@
 //
 // Sleep waits with a context. Delay and Backoff compute exponential pauses with
 // jitter. Service owns the goroutines of a component: Stop first drains them,
-// then kills what is left when its own time ends, and waits in both cases.
+// then kills the rest when its own time ends, and waits in both cases.
 //
 // The pauses are computed here and not by cenkalti/backoff, which is in the
 // module graph: it draws around the interval and so exceeds the configured

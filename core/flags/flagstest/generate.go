@@ -46,7 +46,7 @@ func (g *generator) properties() map[string]any {
 // alone, because a client leaves to the server what it cannot be sure of.
 const (
 	wholes   = 2 // whether 1 equals anything: it may have been 1.0
-	versions = 3 // what is no version has no order
+	versions = 3 // a text that is no version has no order
 	dates    = 4 // what a date is depends on the platform
 )
 
