@@ -18,7 +18,7 @@ type held struct {
 
 // Write holds the batch, but for events that a flush has made safe already.
 // When the server begins anew at a number that is held, the events held from there
-// on is replaced by what it sends now.
+// on are replaced by the ones it sends now.
 func (s *Sink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	if err := s.remember(ctx, b.FirstSeq); err != nil {
 		return sdk.WriteResult{}, err
