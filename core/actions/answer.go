@@ -6,6 +6,7 @@ import (
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // jsonTime is a time in answers; the zero time is null.
@@ -14,15 +15,13 @@ type jsonTime time.Time
 // jsonTimePointer is an optional jsonTime.
 type jsonTimePointer time.Time
 
-const stampLayout = "2006-01-02T15:04:05.000000Z07:00"
-
 // MarshalJSON prints the time, or null for the zero time.
 func (s jsonTime) MarshalJSON() ([]byte, error) {
 	t := time.Time(s)
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	return []byte(`"` + t.UTC().Format(stampLayout) + `"`), nil
+	return []byte(`"` + t.UTC().Format(web.TimeLayout) + `"`), nil
 }
 
 // MarshalJSON prints the time.

@@ -147,7 +147,7 @@ func (h *HTTP) series(c *web.Call) error {
 	return web.JSON(c.Ctx, view)
 }
 
-func stampMicros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
+func stampMicros(t time.Time) string { return t.UTC().Format(web.TimeLayout) }
 
 // period reads date_from and date_to. The default is the last seven days,
 // today included.
