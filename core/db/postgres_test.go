@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -70,6 +71,8 @@ func TestPgxConnOnSQLite(t *testing.T) {
 	}
 }
 
+// TestDeadlockIsRetryable lets two transactions each lock a row, waits until both are
+// locked, and then lets each ask for the row of the other.
 func TestDeadlockIsRetryable(t *testing.T) {
 	t.Parallel()
 	d := dbtest.Postgres(t)
@@ -81,23 +84,22 @@ func TestDeadlockIsRetryable(t *testing.T) {
 		_, err := d.Write(ctx).ExecContext(ctx, "UPDATE notes SET id = id WHERE id = ?", id)
 		return err
 	}
-	held, failed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		failed <- d.Tx(ctx, func(ctx context.Context) error {
-			if err := lock(ctx, 2); err != nil {
+	var bothHold sync.WaitGroup
+	bothHold.Add(2)
+	cross := func(own, other int) error {
+		return d.Tx(ctx, func(ctx context.Context) error {
+			err := lock(ctx, own)
+			bothHold.Done()
+			if err != nil {
 				return err
 			}
-			close(held)
-			return lock(ctx, 1)
+			bothHold.Wait()
+			return lock(ctx, other)
 		})
-	}()
-	err := d.Tx(ctx, func(ctx context.Context) error {
-		if err := lock(ctx, 1); err != nil {
-			return err
-		}
-		<-held
-		return lock(ctx, 2)
-	})
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- cross(2, 1) }()
+	err := cross(1, 2)
 	if err = errors.Join(err, <-failed); !db.Retryable(err) {
 		t.Fatalf("got %v, want a deadlock", err)
 	}
