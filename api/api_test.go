@@ -11,7 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/api/apitest"
-	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -108,7 +108,7 @@ func TestScopesAreNamed(t *testing.T) {
 			return
 		}
 		found := scope.FindStringSubmatch(op.Description)
-		if found == nil || !slices.Contains(auth.ScopeObjects(), found[1]) {
+		if found == nil || !slices.Contains(apikey.ScopeObjects(), found[1]) {
 			t.Errorf("the description names no scope: %q", op.Description)
 		}
 	})
@@ -117,7 +117,7 @@ func TestScopesAreNamed(t *testing.T) {
 func TestTheScopesOfKeysAreThoseOfAuth(t *testing.T) {
 	t.Parallel()
 	pattern := load(t).Components.Schemas["Scope"].Value.Pattern
-	if want := "(" + strings.Join(auth.ScopeObjects(), "|") + ")"; !strings.Contains(pattern, want) {
+	if want := "(" + strings.Join(apikey.ScopeObjects(), "|") + ")"; !strings.Contains(pattern, want) {
 		t.Errorf("%s is not about %s", pattern, want)
 	}
 }

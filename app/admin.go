@@ -115,10 +115,11 @@ func (a *Admin) NewProject(ctx context.Context, organization, name, timezone str
 	return p.ID, key.Key, err
 }
 
-// NewUser creates a user and returns the id. level is member, admin or owner.
-func (a *Admin) NewUser(ctx context.Context, organization, email, name, level string) (int64, error) {
+// NewUser creates a user and returns the id. level is member, admin or owner;
+// operator also grants the right to administer the server.
+func (a *Admin) NewUser(ctx context.Context, organization, email, name, level string, operator bool) (int64, error) {
 	levels := map[string]int{"member": auth.LevelMember, "admin": auth.LevelAdmin, "owner": auth.LevelOwner}
-	u, err := a.CreateUser(ctx, auth.NewUser{Email: email, FirstName: name, OrganizationID: organization, Level: levels[level]})
+	u, err := a.CreateUser(ctx, auth.NewUser{Email: email, FirstName: name, OrganizationID: organization, Level: levels[level], Operator: operator})
 	return u.ID, err
 }
 

@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
-	"core/web", "core/web/body", "core/activity", "sdk",
+	"core/auth/apikey", "core/web", "core/web/body", "core/activity", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -33,21 +33,22 @@ var mayImport = map[string][]string{
 	"core/admin": with("core/host/...", "core/ingestion/...", "core/operators", "core/journal"),
 
 	// Leaves: no other package of this module, or almost none.
-	"core/fault":     {},
-	"core/text":      {},
-	"core/retry":     {},
-	"core/jsontext":  {"core/fault"},
-	"core/snapshot":  {"core/retry"},
-	"core/match":     {"core/fault", "core/jsontext", "core/text"},
-	"core/db":        {"migrations", "core/fault", "core/text", "core/retry"},
-	"core/db/dbtest": {"core/db"},
-	"core/journal":   {"core/fault", "core/retry"},
-	"core/auth":      {"core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
-	"core/web/body":  {"core/fault", "core/jsontext"},
-	"core/web":       {"core/auth", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener"},
-	"core/activity":  {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
-	"migrations":     {},
-	"api":            {},
+	"core/fault":       {},
+	"core/text":        {},
+	"core/retry":       {},
+	"core/jsontext":    {"core/fault"},
+	"core/snapshot":    {"core/retry"},
+	"core/match":       {"core/fault", "core/jsontext", "core/text"},
+	"core/db":          {"migrations", "core/fault", "core/text", "core/retry"},
+	"core/db/dbtest":   {"core/db"},
+	"core/journal":     {"core/fault", "core/retry"},
+	"core/auth/apikey": {"core/fault"},
+	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
+	"core/web/body":    {"core/fault", "core/jsontext"},
+	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener"},
+	"core/activity":    {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
+	"migrations":       {},
+	"api":              {},
 
 	"core/web/listener": {},
 

@@ -4,8 +4,12 @@
 //
 // An instance is one plugin of the configuration. Its state has two owners: the
 // host knows the process, delivery knows the batches that a sink has taken and
-// those it has not. The handlers here join the two; they hold no state and
-// decide nothing.
+// those it has not. The handlers here join the two and hold no state.
+//
+// Instances belong to the server, not to an organization: a paused sink stops
+// for the projects of all organizations. Every path here therefore needs an
+// operator, a right of the user that no level in an organization includes, and
+// the scope plugin:read or plugin:write of the key.
 //
 // Readiness covers what the server cannot work without: a journal that takes
 // events, and the plugins marked as required. A database that is away is not
@@ -16,10 +20,11 @@ package admin
 import (
 	"context"
 
-	"github.com/guidonhq/guidon/core/ingestion/delivery"
-
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/operators"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // Reload reads the configuration again and applies it. cause is the reason for
@@ -38,4 +43,14 @@ type Plugins struct {
 // NewPlugins returns the handlers of /api/plugins.
 func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reload Reload) *Plugins {
 	return &Plugins{host: h, delivery: d, operators: o, reload: reload}
+}
+
+// operatorsOnly accepts only requests of operators.
+func operatorsOnly(next func(c *web.Call) error) func(c *web.Call) error {
+	return func(c *web.Call) error {
+		if !c.Principal.IsOperator() {
+			return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server may do this.")
+		}
+		return next(c)
+	}
 }

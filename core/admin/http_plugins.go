@@ -38,17 +38,17 @@ const (
 	defaultLogLines = 100
 )
 
-// Routes registers everything below /api/plugins.
+// Routes registers everything below /api/plugins, for operators.
 func (p *Plugins) Routes(g *web.Router) {
-	g.Manage("GET", "/api/plugins", "plugin:read", p.list)
-	g.Manage("POST", "/api/plugins/reload", "plugin:write", p.reloadConfig)
-	g.Manage("GET", "/api/plugins/:name", "plugin:read", p.get)
-	g.Manage("GET", "/api/plugins/:name/logs", "plugin:read", p.logs)
-	g.Manage("POST", "/api/plugins/:name/release", "plugin:write", p.change((*host.Host).Release))
-	g.Manage("POST", "/api/plugins/:name/restart", "plugin:write", p.change((*host.Host).Restart))
-	g.Manage("POST", "/api/plugins/:name/check", "plugin:write", p.check)
-	g.Manage("POST", "/api/plugins/:name/pause", "plugin:write", p.pause)
-	g.Manage("POST", "/api/plugins/:name/resume", "plugin:write", p.resume)
+	g.Manage("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
+	g.Manage("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
+	g.Manage("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
+	g.Manage("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
+	g.Manage("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.change((*host.Host).Release)))
+	g.Manage("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.change((*host.Host).Restart)))
+	g.Manage("POST", "/api/plugins/:name/check", "plugin:write", operatorsOnly(p.check))
+	g.Manage("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.pause))
+	g.Manage("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.resume))
 }
 
 func (p *Plugins) list(c *web.Call) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -299,7 +300,7 @@ func TestPersonalKeyRules(t *testing.T) {
 }
 
 func allScopes() (out []string) {
-	for _, object := range auth.ScopeObjects() {
+	for _, object := range apikey.ScopeObjects() {
 		out = append(out, object+":read", object+":write", object+":*")
 	}
 	return out

@@ -16,7 +16,7 @@ type Credentials struct {
 }
 
 // Bootstrap fills an empty database: an organization, project 1, a user who owns
-// the organization, a project key, and a personal key with all scopes. It returns
+// the organization and is an operator, a project key, and a personal key with all scopes. It returns
 // nil if there is an organization already. Of concurrent processes one fills the
 // database.
 func (s *Service) Bootstrap(ctx context.Context) (*Credentials, error) {
@@ -53,7 +53,7 @@ func (s *Service) populate(ctx context.Context) (*Credentials, error) {
 		return nil, err
 	}
 	c.User, err = s.CreateUser(ctx, NewUser{
-		Email: "admin@localhost", FirstName: "Admin", OrganizationID: c.Organization.ID, Level: LevelOwner,
+		Email: "admin@localhost", FirstName: "Admin", OrganizationID: c.Organization.ID, Level: LevelOwner, Operator: true,
 	})
 	if err != nil {
 		return nil, err

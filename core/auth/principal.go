@@ -3,6 +3,8 @@ package auth
 import (
 	"slices"
 	"strings"
+
+	"github.com/guidonhq/guidon/core/auth/apikey"
 )
 
 // Principal is the holder of a personal key: a user in one organization. It is
@@ -21,11 +23,14 @@ type Principal struct {
 // "feature_flag:read". Write includes read, "feature_flag:*" is both, "*" is
 // everything.
 func (p *Principal) HasScope(scope string) bool {
-	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return covers(held, scope) })
+	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return apikey.Covers(held, scope) })
 }
 
 // IsAdmin reports whether the user manages the organization.
 func (p *Principal) IsAdmin() bool { return p != nil && p.OrgLevel >= LevelAdmin }
+
+// IsOperator reports whether the user administers the server itself.
+func (p *Principal) IsOperator() bool { return p != nil && p.User.Operator }
 
 // CanAccessProject reports whether the key is not restricted to other projects. It
 // does not check the organization of the project.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -28,21 +29,21 @@ type principalCache struct {
 	limit int
 
 	mu    sync.Mutex
-	byKey map[digest]cachedPrincipal
+	byKey map[apikey.Digest]cachedPrincipal
 }
 
 func newPrincipalCache(limit int) *principalCache {
-	return &principalCache{limit: limit, byKey: map[digest]cachedPrincipal{}}
+	return &principalCache{limit: limit, byKey: map[apikey.Digest]cachedPrincipal{}}
 }
 
-func (p *principalCache) get(d digest) (cachedPrincipal, bool) {
+func (p *principalCache) get(d apikey.Digest) (cachedPrincipal, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k, ok := p.byKey[d]
 	return k, ok
 }
 
-func (p *principalCache) put(d digest, k cachedPrincipal) {
+func (p *principalCache) put(d apikey.Digest, k cachedPrincipal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.byKey) >= p.limit {
@@ -51,7 +52,7 @@ func (p *principalCache) put(d digest, k cachedPrincipal) {
 	p.byKey[d] = k
 }
 
-func (p *principalCache) drop(d digest) {
+func (p *principalCache) drop(d apikey.Digest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.byKey, d)
@@ -64,10 +65,10 @@ func (p *principalCache) drop(d digest) {
 // in that case. The result is shared and must not be changed.
 func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
 	key := strings.TrimSpace(personalKey)
-	if key == "" || len(key) > maxPersonalKey {
+	if key == "" || len(key) > apikey.MaxPersonal {
 		return nil, errBadPersonalKey
 	}
-	d := digestOf(key)
+	d := apikey.DigestOf(key)
 	k, ok := a.principals.get(d)
 	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.version() {
 		a.usage.record(k.principal.KeyID)
@@ -99,7 +100,7 @@ func (a *authenticator) version() int64 {
 }
 
 // loadPrincipal reads a principal. Concurrent calls for one key share a query.
-func (a *authenticator) loadPrincipal(ctx context.Context, d digest) (*Principal, error) {
+func (a *authenticator) loadPrincipal(ctx context.Context, d apikey.Digest) (*Principal, error) {
 	loaded := a.loading.DoChan(string(d[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 		defer cancel()

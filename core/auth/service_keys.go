@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -14,13 +15,13 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 	if err != nil {
 		return PersonalKey{}, "", err
 	}
-	scopes, err := checkScopes(in.Scopes)
+	scopes, err := apikey.CheckScopes(in.Scopes)
 	if err != nil {
 		return PersonalKey{}, "", err
 	}
-	secret := freshKey(PersonalPrefix)
+	secret := apikey.New(apikey.PersonalPrefix)
 	k := PersonalKey{
-		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: mask(secret),
+		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: apikey.Mask(secret),
 		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(),
 	}
 	err = m.change(ctx, func(ctx context.Context) error {
@@ -30,7 +31,7 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 		if !within(in.By, k) {
 			return errKeyTooStrong
 		}
-		return m.store.addPersonalKey(ctx, &k, digestOf(secret))
+		return m.store.addPersonalKey(ctx, &k, apikey.DigestOf(secret))
 	})
 	if err != nil {
 		return PersonalKey{}, "", err
@@ -106,7 +107,7 @@ func (c PersonalKeyChange) apply(k *PersonalKey) (err error) {
 		}
 	}
 	if c.Scopes != nil {
-		k.Scopes, err = checkScopes(c.Scopes)
+		k.Scopes, err = apikey.CheckScopes(c.Scopes)
 	}
 	return err
 }

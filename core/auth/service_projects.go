@@ -1,6 +1,10 @@
 package auth
 
-import "context"
+import (
+	"context"
+
+	"github.com/guidonhq/guidon/core/auth/apikey"
+)
 
 // CreateProject creates a project and its first key.
 func (m *projectManager) CreateProject(ctx context.Context, in NewProject) (Project, ProjectKey, error) {
@@ -16,7 +20,7 @@ func (m *projectManager) CreateProject(ctx context.Context, in NewProject) (Proj
 		if err := m.store.addProject(ctx, &p); err != nil {
 			return err
 		}
-		key = ProjectKey{ProjectID: p.ID, Key: freshKey(ProjectPrefix), Label: "Default", CreatedAt: p.CreatedAt}
+		key = ProjectKey{ProjectID: p.ID, Key: apikey.New(apikey.ProjectPrefix), Label: "Default", CreatedAt: p.CreatedAt}
 		return m.store.addProjectKey(ctx, &key)
 	})
 	if err != nil {
@@ -77,8 +81,8 @@ func (m *projectManager) RevokeProject(ctx context.Context, id int64) error {
 func (m *projectManager) CreateProjectKey(ctx context.Context, in NewProjectKey) (ProjectKey, error) {
 	k := ProjectKey{ProjectID: in.ProjectID, Key: in.Key, CreatedBy: in.CreatedBy, CreatedAt: now()}
 	if k.Key == "" {
-		k.Key = freshKey(ProjectPrefix)
-	} else if err := checkOwnKey(k.Key); err != nil {
+		k.Key = apikey.New(apikey.ProjectPrefix)
+	} else if err := apikey.CheckOwn(k.Key); err != nil {
 		return ProjectKey{}, err
 	}
 	var err error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -47,7 +48,7 @@ func (in NewUser) user() (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	return User{UUID: newUUID(), DistinctID: freshKey(""), FirstName: name, Email: email}, nil
+	return User{UUID: newUUID(), DistinctID: apikey.New(""), FirstName: name, Email: email, Operator: in.Operator}, nil
 }
 
 func checkFirstName(name string) (string, error) {
@@ -137,6 +138,12 @@ func (m *userManager) mayWorkIn(ctx context.Context, userID, projectID int64) er
 	}
 	_, err = m.store.member(ctx, p.OrganizationID, userID)
 	return invalidIfMissing(err, attr, detail)
+}
+
+// SetOperator grants or revokes the right of a user to administer the server. It
+// fails with NotFound for an unknown or revoked user.
+func (m *userManager) SetOperator(ctx context.Context, id int64, operator bool) error {
+	return m.change(ctx, func(ctx context.Context) error { return m.store.setOperator(ctx, id, operator) })
 }
 
 // RevokeUser revokes a user with all keys. Objects that the user created stay. The

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -64,7 +65,7 @@ func (a *authenticator) ProjectByKey(ctx context.Context, key string) (Project, 
 }
 
 func (a *authenticator) projectByUncachedKey(ctx context.Context, key string) (Project, error) {
-	key, shape := CheckKey(key)
+	key, shape := apikey.Check(key)
 	if shape != "" {
 		return Project{}, fault.New(fault.Unauthenticated, "invalid_api_key", "Provided API key is not valid: "+string(shape))
 	}

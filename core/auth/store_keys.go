@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/auth/apikey"
 )
 
 // keyStore is the table of personal keys.
@@ -29,7 +31,7 @@ type personalKeyRow struct {
 	RevokedAt      int64 `bun:",nullzero"`
 }
 
-func (s keyStore) addPersonalKey(ctx context.Context, k *PersonalKey, d digest) error {
+func (s keyStore) addPersonalKey(ctx context.Context, k *PersonalKey, d apikey.Digest) error {
 	row := &personalKeyRow{
 		UserID: k.UserID, OrganizationID: k.OrganizationID, Label: k.Label, Hash: d.String(), Mask: k.Mask,
 		Scopes: jsonList(k.Scopes), ProjectIDs: jsonList(k.ProjectIDs), CreatedAt: k.CreatedAt.UnixMicro(),
@@ -89,7 +91,7 @@ func (s keyStore) revokePersonalKey(ctx context.Context, userID, id int64) error
 }
 
 // principal reads the principal of a valid key.
-func (s keyStore) principal(ctx context.Context, d digest) (*Principal, error) {
+func (s keyStore) principal(ctx context.Context, d apikey.Digest) (*Principal, error) {
 	var row struct {
 		userColumns
 		KeyID            int64

@@ -12,7 +12,7 @@ import (
 type userStore struct{ table }
 
 // userColumnList selects userColumns from users AS u.
-const userColumnList = "u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified"
+const userColumnList = "u.id, u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified, u.operator"
 
 type userColumns struct {
 	ID              int64 `bun:",pk,autoincrement"`
@@ -21,6 +21,7 @@ type userColumns struct {
 	FirstName       string
 	Email           string
 	IsEmailVerified bool
+	Operator        bool
 }
 
 func (c userColumns) user() User { return User(c) }
@@ -89,6 +90,12 @@ func (s userStore) saveUser(ctx context.Context, u User, currentProjectID int64)
 		return taken(err, "save user", errEmailTaken)
 	}
 	return touched(r, nil, "save user")
+}
+
+func (s userStore) setOperator(ctx context.Context, id int64, operator bool) error {
+	r, err := s.db.Write(ctx).NewUpdate().Table("users").Set("operator = ?", operator).
+		Where("id = ? AND revoked_at IS NULL", id).Exec(ctx)
+	return touched(r, err, "set the operator right of a user")
 }
 
 // revokeUser revokes the user and all keys of the user.

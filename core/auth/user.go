@@ -9,7 +9,8 @@ import (
 )
 
 // User is a user of the management interface, in the JSON form that other
-// resources embed.
+// resources embed. Operator is the right to administer the server itself, apart
+// from any organization; the JSON form does not show it.
 type User struct {
 	ID              int64  `json:"id"`
 	UUID            string `json:"uuid"`
@@ -17,6 +18,7 @@ type User struct {
 	FirstName       string `json:"first_name"`
 	Email           string `json:"email"`
 	IsEmailVerified bool   `json:"is_email_verified"`
+	Operator        bool   `json:"-"`
 }
 
 // Levels of a member in an organization.
@@ -56,6 +58,7 @@ type NewUser struct {
 	FirstName      string
 	OrganizationID string
 	Level          int
+	Operator       bool
 }
 
 // UserChange is a change of a user; nil keeps a field.

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
@@ -101,7 +102,7 @@ func (a *authenticator) projectNamed(c *fiber.Ctx, principal *auth.Principal, na
 }
 
 func (a *authenticator) projectByToken(c *fiber.Ctx, principal *auth.Principal, token string) (auth.Project, error) {
-	key, shape := auth.CheckKey(token)
+	key, shape := apikey.Check(token)
 	if shape != "" {
 		return auth.Project{}, badKey(shape)
 	}
@@ -140,10 +141,10 @@ func personalKeyInBody(c *fiber.Ctx) string {
 }
 
 func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
-	key, shape := auth.CheckKey(token)
+	key, shape := apikey.Check(token)
 	switch shape {
 	case "":
-	case auth.ShapePersonal:
+	case apikey.ShapePersonal:
 		return a.projectByPersonalKey(c, key, projectID)
 	default:
 		return auth.Project{}, badKey(shape)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/valyala/fastjson"
 )
@@ -137,7 +137,7 @@ func stringOf(v *fastjson.Value) (string, error) {
 	return unsafeString(v.GetStringBytes()), nil
 }
 
-func badKey(shape auth.Shape) error {
+func badKey(shape apikey.Shape) error {
 	return fault.New(fault.Unauthenticated, codeInvalidKey, "Provided API key is not valid: "+string(shape))
 }
 

@@ -1,4 +1,4 @@
-package auth
+package apikey
 
 import (
 	"slices"
@@ -17,8 +17,8 @@ var scopeObjects = []string{
 // :write or :*.
 func ScopeObjects() []string { return slices.Clone(scopeObjects) }
 
-// checkScopes returns the scopes sorted and without duplicates, or Invalid.
-func checkScopes(scopes []string) ([]string, error) {
+// CheckScopes returns the scopes sorted and without duplicates, or Invalid.
+func CheckScopes(scopes []string) ([]string, error) {
 	if len(scopes) == 0 {
 		return nil, fault.Field("scopes", "required", `At least one scope is needed; "*" is everything.`)
 	}
@@ -41,9 +41,9 @@ func validScope(scope string) bool {
 	return slices.Contains(scopeObjects, object) && (action == "read" || action == "write" || action == "*")
 }
 
-// covers reports whether a held scope includes a wanted one. It does not
+// Covers reports whether a held scope includes a wanted one. It does not
 // allocate.
-func covers(held, wanted string) bool {
+func Covers(held, wanted string) bool {
 	if held == "*" || held == wanted {
 		return true
 	}

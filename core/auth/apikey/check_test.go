@@ -1,38 +1,38 @@
-package auth_test
+package apikey_test
 
 import (
 	"strings"
 	"testing"
 	"unicode"
 
-	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/apikey"
 )
 
 func TestCheckKey(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		key, trimmed string
-		shape        auth.Shape
+		shape        apikey.Shape
 	}{
 		"a key":                                {"phc_a", "phc_a", ""},
 		"a key without prefix is valid":        {"secret", "secret", ""},
 		"white space around it is a file's":    {" phc_a\r\n", "phc_a", ""},
-		"nothing":                              {"", "", auth.ShapeEmpty},
-		"white space only":                     {" \n", "", auth.ShapeEmpty},
+		"nothing":                              {"", "", apikey.ShapeEmpty},
+		"white space only":                     {" \n", "", apikey.ShapeEmpty},
 		"64 are enough":                        {strings.Repeat("a", 64), strings.Repeat("a", 64), ""},
-		"65 are too many":                      {strings.Repeat("a", 65), strings.Repeat("a", 65), auth.ShapeTooLong},
-		"an accent":                            {"phc_é", "phc_é", auth.ShapeNotASCII},
-		"bytes that are no text":               {"phc_\xff", "phc_\xff", auth.ShapeNotASCII},
-		"a personal key":                       {"phx_a", "phx_a", auth.ShapePersonal},
-		"a zero byte":                          {"phc_\x00a", "phc_\x00a", auth.ShapeNullByte},
-		"a long accent is too long first":      {strings.Repeat("é", 40), strings.Repeat("é", 40), auth.ShapeTooLong},
-		"a personal key with a zero byte":      {"phx_\x00", "phx_\x00", auth.ShapePersonal},
+		"65 are too many":                      {strings.Repeat("a", 65), strings.Repeat("a", 65), apikey.ShapeTooLong},
+		"an accent":                            {"phc_é", "phc_é", apikey.ShapeNotASCII},
+		"bytes that are no text":               {"phc_\xff", "phc_\xff", apikey.ShapeNotASCII},
+		"a personal key":                       {"phx_a", "phx_a", apikey.ShapePersonal},
+		"a zero byte":                          {"phc_\x00a", "phc_\x00a", apikey.ShapeNullByte},
+		"a long accent is too long first":      {strings.Repeat("é", 40), strings.Repeat("é", 40), apikey.ShapeTooLong},
+		"a personal key with a zero byte":      {"phx_\x00", "phx_\x00", apikey.ShapePersonal},
 		"the prefix of a personal key, within": {"a_phx_", "a_phx_", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if trimmed, shape := auth.CheckKey(c.key); trimmed != c.trimmed || shape != c.shape {
+			if trimmed, shape := apikey.Check(c.key); trimmed != c.trimmed || shape != c.shape {
 				t.Fatalf("got %q, %q", trimmed, shape)
 			}
 		})
@@ -44,8 +44,8 @@ func FuzzCheckKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		trimmed, shape := auth.CheckKey(key)
-		if again, same := auth.CheckKey(trimmed); again != trimmed || same != shape {
+		trimmed, shape := apikey.Check(key)
+		if again, same := apikey.Check(trimmed); again != trimmed || same != shape {
 			t.Fatalf("%q becomes %q %q, and that %q %q", key, trimmed, shape, again, same)
 		}
 		if shape != "" {
