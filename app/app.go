@@ -73,8 +73,11 @@ type Options struct {
 
 // Server is a running server.
 type Server struct {
-	// URL is its address, without a slash at the end.
+	// URL is its public address, without a slash at the end.
 	URL string
+	// AdminURL is the address for operators, without a slash at the end. It is
+	// empty without http.admin_address, and for a Unix socket.
+	AdminURL string
 	// First holds the credentials that a first run created; nil when the database
 	// already held a project.
 	First *auth.Credentials
@@ -111,7 +114,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if err := s.app.Start(ctx); err != nil {
 		return nil, rootCause(err)
 	}
-	s.URL = "http://" + web.Address()
+	s.URL, s.AdminURL = web.URL(), web.AdminURL()
 	s.Routes = web.Router().Registered()
 	if s.First != nil && opts.Out != nil {
 		printCredentials(opts.Out, s.URL, s.First)

@@ -27,14 +27,14 @@ import (
 func serveWithActions(dir string) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	cfg := app.DefaultConfig()
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AdminAddress, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", "127.0.0.1:0", web.LogServerErrors
 	cfg.Plugins.Instances = []settings.Instance{{
 		Name: "hook", Kind: "notifier", Use: "webhook", Config: map[string]any{"url": endpoint.URL, "allow_networks": []any{"127.0.0.0/8"}},
 	}}
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 	must(err)
-	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), AdminURL: s.AdminURL, Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
 }
 
 // BenchmarkActionsPipeline compares the whole server with 200 posting actions and
@@ -127,7 +127,7 @@ var lagging = regexp.MustCompile(`(?m)^guidon_journal_reader_lag_records\{.*\} [
 func waitDrained(b *testing.B, a serverInfo) {
 	b.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		res, err := http.Get("http://" + a.Address + "/metrics")
+		res, err := http.Get(a.AdminURL + "/metrics")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -49,14 +49,14 @@ func serveSustained(dir string) {
 	must(os.WriteFile(config, []byte("plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+filepath.Join(dir, "events.ndjson")+"}\n"), 0o600))
 	cfg, err := app.Load(config, nil)
 	must(err)
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", web.LogServerErrors
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AdminAddress, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", "127.0.0.1:0", web.LogServerErrors
 	cfg.Database = db.Config{URL: os.Getenv("GUIDON_TEST_DATABASE")}
 	s, err := app.Start(context.Background(), cfg, app.Options{
 		Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} },
 	})
 	must(err)
-	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
+	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), AdminURL: s.AdminURL, Project: s.First.ProjectKey, Personal: s.First.PersonalKey})
 	must(s.Stop())
 }
 
@@ -65,7 +65,7 @@ func runSustained(b *testing.B, span time.Duration, database string) {
 	for range b.N {
 		b.Setenv("GUIDON_TEST_DATABASE", database)
 		server, a := startProcess(b, "sustained")
-		w := &loadedServer{b: b, address: a.Address, pid: server.Pid}
+		w := &loadedServer{b: b, admin: a.AdminURL, pid: server.Pid}
 		w.sample()
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
@@ -99,9 +99,9 @@ func runSustained(b *testing.B, span time.Duration, database string) {
 
 // loadedServer is a server under sustained load.
 type loadedServer struct {
-	b       *testing.B
-	address string
-	pid     int
+	b     *testing.B
+	admin string // URL of the admin address
+	pid   int
 	sent    atomic.Int64
 	done    atomic.Int64 // stored and delivered, at the last sample
 }
@@ -110,7 +110,7 @@ type loadedServer struct {
 type sample struct{ stored, delivered, memory float64 }
 
 func (w *loadedServer) sample() (out sample) {
-	res, err := http.Get("http://" + w.address + "/metrics")
+	res, err := http.Get(w.admin + "/metrics")
 	if err != nil {
 		w.b.Fatal(err)
 	}

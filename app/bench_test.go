@@ -46,7 +46,7 @@ import (
 const serveEnv = "GUIDON_TEST_SERVE"
 
 // serverInfo is printed by a server process when it is ready.
-type serverInfo struct{ Address, Project, Personal string }
+type serverInfo struct{ Address, AdminURL, Project, Personal string }
 
 func announceAndWait(a serverInfo) {
 	_ = json.NewEncoder(os.Stdout).Encode(a)
@@ -128,7 +128,7 @@ func serveCapture(dir string) {
 	j, err := journal.Open(journal.DefaultConfig(), dir, log, nil)
 	must(err)
 	cfg := web.DefaultConfig()
-	cfg.Address, cfg.AccessLog = "127.0.0.1:0", web.LogServerErrors
+	cfg.Address, cfg.AdminAddress, cfg.AccessLog = "127.0.0.1:0", "", web.LogServerErrors
 	s, err := web.New(cfg, keys, log, nil)
 	must(err)
 	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), log))
@@ -140,7 +140,7 @@ func serveCapture(dir string) {
 // successful requests.
 func serveAll(dir string) {
 	cfg := app.DefaultConfig()
-	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", web.LogServerErrors
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AdminAddress, cfg.HTTP.AccessLog = dir, "127.0.0.1:0", "127.0.0.1:0", web.LogServerErrors
 	s, err := app.Start(context.Background(), cfg, app.Options{Version: "bench", Log: zap.NewNop()})
 	must(err)
 	announceAndWait(serverInfo{Address: strings.TrimPrefix(s.URL, "http://"), Project: s.First.ProjectKey, Personal: s.First.PersonalKey})

@@ -45,12 +45,15 @@ var mayImport = map[string][]string{
 	"core/auth/apikey": {"core/fault"},
 	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":    {"core/fault", "core/jsontext"},
-	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener"},
+	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener", "core/web/forwarded", "core/web/health", "core/web/limit"},
 	"core/activity":    {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
 	"migrations":       {},
 	"api":              {},
 
-	"core/web/listener": {},
+	"core/web/listener":  {},
+	"core/web/forwarded": {},
+	"core/web/health":    {"core/fault"},
+	"core/web/limit":     {"core/fault"},
 
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},

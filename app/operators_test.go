@@ -28,7 +28,7 @@ func withCIDRMatcher(c *app.Config) {
 // ask sends a request and returns the answer.
 func (s *server) ask(t *testing.T, method, path, body string) (int, map[string]any) {
 	t.Helper()
-	req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
+	req, err := http.NewRequest(method, s.url(path), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (s *server) pid(t *testing.T, name string) int {
 // metric reads one line of GET /metrics.
 func (s *server) metric(t *testing.T, name string) string {
 	t.Helper()
-	res, err := http.Get(s.URL + "/metrics")
+	res, err := http.Get(s.url("/metrics"))
 	if err != nil {
 		t.Fatal(err)
 	}

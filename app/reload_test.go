@@ -38,7 +38,7 @@ func serveConfigFile(t *testing.T, instances string) *reloadServer {
 	dir := t.TempDir()
 	e := &reloadServer{dir: dir, config: filepath.Join(dir, "guidon.yaml")}
 	e.edit(t, instances)
-	environ := []string{"GUIDON_DATA_DIR=" + filepath.Join(dir, "data"), "GUIDON_HTTP_ADDRESS=127.0.0.1:0"}
+	environ := []string{"GUIDON_DATA_DIR=" + filepath.Join(dir, "data"), "GUIDON_HTTP_ADDRESS=127.0.0.1:0", "GUIDON_HTTP_ADMIN_ADDRESS=127.0.0.1:0"}
 	cfg, err := app.Load(e.config, environ)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestConfigReload(t *testing.T) {
 		if now := e.plugins(t); len(now) != 1 || now["a"] != serving {
 			t.Errorf("with %q: %+v, was %+v", broken, now, serving)
 		}
-		req, err := http.NewRequest(http.MethodPost, e.URL+"/api/plugins/reload/", nil)
+		req, err := http.NewRequest(http.MethodPost, e.url("/api/plugins/reload/"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ func (s *server) replay(t *testing.T, r recording) (int, string) {
 
 func (s *server) mustManage(t *testing.T, method, path, body string) string {
 	t.Helper()
-	req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
+	req, err := http.NewRequest(method, s.url(path), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

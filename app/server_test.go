@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -69,7 +70,7 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 		t.Fatal(err)
 	}
 	cfg.DataDir = filepath.Join(dir, "data")
-	cfg.HTTP.Address = "127.0.0.1:0"
+	cfg.HTTP.Address, cfg.HTTP.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -85,4 +86,15 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 	})
 	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
 	return s
+}
+
+// url returns the URL of a path: pages and actions for operators are on the admin
+// address.
+func (s *server) url(path string) string {
+	for _, prefix := range []string{"/api/plugins", "/_readiness", "/metrics", "/debug/"} {
+		if strings.HasPrefix(path, prefix) {
+			return s.AdminURL + path
+		}
+	}
+	return s.URL + path
 }

@@ -159,7 +159,7 @@ func (s *story) request(t *testing.T, text string) func(*testing.T) (*http.Respo
 	}
 	return func(t *testing.T) (*http.Response, []byte) {
 		t.Helper()
-		req, err := http.NewRequest(method, s.server.URL+path, strings.NewReader(strings.TrimRight(body, "\n")))
+		req, err := http.NewRequest(method, s.server.url(path), strings.NewReader(strings.TrimRight(body, "\n")))
 		if err != nil {
 			t.Fatal(err)
 		}

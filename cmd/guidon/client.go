@@ -16,7 +16,7 @@ import (
 // serverFlags are the flags of commands that call a running server: its address
 // and a personal key.
 type serverFlags struct {
-	Server string `help:"URL of the server; default: http.address of the config." placeholder:"URL"`
+	Server string `help:"URL of the server's admin address; default: http.admin_address of the config." placeholder:"URL"`
 	Key    string `env:"GUIDON_PERSONAL_KEY" help:"Personal key (phx_) with scope plugin:read or plugin:write; prefer the environment to the command line." placeholder:"PHX"`
 }
 
@@ -29,7 +29,7 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 	if f.Key == "" {
 		return errors.New("a personal key is needed: set GUIDON_PERSONAL_KEY (guidon key create --user 1 --scopes plugin:write makes one)")
 	}
-	base, err := f.baseURL(e)
+	base, socket, err := f.baseURL(e)
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,7 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+f.Key)
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // do not send the key elsewhere
-	res, err := client.Do(req)
+	res, err := newClient(socket).Do(req)
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
 	}
@@ -60,26 +59,45 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 	return json.Unmarshal(body, out)
 }
 
-// baseURL returns --server, or the address in the config. An unspecified address
-// becomes the loopback address.
-func (f serverFlags) baseURL(e *env) (string, error) {
+// newClient returns a client that connects to a Unix socket, or over TCP for an
+// empty path. It does not follow redirects, which would send the key elsewhere.
+func newClient(socket string) *http.Client {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	if socket != "" {
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}
+	}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// baseURL returns --server, or the admin address in the config: an URL, and the
+// path of the socket if the address is one. An unspecified address becomes the
+// loopback address.
+func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 	if f.Server != "" {
 		u, err := url.Parse(f.Server)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return "", fmt.Errorf("--server: %q is not an http or https URL", f.Server)
+			return "", "", fmt.Errorf("--server: %q is not an http or https URL", f.Server)
 		}
-		return strings.TrimSuffix(f.Server, "/"), nil
+		return strings.TrimSuffix(f.Server, "/"), "", nil
 	}
 	cfg, err := e.config()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	host, port, err := net.SplitHostPort(cfg.HTTP.Address)
+	if cfg.HTTP.AdminAddress == "" {
+		return "", "", errors.New("http.admin_address of the config is empty: a server without an admin address cannot be controlled")
+	}
+	if socket, ok := strings.CutPrefix(cfg.HTTP.AdminAddress, "unix:"); ok {
+		return "http://localhost", socket, nil
+	}
+	host, port, err := net.SplitHostPort(cfg.HTTP.AdminAddress)
 	if err != nil {
-		return "", fmt.Errorf("http.address: %w", err)
+		return "", "", fmt.Errorf("http.admin_address: %w", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port), nil
+	return "http://" + net.JoinHostPort(host, port), "", nil
 }

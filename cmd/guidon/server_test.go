@@ -40,7 +40,7 @@ func buildAndRun(m *testing.M) int {
 // server is a data directory and the server process on it, which tests may stop
 // and start again.
 type server struct {
-	dir, address, url, project, personal, lines string
+	dir, address, url, admin, project, personal, lines string
 
 	cmd *exec.Cmd
 	log *os.File
@@ -51,17 +51,13 @@ var keyText = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 func newServer(t testing.TB) *server {
 	t.Helper()
 	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{dir: dir, address: l.Addr().String(), lines: filepath.Join(dir, "events.ndjson")}
-	l.Close()
+	s := &server{dir: dir, address: freeAddress(t), admin: freeAddress(t), lines: filepath.Join(dir, "events.ndjson")}
 	s.url = "http://" + s.address
 	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n"
 	if err := os.WriteFile(s.config(), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +70,17 @@ func newServer(t testing.TB) *server {
 		s.log.Close()
 	})
 	return s
+}
+
+// freeAddress returns a loopback address that no process listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func (s *server) config() string { return filepath.Join(s.dir, "guidon.yaml") }
@@ -89,7 +96,7 @@ func (s *server) guidon(args ...string) (string, error) {
 }
 
 func (s *server) env() []string {
-	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config())
+	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config())
 }
 
 // start runs `guidon serve`, waits until it is ready and returns how long that took.
@@ -180,7 +187,11 @@ func (s *server) post(path, body string) (int, error) {
 // get reads a management path and decodes the answer.
 func (s *server) get(t *testing.T, path string, out any) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, s.url+strings.TrimPrefix(path, s.url), nil)
+	base := s.url
+	if strings.HasPrefix(path, "/api/plugins") {
+		base = "http://" + s.admin
+	}
+	req, err := http.NewRequest(http.MethodGet, base+strings.TrimPrefix(path, s.url), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

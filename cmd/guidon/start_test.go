@@ -135,7 +135,7 @@ func TestServeStartupErrors(t *testing.T) {
 		s := newServer(t)
 		s.start(t)
 		s2 := *s
-		s2.address = "127.0.0.1:0"
+		s2.address, s2.admin = "127.0.0.1:0", "127.0.0.1:0"
 		out, err := s2.guidon("serve")
 		if err == nil || !strings.Contains(out, "journal") {
 			t.Errorf("got %q (%v)", out, err)

@@ -40,15 +40,15 @@ const (
 
 // Routes registers everything below /api/plugins, for operators.
 func (p *Plugins) Routes(g *web.Router) {
-	g.Manage("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
-	g.Manage("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
-	g.Manage("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
-	g.Manage("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
-	g.Manage("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.change((*host.Host).Release)))
-	g.Manage("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.change((*host.Host).Restart)))
-	g.Manage("POST", "/api/plugins/:name/check", "plugin:write", operatorsOnly(p.check))
-	g.Manage("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.pause))
-	g.Manage("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.resume))
+	g.Admin("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
+	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
+	g.Admin("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
+	g.Admin("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
+	g.Admin("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.change((*host.Host).Release)))
+	g.Admin("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.change((*host.Host).Restart)))
+	g.Admin("POST", "/api/plugins/:name/check", "plugin:write", operatorsOnly(p.check))
+	g.Admin("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.pause))
+	g.Admin("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.resume))
 }
 
 func (p *Plugins) list(c *web.Call) error {

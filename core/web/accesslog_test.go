@@ -106,13 +106,14 @@ func TestAccessLogLevels(t *testing.T) {
 func TestMetricsAreByRoute(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	base := "http://" + webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), reg, routesFunc(registerLogRoutes)).Address()
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), reg, routesFunc(registerLogRoutes))
+	base := s.URL()
 	call(t, "POST", base+"/e?token=phc_test", "")
 	call(t, "POST", base+"/e/?token=phc_test", "")
 	call(t, "POST", base+"/e?token=x", "")
 	call(t, "GET", base+"/api/projects/1/x", "", bearer)
 	call(t, "GET", base+"/nowhere/1", "")
-	got := call(t, "GET", base+"/metrics", "").body
+	got := call(t, "GET", s.AdminURL()+"/metrics", "").body
 	for _, want := range []string{
 		`guidon_http_requests_total{method="POST",route="/e",status="2xx"} 2`,
 		`guidon_http_requests_total{method="POST",route="/e",status="4xx"} 1`,

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/limit"
 )
 
 const personalField = "personal_api_key"
@@ -20,8 +21,8 @@ const personalField = "personal_api_key"
 // their rates.
 type authenticator struct {
 	auth       Auth
-	publicRate *rateLimiter // by project
-	manageRate *rateLimiter // by personal key
+	publicRate *limit.Limiter[int64] // by project
+	manageRate *limit.Limiter[int64] // by personal key
 }
 
 func checkScope(principal *auth.Principal, scope string) error {

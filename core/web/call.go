@@ -48,7 +48,7 @@ func (c *Call) CurrentProject() (auth.Project, error) {
 // BaseURL returns the URL by which the caller reached the server, without a
 // slash at the end: site_url if set, else derived from the request and trusted
 // proxies.
-func (c *Call) BaseURL() string { return c.router.addresses.baseURL(c.Ctx) }
+func (c *Call) BaseURL() string { return c.router.baseURL(c.Ctx) }
 
 // Fields reads the body of the request; see Decode.
 func (c *Call) Fields() (*Fields, error) { return Decode(c.Ctx, c.router.Limits()) }
@@ -66,7 +66,8 @@ func (c *Call) List(p Page, count int, results any) error {
 // MethodNotAllowed answers 405 with an empty body, for a path whose resources
 // cannot be deleted. The Allow header lists the other methods.
 func (c *Call) MethodNotAllowed() error {
-	c.Set(fiber.HeaderAllow, c.router.table.allowed(routeOf(c.Ctx), c.Method()))
+	rt := routeOf(c.Ctx)
+	c.Set(fiber.HeaderAllow, rt.port.table.allowed(rt, c.Method()))
 	return Empty(c.Ctx, fiber.StatusMethodNotAllowed)
 }
 

@@ -3,9 +3,12 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/forwarded"
+	"github.com/guidonhq/guidon/core/web/limit"
 )
 
 // Requests that are logged. Server errors (5xx) are always logged.
@@ -20,6 +23,11 @@ const (
 type Config struct {
 	// Address is the address to listen on, host:port; port 0 takes a free one.
 	Address string `koanf:"address"`
+	// AdminAddress is the address for operators: metrics, readiness with its
+	// details, profiles and the administration of plugins. It is host:port, or
+	// unix:/path for a socket that only the user of the server can open. Empty
+	// switches these pages off.
+	AdminAddress string `koanf:"admin_address"`
 	// SiteURL is the public address, for links in answers. Empty: links are derived
 	// from the request (and from the X-Forwarded headers of trusted proxies).
 	SiteURL string `koanf:"site_url"`
@@ -56,8 +64,10 @@ type Config struct {
 	PublicRate Rate `koanf:"public_rate"`
 	// ManageRate limits management requests per personal key.
 	ManageRate Rate `koanf:"manage_rate"`
-	// Metrics enables GET /metrics.
+	// Metrics enables GET /metrics of the admin address.
 	Metrics bool `koanf:"metrics"`
+	// Pprof enables the profiles below /debug/pprof/ of the admin address.
+	Pprof bool `koanf:"pprof"`
 	// AccessLog selects the requests to log: all, manage, refused or broken.
 	AccessLog string `koanf:"access_log"`
 	// AccessSample logs one of this number of successful public requests; 0 and 1 log
@@ -65,18 +75,14 @@ type Config struct {
 	AccessSample int `koanf:"access_sample"`
 }
 
-// Rate is a limit with bursts. The zero Rate does not limit.
-type Rate struct {
-	// PerSecond is the sustained number of requests per second; 0 disables the limit.
-	PerSecond float64 `koanf:"per_second"`
-	// Burst is the number of requests at one time; 0 means one second's worth.
-	Burst int `koanf:"burst"`
-}
+// Rate is a limit with bursts.
+type Rate = limit.Rate
 
-// DefaultConfig listens on 127.0.0.1:8000 and limits sizes but not rates.
+// DefaultConfig listens on 127.0.0.1:8000, and on 127.0.0.1:8001 for operators.
 func DefaultConfig() Config {
 	return Config{
 		Address:        "127.0.0.1:8000",
+		AdminAddress:   "127.0.0.1:8001",
 		BodyBytes:      20 << 20,
 		InflatedBytes:  25 << 20,
 		JSONDepth:      128,
@@ -88,6 +94,7 @@ func DefaultConfig() Config {
 		RequestTimeout: 30 * time.Second,
 		TrustedProxies: []string{"loopback", "private"},
 		Metrics:        true,
+		Pprof:          true,
 		AccessLog:      LogAll,
 		AccessSample:   1,
 	}
@@ -98,6 +105,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.Address == "":
 		return fmt.Errorf("address is empty: give host:port")
+	case c.Address == c.AdminAddress && !strings.HasSuffix(c.Address, ":0"):
+		return fmt.Errorf("admin_address is the same as address (%s): give it another port, or leave it empty", c.Address)
 	case c.BodyBytes < 1:
 		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
 	case c.InflatedBytes < 1 || c.InflatedBytes > 1<<30:
@@ -134,19 +143,12 @@ func (c Config) validateNames() error {
 			return fmt.Errorf("manage_origins: %q must look like https://app.example.com, without a path", o)
 		}
 	}
-	if err := c.PublicRate.validate("public_rate"); err != nil {
+	if err := c.PublicRate.Validate("public_rate"); err != nil {
 		return err
 	}
-	if err := c.ManageRate.validate("manage_rate"); err != nil {
+	if err := c.ManageRate.Validate("manage_rate"); err != nil {
 		return err
 	}
-	_, err := parseProxies(c.TrustedProxies)
+	_, err := forwarded.ParseNetworks(c.TrustedProxies)
 	return err
-}
-
-func (r Rate) validate(name string) error {
-	if r.PerSecond < 0 || r.Burst < 0 {
-		return fmt.Errorf("%s: per_second and burst must not be negative", name)
-	}
-	return nil
 }

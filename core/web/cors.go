@@ -45,15 +45,15 @@ func (rt *route) addCORSHeaders(c *fiber.Ctx) {
 
 // preflights returns OPTIONS routes for the paths without one: every public
 // path and, if there are configured origins, every management path.
-func (r *Router) preflights() []*route {
+func (p *port) preflights() []*route {
 	var out []*route
 	seen := map[string]bool{}
-	for _, rt := range r.table.sorted() {
-		if seen[rt.shape()] || r.table.has(fiber.MethodOptions, rt) || (!rt.public && len(r.origins) == 0) {
+	for _, rt := range p.table.sorted() {
+		if seen[rt.shape()] || p.table.has(fiber.MethodOptions, rt) || (!rt.public && len(p.router.origins) == 0) {
 			continue
 		}
 		seen[rt.shape()] = true
-		o := &route{method: fiber.MethodOptions, pattern: rt.pattern, public: rt.public, run: Done, router: r}
+		o := &route{method: fiber.MethodOptions, pattern: rt.pattern, public: rt.public, run: Done, router: p.router, port: p}
 		o.prepare()
 		out = append(out, o)
 	}

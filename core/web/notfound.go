@@ -14,10 +14,10 @@ import (
 // fallbackRoutes answer requests without a route, one for each error format.
 type fallbackRoutes struct{ management, public *route }
 
-func newFallbackRoutes(r *Router) fallbackRoutes {
+func newFallbackRoutes(p *port) fallbackRoutes {
 	f := fallbackRoutes{
-		management: &route{router: r, pattern: noRoute, method: "(any)"},
-		public:     &route{router: r, pattern: noRoute, method: "(any)", public: true},
+		management: &route{router: p.router, port: p, pattern: noRoute, method: "(any)"},
+		public:     &route{router: p.router, port: p, pattern: noRoute, method: "(any)", public: true},
 	}
 	f.management.prepare()
 	f.public.prepare()
@@ -26,8 +26,8 @@ func newFallbackRoutes(r *Router) fallbackRoutes {
 
 // notFound answers a request without a route: 404, or 405 if the path has
 // routes for other methods. It is the error handler of Fiber.
-func (r *Router) notFound(c *fiber.Ctx, err error) error {
-	rt := r.fallbackFor(c.Path())
+func (p *port) notFound(c *fiber.Ctx, err error) error {
+	rt := p.fallbackFor(c.Path())
 	s := rt.begin(c)
 	rt.writeError(c, s, err)
 	rt.end(c, s)
@@ -37,17 +37,17 @@ func (r *Router) notFound(c *fiber.Ctx, err error) error {
 // fallbackFor returns the fallback route with the error format of a path: that
 // of its routes; of paths without routes, those below /api/ have the
 // management format.
-func (r *Router) fallbackFor(path string) *route {
-	public, known := r.table.public[trimSlash(path)]
+func (p *port) fallbackFor(path string) *route {
+	public, known := p.table.public[trimSlash(path)]
 	if (known && !public) || (!known && strings.HasPrefix(path, "/api/")) {
-		return r.fallback.management
+		return p.fallback.management
 	}
-	return r.fallback.public
+	return p.fallback.public
 }
 
 // rejectUnknownMethods answers methods that Fiber does not know, which it would
 // answer in a format of its own.
-func (r *Router) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (p *port) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		switch unsafeString(ctx.Method()) {
 		case fiber.MethodGet, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete,
@@ -55,13 +55,13 @@ func (r *Router) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.Req
 			next(ctx)
 		default:
 			ctx.Response.Header.Set(fiber.HeaderAllow, "GET, HEAD, "+manageMethods[len("GET, "):])
-			r.rejectRaw(ctx, fiber.StatusMethodNotAllowed)
+			p.rejectRaw(ctx, fiber.StatusMethodNotAllowed)
 		}
 	}
 }
 
 // unreadable answers a request that could not be read to its end.
-func (r *Router) unreadable(ctx *fasthttp.RequestCtx, err error) {
+func (p *port) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	status := fiber.StatusBadRequest
 	netErr, isNet := errors.AsType[net.Error](err)
 	small := new(fasthttp.ErrSmallBuffer)
@@ -80,12 +80,12 @@ func (r *Router) unreadable(ctx *fasthttp.RequestCtx, err error) {
 		}
 		c.DrainOnClose(status != fiber.StatusRequestTimeout)
 	}
-	r.rejectRaw(ctx, status)
+	p.rejectRaw(ctx, status)
 }
 
 // rejectRaw answers outside of Fiber's routing.
-func (r *Router) rejectRaw(ctx *fasthttp.RequestCtx, status int) {
-	c := r.app.AcquireCtx(ctx)
-	defer r.app.ReleaseCtx(c)
-	_ = r.notFound(c, fiber.NewError(status))
+func (p *port) rejectRaw(ctx *fasthttp.RequestCtx, status int) {
+	c := p.app.AcquireCtx(ctx)
+	defer p.app.ReleaseCtx(c)
+	_ = p.notFound(c, fiber.NewError(status))
 }

@@ -51,7 +51,7 @@ func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 		items = []byte("[]")
 	}
 	e := envelope{Count: count, Results: items}
-	base := r.addresses.baseURL(c) + c.Path()
+	base := r.baseURL(c) + c.Path()
 	if p.Offset+p.Limit < count {
 		next := base + pageQuery(c, p.Limit, p.Offset+p.Limit)
 		e.Next = &next

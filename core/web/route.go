@@ -18,6 +18,7 @@ type Route struct {
 	Path   string // with :parameters, without a slash at the end
 	Scope  string // that a personal key needs; empty for public paths
 	Public bool
+	Admin  bool // served on the admin address
 }
 
 // noRoute is the name of requests without a route in logs and metrics.
@@ -32,6 +33,7 @@ type route struct {
 	run     fiber.Handler
 
 	router  *Router
+	port    *port
 	log     *zap.Logger // carries method and route
 	metrics *routeMetrics
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web/forwarded"
+	"github.com/guidonhq/guidon/core/web/health"
 )
 
 // Router registers handlers, and offers handlers what concerns their request.
@@ -19,17 +22,16 @@ type Router struct {
 	cfg       Config
 	log       *zap.Logger
 	auth      *authenticator
-	addresses *addresses
+	proxies   forwarded.Networks
 	metrics   *requestMetrics
 	access    *accessLog
-	readiness *readiness
+	readiness *health.Readiness
 	mapError  func(error) error // nil: errors stay as they are
 	base      context.Context   // cancelled when a stop runs out of time
 
-	table    routeTable
-	origins  map[string]bool // that may call management paths
-	app      *fiber.App
-	fallback fallbackRoutes
+	public  *port
+	admin   *port           // registered routes are not served without http.admin_address
+	origins map[string]bool // that may call management paths
 }
 
 // Public registers h for a path that client libraries call: any origin may call
@@ -38,7 +40,7 @@ type Router struct {
 // slash at the end. The request is not authenticated: h does that with Body,
 // Token and ProjectOf, or with Authenticate.
 func (r *Router) Public(method, path string, h func(c *fiber.Ctx) error) {
-	r.add(&route{method: method, pattern: path, public: true, run: h})
+	r.public.add(&route{method: method, pattern: path, public: true, run: h})
 }
 
 // Manage registers h for a management path. Before h runs, the request is
@@ -47,31 +49,43 @@ func (r *Router) Public(method, path string, h func(c *fiber.Ctx) error) {
 // Call.Project is that project (else 404). Errors have the management format
 // with four members. GET also answers HEAD.
 func (r *Router) Manage(method, path, scope string, h func(c *Call) error) {
+	r.addManaged(r.public, method, path, scope, h)
+}
+
+// Admin is Manage for a path of the admin address: administration of the server
+// itself, which clients on the public address cannot reach.
+func (r *Router) Admin(method, path, scope string, h func(c *Call) error) {
+	r.addManaged(r.admin, method, path, scope, h)
+}
+
+func (r *Router) addManaged(p *port, method, path, scope string, h func(c *Call) error) {
 	rt := &route{method: method, pattern: path, scope: scope}
 	rt.run = func(c *fiber.Ctx) error { return r.serveManaged(c, rt, h) }
-	r.add(rt)
+	p.add(rt)
 }
 
 // Check registers a condition of readiness. f runs on every GET /_readiness
-// with a deadline of two seconds. The answer shows the detail of a fault that f
-// returns, and hides the text of any other error.
+// with a deadline of two seconds. The answer of the admin address shows the
+// detail of a fault that f returns, and hides the text of any other error.
 func (r *Router) Check(name string, f func(ctx context.Context) error) {
-	r.readiness.checks = append(r.readiness.checks, check{name, f})
+	r.readiness.AddCheck(name, f)
 }
 
-// ReadinessField adds a field to the answer of GET /_readiness, ready or not. f
-// returns a value that encodes as JSON; it must not block. The answer is
-// public.
+// ReadinessField adds a field to the answer of GET /_readiness of the admin
+// address, ready or not. f returns a value that encodes as JSON; it must not
+// block.
 func (r *Router) ReadinessField(name string, f func() any) {
-	r.readiness.fields = append(r.readiness.fields, readinessField{name, f})
+	r.readiness.AddField(name, f)
 }
 
-// Registered returns the registered routes in the order of matching.
+// Registered returns the registered routes in the order of matching: those of
+// the public address, then those of the admin address.
 func (r *Router) Registered() []Route {
-	sorted := r.table.sorted()
-	out := make([]Route, 0, len(sorted))
-	for _, rt := range sorted {
-		out = append(out, Route{Method: rt.method, Path: rt.pattern, Scope: rt.scope, Public: rt.public})
+	var out []Route
+	for _, p := range []*port{r.public, r.admin} {
+		for _, rt := range p.table.sorted() {
+			out = append(out, Route{Method: rt.method, Path: rt.pattern, Scope: rt.scope, Public: rt.public, Admin: p == r.admin})
+		}
 	}
 	return out
 }
@@ -100,38 +114,21 @@ func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 		return auth.Project{}, err
 	}
 	stateOf(c).project = p.ID
-	return p, r.auth.publicRate.allow(p.ID)
+	return p, r.auth.publicRate.Take(p.ID)
 }
 
 // IP returns the address of the client: the sender of the request or, if that
 // is a trusted proxy, the last address in X-Forwarded-For that is not one. It
 // is the zero Addr if the address is unknown.
-func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.addresses.clientIP(c) }
+func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.proxies.Client(c.Context()) }
 
-// add registers a route in front of the fallback.
-func (r *Router) add(rt *route) {
-	rt.router = r
-	rt.pattern = trimSlash(rt.pattern)
-	if r.table.add(rt) {
-		rt.prepare()
+// baseURL returns the URL by which the client reached the server, without a
+// slash at the end.
+func (r *Router) baseURL(c *fiber.Ctx) string {
+	if r.cfg.SiteURL != "" {
+		return strings.TrimRight(r.cfg.SiteURL, "/")
 	}
-}
-
-// install hands every route to app, fixed segments before parameters.
-func (r *Router) install(app *fiber.App) error {
-	if err := r.table.err(); err != nil {
-		return err
-	}
-	for _, rt := range r.table.sorted() {
-		app.Add(rt.method, rt.pattern, rt.serve)
-		if rt.method == fiber.MethodGet && !rt.public && !r.table.has(fiber.MethodHead, rt) {
-			app.Add(fiber.MethodHead, rt.pattern, rt.serve)
-		}
-	}
-	for _, rt := range r.preflights() {
-		app.Add(rt.method, rt.pattern, rt.serve)
-	}
-	return nil
+	return r.proxies.BaseURL(c.Context(), "http", r.public.boundAddress())
 }
 
 // serveManaged authenticates a management request and calls h: the key first,
@@ -144,7 +141,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err != nil {
 		return err
 	}
-	if err := r.auth.manageRate.allow(principal.KeyID); err != nil {
+	if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
 		return err
 	}
 	call := Call{Ctx: c, Principal: principal, router: r}

@@ -103,7 +103,7 @@ func TestRouting(t *testing.T) {
 		"also on a public path":                    {"DELETE", "/capture/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"DELETE\" not allowed."}`},
 		"an unknown method":                        {"PROPFIND", "/capture/", 405, `{"type":"invalid_request","code":"method_not_allowed","detail":"Method \"PROPFIND\" not allowed."}`},
 		"a path in other letters is another path":  {"POST", "/Capture/", 404, `{"type":"invalid_request","code":"not_found","detail":"Not found."}`},
-		"the product says who it is":               {"GET", "/", 200, `{"name":"guidon","version":""}`},
+		"the product says who it is":               {"GET", "/", 200, `{"name":"guidon"}`},
 		"it says that it is alive":                 {"GET", "/_liveness", 200, "alive"},
 		"and ready when there is nothing to check": {"GET", "/_readiness/", 200, `{"status":"ready"}`},
 	} {
@@ -349,19 +349,25 @@ func equal(a, b []int) bool {
 	return true
 }
 
+// The admin address names the failed checks; the public one has only the status.
 func TestReadinessNamesFailedChecks(t *testing.T) {
 	t.Parallel()
-	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(func(g *web.Router) {
+		g.ReadinessField("ingestion", func() any { return 7 })
 		g.Check("database", func(context.Context) error { return errors.New("dial tcp 10.1.2.3: refused") })
 		g.Check("journal", func(context.Context) error {
 			return fault.New(fault.Unavailable, "full", "The disk is full.")
 		})
 		g.Check("flags", func(context.Context) error { return nil })
 	}))
-	got := call(t, "GET", base+"/_readiness", "")
-	want := `{"not_ready":{"database":"not available","journal":"The disk is full."},"status":"not ready"}`
-	if got.status != 503 || got.body != want || got.header.Get("Retry-After") != "1" {
-		t.Errorf("GET /_readiness = %d %s, want 503 %s", got.status, got.body, want)
+	for base, want := range map[string]string{
+		s.AdminURL(): `{"ingestion":7,"not_ready":{"database":"not available","journal":"The disk is full."},"status":"not ready"}`,
+		s.URL():      `{"status":"not ready"}`,
+	} {
+		got := call(t, "GET", base+"/_readiness", "")
+		if got.status != 503 || got.body != want || got.header.Get("Retry-After") != "1" {
+			t.Errorf("GET %s/_readiness = %d %s, want 503 %s", base, got.status, got.body, want)
+		}
 	}
 }
 
@@ -377,13 +383,16 @@ func TestServerPages(t *testing.T) {
 	}
 	defer func() { _ = s.Stop(context.Background()) }()
 	base := "http://" + s.Address()
-	if got := call(t, "GET", base+"/", ""); got.body != `{"name":"guidon","version":"1.2.3"}` {
+	if got := call(t, "GET", base+"/", ""); got.body != `{"name":"guidon"}` {
 		t.Errorf("GET / = %s", got.body)
+	}
+	if got := call(t, "GET", s.AdminURL()+"/", ""); got.body != `{"name":"guidon","version":"1.2.3"}` {
+		t.Errorf("GET / of the admin address = %s", got.body)
 	}
 	if got := call(t, "GET", base+"/openapi.yaml", ""); got.body != "openapi: 3.1.0\n" || got.header.Get("Content-Type") != "application/yaml" {
 		t.Errorf("GET /openapi.yaml = %s %v", got.body, got.header)
 	}
-	if got := call(t, "GET", base+"/metrics", ""); got.status != 404 {
+	if got := call(t, "GET", s.AdminURL()+"/metrics", ""); got.status != 404 {
 		t.Errorf("GET /metrics without a registry = %d, want 404", got.status)
 	}
 }

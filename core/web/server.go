@@ -4,34 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
-	"github.com/guidonhq/guidon/core/web/listener"
+	"github.com/guidonhq/guidon/core/web/forwarded"
+	"github.com/guidonhq/guidon/core/web/health"
+	"github.com/guidonhq/guidon/core/web/limit"
 )
 
-// Server listens and serves the registered routes.
+// maxLimitedKeys bounds the memory of each rate limit: about 15 MB.
+const maxLimitedKeys = 100_000
+
+// Server listens on the public and the admin address and serves the registered
+// routes.
 type Server struct {
 	router *Router
-	app    *fiber.App
-	log    *zap.Logger
 	reg    prometheus.Registerer
 	info   ServerInfo
 
-	build    sync.Once
-	handler  fasthttp.RequestHandler
-	buildErr error
-
-	ln         *listener.Listener
-	served     chan error
+	pages      sync.Once
 	cancelBase context.CancelFunc
 	stopOnce   sync.Once
 	stopErr    error
@@ -39,54 +34,31 @@ type Server struct {
 
 // New returns a server without routes. It does not listen yet. reg may be nil
 // for no metrics; if it is also a prometheus.Gatherer, and cfg.Metrics is set,
-// GET /metrics shows its metrics.
+// GET /metrics of the admin address shows its metrics.
 func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	trusted, err := parseProxies(cfg.TrustedProxies)
+	trusted, err := forwarded.ParseNetworks(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
 	log = log.Named("web")
 	base, cancelBase := context.WithCancel(context.Background())
-	state := new(lifecycle)
 	r := &Router{
-		cfg: cfg, log: log, base: base,
-		auth:      &authenticator{auth: a, publicRate: newRateLimiter(cfg.PublicRate), manageRate: newRateLimiter(cfg.ManageRate)},
-		addresses: &addresses{siteURL: cfg.SiteURL, proxies: trusted, lifecycle: state},
+		cfg: cfg, log: log, base: base, proxies: trusted,
+		auth:      &authenticator{auth: a, publicRate: limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys)},
 		metrics:   newRequestMetrics(reg),
 		access:    newAccessLog(cfg),
-		readiness: &readiness{lifecycle: state, log: log},
-		table:     routeTable{public: map[string]bool{}},
+		readiness: health.New(log),
 		origins:   map[string]bool{},
 	}
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
 	}
-	r.fallback = newFallbackRoutes(r)
-	s := &Server{router: r, log: log, reg: reg, cancelBase: cancelBase, served: make(chan error, 1)}
-	s.app = fiber.New(s.settings())
-	r.app = s.app
-	return s, nil
-}
-
-func (s *Server) settings() fiber.Config {
-	cfg := s.router.cfg
-	return fiber.Config{
-		AppName:                      "guidon",
-		CaseSensitive:                true,
-		DisableStartupMessage:        true,
-		DisablePreParseMultipartForm: true,
-		BodyLimit:                    cfg.BodyBytes,
-		Concurrency:                  cfg.MaxConnections,
-		ReadBufferSize:               cfg.HeaderBytes,
-		ReadTimeout:                  cfg.ReadTimeout,
-		WriteTimeout:                 cfg.WriteTimeout,
-		IdleTimeout:                  cfg.IdleTimeout,
-		JSONEncoder:                  encode,
-		ErrorHandler:                 s.router.notFound,
-	}
+	r.public = newPort(r, "address", cfg.Address)
+	r.admin = newPort(r, "admin_address", cfg.AdminAddress)
+	return &Server{router: r, reg: reg, cancelBase: cancelBase}, nil
 }
 
 // Router returns the router, for registration before Start.
@@ -107,50 +79,69 @@ func (s *Server) Mount(features ...Routes) {
 // SetInfo sets the description of the server, before Start.
 func (s *Server) SetInfo(info ServerInfo) { s.info = info }
 
-// Handler returns all routes as one handler, without a listener. Nothing can be
-// registered afterwards.
+// Handler returns all routes of the public address as one handler, without a
+// listener. Nothing can be registered afterwards.
 func (s *Server) Handler() (fasthttp.RequestHandler, error) {
-	s.build.Do(func() {
+	s.pages.Do(func() {
 		gatherer, _ := s.reg.(prometheus.Gatherer)
 		s.router.addPages(s.info, gatherer)
-		s.buildErr = s.router.install(s.app)
-		s.handler = s.router.rejectUnknownMethods(s.app.Handler())
 	})
-	return s.handler, s.buildErr
+	return s.router.public.requestHandler()
 }
 
-// Start listens and serves requests until Stop. It fails if the address is not
+// Start listens and serves requests until Stop. It fails if an address is not
 // available, or if a path is registered twice.
 func (s *Server) Start(ctx context.Context) error {
-	h, err := s.Handler()
-	if err != nil {
+	if _, err := s.Handler(); err != nil {
 		return err
 	}
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", s.router.cfg.Address)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.router.cfg.Address, err)
+	if _, err := s.router.admin.requestHandler(); err != nil {
+		return err
 	}
-	s.ln = listener.New(ln)
-	s.router.addresses.lifecycle.setStarted(ln.Addr().String())
-	hs := s.app.Server()
-	hs.Handler, hs.ErrorHandler = h, s.router.unreadable
-	hs.CloseOnShutdown = true
-	hs.Logger = quietLog{s.log}
-	go func() { s.served <- hs.Serve(s.ln) }()
-	s.log.Info("listening", zap.String("address", s.Address()))
+	ports := s.ports()
+	for i, p := range ports {
+		if err := p.listen(ctx); err != nil {
+			for _, bound := range ports[:i] {
+				_ = bound.ln.Close()
+				bound.ln = nil
+			}
+			return err
+		}
+	}
+	for _, p := range ports {
+		p.serve()
+	}
 	return nil
 }
 
-// Address returns the address of the listener with the actual port; empty before
-// Start.
-func (s *Server) Address() string { return s.router.addresses.lifecycle.address() }
+// ports returns the ports that have an address.
+func (s *Server) ports() []*port {
+	if s.router.cfg.AdminAddress == "" {
+		return []*port{s.router.public}
+	}
+	return []*port{s.router.public, s.router.admin}
+}
+
+// Address returns the public address with the actual port; empty before Start.
+func (s *Server) Address() string { return s.router.public.boundAddress() }
+
+// AdminAddress returns the admin address with the actual port, or unix:PATH;
+// empty before Start and without an admin address.
+func (s *Server) AdminAddress() string { return s.router.admin.boundAddress() }
+
+// URL returns the URL of the public address; empty before Start.
+func (s *Server) URL() string { return s.router.public.url() }
+
+// AdminURL returns the URL of the admin address; empty before Start, without an
+// admin address, and for a Unix socket.
+func (s *Server) AdminURL() string { return s.router.admin.url() }
 
 // Stop stops accepting connections and waits for the requests in flight. If ctx
 // ends first, it cancels the contexts of the remaining requests, closes their
 // connections and returns an error. Further calls, and calls without Start, do
 // nothing.
 func (s *Server) Stop(ctx context.Context) error {
-	if s.ln == nil {
+	if s.Address() == "" {
 		return nil
 	}
 	s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })
@@ -158,18 +149,26 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) stop(ctx context.Context) error {
-	s.router.addresses.lifecycle.setStopping()
+	s.router.readiness.SetStopping()
 	wait(ctx, s.router.cfg.StopDelay)
-	_ = s.ln.Close()
-	s.ln.CloseUnused()
-	err := s.app.Server().ShutdownWithContext(ctx)
-	s.cancelBase()
-	if err != nil {
-		s.ln.CloseAll()
-		err = fmt.Errorf("stop: some requests did not end in time: %w", err)
+	ports := s.ports()
+	for _, p := range ports {
+		p.closeListener()
 	}
-	if serveErr := <-s.served; serveErr != nil && !errors.Is(serveErr, net.ErrClosed) {
-		err = errors.Join(err, serveErr)
+	errs := make([]error, len(ports))
+	var pending sync.WaitGroup
+	for i, p := range ports {
+		pending.Go(func() { errs[i] = p.shutdown(ctx) })
+	}
+	pending.Wait()
+	s.cancelBase()
+	broken := errors.Join(errs...)
+	var err error
+	if broken != nil {
+		err = fmt.Errorf("stop: some requests did not end in time: %w", broken)
+	}
+	for i, p := range ports {
+		err = errors.Join(err, p.closeAll(errs[i] != nil))
 	}
 	return err
 }
@@ -183,32 +182,5 @@ func wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-t.C:
-	}
-}
-
-// lifecycle is the state of the server between Start and Stop.
-type lifecycle struct {
-	addr atomic.Pointer[string]
-	stop atomic.Bool
-}
-
-func (l *lifecycle) setStarted(address string) { l.addr.Store(&address) }
-func (l *lifecycle) setStopping()              { l.stop.Store(true) }
-func (l *lifecycle) stopping() bool            { return l.stop.Load() }
-
-func (l *lifecycle) address() string {
-	if a := l.addr.Load(); a != nil {
-		return *a
-	}
-	return ""
-}
-
-// quietLog logs the messages of the HTTP library about connections at debug
-// level.
-type quietLog struct{ log *zap.Logger }
-
-func (q quietLog) Printf(format string, args ...any) {
-	if line := q.log.Check(zap.DebugLevel, "connection"); line != nil {
-		line.Write(zap.String("message", strings.TrimSpace(fmt.Sprintf(format, args...))))
 	}
 }

@@ -66,10 +66,10 @@ func (k Keys) ProjectFor(_ context.Context, p *auth.Principal, name string) (aut
 	return best, nil
 }
 
-// Config returns the default config with a free port.
+// Config returns the default config with free ports.
 func Config() web.Config {
 	cfg := web.DefaultConfig()
-	cfg.Address = "127.0.0.1:0"
+	cfg.Address, cfg.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
 	return cfg
 }
 

@@ -1,0 +1,186 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/web/listener"
+)
+
+// port is one address that the server listens on, with the routes that it
+// serves there: the public port for clients and the management API, the admin
+// port for operators.
+type port struct {
+	router   *Router
+	setting  string // the name of the setting with the address
+	address  string // as configured
+	table    routeTable
+	fallback fallbackRoutes
+	app      *fiber.App
+
+	build    sync.Once
+	handler  fasthttp.RequestHandler
+	buildErr error
+
+	bound  atomic.Pointer[string] // the address with the actual port, after listen
+	ln     *listener.Listener     // nil before listen
+	served chan error
+}
+
+func newPort(r *Router, setting, address string) *port {
+	p := &port{router: r, setting: setting, address: address, table: routeTable{public: map[string]bool{}}, served: make(chan error, 1)}
+	p.fallback = newFallbackRoutes(p)
+	p.app = fiber.New(p.settings())
+	return p
+}
+
+func (p *port) settings() fiber.Config {
+	cfg := p.router.cfg
+	return fiber.Config{
+		AppName:                      "guidon",
+		CaseSensitive:                true,
+		DisableStartupMessage:        true,
+		DisablePreParseMultipartForm: true,
+		BodyLimit:                    cfg.BodyBytes,
+		Concurrency:                  cfg.MaxConnections,
+		ReadBufferSize:               cfg.HeaderBytes,
+		ReadTimeout:                  cfg.ReadTimeout,
+		WriteTimeout:                 cfg.WriteTimeout,
+		IdleTimeout:                  cfg.IdleTimeout,
+		JSONEncoder:                  encode,
+		ErrorHandler:                 p.notFound,
+	}
+}
+
+// add registers a route in front of the fallback.
+func (p *port) add(rt *route) {
+	rt.router, rt.port = p.router, p
+	rt.pattern = trimSlash(rt.pattern)
+	if p.table.add(rt) {
+		rt.prepare()
+	}
+}
+
+// requestHandler returns all routes as one handler. No route can be added
+// afterwards.
+func (p *port) requestHandler() (fasthttp.RequestHandler, error) {
+	p.build.Do(func() {
+		p.buildErr = p.install()
+		p.handler = p.rejectUnknownMethods(p.app.Handler())
+	})
+	return p.handler, p.buildErr
+}
+
+// install hands every route to Fiber, fixed segments before parameters.
+func (p *port) install() error {
+	if err := p.table.err(); err != nil {
+		return err
+	}
+	for _, rt := range p.table.sorted() {
+		p.app.Add(rt.method, rt.pattern, rt.serve)
+		if rt.method == fiber.MethodGet && !rt.public && !p.table.has(fiber.MethodHead, rt) {
+			p.app.Add(fiber.MethodHead, rt.pattern, rt.serve)
+		}
+	}
+	for _, rt := range p.preflights() {
+		p.app.Add(rt.method, rt.pattern, rt.serve)
+	}
+	return nil
+}
+
+// listen binds the address. Clients can connect from then on; serve answers
+// them.
+func (p *port) listen(ctx context.Context) error {
+	ln, err := listener.Listen(ctx, p.address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on %s: another process uses the address; set http.%s to a free one: %w", p.address, p.setting, err)
+	}
+	if err != nil {
+		return fmt.Errorf("listen on %s (http.%s): %w", p.address, p.setting, err)
+	}
+	p.ln = listener.New(ln)
+	bound := ln.Addr().String()
+	if ln.Addr().Network() == "unix" {
+		bound = listener.UnixPrefix + bound
+	}
+	p.bound.Store(&bound)
+	return nil
+}
+
+// serve answers requests in the background until stop.
+func (p *port) serve() {
+	hs := p.app.Server()
+	hs.Handler, hs.ErrorHandler = p.handler, p.unreadable
+	hs.CloseOnShutdown = true
+	hs.Logger = quietLog{p.router.log}
+	go func() { p.served <- hs.Serve(p.ln) }()
+	p.router.log.Info("listening", zap.String("address", p.boundAddress()), zap.String("setting", "http."+p.setting))
+}
+
+// boundAddress returns the address with the actual port; empty before listen.
+func (p *port) boundAddress() string {
+	if a := p.bound.Load(); a != nil {
+		return *a
+	}
+	return ""
+}
+
+// url returns the URL of the bound address; empty for a Unix socket.
+func (p *port) url() string {
+	bound := p.boundAddress()
+	if bound == "" || strings.HasPrefix(bound, listener.UnixPrefix) {
+		return ""
+	}
+	return "http://" + bound
+}
+
+// closeListener stops accepting connections and closes those without a request.
+func (p *port) closeListener() {
+	if p.ln != nil {
+		_ = p.ln.Close()
+		p.ln.CloseUnused()
+	}
+}
+
+// shutdown waits for the requests in flight until ctx ends.
+func (p *port) shutdown(ctx context.Context) error {
+	if p.ln == nil {
+		return nil
+	}
+	return p.app.Server().ShutdownWithContext(ctx)
+}
+
+// closeAll closes the remaining connections if broken, and waits until serve has
+// ended.
+func (p *port) closeAll(broken bool) error {
+	if p.ln == nil {
+		return nil
+	}
+	if broken {
+		p.ln.CloseAll()
+	}
+	if err := <-p.served; err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// quietLog logs the messages of the HTTP library about connections at debug
+// level.
+type quietLog struct{ log *zap.Logger }
+
+func (q quietLog) Printf(format string, args ...any) {
+	if line := q.log.Check(zap.DebugLevel, "connection"); line != nil {
+		line.Write(zap.String("message", strings.TrimSpace(fmt.Sprintf(format, args...))))
+	}
+}
