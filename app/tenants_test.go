@@ -83,7 +83,7 @@ func (w *tenants) key(t *testing.T, user string, in auth.NewPersonalKey) string 
 // as sends a management request with a key and returns status and body.
 func (w *tenants) as(t *testing.T, key, method, path, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, w.URL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, w.url(path), strings.NewReader(body))
 	check(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	if key != "" {
