@@ -10,7 +10,6 @@ require (
 	github.com/emersion/go-smtp v0.25.1
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/getkin/kin-openapi v0.152.0
-	github.com/go-viper/mapstructure/v2 v2.5.0
 	github.com/gofiber/fiber/v2 v2.52.15
 	github.com/google/uuid v1.6.0
 	github.com/hashicorp/go-hclog v1.6.3
@@ -57,7 +56,10 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/twmb/franz-go/pkg/kadm v1.19.0 // indirect
+require (
+	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
+	github.com/twmb/franz-go/pkg/kadm v1.19.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.3 // indirect

@@ -94,7 +94,7 @@ type Server struct {
 // it stops the modules it has started.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if opts.Log == nil {
-		opts.Log = NewLog(cfg.Log)
+		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 	}
 	s := &Server{log: opts.Log}
 	var web *web.Server
@@ -133,7 +133,7 @@ func (s *Server) Stop() error {
 func Serve(ctx context.Context, cfg Config, opts Options) error {
 	begin := time.Now()
 	if opts.Log == nil {
-		opts.Log = NewLog(cfg.Log)
+		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 		defer func() { _ = opts.Log.Sync() }()
 	}
 	s, err := Start(ctx, cfg, opts)

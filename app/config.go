@@ -2,7 +2,13 @@ package app
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
@@ -10,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
@@ -40,6 +47,10 @@ type Config struct {
 	Notifications notifications.Config `koanf:"notifications"`
 	Operators     operators.Config     `koanf:"operators"`
 	Plugins       settings.Config      `koanf:"plugins"`
+
+	// Secrets replaces the resolved references of the settings in text; nil
+	// replaces nothing.
+	Secrets *secret.Redactor `koanf:"-"`
 }
 
 // DefaultYAML is the whole default configuration with a comment on every
@@ -71,10 +82,15 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate returns an error that names the wrong setting, or nil.
+// Redact replaces the resolved secrets of the configuration in text.
+func (c Config) Redact(text string) string { return c.Secrets.Redact(text) }
+
+// Validate returns an error for each section with an invalid value, joined, that
+// names the setting; or nil. It opens nothing and resolves no name.
 func (c Config) Validate() error {
+	var errs []error
 	if c.DataDir == "" {
-		return fmt.Errorf("data_dir is empty: name the directory to keep everything in")
+		errs = append(errs, errors.New("data_dir is empty: name the directory to keep everything in"))
 	}
 	for _, section := range []struct {
 		name   string
@@ -84,9 +100,46 @@ func (c Config) Validate() error {
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {
-		if err := section.config.Validate(); err != nil {
-			return fmt.Errorf("config %s: %w", section.name, err)
-		}
+		errs = append(errs, inSection(section.name, section.config.Validate()))
+	}
+	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
+	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {
+		errs = append(errs, checkAddress("http.admin_address", c.HTTP.AdminAddress))
+	}
+	return errors.Join(errs...)
+}
+
+// inSection starts each line of err with the name of the setting: its section,
+// which some packages name themselves, and the key.
+func inSection(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		line = strings.TrimPrefix(strings.TrimPrefix(line, name+": "), name+".")
+		lines[i] = name + "." + line
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+// checkAddress reports an address that cannot be listened on, whatever the
+// machine: without a port, or with an impossible one.
+func checkAddress(key, address string) error {
+	if address == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s: %q is not an address: write host:port, such as 127.0.0.1:8000, [::1]:8000 or :8000", key, address)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		return fmt.Errorf("%s: %q has no usable port: write a number from 0 to 65535", key, address)
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
+		return fmt.Errorf("%s: %q is neither an IP address nor a host name", key, host)
 	}
 	return nil
 }
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)

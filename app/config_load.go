@@ -1,20 +1,21 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/text"
 )
 
@@ -28,69 +29,84 @@ var reservedEnv = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_BENCH
 
 // Load reads the configuration: the defaults, then the YAML file at path when
 // path is not empty, then the GUIDON_* names of environ (as from os.Environ).
-// An unknown key is an error that names the nearest known key. Every section is
-// valid when Load returns without an error.
+// Texts may contain references to secrets, which are resolved with environ; the
+// error never contains a resolved value. An unknown key is an error that names
+// the nearest known key. The error names every setting that cannot be read, or
+// else every section with an invalid value. Every section is valid when Load
+// returns without an error.
 func Load(path string, environ []string) (Config, error) {
 	cfg := DefaultConfig()
-	k := koanf.New(".")
-	if path != "" {
-		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
-			return Config{}, fmt.Errorf("read config %s: %w", path, err)
-		}
-		given := k.Raw()
-		if err := checkKeys(path, "", given, reflect.TypeOf(cfg)); err != nil {
-			return Config{}, err
-		}
-		dropEmpty(given, reflect.TypeOf(cfg))
-		k = koanf.New(".")
-		if err := k.Load(confmap.Provider(given, ""), nil); err != nil {
-			return Config{}, fmt.Errorf("read config %s: %w", path, err)
-		}
-	}
-	env, err := fromEnviron(environ, leaves("", reflect.TypeOf(cfg)))
+	cfg.Secrets = &secret.Redactor{}
+	given, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
-	if err := k.Load(confmap.Provider(env, "."), nil); err != nil {
-		return Config{}, fmt.Errorf("read the environment: %w", err)
+	fromEnv, err := fromEnviron(environ, leaves("", reflect.TypeOf(cfg)))
+	if err != nil {
+		return Config{}, err
 	}
-	if err := k.UnmarshalWithConf("", &cfg, decoding(&cfg)); err != nil {
-		return Config{}, fmt.Errorf("read config%s: %w", sources(path, env), err)
+	src := config.Source{LookupEnv: lookUpIn(environ), Secrets: cfg.Secrets}
+	inFile := config.Decode(&cfg, given, src)
+	src.Name = envName
+	inEnv := config.Decode(&cfg, nested(fromEnv), src)
+	err = errors.Join(inFile, inEnv)
+	if err == nil {
+		err = cfg.Validate()
 	}
-	return cfg, cfg.Validate()
+	if err != nil {
+		return Config{}, describe(path, err, cfg.Secrets)
+	}
+	return cfg, nil
 }
 
-// sources names the origins of the settings, for an error.
-func sources(path string, env map[string]any) string {
-	var out []string
+// readFile returns the content of the YAML file at path, or nothing for "".
+func readFile(path string) (map[string]any, error) {
+	if path == "" {
+		return nil, nil
+	}
+	k := koanf.New(".")
+	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+		return nil, fmt.Errorf("read config %s: %w", path, err)
+	}
+	return k.Raw(), nil
+}
+
+// lookUpIn returns the lookup of variables in environ. The last entry wins.
+func lookUpIn(environ []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, pair := range slices.Backward(environ) {
+			if value, ok := strings.CutPrefix(pair, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
+}
+
+// nested returns dotted keys as sections.
+func nested(flat map[string]any) map[string]any {
+	k := koanf.New(".")
+	_ = k.Load(confmap.Provider(flat, "."), nil) // a map in memory
+	return k.Raw()
+}
+
+// describe returns the error of a configuration: one sentence, or a list of them
+// below a line with their number. It contains no secret.
+func describe(path string, err error, secrets *secret.Redactor) error {
+	at := "config"
 	if path != "" {
-		out = append(out, path)
+		at += " " + path
 	}
-	for _, key := range keysOf(env) {
-		out = append(out, envName(key))
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) == 1 {
+		return errors.New(secrets.Redact(at + ": " + lines[0]))
 	}
-	if len(out) == 0 {
-		return ""
-	}
-	return " from " + strings.Join(out, ", ")
+	return errors.New(secrets.Redact(fmt.Sprintf("%s: %d errors\n  %s", at, len(lines), strings.Join(lines, "\n  "))))
 }
 
 // envName returns the name of a setting in the environment.
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-}
-
-func decoding(into *Config) koanf.UnmarshalConf {
-	return koanf.UnmarshalConf{Tag: "koanf", DecoderConfig: &mapstructure.DecoderConfig{
-		Result:           into,
-		TagName:          "koanf",
-		WeaklyTypedInput: true,
-		ZeroFields:       true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(
-			mapstructure.StringToTimeDurationHookFunc(),
-			mapstructure.StringToSliceHookFunc(","),
-		),
-	}}
 }
 
 // fromEnviron returns the settings in environ. Lists of sections, such as the
@@ -108,122 +124,37 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 		}
 		key, ok := byName[name]
 		if !ok {
-			return nil, fmt.Errorf("environment: %s is not a setting; did you mean %s?", name, nearest(name, keysOf(byName)))
+			return nil, fmt.Errorf("environment: %s is not a setting; did you mean %s?", name, nearest(name, config.SortedKeys(byName)))
 		}
 		out[key] = value
 	}
 	return out, nil
 }
 
-// checkKeys compares the content of the file with the type that will hold it. It
-// refuses the first unknown key, and a single value or a list in place of a
-// section.
-func checkKeys(source, at string, value any, t reflect.Type) error {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return checkKeys(source, at, value, t.Elem())
-	case reflect.Slice:
-		items, ok := value.([]any)
-		if !ok && value != nil && t.Elem().Kind() == reflect.Struct {
-			return fmt.Errorf("%s: %q must be a list", source, at)
-		}
-		for i, item := range items {
-			if err := checkKeys(source, fmt.Sprintf("%s[%d]", at, i), item, t.Elem()); err != nil {
-				return err
-			}
-		}
-	case reflect.Struct:
-		fields := fieldsOf(t)
-		given, ok := value.(map[string]any)
-		if !ok && value != nil {
-			return fmt.Errorf("%s: %q holds settings such as %q and cannot be a value itself", source, at, join(at, keysOf(fields)[0]))
-		}
-		names := keysOf(given)
-		for _, name := range names {
-			ft, ok := fields[name]
-			if !ok {
-				return fmt.Errorf("%s: unknown key %q; did you mean %q?", source, join(at, name), join(at, nearest(name, keysOf(fields))))
-			}
-			if err := checkKeys(source, join(at, name), given[name], ft); err != nil {
-				return err
-			}
-		}
-	default:
-	}
-	return nil
-}
-
-// dropEmpty removes settings without a value, such as a section with every line
-// commented out: they keep their defaults.
-func dropEmpty(given map[string]any, t reflect.Type) {
-	for name, ft := range fieldsOf(t) {
-		value, ok := given[name]
-		section, _ := value.(map[string]any)
-		switch {
-		case ok && value == nil:
-			delete(given, name)
-		case section != nil && ft.Kind() == reflect.Struct:
-			dropEmpty(section, ft)
-		}
-	}
-}
-
 // leaves lists the dotted keys of every single-valued setting below t.
 func leaves(at string, t reflect.Type) []string {
 	var out []string
-	fields := fieldsOf(t)
-	for _, name := range keysOf(fields) {
-		ft := fields[name]
+	fields := config.Fields(t)
+	for _, name := range config.SortedKeys(fields) {
+		ft := fields[name].Type
 		switch ft.Kind() {
 		case reflect.Struct:
-			out = append(out, leaves(join(at, name), ft)...)
+			out = append(out, leaves(config.Join(at, name), ft)...)
 		case reflect.Map:
 		case reflect.Slice:
 			if ft.Elem().Kind() == reflect.String {
-				out = append(out, join(at, name))
+				out = append(out, config.Join(at, name))
 			}
 		default:
-			out = append(out, join(at, name))
+			out = append(out, config.Join(at, name))
 		}
 	}
 	return out
-}
-
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	out := map[string]reflect.Type{}
-	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("koanf"), ",")
-		switch {
-		case options == "squash":
-			for n, ft := range fieldsOf(f.Type) {
-				out[n] = ft
-			}
-		case name != "" && name != "-":
-			out[name] = f.Type
-		}
-	}
-	return out
-}
-
-func keysOf[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 // nearest returns the most similar name of known; known must not be empty.
 func nearest(name string, known []string) string {
 	return text.Nearest(name, slices.Values(known), math.MaxInt)
-}
-
-func join(at, name string) string {
-	if at == "" {
-		return name
-	}
-	return at + "." + name
 }
 
 // FindConfig returns the path of the configuration when the command line names

@@ -1,11 +1,14 @@
 package app_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/app"
 )
@@ -26,6 +29,7 @@ func TestDefaultYAMLIsTheDefaultConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	got.Secrets = nil
 	if got, want := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", app.DefaultConfig()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -75,6 +79,25 @@ func TestLoad(t *testing.T) {
 		{"an empty section", "http:\nplugins:\n  instances:\n", nil, func(c app.Config) bool { return c.HTTP.Address == app.DefaultConfig().HTTP.Address }, ""},
 		{"a wrong value in the environment names it", "", []string{"GUIDON_JOURNAL_MAX_BYTES=lots"}, nil, "GUIDON_JOURNAL_MAX_BYTES"},
 		{"not YAML", "http: [", nil, nil, "read config"},
+		{"a duration without a unit", "http:\n  read_timeout: 5\n", nil, nil, "http.read_timeout: 5 is a duration without a unit: write one such as 5s"},
+		{"a duration without a unit in the environment", "", []string{"GUIDON_HTTP_READ_TIMEOUT=5"}, nil, `GUIDON_HTTP_READ_TIMEOUT: "5" is a duration without a unit`},
+		{"a fraction", "definitions:\n  max_event_definitions: 1.5\n", nil, nil, "definitions.max_event_definitions: 1.5 is not a whole number"},
+		{"a number that is too large", "journal:\n  max_bytes: 1e30\n", nil, nil, "journal.max_bytes: 1e+30 is too large"},
+		{"sizes with units", "journal:\n  max_bytes: 2GiB\n", []string{"GUIDON_HTTP_BODY_BYTES=20MB"},
+			func(c app.Config) bool { return c.Journal.MaxBytes == 2<<30 && c.HTTP.BodyBytes == 20e6 }, ""},
+		{"0 turns off without a unit", "journal:\n  max_age: 0\n", nil, func(c app.Config) bool { return c.Journal.MaxAge == 0 }, ""},
+		{"a reference in the file", "database:\n  url: ${env:DSN}\n", []string{"DSN=postgres://u:hunter22@h/d"},
+			func(c app.Config) bool { return c.Database.URL == "postgres://u:hunter22@h/d" }, ""},
+		{"a reference in the environment", "", []string{"GUIDON_DATABASE_URL=${env:DSN}", "DSN=sqlite:x.db"},
+			func(c app.Config) bool { return c.Database.URL == "sqlite:x.db" }, ""},
+		{"a reference in the config of a plugin is kept", "plugins:\n  instances:\n    - name: a\n      kind: sink\n      use: file\n      config: {key: \"${env:DSN}\"}\n", []string{"DSN=x"},
+			func(c app.Config) bool { return c.Plugins.Instances[0].Config["key"] == "${env:DSN}" }, ""},
+		{"a reference that does not resolve", "database:\n  url: ${env:DSN}\n", nil, nil, "database.url: ${env:DSN}: the variable is not set"},
+		{"an address without a port", "http:\n  address: localhost\n", nil, nil, `http.address: "localhost" is not an address`},
+		{"an address with an impossible port", "http:\n  address: :99999\n", nil, nil, `http.address: ":99999" has no usable port`},
+		{"an address with an impossible host", "http:\n  address: unix:/run/x:80\n", nil, nil, "http.address"},
+		{"an address of version 6", "http:\n  address: \"[::1]:8000\"\n", nil, func(c app.Config) bool { return c.HTTP.Address == "[::1]:8000" }, ""},
+		{"an invalid value names its section once", "flags:\n  list_values: 0\n", nil, nil, ": flags.list_values must be at least 1"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,5 +116,46 @@ func TestLoad(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+func TestLoadReportsEveryError(t *testing.T) {
+	t.Parallel()
+	path := file(t, "http:\n  read_timeout: 5\n  adress: x\njournal:\n  max_bytes: lots\n")
+	_, err := app.Load(path, []string{"GUIDON_LOG_LEVEL=${env:MISSING}"})
+	if err == nil || strings.Contains(err.Error(), "decoding failed") {
+		t.Fatal(err)
+	}
+	for _, want := range []string{path + ": 4 errors", `"http.adress"`, "http.read_timeout:", "journal.max_bytes:", "GUIDON_LOG_LEVEL:"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %q, want %q in it", err, want)
+		}
+	}
+	_, err = app.Load(file(t, "flags:\n  list_values: 0\nauth:\n  max_remembered: 0\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "flags.list_values") || !strings.Contains(err.Error(), "auth.max_remembered") {
+		t.Errorf("got %v, want both invalid values", err)
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
+	const url = "postgres://guidon:hunter22@db/guidon"
+	environ := []string{"DSN=" + url, "LEVEL=hunter22"}
+	cfg, err := app.Load(file(t, "database:\n  url: ${env:DSN}\n"), environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	log := app.NewLogTo(cfg.Log, cfg.Secrets, &out)
+	log.Error("cannot connect to "+url, zap.String("password", "hunter22"), zap.String("user", "guidon"))
+	_ = log.Sync()
+	if got := out.String(); strings.Contains(got, "hunter22") || !strings.Contains(got, "[secret]") || !strings.Contains(got, "guidon") {
+		t.Errorf("the log has %s", got)
+	}
+	if got := cfg.Redact("dial " + url); got != "dial [secret]" {
+		t.Errorf("redacted to %q", got)
+	}
+	if _, err := app.Load(file(t, "log:\n  level: ${env:LEVEL}\n"), environ); err == nil || strings.Contains(err.Error(), "hunter22") {
+		t.Errorf("the error is %v", err)
 	}
 }

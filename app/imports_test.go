@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"core/text":        {},
 	"core/retry":       {},
 	"core/jsontext":    {"core/fault"},
+	"core/config":      {"core/host/secret", "core/text"},
 	"core/snapshot":    {"core/retry"},
 	"core/match":       {"core/fault", "core/jsontext", "core/text"},
 	"core/db":          {"migrations", "core/fault", "core/text", "core/retry"},

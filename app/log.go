@@ -2,11 +2,14 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/guidonhq/guidon/core/host/secret"
 )
 
 // LogConfig configures the log on standard error.
@@ -35,8 +38,13 @@ func (c LogConfig) Validate() error {
 const flushEvery = 100 * time.Millisecond
 
 // NewLog returns the root logger. c must be valid. Sync writes the buffered
-// lines.
-func NewLog(c LogConfig) *zap.Logger {
+// lines. The values of secrets, which may be nil, are replaced in each line.
+func NewLog(c LogConfig, secrets *secret.Redactor) *zap.Logger {
+	return NewLogTo(c, secrets, os.Stderr)
+}
+
+// NewLogTo is NewLog with the lines written to to.
+func NewLogTo(c LogConfig, secrets *secret.Redactor, to io.Writer) *zap.Logger {
 	level, _ := zapcore.ParseLevel(c.Level)
 	keys := zap.NewProductionEncoderConfig()
 	keys.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -47,8 +55,25 @@ func NewLog(c LogConfig) *zap.Logger {
 		keys.EncodeLevel = zapcore.CapitalLevelEncoder
 		encoder = zapcore.NewConsoleEncoder(keys)
 	}
-	out := &zapcore.BufferedWriteSyncer{WS: os.Stderr, FlushInterval: flushEvery}
-	return zap.New(zapcore.NewCore(encoder, out, level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
+	out := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(to), FlushInterval: flushEvery}
+	return zap.New(zapcore.NewCore(encoder, redactedWriter{out, secrets}, level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
+}
+
+// redactedWriter replaces secrets in each line. The core passes one complete line
+// to Write.
+type redactedWriter struct {
+	zapcore.WriteSyncer
+	secrets *secret.Redactor
+}
+
+func (w redactedWriter) Write(line []byte) (int, error) {
+	if w.secrets.Empty() {
+		return w.WriteSyncer.Write(line)
+	}
+	if _, err := w.WriteSyncer.Write([]byte(w.secrets.Redact(string(line)))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 func terminal(f *os.File) bool {

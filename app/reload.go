@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/config"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/settings"
@@ -99,6 +100,9 @@ func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
 	if err != nil {
 		return out, err
 	}
+	if r.started.Secrets != nil {
+		r.started.Secrets.AddAll(cfg.Secrets)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadTimeout)
 	defer cancel()
 	if err := r.host.Apply(ctx, cfg.Plugins); err != nil {
@@ -124,7 +128,7 @@ func (d *Reloaded) compareInstances(before, after []settings.Instance) {
 		}
 		delete(old, c.Name)
 	}
-	d.Removed = append(d.Removed, keysOf(old)...)
+	d.Removed = append(d.Removed, config.SortedKeys(old)...)
 }
 
 // restartNeeded names the settings outside of plugins that differ, and those of
@@ -151,9 +155,9 @@ func differences(at string, a, b reflect.Value) []string {
 			out = append(out, differences(at, v, w)...)
 		case name == "" || name == "-" || reflect.DeepEqual(v.Interface(), w.Interface()):
 		case v.Kind() == reflect.Struct:
-			out = append(out, differences(join(at, name), v, w)...)
+			out = append(out, differences(config.Join(at, name), v, w)...)
 		default:
-			out = append(out, join(at, name))
+			out = append(out, config.Join(at, name))
 		}
 	}
 	return out

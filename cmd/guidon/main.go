@@ -37,17 +37,23 @@ type commands struct {
 	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`
 	Plugin     pluginCmd     `cmd:"" help:"Write and test plugins; control the instances of a running server."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Help       helpCmd       `cmd:"" help:"Print the help of a command."`
+
+	ShowVersion kong.VersionFlag `name:"version" short:"v" help:"Print the version."`
 }
 
 // env is the environment of a command: its output and the --config flag.
 type env struct {
-	out  io.Writer
-	file string
+	out    io.Writer
+	file   string
+	loaded app.Config // the config of the command, once it is read
 }
 
 // config loads the config from the file at path and from the environment.
 func (e *env) config() (app.Config, error) {
-	return app.Load(e.path(), os.Environ())
+	var err error
+	e.loaded, err = app.Load(e.path(), os.Environ())
+	return e.loaded, err
 }
 
 // path returns the config file: --config, else the one app.FindConfig finds. ""
@@ -66,6 +72,16 @@ func (versionCmd) Run(e *env) error {
 	return err
 }
 
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"Command to print the help of, for example plugin new."`
+}
+
+// Run prints the help as --help does, which also ends the process.
+func (c helpCmd) Run(k *kong.Kong) error {
+	_, err := k.Parse(append(c.Command, "--help"))
+	return err
+}
+
 type configCmd struct{}
 
 func (configCmd) Run(e *env) error {
@@ -76,9 +92,10 @@ func (configCmd) Run(e *env) error {
 func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("guidon"), kong.Description("Feature flags, actions and event ingestion in one binary."), kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
-	if err := k.Run(&env{out: os.Stdout, file: c.ConfigFile}); err != nil {
-		fmt.Fprintln(os.Stderr, "guidon:", err)
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.Vars{"version": "guidon " + version})
+	e := &env{out: os.Stdout, file: c.ConfigFile}
+	if err := k.Run(e); err != nil {
+		fmt.Fprintln(os.Stderr, "guidon:", e.loaded.Redact(app.Explain(err)))
 		os.Exit(1)
 	}
 }

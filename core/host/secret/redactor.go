@@ -57,6 +57,12 @@ func (r *Redactor) addValues(values []string) {
 	r.replacer.Store(strings.NewReplacer(pairs...))
 }
 
+// Empty reports whether Redact returns every text unchanged.
+func (r *Redactor) Empty() bool { return r == nil || r.replacer.Load() == nil }
+
+// String hides the values from formatted output.
+func (r *Redactor) String() string { return "[secrets]" }
+
 // Redact returns text with each value replaced by [secret]. A nil Redactor returns
 // text unchanged.
 func (r *Redactor) Redact(text string) string {

@@ -149,12 +149,18 @@ func normalise(node any) any {
 
 // Expand replaces the references in text. secret reports whether it contained any.
 func Expand(text string) (out string, secret bool, err error) {
+	return ExpandFrom(os.LookupEnv, text)
+}
+
+// ExpandFrom is Expand with the variables of lookupEnv in place of those of the
+// process.
+func ExpandFrom(lookupEnv func(string) (string, bool), text string) (out string, secret bool, err error) {
 	out = reference.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {
 			return match[1:]
 		}
 		secret = true
-		value, rerr := lookUp(match[2 : len(match)-1])
+		value, rerr := lookUp(lookupEnv, match[2:len(match)-1])
 		if rerr != nil && err == nil {
 			err = rerr
 		}
@@ -164,11 +170,11 @@ func Expand(text string) (out string, secret bool, err error) {
 }
 
 // lookUp returns the value of a reference.
-func lookUp(ref string) (string, error) {
+func lookUp(lookupEnv func(string) (string, bool), ref string) (string, error) {
 	scheme, name, _ := strings.Cut(ref, ":")
 	switch scheme {
 	case "env":
-		if value, ok := os.LookupEnv(name); ok {
+		if value, ok := lookupEnv(name); ok {
 			return value, nil
 		}
 		return "", fmt.Errorf("${%s}: the variable is not set", ref)

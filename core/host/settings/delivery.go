@@ -51,8 +51,8 @@ type Redaction struct {
 	Remove []string `koanf:"remove"`
 	Hash   []string `koanf:"hash"`
 	// HashKey keys the hash, so that values cannot be guessed from it; it
-	// may be a reference.
-	HashKey string `koanf:"hash_key"`
+	// may be a reference, which the host resolves.
+	HashKey string `koanf:"hash_key" expand:"false"`
 }
 
 // Retry limits the attempts to send a batch. OnExhausted is what happens after
