@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"core/flags/document":   {},
 	"core/flags/rules":      {"core/flags/eval/filters", "core/flags/document", "core/match", "core/fault"},
 	"core/flags/revision":   with(),
+	"core/flags/access":     {"core/auth", "core/fault"},
 	"core/flags/calls":      with("core/flags/revision"),
 	"core/flags/audience":   with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/dashboards": with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),

@@ -51,6 +51,9 @@ func (h *HTTP) list(c *web.Call) error {
 }
 
 func (h *HTTP) create(c *web.Call) error {
+	if err := h.service.MayEdit(c.UserContext(), c.Principal); err != nil {
+		return err
+	}
 	in, err := readInput(c, true)
 	if err != nil {
 		return err
@@ -82,6 +85,9 @@ func (h *HTTP) update(full bool) func(c *web.Call) error {
 			return err
 		}
 		if _, err := h.service.Get(c.UserContext(), c.Project, id); err != nil {
+			return err
+		}
+		if err := h.service.MayEdit(c.UserContext(), c.Principal); err != nil {
 			return err
 		}
 		in, err := readInput(c, full)

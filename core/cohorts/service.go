@@ -26,6 +26,12 @@ type Flags interface {
 	FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error)
 }
 
+// Access decides who may change cohorts.
+type Access interface {
+	// RequireEditor fails with Forbidden unless the caller may edit all flags.
+	RequireEditor(ctx context.Context, who *auth.Principal) error
+}
+
 // Counter counts the persons in a cohort.
 type Counter interface {
 	CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error)
@@ -42,6 +48,7 @@ type Dependencies struct {
 	Revisions *revision.Writer
 	Activity  *activity.Log
 	Users     Users
+	Access    Access
 	Flags     Flags
 	Counter   Counter
 	Operators match.Registry // nil knows no operators of plugins
@@ -79,8 +86,15 @@ func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Coh
 	return s.store.cohort(ctx, project.ID, id)
 }
 
-// Create stores a cohort and counts its persons. The error is the first
-// broken rule, an Invalid fault.
+// MayEdit returns nil if the caller may create and change cohorts, Forbidden
+// otherwise: any flag may use a cohort, so that needs the right to edit all
+// flags.
+func (s *Service) MayEdit(ctx context.Context, who *auth.Principal) error {
+	return s.deps.Access.RequireEditor(ctx, who)
+}
+
+// Create stores a cohort and counts its persons. It fails with Forbidden, see
+// MayEdit, and with Invalid for the first broken rule.
 func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (*Cohort, error) {
 	if in.Name == nil {
 		return nil, fault.Field("name", "required", "This field is required.")
@@ -92,6 +106,9 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		return nil, fault.Field("filters", "required", "This field is required.")
 	}
 	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
+		if err := s.MayEdit(ctx, who); err != nil {
+			return err
+		}
 		if err := s.apply(ctx, c, in); err != nil {
 			return err
 		}
@@ -111,13 +128,16 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 	return s.recount(ctx, c), nil
 }
 
-// Update changes a cohort. It fails with NotFound, and with Invalid for
-// the first broken rule; a cohort that flags or other cohorts use cannot be
+// Update changes a cohort. It fails with NotFound; with Forbidden, see MayEdit;
+// and with Invalid for the first broken rule; a cohort that flags or other cohorts use cannot be
 // deleted.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Cohort, error) {
 	var c *Cohort
 	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) (err error) {
 		if c, err = s.store.cohort(ctx, project.ID, id); err != nil {
+			return err
+		}
+		if err := s.MayEdit(ctx, who); err != nil {
 			return err
 		}
 		before := *c

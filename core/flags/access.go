@@ -7,12 +7,12 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/access"
 )
 
 // Roles reads roles and access levels.
 type Roles interface {
-	// Levels returns the access levels and roles of p.
-	Levels(ctx context.Context, p *auth.Principal) (auth.Levels, error)
+	access.Roles
 	// RolesByID returns the roles that exist in the organization.
 	RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]auth.Role, error)
 }
@@ -40,48 +40,25 @@ func (m *accessManager) MayEdit(ctx context.Context, who *auth.Principal, projec
 
 // mayEdit returns nil if the caller may edit the flag, Forbidden otherwise.
 func (m *accessManager) mayEdit(ctx context.Context, who *auth.Principal, f *Flag) error {
-	may, err := m.CanEdit(ctx, who, f)
-	if err != nil {
-		return err
-	}
-	if !may[f.ID] {
-		return fault.New(fault.Forbidden, "permission_denied", "You don't have edit permissions for this feature flag.")
-	}
-	return nil
+	return m.policy.RequireFlagEditor(ctx, who, f.ref())
+}
+
+// MayCreate returns nil if the caller may create flags, Forbidden otherwise.
+func (m *accessManager) MayCreate(ctx context.Context, who *auth.Principal) error {
+	return m.policy.RequireEditor(ctx, who)
 }
 
 // CanEdit reports for each flag, by id, whether the caller may edit it.
 func (m *accessManager) CanEdit(ctx context.Context, who *auth.Principal, list ...*Flag) (map[int64]bool, error) {
-	levels, err := m.deps.Roles.Levels(ctx, who)
-	if err != nil {
-		return nil, err
+	refs := make([]access.Flag, len(list))
+	for i, f := range list {
+		refs[i] = f.ref()
 	}
-	may := make(map[int64]bool, len(list))
-	var unknown []int64
-	for _, f := range list {
-		if levels.CanEdit(createdBy(who, f), nil) {
-			may[f.ID] = true
-		} else {
-			unknown = append(unknown, f.ID)
-		}
-	}
-	if len(unknown) == 0 || len(levels.Roles) == 0 {
-		return may, nil
-	}
-	access, err := m.store.rolesOfFlags(ctx, unknown)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range unknown {
-		may[id] = levels.CanEdit(false, access[id])
-	}
-	return may, nil
+	return m.policy.Editable(ctx, who, refs...)
 }
 
-// createdBy reports whether the caller created f.
-func createdBy(who *auth.Principal, f *Flag) bool {
-	return f.CreatedBy != 0 && f.CreatedBy == who.User.ID
-}
+// ref returns what the access policy reads of f.
+func (f *Flag) ref() access.Flag { return access.Flag{ID: f.ID, CreatedBy: f.CreatedBy} }
 
 // errNoParent is the answer to role access of an unknown flag.
 var errNoParent = fault.New(fault.NotFound, "not_found", "Feature flag not found.")
@@ -96,14 +73,7 @@ func (m *accessManager) parent(ctx context.Context, who *auth.Principal, project
 	if err != nil || !write {
 		return f, err
 	}
-	levels, err := m.deps.Roles.Levels(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	if !levels.CanGiveAccess(createdBy(who, f)) {
-		return nil, fault.New(fault.Forbidden, "permission_denied", "You can't edit roles for this feature flag.")
-	}
-	return f, nil
+	return f, m.policy.RequireGiver(ctx, who, f.ref())
 }
 
 // RoleAccesses returns a flag and its role accesses, oldest first. Accesses of

@@ -10,8 +10,8 @@ import (
 )
 
 // Create stores a new flag. If a deleted flag has the key, that flag keeps its id
-// and history, and its key gets a suffix. The error is the first broken rule, an
-// Invalid fault.
+// and history, and its key gets a suffix. It fails with Forbidden if the caller
+// may only view flags, and with Invalid for the first broken rule.
 func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.Project, in Input) (*Flag, error) {
 	if in.Key == nil {
 		return nil, fault.Field("key", "required", "This field is required.")
@@ -24,6 +24,9 @@ func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.P
 		},
 	}
 	err := e.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
+		if err := e.access.MayCreate(ctx, who); err != nil {
+			return err
+		}
 		if err := e.fields.apply(ctx, f, in); err != nil {
 			return err
 		}

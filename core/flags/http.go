@@ -107,6 +107,9 @@ func stringList(parameter string) []string {
 }
 
 func (h flagsHTTP) create(c *web.Call) error {
+	if err := h.service.MayCreate(c.UserContext(), c.Principal); err != nil {
+		return err
+	}
 	in, err := h.input(c, true)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package flags_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,8 +50,9 @@ func TestEditRights(t *testing.T) {
 			if c.before != nil {
 				c.before(h)
 			}
-			h.accounts.levels[2] = c.levels
 			bobs := h.as("phx_bob")
+			own := bobs.create(`{"key":"bobs"}`)
+			h.accounts.levels[2] = c.levels
 			if f := bobs.do("GET", path(1), "").flag(200); f.CanEdit != c.can {
 				t.Errorf("got can_edit %v, want %v", f.CanEdit, c.can)
 			}
@@ -65,8 +67,7 @@ func TestEditRights(t *testing.T) {
 					t.Errorf("got answer %s", a.body)
 				}
 			}
-			own := bobs.create(`{"key":"bobs"}`)
-			if !own.CanEdit {
+			if !bobs.do("GET", path(own.ID), "").flag(200).CanEdit {
 				t.Error("got can_edit false for the creator")
 			}
 			bobs.patch(own.ID, `{"name":"x"}`).want(200)
@@ -134,5 +135,55 @@ func TestRoleAccess(t *testing.T) {
 		if list.Count != 0 {
 			t.Errorf("the access of a deleted role is listed: %+v", list)
 		}
+	})
+}
+
+// A cohort decides which persons match a flag, and a dashboard belongs to a flag:
+// a member who may only view flags changes neither, and creates no flags.
+func TestViewersChangeNothingThatFlagsUse(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		own := h.as("phx_bob").create(`{"key":"bobs"}`)
+		bobMayView(h, auth.RoleLevel{ID: growth, Level: auth.CanView})
+		bobs := h.as("phx_bob")
+		filters := `{"properties":{"type":"OR","values":[{"type":"AND","values":[{"key":"plan","type":"person","value":"%s","operator":"exact"}]}]}}`
+		const cohorts, dashboards = "/api/projects/1/cohorts/", "/api/projects/1/dashboards/"
+		var cohort struct{ ID int64 }
+		h.do("POST", cohorts, `{"name":"Paying","filters":`+strings.Replace(filters, "%s", "paid", 1)+`}`).want(201).into(&cohort)
+		h.create(`{"key":"a","filters":{"groups":[{"properties":[{"key":"id","type":"cohort","value":` + itoa(cohort.ID) + `}]}]}}`)
+		dashboard := func(key string) string {
+			var list page[struct {
+				ID   int64
+				Name string
+			}]
+			h.do("GET", dashboards, "").want(200).into(&list)
+			for _, d := range list.Results {
+				if strings.Contains(d.Name, " "+key+" ") {
+					return dashboards + itoa(d.ID) + "/"
+				}
+			}
+			t.Fatalf("no dashboard of flag %s", key)
+			return ""
+		}
+		one := cohorts + itoa(cohort.ID) + "/"
+		for _, r := range []struct{ method, path, body string }{
+			{"POST", "/api/projects/1/feature_flags/", `{"key":"new"}`},
+			{"POST", cohorts, `{"name":"Free","filters":` + strings.Replace(filters, "%s", "free", 1) + `}`},
+			{"PATCH", one, `{"filters":` + strings.Replace(filters, "%s", "free", 1) + `}`},
+			{"PATCH", one, `not JSON`},
+			{"PATCH", one, `{"deleted":true}`},
+			{"PUT", one, `{"name":"x"}`},
+			{"PATCH", dashboard("a"), `{"name":"x"}`},
+			{"DELETE", dashboard("a"), ``},
+			{"DELETE", dashboard("bobs"), ``},
+		} {
+			bobs.do(r.method, r.path, r.body).fails(403, "permission_denied", "")
+		}
+		bobs.do("GET", one, "").want(200)
+		bobs.do("PATCH", dashboard("bobs"), `{"description":"mine"}`).want(200)
+		bobs.patch(own.ID, `{"name":"mine"}`).want(200)
+		bobMayView(h, auth.RoleLevel{ID: growth, Level: auth.CanEdit})
+		bobs.do("PATCH", one, `{"name":"x"}`).want(200)
+		bobs.do("DELETE", dashboard("a"), "").want(204)
+		bobs.create(`{"key":"new"}`)
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
@@ -127,11 +128,12 @@ func newServer(t testing.TB, d *db.DB) *server {
 	counter := audience.New(cfg.CountBudget, audience.Dependencies{
 		Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store, Now: h.clock,
 	})
+	policy := access.NewPolicy(h.accounts, h.store)
 	cohortService := cohorts.NewService(cohorts.Config{Limits: cfg.Limits(), Members: cfg.CohortMembers}, h.cohorts, cohorts.Dependencies{
-		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.accounts, Flags: h.store, Counter: counter, Now: h.clock,
+		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.accounts, Access: policy, Flags: h.store, Counter: counter, Now: h.clock,
 	})
 	usage := dashboards.NewService(dashboards.NewStore(d), dashboards.Dependencies{
-		Revisions: h.revisions, Flags: h.store, Users: h.accounts, Events: &h.calls, Now: h.clock,
+		Revisions: h.revisions, Flags: h.store, Users: h.accounts, Access: policy, Events: &h.calls, Now: h.clock,
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
 		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,

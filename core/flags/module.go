@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/calls"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
@@ -34,7 +35,7 @@ var Module = fx.Module("flags",
 		newSource,
 		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
 		newLookups, decide.NewDecider,
-		newCounter, newDashboards, newCohorts, newService,
+		newPolicy, newCounter, newDashboards, newCohorts, newService,
 		fx.Annotate(newMembers, fx.OnStart((*cohorts.Members).Start), fx.OnStop((*cohorts.Members).Stop)),
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
 			return calls.NewStage(s, w, p)
@@ -62,19 +63,21 @@ func newLookups(p *persons.Service, c *cohorts.Store, s *Store, m decide.Matcher
 	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m}
 }
 
+func newPolicy(a *auth.Service, s *Store) *access.Policy { return access.NewPolicy(a, s) }
+
 func newCounter(c ManageConfig, d *Definitions, p *persons.Service, lists *cohorts.Store, s *Store, o PluginOperators) *audience.Counter {
 	return audience.New(c.CountBudget, audience.Dependencies{
 		Persons: p, Groups: p.Groups, Source: d, StaticCohorts: lists, HashKeys: s, Operators: o.ForSave, Plugins: o.Round,
 	})
 }
 
-func newDashboards(store *dashboards.Store, w *revision.Writer, s *Store, a *auth.Service, e *events.Service, log *zap.Logger) *dashboards.Service {
-	return dashboards.NewService(store, dashboards.Dependencies{Revisions: w, Flags: s, Users: a, Events: e, Log: log})
+func newDashboards(store *dashboards.Store, w *revision.Writer, s *Store, a *auth.Service, p *access.Policy, e *events.Service, log *zap.Logger) *dashboards.Service {
+	return dashboards.NewService(store, dashboards.Dependencies{Revisions: w, Flags: s, Users: a, Access: p, Events: e, Log: log})
 }
 
-func newCohorts(c ManageConfig, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, n *audience.Counter, o PluginOperators) *cohorts.Service {
+func newCohorts(c ManageConfig, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, p *access.Policy, n *audience.Counter, o PluginOperators) *cohorts.Service {
 	return cohorts.NewService(cohorts.Config{Limits: c.Limits(), Members: c.CohortMembers}, store, cohorts.Dependencies{
-		Revisions: w, Activity: activity.NewLog(d), Users: a, Flags: s, Counter: n, Operators: o.ForSave,
+		Revisions: w, Activity: activity.NewLog(d), Users: a, Access: p, Flags: s, Counter: n, Operators: o.ForSave,
 	})
 }
 

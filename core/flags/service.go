@@ -7,6 +7,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/cohorts"
+	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/revision"
@@ -54,7 +55,7 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 		deps.Now = time.Now
 	}
 	sh := &shared{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg}
-	access := &accessManager{shared: sh}
+	access := &accessManager{shared: sh, policy: access.NewPolicy(deps.Roles, store)}
 	read := &reader{shared: sh, access: access}
 	fields := &applier{shared: sh}
 	edit := &editor{shared: sh, access: access, fields: fields, checks: &checker{shared: sh, read: read}}
@@ -87,7 +88,10 @@ type (
 		read *reader
 	}
 	// accessManager decides who may edit a flag, and manages role access.
-	accessManager struct{ *shared }
+	accessManager struct {
+		*shared
+		policy *access.Policy
+	}
 	// usageManager creates usage dashboards and counts calls.
 	usageManager struct {
 		*shared

@@ -29,8 +29,8 @@ func (r *accessRow) access() RoleAccess {
 	return RoleAccess{ID: r.ID, FlagID: r.FlagID, RoleID: r.RoleID, AddedAt: time.UnixMicro(r.AddedAt).UTC(), UpdatedAt: time.UnixMicro(r.UpdatedAt).UTC()}
 }
 
-// rolesOfFlags returns the ids of the roles with access to each flag.
-func (s accessStore) rolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
+// RolesOfFlags returns the ids of the roles with access to each flag.
+func (s accessStore) RolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
 	var rows []accessRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("flag_id IN (?)", bun.List(flagIDs)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read roles of flags: %w", err)

@@ -36,6 +36,15 @@ func (s flagStore) graph(ctx context.Context, projectID int64) (map[int64]rules.
 	return graph, nil
 }
 
+// CreatorOfFlag returns the user who created a flag, 0 for none, or NotFound.
+func (s flagStore) CreatorOfFlag(ctx context.Context, projectID, flagID int64) (int64, error) {
+	f, err := s.flag(ctx, projectID, flagID)
+	if err != nil {
+		return 0, err
+	}
+	return f.CreatedBy, nil
+}
+
 // FlagsUsingCohort returns the keys of the flags that use a cohort and are not
 // deleted.
 func (s flagStore) FlagsUsingCohort(ctx context.Context, projectID, cohortID int64) ([]string, error) {

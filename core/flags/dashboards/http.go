@@ -73,6 +73,9 @@ func (h *HTTP) update(c *web.Call) error {
 	if err != nil {
 		return err
 	}
+	if err := h.service.MayEdit(c.UserContext(), c.Principal, c.Project, id); err != nil {
+		return err
+	}
 	body, err := c.Fields()
 	if err != nil {
 		return err
@@ -86,7 +89,7 @@ func (h *HTTP) update(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	d, err := h.service.Update(c.UserContext(), c.Project, id, change)
+	d, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, change)
 	if err != nil {
 		return err
 	}
@@ -99,7 +102,7 @@ func (h *HTTP) delete(c *web.Call) error {
 		return err
 	}
 	gone := true
-	if _, err := h.service.Update(c.UserContext(), c.Project, id, Change{Deleted: &gone}); err != nil {
+	if _, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, Change{Deleted: &gone}); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)

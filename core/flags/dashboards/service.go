@@ -29,6 +29,15 @@ type Users interface {
 	UsersByID(ctx context.Context, ids []int64) (map[int64]auth.User, error)
 }
 
+// Access decides who may change dashboards.
+type Access interface {
+	// RequirePartEditor fails with Forbidden unless the caller may edit the flag
+	// or, if flagID is 0, all flags.
+	RequirePartEditor(ctx context.Context, who *auth.Principal, projectID, flagID int64) error
+	// RequireEditor fails with Forbidden unless the caller may edit all flags.
+	RequireEditor(ctx context.Context, who *auth.Principal) error
+}
+
 // Events counts stored events.
 type Events interface {
 	Counts(ctx context.Context, q events.CountQuery) ([]events.Count, error)
@@ -40,6 +49,7 @@ type Dependencies struct {
 	Revisions *revision.Writer
 	Flags     Flags
 	Users     Users
+	Access    Access
 	Events    Events
 	Now       func() time.Time
 	Log       *zap.Logger
@@ -125,12 +135,26 @@ type Change struct {
 	Deleted     *bool
 }
 
+// MayEdit returns nil if the caller may change the dashboard: that needs the
+// right to edit the flag it belongs to. It fails with NotFound and Forbidden.
+func (s *Service) MayEdit(ctx context.Context, who *auth.Principal, project auth.Project, id int64) error {
+	d, err := s.store.dashboard(ctx, project.ID, id)
+	if err != nil {
+		return err
+	}
+	return s.deps.Access.RequirePartEditor(ctx, who, project.ID, d.FlagID)
+}
+
 // Update changes a dashboard. Deleting it removes it from the flags that show
-// it.
-func (s *Service) Update(ctx context.Context, project auth.Project, id int64, c Change) (*Dashboard, error) {
+// it, so that needs the right to edit all flags. It fails with NotFound and
+// Forbidden.
+func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, c Change) (*Dashboard, error) {
 	var d *Dashboard
 	err := s.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) (err error) {
 		if d, err = s.store.dashboard(ctx, project.ID, id); err != nil {
+			return err
+		}
+		if err := s.requireEditor(ctx, who, d, c); err != nil {
 			return err
 		}
 		if c.Name != nil {
@@ -150,6 +174,13 @@ func (s *Service) Update(ctx context.Context, project auth.Project, id int64, c 
 		return s.deps.Flags.UnlinkDashboard(ctx, project.ID, id)
 	})
 	return d, err
+}
+
+func (s *Service) requireEditor(ctx context.Context, who *auth.Principal, d *Dashboard, c Change) error {
+	if c.Deleted != nil && *c.Deleted {
+		return s.deps.Access.RequireEditor(ctx, who)
+	}
+	return s.deps.Access.RequirePartEditor(ctx, who, d.ProjectID, d.FlagID)
 }
 
 // tileViews computes the tiles of a dashboard. A tile whose events cannot be
