@@ -30,3 +30,24 @@ func TestPluginAdministrationNeedsAnOperator(t *testing.T) {
 		t.Errorf("resume of a new operator = %d %s", status, body)
 	}
 }
+
+// TestStoredValuesNeedTheirScope asks for persons and messages with a key for
+// actions only.
+func TestStoredValuesNeedTheirScope(t *testing.T) {
+	t.Parallel()
+	w := newTenants(t)
+	narrow := w.key(t, "operator", auth.NewPersonalKey{Scopes: []string{"action:write", "feature_flag:write"}})
+	wide := w.key(t, "operator", auth.NewPersonalKey{Scopes: []string{"action:write", "event:read", "person:read"}})
+	const people = "/api/projects/1/actions/people/?entity_type=events&entity_id=paid"
+	if status, body := w.as(t, narrow, "GET", people, ""); status != 403 || !strings.Contains(body, "person:read") {
+		t.Errorf("people = %d %s, want 403", status, body)
+	}
+	status, body := w.as(t, narrow, "GET", people+"&personal_api_key="+narrow, "")
+	if status != 403 {
+		t.Errorf("people = %d %s, want 403", status, body)
+	}
+	status, body = w.as(t, wide, "GET", people+"&offset=100&personal_api_key="+wide, "")
+	if status != 200 || strings.Contains(body, wide) || !strings.Contains(body, `"previous":"http`) {
+		t.Errorf("people = %d %s, want 200 and links without the key", status, body)
+	}
+}

@@ -21,7 +21,12 @@ func (h *PreviewHTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/actions/preview", "action:read", h.preview)
 }
 
+// preview answers with stored events, so the key needs the scope of events as
+// well. Properties of persons and groups are hidden without their scopes.
 func (h *PreviewHTTP) preview(c *web.Call) error {
+	if err := c.Principal.RequireScope("event:read"); err != nil {
+		return err
+	}
 	f, err := c.Fields()
 	if err != nil {
 		return err
@@ -41,6 +46,10 @@ func (h *PreviewHTTP) preview(c *web.Call) error {
 	out, err := h.previews.Preview(c.UserContext(), c.Project.ID, steps.Value, q)
 	if err != nil {
 		return err
+	}
+	persons, groups := c.Principal.HasScope("person:read"), c.Principal.HasScope("group:read")
+	for i := range out.Results {
+		out.Results[i].HideStored(!persons, !groups)
 	}
 	return web.JSON(c.Ctx, out)
 }

@@ -246,8 +246,21 @@ func TestPreviewRequiresScope(t *testing.T) {
 	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusForbidden {
 		t.Errorf("%d %v", status, got)
 	}
-	who.Principals["phx_test"] = &auth.Principal{KeyID: 1, Scopes: []string{"action:read"}, User: auth.User{ID: 1}}
-	if status, got := preview(t, who, actions.PreviewDependencies{Events: someEvents()}, `{"steps":[]}`); status != http.StatusOK {
-		t.Errorf("%d %v", status, got)
+	deps := actions.PreviewDependencies{Events: someEvents(), Sources: actionmatch.Sources{Persons: storedFacts{}, Members: storedFacts{}}}
+	isBob := `{"steps":[{"properties":[{"key":"email","type":"person","value":"bob@example.com"}]}]}`
+	for scopes, want := range map[string]struct {
+		status int
+		shown  bool
+	}{
+		"action:read":                        {http.StatusForbidden, false},
+		"action:read event:read":             {http.StatusOK, false},
+		"action:read event:read person:read": {http.StatusOK, true},
+	} {
+		who.Principals["phx_test"] = &auth.Principal{KeyID: 1, Scopes: strings.Fields(scopes), User: auth.User{ID: 1}}
+		status, got := preview(t, who, deps, isBob)
+		text := fmt.Sprint(got)
+		if status != want.status || strings.Contains(text, "ada@example.com") != want.shown || strings.Contains(text, "hidden:true") != (status == http.StatusOK && !want.shown) {
+			t.Errorf("%s: %d %v", scopes, status, got)
+		}
 	}
 }

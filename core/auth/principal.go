@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 // Principal is the holder of a personal key: a user in one organization. It is
@@ -24,6 +25,15 @@ type Principal struct {
 // everything.
 func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return apikey.Covers(held, scope) })
+}
+
+// RequireScope fails with Forbidden unless the key has scope; an empty scope
+// needs no more than a key.
+func (p *Principal) RequireScope(scope string) error {
+	if scope != "" && !p.HasScope(scope) {
+		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", scope)
+	}
+	return nil
 }
 
 // IsAdmin reports whether the user manages the organization.

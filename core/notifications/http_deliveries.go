@@ -44,6 +44,7 @@ type deliveryView struct {
 	Destination string     `json:"destination"`
 	EventUUID   string     `json:"event_uuid"`
 	Text        string     `json:"text"`
+	TextHidden  bool       `json:"text_hidden,omitempty"`
 	Suppressed  int64      `json:"suppressed"`
 	State       State      `json:"state"`
 	Attempts    int64      `json:"attempts"`
@@ -64,6 +65,22 @@ func show(d *Delivery) deliveryView {
 	}
 	if d.State == Waiting {
 		v.NextAt = &d.NextAt
+	}
+	return v
+}
+
+// readsEvents reports whether the key may read events and persons, whose values
+// are in the texts of messages.
+func readsEvents(c *web.Call) bool {
+	return c.Principal.HasScope("event:read") && c.Principal.HasScope("person:read")
+}
+
+// show returns the form of d in the answer to c: the text only for keys that may
+// read what it contains.
+func (h *HTTP) show(c *web.Call, d *Delivery) deliveryView {
+	v := show(d)
+	if !readsEvents(c) {
+		v.Text, v.TextHidden = "", true
 	}
 	return v
 }
@@ -97,7 +114,7 @@ func (h *HTTP) list(c *web.Call) error {
 	}
 	views := make([]deliveryView, len(list))
 	for i := range list {
-		views[i] = show(&list[i])
+		views[i] = h.show(c, &list[i])
 	}
 	return c.List(page, total, views)
 }
@@ -119,7 +136,7 @@ func (h *HTTP) get(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(c.Ctx, show(&d))
+	return web.JSON(c.Ctx, h.show(c, &d))
 }
 
 // retry queues a message again that has failed, has expired or still waits.
@@ -147,7 +164,7 @@ func (h *HTTP) retry(c *web.Call) error {
 	if d, err = h.find(c); err != nil {
 		return err
 	}
-	return web.JSON(c.Ctx, show(&d))
+	return web.JSON(c.Ctx, h.show(c, &d))
 }
 
 // sampleEvent is the event of previews without a matching stored event.
@@ -188,6 +205,9 @@ func (h *HTTP) preview(c *web.Call) error {
 		return err
 	}
 	a := &actions.Action{ID: id, Name: name, Format: format}
+	if !readsEvents(c) {
+		id = 0
+	}
 	m := h.service.composer.compose(c.UserContext(), h.project(c), h.sample(c.UserContext(), c.Project.ID, id), a, "", true)
 	v := previewView{Text: m.Text, Segments: []segmentView{}}
 	for _, s := range m.Segments {
@@ -256,7 +276,11 @@ func (h *HTTP) test(c *web.Call) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), testTimeout)
 	defer cancel()
-	ev := h.sample(ctx, c.Project.ID, id)
+	sampled := id
+	if !readsEvents(c) {
+		sampled = 0
+	}
+	ev := h.sample(ctx, c.Project.ID, sampled)
 	results, project := make([]testView, len(targets)), h.project(c)
 	var trying sync.WaitGroup
 	for i, d := range targets {

@@ -25,13 +25,6 @@ type authenticator struct {
 	manageRate *limit.Limiter[int64] // by personal key
 }
 
-func checkScope(principal *auth.Principal, scope string) error {
-	if scope != "" && !principal.HasScope(scope) {
-		return fault.Newf(fault.Forbidden, "permission_denied", "API key missing required scope '%s'", scope)
-	}
-	return nil
-}
-
 // rejectNUL rejects NUL in the query: no store can search for it.
 func rejectNUL(c *fiber.Ctx) error {
 	if !bytes.Contains(c.Request().URI().QueryString(), []byte("%00")) {

@@ -64,12 +64,13 @@ func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 }
 
 // pageQuery returns the query of the request with another limit and offset; an
-// offset of 0 is omitted. Other parameters keep their place and spelling.
+// offset of 0 is omitted, and so is a personal key: links are copied and logged.
+// Other parameters keep their place and spelling.
 func pageQuery(c *fiber.Ctx, limit, offset int) string {
 	var kept []string
 	for part := range strings.SplitSeq(string(c.Request().URI().QueryString()), "&") {
 		name, _, _ := strings.Cut(part, "=")
-		if name, err := url.QueryUnescape(name); part == "" || (err == nil && (name == "limit" || name == "offset")) {
+		if name, err := url.QueryUnescape(name); part == "" || (err == nil && (name == "limit" || name == "offset" || name == personalField)) {
 			continue
 		}
 		kept = append(kept, part)

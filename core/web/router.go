@@ -151,7 +151,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 		}
 		stateOf(c).project = call.Project.ID
 	}
-	if err := checkScope(principal, rt.scope); err != nil {
+	if err := principal.RequireScope(rt.scope); err != nil {
 		return err
 	}
 	if err := rejectNUL(c); err != nil {

@@ -207,7 +207,12 @@ type peopleView struct {
 	Undecided int64         `json:"undecided,omitempty"`
 }
 
+// people answers with persons and their properties, so the key needs the scope of
+// persons as well.
 func (h *HTTP) people(c *web.Call) error {
+	if err := c.Principal.RequireScope("person:read"); err != nil {
+		return err
+	}
 	csv, err := c.WantsCSV()
 	if err != nil {
 		return err
@@ -303,6 +308,7 @@ func offsetLink(c *web.Call, offset int) *string {
 		q.Add(string(name), string(value))
 	}
 	q.Del("offset")
+	q.Del("personal_api_key") // a secret
 	if offset > 0 {
 		q.Set("offset", strconv.Itoa(offset))
 	}

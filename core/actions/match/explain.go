@@ -44,9 +44,23 @@ type FieldExplanation struct {
 	// truncated.
 	Expected json.RawMessage `json:"expected,omitempty"`
 	Seen     json.RawMessage `json:"seen,omitempty"`
+	Hidden   bool            `json:"hidden,omitempty"` // Seen is removed, see HideStored
 	Matches  *bool           `json:"matches"`
 	// Reason is a sentence on why the condition does not match.
 	Reason string `json:"reason,omitempty"`
+}
+
+// HideStored removes the values that filters tested on stored properties of
+// persons, or of groups, and marks them as hidden.
+func (e *Explanation) HideStored(persons, groups bool) {
+	for i := range e.Steps {
+		for j := range e.Steps[i].Fields {
+			f := &e.Steps[i].Fields[j]
+			if f.Seen != nil && (f.Source == FromPerson && persons || f.Source == FromGroup && groups) {
+				f.Seen, f.Hidden = nil, true
+			}
+		}
+	}
 }
 
 // Explain returns the result of Match with the result of each field. It tests

@@ -26,6 +26,7 @@ func (h *HTTP) explain(c *web.Call) error {
 	q.FlagKeys = []string{key}
 	for _, e := range h.decider.Explain(c.UserContext(), c.Project.ID, q) {
 		if e.ID == id {
+			hideStored(c, e)
 			return web.JSON(c.Ctx, e)
 		}
 	}
@@ -43,10 +44,16 @@ func (h *HTTP) explainAll(c *web.Call) error {
 		Flags  map[string]*eval.Explanation `json:"flags"`
 	}{Flags: map[string]*eval.Explanation{}}
 	for _, e := range h.decider.Explain(c.UserContext(), c.Project.ID, q) {
+		hideStored(c, e)
 		out.Flags[e.Key] = e
 		out.Errors = out.Errors || !e.Computed
 	}
 	return web.JSON(c.Ctx, out)
+}
+
+// hideStored removes stored values that the key may not read.
+func hideStored(c *web.Call, e *eval.Explanation) {
+	e.HideStored(!c.Principal.HasScope("person:read"), !c.Principal.HasScope("group:read"))
 }
 
 // explainRequest reads the subject of an explanation. The fields have the names

@@ -168,3 +168,28 @@ func TestExplanationEqualsAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestExplanationHidesStoredValues asks with keys that may not read persons.
+func TestExplanationHidesStoredValues(t *testing.T) {
+	t.Parallel()
+	keys := webtest.DefaultKeys()
+	flagsOnly, withPersons := *keys.Principals["phx_test"], *keys.Principals["phx_test"]
+	flagsOnly.Scopes, withPersons.Scopes = []string{"feature_flag:write"}, []string{"feature_flag:read", "person:read"}
+	keys.Principals["phx_flags"], keys.Principals["phx_persons"] = &flagsOnly, &withPersons
+	d, _ := decider(t, explainProject(), around(&memoryStore{people: map[string]string{"u": `{"email":"secret@corp.test","plan":"pro"}`}}))
+	base := webtest.Serve(t, keys, decide.NewHTTP(d, nil))
+	for key, secret := range map[string]bool{"phx_flags": false, "phx_persons": true, "phx_test": true} {
+		for _, path := range []string{"/20/explain/", "/explain/"} {
+			status, got, _ := post(t, base+"/api/projects/1/feature_flags"+path, "application/json",
+				`{"distinct_id":"u","person_properties":{"plan":"pro","given":"shown"}}`, "Authorization", "Bearer "+key)
+			raw, _ := json.Marshal(got)
+			text := string(raw)
+			if status != 200 || strings.Contains(text, "secret@") != secret || strings.Contains(text, `"hidden":true`) == secret {
+				t.Errorf("%s %s = %d %s", key, path, status, text)
+			}
+			if !strings.Contains(text, `"seen":"pro","source":"override"`) {
+				t.Errorf("%s: the value of the request is hidden: %s", key, text)
+			}
+		}
+	}
+}

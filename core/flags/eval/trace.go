@@ -43,6 +43,7 @@ type Gate struct {
 	Detail     string          `json:"detail,omitempty"`
 	Property   string          `json:"property,omitempty"`
 	Seen       json.RawMessage `json:"seen,omitempty"`
+	Hidden     bool            `json:"hidden,omitempty"` // Seen is removed, see HideStored
 	Identifier string          `json:"identifier,omitempty"`
 	Hash       *float64        `json:"hash,omitempty"`
 	Threshold  *float64        `json:"threshold,omitempty"`
@@ -69,6 +70,7 @@ type ExplainedFilter struct {
 	Operator string            `json:"operator"`
 	Expected json.RawMessage   `json:"expected"`
 	Seen     json.RawMessage   `json:"seen"`             // null when missing
+	Hidden   bool              `json:"hidden,omitempty"` // Seen is removed, see HideStored
 	Source   string            `json:"source"`           // override, stored, missing, identity, several, cohort, flag, or unreadable
 	Plugin   string            `json:"plugin,omitempty"` // the plugin instance of the operator
 	Negated  bool              `json:"negated,omitempty"`
