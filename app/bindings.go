@@ -27,7 +27,7 @@ import (
 
 // bindings connects modules. A module that needs another one declares a small
 // interface beside its use; the bindings name the type that implements it.
-var bindings = fx.Options(coreBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, fx.Invoke(addHooks))
+var bindings = fx.Options(coreBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, fx.Invoke(addHooks))
 
 var coreBindings = fx.Provide(
 	// The web server authenticates requests against the accounts.
@@ -67,7 +67,7 @@ func addHooks(p *persons.Service, f *flags.Store, r *revision.Store, c *cohorts.
 	p.OnMerge(f.MergePersons)
 	p.Groups.OnTypesChanged(r.Touch)
 	p.OnDelete(f.DeletePerson)
-	p.OnErase(c.Erase)
+	p.OnDeleteIDs(c.Erase)
 	p.OnErase(e.Erase)
 	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
 	p.OnDelete(func(ctx context.Context, projectID, _ int64) error { return e.PersonsChanged(ctx, projectID) })

@@ -33,6 +33,7 @@ func writePragmas() []string {
 		"wal_autocheckpoint(8000)",     // 32 MiB between checkpoints: large batches write a page once
 		"journal_size_limit(67108864)", // a large transaction gives its log back
 		"temp_store(MEMORY)",
+		"secure_delete(1)", // deleted rows leave no copy in free pages
 	}
 }
 
@@ -66,6 +67,39 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 		write: bun.NewDB(write, sqlitedialect.New()),
 		name:  "SQLite file " + abs,
 	}, nil
+}
+
+// truncateWait is how long TruncateLog waits for readers.
+const truncateWait = 200 * time.Millisecond
+
+// TruncateLog moves the write-ahead log of SQLite into the file and empties it, so
+// that the log keeps no copy of deleted rows. It waits a moment for readers of old
+// pages; if they go on, the result is false and the log stays until a later
+// checkpoint. On PostgreSQL it does nothing.
+func (d *DB) TruncateLog(ctx context.Context) (done bool, err error) {
+	if d.Postgres() {
+		return true, nil
+	}
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return false, fmt.Errorf("truncate the write-ahead log: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	setWait := func(wait time.Duration) error {
+		_, err := conn.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA busy_timeout = %d", wait.Milliseconds()))
+		return err
+	}
+	var busy, pages, moved int
+	if err = setWait(truncateWait); err == nil {
+		err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	}
+	if isBusy(err) {
+		busy, err = 1, nil
+	}
+	if err = errors.Join(err, setWait(busyWait)); err != nil {
+		return false, fmt.Errorf("truncate the write-ahead log: %w", err)
+	}
+	return busy == 0, nil
 }
 
 // createFile makes the file before SQLite does, so that it, and the log files

@@ -123,6 +123,9 @@ func (s *sender) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
 		s.settle(ctx, d, Failed, "action_off", "The action is deleted or does not post any more.")
 		return
 	}
+	if leased, err := s.store.isLeased(ctx, d); err == nil && !leased {
+		return // its person was erased since it was claimed
+	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	results, err := n.Notify(call, []*sdk.Notification{msg})
 	cancel()

@@ -125,6 +125,18 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 	}, nil
 }
 
+// Erase deletes the notifications about events of distinct ids: waiting ones, the
+// log of settled ones, and suppressed ones. It returns their number. A call of a
+// notifier that is under way is not recalled, and not repeated.
+func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
+	n, err := s.store.erase(ctx, projectID, distinctIDs)
+	if err != nil {
+		return n, err
+	}
+	suppressed, err := s.store.eraseSuppressed(ctx, projectID, distinctIDs)
+	return n + suppressed, err
+}
+
 // Start starts the delivery.
 func (s *Service) Start(context.Context) error {
 	s.sender.start()

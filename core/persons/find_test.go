@@ -105,7 +105,7 @@ func TestDelete(t *testing.T) {
 		if err := s.Delete(t.Context(), 1, p.UUID, true); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"erase 1 [u1 u2]", "delete 1 true"}; !slices.Equal(calls, want) {
+		if want := []string{"delete 1 true", "erase 1 [u1 u2]"}; !slices.Equal(calls, want) {
 			t.Fatalf("hooks: %q", calls)
 		}
 		if got := people(t, s); got != `u3 {}` {

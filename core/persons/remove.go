@@ -8,6 +8,14 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// Removal names the data of a person that is to be deleted.
+type Removal struct {
+	ProjectID   int64
+	PersonID    int64 // 0 if only the distinct ids are known
+	DistinctIDs []string
+	Events      bool // also the events of the distinct ids
+}
+
 // DeleteHook deletes the data of another package about a person, inside the
 // transaction that deletes the person; an error rolls it back.
 type DeleteHook func(ctx context.Context, projectID, personID int64) error
@@ -20,49 +28,105 @@ func (s *Service) OnDelete(h DeleteHook) { s.deleteHooks = append(s.deleteHooks,
 // before it fails: it is called again.
 type EraseHook func(ctx context.Context, projectID int64, distinctIDs []string) (int64, error)
 
-// OnErase adds a hook. All hooks must be added before the first deletion.
+// OnDeleteIDs adds a hook that runs for every deleted person. All hooks must be
+// added before the first deletion.
+func (s *Service) OnDeleteIDs(h EraseHook) { s.idHooks = append(s.idHooks, h) }
+
+// OnErase adds a hook that runs for persons that are deleted with their events.
+// All hooks must be added before the first deletion.
 func (s *Service) OnErase(h EraseHook) { s.eraseHooks = append(s.eraseHooks, h) }
 
-// Delete deletes a person and, with erase, first all other data of its distinct
-// ids. A later event creates a new person. It fails with NotFound.
+// Recorder remembers deletions, so that neither a crash nor a restored database
+// brings a person back. It deletes by Service.Remove.
+type Recorder interface {
+	// Erase records r and returns when it is carried out. After an error r may be
+	// recorded: then it is carried out later.
+	Erase(ctx context.Context, r Removal) error
+}
+
+// RecordWith makes Delete go through r. It must be called before the first
+// deletion.
+func (s *Service) RecordWith(r Recorder) { s.recorder = r }
+
+// Delete deletes a person and, with erase, its events and dead letters. A later
+// event creates a new person. It fails with NotFound.
 func (s *Service) Delete(ctx context.Context, projectID int64, ref string, erase bool) error {
 	p, err := s.Get(ctx, projectID, ref)
 	if err != nil {
 		return err
 	}
-	if erase {
-		if err := s.erase(ctx, projectID, p.DistinctIDs); err != nil {
-			return err
-		}
+	r := Removal{ProjectID: projectID, PersonID: p.ID, DistinctIDs: p.DistinctIDs, Events: erase}
+	if err := s.checkRemoval(&r); err != nil {
+		return err
 	}
-	return s.db.Tx(ctx, func(ctx context.Context) error {
-		ids, err := s.store.lockPerson(ctx, p.ID)
-		if err != nil {
-			return fmt.Errorf("delete person %d: %w", p.ID, err)
-		}
-		for _, hook := range s.deleteHooks {
-			if err := hook(ctx, projectID, p.ID); err != nil {
-				return fmt.Errorf("forget person %d: %w", p.ID, err)
-			}
-		}
-		if err := s.store.deletePerson(ctx, p.ID); err != nil {
-			return fmt.Errorf("delete person %d: %w", p.ID, err)
-		}
-		s.dropAfterCommit(ctx, projectID, p.ID, ids)
-		return nil
-	})
+	if s.recorder != nil {
+		return s.recorder.Erase(ctx, r)
+	}
+	return s.Remove(ctx, &r)
 }
 
-func (s *Service) erase(ctx context.Context, projectID int64, distinctIDs []string) error {
-	if len(s.eraseHooks) == 0 {
+func (s *Service) checkRemoval(r *Removal) error {
+	if r.Events && len(s.eraseHooks) == 0 {
 		return fault.New(fault.Unavailable, "erasure_unavailable", "Events cannot be erased here.")
 	}
-	for _, hook := range s.eraseHooks {
-		if _, err := hook(ctx, projectID, distinctIDs); err != nil {
-			return fmt.Errorf("erase what is kept of %d distinct ids: %w", len(distinctIDs), err)
+	return nil
+}
+
+// Remove deletes the persons of r and what all packages hold of them. A person
+// that owns further distinct ids, and is not the one that r names, only loses
+// those of r. Repeating a Remove is safe: data that is gone is no error.
+func (s *Service) Remove(ctx context.Context, r *Removal) error {
+	if err := s.checkRemoval(r); err != nil {
+		return err
+	}
+	if err := s.db.Tx(ctx, func(ctx context.Context) error { return s.removePersons(ctx, r) }); err != nil {
+		return err
+	}
+	hooks := s.idHooks
+	if r.Events {
+		hooks = slices.Concat(s.idHooks, s.eraseHooks)
+	}
+	for _, hook := range hooks {
+		if _, err := hook(ctx, r.ProjectID, r.DistinctIDs); err != nil {
+			return fmt.Errorf("erase the data of %d distinct ids: %w", len(r.DistinctIDs), err)
 		}
 	}
 	return nil
+}
+
+func (s *Service) removePersons(ctx context.Context, r *Removal) error {
+	owners, err := s.store.owners(ctx, r)
+	if err != nil {
+		return fmt.Errorf("find the persons of %d distinct ids: %w", len(r.DistinctIDs), err)
+	}
+	for _, id := range owners {
+		if err := s.removePerson(ctx, r, id); err != nil && !fault.Is(err, fault.NotFound) {
+			return fmt.Errorf("delete person %d: %w", id, err)
+		}
+	}
+	if err := s.store.deleteLoneIDs(ctx, r.ProjectID, r.DistinctIDs); err != nil {
+		return fmt.Errorf("delete distinct ids without a person: %w", err)
+	}
+	return nil
+}
+
+// removePerson deletes a person, or takes the distinct ids of r from it if it is
+// another one than r names.
+func (s *Service) removePerson(ctx context.Context, r *Removal, id int64) error {
+	ids, err := s.store.lockPerson(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.dropAfterCommit(ctx, r.ProjectID, id, ids)
+	if others := func(id string) bool { return !slices.Contains(r.DistinctIDs, id) }; id != r.PersonID && slices.ContainsFunc(ids, others) {
+		return s.store.unlink(ctx, r.ProjectID, id, r.DistinctIDs)
+	}
+	for _, hook := range s.deleteHooks {
+		if err := hook(ctx, r.ProjectID, id); err != nil {
+			return err
+		}
+	}
+	return s.store.deletePerson(ctx, id)
 }
 
 // dropAfterCommit drops a person from the cache after the commit.

@@ -56,7 +56,9 @@ type Service struct {
 	stage       *stage.Stage
 	cache       *cache
 	deleteHooks []DeleteHook
+	idHooks     []EraseHook
 	eraseHooks  []EraseHook
+	recorder    Recorder // may be nil
 }
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.

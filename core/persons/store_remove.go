@@ -4,9 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 )
 
 // lockPerson locks a person until the transaction ends, and returns its distinct
@@ -36,6 +38,53 @@ func (s *store) deletePerson(ctx context.Context, id int64) error {
 	}
 	_, err := w.NewDelete().Table("persons").Where("id = ?", id).Exec(ctx)
 	return err
+}
+
+// owners returns the persons that own the distinct ids of r, with the person that
+// r names, ascending.
+func (s *store) owners(ctx context.Context, r *Removal) ([]int64, error) {
+	owners := []int64{}
+	if r.PersonID != 0 {
+		owners = append(owners, r.PersonID)
+	}
+	for ids := range slices.Chunk(r.DistinctIDs, 500) {
+		var found []int64
+		err := s.db.Write(ctx).NewSelect().Table("person_distinct_ids").Distinct().Column("person_id").
+			Where("project_id = ?", r.ProjectID).Where("distinct_id IN (?)", bun.List(ids)).Scan(ctx, &found)
+		if err != nil {
+			return nil, err
+		}
+		owners = append(owners, found...)
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners), nil
+}
+
+// unlink takes distinct ids from a person. The version grows, as it does when a
+// person is split.
+func (s *store) unlink(ctx context.Context, projectID, personID int64, distinctIDs []string) error {
+	w := s.db.Write(ctx)
+	for ids := range slices.Chunk(distinctIDs, 500) {
+		_, err := w.NewDelete().Table("person_distinct_ids").
+			Where("project_id = ? AND person_id = ? AND distinct_id IN (?)", projectID, personID, bun.List(ids)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := w.NewUpdate().Table("persons").Set("version = version + 1").Set("updated_at = ?", time.Now().UnixMicro()).
+		Where("id = ?", personID).Exec(ctx)
+	return err
+}
+
+func (s *store) deleteLoneIDs(ctx context.Context, projectID int64, distinctIDs []string) error {
+	for ids := range slices.Chunk(distinctIDs, 500) {
+		_, err := s.db.Write(ctx).NewDelete().Table("lone_distinct_ids").
+			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Exec(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // splitPerson gives every distinct id but one a person of its own. It increments

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
 	"github.com/guidonhq/guidon/core/retry"
@@ -101,7 +102,12 @@ func (l *lane) deadLetter(killCtx, drainCtx context.Context, b *reader.Batch, a 
 	entry := deadletter.New(deadletter.SourceWorker, ev, &sdk.Error{Class: sdk.ClassPermanent, Code: codeOf(cause), Message: cause.Error()}, time.Now())
 	skipped := *b
 	skipped.Events = nil
-	if failure := l.commitBatch(killCtx, &skipped, func(ctx context.Context) error { return l.deadLetters.Add(ctx, entry) }); failure != nil {
+	if failure := l.commitBatch(killCtx, &skipped, func(ctx context.Context) error {
+		if isDropped(l.erased, b, 0) {
+			return nil
+		}
+		return l.deadLetters.Add(ctx, entry)
+	}); failure != nil {
 		a.failures = 0 // the database failed: the event gets another chance
 		l.setWaiting(failure)
 		return false, nil
@@ -117,12 +123,12 @@ func (l *lane) processOnce(ctx context.Context, b *reader.Batch) error {
 	start := time.Now()
 	stored, duplicates := 0, 0
 	err := l.commitBatch(ctx, b, func(ctx context.Context) error {
-		batch, err := l.dedupe(ctx, b)
+		batch, detached, err := l.selectEvents(ctx, b)
 		if err != nil || len(batch) == 0 {
 			return err
 		}
 		stored, duplicates = len(batch), len(b.Events)-len(batch)
-		return l.runStages(ctx, batch)
+		return l.runStages(withDetached(ctx, detached), batch)
 	})
 	if err != nil {
 		return err
@@ -142,7 +148,7 @@ func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx c
 			return err
 		}
 		for i := range b.Notices {
-			warnings.AddNotice(b.Notices[i].ProjectID, &b.Notices[i].Notice)
+			l.addNotice(warnings, b, &b.Notices[i])
 		}
 		for i := range b.Unreadable {
 			u := &b.Unreadable[i]
@@ -164,17 +170,30 @@ func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx c
 	return nil
 }
 
+// addNotice adds a notice to the warnings, without details if they are about an
+// erased person. A notice has no place of its own in the journal; the first record
+// of the batch stands for it.
+func (l *lane) addNotice(warnings *warning.Collector, b *reader.Batch, n *reader.ProjectNotice) {
+	plain := n.Notice
+	if l.erased != nil && l.erased.Verdict(n.ProjectID, n.DistinctID, b.Begin.Seq+1) != erasure.Keep {
+		plain.DistinctID, plain.EventUUID, plain.Detail = "", "", nil
+	}
+	warnings.AddNotice(n.ProjectID, &plain)
+}
+
 // eventKey identifies an event.
 type eventKey struct {
 	project int64
 	uuid    string
 }
 
-// dedupe returns copies of the events of b that have not been processed before,
-// for the stages to change.
-func (l *lane) dedupe(ctx context.Context, b *reader.Batch) ([]*sdk.Event, error) {
+// selectEvents returns copies of the events of b that have not been processed
+// before and were not erased, for the stages to change, and those of them that
+// must not create a person.
+func (l *lane) selectEvents(ctx context.Context, b *reader.Batch) ([]*sdk.Event, map[*sdk.Event]bool, error) {
 	l.work = append(l.work[:0], b.Events...)
 	batch := make([]*sdk.Event, 0, len(l.work))
+	place := make([]int, 0, len(l.work))
 	seen := make(map[eventKey]struct{}, len(l.work))
 	for i := range l.work {
 		key := eventKey{l.work[i].ProjectID, l.work[i].UUID}
@@ -182,7 +201,9 @@ func (l *lane) dedupe(ctx context.Context, b *reader.Batch) ([]*sdk.Event, error
 			continue
 		}
 		seen[key] = struct{}{}
-		batch = append(batch, &l.work[i])
+		batch, place = append(batch, &l.work[i]), append(place, i)
 	}
-	return l.filterNew(ctx, batch)
+	batch, detached := l.filterErased(b, batch, place)
+	batch, err := l.filterNew(ctx, batch)
+	return batch, detached, err
 }

@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -200,6 +202,42 @@ func (f *FollowerRunner) processEach(killCtx, drainCtx context.Context, b *reade
 	return nil
 }
 
+// errErasedMeanwhile is the error of a batch of which a person was erased while
+// the follower prepared it. The next attempt leaves the person out.
+var errErasedMeanwhile = fault.New(fault.Unavailable, "erased_meanwhile", "A person of the batch was erased meanwhile.")
+
+// isKept reports whether the event at i concerns no erased person: a follower
+// gets neither the events nor what is left of the person.
+func (f *FollowerRunner) isKept(b *reader.Batch, i int) bool {
+	ev := &b.Events[i]
+	return f.worker.erased.Verdict(ev.ProjectID, ev.DistinctID, recordOf(b, i)) == erasure.Keep
+}
+
+func (f *FollowerRunner) countKept(b *reader.Batch) (n int) {
+	for i := range b.Events {
+		if f.isKept(b, i) {
+			n++
+		}
+	}
+	return n
+}
+
+// copyEvents returns copies of the events of b, without those of erased persons.
+func (f *FollowerRunner) copyEvents(b *reader.Batch) []*sdk.Event {
+	if f.worker.erased != nil {
+		defer f.worker.erased.Begin()()
+	}
+	batch := make([]*sdk.Event, 0, len(b.Events))
+	for i := range b.Events {
+		if f.worker.erased != nil && !f.isKept(b, i) {
+			continue
+		}
+		ev := b.Events[i]
+		batch = append(batch, &ev)
+	}
+	return batch
+}
+
 // processOnce hands a batch to the follower and stores the outcome in one
 // transaction with the cursor behind it. A panic of the follower becomes an
 // error.
@@ -208,14 +246,16 @@ func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err 
 	defer cancel()
 	defer recoverAsError(&err)
 	storeOutcome := func(context.Context) error { return nil }
-	if len(b.Events) > 0 {
-		batch := make([]*sdk.Event, len(b.Events))
-		for i := range b.Events {
-			ev := b.Events[i]
-			batch[i] = &ev
-		}
+	batch := f.copyEvents(b)
+	if len(batch) > 0 {
 		if storeOutcome, err = f.follower.Prepare(ctx, batch); err != nil {
 			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
+		}
+	}
+	if f.worker.erased != nil {
+		defer f.worker.erased.Begin()()
+		if f.countKept(b) != len(batch) {
+			return errErasedMeanwhile
 		}
 	}
 	return f.db.Tx(ctx, func(ctx context.Context) error {

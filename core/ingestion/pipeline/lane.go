@@ -64,7 +64,7 @@ func (l *lane) backoff() retry.Backoff {
 // hand.
 func (l *lane) run(drainCtx, killCtx context.Context) {
 	at, ok := l.findStart(drainCtx, l.registered)
-	if !ok {
+	if !ok || !l.recoverErasures(drainCtx, at.Seq) {
 		return
 	}
 	l.reader = reader.New(l.log, l.limits, at, func(rec *event.Record) bool { return rec.Historical == l.historical })
@@ -78,6 +78,28 @@ func (l *lane) run(drainCtx, killCtx context.Context) {
 	if err := l.commit.Flush(killCtx); err != nil {
 		l.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
+}
+
+// recoverErasures waits until the erasures behind the live lane's start are
+// carried out. The database knows those before it: each was in the database
+// before its record was in the journal.
+func (l *lane) recoverErasures(ctx context.Context, after uint64) bool {
+	if l.erased == nil {
+		return true
+	}
+	if l.historical {
+		select {
+		case <-l.recovered:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	ok := l.erased.Recover(ctx, after)
+	if ok {
+		close(l.recovered)
+	}
+	return ok
 }
 
 // findStart returns the position to start from. It waits for the database.

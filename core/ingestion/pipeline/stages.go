@@ -22,7 +22,7 @@ func (s stage) Process(ctx context.Context, batch []*sdk.Event) error { return s
 // PersonStage finds the person of each event and applies its updates.
 func PersonStage(p *persons.Service) Stage {
 	return stage{"persons", func(ctx context.Context, batch []*sdk.Event) error {
-		warnings, err := p.Process(ctx, batch)
+		warnings, err := p.Process(ctx, attached(ctx, batch))
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type stageRunner struct {
 	db           *db.DB
 	warnings     *warning.Store
 	timeout      time.Duration
+	erased       Erased // may be nil
 
 	mu   sync.Mutex // held by a transaction
 	keys warning.HourlyKeys
@@ -30,6 +31,9 @@ type stageRunner struct {
 func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Context, warnings *warning.Collector) error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.erased != nil {
+		defer s.erased.Begin()()
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	defer recoverAsError(&err)
@@ -87,6 +91,10 @@ func (s *stageRunner) Replay(ctx context.Context, ev sdk.Event, claim func(ctx c
 		}
 		batch, err := s.filterNew(ctx, []*sdk.Event{&ev})
 		if err != nil || len(batch) == 0 {
+			return err
+		}
+		ctx, keep, err := s.checkReplay(ctx, &ev)
+		if err != nil || !keep {
 			return err
 		}
 		return s.runStages(ctx, batch)

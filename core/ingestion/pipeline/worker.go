@@ -39,6 +39,7 @@ type Worker struct {
 
 	journalID        string
 	live, historical *lane
+	recovered        chan struct{} // closed when the erasures of the journal are known
 	service          retry.Service
 }
 
@@ -68,7 +69,7 @@ func NewWorker(cfg Config, limits event.Limits, log reader.Log, d *db.DB, stages
 			stages: stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
 		},
 		cfg: cfg, limits: limits, log: log, store: &store{d}, deadLetters: deadletter.NewStore(d), metrics: m, deadMetrics: dm,
-		logger: logger.Named("ingestion"),
+		logger: logger.Named("ingestion"), recovered: make(chan struct{}),
 	}
 	w.live = newLane(w, LiveReader, false)
 	w.historical = newLane(w, HistoricalReader, true)

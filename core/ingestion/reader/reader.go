@@ -156,6 +156,10 @@ func (r *Reader) loadRecord(ctx context.Context, b *Batch) (ok bool, err error) 
 
 // decodeRecord decodes a record and prepares to hand out its events.
 func (r *Reader) decodeRecord(b *Batch, record journal.Record) {
+	if event.IsErasure(record.Data) {
+		r.finishRecord(b, record.Seq)
+		return
+	}
 	rec, err := event.ParseRecord(record.Data)
 	accepted := r.accept == nil || r.accept(&rec)
 	if err != nil && accepted {

@@ -2,7 +2,10 @@ package warning
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -67,6 +70,39 @@ func (s *Store) list(ctx context.Context, projectID int64, kind string, limit, o
 		return nil, 0, fmt.Errorf("list warnings: %w", err)
 	}
 	return rows, int(count), nil
+}
+
+// Erase removes the details of the warnings of a project that quote one of the
+// texts as a JSON string, and the uuid of their event. The counts stay. It returns
+// the number of changed warnings.
+func (s *Store) Erase(ctx context.Context, projectID int64, texts []string) (int64, error) {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		data, err := json.Marshal(text)
+		if err != nil {
+			return 0, fmt.Errorf("erase warnings: %w", err)
+		}
+		quoted[i] = string(data)
+	}
+	var rows []row
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND details <> '{}'", projectID).Scan(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("erase warnings: %w", err)
+	}
+	var n int64
+	for i := range rows {
+		r := &rows[i]
+		if !slices.ContainsFunc(quoted, func(q string) bool { return strings.Contains(r.Details, q) }) {
+			continue
+		}
+		_, err := s.db.Write(ctx).NewUpdate().Model(r).Set("details = '{}'").Set("event_uuid = ''").WherePK().
+			Where("details = ?", r.Details).Exec(ctx)
+		if err != nil {
+			return n, fmt.Errorf("erase warnings: %w", err)
+		}
+		n++
+	}
+	return n, nil
 }
 
 // DeleteBefore deletes the warnings last seen before then.

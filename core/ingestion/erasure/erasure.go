@@ -1,0 +1,87 @@
+// Package erasure deletes persons for good: it carries out each deletion to its
+// end, and remembers it.
+//
+// A deletion is a row of the table erasures before anything is deleted, so a
+// crash delays it and never halves it. Then its record is appended to the
+// journal, and the hashes of its distinct ids are written. From there on, events
+// of records before that one are not processed as if nothing had happened: an
+// event of an erased distinct id is dropped, or stored without a person if the
+// events were to stay. Only then the data is deleted, everywhere: a transaction
+// of the pipeline that was running has ended, and a later one knows the erasure.
+//
+// The record in the journal is for a database that is restored from a backup
+// beside the newer journal. Such a database does not know the erasure. Recover
+// reads the records that the database has not processed, before the pipeline
+// does, and carries out the erasures it finds there. The person does not
+// reappear for a moment.
+//
+// Events that arrive after the erasure belong to a new person. A record that is
+// trimmed from the journal protects no older backup; List and Import move the
+// erasures to such a database.
+//
+// The package does not reach copies outside of the database: sinks, backups, and
+// the journal itself, whose records leave by its retention.
+package erasure
+
+import (
+	"time"
+
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// Verdict is what the pipeline does with an event.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Keep     Verdict = iota // no erasure concerns the event
+	Detach                  // it is stored without a person
+	DropData                // it is dropped
+)
+
+// Erasure is a deletion of a person.
+type Erasure struct {
+	persons.Removal
+	ID          string
+	RequestedAt time.Time
+	Journal     string // id of the journal
+	Seq         uint64 // of the record in the journal, 0 until it is appended
+}
+
+// mark is the memory of one distinct id: the records before these numbers are
+// concerned.
+type mark struct {
+	personSeq, eventsSeq uint64
+	personAt, eventsAt   time.Time
+}
+
+func (m mark) verdict(seq uint64) Verdict {
+	switch {
+	case seq < m.eventsSeq:
+		return DropData
+	case seq < m.personSeq:
+		return Detach
+	}
+	return Keep
+}
+
+func (m mark) verdictAt(received time.Time) Verdict {
+	switch {
+	case received.Before(m.eventsAt):
+		return DropData
+	case received.Before(m.personAt):
+		return Detach
+	}
+	return Keep
+}
+
+// add extends m by an erasure.
+func (m mark) add(e *Erasure) mark {
+	if e.Seq > m.personSeq {
+		m.personSeq, m.personAt = e.Seq, e.RequestedAt
+	}
+	if e.Events && e.Seq > m.eventsSeq {
+		m.eventsSeq, m.eventsAt = e.Seq, e.RequestedAt
+	}
+	return m
+}

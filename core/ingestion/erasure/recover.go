@@ -1,0 +1,123 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// Begin marks the begin of a transaction that processes events. An erasure
+// deletes nothing while a transaction is running that does not know it. The
+// caller calls end after the commit.
+func (s *Service) Begin() (end func()) { return s.memory.begin() }
+
+// Concerns reports whether a reader of the journal may meet events of erased
+// persons of the project. The caller is between Begin and end.
+func (s *Service) Concerns(projectID int64) bool { return len(s.memory.marks[projectID]) > 0 }
+
+// Verdict returns what becomes of an event of the record with this number. The
+// caller is between Begin and end.
+func (s *Service) Verdict(projectID int64, distinctID string, seq uint64) Verdict {
+	return s.memory.verdict(projectID, distinctID, seq)
+}
+
+// VerdictAt returns what becomes of an event that was received at a time and has
+// no place in the journal, such as that of a dead letter.
+func (s *Service) VerdictAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (Verdict, error) {
+	if err := s.load(ctx); err != nil {
+		return Keep, err
+	}
+	m, err := s.store.markOf(ctx, projectID, hashID(s.memory.key, projectID, distinctID))
+	return m.verdictAt(received), err
+}
+
+// Recover carries out the erasures in the journal after a record that the
+// database does not know, because it was restored from a backup. It returns when
+// that is done, or when ctx ends; then the result is false. The pipeline calls it
+// before it processes the first event behind that record.
+func (s *Service) Recover(ctx context.Context, after uint64) bool {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
+	return retry.Until(ctx, backoff, func() error { return s.recover(ctx, after) },
+		func(err error) { s.log.Warn("waiting to recover erasures from the journal", zap.Error(err)) })
+}
+
+const (
+	scanRecords = 4096
+	scanBytes   = 16 << 20
+)
+
+func (s *Service) recover(ctx context.Context, after uint64) error {
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	stats, err := s.journal.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := s.scan(ctx, max(after, stats.First-1), stats.Last)
+	if err != nil {
+		return err
+	}
+	s.processing.Lock()
+	defer s.processing.Unlock()
+	for i := range found {
+		done, err := s.store.isDone(ctx, found[i].ID)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		if err := s.store.insert(ctx, &found[i]); err != nil {
+			return err
+		}
+		if err := s.carryOut(ctx, &found[i]); err != nil {
+			return err
+		}
+		s.log.Info("erasure recovered from the journal", zap.String("erasure", found[i].ID), zap.Uint64("seq", found[i].Seq))
+	}
+	return nil
+}
+
+// scan returns the erasures in the records (after, last].
+func (s *Service) scan(ctx context.Context, after, last uint64) ([]Erasure, error) {
+	var out []Erasure
+	place := map[string]int{} // an erasure that was interrupted has several records
+	for after < last {
+		records, err := s.journal.Read(ctx, after, scanRecords, scanBytes)
+		if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
+			after = max(after+1, damaged.Last) // the readers report it
+			continue
+		}
+		if err != nil || len(records) == 0 {
+			return out, err
+		}
+		for i := range records {
+			after = records[i].Seq
+			if !event.IsErasure(records[i].Data) {
+				continue
+			}
+			e, err := event.ParseErasure(records[i].Data)
+			if err != nil {
+				s.log.Error("erasure in the journal unreadable", zap.Uint64("seq", after), zap.Error(err))
+				continue
+			}
+			if _, ok := place[e.ID]; !ok {
+				place[e.ID] = len(out)
+				out = append(out, Erasure{})
+			}
+			out[place[e.ID]] = Erasure{
+				Removal: persons.Removal{ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events},
+				ID:      e.ID, RequestedAt: e.At, Journal: s.journalID(), Seq: after,
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,372 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// Journal is the journal as erasures need it.
+type Journal interface {
+	Append(ctx context.Context, data []byte) (seq uint64, err error)
+	Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error)
+	Stats(ctx context.Context) (journal.Stats, error)
+}
+
+// Persons deletes the data of persons. core/persons implements it.
+type Persons interface {
+	// Get returns a person by its number or uuid, or NotFound.
+	Get(ctx context.Context, projectID int64, ref string) (persons.Person, error)
+	// Remove deletes persons with the data of all packages; see persons.Service.
+	Remove(ctx context.Context, r *persons.Removal) error
+}
+
+// Service carries out erasures and knows which events they concern. It is safe
+// for concurrent use. It works between Start and Stop.
+type Service struct {
+	db          *db.DB
+	store       *store
+	journal     Journal
+	persons     Persons
+	deadLetters *deadletter.Store
+	log         *zap.Logger
+	memory      memory
+	background  retry.Service
+	wake        chan struct{}
+	swept       int64       // the last dead letter that was checked
+	truncate    atomic.Bool // the write-ahead log of the database holds erased data
+
+	// processing is held while an erasure is carried out.
+	processing sync.Mutex
+
+	mu       sync.Mutex
+	id       string // of the journal, "" before load
+	waiting  map[string]chan error
+	progress func() uint64
+}
+
+// New returns a Service that has not started, on d, whose schema must be
+// migrated.
+func New(d *db.DB, j Journal, p Persons, log *zap.Logger) *Service {
+	return &Service{
+		db: d, store: &store{d}, journal: j, persons: p, deadLetters: deadletter.NewStore(d), log: log.Named("erasure"),
+		wake: make(chan struct{}, 1), waiting: map[string]chan error{},
+	}
+}
+
+// pollInterval is how often the database is polled for erasures that other
+// processes requested or that failed.
+const pollInterval = 5 * time.Second
+
+// Start begins to carry out erasures. Without a database it waits for one.
+func (s *Service) Start(context.Context) error {
+	s.background.Start()
+	s.background.Go(func(drainCtx, killCtx context.Context) { s.run(drainCtx, killCtx) })
+	return nil
+}
+
+// Stop finishes the erasure at hand; when ctx ends first, the next start does.
+func (s *Service) Stop(ctx context.Context) error { return s.background.Stop(ctx) }
+
+// FollowProgress sets the function that returns the number of the journal record
+// up to which the pipeline has processed everything. Without it, and before the
+// pipeline runs, erasures stay in memory.
+func (s *Service) FollowProgress(processed func() uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress = processed
+}
+
+// Erase implements persons.Recorder. The erasure is recorded when Erase fails
+// with erasure_pending or because ctx ended.
+func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make the id of an erasure: %w", err)
+	}
+	e := &Erasure{Removal: r, ID: id.String(), RequestedAt: time.Now().UTC().Truncate(time.Microsecond)}
+	done := make(chan error, 1)
+	s.mu.Lock()
+	s.waiting[e.ID] = done
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.waiting, e.ID)
+	}()
+	if err := s.store.insert(ctx, e); err != nil {
+		return err
+	}
+	s.wakeUp()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fault.New(fault.Unavailable, "erasure_pending",
+				"The deletion is recorded. It is carried out as soon as the journal and the database can be written.").Because(err).After(pollInterval)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Service) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run carries out open erasures until drainCtx ends.
+func (s *Service) run(drainCtx, killCtx context.Context) {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
+	for drainCtx.Err() == nil {
+		err := s.processOpen(drainCtx, killCtx)
+		if err == nil {
+			err = s.housekeep(drainCtx)
+		}
+		wait := pollInterval
+		if err == nil {
+			backoff.Reset()
+		} else if drainCtx.Err() == nil {
+			wait = backoff.Next()
+			s.log.Warn("erasure delayed", zap.Error(err))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-s.wake:
+		case <-timer.C:
+		case <-drainCtx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// processOpen carries out the open erasures. One that fails does not stop the
+// others.
+func (s *Service) processOpen(drainCtx, killCtx context.Context) error {
+	if err := s.load(drainCtx); err != nil {
+		return err
+	}
+	s.processing.Lock()
+	defer s.processing.Unlock()
+	open, err := s.store.open(drainCtx, 1000)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for i := range open {
+		if drainCtx.Err() != nil {
+			return drainCtx.Err()
+		}
+		err := s.carryOut(killCtx, &open[i])
+		s.finish(&open[i], err)
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// finish logs the end of an erasure and answers its request.
+func (s *Service) finish(e *Erasure, err error) {
+	fields := []zap.Field{zap.String("erasure", e.ID), zap.Int64("project_id", e.ProjectID), zap.Int("distinct_ids", len(e.DistinctIDs)), zap.Bool("events", e.Events)}
+	if err != nil {
+		s.log.Warn("erasure failed; it is tried again", append(fields, zap.Error(err))...)
+	} else {
+		s.log.Info("person erased", fields...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if done := s.waiting[e.ID]; done != nil {
+		done <- err
+		delete(s.waiting, e.ID)
+	}
+}
+
+// carryOut records, remembers and deletes. Each step may be repeated.
+func (s *Service) carryOut(ctx context.Context, e *Erasure) error {
+	for {
+		if err := s.remember(ctx, e); err != nil {
+			return err
+		}
+		more, err := s.newIDs(ctx, e)
+		if err != nil {
+			return err
+		}
+		if len(more) == 0 {
+			break
+		}
+		e.DistinctIDs, e.Seq = append(e.DistinctIDs, more...), 0
+	}
+	if err := s.persons.Remove(ctx, &e.Removal); err != nil {
+		return err
+	}
+	if err := s.store.finish(ctx, e); err != nil {
+		return err
+	}
+	s.truncate.Store(true)
+	if err := s.truncateLog(ctx); err != nil {
+		s.log.Warn("write-ahead log of the database not truncated after erasure", zap.Error(err))
+	}
+	return nil
+}
+
+// truncateLog empties the write-ahead log of the database after an erasure. If
+// readers prevent it, housekeep tries again.
+func (s *Service) truncateLog(ctx context.Context) error {
+	if !s.truncate.Load() {
+		return nil
+	}
+	done, err := s.db.TruncateLog(ctx)
+	if done {
+		s.truncate.Store(false)
+	}
+	return err
+}
+
+// remember appends the record to the journal, unless that was done, and writes
+// the marks. When it returns, every transaction of the pipeline that does not know
+// the erasure has ended.
+func (s *Service) remember(ctx context.Context, e *Erasure) error {
+	if e.Seq == 0 || e.Journal != s.journalID() {
+		record := event.Erasure{ID: e.ID, ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events, At: e.RequestedAt}
+		data, err := record.Append(nil)
+		if err != nil {
+			return err
+		}
+		if e.Seq, err = s.journal.Append(ctx, data); err != nil {
+			e.Seq = 0
+			return fmt.Errorf("append erasure to the journal: %w", err)
+		}
+		e.Journal = s.journalID()
+	}
+	if err := s.store.remember(ctx, s.memory.key, e); err != nil {
+		return err
+	}
+	s.memory.publish(e)
+	return nil
+}
+
+// newIDs returns the distinct ids that the person got since the erasure was
+// requested.
+func (s *Service) newIDs(ctx context.Context, e *Erasure) ([]string, error) {
+	if e.PersonID == 0 {
+		return nil, nil
+	}
+	p, err := s.persons.Get(ctx, e.ProjectID, strconv.FormatInt(e.PersonID, 10))
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(p.DistinctIDs, func(id string) bool { return slices.Contains(e.DistinctIDs, id) }), err
+}
+
+func (s *Service) journalID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// load reads the key and the marks that readers of the journal may need. It does
+// nothing after it has succeeded.
+func (s *Service) load(ctx context.Context) error {
+	if s.journalID() != "" {
+		return nil
+	}
+	s.processing.Lock()
+	defer s.processing.Unlock()
+	if s.journalID() != "" {
+		return nil
+	}
+	stats, err := s.journal.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("read the state of the journal: %w", err)
+	}
+	key, err := s.store.key(ctx)
+	if err != nil {
+		return err
+	}
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if err := s.store.marks(ctx, stats.ID, stats.First, s.memory.set); err != nil {
+		return err
+	}
+	s.memory.key = key
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = stats.ID
+	return nil
+}
+
+// housekeep removes erasures from memory that all readers have passed, and dead
+// letters of erased persons that a sink has added since.
+func (s *Service) housekeep(ctx context.Context) error {
+	stats, err := s.journal.Stats(ctx)
+	if err != nil {
+		return fmt.Errorf("read the state of the journal: %w", err)
+	}
+	s.memory.prune(s.passed(stats))
+	if err := s.truncateLog(ctx); err != nil {
+		return err
+	}
+	return s.sweepDeadLetters(ctx)
+}
+
+// passed returns the number of the record that every reader which filters events
+// has passed.
+func (s *Service) passed(stats journal.Stats) uint64 {
+	s.mu.Lock()
+	progress := s.progress
+	s.mu.Unlock()
+	if progress == nil {
+		return 0
+	}
+	low := min(progress(), uint64(math.MaxInt64))
+	for _, r := range stats.Readers {
+		if strings.HasPrefix(r.Name, "follower/") {
+			low = min(low, r.Position.Seq)
+		}
+	}
+	return low
+}
+
+// sweepDeadLetters deletes the dead letters added since the last sweep whose
+// events belong to erased persons: a sink may reject an event after the erasure
+// that was accepted before it.
+func (s *Service) sweepDeadLetters(ctx context.Context) error {
+	for {
+		list, err := s.deadLetters.After(ctx, s.swept, 500)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for i := range list {
+			e := &list[i]
+			v, err := s.VerdictAt(ctx, e.ProjectID, e.DistinctID, e.ReceivedAt)
+			if err != nil {
+				return err
+			}
+			if v == DropData {
+				if err := s.deadLetters.Remove(ctx, e.ID); err != nil {
+					return err
+				}
+			}
+			s.swept = e.ID
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package erasure
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/persons"
+)
+
+// store keeps erasures. Its methods join the transaction of their context.
+type store struct{ db *db.DB }
+
+// erasureRow is a row of erasures.
+type erasureRow struct {
+	bun.BaseModel `bun:"table:erasures,alias:e"`
+
+	ID          string `bun:",pk"`
+	ProjectID   int64
+	PersonID    int64
+	DistinctIDs string `bun:"distinct_ids"`
+	Events      bool
+	RequestedAt db.Time
+	Journal     string
+	Seq         int64
+	DoneAt      db.Time `bun:",nullzero"`
+}
+
+// idRow is a row of erased_ids.
+type idRow struct {
+	bun.BaseModel `bun:"table:erased_ids,alias:i"`
+
+	ProjectID int64  `bun:",pk"`
+	IDHash    []byte `bun:"id_hash,pk"`
+	Journal   string `bun:",pk"`
+	PersonSeq int64
+	PersonAt  int64
+	EventsSeq int64
+	EventsAt  int64
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func timeOf(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(micros).UTC()
+}
+
+func (r *idRow) mark() mark {
+	return mark{
+		personSeq: uint64(r.PersonSeq), eventsSeq: uint64(r.EventsSeq), personAt: timeOf(r.PersonAt), eventsAt: timeOf(r.EventsAt),
+	}
+}
+
+// key returns the key of the hashes. The migration has created it.
+func (s *store) key(ctx context.Context) ([]byte, error) {
+	var key string
+	if err := s.db.Read(ctx).NewSelect().Table("erasure_key").Column("key").Where("id = 1").Scan(ctx, &key); err != nil {
+		return nil, fmt.Errorf("read the key of erasures: %w", err)
+	}
+	return []byte(key), nil
+}
+
+// insert writes a new erasure. An existing id is left unchanged.
+func (s *store) insert(ctx context.Context, e *Erasure) error {
+	ids, err := json.Marshal(e.DistinctIDs)
+	if err != nil {
+		return fmt.Errorf("encode distinct ids: %w", err)
+	}
+	row := &erasureRow{
+		ID: e.ID, ProjectID: e.ProjectID, PersonID: e.PersonID, DistinctIDs: string(ids), Events: e.Events,
+		RequestedAt: db.At(e.RequestedAt), Journal: e.Journal, Seq: int64(e.Seq),
+	}
+	if _, err := s.db.Write(ctx).NewInsert().Model(row).On("CONFLICT (id) DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
+		return fmt.Errorf("record erasure: %w", err)
+	}
+	return nil
+}
+
+// isDone reports whether the erasure was carried out.
+func (s *store) isDone(ctx context.Context, id string) (bool, error) {
+	n, err := s.db.Read(ctx).NewSelect().Model((*erasureRow)(nil)).Where("id = ? AND done_at IS NOT NULL", id).Count(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for erasure %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// open returns erasures that are not done, the oldest first.
+func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
+	var rows []erasureRow
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("done_at IS NULL").Order("requested_at", "id").Limit(int64(limit)).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read open erasures: %w", err)
+	}
+	out := make([]Erasure, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		var ids []string
+		if err := json.Unmarshal([]byte(r.DistinctIDs), &ids); err != nil {
+			return nil, fmt.Errorf("read erasure %s: %w", r.ID, err)
+		}
+		out[i] = Erasure{
+			Removal: persons.Removal{ProjectID: r.ProjectID, PersonID: r.PersonID, DistinctIDs: ids, Events: r.Events},
+			ID:      r.ID, RequestedAt: r.RequestedAt.Time, Journal: r.Journal, Seq: uint64(r.Seq),
+		}
+	}
+	return out, nil
+}
+
+// remember writes the number of the journal record and the hashes.
+func (s *store) remember(ctx context.Context, key []byte, e *Erasure) error {
+	return s.db.Tx(ctx, func(ctx context.Context) error {
+		ids, err := json.Marshal(e.DistinctIDs)
+		if err != nil {
+			return fmt.Errorf("encode distinct ids: %w", err)
+		}
+		_, err = s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("journal = ?", e.Journal).Set("seq = ?", int64(e.Seq)).
+			Set("distinct_ids = ?", string(ids)).Where("id = ?", e.ID).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record erasure: %w", err)
+		}
+		for _, id := range e.DistinctIDs {
+			h, k := hashID(key, e.ProjectID, id), mark{}.add(e)
+			err := s.addMark(ctx, &idRow{
+				ProjectID: e.ProjectID, IDHash: h[:], Journal: e.Journal,
+				PersonSeq: int64(k.personSeq), PersonAt: micros(k.personAt), EventsSeq: int64(k.eventsSeq), EventsAt: micros(k.eventsAt),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addMark writes the mark of a distinct id; the later erasure wins.
+func (s *store) addMark(ctx context.Context, r *idRow) error {
+	q := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (project_id, id_hash, journal) DO UPDATE")
+	for _, column := range []bun.Ident{"person_seq", "person_at", "events_seq", "events_at"} {
+		q = q.Set("? = CASE WHEN EXCLUDED.? > i.? THEN EXCLUDED.? ELSE i.? END", column, column, column, column, column)
+	}
+	if _, err := q.Returning("NULL").Exec(ctx); err != nil {
+		return fmt.Errorf("record erased id: %w", err)
+	}
+	return nil
+}
+
+// finish marks the erasure as done and forgets its distinct ids.
+func (s *store) finish(ctx context.Context, e *Erasure) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*erasureRow)(nil)).Set("done_at = ?", db.Now()).Set("distinct_ids = '[]'").
+		Where("id = ?", e.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("finish erasure: %w", err)
+	}
+	return nil
+}
+
+// marks calls fn for each erased id of a journal whose record is not before seq.
+func (s *store) marks(ctx context.Context, journal string, seq uint64, fn func(projectID int64, h idHash, m mark)) error {
+	var rows []idRow
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("journal = ? AND person_seq >= ?", journal, int64(seq)).Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("read erased ids: %w", err)
+	}
+	for i := range rows {
+		fn(rows[i].ProjectID, idHash(rows[i].IDHash), rows[i].mark())
+	}
+	return nil
+}
+
+// markOf returns the latest erasures of a distinct id in any journal.
+func (s *store) markOf(ctx context.Context, projectID int64, h idHash) (mark, error) {
+	var r idRow
+	err := s.db.Read(ctx).NewSelect().Model((*idRow)(nil)).ColumnExpr("coalesce(max(person_at), 0) AS person_at").
+		ColumnExpr("coalesce(max(events_at), 0) AS events_at").Where("project_id = ? AND id_hash = ?", projectID, h[:]).
+		Scan(ctx, &r.PersonAt, &r.EventsAt)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return mark{}, fmt.Errorf("look for an erased id: %w", err)
+	}
+	return r.mark(), nil
+}

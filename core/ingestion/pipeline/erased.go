@@ -1,0 +1,146 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// Erased knows the persons that were erased after their events were accepted.
+// erasure.Service implements it.
+type Erased interface {
+	// Recover carries out the erasures that the journal holds behind a record and
+	// that the database does not know; false when ctx ends first.
+	Recover(ctx context.Context, after uint64) bool
+	// Begin marks the begin of a transaction; its caller calls end after it.
+	Begin() (end func())
+	// Concerns reports whether any erasure of the project is unprocessed, between
+	// Begin and end.
+	Concerns(projectID int64) bool
+	// Verdict returns what becomes of an event of the record with this number,
+	// between Begin and end.
+	Verdict(projectID int64, distinctID string, seq uint64) erasure.Verdict
+	// VerdictAt is Verdict for an event without a record, by its time.
+	VerdictAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (erasure.Verdict, error)
+}
+
+// RespectErasures makes the worker, its replays and its followers drop the events
+// of persons that were erased after the events were accepted. It must be called
+// before Start.
+func (w *Worker) RespectErasures(e Erased) { w.erased = e }
+
+// Processed returns the number of the journal record up to which both lanes have
+// processed everything.
+func (w *Worker) Processed() uint64 {
+	return min(w.live.status.Load().Position.Seq, w.historical.status.Load().Position.Seq)
+}
+
+// recordOf returns the number of the record that the event before an end is in.
+func recordOf(b *reader.Batch, i int) uint64 {
+	end := b.Ends[i]
+	if end.Index > 0 {
+		return end.Seq + 1
+	}
+	return end.Seq
+}
+
+// filterErased returns the events that may be processed, and those of them that
+// must not create a person. kept[i] is the place of events[i] in b.
+func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place []int) ([]*sdk.Event, map[*sdk.Event]bool) {
+	if s.erased == nil {
+		return events, nil
+	}
+	var detached map[*sdk.Event]bool
+	kept := events[:0]
+	for i, ev := range events {
+		switch s.verdict(ev, recordOf(b, place[i])) {
+		case erasure.DropData:
+			continue
+		case erasure.Detach:
+			if detached == nil {
+				detached = map[*sdk.Event]bool{}
+			}
+			detached[ev] = true
+		case erasure.Keep:
+		}
+		kept = append(kept, ev)
+	}
+	return kept, detached
+}
+
+// verdict returns what becomes of an event. An event that would give the distinct
+// id of an erased person to another one is stored without a person.
+func (s *stageRunner) verdict(ev *sdk.Event, seq uint64) erasure.Verdict {
+	if !s.erased.Concerns(ev.ProjectID) {
+		return erasure.Keep
+	}
+	v := s.erased.Verdict(ev.ProjectID, ev.DistinctID, seq)
+	property := ""
+	switch ev.Name {
+	case "$identify":
+		property = "$anon_distinct_id"
+	case "$create_alias", "$merge_dangerously":
+		property = "alias"
+	}
+	if v != erasure.Keep || property == "" {
+		return v
+	}
+	other := fastjson.GetString(ev.Properties, property)
+	if s.erased.Verdict(ev.ProjectID, other, seq) != erasure.Keep {
+		return erasure.Detach
+	}
+	return erasure.Keep
+}
+
+// isDropped reports whether the event at i was erased.
+func isDropped(e Erased, b *reader.Batch, i int) bool {
+	ev := &b.Events[i]
+	return e != nil && e.Verdict(ev.ProjectID, ev.DistinctID, recordOf(b, i)) == erasure.DropData
+}
+
+// checkReplay returns whether the event of a dead letter may be processed, and the
+// context for its stages.
+func (s *stageRunner) checkReplay(ctx context.Context, ev *sdk.Event) (context.Context, bool, error) {
+	if s.erased == nil {
+		return ctx, true, nil
+	}
+	v, err := s.erased.VerdictAt(ctx, ev.ProjectID, ev.DistinctID, ev.ReceivedAt)
+	if err != nil {
+		return ctx, false, fmt.Errorf("look for erasures: %w", err)
+	}
+	if v == erasure.Detach {
+		ctx = withDetached(ctx, map[*sdk.Event]bool{ev: true})
+	}
+	return ctx, v != erasure.DropData, nil
+}
+
+type detachedKey struct{}
+
+// withDetached marks the events of a batch that are stored without a person.
+func withDetached(ctx context.Context, detached map[*sdk.Event]bool) context.Context {
+	if len(detached) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, detachedKey{}, detached)
+}
+
+// attached returns the events of a batch that are not marked by withDetached.
+func attached(ctx context.Context, batch []*sdk.Event) []*sdk.Event {
+	detached, _ := ctx.Value(detachedKey{}).(map[*sdk.Event]bool)
+	if len(detached) == 0 {
+		return batch
+	}
+	out := make([]*sdk.Event, 0, len(batch))
+	for _, ev := range batch {
+		if !detached[ev] {
+			out = append(out, ev)
+		}
+	}
+	return out
+}

@@ -1,0 +1,3 @@
+DROP TABLE erasure_key;
+DROP TABLE erased_ids;
+DROP TABLE erasures;
