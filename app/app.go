@@ -10,6 +10,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,14 +34,19 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// startTimeout and stopTimeout bound Start and Stop.
+// startTimeout bounds Start. A stop has three parts, each with its own bound:
+// requests, then the services that drain together, then the journal and the
+// database, which close. The bound of the whole is for what should not happen.
 const (
-	startTimeout = time.Minute
-	stopTimeout  = 30 * time.Second
+	startTimeout   = time.Minute
+	requestTimeout = 10 * time.Second
+	drainTimeout   = 10 * time.Second
+	stopTimeout    = 40 * time.Second
 )
 
 // Options holds the properties of the process that the configuration cannot
@@ -86,8 +92,9 @@ type Server struct {
 	// Routes lists every registered route.
 	Routes []web.Route
 
-	app *fx.App
-	log *zap.Logger
+	app       *fx.App
+	log       *zap.Logger
+	stopDelay time.Duration
 }
 
 // Start starts every module and returns when the server listens. When it fails
@@ -96,7 +103,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if opts.Log == nil {
 		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 	}
-	s := &Server{log: opts.Log}
+	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay}
 	var web *web.Server
 	s.app = fx.New(
 		modules(cfg, opts), bindings,
@@ -122,11 +129,14 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop stops every module in the reverse order of starting, within 30 seconds.
+// Stop stops every module in the reverse order of starting: requests have ten
+// seconds after http.stop_delay, everything that drains has ten seconds together,
+// and then the journal and the database close. A hung plugin is killed and is no
+// error.
 func (s *Server) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout+s.stopDelay)
 	defer cancel()
-	return rootCause(s.app.Stop(ctx))
+	return rootCause(s.app.Stop(retry.WithDrain(ctx, drainTimeout)))
 }
 
 // Serve starts the server and serves until ctx ends; then it stops.
@@ -155,7 +165,7 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 func modules(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
-		fx.StopTimeout(stopTimeout), fx.StartTimeout(startTimeout),
+		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
@@ -186,12 +196,22 @@ type routes struct {
 	All []web.Routes `group:"routes"`
 }
 
-// serve starts the listener last, when everything behind it is ready.
-func serve(lc fx.Lifecycle, s *web.Server, about web.ServerInfo, r routes) {
+// serve starts the listener last, when everything behind it is ready. Requests
+// that do not end in time are cancelled; the stop goes on.
+func serve(lc fx.Lifecycle, s *web.Server, cfg web.Config, about web.ServerInfo, r routes, log *zap.Logger) {
 	s.MapError(db.Away)
 	s.Mount(r.All...)
 	s.SetInfo(about)
-	lc.Append(fx.StartStopHook(s.Start, s.Stop))
+	lc.Append(fx.StartStopHook(s.Start, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, cfg.StopDelay+requestTimeout)
+		defer cancel()
+		err := s.Stop(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			log.Warn("requests cancelled by the stop", zap.Error(err))
+			return nil
+		}
+		return err
+	}))
 }
 
 // rootCause strips the names of constructors from an error of fx.

@@ -158,7 +158,7 @@ func (s *server) stop(t testing.TB) error {
 	case err := <-done:
 		s.cmd = nil
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(45 * time.Second):
 		t.Fatal("the server does not stop")
 		return nil
 	}

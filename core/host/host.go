@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -149,8 +150,12 @@ func (h *Host) Start(context.Context) error {
 	return nil
 }
 
+// killGrace is the least time that plugins have to close, also if the services in
+// front of the host have used up the drain time.
+const killGrace = 2 * time.Second
+
 // Stop drains and stops all instances concurrently and waits until no plugin process
-// is left. When ctx ends first it kills them.
+// is left. When ctx or its drain time (retry.WithDrain) ends first it kills them.
 func (h *Host) Stop(ctx context.Context) error {
 	h.mu.Lock()
 	running := h.phase == phaseStarted
@@ -160,6 +165,8 @@ func (h *Host) Stop(ctx context.Context) error {
 	if !running {
 		return nil
 	}
+	ctx, release := retry.Drain(ctx, killGrace)
+	defer release()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

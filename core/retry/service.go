@@ -77,8 +77,11 @@ func (s *Service) Every(d time.Duration, fn func(ctx context.Context)) bool {
 	})
 }
 
-// Stop ends the drain context and waits for the goroutines; when ctx ends first
-// it ends the kill context, too, and waits on. So nothing of the service runs
+// stopGrace is the least time that Stop leaves to goroutines that drain.
+const stopGrace = time.Second
+
+// Stop ends the drain context and waits for the goroutines; when ctx or its
+// drain time (WithDrain) ends first it ends the kill context, too, and waits on. So nothing of the service runs
 // any more when Stop returns. Without Start, and a second time, it returns
 // without effect. The result is always nil; it suits interfaces of components
 // that stop.
@@ -89,6 +92,8 @@ func (s *Service) Stop(ctx context.Context) error {
 	if drain == nil {
 		return nil
 	}
+	ctx, release := Drain(ctx, stopGrace)
+	defer release()
 	drain()
 	finished := make(chan struct{})
 	go func() {

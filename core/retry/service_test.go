@@ -29,6 +29,24 @@ func TestStopDrains(t *testing.T) {
 	})
 }
 
+// Services that are stopped one after the other share one drain time; each has a
+// grace.
+func TestStopsShareDrainTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx := retry.WithDrain(t.Context(), 10*time.Second)
+		began := time.Now()
+		for n, want := range []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second} {
+			var s retry.Service
+			s.Start()
+			s.Go(func(_, killCtx context.Context) { <-killCtx.Done() })
+			if err := s.Stop(ctx); err != nil || time.Since(began) != want {
+				t.Errorf("stop %d: %v after %v, want %v", n, err, time.Since(began), want)
+			}
+		}
+	})
+}
+
 func TestStopKillsWhenItsTimeEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
