@@ -76,10 +76,10 @@ func (s *Sink) Open(ctx context.Context, _ sdk.OpenRequest) (sdk.SinkProperties,
 }
 
 func (s *Sink) open(ctx context.Context) error {
-	if err := os.MkdirAll(filepath.Dir(s.cfg.Path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.cfg.Path), 0o750); err != nil {
 		return pathError(err)
 	}
-	f, err := os.OpenFile(s.cfg.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(s.cfg.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return pathError(err)
 	}

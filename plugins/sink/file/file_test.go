@@ -331,3 +331,27 @@ func TestCheckLeavesNothingBehind(t *testing.T) {
 		t.Errorf("files %v", files)
 	}
 }
+
+// The file holds data of people: users other than the owner and the group cannot read
+// it, also after a rotation.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "events")
+	s := open(t, filepath.Join(dir, "e.ndjson"), `, "rotate_bytes": 300`)
+	for n := range 3 {
+		write(t, s, batch(uint64(n*2+1), 2, time.Now()))
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&^0o750 != 0 {
+		t.Errorf("directory: %v %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 2 {
+		t.Fatalf("%d files, want rotated ones: %v", len(entries), err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm()&^0o640 != 0 {
+			t.Errorf("%s: %v %v", e.Name(), info.Mode(), err)
+		}
+	}
+}
