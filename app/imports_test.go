@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
-	"core/auth/apikey", "core/web", "core/web/body", "core/activity", "sdk",
+	"core/auth/apikey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -45,8 +45,8 @@ var mayImport = map[string][]string{
 	"core/journal":     {"core/fault", "core/retry"},
 	"core/auth/apikey": {"core/fault"},
 	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
-	"core/web/body":    {"core/fault", "core/jsontext"},
-	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/listener", "core/web/forwarded", "core/web/health", "core/web/limit"},
+	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
+	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener"},
 	"core/activity":    {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
 	"migrations":       {},
 	"api":              {},
@@ -55,6 +55,9 @@ var mayImport = map[string][]string{
 	"core/web/forwarded": {},
 	"core/web/health":    {"core/fault"},
 	"core/web/limit":     {"core/fault"},
+	"core/web/budget":    {"core/fault"},
+	"core/web/envelope":  {"core/fault", "core/jsontext"},
+	"core/web/receive":   {"core/web/budget", "core/web/listener"},
 
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},

@@ -125,7 +125,7 @@ func readInput(c *web.Call, full bool) (Input, error) {
 	if err := body.Err(); err != nil {
 		return in, err
 	}
-	listed, err := readUpload(c)
+	listed, err := readUpload(c, body)
 	in.Add = append(in.Add, listed...)
 	return in, err
 }

@@ -1,13 +1,12 @@
 package cohorts
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
 	"strconv"
 	"strings"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/rules"
@@ -32,27 +31,36 @@ func distinctIDs(body *web.Fields, name string) []string {
 	return ids
 }
 
-// uploaded reads the distinct ids of a CSV file: the column distinct_id if the
-// first row names one, else the first column.
-func readUpload(c *web.Call) ([]string, error) {
-	if !strings.HasPrefix(strings.ToLower(c.Get(fiber.HeaderContentType)), fiber.MIMEMultipartForm) {
-		return nil, nil
+// maxUploadRows is the maximum number of rows of an uploaded file.
+const maxUploadRows = 1_000_000
+
+// rowBytes is about the memory of a distinct id, cellBytes that of a cell while
+// its row is read.
+const (
+	rowBytes  = 64
+	cellBytes = 24
+)
+
+// readUpload reads the distinct ids of a CSV file in the field csv of a form: the
+// column distinct_id if the first row names one, else the first column. The
+// budget of the server pays for them.
+func readUpload(c *web.Call, form *web.Fields) ([]string, error) {
+	file := form.File("csv")
+	rows := bytes.Count(file, []byte{'\n'}) + 1
+	if rows > maxUploadRows {
+		return nil, fault.Newf(fault.TooLarge, "request_too_large", "Request too large: the file has more than %d rows.", maxUploadRows)
 	}
-	part, err := c.FormFile("csv")
-	if err != nil {
-		return nil, nil // a form without a file
-	}
-	file, err := part.Open()
-	if err != nil {
+	// One row may hold the whole file and have all of its columns.
+	cells := bytes.Count(file, []byte{','})
+	if err := web.Memory(c.Ctx).Take(rows*rowBytes + cells*cellBytes + 2*len(file)); err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	return readIDs(file)
+	return readIDs(bytes.NewReader(file))
 }
 
 func readIDs(file io.Reader) ([]string, error) {
 	rows := csv.NewReader(file)
-	rows.FieldsPerRecord = -1
+	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
 	var ids []string
 	column := 0
 	for first := true; ; first = false {
@@ -71,13 +79,13 @@ func readIDs(file io.Reader) ([]string, error) {
 		}
 		if column < len(row) {
 			if id := strings.ToValidUTF8(strings.TrimSpace(row[column]), ""); id != "" && len(id) <= maxChars && !strings.ContainsRune(id, 0) {
-				ids = append(ids, id)
+				ids = append(ids, strings.Clone(id))
 			}
 		}
 	}
 }
 
-// headed returns the column of distinct ids in a row of headings, -1 for a row
+// headingColumn returns the column of distinct ids in a row of headings, -1 for a row
 // without headings.
 func headingColumn(row []string) int {
 	for i, name := range row {

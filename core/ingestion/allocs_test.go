@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/web/envelope"
 
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
@@ -25,7 +25,7 @@ func TestPropertiesCostNoAllocations(t *testing.T) {
 	count := func(properties int) (accept, decode float64) {
 		body := body(properties)
 		accept = testing.AllocsPerRun(20, func() {
-			if _, err := capture.ReadEnvelope(body); err != nil {
+			if _, err := envelope.Read(body); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/web/envelope"
 
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
@@ -19,7 +19,7 @@ func BenchmarkReadEnvelope(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := capture.ReadEnvelope(body); err != nil {
+				if _, err := envelope.Read(body); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -32,7 +32,7 @@ func BenchmarkReadEnvelope(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
-			env, err := capture.ReadEnvelope(ingestiontest.BatchBody(n))
+			env, err := envelope.Read(ingestiontest.BatchBody(n))
 			if err != nil {
 				b.Fatal(err)
 			}

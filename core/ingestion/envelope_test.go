@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/web/envelope"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
@@ -38,7 +38,7 @@ func TestReadEnvelope(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			env, err := capture.ReadEnvelope([]byte(c.body))
+			env, err := envelope.Read([]byte(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +50,11 @@ func TestReadEnvelope(t *testing.T) {
 }
 
 func TestReadEnvelopeFields(t *testing.T) {
-	env, err := capture.ReadEnvelope([]byte(`{"batch":[{"event":"a"}],"sent_at":"2024-05-01T10:00:02Z","historical_migration":true,"project_id":7}`))
+	env, err := envelope.Read([]byte(`{"batch":[{"event":"a"}],"sent_at":"2024-05-01T10:00:02Z","historical_migration":true,"project_id":7}`))
 	if err != nil || env.SentAt != "2024-05-01T10:00:02Z" || !env.Historical || env.ProjectID != "7" {
 		t.Errorf("got %+v, %v", env, err)
 	}
-	env, err = capture.ReadEnvelope([]byte(`[{"project_id":"7"},{"project_id":"8"}]`))
+	env, err = envelope.Read([]byte(`[{"project_id":"7"},{"project_id":"8"}]`))
 	if err != nil || env.ProjectID != "7" {
 		t.Errorf("of a list the first item tells the project; got %+v, %v", env, err)
 	}
@@ -83,7 +83,7 @@ func TestReadEnvelopeRejects(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := capture.ReadEnvelope([]byte(c.body))
+			_, err := envelope.Read([]byte(c.body))
 			if f := fault.From(err); f == nil || f.Code != c.code || f.Kind != c.kind {
 				t.Errorf("got %v", err)
 			}
@@ -100,7 +100,7 @@ func FuzzReadEnvelope(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		env, err := capture.ReadEnvelope(body)
+		env, err := envelope.Read(body)
 		lenient := bytes.Contains(body, []byte("NaN")) || bytes.Contains(body, []byte("Infinity")) ||
 			bytes.ContainsFunc(body, func(r rune) bool { return r < ' ' })
 		if err == nil {

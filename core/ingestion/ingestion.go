@@ -30,9 +30,12 @@ import (
 type Config struct {
 	// Limits bound a single event.
 	Limits event.Limits `koanf:"limits"`
-	// AcceptBytes bounds about how many bytes of requests are in memory on their
-	// way to the journal; beyond it a request gets 503. 0 is no bound.
+	// AcceptBytes bounds the memory of requests on their way to the journal, within
+	// http.memory_bytes; beyond it a request gets 503. 0 is no bound of its own.
 	AcceptBytes int `koanf:"accept_bytes"`
+	// MaxBatchEvents bounds the events of one request; a larger one gets 413. 0 is
+	// no bound.
+	MaxBatchEvents int `koanf:"max_batch_events"`
 	// Worker configures the pipeline.
 	Worker pipeline.Config `koanf:"worker"`
 	// Deliver configures the delivery to sinks.
@@ -49,7 +52,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Limits:          event.DefaultLimits(),
-		AcceptBytes:     256 << 20,
+		AcceptBytes:     96 << 20,
+		MaxBatchEvents:  100_000,
 		Worker:          pipeline.DefaultConfig(),
 		Deliver:         delivery.DefaultConfig(),
 		Quota:           capture.QuotaConfig{Period: capture.PerMonth, Projects: map[string]int64{}},
@@ -70,6 +74,7 @@ func (c Config) Validate() error {
 	check(c.Limits.MaxDepth > 2 && c.Limits.MaxDepth <= 250, "limits.max_depth", "from 3 to 250")
 	check(c.Limits.MaxProperties > 0, "limits.max_properties", "positive")
 	check(c.AcceptBytes >= 0, "accept_bytes", "0 or more")
+	check(c.MaxBatchEvents >= 0, "max_batch_events", "0 or more")
 	errs = append(errs, c.Worker.Validate())
 	check(c.KeepWarnings > 0, "keep_warnings", "positive")
 	check(c.KeepDeadLetters > 0, "keep_dead_letters", "positive")

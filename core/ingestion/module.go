@@ -60,7 +60,7 @@ func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Wor
 }
 
 func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, log *zap.Logger) *capture.HTTP {
-	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMeter(meter)
+	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter)
 }
 
 func newMeter(cfg capture.QuotaConfig, d *db.DB, m *capture.Metrics, log *zap.Logger) *capture.Meter {

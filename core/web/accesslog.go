@@ -57,7 +57,7 @@ func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time
 	f := append(s.logFields[:0],
 		zap.Int("status", status),
 		zap.Int("bytes", len(c.Response().Body())),
-		zap.Int("received", len(c.Request().Body())),
+		zap.Int("received", receivedBytes(c)),
 		zap.Duration("duration", took),
 		zap.String("request_id", s.id))
 	if s.project != 0 {

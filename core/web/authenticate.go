@@ -10,7 +10,6 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/guidonhq/guidon/core/web/limit"
 )
@@ -59,8 +58,10 @@ func personalKey(c *fiber.Ctx) (key, place string) {
 	if key, ok := bearerToken(c); ok {
 		return key, "Authorization header"
 	}
-	if key := personalKeyInBody(c); key != "" {
-		return key, "body"
+	if mayHoldKey(c) {
+		if key := body.FindField(c.Request(), personalField); key != "" {
+			return key, "body"
+		}
 	}
 	if key := c.Query(personalField); key != "" {
 		return strings.TrimSpace(key), "query string"
@@ -105,33 +106,6 @@ func (a *authenticator) projectByToken(c *fiber.Ctx, principal *auth.Principal, 
 		return p, err
 	}
 	return a.projectNamed(c, principal, itoa(p.ID))
-}
-
-// personalKeyInBody returns the field personal_api_key of the body, "" without
-// one. The handler reports a body that cannot be read.
-func personalKeyInBody(c *fiber.Ctx) string {
-	if len(c.Request().Body()) == 0 || !bytes.Contains(c.Request().Body(), []byte(personalField)) {
-		return ""
-	}
-	kind := c.Request().Header.ContentType()
-	if body.IsFormType(kind) && !body.StartsJSON(c.Request().Body()) {
-		return strings.TrimSpace(string(c.Request().PostArgs().Peek(personalField)))
-	}
-	if m, err := c.MultipartForm(); err == nil {
-		if values := m.Value[personalField]; len(values) > 0 {
-			return strings.TrimSpace(values[len(values)-1])
-		}
-		return ""
-	}
-	raw := c.Request().Body()
-	if !body.StartsJSON(raw) || jsontext.Problem(raw, body.MaxDepth) != "" {
-		return ""
-	}
-	f := newFields()
-	if raw = bytes.TrimSpace(raw); raw[0] == '{' {
-		f.addMembers(raw)
-	}
-	return f.String(personalField).Value
 }
 
 func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/webtest"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fastjson"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -111,10 +111,13 @@ func BenchmarkToken(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			v := fastjson.MustParseBytes(p.JSON)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := web.Token(c, p, v); err != nil {
+				env, err := envelope.Read(p.JSON)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := web.Token(c, p, &env); err != nil {
 					b.Fatal(err)
 				}
 			}

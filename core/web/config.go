@@ -35,6 +35,9 @@ type Config struct {
 	BodyBytes int `koanf:"body_bytes"`
 	// InflatedBytes is the maximum size of a body after decompression.
 	InflatedBytes int `koanf:"inflated_bytes"`
+	// MemoryBytes bounds the memory of all requests while they are received and
+	// decoded; beyond it a request gets 503. 0 is no bound.
+	MemoryBytes int `koanf:"memory_bytes"`
 	// JSONDepth is the maximum nesting of a JSON body, at most 300.
 	JSONDepth int `koanf:"json_depth"`
 	// MaxConnections is the maximum number of concurrent connections.
@@ -85,6 +88,7 @@ func DefaultConfig() Config {
 		AdminAddress:   "127.0.0.1:8001",
 		BodyBytes:      20 << 20,
 		InflatedBytes:  25 << 20,
+		MemoryBytes:    128 << 20,
 		JSONDepth:      128,
 		MaxConnections: 65536,
 		HeaderBytes:    16 << 10,
@@ -111,6 +115,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
 	case c.InflatedBytes < 1 || c.InflatedBytes > 1<<30:
 		return fmt.Errorf("inflated_bytes must be between 1 and %d, got %d", 1<<30, c.InflatedBytes)
+	case c.MemoryBytes < 0:
+		return fmt.Errorf("memory_bytes must not be negative, got %d", c.MemoryBytes)
 	case c.JSONDepth < 1 || c.JSONDepth > body.MaxDepth:
 		return fmt.Errorf("json_depth must be between 1 and %d, got %d", body.MaxDepth, c.JSONDepth)
 	case c.MaxConnections < 1:

@@ -4,6 +4,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 // Payload is the decoded body of a client library's request.
@@ -17,8 +18,29 @@ func (r *Router) Limits() Limits {
 	return Limits{InflatedBytes: r.cfg.InflatedBytes, Depth: r.cfg.JSONDepth}
 }
 
-// Body decodes the request of a client library; see body.Decoder. The payload
-// is valid until the handler returns.
+// maxValues is the maximum number of JSON values in a management request.
+const maxValues = 500_000
+
+// Body decodes the request of a client library; see body.Decoder. The budget of
+// the server pays for it, also if limits.Memory is nil. The payload is valid
+// until the handler returns. A request that could not be received fails here.
 func Body(c *fiber.Ctx, limits Limits) (*Payload, error) {
-	return stateOf(c).body.Decode(c.Request(), limits)
+	s := stateOf(c)
+	if s.bodyErr != nil {
+		return nil, s.bodyErr
+	}
+	limits.Memory = &s.memory
+	return s.body.Decode(c.Request(), limits)
 }
+
+// Sanitize checks and repairs the JSON of the Payload that Body has returned for
+// limits.Unchecked.
+func Sanitize(c *fiber.Ctx, limits Limits) error {
+	s := stateOf(c)
+	limits.Memory = &s.memory
+	return s.body.Sanitize(limits)
+}
+
+// Memory returns the account that pays for the memory of the request. What it
+// holds is released after the answer.
+func Memory(c *fiber.Ctx) *budget.Account { return &stateOf(c).memory }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
@@ -30,6 +29,7 @@ type Fields struct {
 	names []string
 	raw   map[string]json.RawMessage
 	lists map[string][]string // all values of a form field
+	files map[string][]byte   // of a multipart form
 	form  bool
 	path  string // prefix of names in errors, with its underscores
 	err   *error // shared with nested Fields
@@ -43,6 +43,7 @@ type Fields struct {
 // another content type, with Invalid for JSON that is not an object, and with
 // TooLarge.
 func Decode(c *fiber.Ctx, limits Limits) (*Fields, error) {
+	limits.Memory, limits.Values = Memory(c), maxValues
 	raw, err := plainBody(c, limits)
 	if err != nil {
 		return nil, err
@@ -52,14 +53,14 @@ func Decode(c *fiber.Ctx, limits Limits) (*Fields, error) {
 	switch {
 	case body.StartsJSON(raw) && kind != "multipart/form-data":
 	case kind == "application/x-www-form-urlencoded":
-		return formFields(raw), nil
+		return formFields(raw, limits)
 	case kind == "multipart/form-data":
-		return multipartFields(c)
+		return multipartFields(raw, c.Request().Header.MultipartFormBoundary(), limits)
 	}
 	if kind != "" && kind != fiber.MIMEApplicationJSON && kind != fiber.MIMEApplicationForm && !strings.HasSuffix(kind, "+json") && len(raw) > 0 {
 		return nil, fault.Newf(fault.Unsupported, "unsupported_media_type", "Unsupported media type %q in request.", kind)
 	}
-	return jsonFields(raw, limits.Depth)
+	return jsonFields(raw, limits)
 }
 
 // plainBody returns the body without its content encoding.
@@ -84,14 +85,20 @@ func newFields() *Fields {
 	return &Fields{raw: map[string]json.RawMessage{}, err: new(error)}
 }
 
-func jsonFields(raw []byte, depth int) (*Fields, error) {
+func jsonFields(raw []byte, limits Limits) (*Fields, error) {
 	f := newFields()
 	raw = bytes.TrimPrefix(raw, byteOrderMark)
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return f, nil
 	}
-	if problem := jsontext.Problem(raw, depth); problem != "" {
+	if problem := jsontext.Problem(raw, limits.Depth); problem != "" {
 		return nil, parseError(problem)
+	}
+	if err := limits.CheckValues(raw); err != nil {
+		return nil, err
+	}
+	if err := limits.Memory.Take(len(raw)); err != nil {
+		return nil, err
 	}
 	raw = bytes.Clone(bytes.TrimSpace(raw))
 	if raw[0] != '{' {
@@ -123,34 +130,54 @@ func (f *Fields) drop(name string) {
 	}
 }
 
-func formFields(raw []byte) *Fields {
-	var args fasthttp.Args
-	args.ParseBytes(raw)
+func newForm() *Fields {
 	f := newFields()
-	f.form, f.lists = true, map[string][]string{}
-	for k, v := range args.All() {
-		f.putText(string(k), string(v))
-	}
-	f.drop(personalField)
+	f.form, f.lists, f.files = true, map[string][]string{}, map[string][]byte{}
 	return f
 }
 
-func multipartFields(c *fiber.Ctx) (*Fields, error) {
-	m, err := c.MultipartForm()
-	if err != nil {
+// maxFormFields is the maximum number of fields of a form.
+const maxFormFields = 10_000
+
+func formFields(raw []byte, limits Limits) (*Fields, error) {
+	f := newForm()
+	if err := limits.Memory.Take(2 * len(raw)); err != nil {
+		return nil, err
+	}
+	err := body.EachField(raw, maxFormFields, func(name, value []byte) error {
+		if len(name)+len(value) > 0 {
+			f.putText(string(name), string(body.AppendUnescaped(nil, value)))
+		}
+		return nil
+	})
+	f.drop(personalField)
+	return f, err
+}
+
+func multipartFields(raw, boundary []byte, limits Limits) (*Fields, error) {
+	f := newForm()
+	if err := limits.Memory.Take(2 * len(raw)); err != nil {
+		return nil, err
+	}
+	err := body.EachPart(raw, boundary, func(p body.Part) error {
+		if name := string(p.Name); p.FileName != "" {
+			f.files[name] = p.Value
+		} else {
+			f.putText(name, string(p.Value))
+		}
+		return nil
+	})
+	if fault.Is(err, fault.Malformed) {
 		return nil, fault.New(fault.Malformed, "parse_error", "Multipart form parse error - the form is damaged.").Because(err)
 	}
-	f := newFields()
-	f.form, f.lists = true, map[string][]string{}
-	for name, values := range m.Value {
-		for _, v := range values {
-			f.putText(name, v)
-		}
-	}
-	slices.Sort(f.names) // the parts of a form are in a map
+	slices.Sort(f.names)
 	f.drop(personalField)
-	return f, nil
+	return f, err
 }
+
+// File returns a file of a multipart form, nil if it was not sent. The bytes are
+// valid until the handler returns.
+func (f *Fields) File(name string) []byte { return f.files[name] }
 
 func (f *Fields) putText(name, value string) {
 	f.lists[name] = append(f.lists[name], value)

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/valyala/fastjson"
-
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/envelope"
 )
 
 func FuzzToken(f *testing.F) {
@@ -22,12 +21,18 @@ func FuzzToken(f *testing.F) {
 		if err != nil {
 			return
 		}
-		v := fastjson.MustParseBytes(p.JSON)
-		token, err := web.Token(c, p, v)
+		env, err := envelope.Read(p.JSON)
+		if err != nil {
+			if k := fault.KindOf(err); k != fault.Malformed && k != fault.Unauthenticated {
+				t.Fatalf("Read(%q): %v", body, err)
+			}
+			return
+		}
+		token, err := web.Token(c, p, &env)
 		if err != nil && !fault.Is(err, fault.Unauthenticated) || err == nil && token == "" {
 			t.Fatalf("Token(%q) = %q, %v", body, token, err)
 		}
-		_ = web.ProjectID(p, v)
+		_ = web.ProjectID(p, &env)
 	})
 }
 

@@ -1,14 +1,12 @@
 package web
 
 import (
-	"errors"
-	"net"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
-	"github.com/guidonhq/guidon/core/web/listener"
+	"github.com/guidonhq/guidon/core/web/receive"
 )
 
 // fallbackRoutes answer requests without a route, one for each error format.
@@ -62,18 +60,8 @@ func (p *port) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.Reque
 
 // unreadable answers a request that could not be read to its end.
 func (p *port) unreadable(ctx *fasthttp.RequestCtx, err error) {
-	status := fiber.StatusBadRequest
-	netErr, isNet := errors.AsType[net.Error](err)
-	small := new(fasthttp.ErrSmallBuffer)
-	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		status = fiber.StatusRequestEntityTooLarge
-	case errors.As(err, &small):
-		status = fiber.StatusRequestHeaderFieldsTooLarge
-	case isNet && netErr.Timeout():
-		status = fiber.StatusRequestTimeout
-	}
-	if c, ok := ctx.Conn().(*listener.Conn); ok {
+	status := receive.StatusOf(err)
+	if c := receive.Conn(ctx); c != nil {
 		if !c.Received() {
 			ctx.SetStatusCode(status) // an unused connection gets no log line and no body
 			return

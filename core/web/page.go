@@ -34,8 +34,8 @@ func PageOf(c *fiber.Ctx) Page {
 	return p
 }
 
-// envelope is the JSON form of every list.
-type envelope struct {
+// listEnvelope is the JSON form of every list.
+type listEnvelope struct {
 	Count    int             `json:"count"`
 	Next     *string         `json:"next"`
 	Previous *string         `json:"previous"`
@@ -50,7 +50,7 @@ func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 	if string(items) == "null" {
 		items = []byte("[]")
 	}
-	e := envelope{Count: count, Results: items}
+	e := listEnvelope{Count: count, Results: items}
 	base := r.baseURL(c) + c.Path()
 	if p.Offset+p.Limit < count {
 		next := base + pageQuery(c, p.Limit, p.Offset+p.Limit)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/web/listener"
+	"github.com/guidonhq/guidon/core/web/receive"
 )
 
 // port is one address that the server listens on, with the routes that it
@@ -52,6 +53,7 @@ func (p *port) settings() fiber.Config {
 		DisableStartupMessage:        true,
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    cfg.BodyBytes,
+		StreamRequestBody:            true, // receiveBody reads it
 		Concurrency:                  cfg.MaxConnections,
 		ReadBufferSize:               cfg.HeaderBytes,
 		ReadTimeout:                  cfg.ReadTimeout,
@@ -76,7 +78,7 @@ func (p *port) add(rt *route) {
 func (p *port) requestHandler() (fasthttp.RequestHandler, error) {
 	p.build.Do(func() {
 		p.buildErr = p.install()
-		p.handler = p.rejectUnknownMethods(p.app.Handler())
+		p.handler = receive.Finish(p.rejectUnknownMethods(p.app.Handler()))
 	})
 	return p.handler, p.buildErr
 }

@@ -30,6 +30,7 @@ type route struct {
 	pattern string
 	scope   string
 	public  bool
+	body    int // the maximum size of a body; 0: that of the configuration
 	run     fiber.Handler
 
 	router  *Router
@@ -47,6 +48,10 @@ func (rt *route) prepare() {
 // requests have in common around it.
 func (rt *route) serve(c *fiber.Ctx) error {
 	s := rt.begin(c)
+	if rt.public {
+		_ = rt.router.receiveBody(c, s) // Body returns the error
+		s.start = time.Now()
+	}
 	if err := rt.runRecovered(c, s); err != nil {
 		rt.writeError(c, s, err)
 	}
@@ -59,6 +64,7 @@ func (rt *route) begin(c *fiber.Ctx) *requestState {
 	s.start = time.Now()
 	s.route = rt
 	s.id = requestID(c)
+	s.memory.Open(rt.router.budget)
 	rt.router.metrics.begin()
 	c.Response().Header.SetCanonical(headerRequestID, unsafeBytes(s.id))
 	c.SetUserContext(rt.router.base)

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fastjson"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web/budget"
+	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
 )
@@ -26,6 +27,7 @@ type Router struct {
 	metrics   *requestMetrics
 	access    *accessLog
 	readiness *health.Readiness
+	budget    *budget.Budget    // of all requests
 	mapError  func(error) error // nil: errors stay as they are
 	base      context.Context   // cancelled when a stop runs out of time
 
@@ -41,6 +43,12 @@ type Router struct {
 // Token and ProjectOf, or with Authenticate.
 func (r *Router) Public(method, path string, h func(c *fiber.Ctx) error) {
 	r.public.add(&route{method: method, pattern: path, public: true, run: h})
+}
+
+// PublicUpTo is Public for requests with a body of at most bytes bytes, as
+// received; a larger one is TooLarge.
+func (r *Router) PublicUpTo(bytes int, method, path string, h func(c *fiber.Ctx) error) {
+	r.public.add(&route{method: method, pattern: path, public: true, body: bytes, run: h})
 }
 
 // Manage registers h for a management path. Before h runs, the request is
@@ -91,12 +99,12 @@ func (r *Router) Registered() []Route {
 }
 
 // Authenticate is Token, ProjectID and ProjectOf in one.
-func (r *Router) Authenticate(c *fiber.Ctx, p *Payload, body *fastjson.Value) (auth.Project, error) {
-	token, err := Token(c, p, body)
+func (r *Router) Authenticate(c *fiber.Ctx, p *Payload, env *envelope.Envelope) (auth.Project, error) {
+	token, err := Token(c, p, env)
 	if err != nil {
 		return auth.Project{}, err
 	}
-	return r.ProjectOf(c, token, ProjectID(p, body))
+	return r.ProjectOf(c, token, ProjectID(p, env))
 }
 
 // ProjectOf returns the project of a public request: that of the project key
@@ -132,8 +140,14 @@ func (r *Router) baseURL(c *fiber.Ctx) string {
 }
 
 // serveManaged authenticates a management request and calls h: the key first,
-// then the project, then the scope.
+// then the project, then the scope. The body is received before the key only if
+// it may hold the key.
 func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) error {
+	if _, given := bearerToken(c); !given && mayHoldKey(c) {
+		if err := r.receiveBody(c, stateOf(c)); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(r.base, r.cfg.RequestTimeout)
 	defer cancel()
 	c.SetUserContext(ctx)
@@ -155,6 +169,9 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 		return err
 	}
 	if err := rejectNUL(c); err != nil {
+		return err
+	}
+	if err := r.receiveBody(c, stateOf(c)); err != nil {
 		return err
 	}
 	return h(&call)

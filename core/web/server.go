@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
 	"github.com/guidonhq/guidon/core/web/limit"
@@ -52,7 +53,9 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 		access:    newAccessLog(cfg),
 		readiness: health.New(log),
 		origins:   map[string]bool{},
+		budget:    budget.New(cfg.MemoryBytes),
 	}
+	r.budget.Register(reg)
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
 	}

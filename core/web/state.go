@@ -12,11 +12,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 // requestState is the state of one request inside the server. It is a user
-// value of the request. fasthttp closes it after the answer is written; that
-// returns the buffers of a decoded body to their pool.
+// value of the request. fasthttp closes it after the answer is written, also
+// after a panic or a lost connection; that returns the buffers of the body to
+// their pool and its memory to the budget.
 type requestState struct {
 	route   *route
 	id      string
@@ -26,6 +28,10 @@ type requestState struct {
 	code    string // of a failure, as answered
 	stack   string // of a panic
 
+	memory    budget.Account // pays for everything below
+	wire      *budget.Buffer // of a large body
+	received  bool           // receiveBody has run
+	bodyErr   error          // of receiveBody
 	body      *body.Decoder
 	logFields [10]zap.Field
 }
@@ -54,6 +60,10 @@ func routeOf(c *fiber.Ctx) *route { return stateOf(c).route }
 // clears the request; it never fails.
 func (s *requestState) Close() error {
 	s.body.Release()
+	if s.wire != nil {
+		s.wire.Release()
+	}
+	s.memory.Release()
 	*s = requestState{body: s.body}
 	statePool.Put(s)
 	return nil

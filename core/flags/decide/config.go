@@ -7,6 +7,9 @@ import (
 
 // Config is how flags are decided for clients.
 type Config struct {
+	// DecideBytes is the maximum size of the JSON of a decide request. It may
+	// have one value for each 16 bytes of it.
+	DecideBytes int `koanf:"decide_bytes"`
 	// LookupTimeout is how long a request waits for stored properties before
 	// it leaves out the flags that need them.
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
@@ -29,9 +32,10 @@ const (
 	maxPluginTimeout = 50 * time.Millisecond
 )
 
-// DefaultConfig waits 300 ms for stores and 10 ms for plugins.
+// DefaultConfig accepts 1 MiB, and waits 300 ms for stores and 10 ms for plugins.
 func DefaultConfig() Config {
 	return Config{
+		DecideBytes:             1 << 20,
 		LookupTimeout:           300 * time.Millisecond,
 		LookupPause:             time.Second,
 		PluginTimeout:           10 * time.Millisecond,
@@ -54,6 +58,9 @@ func (c Config) Validate() error {
 	}
 	if c.PluginTimeout < minPluginTimeout || c.PluginTimeout > maxPluginTimeout {
 		return fmt.Errorf("plugin_timeout must be %s to %s, got %s", minPluginTimeout, maxPluginTimeout, c.PluginTimeout)
+	}
+	if c.DecideBytes < 1<<10 {
+		return fmt.Errorf("decide_bytes must be at least 1024, got %d", c.DecideBytes)
 	}
 	if c.LookupPause < 0 {
 		return fmt.Errorf("lookup_pause must not be negative, got %s", c.LookupPause)

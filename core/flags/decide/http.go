@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/envelope"
 )
 
 // Quota knows the projects whose flag requests are over quota.
@@ -41,10 +42,11 @@ func NewHTTP(d *Decider, quota Quota) *HTTP {
 // Routes registers the paths.
 func (h *HTTP) Routes(g *web.Router) {
 	h.router = g
-	g.Public(fiber.MethodPost, "/decide", h.decide)
-	g.Public(fiber.MethodGet, "/decide", h.decide)
-	g.Public(fiber.MethodPost, "/flags", h.flags)
-	g.Public(fiber.MethodGet, "/flags", h.flags)
+	wire := wrappingFactor * h.decider.cfg.DecideBytes
+	g.PublicUpTo(wire, fiber.MethodPost, "/decide", h.decide)
+	g.PublicUpTo(wire, fiber.MethodGet, "/decide", h.decide)
+	g.PublicUpTo(wire, fiber.MethodPost, "/flags", h.flags)
+	g.PublicUpTo(wire, fiber.MethodGet, "/flags", h.flags)
 	g.Public(fiber.MethodHead, "/flags", func(*fiber.Ctx) error { return nil })
 	g.Public(fiber.MethodOptions, "/flags", allowFlags)
 	g.Public(fiber.MethodGet, "/array/:token/config", h.config)
@@ -118,12 +120,20 @@ func (h *HTTP) flags(c *fiber.Ctx) error {
 	return h.serve(c, shape, withConfig)
 }
 
+// wrappingFactor is how much larger than its JSON a body may be: base64 in a form.
+const wrappingFactor = 2
+
+// maxKeptRequest is the largest request whose parser a pooled call keeps. A parser
+// keeps the memory of the most values that it has parsed.
+const maxKeptRequest = 32 << 10
+
 // maxKeptAnswer is the largest answer buffer that a pooled call keeps.
 const maxKeptAnswer = 1 << 20
 
 // call is the state of one request. Calls are pooled.
 type call struct {
 	parser  fastjson.Parser
+	size    int // of the last request
 	request decideRequest
 	out     []byte
 }
@@ -143,7 +153,7 @@ func (h *HTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
 		return h.minimal(c, shape)
 	}
 	k := calls.Get().(*call)
-	defer calls.Put(k)
+	defer k.release()
 	project, err := h.readRequest(c, k)
 	if err != nil {
 		return err
@@ -162,10 +172,10 @@ func (h *HTTP) serve(c *fiber.Ctx, shape eval.Format, withConfig bool) error {
 	return h.finish(c, k, withConfig)
 }
 
-// readRequest parses the request into k and returns its project.
+// readRequest parses the request into k and returns its project. The key is found
+// and checked before anything is built from the body.
 func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
-	limits := h.router.Limits()
-	limits.Malformed = "malformed_data"
+	limits := h.limits()
 	k.request.reset()
 	p, err := web.Body(c, limits)
 	if f := fault.From(err); f != nil && f.Code == "no_data" {
@@ -174,19 +184,63 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := k.parser.ParseBytes(p.JSON)
+	env, err := envelope.Read(p.JSON)
+	if fault.Is(err, fault.Malformed) {
+		return 0, malformed(err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	project, err := h.router.Authenticate(c, p, &env)
+	if err != nil {
+		return 0, err
+	}
+	if env.Dirty || env.Depth > limits.Depth {
+		if err := web.Sanitize(c, limits); err != nil {
+			return 0, err
+		}
+	}
+	limits.Memory = web.Memory(c)
+	if err := limits.CheckValues(p.JSON); err != nil {
+		return 0, err
+	}
+	return project.ID, k.parse(p.JSON)
+}
+
+func (h *HTTP) limits() web.Limits {
+	limits := h.router.Limits()
+	limits.InflatedBytes = min(limits.InflatedBytes, h.decider.cfg.DecideBytes)
+	limits.Values = h.decider.cfg.DecideBytes / 16
+	limits.Malformed = "malformed_data"
+	limits.Unchecked = true
+	return limits
+}
+
+func malformed(err error) error {
+	return fault.New(fault.Malformed, "malformed_data", "Malformed request data: it must be a JSON object.").Because(err)
+}
+
+// parse reads the request: an object, or the first item of a list.
+func (k *call) parse(text []byte) error {
+	k.size = len(text)
+	v, err := k.parser.ParseBytes(text)
 	if err == nil && v.Type() == fastjson.TypeArray {
 		v = v.Get("0")
 	}
 	if err != nil || v == nil || v.Type() != fastjson.TypeObject {
-		return 0, fault.New(fault.Malformed, "malformed_data", "Malformed request data: it must be a JSON object.").Because(err)
-	}
-	project, err := h.router.Authenticate(c, p, v)
-	if err != nil {
-		return 0, err
+		return malformed(err)
 	}
 	v.GetObject().Visit(k.request.visit)
-	return project.ID, nil
+	return nil
+}
+
+// release returns k to the pool, without the memory of a large request.
+func (k *call) release() {
+	if k.size > maxKeptRequest {
+		k.parser, k.size = fastjson.Parser{}, 0
+		k.request.reset()
+	}
+	calls.Put(k)
 }
 
 // readWithoutBody returns the project of a request that has a key and no body.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 // HTTP serves the endpoints that clients send events to.
@@ -16,13 +17,14 @@ type HTTP struct {
 	router     *web.Router
 	validators *validatorPool
 	meter      *Meter
-	budget     budget
+	budget     *budget.Budget // the share of capture; nil: all
+	maxItems   int
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the endpoints, with the default limits of an event, without a
-// memory budget and without quotas.
+// memory budget of their own, a bound for items and quotas.
 func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
 	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), validators: newValidatorPool(event.DefaultLimits())}
 }
@@ -34,10 +36,18 @@ func (h *HTTP) WithLimits(l event.Limits) *HTTP {
 	return h
 }
 
-// WithBudget bounds the bytes of requests in memory on their way to the journal.
-// Beyond it a request fails with Unavailable. 0 is no bound.
+// WithBudget bounds the bytes of requests in memory on their way to the journal,
+// within the budget of the server. Beyond it a request fails with Unavailable. 0
+// is no bound of its own.
 func (h *HTTP) WithBudget(bytes int) *HTTP {
-	h.budget.limit = int64(bytes)
+	h.budget = budget.New(bytes)
+	return h
+}
+
+// WithMaxItems bounds the items of a request. A larger one fails with TooLarge;
+// client libraries send it again in parts. 0 is no bound.
+func (h *HTTP) WithMaxItems(n int) *HTTP {
+	h.maxItems = n
 	return h
 }
 

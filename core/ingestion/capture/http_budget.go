@@ -1,48 +1,61 @@
 package capture
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/budget"
+	"github.com/guidonhq/guidon/core/web/envelope"
 )
 
-// budget bounds the memory of requests on their way to the journal: a burst of
-// requests gets 503 instead of exhausting the process. The zero value is no
-// bound.
-type budget struct {
-	limit    int64
-	reserved atomic.Int64
-}
-
-var errBusy = fault.New(fault.Unavailable, "ingestion_saturated", "Too much is being taken in at once.").After(time.Second)
-
-// The memory that a request takes for each byte on the wire: the body and its
-// copy for the journal; for a compressed body also the decompressed one.
-const (
-	plainWeight      = 2
-	compressedWeight = 10
+var (
+	errBusy         = fault.New(fault.Unavailable, "ingestion_saturated", "Too much is being taken in at once.").After(time.Second)
+	errTooManyItems = fault.New(fault.TooLarge, "too_many_events", "Request too large: it has too many events. Send it in parts.")
 )
 
-// reserve reserves memory for the request of c and returns its size, for release
-// after the answer. A request of any size succeeds while it is the only one.
-func (b *budget) reserve(c *fiber.Ctx) (n int64, err error) {
-	if b.limit <= 0 {
-		return 0, nil
-	}
-	body := c.Request().Body()
-	n = plainWeight
-	if len(body) > 0 && body[0] != '{' && body[0] != '[' {
-		n = compressedWeight
-	}
-	n *= int64(len(body))
-	if reserved := b.reserved.Add(n); reserved > b.limit && reserved > n {
-		b.reserved.Add(-n)
-		return 0, errBusy
-	}
-	return n, nil
+// resultBytes is about the memory of the result of an item.
+const resultBytes = 256
+
+// intake is a decoded body, and what its request holds of the budget of capture.
+type intake struct {
+	payload *web.Payload
+	env     envelope.Envelope
+	envErr  error // of env: not JSON, no known shape, or no valid key
+	held    budget.Account
 }
 
-func (b *budget) release(n int64) { b.reserved.Add(-n) }
+// read decodes the body of a request and finds its items. The memory is taken
+// twice: from the budget of the server while the body is received and inflated,
+// and from the budget of capture afterwards, which bounds what waits for the
+// journal. release must be called in any case.
+func (h *HTTP) read(c *fiber.Ctx, in *intake) (err error) {
+	in.held.Open(h.budget)
+	limits := h.router.Limits()
+	limits.Unchecked = true // envelope.Read validates, and the decoder sanitizes
+	if in.payload, err = web.Body(c, limits); err != nil {
+		return saturated(err)
+	}
+	in.env, in.envErr = envelope.Read(in.payload.JSON)
+	if h.maxItems > 0 && in.env.Count > h.maxItems {
+		return errTooManyItems
+	}
+	size := len(in.env.Items) // the record is a copy of them
+	if wantsResults(c) || c.Path() == v1Path {
+		size += resultBytes * in.env.Count
+	}
+	if err := web.Memory(c).Take(size); err != nil {
+		return saturated(err)
+	}
+	return saturated(in.held.Take(len(c.Request().Body()) + len(in.env.Items)))
+}
+
+// saturated gives a budget that is used up the code of capture.
+func saturated(err error) error {
+	if f := fault.From(err); f != nil && f.Code == budget.CodeSaturated {
+		return errBusy
+	}
+	return err
+}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
@@ -90,22 +89,16 @@ func (h *HTTP) answerOverQuota(c *fiber.Ctx, results []Result) error {
 // accept finds the project of a request and appends its events to the journal. It
 // returns results if the client requests them, else nil.
 func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (results []Result, err error) {
-	reserved, err := h.budget.reserve(c)
-	if err != nil {
+	var in intake
+	defer in.held.Release()
+	if err := h.read(c, &in); err != nil {
 		return nil, err
 	}
-	defer h.budget.release(reserved)
-	limits := h.router.Limits()
-	limits.Unchecked = true // ReadEnvelope validates, and the decoder sanitizes
-	p, err := web.Body(c, limits)
-	if err != nil {
-		return nil, err
+	if in.envErr != nil {
+		return nil, in.envErr
 	}
-	env, err := ReadEnvelope(p.JSON)
-	if err != nil {
-		return nil, err
-	}
-	project, err := h.findProject(c, p, &env)
+	env := &in.env
+	project, err := h.router.Authenticate(c, in.payload, env)
 	if err != nil || env.Count == 0 {
 		return nil, err
 	}
@@ -117,7 +110,7 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (resu
 		rec.ClientIP = h.router.IP(c).WithZone("")
 	}
 	if rec.SentAt == "" {
-		rec.SentAt = sentAtFromRequest(p)
+		rec.SentAt = sentAtFromRequest(in.payload)
 	}
 	if wantsResults(c) {
 		results = h.validators.validate(&rec)
@@ -138,24 +131,6 @@ func sentAtFromRequest(p *web.Payload) string {
 		}
 	}
 	return ""
-}
-
-// findProject returns the project of the key in the body or elsewhere in the
-// request.
-func (h *HTTP) findProject(c *fiber.Ctx, p *web.Payload, env *Envelope) (auth.Project, error) {
-	token := env.Token
-	if token == "" {
-		token = web.TokenFromRequest(c, p)
-	}
-	if token == "" {
-		return auth.Project{}, fault.New(fault.Unauthenticated, "invalid_api_key",
-			"API key not provided. Send the key of your project as api_key.")
-	}
-	id := web.ProjectID(p, nil)
-	if id == "" {
-		id = env.ProjectID
-	}
-	return h.router.ProjectOf(c, token, id)
 }
 
 // appendRecord appends the record to the journal and returns when it is on disk.

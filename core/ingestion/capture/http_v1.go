@@ -55,23 +55,14 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	reserved, err := h.budget.reserve(c)
-	if err != nil {
+	var in intake
+	defer in.held.Release()
+	if err := h.read(c, &in); err != nil {
 		return nil, err
 	}
-	defer h.budget.release(reserved)
-	limits := h.router.Limits()
-	limits.Unchecked = true
-	p, err := web.Body(c, limits)
-	if err != nil {
-		return nil, err
-	}
-	env, err := ReadEnvelope(p.JSON)
-	if fault.Is(err, fault.Unauthenticated) {
-		err = nil // keys in the body are ignored here
-	}
-	switch {
-	case err != nil || !env.Batch:
+	env := &in.env
+	switch { // keys in the body are ignored here
+	case in.envErr != nil && !fault.Is(in.envErr, fault.Unauthenticated), !env.Batch:
 		return nil, &v1Error{fiber.StatusBadRequest, "invalid_batch", "The body must be a JSON object with a batch of events."}
 	case env.Count == 0:
 		return nil, &v1Error{fiber.StatusBadRequest, "empty_batch", "The batch holds no event."}

@@ -10,8 +10,12 @@
 // JSON that every reader and every database behind it accepts.
 //
 // Each layer is bounded by Limits.InflatedBytes while it is decompressed, and
-// the nesting of the JSON by Limits.Depth. Buffers come from a pool and return
-// to it with Decoder.Release; plain JSON is not copied.
+// the nesting of the JSON by Limits.Depth. The memory of every layer is taken
+// from Limits.Memory in steps, before it is used: many requests at once fail
+// with Unavailable instead of exhausting the process. Of a form only the fields
+// that clients send are kept, and their number is limited. Buffers of usual size
+// come from a pool and return to it with Decoder.Release; plain JSON is not
+// copied.
 //
 // The package does not look for keys or projects and does not write answers;
 // core/web does.
@@ -21,8 +25,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 // Payload is the body of a request without its wrapping. Its bytes and strings
@@ -46,14 +52,20 @@ type Payload struct {
 	Compression string
 
 	query *fasthttp.Args
-	form  *fasthttp.Args // nil unless the body was a form
+	form  form // empty unless the body was a form
 }
 
 // Query returns a parameter of the query, "" if it is missing.
-func (p *Payload) Query(name string) string { return peek(p.query, name) }
+func (p *Payload) Query(name string) string {
+	if p.query == nil {
+		return ""
+	}
+	return unsafeString(p.query.Peek(name))
+}
 
-// Form returns a field of a form body, "" if it is missing.
-func (p *Payload) Form(name string) string { return peek(p.form, name) }
+// Form returns a field of a form body, "" if it is missing. It knows the fields
+// that client libraries send.
+func (p *Payload) Form(name string) string { return unsafeString(p.form.value(name)) }
 
 // Value returns a field of the form or else a parameter of the query.
 func (p *Payload) Value(name string) string {
@@ -63,42 +75,45 @@ func (p *Payload) Value(name string) string {
 	return p.Query(name)
 }
 
-func peek(a *fasthttp.Args, name string) string {
-	if a == nil {
-		return ""
-	}
-	return unsafeString(a.Peek(name))
-}
-
 // Limits bound the decoding of a body.
 type Limits struct {
 	InflatedBytes int    // maximum size after decompression
 	Depth         int    // maximum nesting of the JSON
 	Malformed     string // error code of an unreadable body; empty means invalid_payload
+	Values        int    // maximum number of JSON values, for CheckValues; 0 means no limit
 	Unchecked     bool   // leave the JSON as sent: the caller checks and sanitizes it
+
+	// Memory pays for what the decoding needs; nil is unlimited. It must be
+	// open until Decoder.Release.
+	Memory *budget.Account
 }
 
 // Decoder decodes the body of one request. It owns the buffers of the Payload
 // until Release. It is for one goroutine and may be reused after Release.
 type Decoder struct {
 	payload Payload
-	form    *fasthttp.Args
-	blocks  []*block
+	memory  *budget.Account
+	buffers []*budget.Buffer
 }
 
 // NewDecoder returns a Decoder without buffers.
-func NewDecoder() *Decoder { return &Decoder{form: new(fasthttp.Args)} }
+func NewDecoder() *Decoder { return new(Decoder) }
 
 // Decode removes the wrapping of a client library's request; see Payload for
 // the result.
 //
 // It fails with Malformed no_data for an empty request, with Malformed and
-// Limits.Malformed for a body that cannot be read or is not JSON, and with
-// TooLarge for one that inflates past the limit.
+// Limits.Malformed for a body that cannot be read or is not JSON, with TooLarge
+// for one that inflates past the limit or has too many fields, and with
+// Unavailable when Limits.Memory is used up.
 func (d *Decoder) Decode(req *fasthttp.Request, limits Limits) (*Payload, error) {
 	p := &d.payload
 	*p = Payload{query: req.URI().QueryArgs()}
-	raw := d.selectData(req)
+	d.memory = limits.Memory
+	raw, err := d.selectData(req, limits)
+	if err != nil {
+		return nil, limits.withCode(err)
+	}
 	p.readSentAt()
 	p.Beacon = p.Query("beacon") == "1"
 	if len(raw) == 0 {
@@ -119,31 +134,38 @@ func (d *Decoder) Decode(req *fasthttp.Request, limits Limits) (*Payload, error)
 
 // Inflate returns packed without a content encoding as a header names it. It
 // fails with Unsupported for an unknown encoding, with Malformed for damaged
-// data and with TooLarge past the limit. The result is valid until Release.
+// data, with TooLarge past the limit and with Unavailable when Limits.Memory is
+// used up. The result is valid until Release.
 func (d *Decoder) Inflate(packed []byte, encoding string, limits Limits) ([]byte, error) {
 	f := inflaterOf(encoding)
 	if encoding == wrapGzip {
-		f = gunzip
+		f = gzipInflater
 	}
 	if f == nil {
 		return nil, fault.Newf(fault.Unsupported, "unsupported_media_type", "Unsupported content encoding %q in request.", encoding)
 	}
+	d.memory = limits.Memory
 	u := unwrapper{decoder: d, limits: limits}
 	return u.inflate(packed, f)
 }
 
-// Release returns the buffers of the payload to their pool.
+// Release returns the buffers of the payload to their pool, and what was paid
+// for them.
 func (d *Decoder) Release() {
-	for i, b := range d.blocks {
-		b.release()
-		d.blocks[i] = nil
+	for i, b := range d.buffers {
+		b.Release()
+		d.buffers[i] = nil
 	}
-	form := d.form
-	if d.payload.form != nil && len(form.Peek("data")) > maxPooledBytes {
-		form = new(fasthttp.Args)
+	*d = Decoder{buffers: d.buffers[:0]}
+}
+
+// buffer returns an empty buffer for about size bytes, which Release returns.
+func (d *Decoder) buffer(size int) (*budget.Buffer, error) {
+	b, err := budget.NewBuffer(d.memory, size)
+	if err == nil {
+		d.buffers = append(d.buffers, b)
 	}
-	form.Reset()
-	*d = Decoder{form: form, blocks: d.blocks[:0]}
+	return b, err
 }
 
 // withCode gives err the code that the caller wants for unreadable bodies.
@@ -160,8 +182,6 @@ func (l Limits) withCode(err error) error {
 }
 
 func malformed(why string) error { return fault.New(fault.Malformed, "", why) }
-
-func tooLarge() error { return fault.New(fault.TooLarge, "request_too_large", "Request too large.") }
 
 func unsafeBytes(s string) []byte  { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -301,13 +301,13 @@ func TestDecodeReadsSentAtAndBeacon(t *testing.T) {
 
 func TestPayloadValues(t *testing.T) {
 	t.Parallel()
-	c := request(sent{query: "ver=1&ip=0", kind: form, body: []byte("data=%7B%7D&ver=2")})
+	c := request(sent{query: "token=1&ip=0", kind: form, body: []byte("data=%7B%7D&token=2&token=3")})
 	defer release(c)
 	p, err := c.decode(limits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{p.Query("ver"), p.Form("ver"), p.Value("ver"), p.Value("ip"), p.Value("none")}
+	got := []string{p.Query("token"), p.Form("token"), p.Value("token"), p.Value("ip"), p.Value("none")}
 	if want := []string{"1", "2", "2", "0", ""}; !reflect.DeepEqual(got, want) {
 		t.Errorf("values = %q, want %q", got, want)
 	}

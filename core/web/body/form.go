@@ -2,11 +2,11 @@ package body
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 var (
@@ -21,50 +21,74 @@ func contentEncoding(req *fasthttp.Request) string {
 
 // selectData returns the bytes that carry the data: ?data=, the data field of a
 // form, or the whole body.
-func (d *Decoder) selectData(req *fasthttp.Request) []byte {
+func (d *Decoder) selectData(req *fasthttp.Request, limits Limits) ([]byte, error) {
 	if data := d.payload.query.Peek("data"); len(data) > 0 {
-		return data
+		return data, nil
 	}
 	body := req.Body()
 	kind := req.Header.ContentType()
 	switch {
-	case len(kind) > 19 && bytes.EqualFold(kind[:19], multipartType):
-		return d.selectMultipart(req, body)
+	case len(kind) > len(multipartType) && bytes.EqualFold(kind[:len(multipartType)], multipartType):
+		return d.selectMultipart(req, body, limits)
 	case looksLikeForm(body, IsFormType(kind)):
-		d.form.ParseBytes(body)
-		d.payload.form = d.form
-		return d.form.Peek("data")
+		err := d.readForm(body)
+		return d.payload.form.value("data"), err
 	}
-	return body
+	return body, nil
 }
 
-func (d *Decoder) selectMultipart(req *fasthttp.Request, body []byte) []byte {
-	m, err := req.MultipartForm()
+// readForm keeps the known fields of a URL-encoded form. Of equal names the
+// first one counts.
+func (d *Decoder) readForm(body []byte) error {
+	return EachField(body, MaxFields, func(name, value []byte) (err error) {
+		slot := d.payload.form.slot(name)
+		if slot == nil {
+			return nil
+		}
+		*slot, err = d.unescape(value)
+		return err
+	})
+}
+
+// unescape returns the value of a field. It is copied only if it has escapes.
+func (d *Decoder) unescape(value []byte) ([]byte, error) {
+	if bytes.IndexByte(value, '%') < 0 && bytes.IndexByte(value, '+') < 0 {
+		return value, nil
+	}
+	out, err := d.buffer(len(value))
+	if err == nil {
+		err = out.Grow(len(value), len(value))
+	}
 	if err != nil {
-		return body
+		return nil, err
 	}
-	d.form.Reset()
-	for name, values := range m.Value {
-		for _, s := range values {
-			d.form.Add(name, s)
-		}
-	}
-	d.payload.form = d.form
-	return d.form.Peek("data")
+	out.B = AppendUnescaped(out.B, value)
+	return out.B, nil
 }
 
-// readSentAt reads the client's clock from the query, or else from the form.
-func (p *Payload) readSentAt() {
-	for _, name := range [...]string{"_", "sent_at"} {
-		if s := p.Query(name); s != "" && p.SentAt.IsZero() {
-			p.SentAt = parseClientClock(s)
+// selectMultipart keeps the known fields of a multipart form, which may be
+// compressed as a whole. A body that is no such form is its own data.
+func (d *Decoder) selectMultipart(req *fasthttp.Request, body []byte, limits Limits) ([]byte, error) {
+	plain := body
+	if encoding := contentEncoding(req); encoding != "" && isGzip(body) {
+		var err error
+		u := unwrapper{decoder: d, limits: limits}
+		if plain, err = u.inflate(body, gzipInflater); err != nil {
+			return nil, err
 		}
 	}
-	if p.SentAt.IsZero() && p.form != nil {
-		if p.SentAt = parseClientClock(p.Form("sent_at")); p.SentAt.IsZero() {
-			p.SentAt = parseClientClock(p.Form("_"))
+	parts := 0
+	err := EachPart(plain, req.Header.MultipartFormBoundary(), func(p Part) error {
+		parts++
+		if slot := d.payload.form.slot(p.Name); slot != nil && p.FileName == "" {
+			*slot = p.Value
 		}
+		return nil
+	})
+	if parts == 0 && fault.Is(err, fault.Malformed) {
+		return body, nil
 	}
+	return d.payload.form.value("data"), err
 }
 
 // compressionHint returns the compression that the client names, as one of the
@@ -117,31 +141,4 @@ func looksLikeForm(b []byte, typed bool) bool {
 		}
 	}
 	return false
-}
-
-// parseClientClock parses the time in a query: milliseconds since 1970, or seconds
-// with at most eleven digits, or RFC 3339. It returns the zero time for anything
-// else and for times before 2020, because browsers put arbitrary numbers in _ to
-// bypass caches.
-func parseClientClock(s string) time.Time {
-	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
-		return t.UTC()
-	}
-	for i := range len(s) {
-		if s[i] == '.' {
-			s = s[:i]
-			break
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n <= 0 || len(s) > 15 {
-		return time.Time{}
-	}
-	if len(s) <= 11 {
-		n *= 1000
-	}
-	if t := time.UnixMilli(n).UTC(); t.Year() >= 2020 {
-		return t
-	}
-	return time.Time{}
 }

@@ -3,93 +3,82 @@ package body
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"strings"
 	"sync"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
-	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
-// maxPooledBytes is the maximum size of a buffer in the pool; larger ones are
-// freed.
-const maxPooledBytes = 1 << 20
-
-// block is a buffer that belongs to a request until its answer is written.
-type block struct{ b []byte }
-
-var blocks = sync.Pool{New: func() any { return new(block) }}
-
-// buffer returns an empty buffer with a capacity of about size bytes.
-func (d *Decoder) buffer(size int) *block {
-	b := blocks.Get().(*block)
-	if size = min(size, maxPooledBytes); cap(b.b) < size {
-		b.b = make([]byte, 0, size)
-	}
-	b.b = b.b[:0]
-	d.blocks = append(d.blocks, b)
-	return b
-}
-
-func (b *block) release() {
-	if cap(b.b) > maxPooledBytes {
-		b.b = nil
-	}
-	blocks.Put(b)
-}
-
-// errTooMuch ends a decompression at its limit.
-var errTooMuch = errors.New("inflates past the limit")
-
 // capped collects decompressed bytes. It fails at the first byte past the limit,
-// so that a decompression bomb never uses more memory.
+// and when the budget is used up, so that a decompression bomb never uses more
+// memory.
 type capped struct {
-	out  *block
-	left int
+	out   *budget.Buffer
+	limit int
+	err   error // of the buffer
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if len(p) > c.left {
-		return 0, errTooMuch
+	if c.err = c.out.Append(p, c.limit); c.err != nil {
+		return 0, c.err
 	}
-	c.left -= len(p)
-	c.out.b = append(c.out.b, p...)
 	return len(p), nil
 }
 
 // inflater decompresses packed to w.
-type inflater func(w io.Writer, packed []byte) error
+type inflater struct {
+	run   func(w io.Writer, packed []byte) error
+	state func(packed []byte) int // the memory that run uses beside w
+}
+
+var (
+	gzipInflater   = &inflater{gunzip, flateState}
+	zlibInflater   = &inflater{unzlib, flateState}
+	brotliInflater = &inflater{unbrotli, brotliState}
+	zstdInflater   = &inflater{unzstd, zstdState}
+)
 
 // inflaterOf returns the inflater of a content encoding that only headers name, or
 // nil. gzip is not one of them: it is recognized by its first bytes.
-func inflaterOf(encoding string) inflater {
+func inflaterOf(encoding string) *inflater {
 	if len(encoding) > len("deflate") {
 		return nil
 	}
 	switch strings.ToLower(encoding) {
 	case "deflate":
-		return unzlib
+		return zlibInflater
 	case "br":
-		return unbrotli
+		return brotliInflater
 	case "zstd":
-		return unzstd
+		return zstdInflater
 	}
 	return nil
 }
 
-func (u *unwrapper) inflate(packed []byte, f inflater) ([]byte, error) {
-	c := capped{out: u.decoder.buffer(guessInflated(packed)), left: u.limits.InflatedBytes}
-	err := f(&c, packed)
-	if errors.Is(err, errTooMuch) {
-		return nil, tooLarge()
+func (u *unwrapper) inflate(packed []byte, f *inflater) ([]byte, error) {
+	state := f.state(packed)
+	if err := u.decoder.memory.Take(state); err != nil {
+		return nil, err
+	}
+	defer u.decoder.memory.Return(state)
+	out, err := u.decoder.buffer(guessInflated(packed))
+	if err != nil {
+		return nil, err
+	}
+	c := capped{out: out, limit: u.limits.InflatedBytes}
+	if err = f.run(&c, packed); c.err != nil {
+		return nil, c.err
 	}
 	if err != nil {
 		return nil, malformed("the compressed data is damaged")
 	}
-	return c.out.b, nil
+	return out.B, nil
 }
 
 // guessInflated returns the size of the first buffer: the size at the end of gzip
@@ -135,16 +124,55 @@ func unzlib(w io.Writer, packed []byte) error {
 	return err
 }
 
+// flateState is the window and the tables of an inflater of gzip or deflate.
+func flateState([]byte) int { return 48 << 10 }
+
+// unbrotli uses a new reader: one in a pool would keep its window.
 func unbrotli(w io.Writer, packed []byte) error {
-	_, err := fasthttp.WriteUnbrotli(w, packed)
+	_, err := io.Copy(w, brotli.NewReader(bytes.NewReader(packed)))
 	return err
 }
+
+// brotliState reads the size of the window from the first byte (RFC 7932, 9.1).
+func brotliState(packed []byte) int {
+	if len(packed) == 0 {
+		return 0
+	}
+	c, bits := packed[0], 17
+	switch n, m := c>>1&7, c>>4&7; {
+	case c&1 == 0:
+		bits = 16
+	case n != 0:
+		bits = 17 + int(n)
+	case m > 1:
+		bits = 8 + int(m)
+	}
+	return 256<<10 + 1<<bits
+}
+
+// Bounds of the window of zstd.
+const (
+	minWindow = 1 << 20
+	maxWindow = 8 << 20
+)
+
+// zstdWindow returns the window that the first frame needs. Further frames may
+// not need a larger one.
+func zstdWindow(packed []byte) int {
+	var h zstd.Header
+	if err := h.Decode(packed); err != nil {
+		return minWindow
+	}
+	return int(min(max(h.WindowSize, h.FrameContentSize, minWindow), maxWindow))
+}
+
+func zstdState(packed []byte) int { return 256<<10 + 2*zstdWindow(packed) }
 
 // unzstd uses one goroutine and small windows: a header cannot make it allocate
 // much memory.
 func unzstd(w io.Writer, packed []byte) error {
 	r, err := zstd.NewReader(bytes.NewReader(packed),
-		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
+		zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(zstdWindow(packed))))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,21 @@
 package body
 
-import "github.com/guidonhq/guidon/core/jsontext"
+import (
+	"github.com/guidonhq/guidon/core/jsontext"
+	"github.com/guidonhq/guidon/core/web/budget"
+)
+
+// Sanitize checks and repairs the JSON of a payload that was decoded with
+// Limits.Unchecked. Its failures are those of Decode.
+func (d *Decoder) Sanitize(limits Limits) error {
+	u := unwrapper{decoder: d, limits: limits}
+	text, err := u.sanitize(d.payload.JSON)
+	if err != nil {
+		return limits.withCode(err)
+	}
+	d.payload.JSON = text
+	return nil
+}
 
 // sanitize is the last step of Decode: it checks that b is JSON and repairs
 // what can be repaired.
@@ -13,9 +28,16 @@ func (u *unwrapper) sanitize(b []byte) ([]byte, error) {
 	if !s.Dirty {
 		return b, nil
 	}
-	out := u.decoder.buffer(len(b) + len(b)/8)
-	if out.b = jsontext.Sanitize(out.b, b, u.limits.InflatedBytes); len(out.b) > u.limits.InflatedBytes {
-		return nil, tooLarge()
+	out, err := u.decoder.buffer(len(b) + len(b)/8)
+	if err != nil {
+		return nil, err
 	}
-	return out.b, nil
+	// A repair replaces one byte by up to six.
+	if err := out.Grow(min(6*len(b), u.limits.InflatedBytes), u.limits.InflatedBytes); err != nil {
+		return nil, err
+	}
+	if out.B = jsontext.Sanitize(out.B, b, u.limits.InflatedBytes); len(out.B) > u.limits.InflatedBytes {
+		return nil, budget.ErrTooLarge
+	}
+	return out.B, nil
 }

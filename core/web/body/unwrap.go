@@ -56,14 +56,17 @@ func (u *unwrapper) peel(b []byte) (next []byte, more bool, err error) {
 		return b, false, nil
 	case isGzip(b):
 		u.decoder.payload.Compression = wrapGzip
-		next, err = u.inflate(b, gunzip)
+		next, err = u.inflate(b, gzipInflater)
 		return next, true, err
 	case u.hint == wrapLZ && !u.lzDone:
 		u.lzDone, u.decoder.payload.Compression = true, wrapLZ
 		next, err = u.unLZ(b)
 		return next, true, err
 	case looksBase64(b):
-		if next = u.base64(b); next != nil {
+		if next, err = u.base64(b); err != nil {
+			return nil, false, err
+		}
+		if next != nil {
 			if u.decoder.payload.Compression == "" {
 				u.decoder.payload.Compression = wrapBase64
 			}
@@ -77,14 +80,21 @@ func (u *unwrapper) peel(b []byte) (next []byte, more bool, err error) {
 }
 
 // base64 returns the decoded b, or nil if the result is not a known format.
-func (u *unwrapper) base64(b []byte) []byte {
-	out := u.decoder.buffer(len(b))
-	var ok bool
-	out.b, ok = decodeBase64(out.b[:0], b)
-	if ok && (StartsJSON(out.b) || isGzip(out.b) || looksBase64(out.b)) {
-		return out.b
+func (u *unwrapper) base64(b []byte) ([]byte, error) {
+	size := len(b)/4*3 + 3
+	out, err := u.decoder.buffer(size)
+	if err == nil {
+		err = out.Grow(size, max(size, u.limits.InflatedBytes))
 	}
-	return nil
+	if err != nil {
+		return nil, err
+	}
+	var ok bool
+	out.B, ok = decodeBase64(out.B[:0], b)
+	if ok && (StartsJSON(out.B) || isGzip(out.B) || looksBase64(out.B)) {
+		return out.B, nil
+	}
+	return nil, nil
 }
 
 func isGzip(b []byte) bool {

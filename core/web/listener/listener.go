@@ -106,7 +106,12 @@ type Conn struct {
 	readDeadline deadline
 	received     atomic.Bool
 	drains       atomic.Bool
+	ended        bool
 }
+
+// Ended reports whether a Read has found the end of the input: the client has
+// closed its side. It is for the goroutine that reads.
+func (c *Conn) Ended() bool { return c.ended }
 
 // Received reports whether the client has sent anything.
 func (c *Conn) Received() bool { return c.received.Load() }
@@ -126,6 +131,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n > 0 && !c.received.Load() {
 		c.received.Store(true)
 	}
+	c.ended = c.ended || errors.Is(err, io.EOF)
 	return n, err
 }
 

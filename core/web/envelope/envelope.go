@@ -1,4 +1,14 @@
-package capture
+// Package envelope finds the project key in the JSON body of a client library,
+// before anything is built from the body.
+//
+// Clients send one event, a list of events, or an object with a batch, and the
+// key in one of several places. Read checks the syntax and finds the key in one
+// pass over the text. It allocates nothing that grows with the body, so that a
+// request with an unknown key costs its bytes and no more. Capture and decide
+// both use it.
+//
+// It does not decode items and does not repair text.
+package envelope
 
 import (
 	"sync"
@@ -7,8 +17,8 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// Envelope is the part of a body that capture reads before it acknowledges the
-// request. Its slices share memory with the body.
+// Envelope is what a body says about itself. Its slices share memory with the
+// body.
 type Envelope struct {
 	// Token is the project key in the body, without surrounding white space; empty
 	// if there is none.
@@ -25,9 +35,14 @@ type Envelope struct {
 	Items []byte
 	// Count is the number of items.
 	Count int
+	// Dirty reports whether the body has to be sanitized before it is parsed; see
+	// jsontext.Scanner.
+	Dirty bool
+	// Depth is the nesting of the body.
+	Depth int
 }
 
-// envelopeReader holds the scratch memory of ReadEnvelope.
+// envelopeReader holds the scratch memory of Read.
 type envelopeReader struct {
 	scan         jsontext.Scanner
 	inner        jsontext.Scanner
@@ -43,17 +58,18 @@ type envelopeReader struct {
 
 var envelopeReaders = sync.Pool{New: func() any { return new(envelopeReader) }}
 
-// ReadEnvelope checks that the body is one of the known shapes (an array of
+// Read checks that the body is one of the known shapes (an array of
 // events, an object with a batch, a single event) and valid JSON, and finds the
 // project key. It does not decode the events: an invalid one is dropped later,
 // alone.
 //
 // It fails with fault Malformed invalid_payload, and with Unauthenticated when
 // the key is not a string or the events carry different keys.
-func ReadEnvelope(body []byte) (Envelope, error) {
+func Read(body []byte) (Envelope, error) {
 	r := envelopeReaders.Get().(*envelopeReader)
 	defer envelopeReaders.Put(r)
 	env, err := r.read(body)
+	env.Dirty, env.Depth = r.scan.Dirty, r.scan.Deepest
 	r.releaseBody()
 	return env, err
 }

@@ -1,10 +1,11 @@
-package capture
+package envelope
 
 import (
+	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -32,7 +33,7 @@ func (t *tokens) set(name, value []byte) {
 // first returns the value that takes precedence, or nil.
 func (t *tokens) first() []byte {
 	for _, v := range [...][]byte{t.dollar, t.token, t.apiKey} {
-		if !event.IsNull(v) && string(v) != `""` {
+		if !isNull(v) && string(v) != `""` {
 			return v
 		}
 	}
@@ -104,16 +105,26 @@ func (r *envelopeReader) findToken() (string, error) {
 
 func trimmedText(raw []byte) string { return strings.TrimSpace(shortText(raw)) }
 
-// shortText is event.PlainText for values that are short if they are valid. It
-// shortens longer ones, which are rejected later.
+// shortText returns a JSON value as text: an unescaped string, the text of any
+// other value, and "" for null. It is for values that are short if they are
+// valid; it shortens longer ones, which are rejected later.
 func shortText(raw []byte) string {
 	switch {
-	case event.IsNull(raw):
+	case isNull(raw):
 		return ""
-	case len(raw) > 255 && raw[0] == '"':
-		return event.FirstChars(event.PlainText(raw), 100)
-	case len(raw) > 255:
-		return string(raw[:100])
+	case raw[0] != '"':
+		return string(raw[:min(len(raw), maxText)])
+	case len(raw) > maxText:
+		return strings.ToValidUTF8(string(raw[1:maxText]), "")
 	}
-	return event.PlainText(raw)
+	t := jsontext.String{Raw: raw[1 : len(raw)-1]}
+	if bytes.IndexByte(t.Raw, '\\') < 0 && bytes.IndexByte(t.Raw, 0) < 0 && utf8.Valid(t.Raw) {
+		return string(t.Raw)
+	}
+	return string(t.Append(make([]byte, 0, len(t.Raw))))
 }
+
+// maxText is the number of bytes of a value that are used.
+const maxText = 255
+
+func isNull(raw []byte) bool { return raw == nil || raw[0] == 'n' || raw[0] == 'N' }
