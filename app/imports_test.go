@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"core/jsontext":    {"core/fault"},
 	"core/config":      {"core/host/secret", "core/text"},
 	"core/snapshot":    {"core/retry"},
-	"core/match":       {"core/fault", "core/jsontext", "core/text"},
+	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search"},
 	"core/db":          {"migrations", "core/fault", "core/text", "core/retry"},
 	"core/db/dbtest":   {"core/db"},
 	"core/journal":     {"core/fault", "core/retry"},
@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"migrations":       {},
 	"api":              {},
 
+	"core/match/search":  {"core/fault"},
 	"core/web/listener":  {},
 	"core/web/forwarded": {},
 	"core/web/health":    {"core/fault"},

@@ -84,7 +84,8 @@ func ReadInput(f *web.Fields) (Input, error) {
 	return in, f.Err()
 }
 
-// apply validates in and copies it to a. The steps were validated before.
+// apply copies in to a. The steps and the notification settings were validated
+// before.
 func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	if in.Name.Set {
 		a.Name = in.Name.Value
@@ -110,7 +111,8 @@ func (s *Service) apply(ctx context.Context, a *Action, in Input) error {
 	if in.Steps.Set {
 		a.Steps = in.Steps.Value
 	}
-	return s.applyChat(a, in)
+	a.applyChat(in)
+	return nil
 }
 
 // pinnedAt is the new time of the pin: any value pins an action, null unpins
@@ -159,7 +161,10 @@ func (s *Service) validateInput(ctx context.Context, project auth.Project, a Act
 	if in.Deleted.Set {
 		a.Deleted = in.Deleted.Value
 	}
-	if err := s.checkUniqueName(ctx, &a); err != nil || !in.Steps.Set {
+	if err := s.checkUniqueName(ctx, &a); err != nil {
+		return err
+	}
+	if err := s.validateChat(in); err != nil || !in.Steps.Set {
 		return err
 	}
 	return s.validateSteps(ctx, project, in)
@@ -209,22 +214,27 @@ type cohortSet []int64
 // HasCohort implements Cohorts.
 func (c cohortSet) HasCohort(id int64) bool { return slices.Contains(c, id) }
 
-// applyChat validates and copies the notification settings.
-func (s *Service) applyChat(a *Action, in Input) error {
+// applyChat copies the notification settings, which were validated before.
+func (a *Action) applyChat(in Input) {
 	if in.PostToChat.Set {
 		a.PostToChat = in.PostToChat.Value
 	}
 	if in.Format.Set {
+		a.Format = in.Format.Value
+	}
+	if in.Destinations.Set {
+		a.Destinations = append([]Destination{}, in.Destinations.Value...)
+	}
+}
+
+// validateChat validates the notification settings.
+func (s *Service) validateChat(in *Input) error {
+	if in.Format.Set {
 		if err := s.checkFormat(in.formatName, in.Format.Value); err != nil {
 			return err
 		}
-		a.Format = in.Format.Value
 	}
-	if !in.Destinations.Set {
-		return nil
-	}
-	a.Destinations = append([]Destination{}, in.Destinations.Value...)
-	for i, d := range a.Destinations {
+	for i, d := range in.Destinations.Value {
 		at := fmt.Sprintf("chat_destinations__%d__", i)
 		if s.deps.Chat != nil && !s.deps.Chat.HasNotifier(d.Notifier) {
 			return fault.Field(at+"notifier", "does_not_exist", fmt.Sprintf("There is no notifier %q in the config of the server.", d.Notifier))

@@ -20,6 +20,8 @@ package cohorts
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // Cohort is a group of persons. Filters compute a dynamic one; a static one has a
@@ -55,4 +57,6 @@ type Input struct {
 	Deleted     *bool
 	Add         []string // distinct ids to add to the list of a static cohort
 	Remove      []string // distinct ids to remove from it
+
+	checked rules.Checked // Filters, checked before the transaction
 }

@@ -39,6 +39,8 @@ type MembersDependencies struct {
 	People    Properties
 	Operators match.Registry
 	Plugins   func() eval.PluginRound // a new round, for one answer
+	Limits    match.Limits            // of regular expressions
+	Budget    int64                   // work on texts of one answer; see eval.CompileOptions
 	Log       *zap.Logger
 }
 
@@ -136,7 +138,9 @@ func (m *Members) load(ctx context.Context, projectID int64, _ *cohortSet) (*coh
 			Filters: fmt.Appendf(nil, `{"groups":[{"properties":[{"key":"id","type":"cohort","value":%d}],"rollout_percentage":100}]}`, c.ID),
 		})
 	}
-	set.flags = eval.Compile(flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{Location: d.Location, Operators: m.deps.Operators})
+	set.flags = eval.Compile(flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
+		Location: d.Location, Operators: m.deps.Operators, Limits: m.deps.Limits, Budget: m.deps.Budget,
+	})
 	return set, d.Revision, nil
 }
 

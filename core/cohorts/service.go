@@ -8,6 +8,8 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/match"
@@ -37,6 +39,11 @@ type Counter interface {
 	CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error)
 }
 
+// Sets returns the compiled flags and cohorts of a project, never nil.
+type Sets interface {
+	Set(projectID int64) *eval.Set
+}
+
 // Config bounds cohorts.
 type Config struct {
 	rules.Limits
@@ -52,6 +59,7 @@ type Dependencies struct {
 	Flags     Flags
 	Counter   Counter
 	Operators match.Registry // nil knows no operators of plugins
+	Sets      Sets           // the flags and cohorts in memory; nil is none
 	Now       func() time.Time
 }
 
@@ -105,6 +113,7 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 	if !c.Static && in.Filters == nil {
 		return nil, fault.Field("filters", "required", "This field is required.")
 	}
+	in.checked = s.check(ctx, project.ID, 0, in)
 	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
 		if err := s.MayEdit(ctx, who); err != nil {
 			return err
@@ -133,6 +142,7 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 // deleted.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Cohort, error) {
 	var c *Cohort
+	in.checked = s.check(ctx, project.ID, id, in)
 	err := s.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) (err error) {
 		if c, err = s.store.cohort(ctx, project.ID, id); err != nil {
 			return err
@@ -184,11 +194,7 @@ func (s *Service) apply(ctx context.Context, c *Cohort, in Input) error {
 		return fault.Field("is_static", rules.CodeInvalid, "A cohort stays static or dynamic. Make another one instead.")
 	}
 	if in.Filters != nil && !c.Static {
-		refs, trees, err := s.store.referencesAndTrees(ctx, c.ProjectID)
-		if err != nil {
-			return err
-		}
-		if c.Filters, err = rules.CheckCohort(in.Filters, c.ID, trees, rules.References{Cohorts: refs, Operators: s.deps.Operators}, s.cfg.Limits); err != nil {
+		if err := s.applyFilters(ctx, c, in.checked); err != nil {
 			return err
 		}
 	}
@@ -201,6 +207,39 @@ func (s *Service) apply(ctx context.Context, c *Cohort, in Input) error {
 		c.Deleted = *in.Deleted
 	}
 	return nil
+}
+
+// check checks the filters of in before the transaction that stores them. id is
+// that of the cohort, 0 for a new one.
+func (s *Service) check(ctx context.Context, projectID, id int64, in Input) rules.Checked {
+	if in.Filters == nil {
+		return rules.Checked{}
+	}
+	cohorts, trees, err := s.store.referencesAndTrees(ctx, projectID)
+	if err != nil {
+		return rules.Failed(err)
+	}
+	refs := rules.References{Cohorts: cohorts, Operators: s.deps.Operators}
+	if s.deps.Sets != nil {
+		refs.Patterns = s.deps.Sets.Set(projectID).Patterns(0, id)
+	}
+	return rules.CheckedCohort(in.Filters, id, trees, refs, s.cfg.Limits)
+}
+
+// applyFilters sets the filters of c if they pass the write rules.
+func (s *Service) applyFilters(ctx context.Context, c *Cohort, checked rules.Checked) (err error) {
+	var refs rules.References
+	var trees map[int64]document.CohortTree
+	if checked.Linked() {
+		if refs.Cohorts, trees, err = s.store.referencesAndTrees(ctx, c.ProjectID); err != nil {
+			return err
+		}
+	}
+	text, err := checked.Text(refs, trees)
+	if err == nil {
+		c.Filters = text
+	}
+	return err
 }
 
 // applyMembers changes the list of a static cohort.

@@ -17,7 +17,7 @@ func (a *applier) apply(ctx context.Context, f *Flag, in Input) error {
 	if err := a.applyKey(ctx, f, in); err != nil {
 		return err
 	}
-	if err := a.applyFilters(ctx, f, in.Filters); err != nil {
+	if err := a.applyFilters(ctx, f, in); err != nil {
 		return err
 	}
 	in.applyTo(f)
@@ -52,7 +52,7 @@ func (a *applier) applyKey(ctx context.Context, f *Flag, in Input) error {
 			return err
 		}
 	}
-	f.Filters = renameEnrollment(f.Filters, key)
+	f.Filters = document.RenameEnrollment(f.Filters, key)
 	f.Key = key
 	return nil
 }
@@ -74,47 +74,49 @@ func (a *applier) freeKey(ctx context.Context, f *Flag) error {
 
 // applyFilters replaces the filters of f as a whole. Filters without a list of
 // condition sets leave an existing flag unchanged.
-func (a *applier) applyFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
-	if filters == nil {
+func (a *applier) applyFilters(ctx context.Context, f *Flag, in Input) error {
+	if in.Filters == nil {
 		return nil
 	}
-	count, exists := conditionSets(filters)
+	count, exists := document.ConditionSets(in.Filters)
 	switch {
 	case f.ID != 0 && !exists:
 		return nil
 	case f.ID == 0 && exists && count == 0:
 		return fault.Field("filters", rules.CodeInvalid, "Feature flag filters must contain at least one condition set.")
 	}
-	return a.setFilters(ctx, f, filters)
+	return a.setFilters(ctx, f, in.checked)
 }
 
-// conditionSets counts the condition sets and reports whether the filters have
-// the list at all.
-func conditionSets(filters json.RawMessage) (count int, exists bool) {
-	d, err := document.Parse(filters)
-	if err != nil {
-		return -1, true // CheckFilters returns the error
+// check checks filters for a flag before the transaction that stores them. Only
+// the project and the id of f are used, and its key if it has one.
+func (a *applier) check(ctx context.Context, f *Flag, filters json.RawMessage) rules.Checked {
+	if filters == nil {
+		return rules.Checked{}
 	}
-	raw, exists := d.Get("groups")
-	list, err := document.ParseList(raw)
+	refs, err := a.references(ctx, f, filters)
 	if err != nil {
-		return -1, exists
+		return rules.Failed(err)
 	}
-	return len(list), exists
+	if a.deps.Sets != nil {
+		refs.Patterns = a.deps.Sets.Set(f.ProjectID).Patterns(f.ID, 0)
+	}
+	return rules.Check(filters, refs, a.cfg.Limits())
 }
 
 // setFilters sets the filters of f if they pass the write rules.
-func (a *applier) setFilters(ctx context.Context, f *Flag, filters json.RawMessage) error {
-	refs, err := a.references(ctx, f, filters)
-	if err != nil {
-		return err
+func (a *applier) setFilters(ctx context.Context, f *Flag, checked rules.Checked) (err error) {
+	var refs rules.References
+	if checked.Linked() {
+		if refs, err = a.references(ctx, f, checked.Raw()); err != nil {
+			return err
+		}
 	}
-	checked, err := rules.CheckFilters(filters, refs, a.cfg.Limits())
-	if err != nil {
-		return err
+	text, err := checked.Text(refs, nil)
+	if err == nil {
+		f.Filters = text
 	}
-	f.Filters = checked
-	return nil
+	return err
 }
 
 // references loads the flags and cohorts that filters refer to.
@@ -125,33 +127,15 @@ func (a *applier) references(ctx context.Context, f *Flag, filters json.RawMessa
 		if refs.Flags, err = a.store.graph(ctx, f.ProjectID); err != nil {
 			return refs, err
 		}
-		self := refs.Flags[f.ID]
-		self.Key = f.Key
-		refs.Flags[f.ID] = self
+		if self := refs.Flags[f.ID]; f.Key != "" {
+			self.Key = f.Key
+			refs.Flags[f.ID] = self
+		}
 	}
 	if len(document.CohortReferences(filters)) > 0 {
 		refs.Cohorts, err = a.deps.Cohorts.References(ctx, f.ProjectID)
 	}
 	return refs, err
-}
-
-// renameEnrollment changes the key in the early-access conditions of a flag to
-// its new key.
-func renameEnrollment(filters json.RawMessage, to string) json.RawMessage {
-	const prefix = "$feature_enrollment/"
-	d, err := document.Parse(filters)
-	if err != nil {
-		return filters
-	}
-	if _, ok := d.Given("super_groups"); !ok {
-		return filters
-	}
-	return document.RewriteProperties(filters, []string{"super_groups"}, func(p *document.Object) {
-		raw, _ := p.Get("key")
-		if name, ok := document.Text(raw); ok && strings.HasPrefix(name, prefix) {
-			p.Set("key", document.Quote(prefix+to))
-		}
-	})
 }
 
 // applyDashboards links dashboards. It fails if the project has no such dashboard.

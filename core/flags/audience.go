@@ -7,7 +7,6 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/audience"
-	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
 // BlastRadius counts the stored persons, or groups of a type, that match the
@@ -16,11 +15,7 @@ import (
 // It fails with Invalid for properties that break the write rules.
 func (c *audienceCounter) BlastRadius(ctx context.Context, project auth.Project, properties json.RawMessage, groupIndex *int) (audience.Audience, error) {
 	filters := audience.Condition(properties, groupIndex)
-	refs, err := c.fields.references(ctx, &Flag{ProjectID: project.ID}, filters)
-	if err != nil {
-		return audience.Audience{}, err
-	}
-	checked, err := rules.CheckFilters(filters, refs, c.cfg.Limits())
+	checked, err := c.fields.check(ctx, &Flag{ProjectID: project.ID}, filters).Result()
 	if f := fault.From(err); f != nil {
 		return audience.Audience{}, f.At("")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // Config configures the evaluation and the management of flags.
@@ -38,6 +39,16 @@ type ManageConfig struct {
 	CountBudget time.Duration `koanf:"count_budget"`
 	// CohortMembers is the most distinct ids a static cohort may list.
 	CohortMembers int `koanf:"cohort_members"`
+
+	// Patterns and Budget are those of the evaluation.
+	Patterns match.Limits `koanf:"-"`
+	Budget   int64        `koanf:"-"`
+}
+
+// with returns c with the bounds of the evaluation.
+func (c ManageConfig) with(d decide.Config) ManageConfig {
+	c.Patterns, c.Budget = d.Patterns, d.EvaluationBudget
+	return c
 }
 
 // DefaultManageConfig allows 512 KiB of filters, 1000 values per condition, two
@@ -63,5 +74,5 @@ func (c ManageConfig) Validate() error {
 
 // Limits returns the bounds of rules.CheckFilters.
 func (c ManageConfig) Limits() rules.Limits {
-	return rules.Limits{FiltersBytes: c.FiltersBytes, ListValues: c.ListValues}
+	return rules.Limits{FiltersBytes: c.FiltersBytes, ListValues: c.ListValues, Patterns: c.Patterns.WithDefaults()}
 }

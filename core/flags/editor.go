@@ -23,6 +23,7 @@ func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.P
 			Filters: json.RawMessage("{}"), Active: true, RollbackConditions: json.RawMessage("null"), Tags: []string{}, AnalyticsDashboards: []int64{},
 		},
 	}
+	in.checked = e.fields.check(ctx, f, in.Filters)
 	err := e.deps.Revisions.ChangeAndRefresh(ctx, project.ID, func(ctx context.Context) error {
 		if err := e.access.MayCreate(ctx, who); err != nil {
 			return err
@@ -60,6 +61,7 @@ func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.P
 // with Invalid for the first broken rule. An update without changes writes
 // nothing.
 func (e *editor) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Flag, error) {
+	in.checked = e.fields.check(ctx, &Flag{ID: id, ProjectID: project.ID}, in.Filters)
 	return e.edit(ctx, who, project, id, nil, func(ctx context.Context, f *Flag) error {
 		if err := e.checks.checkConflict(ctx, f, in); err != nil {
 			return err

@@ -35,6 +35,8 @@ type Input struct {
 	Original json.RawMessage `json:"-"`
 	// UsageDashboard false creates a flag without a usage dashboard.
 	UsageDashboard *bool `json:"-"`
+
+	checked rules.Checked // Filters, checked before the transaction
 }
 
 // maxKey is the length limit of a key in characters.

@@ -27,7 +27,7 @@ import (
 // (PluginOperators, decide.Matchers, match.Registry) and the quota.
 var Module = fx.Module("flags",
 	fx.Provide(
-		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig },
+		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig.with(c.Config) },
 		NewStore, cohorts.NewStore, dashboards.NewStore, calls.NewStore, revision.NewStore,
 		func(s *revision.Store, memory *decide.Snapshots, log *zap.Logger) *revision.Writer {
 			return revision.NewWriter(s, memory, log)
@@ -68,6 +68,7 @@ func newPolicy(a *auth.Service, s *Store) *access.Policy { return access.NewPoli
 func newCounter(c ManageConfig, d *Definitions, p *persons.Service, lists *cohorts.Store, s *Store, o PluginOperators) *audience.Counter {
 	return audience.New(c.CountBudget, audience.Dependencies{
 		Persons: p, Groups: p.Groups, Source: d, StaticCohorts: lists, HashKeys: s, Operators: o.ForSave, Plugins: o.Round,
+		Limits: c.Patterns, Budget: c.Budget,
 	})
 }
 
@@ -75,21 +76,22 @@ func newDashboards(store *dashboards.Store, w *revision.Writer, s *Store, a *aut
 	return dashboards.NewService(store, dashboards.Dependencies{Revisions: w, Flags: s, Users: a, Access: p, Events: e, Log: log})
 }
 
-func newCohorts(c ManageConfig, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, p *access.Policy, n *audience.Counter, o PluginOperators) *cohorts.Service {
+func newCohorts(c ManageConfig, m *decide.Snapshots, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, p *access.Policy, n *audience.Counter, o PluginOperators) *cohorts.Service {
 	return cohorts.NewService(cohorts.Config{Limits: c.Limits(), Members: c.CohortMembers}, store, cohorts.Dependencies{
-		Revisions: w, Activity: activity.NewLog(d), Users: a, Access: p, Flags: s, Counter: n, Operators: o.ForSave,
+		Revisions: w, Activity: activity.NewLog(d), Users: a, Access: p, Flags: s, Counter: n, Operators: o.ForSave, Sets: m,
 	})
 }
 
-func newMembers(d *Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
+func newMembers(c ManageConfig, d *Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
 	return cohorts.NewMembers(cohorts.MembersDependencies{
 		Source: d, Lists: lists, People: p, Operators: registry, Plugins: o.Round, Log: log,
+		Limits: c.Patterns, Budget: c.Budget,
 	})
 }
 
-func newService(c ManageConfig, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
+func newService(c ManageConfig, m *decide.Snapshots, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
 	return NewService(c, store, Dependencies{
-		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave,
+		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
 	})
 }
 

@@ -28,7 +28,11 @@ func (r *reader) Status(ctx context.Context, project auth.Project, id int64) (f 
 	if f, err = r.store.flag(ctx, project.ID, id); err != nil {
 		return nil, "", "", err
 	}
-	status, reason = f.Status(r.now())
+	if status, reason = f.Status(r.now()); f.Active && !f.Deleted && r.deps.Sets != nil {
+		if err := r.deps.Sets.Set(project.ID).Problem(id); err != nil {
+			reason = "Flag cannot be evaluated: " + err.Error()
+		}
+	}
 	return f, status, reason, nil
 }
 

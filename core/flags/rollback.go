@@ -8,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -17,25 +18,26 @@ import (
 // on the field "version" if the flag never had that version.
 func (e *editor) Rollback(ctx context.Context, who *auth.Principal, project auth.Project, id, version int64) (*Flag, error) {
 	trigger := &activity.Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
+	past, ok, err := e.store.version(ctx, id, version)
+	checked := e.fields.check(ctx, &Flag{ID: id, ProjectID: project.ID}, past.Filters)
 	return e.edit(ctx, who, project, id, trigger, func(ctx context.Context, f *Flag) error {
-		past, ok, err := e.store.version(ctx, id, version)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !ok {
+		case !ok:
 			return fault.Fieldf("version", "does_not_exist", "Feature flag %d has no version %d.", id, version)
 		}
-		return e.restore(ctx, f, past)
+		return e.restore(ctx, f, past, checked)
 	})
 }
 
 // restore gives f the fields of a version.
-func (e *editor) restore(ctx context.Context, f *Flag, past Fields) error {
+func (e *editor) restore(ctx context.Context, f *Flag, past Fields, checked rules.Checked) error {
 	if err := e.fields.applyKey(ctx, f, Input{Key: &past.Key, Deleted: &past.Deleted}); err != nil {
 		return err
 	}
 	if !jsontext.Equal(f.Filters, past.Filters) {
-		if err := e.fields.setFilters(ctx, f, past.Filters); err != nil {
+		if err := e.fields.setFilters(ctx, f, checked); err != nil {
 			return err
 		}
 	}

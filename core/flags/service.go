@@ -43,6 +43,7 @@ type Dependencies struct {
 	Users      Users
 	Roles      Roles
 	Operators  match.Registry
+	Sets       cohorts.Sets // the flags in memory; nil is none
 	Now        func() time.Time
 }
 

@@ -14,7 +14,7 @@ type ElementSpec struct {
 }
 
 // ElementTest is a compiled ElementSpec. It is immutable and safe for
-// parallel use, and matching allocates nothing.
+// parallel use.
 type ElementTest struct {
 	tag      string
 	text     *Pattern
@@ -64,6 +64,16 @@ func CompileElements(s ElementSpec) (*ElementTest, error) {
 // Always reports whether the test has no condition: every chain passes, also an
 // empty one.
 func (t *ElementTest) Always() bool { return !t.never && !t.element && t.anything }
+
+// Spend takes the work of matching c from b, and reports whether it was there. A
+// nil Budget has no end.
+func (t *ElementTest) Spend(b *Budget, c *Chain) bool {
+	if t.never || b == nil {
+		return true
+	}
+	n := len(c.text)
+	return t.text.Spend(b, n) && t.href.Spend(b, n) && b.Spend(t.selector.price()*int64(n))
+}
 
 // Match reports whether one element has the tag, the text and the href, and
 // whether the selector matches this or another element.

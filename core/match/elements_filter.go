@@ -95,6 +95,9 @@ func (f *ElementFilter) Match(c *Chain, env *Env) Result {
 		return False
 	}
 	for _, s := range f.selectors {
+		if !env.Budget.Spend(s.price() * int64(len(c.text))) {
+			return Unknown
+		}
 		if s.Match(c) {
 			return f.want
 		}

@@ -2,12 +2,9 @@ package match
 
 import (
 	"regexp"
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match/search"
 )
 
 // Matching is a way to compare a text in a step.
@@ -35,38 +32,31 @@ func ParseMatching(name string, other Matching) (Matching, error) {
 }
 
 // Pattern is a compiled text to compare with. It is immutable and safe for
-// parallel use, and matching allocates nothing. A nil Pattern matches nothing.
+// parallel use. Matching takes linear time, for a pattern with pieces between
+// underscores and for a regular expression times their size; Spend bounds it. A
+// nil Pattern matches nothing.
 type Pattern struct {
 	way   Matching
 	text  string
 	re    *regexp.Regexp
-	parts []like
-	fold  bool
+	like  *search.Like
+	price int64 // per byte of text; of a regular expression the size
 }
-
-// like is the text between two percent signs. Its runes are lower-case if the
-// pattern ignores case; anyRune stands for any rune.
-type like struct {
-	text  string // for a direct search, else empty
-	runes []rune
-}
-
-const anyRune = -1
 
 // CompilePattern prepares a text. With fold, Contains ignores case; Exact and
-// Regex never do. An invalid regular expression returns nil and an Invalid
-// fault.
+// Regex never do. An invalid regular expression, or one that is larger than a
+// definition may have (DefaultLimits), returns nil and an Invalid fault.
 func CompilePattern(text string, way Matching, fold bool) (*Pattern, error) {
-	p := &Pattern{way: way, text: text, fold: fold}
+	p := &Pattern{way: way, text: text, price: 1}
 	switch way {
 	case Regex:
-		re, err := regexp.Compile(text)
-		if err != nil {
-			return nil, operand{}.badPattern(err)
+		var err error
+		if p.re, p.price, err = compilePattern(text, DefaultLimits().Definition); err != nil {
+			return nil, err
 		}
-		p.re = re
 	case Contains:
-		p.parts = compileLike(text, fold)
+		p.like = search.NewLike(text, fold)
+		p.price = p.like.Price()
 	default:
 	}
 	return p, nil
@@ -81,88 +71,20 @@ func (p *Pattern) Match(s string) bool {
 	case Regex:
 		return p.re.MatchString(s)
 	case Contains:
-		for i := range p.parts {
-			end := p.parts[i].find(s, p.fold)
-			if end < 0 {
-				return false
-			}
-			s = s[end:]
-		}
-		return true
+		return p.like.Match(s)
 	default:
 		return s == p.text
 	}
 }
 
-func compileLike(text string, fold bool) []like {
-	var parts []like
-	var part like
-	literal := true
-	flush := func() {
-		if len(part.runes) > 0 {
-			if literal && !fold {
-				part.text = string(part.runes)
-			}
-			parts = append(parts, part)
-		}
-		part, literal = like{}, true
+// Spend takes the work of matching a text of n bytes from b, and reports whether
+// it was there. A nil Budget has no end.
+func (p *Pattern) Spend(b *Budget, n int) bool {
+	switch {
+	case p == nil || b == nil:
+		return true
+	case p.way == Regex:
+		return b.SpendPattern(p.price, n)
 	}
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		i += n
-		switch {
-		case r == '%':
-			flush()
-			continue
-		case r == '_':
-			r, literal = anyRune, false
-		case r == '\\' && i < len(text) && strings.IndexByte(`%_\`, text[i]) >= 0:
-			r = rune(text[i])
-			i++
-		}
-		if fold && r != anyRune {
-			r = unicode.ToLower(r)
-		}
-		part.runes = append(part.runes, r)
-	}
-	flush()
-	return slices.Clip(parts)
-}
-
-// find returns the offset after the first match of the part, or -1.
-func (l *like) find(s string, fold bool) int {
-	if l.text != "" {
-		at := strings.Index(s, l.text)
-		if at < 0 {
-			return -1
-		}
-		return at + len(l.text)
-	}
-	for at := 0; at < len(s); {
-		if end := l.fits(s[at:], fold); end >= 0 {
-			return at + end
-		}
-		_, n := utf8.DecodeRuneInString(s[at:])
-		at += n
-	}
-	return -1
-}
-
-// fits returns the length of the match at the start of s, or -1.
-func (l *like) fits(s string, fold bool) int {
-	i := 0
-	for _, want := range l.runes {
-		if i == len(s) {
-			return -1
-		}
-		got, n := rune(s[i]), 1
-		if got >= utf8.RuneSelf {
-			got, n = utf8.DecodeRuneInString(s[i:])
-		}
-		if want != anyRune && got != want && (!fold || unicode.ToLower(got) != want) {
-			return -1
-		}
-		i += n
-	}
-	return i
+	return b.Spend(p.price * int64(n))
 }

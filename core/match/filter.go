@@ -23,6 +23,7 @@ type Spec struct {
 type Options struct {
 	Location *time.Location // for dates without an offset; nil is UTC
 	Registry Registry       // operators of plugins; nil has none
+	Limits   Limits         // of regular expressions; only Expression is checked
 }
 
 // Matcher is a compiled filter that reads one property.
@@ -40,6 +41,8 @@ type Filter struct {
 	expected []byte
 	missing  Result
 	test     test // nil for operators of plugins
+	price    int64
+	pattern  bool // price is the size of a regular expression
 	problem  error
 
 	// Operators of plugins only.
@@ -64,7 +67,7 @@ func Compile(s Spec, opts Options) (*Filter, error) {
 	}
 	row := table[name]
 	f.missing = row.missing
-	o := operand{operator: name, location: opts.Location}
+	o := operand{operator: name, location: opts.Location, limits: opts.Limits.WithDefaults(), price: &f.price}
 	if o.location == nil {
 		o.location = time.UTC
 	}
@@ -85,6 +88,7 @@ func (f *Filter) compileBuiltIn(row row, o operand) {
 		f.test, f.missing, f.problem = never, False, o.problem("invalid_value", "there must be one")
 		return
 	}
+	f.price, f.pattern = o.perByte(), row.form == PatternForm
 	f.test, f.problem = row.compile(o)
 	if f.test == nil {
 		f.test, f.missing = never, False
@@ -154,13 +158,16 @@ func (f *Filter) Reads() []string { return f.reads }
 // Invalid fault for built-in operators.
 func (f *Filter) Problem() error { return f.problem }
 
-// Match reports whether v passes. It never blocks. Only lists, objects and
-// dates in rare forms allocate.
+// Match reports whether v passes. It never blocks. It is Unknown if the budget
+// of env refuses it. Only lists, objects and dates in rare forms allocate.
 func (f *Filter) Match(v *Value, env *Env) Result {
 	if v.kind == Missing {
 		return f.missing
 	}
 	if f.test != nil {
+		if env.Budget != nil && !f.admitted(env.Budget, v) {
+			return Unknown
+		}
 		return Of(f.test(v, env.Now))
 	}
 	if env.External == nil || f.open {

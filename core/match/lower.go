@@ -3,6 +3,8 @@ package match
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/guidonhq/guidon/core/match/search"
 )
 
 // lower lower-cases s by Unicode's default mapping, as clients do: unlike
@@ -12,7 +14,7 @@ func lower(s string) string { return string(appendLower(nil, s)) }
 func appendLower(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
-			dst = append(dst, lowByte(s[i]))
+			dst = append(dst, search.LowByte(s[i]))
 			i++
 			continue
 		}
@@ -44,7 +46,7 @@ func equalLower(s, want string) bool {
 	var buf [2 * utf8.UTFMax]byte
 	for i := 0; i < len(s); {
 		if s[i] < utf8.RuneSelf {
-			if j >= len(want) || lowByte(s[i]) != want[j] {
+			if j >= len(want) || search.LowByte(s[i]) != want[j] {
 				return false
 			}
 			i++

@@ -53,4 +53,5 @@ func (r Result) String() string { return [...]string{"unknown", "false", "true"}
 type Env struct {
 	Now      time.Time // the reference of relative dates
 	External External  // evaluates operators of plugins; nil makes them Unknown
+	Budget   *Budget   // bounds the work on texts; nil does not
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match/search"
 )
 
 // compileText searches the value's text for a text, ignoring the case of ASCII
 // letters. found receives a lower-case needle.
 func compileText(found func(s, needle string) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
-		needle := lowerASCII(loose(&o.value))
+		needle := search.LowerASCII(loose(&o.value))
 		return func(v *Value, _ time.Time) bool { return found(loose(v), needle) }, o.scalar()
 	}
 }
@@ -22,7 +23,7 @@ func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		var needles []string
 		for _, item := range o.items() {
-			needles = append(needles, lowerASCII(loose(&item)))
+			needles = append(needles, search.LowerASCII(loose(&item)))
 		}
 		var err error
 		if o.value.kind != Array {
@@ -41,18 +42,36 @@ func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
 }
 
 // compileRegex searches the value's text for a pattern in RE2 syntax. An invalid
-// pattern passes nothing, negated or not.
+// or too large pattern passes nothing, negated or not.
 func compileRegex(want bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
-		re, err := regexp.Compile(loose(&o.value))
+		re, size, err := compilePattern(loose(&o.value), o.limits.Expression)
 		if err != nil {
-			return nil, o.badPattern(err)
+			return nil, err
 		}
+		*o.price = size
 		return func(v *Value, _ time.Time) bool { return re.MatchString(loose(v)) == want }, o.scalar()
 	}
 }
 
-func (o operand) badPattern(err error) error {
+// compilePattern compiles a pattern of at most a size, and returns the size of
+// its program. It compiles nothing for a larger one.
+func compilePattern(pattern string, most int64) (*regexp.Regexp, int64, error) {
+	size, err := search.CheckExpression(pattern, most)
+	if err != nil {
+		return nil, 0, err
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, 0, badPattern(err)
+	}
+	if _, literal := re.LiteralPrefix(); literal {
+		return re, 1, nil // a search for a text
+	}
+	return re, size.Insts, nil
+}
+
+func badPattern(err error) error {
 	hint := ""
 	for _, mark := range []string{"(?=", "(?!", "(?<=", "(?<!", "invalid escape sequence"} {
 		if strings.Contains(err.Error(), mark) {

@@ -18,6 +18,8 @@ type operand struct {
 	json     *fastjson.Value // nil when the filter has no value
 	value    Value
 	location *time.Location
+	limits   Limits
+	price    *int64 // of the filter: comparisons per byte of text
 }
 
 // items returns the elements of a list, or any other value alone.

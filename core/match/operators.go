@@ -1,6 +1,10 @@
 package match
 
-import "time"
+import (
+	"time"
+
+	"github.com/guidonhq/guidon/core/match/search"
+)
 
 // test reports whether a present value passes. A filter has one test.
 type test func(v *Value, now time.Time) bool
@@ -43,14 +47,14 @@ var table = map[string]row{
 	"is_not":              {True, WholeValue, AnyForm, negate(compileExact)},
 	"is_set":              {False, NoValue, AnyForm, compilePresent},
 	"is_not_set":          {True, NoValue, AnyForm, negate(compilePresent)},
-	"icontains":           {False, AnyOf, AnyForm, compileText(contains)},
-	"not_icontains":       {True, AllOf, AnyForm, negate(compileText(contains))},
-	"icontains_multi":     {False, WholeValue, AnyForm, compileAny(contains)},
-	"not_icontains_multi": {True, WholeValue, AnyForm, negate(compileAny(contains))},
-	"starts_with":         {False, AnyOf, AnyForm, compileText(hasPrefix)},
-	"not_starts_with":     {True, AllOf, AnyForm, negate(compileText(hasPrefix))},
-	"ends_with":           {False, AnyOf, AnyForm, compileText(hasSuffix)},
-	"not_ends_with":       {True, AllOf, AnyForm, negate(compileText(hasSuffix))},
+	"icontains":           {False, AnyOf, AnyForm, compileText(search.Contains)},
+	"not_icontains":       {True, AllOf, AnyForm, negate(compileText(search.Contains))},
+	"icontains_multi":     {False, WholeValue, AnyForm, compileAny(search.Contains)},
+	"not_icontains_multi": {True, WholeValue, AnyForm, negate(compileAny(search.Contains))},
+	"starts_with":         {False, AnyOf, AnyForm, compileText(search.HasPrefix)},
+	"not_starts_with":     {True, AllOf, AnyForm, negate(compileText(search.HasPrefix))},
+	"ends_with":           {False, AnyOf, AnyForm, compileText(search.HasSuffix)},
+	"not_ends_with":       {True, AllOf, AnyForm, negate(compileText(search.HasSuffix))},
 	"regex":               {False, AnyOf, PatternForm, compileRegex(true)},
 	"not_regex":           {True, AllOf, PatternForm, compileRegex(false)},
 	"gt":                  {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c > 0 })},

@@ -32,6 +32,24 @@ type attrTest struct {
 	value string
 }
 
+// price is the number of comparisons per byte of the text of a chain: each
+// condition is tested on each element.
+func (s *Selector) price() int64 {
+	if s == nil {
+		return 0
+	}
+	n := 0
+	for _, run := range s.runs {
+		for i := range run {
+			n += 1 + len(run[i].classes) + len(run[i].attrs)
+			for _, class := range run[i].classes {
+				n += strings.Count(class, ".") // may be compared again after each dot
+			}
+		}
+	}
+	return int64(n)
+}
+
 // Match reports whether an element of the chain fits the last compound and
 // its ancestors the others.
 func (s *Selector) Match(c *Chain) bool {

@@ -75,6 +75,8 @@ type Dependencies struct {
 	Operators     match.Registry
 	Plugins       func() eval.PluginRound // a new round, for one page
 	Now           func() time.Time
+	Limits        match.Limits // of regular expressions
+	Budget        int64        // work on texts of one person or group; see eval.CompileOptions
 }
 
 // Counter counts audiences. It is safe for concurrent use.
@@ -170,6 +172,8 @@ func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.Ra
 			}
 		}
 	}
-	n.set = eval.Compile(append(d.Flags, flag), d.Cohorts, d.GroupTypes, eval.CompileOptions{Location: d.Location, Operators: c.deps.Operators})
+	n.set = eval.Compile(append(d.Flags, flag), d.Cohorts, d.GroupTypes, eval.CompileOptions{
+		Location: d.Location, Operators: c.deps.Operators, Limits: c.deps.Limits, Budget: c.deps.Budget,
+	})
 	return n, nil
 }

@@ -3,6 +3,8 @@ package decide
 import (
 	"fmt"
 	"time"
+
+	"github.com/guidonhq/guidon/core/match"
 )
 
 // Config is how flags are decided for clients.
@@ -23,6 +25,11 @@ type Config struct {
 	// EnableCollectEverything tells browsers to capture clicks and page views
 	// by themselves.
 	EnableCollectEverything bool `koanf:"enable_collect_everything"`
+	// Patterns bound the regular expressions of flags and cohorts.
+	Patterns match.Limits `koanf:",squash"`
+	// EvaluationBudget is the work of comparing texts that one request may
+	// cause, in units of about 10 ns at worst; see match.Budget.
+	EvaluationBudget int64 `koanf:"evaluation_budget"`
 }
 
 // Bounds of PluginTimeout: a longer wait is too slow for clients, and plugins
@@ -41,6 +48,8 @@ func DefaultConfig() Config {
 		PluginTimeout:           10 * time.Millisecond,
 		PollInterval:            500 * time.Millisecond,
 		EnableCollectEverything: true,
+		Patterns:                match.DefaultLimits(),
+		EvaluationBudget:        match.DefaultBudget,
 	}
 }
 
@@ -65,5 +74,8 @@ func (c Config) Validate() error {
 	if c.LookupPause < 0 {
 		return fmt.Errorf("lookup_pause must not be negative, got %s", c.LookupPause)
 	}
-	return nil
+	if c.EvaluationBudget < 1 {
+		return fmt.Errorf("evaluation_budget must be at least 1, got %d", c.EvaluationBudget)
+	}
+	return c.Patterns.Validate()
 }

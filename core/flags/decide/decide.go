@@ -81,7 +81,7 @@ func NewDecider(cfg Config, snapshots *Snapshots, lookups Lookups, log *zap.Logg
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags"), metrics: newMetrics(reg)}, nil
+	return &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags"), metrics: newMetrics(reg, &snapshots.broken)}, nil
 }
 
 // Decide decides the flags of a project. A flag that cannot be computed has

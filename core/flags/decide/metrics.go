@@ -17,7 +17,7 @@ type metrics struct {
 	took      [len(lookupNames)]prometheus.Observer
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions) *metrics {
 	if reg == nil {
 		return nil
 	}
@@ -41,6 +41,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "guidon_flags_lookup_duration_seconds", Help: "Duration of lookups that flags needed.",
 		Buckets: []float64{25e-6, 100e-6, 500e-6, 2e-3, 10e-3, 50e-3, 300e-3},
 	}, []string{"data"})
+	for kind, count := range map[string]func() float64{
+		"flag":   func() float64 { return float64(broken.sum().flags) },
+		"cohort": func() float64 { return float64(broken.sum().cohorts) },
+	} {
+		f.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "guidon_flags_broken_definitions", ConstLabels: prometheus.Labels{"kind": kind},
+			Help: "Stored flags and cohorts that are not evaluated: unreadable, or with regular expressions over a limit.",
+		}, count)
+	}
 	for _, outcome := range []string{"ok", "failed", "paused"} {
 		var row [len(lookupNames)]prometheus.Counter
 		for kind, name := range lookupNames {

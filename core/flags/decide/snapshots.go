@@ -29,7 +29,10 @@ type Snapshots struct {
 	sets      *snapshot.Map[int64, *eval.Set]
 	source    Source
 	operators match.Registry
+	limits    match.Limits
+	budget    int64
 	log       *zap.Logger
+	broken    brokenDefinitions
 }
 
 // NewSnapshots returns empty snapshots over source. Nil operators and log
@@ -41,7 +44,7 @@ func NewSnapshots(cfg Config, source Source, operators match.Registry, log *zap.
 	if log == nil {
 		log = zap.NewNop()
 	}
-	s := &Snapshots{source: source, operators: operators, log: log.Named("flags")}
+	s := &Snapshots{source: source, operators: operators, limits: cfg.Patterns, budget: cfg.EvaluationBudget, log: log.Named("flags")}
 	s.sets = snapshot.New(snapshot.Options[int64, *eval.Set]{
 		Revisions: source.Revisions, Load: s.compile, Interval: cfg.PollInterval,
 		OnFailure:  func(err error) { s.log.Warn("flag refresh failed: deciding from memory", zap.Error(err)) },
@@ -94,9 +97,16 @@ func (s *Snapshots) compile(ctx context.Context, projectID int64, _ *eval.Set) (
 	if err != nil {
 		return nil, 0, fmt.Errorf("flags of project %d: %w", projectID, err)
 	}
-	set := eval.Compile(d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{Location: d.Location, Operators: s.operators})
-	for key, err := range set.Broken() {
+	set := eval.Compile(d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
+		Location: d.Location, Operators: s.operators, Limits: s.limits, Budget: s.budget,
+	})
+	flags, cohorts := set.Broken(), set.BrokenCohorts()
+	for key, err := range flags {
 		s.log.Warn("flag cannot be evaluated", zap.Int64("project_id", projectID), zap.String("flag", key), zap.Error(err))
 	}
+	for id, err := range cohorts {
+		s.log.Warn("cohort cannot be evaluated", zap.Int64("project_id", projectID), zap.Int64("cohort", id), zap.Error(err))
+	}
+	s.broken.set(projectID, len(flags), len(cohorts))
 	return set, d.Revision, nil
 }

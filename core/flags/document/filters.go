@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 )
 
 // ConditionLists are the names under which filters keep lists of condition sets.
@@ -177,4 +178,38 @@ func HasVariants(filters json.RawMessage) bool {
 	var s filterSummary
 	_ = json.Unmarshal(filters, &s)
 	return s.Multivariate != nil && len(s.Multivariate.Variants) > 0
+}
+
+// ConditionSets counts the condition sets of filters, -1 for those that cannot be
+// read, and reports whether the filters have the list at all.
+func ConditionSets(filters json.RawMessage) (count int, exists bool) {
+	d, err := Parse(filters)
+	if err != nil {
+		return -1, true
+	}
+	raw, exists := d.Get("groups")
+	list, err := ParseList(raw)
+	if err != nil {
+		return -1, exists
+	}
+	return len(list), exists
+}
+
+// RenameEnrollment changes the key in the early-access conditions of a flag to
+// its new key.
+func RenameEnrollment(filters json.RawMessage, to string) json.RawMessage {
+	const prefix = "$feature_enrollment/"
+	d, err := Parse(filters)
+	if err != nil {
+		return filters
+	}
+	if _, ok := d.Given("super_groups"); !ok {
+		return filters
+	}
+	return RewriteProperties(filters, []string{"super_groups"}, func(p *Object) {
+		raw, _ := p.Get("key")
+		if name, ok := Text(raw); ok && strings.HasPrefix(name, prefix) {
+			p.Set("key", Quote(prefix+to))
+		}
+	})
 }

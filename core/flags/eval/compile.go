@@ -15,6 +15,13 @@ type CompileOptions struct {
 	Location *time.Location
 	// Operators finds the operators of plugins. Nil disables them.
 	Operators match.Registry
+	// Limits bound the regular expressions. A flag or cohort over a limit is
+	// not compiled, and is left out like one that cannot be decoded. Zero fields
+	// have the defaults.
+	Limits match.Limits
+	// Budget is the work on texts that one evaluation may cause. A flag that
+	// needs more fails with CauseBudget. 0 is match.DefaultBudget.
+	Budget int64
 }
 
 // Compile prepares a project's flags for evaluation. It never fails: a flag
@@ -29,13 +36,16 @@ func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[strin
 		}
 	}
 	slices.SortStableFunc(live, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	limits := opts.Limits.WithDefaults()
 	c := &compiler{
-		opts: match.Options{Location: opts.Location, Registry: opts.Operators},
-		byID: make(map[int64]int32, len(live)),
+		opts:     match.Options{Location: opts.Location, Registry: opts.Operators, Limits: limits},
+		programs: programs{limits: limits},
+		byID:     make(map[int64]int32, len(live)),
 		set: &Set{
 			flags:      make([]flag, len(live)),
 			byKey:      make(map[string]int32, len(live)),
 			groupTypes: make(map[string]int32, len(groupTypes)),
+			budget:     cmp.Or(opts.Budget, match.DefaultBudget),
 		},
 	}
 	c.groups(groupTypes)
@@ -62,6 +72,8 @@ type Set struct {
 	groups     []groupKind
 	groupTypes map[string]int32 // name to place in groups
 	cohorts    []cohort
+
+	budget int64 // units of work of one evaluation
 }
 
 // schema assigns a slot to every property that a filter reads. Filters use slots,
@@ -119,7 +131,8 @@ func (s *Set) Keys() []string {
 	return keys
 }
 
-// Broken returns the decoding errors of active flags by flag key.
+// Broken returns by flag key why active flags cannot be evaluated: their
+// definition cannot be decoded, or is over a limit.
 func (s *Set) Broken() map[string]error {
 	out := map[string]error{}
 	for _, at := range s.active {
@@ -128,6 +141,26 @@ func (s *Set) Broken() map[string]error {
 		}
 	}
 	return out
+}
+
+// BrokenCohorts is Broken for cohorts, by id.
+func (s *Set) BrokenCohorts() map[int64]error {
+	out := map[int64]error{}
+	for i := range s.cohorts {
+		if c := &s.cohorts[i]; c.broken != nil {
+			out[c.id] = c.broken
+		}
+	}
+	return out
+}
+
+// Problem returns why the flag with the id cannot be evaluated, or nil.
+func (s *Set) Problem(id int64) error {
+	at, ok := slices.BinarySearchFunc(s.flags, id, func(f flag, id int64) int { return cmp.Compare(f.id, id) })
+	if !ok {
+		return nil
+	}
+	return s.flags[at].broken
 }
 
 // KeyByID returns the key of the flag with the id.
@@ -149,6 +182,7 @@ type compiler struct {
 	opts      match.Options
 	byID      map[int64]int32
 	cohortsBy map[int64]int32
+	programs  programs
 }
 
 func (c *compiler) groups(types map[string]int) {

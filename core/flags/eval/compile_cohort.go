@@ -7,8 +7,11 @@ type cohort struct {
 	id     int64
 	name   string
 	static bool
-	broken bool // its filters cannot be decoded
-	root   *branch
+	broken error // its filters cannot be decoded, or are over a limit
+	cause  Cause // of broken
+
+	patterns int64 // size of the compiled regular expressions
+	root     *branch
 }
 
 // branch is a group of filters. All of them must match, or any.
@@ -32,7 +35,15 @@ func (c *compiler) cohorts(in []CohortDefinition) {
 		}
 		tree, err := filters.ParseTree(in[i].Filters)
 		out := &c.set.cohorts[c.cohortsBy[in[i].ID]]
-		out.root, out.broken = c.branch(tree), err != nil
+		if err != nil {
+			out.broken, out.cause = err, CauseCohort
+		}
+		size, err := c.programs.admitCohort(tree)
+		if err != nil {
+			out.broken, out.cause = err, CauseTooLarge
+			continue
+		}
+		out.patterns, out.root = size, c.branch(tree)
 	}
 }
 

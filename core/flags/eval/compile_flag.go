@@ -15,7 +15,9 @@ type flag struct {
 	version    int64
 	key        string
 	prefix     string // key and dot: the start of the hashed text
-	broken     error  // the definition cannot be decoded
+	broken     error  // the definition cannot be decoded, or is over a limit
+	cause      Cause  // of broken
+	patterns   int64  // size of the compiled regular expressions
 	conditions []condition
 	variants   []variant
 	enrolment  *enrolment
@@ -79,7 +81,7 @@ type enrolment struct {
 
 func (c *compiler) flag(f *flag, d *Definition) {
 	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
-	f.active, f.continuous = d.Active, d.ExperienceContinuity
+	f.active, f.continuous, f.subject = d.Active, d.ExperienceContinuity, person
 	quoted := string(match.AppendString(nil, d.Key))
 	f.quotedKey = quoted + ":"
 	f.detailsHead = quoted + `:{"key":` + quoted + `,"enabled":`
@@ -97,7 +99,11 @@ func (c *compiler) flag(f *flag, d *Definition) {
 	}
 	parsed, err := filters.Parse(raw)
 	if err != nil {
-		f.broken = err
+		f.broken, f.cause = err, CauseDefinition
+		return
+	}
+	if f.patterns, err = c.programs.admitFlag(&parsed); err != nil {
+		f.patterns, f.broken, f.cause = 0, err, CauseTooLarge
 		return
 	}
 	c.values(f, &parsed)

@@ -62,7 +62,7 @@ func (e *Evaluation) evaluateFlag(f *flag) outcome {
 	case !f.active:
 		return off(ReasonDisabled, -1)
 	case f.broken != nil:
-		return outcome{stage: failed, cause: CauseDefinition}
+		return outcome{stage: failed, cause: f.cause}
 	}
 	if f.enrolment != nil {
 		if o, decided := e.checkEnrolment(f); decided {
@@ -221,6 +221,9 @@ func (e *Evaluation) matchFilters(c *condition) match.Result {
 		res := e.filter(&c.filters[i], c.subject)
 		if res == match.False && e.trace == nil {
 			return match.False
+		}
+		if res == match.False && all != match.False {
+			defer e.payFromTrace()()
 		}
 		all = and(all, res)
 	}

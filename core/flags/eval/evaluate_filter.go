@@ -74,10 +74,16 @@ func (e *Evaluation) readProperties(f *filter, s *subject) (match.Value, match.R
 	return v, match.True
 }
 
+var refusals = [...]Cause{match.NotRefused: CauseOperator, match.TextTooLong: CauseText, match.BudgetSpent: CauseBudget}
+
 // testValue matches a value. The result is waiting while plugins have open pairs.
 func (e *Evaluation) testValue(f *filter, v *match.Value) match.Result {
 	res := f.test.Match(v, &e.env)
 	if res != match.Unknown {
+		return res
+	}
+	if !f.test.External() {
+		e.cause = refusals[e.env.Budget.Refusal()]
 		return res
 	}
 	e.cause = CauseOperator
@@ -152,18 +158,25 @@ func (f *flag) variantKey(o *outcome) string {
 // cohortResult reports whether the person is in a cohort, once per round.
 func (e *Evaluation) cohortResult(at int32) match.Result {
 	m := &e.stored.cohorts[at]
-	if e.trace == nil && m.epoch == e.epoch && (m.result != waiting || m.round == e.round) {
+	known := m.epoch == e.epoch && (m.result != waiting || m.round == e.round)
+	if known && e.trace == nil {
+		if m.result == match.Unknown {
+			e.cause = m.cause
+		}
 		return m.result
 	}
+	if known {
+		defer e.payFromTrace()()
+	}
 	res := e.inCohort(&e.set.cohorts[at])
-	*m = membership{epoch: e.epoch, round: e.round, result: res}
+	*m = membership{epoch: e.epoch, round: e.round, result: res, cause: e.cause}
 	return res
 }
 
 func (e *Evaluation) inCohort(c *cohort) match.Result {
 	switch {
-	case c.broken:
-		e.cause = CauseCohort
+	case c.broken != nil:
+		e.cause = c.cause
 		return match.Unknown
 	case c.static:
 		return e.onList(c.id)
@@ -180,13 +193,22 @@ func (e *Evaluation) matchBranch(b *branch) match.Result {
 		return match.Of(!b.any)
 	}
 	all := match.True
-	open := func() bool { return all != match.False || e.trace != nil }
+	paid := false
+	open := func() bool {
+		if all == match.False && e.trace != nil && !paid {
+			paid = true
+			e.env.Budget = &e.trace.budget
+		}
+		return all != match.False || e.trace != nil
+	}
+	before := e.env.Budget
 	for i := 0; i < len(b.filters) && open(); i++ {
 		all = b.conjoin(all, e.filter(&b.filters[i], person))
 	}
 	for i := 0; i < len(b.branches) && open(); i++ {
 		all = b.conjoin(all, e.matchBranch(&b.branches[i]))
 	}
+	e.env.Budget = before
 	if b.any {
 		return negate(all)
 	}

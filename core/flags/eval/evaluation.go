@@ -31,7 +31,8 @@ type Evaluation struct {
 	round     uint8  // counts the calls of Run
 	env       match.Env
 	trace     *tracer
-	cause     Cause // why the last unknown result is unknown
+	budget    match.Budget // the work on texts
+	cause     Cause        // why the last unknown result is unknown
 	selection []int32
 	outcomes  []outcome
 
@@ -61,7 +62,8 @@ func NewEvaluation(set *Set, distinctID string, now time.Time) *Evaluation {
 	if e.epoch == 0 {
 		e.invalidateEpochs()
 	}
-	e.env = match.Env{Now: now}
+	e.budget.Reset(set.budget)
+	e.env = match.Env{Now: now, Budget: &e.budget}
 	e.buckets.flag, e.arena, e.selection = nil, e.arena[:0], nil
 	e.stored.reset(len(set.cohorts))
 	e.plugins.reset()
@@ -111,7 +113,10 @@ func (e *Evaluation) Release() {
 }
 
 // Trace makes the evaluation write explanations. Call it before Run.
-func (e *Evaluation) Trace() { e.trace = newTracer() }
+func (e *Evaluation) Trace() { e.trace = newTracer(e.set.budget) }
+
+// Work returns the units of work on texts so far.
+func (e *Evaluation) Work() int64 { return e.budget.Spent() }
 
 // Now returns the time that the flags are evaluated at.
 func (e *Evaluation) Now() time.Time { return e.env.Now }

@@ -61,10 +61,13 @@ const (
 	CauseDependency        // a flag it depends on is missing or could not be computed
 	CauseCycle             // flags depend on each other in a circle
 	CauseUnavailable       // stored data could not be read
+	CauseTooLarge          // the regular expressions of the flag or a cohort are over a limit
+	CauseText              // a regular expression, and a text over match.MaxPatternText
+	CauseBudget            // comparing texts needs more than the budget of the request
 )
 
 // Causes is the number of causes, CauseNone included.
-const Causes = int(CauseUnavailable) + 1
+const Causes = int(CauseBudget) + 1
 
 var causeCodes = [Causes]string{
 	CauseNone:        "",
@@ -74,6 +77,9 @@ var causeCodes = [Causes]string{
 	CauseDependency:  "missing_dependency",
 	CauseCycle:       "dependency_cycle",
 	CauseUnavailable: "stored_data_unavailable",
+	CauseTooLarge:    "regex_too_large",
+	CauseText:        "text_too_long",
+	CauseBudget:      "evaluation_budget_spent",
 }
 
 // Code returns the stable name of the cause.

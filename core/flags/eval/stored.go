@@ -35,6 +35,7 @@ type membership struct {
 	epoch  uint32
 	round  uint8
 	result match.Result
+	cause  Cause // of an unknown result
 }
 
 func (s *storedData) reset(cohorts int) {

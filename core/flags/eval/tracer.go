@@ -14,9 +14,23 @@ type tracer struct {
 	current *Explanation
 	set     *ExplainedSet
 	filters *[]ExplainedFilter // where the next filter goes
+	budget  match.Budget       // of what is evaluated for the trace only
 }
 
-func newTracer() *tracer { return &tracer{byKey: map[string]*Explanation{}} }
+func newTracer(budget int64) *tracer {
+	t := &tracer{byKey: map[string]*Explanation{}}
+	t.budget.Reset(budget)
+	return t
+}
+
+// payFromTrace makes the tracer pay for what an evaluation without a trace does
+// not evaluate, so that both have the same rest of the budget. The function that
+// it returns ends that.
+func (e *Evaluation) payFromTrace() (end func()) {
+	before := e.env.Budget
+	e.env.Budget = &e.trace.budget
+	return func() { e.env.Budget = before }
+}
 
 // flag evaluates f and records its explanation.
 func (t *tracer) flag(r *Evaluation, f *flag) outcome {

@@ -21,6 +21,8 @@ type Limits struct {
 	FiltersBytes int
 	// ListValues is the most values one condition may list.
 	ListValues int
+	// Patterns bound the regular expressions; zero fields have the defaults.
+	Patterns match.Limits
 }
 
 // References are the objects that filters refer to. The caller looks them up, so
@@ -31,6 +33,9 @@ type References struct {
 	Cohorts map[int64]CohortRef // the cohorts of the project that are not deleted
 	// Operators finds the operators of plugins. Nil disables them.
 	Operators match.Registry
+	// Patterns is the size of the regular expressions of the other flags and
+	// cohorts of the project.
+	Patterns int64
 }
 
 // FlagRef is another flag as the rules need it.
@@ -74,8 +79,11 @@ func CheckFilters(raw json.RawMessage, refs References, limits Limits) (json.Raw
 	if len(raw) > limits.FiltersBytes {
 		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(raw), limits.FiltersBytes)
 	}
-	c := &checker{refs: refs, limits: limits}
+	c := newChecker("flag", refs, limits)
 	if err := c.document(d); err != nil {
+		return nil, err
+	}
+	if err := c.patternSum(); err != nil {
 		return nil, err
 	}
 	var compact bytes.Buffer
@@ -98,6 +106,15 @@ type checker struct {
 	refs     References
 	limits   Limits
 	variants map[string]bool
+	kind     string // flag or cohort
+	patterns int64  // size of the regular expressions so far
+
+	linksOnly bool // checks references to flags and cohorts only
+}
+
+func newChecker(kind string, refs References, limits Limits) *checker {
+	limits.Patterns = limits.Patterns.WithDefaults()
+	return &checker{kind: kind, refs: refs, limits: limits}
 }
 
 func (c *checker) document(d *document.Object) error {

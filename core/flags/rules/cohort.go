@@ -13,7 +13,7 @@ import (
 // one; trees are those of all cohorts of the project. The error is the first
 // broken rule, an Invalid fault on the field "filters".
 func CheckCohort(filters json.RawMessage, self int64, trees map[int64]document.CohortTree, refs References, limits Limits) (json.RawMessage, error) {
-	c := &checker{refs: refs, limits: limits}
+	c := newChecker("cohort", refs, limits)
 	if len(filters) > c.limits.FiltersBytes {
 		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
@@ -24,6 +24,9 @@ func CheckCohort(filters json.RawMessage, self int64, trees map[int64]document.C
 	t := &treeChecker{checker: c, self: self, trees: trees}
 	checked, err := t.group(tree, "properties")
 	if err != nil {
+		return nil, err
+	}
+	if err := c.patternSum(); err != nil {
 		return nil, err
 	}
 	d := document.NewObject()

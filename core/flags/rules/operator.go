@@ -14,6 +14,9 @@ var notForFlags = map[string]bool{"is_cleaned_path_exact": true, "flag_evaluates
 // operator checks that the operator of a filter is known and that the
 // operator can use the value; the evaluator's own reading of it decides.
 func (c *checker) operator(p *document.Object, at string) error {
+	if c.linksOnly {
+		return nil
+	}
 	raw, ok := p.Given("operator")
 	name, isText := document.Text(raw)
 	if ok && !isText {
@@ -32,7 +35,10 @@ func (c *checker) operator(p *document.Object, at string) error {
 	if kind := document.KindOf(value); match.FormOf(name) == match.VersionForm && kind != "string" && kind != "number" {
 		return bad(codeValue, "%s.value: %s compares with a version such as 1.2.3, got %s", at, name, shown(value))
 	}
-	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators})
+	if err := c.addPattern(name, value, at); err != nil {
+		return err
+	}
+	filter, err := match.Compile(match.Spec{Operator: name, Value: value}, match.Options{Registry: c.refs.Operators, Limits: c.limits.Patterns})
 	if err != nil {
 		return bad(codeOperator, "%s.operator: %s", at, sentence(err))
 	}
@@ -41,6 +47,32 @@ func (c *checker) operator(p *document.Object, at string) error {
 	}
 	if own, _ := match.Canonical(name); ok && own != name {
 		p.Set("operator", document.Quote(own))
+	}
+	return nil
+}
+
+// addPattern bounds the size of a regular expression before it is compiled, and
+// the sum of those so far.
+func (c *checker) addPattern(name string, value json.RawMessage, at string) error {
+	size, err := match.CheckPattern(c.limits.Patterns, name, value)
+	if err != nil {
+		return bad(codeOf(err), "%s.value: %s", at, sentence(err))
+	}
+	if c.patterns += size; c.patterns > c.limits.Patterns.Definition {
+		return c.patternSum()
+	}
+	return nil
+}
+
+// patternSum bounds the size of the regular expressions of a definition, and of
+// its project.
+func (c *checker) patternSum() error {
+	err := c.limits.Patterns.CheckDefinition(c.kind, c.patterns)
+	if err == nil {
+		err = c.limits.Patterns.CheckProject(c.kind, c.patterns, c.refs.Patterns)
+	}
+	if err != nil {
+		return bad(codeOf(err), "%s", sentence(err))
 	}
 	return nil
 }
