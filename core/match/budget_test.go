@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/match/search"
 )
 
 // compile compiles a filter whose value the operator accepts.
@@ -96,7 +97,7 @@ func TestWorkIsPriced(t *testing.T) {
 		filter  *match.Filter
 		value   string
 		want    match.Result
-		refusal match.Refusal
+		refusal search.Refusal
 		most    int64
 	}{
 		"a regular expression on a short text":     {compile(t, "regex", "(a?){300}b"), strings.Repeat("a", 100), match.False, match.NotRefused, 600_000},
