@@ -123,6 +123,9 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 			continue
 		}
 		key, ok := byName[name]
+		if !ok && isServiceLink(name, value) {
+			continue
+		}
 		if !ok {
 			return nil, fmt.Errorf("environment: %s is not a setting; did you mean %s?", name, nearest(name, config.SortedKeys(byName)))
 		}

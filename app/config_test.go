@@ -159,3 +159,48 @@ func TestSecretsAreNotShown(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// TestServiceLinksAreIgnored has the variables that Kubernetes and docker set for
+// a service called guidon, and similar names that are misspelt settings.
+func TestServiceLinksAreIgnored(t *testing.T) {
+	t.Parallel()
+	for pair, ignored := range map[string]bool{
+		"GUIDON_SERVICE_HOST=10.96.0.12":                true,
+		"GUIDON_SERVICE_PORT=8000":                      true,
+		"GUIDON_SERVICE_PORT_HTTP=8000":                 true,
+		"GUIDON_PORT=tcp://10.96.0.12:8000":             true,
+		"GUIDON_PORT=tcp://[fd00::12]:8000":             true,
+		"GUIDON_PORT_8000_TCP=tcp://10.96.0.12:8000":    true,
+		"GUIDON_PORT_8000_TCP_PROTO=tcp":                true,
+		"GUIDON_PORT_8000_TCP_PORT=8000":                true,
+		"GUIDON_PORT_8000_TCP_ADDR=10.96.0.12":          true,
+		"GUIDON_PORT_53_UDP_ADDR=10.96.0.12":            true,
+		"GUIDON_HTTP_SERVICE_HOST=10.96.0.12":           true,
+		"GUIDON_HTTP_PORT=tcp://10.96.0.12:8000":        true,
+		"GUIDON_HTTP_PORT_8000_TCP_ADDR=10.96.0.12":     true,
+		"GUIDON_PORT_8000_TCP_START=tcp://1.2.3.4:8000": true,
+		"GUIDON_PORT_8000_TCP_PORT_END=8010":            true,
+		"GUIDON_NAME=/web/guidon":                       true,
+		"GUIDON_ENV_PATH=/usr/bin":                      true,
+		"GUIDON_1_PORT=tcp://172.17.0.2:8000":           true,
+
+		"GUIDON_PORT=8000":               false,
+		"GUIDON_HTTP_PORT=8000":          false,
+		"GUIDON_NAME=guidon":             false,
+		"GUIDON_SERVICE_ADDRESS=:8000":   false,
+		"GUIDON_HTTP_ADRESS=:8000":       false,
+		"GUIDON_PORT_TCP=tcp://1.2.3.4:": false,
+		"GUIDON_ADDRESS=tcp://1.2.3.4:8": false,
+	} {
+		_, err := app.Load("", []string{pair})
+		switch name, _, _ := strings.Cut(pair, "="); {
+		case ignored && err != nil:
+			t.Errorf("%s: %v", pair, err)
+		case !ignored && (err == nil || !strings.Contains(err.Error(), name+" is not a setting; did you mean GUIDON_")):
+			t.Errorf("%s: got %v, want an error with the nearest setting", pair, err)
+		}
+	}
+	if cfg, err := app.Load("", []string{"GUIDON_HTTP_ADDRESS=:9001", "GUIDON_PORT=tcp://10.96.0.12:8000"}); err != nil || cfg.HTTP.Address != ":9001" {
+		t.Errorf("a setting beside a service link: %q, %v", cfg.HTTP.Address, err)
+	}
+}
