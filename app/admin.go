@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"go.uber.org/zap"
 
@@ -20,7 +19,8 @@ type Admin struct {
 	db *db.DB
 }
 
-// OpenAdmin opens the database named by cfg and brings it to the newest schema.
+// OpenAdmin opens the database named by cfg. It fails with the errors of
+// db.OpenExisting unless the database exists and has the schema of this binary.
 func OpenAdmin(ctx context.Context, cfg Config) (*Admin, error) {
 	d, err := openDB(ctx, cfg)
 	if err != nil {
@@ -50,29 +50,10 @@ func (a *Admin) DefaultOrganization(ctx context.Context) (string, error) {
 	return all[0].ID, nil
 }
 
-// Migrate brings the database named by cfg to the newest schema and prints the
-// schema version to out.
-func Migrate(ctx context.Context, cfg Config, out io.Writer) error {
-	d, err := openDB(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	current, known, err := d.Version(ctx)
-	if err == nil {
-		_, err = fmt.Fprintf(out, "%s is at schema %d; the newest this binary knows is %d\n", d, current, known)
-	}
-	return closing(d, err)
-}
-
+// openDB opens the database named by cfg for a command. It creates and migrates
+// nothing: only Start and Migrate do.
 func openDB(ctx context.Context, cfg Config) (*db.DB, error) {
-	d, err := db.Open(ctx, cfg.Database, cfg.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Migrate(ctx); err != nil {
-		return nil, closing(d, err)
-	}
-	return d, nil
+	return db.OpenExisting(ctx, cfg.Database, cfg.DataDir)
 }
 
 func closing(c io.Closer, err error) error {
@@ -81,33 +62,6 @@ func closing(c io.Closer, err error) error {
 	}
 	return err
 }
-
-// printCredentials prints the keys of a first run with commands that work as
-// pasted.
-func printCredentials(out io.Writer, url string, c *auth.Credentials) {
-	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(firstRunText)
-	_, _ = io.WriteString(out, text)
-}
-
-const firstRunText = `
-Guidon has set up an organization, project 1 and an administrator.
-These keys are shown only now; keep them.
-
-  project key   {project}   (public: for clients that capture and decide)
-  personal key  {personal}   (secret: for the management API)
-
-Capture an event, create a flag, evaluate it for a user:
-
-  curl -X POST {url}/capture/ -H 'Content-Type: application/json' \
-    -d '{"api_key": "{project}", "event": "signed up", "distinct_id": "ada"}'
-
-  curl -X POST {url}/api/projects/1/feature_flags/ -H 'Authorization: Bearer {personal}' -H 'Content-Type: application/json' \
-    -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'
-
-  curl -X POST '{url}/decide?v=3' -H 'Content-Type: application/json' \
-    -d '{"api_key": "{project}", "distinct_id": "ada"}'
-
-`
 
 // NewProject creates a project with a key and returns its id and that key.
 func (a *Admin) NewProject(ctx context.Context, organization, name, timezone string) (int64, string, error) {

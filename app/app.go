@@ -2,10 +2,13 @@
 // (config.go), the list of modules (app.go), and the bindings of one module's
 // interfaces to another module's types (bindings.go).
 //
-// It adds no behaviour beyond the order of starting and stopping. The listener
-// starts last, when everything behind it is ready. Stop runs in the reverse
-// order: requests finish, the worker finishes its batch, plugins drain, the
-// journal and the database close.
+// It adds no behaviour beyond the order of starting and stopping. Start first
+// takes what another server may hold: it binds the address, then locks the
+// journal, and only then opens and migrates the database. So a start that fails
+// has changed nothing. Requests are accepted last, when everything behind them
+// is ready; until then they wait in the queue of the system. Stop runs in the
+// reverse order: requests finish, the worker finishes its batch, plugins drain,
+// the database and the journal close.
 package app
 
 import (
@@ -92,6 +95,7 @@ type Server struct {
 	// Routes lists every registered route.
 	Routes []web.Route
 
+	accounts  *auth.Service
 	app       *fx.App
 	log       *zap.Logger
 	stopDelay time.Duration
@@ -103,28 +107,37 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if opts.Log == nil {
 		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	bound, err := web.Bind(ctx, cfg.HTTP)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay}
 	var web *web.Server
+	opened := &opened{}
+	opened.add(bound.Close)
 	s.app = fx.New(
+		fx.Supply(bound, opened), foundation,
 		modules(cfg, opts), bindings,
-		fx.Populate(&web, &s.DB),
+		fx.Populate(&web, &s.DB, &s.accounts),
 		fx.Invoke(func(lc fx.Lifecycle, a *auth.Service) {
 			lc.Append(fx.StartHook(func(ctx context.Context) (err error) { s.First, err = a.Bootstrap(ctx); return err }))
 		}),
 		fx.Invoke(serve),
 	)
 	if err := s.app.Err(); err != nil {
+		opened.close()
 		return nil, rootCause(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	if err := s.app.Start(ctx); err != nil {
+		_ = bound.Close()
 		return nil, rootCause(err)
 	}
 	s.URL, s.AdminURL = web.URL(), web.AdminURL()
 	s.Routes = web.Router().Registered()
-	if s.First != nil && opts.Out != nil {
-		printCredentials(opts.Out, s.URL, s.First)
+	if opts.Out != nil {
+		s.greet(context.WithoutCancel(ctx), opts.Out) // also when a signal has arrived
 	}
 	return s, nil
 }
@@ -198,7 +211,8 @@ type routes struct {
 
 // serve starts the listener last, when everything behind it is ready. Requests
 // that do not end in time are cancelled; the stop goes on.
-func serve(lc fx.Lifecycle, s *web.Server, cfg web.Config, about web.ServerInfo, r routes, log *zap.Logger) {
+func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg web.Config, about web.ServerInfo, r routes, log *zap.Logger) {
+	s.UseBound(bound)
 	s.MapError(db.Away)
 	s.Mount(r.All...)
 	s.SetInfo(about)

@@ -22,8 +22,8 @@ type DeadLetters struct {
 	db *db.DB
 }
 
-// OpenDeadLetters opens the database named by cfg and brings it to the newest
-// schema.
+// OpenDeadLetters opens the database named by cfg. It fails with the errors of
+// db.OpenExisting unless the database exists and has the schema of this binary.
 func OpenDeadLetters(ctx context.Context, cfg Config) (*DeadLetters, error) {
 	d, err := openDB(ctx, cfg)
 	if err != nil {

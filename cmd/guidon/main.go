@@ -28,7 +28,7 @@ type commands struct {
 	ConfigFile string `name:"config" short:"c" help:"YAML file to read; default: $GUIDON_CONFIG, else guidon.yaml in the working directory if it exists." placeholder:"FILE"`
 
 	Serve      serveCmd      `cmd:"" help:"Serve until interrupted."`
-	Migrate    migrateCmd    `cmd:"" help:"Migrate the database to the newest schema."`
+	Migrate    migrateCmd    `cmd:"" help:"Create the database or migrate it to the newest schema."`
 	Config     configCmd     `cmd:"" help:"Print the default config with comments."`
 	Project    projectCmd    `cmd:"" help:"Create, list and close projects."`
 	User       userCmd       `cmd:"" help:"Create, list and revoke users."`

@@ -69,12 +69,14 @@ func bundledSchema(name, kind string) []byte {
 	return sdk.Schema(nil)
 }
 
-type migrateCmd struct{}
+type migrateCmd struct {
+	WhileServing bool `help:"Migrate a Postgres database under a running server; without it, a server on the data directory must be stopped first."`
+}
 
-func (migrateCmd) Run(e *env) error {
+func (c migrateCmd) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
 	}
-	return app.Migrate(context.Background(), cfg, e.out)
+	return app.Migrate(context.Background(), cfg, app.Migration{WhileServing: c.WhileServing}, e.out)
 }

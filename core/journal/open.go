@@ -34,11 +34,7 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	dir := cfg.Dir
-	if dir == "" {
-		dir = filepath.Join(dataDir, "journal")
-	}
-	dir, err := filepath.Abs(dir)
+	dir, err := cfg.path(dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}

@@ -34,6 +34,7 @@ type port struct {
 	buildErr error
 
 	bound  atomic.Pointer[string] // the address with the actual port, after listen
+	early  net.Listener           // bound before the server was made, or nil
 	ln     *listener.Listener     // nil before listen
 	served chan error
 }
@@ -100,15 +101,26 @@ func (p *port) install() error {
 	return nil
 }
 
-// listen binds the address. Clients can connect from then on; serve answers
-// them.
-func (p *port) listen(ctx context.Context) error {
-	ln, err := listener.Listen(ctx, p.address)
+// bind binds an address. The error names it and its setting.
+func bind(ctx context.Context, setting, address string) (net.Listener, error) {
+	ln, err := listener.Listen(ctx, address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("listen on %s: another process uses the address; set http.%s to a free one: %w", p.address, p.setting, err)
+		return nil, fmt.Errorf("listen on %s: another process uses the address; set http.%s to a free one: %w", address, setting, err)
 	}
 	if err != nil {
-		return fmt.Errorf("listen on %s (http.%s): %w", p.address, p.setting, err)
+		return nil, fmt.Errorf("listen on %s (http.%s): %w", address, setting, err)
+	}
+	return ln, nil
+}
+
+// listen binds the address unless that was done before. Clients can connect from
+// then on; serve answers them.
+func (p *port) listen(ctx context.Context) (err error) {
+	ln := p.early
+	if ln == nil {
+		if ln, err = bind(ctx, p.setting, p.address); err != nil {
+			return err
+		}
 	}
 	p.ln = listener.New(ln)
 	bound := ln.Addr().String()

@@ -59,8 +59,8 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
 	}
-	r.public = newPort(r, "address", cfg.Address)
-	r.admin = newPort(r, "admin_address", cfg.AdminAddress)
+	r.public = newPort(r, publicSetting, cfg.Address)
+	r.admin = newPort(r, adminSetting, cfg.AdminAddress)
 	return &Server{router: r, reg: reg, cancelBase: cancelBase}, nil
 }
 

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+)
+
+// databaseCommands has every command that opens the database, with arguments.
+// None of them creates or migrates anything.
+var databaseCommands = map[string][]string{
+	"project create":    {"new"},
+	"project list":      nil,
+	"project revoke":    {"1"},
+	"user create":       {"ada@example.com"},
+	"user list":         nil,
+	"user revoke":       {"1"},
+	"key create":        {"--project", "1"},
+	"key list":          {"--project", "1"},
+	"key revoke":        {"--project", "1", "1"},
+	"events tail":       nil,
+	"deadletter list":   nil,
+	"deadletter show":   {"1"},
+	"deadletter edit":   {"1", "{}"},
+	"deadletter replay": {"--all"},
+	"deadletter delete": {"--all"},
+}
+
+// otherCommands has the other commands: serve and migrate create and migrate the
+// database, and the rest does not open it.
+var otherCommands = []string{
+	"serve", "migrate", "config", "version",
+	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
+	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload",
+}
+
+// newKong returns a parser of the command line that does not end the process.
+func newKong(t *testing.T) *kong.Kong {
+	t.Helper()
+	k, err := kong.New(&commands{}, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestEveryCommandIsInATable(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for name := range databaseCommands {
+		known[name] = true
+	}
+	for _, name := range otherCommands {
+		known[name] = true
+	}
+	for _, leaf := range newKong(t).Model.Leaves(false) {
+		var path string
+		for n := leaf; n.Parent != nil; n = n.Parent {
+			path = strings.TrimSpace(n.Name + " " + path)
+		}
+		if !known[path] {
+			t.Errorf("command %q: add it to databaseCommands, or to otherCommands if it does not open the database", path)
+		}
+		delete(known, path)
+	}
+	for name := range known {
+		t.Errorf("command %q does not exist", name)
+	}
+}
+
+// command runs a command in this process.
+func command(t *testing.T, config, name string) error {
+	t.Helper()
+	k := newKong(t)
+	ctx, err := k.Parse(append(strings.Fields(name), databaseCommands[name]...))
+	if err != nil {
+		t.Fatalf("parse %q: %v", name, err)
+	}
+	return ctx.Run(&env{out: io.Discard, file: config})
+}
+
+func configOf(t *testing.T, dataDir, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "guidon.yaml")
+	text := "data_dir: " + dataDir + "\ndatabase:\n  url: \"" + url + "\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCommandsCreateNoDatabase(t *testing.T) {
+	t.Parallel()
+	for name := range databaseCommands {
+		dir := filepath.Join(t.TempDir(), "data")
+		err := command(t, configOf(t, dir, ""), name)
+		missing, ok := errors.AsType[*db.NoDatabaseError](err)
+		if !ok || !strings.Contains(missing.Error(), filepath.Join(dir, "guidon.db")) {
+			t.Errorf("%s: got %v, want an error that names the file", name, err)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s made %s", name, dir)
+		}
+	}
+	url := dbtest.PostgresURL(t)
+	for name := range databaseCommands {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := command(t, configOf(t, dir, url), name); !isA[*db.NoDatabaseError](err) {
+			t.Errorf("%s on an empty Postgres database: %v", name, err)
+		}
+	}
+	if current := schema(t, url); current != 0 {
+		t.Errorf("a command made schema %d", current)
+	}
+}
+
+func isA[T error](err error) bool { _, ok := errors.AsType[T](err); return ok }
+
+func TestCommandsDoNotMigrate(t *testing.T) {
+	t.Parallel()
+	dbtest.RunURL(t, func(t *testing.T, url string) {
+		d, err := db.Open(t.Context(), db.Config{URL: url}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(d.Migrate(t.Context()), d.Revert(t.Context(), 1), d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		before := schema(t, url)
+		for name := range databaseCommands {
+			err := command(t, configOf(t, t.TempDir(), url), name)
+			if !isA[*db.OlderSchemaError](err) || !strings.Contains(err.Error(), "run guidon migrate") {
+				t.Errorf("%s: got %v, want an error that says how to migrate", name, err)
+			}
+		}
+		if after := schema(t, url); after != before {
+			t.Errorf("a command migrated from schema %d to %d", before, after)
+		}
+	})
+}
+
+func schema(t *testing.T, url string) int {
+	t.Helper()
+	d, err := db.Open(context.Background(), db.Config{URL: url}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	current, _, err := d.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return current
+}

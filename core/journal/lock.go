@@ -1,0 +1,40 @@
+package journal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Lock holds the lock of a journal directory, which keeps servers away from it.
+type Lock struct{ file *os.File }
+
+// AcquireLock takes the lock that a server holds while it runs, without opening
+// the journal. It creates the directory if it is missing. It fails with the
+// directory and the process id in the message when another process holds the
+// lock. The system releases the lock when the process ends.
+func AcquireLock(cfg Config, dataDir string) (*Lock, error) {
+	dir, err := cfg.path(dataDir)
+	if err == nil {
+		err = makeDir(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock the journal: %w", err)
+	}
+	file, err := lockFile(filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("lock the journal %s: %w", dir, err)
+	}
+	return &Lock{file}, nil
+}
+
+// Release releases the lock.
+func (l *Lock) Release() error { return l.file.Close() }
+
+// path returns the absolute directory of the journal.
+func (c Config) path(dataDir string) (string, error) {
+	if c.Dir != "" {
+		return filepath.Abs(c.Dir)
+	}
+	return filepath.Abs(filepath.Join(dataDir, "journal"))
+}
