@@ -18,12 +18,16 @@ import (
 // databaseCommands has every command that opens the database, with arguments.
 // None of them creates or migrates anything.
 var databaseCommands = map[string][]string{
-	"project create":    {"new"},
-	"project list":      nil,
-	"project revoke":    {"1"},
-	"user create":       {"ada@example.com"},
-	"user list":         nil,
-	"user revoke":       {"1"},
+	"project create": {"new"},
+	"project list":   nil,
+	"project revoke": {"1"},
+	"user create":    {"ada@example.com"},
+	"user list":      nil,
+	"user revoke":    {"1"},
+
+	"user operator grant":  {"1"},
+	"user operator revoke": {"1"},
+
 	"key create":        {"--project", "1"},
 	"key list":          {"--project", "1"},
 	"key revoke":        {"--project", "1", "1"},
