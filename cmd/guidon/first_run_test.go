@@ -104,7 +104,7 @@ func TestOlderSchemaBesideAServer(t *testing.T) {
 	}
 	before := older()
 	other := *s
-	other.address = "127.0.0.1:0"
+	other.address, other.admin = "127.0.0.1:0", "127.0.0.1:0"
 	for _, c := range []struct{ command, want string }{{"serve", "already open by process"}, {"migrate", "stop the server before the migration"}, {"migrate --while-serving", "stop the server"}} {
 		out, err := other.guidon(strings.Fields(c.command)...)
 		if err == nil || !strings.Contains(out, c.want) {
