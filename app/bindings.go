@@ -70,5 +70,5 @@ func addHooks(p *persons.Service, f *flags.Store, r *revision.Store, c *cohorts.
 	p.OnDeleteIDs(c.Erase)
 	p.OnErase(e.Erase)
 	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
-	p.OnDelete(func(ctx context.Context, projectID, _ int64) error { return e.PersonsChanged(ctx, projectID) })
+	p.OnDelete(e.PersonDeleted)
 }

@@ -31,7 +31,7 @@ var actionBindings = fx.Options(actions.Module, fx.Provide(
 		return actions.NewPreviews(actions.PreviewDependencies{Events: e, Sources: sources, Log: log})
 	},
 	func(a *auth.Service, c actions.Calculations, s *cohorts.Store, m actions.Refresher, o *operators.Operators, chat actions.Chat, log *zap.Logger) actions.Dependencies {
-		return actions.Dependencies{Users: a, Calculations: c, CohortIDs: s, Chat: chat, Snapshots: m, Operators: o.ForSave(), Log: log}
+		return actions.Dependencies{Users: a, Projects: a, Calculations: c, CohortIDs: s, Chat: chat, Snapshots: m, Operators: o.ForSave(), Log: log}
 	},
 	func(m *actions.EventMatcher) trace.Actions { return traceActions{m} },
 	route(func(h *actions.HTTP) web.Routes { return h }),

@@ -20,5 +20,8 @@ var Module = fx.Module("actions", history.Module,
 		func(h *history.Service) Calculations { return h },
 		func(s *Snapshots) Refresher { return s },
 	),
-	fx.Invoke(func(*Snapshots) {}),
+	fx.Invoke(func(_ *Snapshots, s *Service, h *history.Service, e *events.Service) {
+		h.CorrectWith(s)
+		e.OnErase(h.Erased)
+	}),
 )

@@ -30,12 +30,13 @@ type Service struct {
 type Dependencies struct {
 	Users Users
 	// The remaining fields are optional. Nil disables counts, notifications,
-	// the checks of cohorts and plugin operators, snapshots and logging; Now
-	// defaults to time.Now.
+	// the checks of cohorts and plugin operators, time zones, snapshots and
+	// logging; Now defaults to time.Now.
 	Calculations Calculations
 	Chat         Chat
 	CohortIDs    CohortIDs
 	Operators    match.Registry
+	Projects     Projects
 	Snapshots    Refresher
 	Now          func() time.Time
 	Log          *zap.Logger
@@ -105,6 +106,14 @@ func (s *Service) Get(ctx context.Context, projectID, id int64) (Action, error) 
 func (s *Service) Definition(ctx context.Context, projectID, id int64) (history.Definition, error) {
 	a, err := s.store.Get(ctx, projectID, id)
 	return *a.definition(), err
+}
+
+// Location returns the time zone of a project, UTC if it cannot be read.
+func (s *Service) Location(ctx context.Context, projectID int64) *time.Location {
+	if s.deps.Projects == nil {
+		return time.UTC
+	}
+	return location(ctx, s.deps.Projects, projectID)
 }
 
 // List returns the actions of q, and their number without its limit.

@@ -154,9 +154,15 @@ func TestCheckpointReportsChanges(t *testing.T) {
 			t.Errorf("after an erasure %+v, elsewhere %+v", standing(1), st)
 		}
 		erase(2, "u")
-		if st := standing(1); st.Erased != 2 {
+		if st := standing(1); st.Erased != 1 {
 			t.Errorf("after the last row went elsewhere %+v", st)
 		}
+		before := standing(1).Row
+		store(t, s, ev(11, "a", "u3", `{}`))
+		if st := standing(1); st.Row <= before {
+			t.Errorf("the row of an erased last event is used again: %+v", st)
+		}
+
 		if err := s.PersonsChanged(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}

@@ -95,13 +95,3 @@ func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, 
 	}
 	return n, nil
 }
-
-// Erase deletes the events of distinct ids and returns their number. It joins
-// the transaction in ctx.
-func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
-	n, err := s.store.erase(ctx, projectID, distinctIDs)
-	if err != nil {
-		return n, fmt.Errorf("erase events: %w", err)
-	}
-	return n, nil
-}

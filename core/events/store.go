@@ -13,7 +13,10 @@ import (
 
 // store reads and changes events other than by writing new ones. Its methods
 // join the transaction in their context.
-type store struct{ db *db.DB }
+type store struct {
+	db    *db.DB
+	hooks []EraseHook
+}
 
 // writer writes events. Each dialect has its own: these are the most frequent
 // statements of the server.

@@ -2,16 +2,19 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 )
 
 // eraseChunk is how many events one transaction deletes, so that the worker can
 // write in between.
-const eraseChunk = 2000
+const eraseChunk = 1000
 
-func (s store) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
+func (s *store) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
 	for ids := range slices.Chunk(distinctIDs, 200) {
 		for {
 			n, err := s.eraseOneChunk(ctx, projectID, ids)
@@ -26,33 +29,113 @@ func (s store) erase(ctx context.Context, projectID int64, distinctIDs []string)
 	return total, nil
 }
 
-// eraseOneChunk deletes a chunk and records it in the same transaction. SQLite
-// reuses the id of a deleted last row for the next event: in that case the
-// erasure is recorded for all projects, because row ranges of each of them are
-// invalid.
-func (s store) eraseOneChunk(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
+// eraseOneChunk deletes a chunk, and records and corrects it in the same
+// transaction. The record locks the project, so that two erasures never correct
+// for the same event.
+func (s *store) eraseOneChunk(ctx context.Context, projectID int64, distinctIDs []string) (n int64, err error) {
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
-		last, err := s.last(ctx)
-		if err != nil {
+		var found []int64
+		q := s.db.Write(ctx).NewSelect().TableExpr("events").Column("id").
+			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(distinctIDs)).Limit(eraseChunk)
+		if err := q.Scan(ctx, &found); err != nil || len(found) == 0 {
 			return err
 		}
-		chunk := s.db.Write(ctx).NewSelect().TableExpr("events").Column("id").
-			Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(ids)).Limit(eraseChunk)
-		res, err := s.db.Write(ctx).NewDelete().TableExpr("events").Where("id IN (?)", chunk).Exec(ctx)
-		if err != nil {
+		e := &Erased{ProjectID: projectID}
+		if err := s.recordErased(ctx, e, 1, 0); err != nil {
 			return err
 		}
-		if n, err = res.RowsAffected(); err != nil || n == 0 {
+		if e.Events, err = s.erasedEvents(ctx, projectID, found); err != nil {
 			return err
 		}
-		now, err := s.last(ctx)
-		if err != nil {
+		n = int64(len(e.Events))
+		if e.Owned, err = s.haveOwners(ctx, projectID, distinctIDs); err != nil {
 			return err
 		}
-		if now < last {
-			projectID = allProjects
+		if err := s.deleteRows(ctx, found); err != nil {
+			return err
 		}
-		return s.recordChange(ctx, projectID, 1, 0)
+		return s.callHooks(ctx, e)
 	})
 	return n, err
+}
+
+// erasedRow is the part of an event that decides which actions it fits.
+type erasedRow struct {
+	ID            int64
+	UUID          uuid.UUID
+	Event         string
+	DistinctID    string
+	Timestamp     int64
+	ReceivedAt    int64
+	ElementsChain string
+	Properties    string
+}
+
+func (s *store) erasedEvents(ctx context.Context, projectID int64, ids []int64) ([]HistoryEvent, error) {
+	var rows []erasedRow
+	err := s.db.Write(ctx).NewSelect().TableExpr("events").
+		Column("id", "uuid", "event", "distinct_id", "timestamp", "received_at", "properties").
+		ColumnExpr("coalesce(elements_chain, '') AS elements_chain").Where("id IN (?)", bun.List(ids)).Scan(ctx, &rows)
+	out := make([]HistoryEvent, len(rows))
+	for i := range rows {
+		r, ev := &rows[i], &out[i].Event
+		out[i].Row = r.ID
+		ev.UUID, ev.ProjectID, ev.Name, ev.DistinctID = r.UUID.String(), projectID, r.Event, r.DistinctID
+		ev.Timestamp, ev.ReceivedAt = time.UnixMicro(r.Timestamp).UTC(), time.UnixMicro(r.ReceivedAt).UTC()
+		ev.ElementsChain, ev.Properties = r.ElementsChain, json.RawMessage(r.Properties)
+	}
+	return out, err
+}
+
+func (s *store) haveOwners(ctx context.Context, projectID int64, distinctIDs []string) (bool, error) {
+	return s.db.Write(ctx).NewSelect().TableExpr("person_distinct_ids").
+		Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(distinctIDs)).Exists(ctx)
+}
+
+// deleteRows deletes events. SQLite would give the id of a deleted last row to the
+// next event, and counts up to that id would miss it: an empty row without a
+// project stays in its place until it is not the last one.
+func (s *store) deleteRows(ctx context.Context, ids []int64) error {
+	w := s.db.Write(ctx)
+	if s.db.Postgres() {
+		_, err := w.NewDelete().TableExpr("events").Where("id IN (?)", bun.List(ids)).Exec(ctx)
+		return err
+	}
+	last, err := s.last(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = w.NewDelete().TableExpr("events").Where("id <> ?", last).
+		WhereGroup(" AND ", func(q *bun.DeleteQuery) *bun.DeleteQuery {
+			return q.Where("id IN (?)", bun.List(ids)).WhereOr("project_id = ?", allProjects)
+		}).Exec(ctx)
+	if err != nil || !slices.Contains(ids, last) {
+		return err
+	}
+	_, err = w.NewUpdate().TableExpr("events").Set("project_id = ?", allProjects).Set("uuid = randomblob(16)").
+		Set("event = '', distinct_id = '', properties = '{}', timestamp = 0, received_at = 0").
+		Set("person_uuid = NULL, current_url = NULL, host = NULL, pathname = NULL, flag_key = NULL, flag_response = NULL, elements_chain = NULL").
+		Where("id = ?", last).Exec(ctx)
+	return err
+}
+
+// recordErased adds to the change counters of the project, which locks them, and
+// sets the checkpoints of e.
+func (s *store) recordErased(ctx context.Context, e *Erased, erased, persons int64) error {
+	if err := s.recordChange(ctx, e.ProjectID, erased, persons); err != nil {
+		return err
+	}
+	after, err := s.readCheckpoint(ctx, e.ProjectID)
+	e.After = Checkpoint{Erased: after.Erased, Persons: after.Persons}
+	e.Before = Checkpoint{Erased: after.Erased - erased, Persons: after.Persons - persons}
+	return err
+}
+
+func (s *store) callHooks(ctx context.Context, e *Erased) error {
+	for _, hook := range s.hooks {
+		if err := hook(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }

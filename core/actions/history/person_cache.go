@@ -2,7 +2,10 @@ package history
 
 import (
 	"container/list"
+	"slices"
 	"sync"
+
+	"github.com/guidonhq/guidon/core/events"
 )
 
 // personCache keeps person sets, most recently used first, in bounded memory.
@@ -85,6 +88,29 @@ func (m *personCache) put(k *cachedSet) {
 	m.size += k.size()
 	for m.size > m.limit {
 		m.drop(m.order.Back())
+	}
+}
+
+// correct removes a deleted person from the sets of its project that are valid at
+// the checkpoint before the change, and makes them valid at the one after it.
+// Erased events whose persons are deleted already change no set. Other sets, and
+// those with undecided events, are searched again by the next request.
+func (m *personCache) correct(e *events.Erased) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, element := range m.entries {
+		entry := element.Value.(*cachedSet)
+		cp := entry.set.checkpoint
+		if key.projectID != e.ProjectID || cp.Erased != e.Before.Erased || cp.Persons != e.Before.Persons || entry.set.undecided > 0 {
+			continue
+		}
+		changed := *entry.set
+		changed.checkpoint.Erased, changed.checkpoint.Persons = e.After.Erased, e.After.Persons
+		if i, found := slices.BinarySearch(changed.ids, e.PersonID); found {
+			changed.ids = slices.Delete(slices.Clone(changed.ids), i, i+1)
+			m.size -= 8
+		}
+		entry.set = &changed
 	}
 }
 

@@ -88,6 +88,7 @@ type runState struct {
 	counter             *counter
 	actionID, projectID int64
 	counts              *actionCounts
+	recount             bool // all stored counts are stale
 }
 
 // update counts the missing days, the newest first, and then adds the events
@@ -111,9 +112,11 @@ func (b *runState) update(ctx context.Context) error {
 		}
 		dirty = true
 	}
-	// Events that were erased during the count may be in some days. The old
-	// number of erasures makes the next request count again.
-	b.counts.erased = st.Erased
+	if b.recount {
+		// Events that were erased during the count may be in some days. The old
+		// number of erasures makes the next request count again.
+		b.counts.erased = st.Erased
+	}
 	if st, err = b.service.reader.events.Checkpoint(ctx, b.projectID); err != nil {
 		return err
 	}
@@ -154,6 +157,7 @@ func (b *runState) prepare(st events.Checkpoint) {
 	if !b.service.isStale(t, b.run.plan, st, b.counter.now) {
 		return
 	}
+	b.recount = true
 	t.lastRow, t.undecided = 0, 0
 	maps.DeleteFunc(t.days, func(n int64, _ *day) bool { return n < b.run.from || n > b.run.to })
 	t.reset = true // stored days outside of the range are deleted

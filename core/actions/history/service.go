@@ -26,6 +26,7 @@ type Service struct {
 	metrics  metrics
 	workers  *workers
 	problems problemCache
+	actions  Actions // set by CorrectWith
 
 	mu   sync.Mutex
 	runs map[int64]*run // by action
@@ -144,9 +145,10 @@ func (h *Service) Problem(d *Definition, loc *time.Location) string {
 	})
 }
 
-// isStale reports whether all stored counts have to be counted again.
+// isStale reports whether all stored counts have to be counted again. Counts that
+// were corrected for an erasure can be newer than the checkpoint.
 func (h *Service) isStale(t *actionCounts, p *plan, st events.Checkpoint, now time.Time) bool {
-	return t.erased != st.Erased || (p.timeDependent || t.undecided > 0) && now.Sub(t.calculatedAt) > h.cfg.Refresh
+	return t.erased < st.Erased || (p.timeDependent || t.undecided > 0) && now.Sub(t.calculatedAt) > h.cfg.Refresh
 }
 
 // isComplete reports whether t covers all of the days.
