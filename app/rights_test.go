@@ -1,9 +1,16 @@
 package app_test
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/auth"
 )
 
@@ -49,5 +56,68 @@ func TestStoredValuesNeedTheirScope(t *testing.T) {
 	status, body = w.as(t, wide, "GET", people+"&offset=100&personal_api_key="+wide, "")
 	if status != 200 || strings.Contains(body, wide) || !strings.Contains(body, `"previous":"http`) {
 		t.Errorf("people = %d %s, want 200 and links without the key", status, body)
+	}
+}
+
+// TestPersonalKeysAreNeverStored captures with personal keys in every place and
+// searches the database, the journal and the output of the sink for them.
+func TestPersonalKeysAreNeverStored(t *testing.T) {
+	t.Parallel()
+	dir := ""
+	w := newTenants(t, func(c *app.Config) { dir = filepath.Dir(c.DataDir) })
+	key := w.keys["member"]
+	escaped := strings.Replace(key, "phx_", `\u0070hx_`, 1)
+	bodies := []string{
+		`{"api_key":"` + key + `","project_id":1,"event":"e0","distinct_id":"u"}`,
+		`{"token":" ` + key + ` ","event":"e1","distinct_id":"u"}`,
+		`{"event":"e2","distinct_id":"u","properties":{"token":"` + key + `","api_key":"` + key + `","$token":"` + key + `"}}`,
+		`{"api_key":"` + escaped + `","event":"e3","distinct_id":"u"}`,
+		`{"api_key":"` + w.ProjectKey + `","event":"e4","distinct_id":"u","properties":{"personal_api_key":"` + key + `","$current_url":"https://a/?personal_api_key=` + key + `&x"}}`,
+		`{"api_key":"` + key + `","batch":[{"event":"e5","distinct_id":"u","properties":{"token":"` + key + `","note":"` + escaped + `"}}]}`,
+		`[{"event":"e6","distinct_id":"u","api_key":"` + key + `"},{"event":"` + key + `","distinct_id":"` + key + `","api_key":"` + key + `"}]`,
+		`{"api_key":"` + w.ProjectKey + `","event":"$identify","distinct_id":"u","$set":{"secret_api_key":"` + key + `"}}`,
+		`{"api_key":"` + w.ProjectKey + `","event":"dropped","properties":{"token":"` + key + `"}}`,
+	}
+	for _, body := range bodies {
+		if status, answer := w.as(t, "", "POST", "/capture/", body); status != 200 {
+			t.Fatalf("%s = %d %s", body, status, answer)
+		}
+	}
+	if status, answer := w.as(t, key, "POST", "/decide?v=3", `{"distinct_id":"u","person_properties":{"token":"`+key+`"}}`); status != 200 {
+		t.Fatalf("decide = %d %s", status, answer)
+	}
+	waitFor(t, "the events in the database and in the sink", func() bool {
+		_, stored := w.as(t, w.keys["operator"], "GET", "/api/projects/1/events/?limit=100", "")
+		lines, _ := os.ReadFile(w.Lines)
+		ready := true
+		for i := range 7 {
+			name := fmt.Sprintf(`"e%d"`, i)
+			ready = ready && strings.Contains(stored, name) && bytes.Contains(lines, []byte(name))
+		}
+		return ready
+	})
+	found := 0
+	check(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found++
+		if bytes.Contains(content, []byte(key[4:])) {
+			t.Errorf("%s contains the key", path)
+		}
+		return err
+	}))
+	if found < 3 {
+		t.Errorf("searched only %d files in %s", found, dir)
+	}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s", what)
+		}
 	}
 }

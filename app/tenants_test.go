@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/auth"
 )
 
@@ -22,9 +23,9 @@ type tenants struct {
 	users   map[string]auth.User
 }
 
-func newTenants(t *testing.T) *tenants {
+func newTenants(t *testing.T, change ...func(*app.Config)) *tenants {
 	t.Helper()
-	s := serve(t)
+	s := serve(t, change...)
 	a, err := auth.New(auth.DefaultConfig(), s.DB, nil, nil)
 	check(t, err)
 	w := &tenants{server: s, auth: a, first: s.First.Organization, keys: map[string]string{}, users: map[string]auth.User{"operator": s.First.User}}

@@ -183,7 +183,7 @@ func TestCaptureAnswers(t *testing.T) {
 		{"no key", "POST", "/capture/", `{"event":"a","distinct_id":"u"}`, 401, `{"type":"authentication_error","code":"invalid_api_key"`, 0},
 		{"a wrong key", "POST", "/capture/", `{"api_key":"nope","event":"a","distinct_id":"u"}`, 401, `"code":"invalid_api_key"`, 0},
 		{"different keys", "POST", "/e/", `[{"token":"phc_x"},{"token":"phc_test"}]`, 401, `"code":"invalid_api_key"`, 0},
-		{"a personal key without a project", "POST", "/capture/", `{"api_key":"phx_test","event":"a","distinct_id":"u"}`, 400, `"code":"invalid_project","detail":"Invalid Project ID.","attr":"project_id"`, 0},
+		{"a personal key without a project", "POST", "/capture/", `{"api_key":"phx_test","event":"a","distinct_id":"u"}`, 200, `{"status":1}`, 1},
 		{"a personal key with a project that is no number", "POST", "/capture/?project_id=abc", `{"api_key":"phx_test","event":"a"}`, 400, `"code":"invalid_project"`, 0},
 		{"a wrong personal key", "POST", "/capture/?project_id=7", `{"api_key":"phx_bad","event":"a","distinct_id":"u"}`, 401, `"code":"invalid_personal_api_key"`, 0},
 		{"another method", "PUT", "/capture/", `{}`, 405, ``, 0},

@@ -136,11 +136,11 @@ func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string
 	case err != nil:
 		return auth.Project{}, err
 	case projectID == "":
-		return auth.Project{}, invalid
+		projectID = current
 	}
 	p, err := a.auth.ProjectFor(c.UserContext(), principal, strings.Clone(projectID))
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) {
-		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "No project found for this personal API key.").Because(errors.Join(ErrHiddenProject, err))
+		return auth.Project{}, invalid.Because(errors.Join(ErrHiddenProject, err))
 	}
 	return p, err
 }

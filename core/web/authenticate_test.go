@@ -121,15 +121,15 @@ func TestAuthenticate(t *testing.T) {
 		"a personal key with project_id in the query":  {"project_id=2", `{"api_key":"phx_test"}`, 200, "2"},
 		"a personal key with project_id in a list":     {"", `[{"api_key":"phx_test","project_id":2}]`, 200, "2"},
 		"a personal key without the usual start":       {"", `{"api_key":"legacy","project_id":1}`, 200, "1"},
-		"a personal key without project_id":            {"", `{"api_key":"phx_test"}`, 400, "invalid_project"},
+		"a personal key without project_id":            {"", `{"api_key":"phx_test"}`, 200, "1"},
 		"project_id that is no number":                 {"", `{"api_key":"phx_test","project_id":"one"}`, 400, "invalid_project"},
 		"project_id that is a fraction":                {"", `{"api_key":"phx_test","project_id":1.5}`, 400, "invalid_project"},
 		"project_id that is a word of ours":            {"", `{"api_key":"phx_test","project_id":"@current"}`, 400, "invalid_project"},
 		"an unknown personal key":                      {"", `{"api_key":"phx_none","project_id":1}`, 401, "invalid_personal_api_key"},
 		"an unknown personal key without project_id":   {"", `{"api_key":"phx_none"}`, 401, "invalid_personal_api_key"},
 		"an unknown key with project_id":               {"", `{"api_key":"phc_none","project_id":1}`, 401, "invalid_personal_api_key"},
-		"a project that the personal key may not see":  {"", `{"api_key":"phx_one","project_id":2}`, 401, "invalid_personal_api_key"},
-		"a project that does not exist":                {"", `{"api_key":"phx_test","project_id":99}`, 401, "invalid_personal_api_key"},
+		"a project that the personal key may not see":  {"", `{"api_key":"phx_one","project_id":2}`, 400, "invalid_project"},
+		"a project that does not exist":                {"", `{"api_key":"phx_test","project_id":99}`, 400, "invalid_project"},
 		"project_id beside a project key says nothing": {"", `{"api_key":"phc_two","project_id":"x"}`, 200, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,11 +111,12 @@ func (r *Router) Authenticate(c *fiber.Ctx, p *Payload, env *envelope.Envelope) 
 // token or, if token is a personal key, the one with the number projectID. The
 // request counts against the rate limit of the project.
 //
-// It fails with Unauthenticated invalid_api_key for an unknown key; with
-// Invalid invalid_project (attr project_id) for a valid personal key without a
-// project_id, or with one that is not a number; with Unauthenticated
-// invalid_personal_api_key for an invalid personal key, or one that may not see
-// the project (then ErrHiddenProject is in the chain); and with Throttled.
+// A personal key without a projectID stands for the project that its user works
+// in. It fails with Unauthenticated invalid_api_key for an unknown key; with
+// Invalid invalid_project (attr project_id) for a projectID that is not a number,
+// or that the personal key may not see (then ErrHiddenProject is in the chain);
+// with Unauthenticated invalid_personal_api_key for an invalid personal key; and
+// with Throttled.
 func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {
 	p, err := r.auth.projectOf(c, token, projectID)
 	if err != nil {

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
@@ -112,10 +114,23 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (resu
 	if rec.SentAt == "" {
 		rec.SentAt = sentAtFromRequest(in.payload)
 	}
+	rec.Items = withoutSecrets(rec.Items, env.Token)
 	if wantsResults(c) {
 		results = h.validators.validate(&rec)
 	}
 	return results, h.appendRecord(c, &rec, env.Count)
+}
+
+// withoutSecrets returns items without personal keys, which authenticate a request
+// and are never stored. token is the key in the body.
+func withoutSecrets(items []byte, token string) []byte {
+	if !strings.HasPrefix(token, apikey.PersonalPrefix) {
+		if !apikey.MayHoldSecret(items) {
+			return items
+		}
+		token = ""
+	}
+	return apikey.RemoveSecrets(items, token)
 }
 
 // sentAtFromRequest returns the client's clock from the query or the form:

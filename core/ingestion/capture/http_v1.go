@@ -78,6 +78,7 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	if !project.AnonymizeIPs {
 		rec.ClientIP = h.router.IP(c).WithZone("")
 	}
+	rec.Items = withoutSecrets(rec.Items, v1Token(c))
 	results := h.validators.validate(&rec)
 	if err := h.appendRecord(c, &rec, env.Count); err != nil {
 		return nil, err
