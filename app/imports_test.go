@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
-	"core/auth/apikey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
+	"core/propertyfilter", "core/auth/apikey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -51,7 +51,9 @@ var mayImport = map[string][]string{
 	"migrations":       {},
 	"api":              {},
 
-	"core/match/search":  {"core/fault"},
+	"core/match/search":   {"core/fault"},
+	"core/propertyfilter": {"core/match", "core/fault"},
+
 	"core/web/listener":  {},
 	"core/web/forwarded": {},
 	"core/web/health":    {"core/fault"},

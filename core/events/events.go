@@ -18,6 +18,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -53,8 +54,12 @@ type Stored struct {
 type Filter struct {
 	Event      string
 	DistinctID string
+	PersonID   string    // uuid or number of the current person
 	After      time.Time // later than this
 	Before     time.Time // earlier than this
+	// Properties are the filters of properties that must all match. Their kind
+	// is EventProperty or PersonProperty.
+	Properties []propertyfilter.Item
 	// Cursor continues a list: the cursor of the previous page.
 	Cursor Cursor
 }

@@ -43,3 +43,7 @@ func (s *Service) explain(ctx context.Context, query string) (out []string, err 
 	}
 	return out, rows.Err()
 }
+
+// SetScan makes a list with property filters read at most events of them, page at
+// a time.
+func (s *Service) SetScan(events, page int) { s.scan.events, s.scan.page = events, page }

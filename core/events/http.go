@@ -4,12 +4,16 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -38,6 +42,12 @@ type page struct {
 func (h *HTTP) list(c *web.Call) error {
 	f := Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
 	var err error
+	if f.PersonID, err = personParam(c); err != nil {
+		return err
+	}
+	if f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, EventProperty, PersonProperty); err != nil {
+		return err
+	}
 	if f.After, err = timeParam(c, "after"); err != nil {
 		return err
 	}
@@ -84,6 +94,20 @@ func timeParam(c *web.Call, name string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fault.Fieldf(name, "invalid_input", "Not a time: %s. Write 2026-03-01 or 2026-03-01T12:00:00Z.", raw)
+}
+
+// personParam reads the person of the query, a uuid or a number, in the form that
+// is stored.
+func personParam(c *web.Call) (string, error) {
+	raw := strings.TrimSpace(c.Query("person_id"))
+	if _, err := strconv.ParseInt(raw, 10, 64); err == nil || raw == "" {
+		return raw, nil
+	}
+	id, err := uuid.Parse(raw)
+	if err != nil {
+		return "", fault.Field("person_id", "invalid_input", "Not the uuid or the number of a person.")
+	}
+	return id.String(), nil
 }
 
 func cursorParam(c *web.Call) (Cursor, error) {

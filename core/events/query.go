@@ -17,24 +17,34 @@ func (s *Service) withQueryTimeout(ctx context.Context) (context.Context, contex
 
 // List returns at most limit events, newest first by their timestamp, and the
 // cursor of the next page, the zero Cursor after the last one. PersonID is the
-// current person of the event.
+// current person of the event. With property filters, one call reads a bounded
+// number of events: it may return fewer events than limit, or none, with a cursor
+// that continues.
 func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.store.list(ctx, projectID, f, limit+1)
+	find := s.page
+	if len(f.Properties) > 0 {
+		find = s.search
+	}
+	rows, next, err := find(ctx, projectID, f, limit)
 	if err != nil {
 		return nil, Cursor{}, fmt.Errorf("list events: %w", err)
-	}
-	var next Cursor
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = Cursor{Timestamp: rows[limit-1].Timestamp, Row: rows[limit-1].ID}
 	}
 	out := make([]sdk.Event, len(rows))
 	for i := range rows {
 		out[i] = rows[i].event()
 	}
 	return out, next, nil
+}
+
+// page returns at most limit events, and the cursor of the next page.
+func (s *Service) page(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
+	rows, err := s.store.list(ctx, projectID, f, limit+1)
+	if err != nil || len(rows) <= limit {
+		return rows, Cursor{}, err
+	}
+	return rows[:limit], rows[limit-1].cursor(), nil
 }
 
 // Get returns the event with a uuid, or NotFound.
@@ -84,7 +94,8 @@ func (s *Service) Last(ctx context.Context) (int64, error) {
 	return row, nil
 }
 
-// Count returns how many events pass the filter; its cursor is ignored.
+// Count returns how many events pass the filter; its cursor and its
+// property filters are ignored.
 func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()

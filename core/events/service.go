@@ -23,6 +23,7 @@ type Service struct {
 	writer   writer
 	store    store
 	history  historyStore
+	scan     scanBudget
 	stored   prometheus.Counter
 	repeated prometheus.Counter
 }
@@ -35,7 +36,7 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Serv
 	}
 	return &Service{
 		cfg: cfg, db: d, log: log.Named("events"), writer: newWriter(d),
-		store: store{db: d}, history: historyStore{d},
+		store: store{db: d}, history: historyStore{d}, scan: defaultScan,
 		stored:   counter("stored_total", "Events written to the event store."),
 		repeated: counter("repeated_total", "Events not written because their uuid is there already."),
 	}

@@ -2,11 +2,14 @@ package events
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -23,7 +26,13 @@ type eventRow struct {
 	ReceivedAt    int64      `bun:"received_at"`
 	ElementsChain *string    `bun:"elements_chain"`
 	Properties    string     `bun:"properties"`
+
+	// PersonProperties are read for filters of person properties only.
+	PersonProperties *string `bun:"person_properties"`
 }
+
+// cursor returns the position of the event in a list.
+func (r *eventRow) cursor() Cursor { return Cursor{Timestamp: r.Timestamp, Row: r.ID} }
 
 func (r *eventRow) event() sdk.Event {
 	e := sdk.Event{
@@ -65,7 +74,7 @@ func (s store) tableFor(f *Filter) string {
 	switch {
 	case s.db.Postgres():
 		return "events AS e"
-	case f.DistinctID != "":
+	case f.DistinctID != "" || f.PersonID != "":
 		return "events AS e INDEXED BY events_by_distinct_id"
 	case f.Event != "":
 		return "events AS e INDEXED BY events_by_name"
@@ -81,6 +90,14 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	if f.DistinctID != "" {
 		q = q.Where("e.distinct_id = ?", f.DistinctID)
 	}
+	if f.PersonID != "" {
+		column, id := "uuid", any(f.PersonID)
+		if n, err := strconv.ParseInt(f.PersonID, 10, 64); err == nil {
+			column, id = "id", n
+		}
+		q = q.Where(`e.distinct_id IN (SELECT i.distinct_id FROM person_distinct_ids AS i JOIN persons AS o ON o.id = i.person_id
+			WHERE i.project_id = ? AND o.project_id = ? AND o.? = ?)`, projectID, projectID, bun.Ident(column), id)
+	}
 	if !f.After.IsZero() {
 		q = q.Where("e.timestamp > ?", f.After.UnixMicro())
 	}
@@ -95,7 +112,11 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 
 func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
 	var out []eventRow
-	err := f.where(s.selectFrom(ctx, s.tableFor(&f)), projectID).OrderExpr("e.timestamp DESC, e.id DESC").
+	q := s.selectFrom(ctx, s.tableFor(&f))
+	if slices.ContainsFunc(f.Properties, func(i propertyfilter.Item) bool { return i.Kind == PersonProperty }) {
+		q = q.ColumnExpr("p.properties AS person_properties")
+	}
+	err := f.where(q, projectID).OrderExpr("e.timestamp DESC, e.id DESC").
 		Limit(int64(limit)).Scan(ctx, &out)
 	return out, err
 }

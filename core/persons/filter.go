@@ -4,15 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/valyala/fastjson"
-
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/propertyfilter"
 )
 
 // filterPersons reads all persons, newest first, and returns a page of those that
 // pass the property filters, and their total number.
 func (s *Service) filterPersons(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
-	set := filterSet{filters: q.Properties, env: match.Env{Now: time.Now()}}
+	filters := propertyfilter.NewAll(q.Properties, match.Env{Now: time.Now()})
 	rest := *q
 	rest.Properties = nil
 	out, total := []Person{}, 0
@@ -23,7 +22,7 @@ func (s *Service) filterPersons(ctx context.Context, projectID int64, q *Query, 
 			return nil, 0, err
 		}
 		for i := range page {
-			if !set.passes(page[i].Properties) {
+			if !filters.Match(page[i].Properties) {
 				continue
 			}
 			if total >= offset && len(out) < limit {
@@ -37,28 +36,4 @@ func (s *Service) filterPersons(ctx context.Context, projectID int64, q *Query, 
 		last = &page[len(page)-1]
 	}
 	return out, total, s.store.addDistinctIDs(ctx, out)
-}
-
-// filterSet matches properties against filters.
-type filterSet struct {
-	filters []*match.Filter
-	env     match.Env
-	parser  fastjson.Parser
-	arena   []byte
-}
-
-func (s *filterSet) passes(properties []byte) bool {
-	v, err := s.parser.ParseBytes(properties)
-	if err != nil {
-		return false
-	}
-	for _, f := range s.filters {
-		s.arena = s.arena[:0]
-		var value match.Value
-		value, s.arena = match.FromJSON(v.Get(f.Property()), s.arena)
-		if f.Match(&value, &s.env) != match.True {
-			return false
-		}
-	}
-	return true
 }

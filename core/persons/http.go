@@ -5,10 +5,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fastjson"
-
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -73,26 +71,13 @@ func (h *HTTP) list(c *web.Call) error {
 
 // filters parses a JSON list of property filters.
 func filters(raw string, location *time.Location) ([]*match.Filter, error) {
-	if raw == "" {
-		return nil, nil
+	items, err := propertyfilter.Compile(raw, match.Options{Location: location}, "person")
+	if err != nil {
+		return nil, err
 	}
-	list, err := fastjson.Parse(raw)
-	if err != nil || list.Type() != fastjson.TypeArray {
-		return nil, fault.Field("properties", "invalid_input", "Not a JSON list of property filters.")
-	}
-	var out []*match.Filter
-	for _, item := range list.GetArray() {
-		if kind := string(item.GetStringBytes("type")); kind != "" && kind != "person" {
-			return nil, fault.Fieldf("properties", "invalid_input", "Only person properties can be asked for here, not %s.", kind)
-		}
-		f, err := match.CompileFilter(item.MarshalTo(nil), match.Options{Location: location})
-		if err != nil {
-			if e := fault.From(err); e != nil {
-				return nil, e.At("properties")
-			}
-			return nil, err
-		}
-		out = append(out, f)
+	out := make([]*match.Filter, len(items))
+	for i := range items {
+		out[i] = items[i].Filter
 	}
 	return out, nil
 }
