@@ -17,7 +17,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/guidon
@@ -30,6 +30,11 @@ run: build ## Serve on 127.0.0.1:8000 with everything under ./data
 .PHONY: test
 test: postgres ## Run all tests on SQLite and Postgres (installs Postgres with apt if it can)
 	$(GO) test -timeout 10m ./...
+
+.PHONY: test-sqlite
+test-sqlite: ## Run all tests on SQLite only, for machines without Postgres
+	GUIDON_TEST_POSTGRES=none $(GO) test -timeout 10m ./...
+	@echo 'NOT TESTED on Postgres: a change needs make test'
 
 .PHONY: race
 race: postgres compiler ## Run the tests with the race detector (needs a C compiler)

@@ -255,7 +255,7 @@ func TestRemotePluginNeedsCertificatesOnBothSides(t *testing.T) {
 	}
 	t.Run("a certificate that is not there", func(t *testing.T) {
 		bad := good
-		bad.Remote.Cert = "/nonexistent"
+		bad.Remote.Cert = filepath.Join(t.TempDir(), "missing")
 		start(t, config(bad)).becomes(t, lifecycle.StateMisconfigured)
 	})
 

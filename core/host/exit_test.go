@@ -77,7 +77,7 @@ func waitFor(path, text string) {
 
 func TestFrozenProcessIsReplaced(t *testing.T) {
 	t.Parallel()
-	r := start(t, config(instance("p", "probe", nil)))
+	r := start(t, config(impatient("p", "probe", nil)))
 	s := r.sink(t)
 	pid := r.Status()[0].PID
 	kill(t, pid, syscall.SIGSTOP)
@@ -120,7 +120,6 @@ func TestHangingCallEndsAtItsDeadline(t *testing.T) {
 func TestHangingCallsDoNotKillHealthyProcess(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
-	c.Timeouts.Health = 10 * time.Second
 	r := start(t, config(c))
 	s := r.sink(t)
 	var wg sync.WaitGroup
@@ -142,7 +141,7 @@ func TestProcessThatIgnoresShutdownIsKilled(t *testing.T) {
 	for name, c := range map[string]settings.Instance{
 		"close hangs":  instance("p", "stubborn", nil),
 		"write hangs":  instance("p", "probe", nil),
-		"it is frozen": instance("p", "probe", nil),
+		"it is frozen": impatient("p", "probe", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

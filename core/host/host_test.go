@@ -55,8 +55,8 @@ var scripts = map[string]string{
 	"exit0":   `exit 0`,
 	"noise":   `echo "Hello, I am a plugin!"; sleep 60`,
 	"silent":  `exec sleep 60`,
-	"future":  `echo "1|99|unix|/nonexistent|grpc|"; sleep 60`,
-	"liar":    `echo "1|1|unix|/nonexistent|grpc|"; sleep 60`,
+	"future":  `echo "1|99|unix|/tmp/guidon-$$/missing|grpc|"; sleep 60`,
+	"liar":    `echo "1|1|unix|/tmp/guidon-$$/missing|grpc|"; sleep 60`,
 	"torrent": `head -c 10000000 /dev/zero | tr '\0' x >&2; echo >&2; echo after the flood >&2; exit 1`,
 }
 
@@ -86,14 +86,24 @@ func config(instances ...settings.Instance) settings.Config {
 	return cfg
 }
 
+// instance is an instance with the timeouts of tests. A healthy process on a busy
+// machine must stay within start and health: a health check that takes longer
+// restarts it.
 func instance(name, use string, pluginConfig map[string]any) settings.Instance {
 	return settings.Instance{
 		Name: name, Use: use, Kind: settings.KindSink, Config: pluginConfig,
 		Timeouts: settings.Timeouts{
-			Start: 5 * time.Second, Call: 2 * time.Second, Drain: time.Second, Flush: time.Second,
-			Stop: 300 * time.Millisecond, Health: 300 * time.Millisecond,
+			Start: 30 * time.Second, Call: 2 * time.Second, Drain: time.Second, Flush: time.Second,
+			Stop: 300 * time.Millisecond, Health: 15 * time.Second,
 		},
 	}
+}
+
+// impatient is instance with a short health check, for processes that are stopped.
+func impatient(name, use string, pluginConfig map[string]any) settings.Instance {
+	c := instance(name, use, pluginConfig)
+	c.Timeouts.Health = 300 * time.Millisecond
+	return c
 }
 
 // run is a running host and what it logged.

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestNoGoroutineOutlivesHost(t *testing.T) {
 	foreign := reattached(t, said, nil)
 	foreign.Name = "foreign"
 	lost := foreign
-	lost.Name, lost.Reattach.Socket = "lost", "/nonexistent"
+	lost.Name, lost.Reattach.Socket = "lost", filepath.Join(t.TempDir(), "missing")
 	before := goleak.IgnoreCurrent()
 	files := descriptors(t)
 	r := start(t, config(

@@ -133,7 +133,11 @@ func TestInstancesThatDoNotShare(t *testing.T) {
 
 func TestFrozenProcessIsReplacedForAllInstances(t *testing.T) {
 	t.Parallel()
-	r := start(t, config(many(4, nil)...))
+	instances := many(4, nil)
+	for i := range instances {
+		instances[i].Timeouts.Health = 300 * time.Millisecond
+	}
+	r := start(t, config(instances...))
 	r.pids(t)
 	pid := r.Status()[0].PID
 	kill(t, pid, syscall.SIGSTOP)

@@ -20,6 +20,7 @@ import (
 // keeps another instance from working.
 func TestStartFailuresBecomeStates(t *testing.T) {
 	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "plugin")
 	tests := []struct {
 		name   string
 		change func(*settings.Instance)
@@ -45,7 +46,7 @@ func TestStartFailuresBecomeStates(t *testing.T) {
 		{"gets a secret that is not there", set("secret", "${env:GUIDON_TEST_NO_SUCH}"), lifecycle.StateMisconfigured, "unresolved_reference",
 			"config/secret: ${env:GUIDON_TEST_NO_SUCH}: the variable is not set"},
 		{"is refused by what it talks to", use("openconfig"), lifecycle.StateMisconfigured, "config", "the password"},
-		{"is missing", use("/nonexistent/plugin"), lifecycle.StateMisconfigured, "no_such_file", "there is no file /nonexistent/plugin"},
+		{"is missing", use(missing), lifecycle.StateMisconfigured, "no_such_file", "there is no file " + missing},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

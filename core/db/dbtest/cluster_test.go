@@ -37,6 +37,7 @@ func TestHoldsACluster(t *testing.T) {
 
 func TestClusterEndsWithAKilledProcess(t *testing.T) {
 	t.Parallel()
+	_ = dbtest.PostgresURL(t) // skips the test without Postgres
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestHoldsACluster$")
 	cmd.Env = append(os.Environ(), holding+"=1", "GUIDON_TEST_POSTGRES=")
 	if _, err := cmd.StdinPipe(); err != nil { // keeps it waiting

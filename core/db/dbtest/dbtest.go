@@ -6,7 +6,9 @@
 // nothing behind, when the process ends in whatever way. When the environment
 // variable GUIDON_TEST_POSTGRES holds the URL of a server whose role may create
 // databases, that server is used instead. A machine with neither fails the
-// test: a store that was tested on one dialect is not tested.
+// test: a store that was tested on one dialect is not tested. Only the value
+// "none" of the variable skips the tests on PostgreSQL, for contributors without
+// it; make test and the checks of a change refuse that value.
 //
 // The temporary cluster does not sync to disk; what it takes to write there
 // says little about a real server.

@@ -17,6 +17,9 @@ import (
 // env names a server to use in place of a temporary cluster.
 const env = "GUIDON_TEST_POSTGRES"
 
+// withoutPostgres is the value of env that skips every test on Postgres.
+const withoutPostgres = "none"
+
 // server is a place where databases can be made.
 type server struct {
 	url      url.URL  // of its maintenance database
@@ -40,6 +43,9 @@ var theServer = sync.OnceValues(func() (*server, error) {
 
 func running(tb testing.TB) *server {
 	tb.Helper()
+	if os.Getenv(env) == withoutPostgres {
+		tb.Skip("NOT TESTED on Postgres: " + env + "=" + withoutPostgres)
+	}
 	s, err := theServer()
 	if err != nil {
 		tb.Fatalf("no Postgres to test on: %v", err)

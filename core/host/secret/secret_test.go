@@ -25,7 +25,7 @@ func TestExpandReplacesReferences(t *testing.T) {
 		{"${file:" + file + "}", "two\nlines", true, ""},
 		{"$${env:GUIDON_TEST_X}", "${env:GUIDON_TEST_X}", false, ""},
 		{"${env:GUIDON_TEST_NONE}", "", true, "not set"},
-		{"${file:/nonexistent}", "", true, "no such file"},
+		{"${file:" + file + "-missing}", "", true, "no such file"},
 		{"${vault:x}", "", true, "want ${env:NAME} or ${file:/path}"},
 	}
 	for _, tt := range tests {
