@@ -54,6 +54,8 @@ var mayImport = map[string][]string{
 	"core/match/search":   {"core/fault"},
 	"core/propertyfilter": {"core/match", "core/fault"},
 
+	"cmd/notices": {},
+
 	"core/web/listener":  {},
 	"core/web/forwarded": {},
 	"core/web/health":    {"core/fault"},
