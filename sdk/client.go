@@ -30,7 +30,8 @@ type HTTPOptions struct {
 	AllowNetworks []netip.Prefix
 	// AllowHosts are names, as they stand in the URL, that may be reached
 	// wherever they lead: "hooks.internal", or "*.corp.example" for all names
-	// under one. An address is a name too.
+	// under one. An address is a name too. With a port, as in
+	// "hooks.internal:8443", only that port may be reached so; without one, all.
 	AllowHosts []string
 	// Ports are the ports that may be reached; none means all.
 	Ports []uint16
@@ -142,7 +143,7 @@ func newTransport(o HTTPOptions, g *addressGuard) *http.Transport {
 // addressGuard decides where connections may go.
 type addressGuard struct {
 	check *ssrf.Guardian
-	hosts []string
+	hosts []allowedHost
 	ports []string
 	bound *net.Dialer // calls check for each address
 	free  *net.Dialer
@@ -161,7 +162,7 @@ func newGuard(o HTTPOptions) *addressGuard {
 	}
 	g := &addressGuard{check: ssrf.New(ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...), ssrf.WithPorts(o.Ports...))}
 	for _, host := range o.AllowHosts {
-		g.hosts = append(g.hosts, strings.ToLower(strings.Trim(strings.TrimSuffix(host, "."), "[]")))
+		g.hosts = append(g.hosts, newAllowedHost(host))
 	}
 	for _, port := range o.Ports {
 		g.ports = append(g.ports, strconv.Itoa(int(port)))
@@ -190,7 +191,7 @@ func (g *addressGuard) dial(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	if _, known := g.proxies.Load(address); known || g.trusts(host) {
+	if _, known := g.proxies.Load(address); known || g.trusts(host, port) {
 		if len(g.ports) > 0 && !known && !slices.Contains(g.ports, port) {
 			return nil, refusal("the port of %s is not allowed", address)
 		}
@@ -199,14 +200,28 @@ func (g *addressGuard) dial(ctx context.Context, network, address string) (net.C
 	return g.bound.DialContext(ctx, network, address)
 }
 
-// trusts reports whether the name is one that may lead anywhere.
-func (g *addressGuard) trusts(host string) bool {
+// allowedHost is a name that may lead anywhere, at one port or, for "", at all.
+type allowedHost struct{ name, port string }
+
+func newAllowedHost(text string) allowedHost {
+	name, port, err := net.SplitHostPort(text)
+	if err != nil {
+		name, port = text, ""
+	}
+	return allowedHost{strings.ToLower(strings.Trim(strings.TrimSuffix(name, "."), "[]")), port}
+}
+
+// trusts reports whether the name is one that may lead anywhere at the port.
+func (g *addressGuard) trusts(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return slices.ContainsFunc(g.hosts, func(allowed string) bool {
-		if suffix, all := strings.CutPrefix(allowed, "*"); all {
+	return slices.ContainsFunc(g.hosts, func(allowed allowedHost) bool {
+		if allowed.port != "" && allowed.port != port {
+			return false
+		}
+		if suffix, all := strings.CutPrefix(allowed.name, "*"); all {
 			return strings.HasPrefix(suffix, ".") && strings.HasSuffix(host, suffix) && host != suffix
 		}
-		return host == allowed
+		return host == allowed.name
 	})
 }
 
@@ -221,7 +236,7 @@ func (g *addressGuard) proxy(req *http.Request) (*url.URL, error) {
 		return nil, err
 	}
 	host := req.URL.Hostname()
-	if ip, err := netip.ParseAddr(host); err == nil && !g.trusts(host) {
+	if ip, err := netip.ParseAddr(host); err == nil && !g.trusts(host, proxyPort(req.URL)) {
 		if err := g.check.SafeAddr(ip.Unmap()); err != nil {
 			return nil, refusal("%s is not a public address", host)
 		}

@@ -41,7 +41,7 @@ func Check(p Plugin) error { return p.check() }
 
 // Trusts reports whether allowed names let a host lead anywhere.
 func Trusts(allowed []string, host string) bool {
-	return newGuard(HTTPOptions{AllowHosts: allowed}).trusts(host)
+	return newGuard(HTTPOptions{AllowHosts: allowed}).trusts(host, "443")
 }
 
 // SetEnvironmentProxy makes u the proxy of the environment, until undo.

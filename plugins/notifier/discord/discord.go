@@ -99,7 +99,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	if err != nil {
 		return sdk.NotifyResult{}, sdk.ConfigError("/url", errors.New("this is not a URL"))
 	}
-	answer, err := n.Post(ctx, to, nil, n.message(m))
+	answer, err := n.Send(ctx, m, to, nil, n.message(m))
 	if err != nil {
 		return sdk.NotifyResult{Rate: rate(answer.Header)}, post.Throttle(post.Own(m, err), post.Seconds(answer.Header.Get("X-RateLimit-Reset-After")))
 	}

@@ -86,7 +86,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	if err != nil {
 		return sdk.NotifyResult{}, err
 	}
-	answer, err := n.Post(ctx, to, nil, n.message(m, to))
+	answer, err := n.Send(ctx, m, to, nil, n.message(m, to))
 	if err == nil {
 		err = connectorFailed(string(answer.Body))
 	}

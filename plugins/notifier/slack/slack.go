@@ -125,7 +125,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	if err != nil {
 		return sdk.NotifyResult{}, err
 	}
-	if _, err := n.Post(ctx, to, nil, messageOf(m, "")); err != nil {
+	if _, err := n.Send(ctx, m, to, nil, messageOf(m, "")); err != nil {
 		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil

@@ -21,7 +21,7 @@ import (
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
 	URL     string            `json:"url" required:"true" secret:"true" doc:"Where to post to. An action may name another address."`
-	Secret  string            `json:"secret" secret:"true" doc:"Secret to sign with: whsec_ and base64, as Standard Webhooks have it. Without one nothing is signed."`
+	Secret  string            `json:"secret" secret:"true" doc:"Secret to sign with: whsec_ and base64, as Standard Webhooks have it. Without one nothing is signed, and nothing is signed for an address that an action names."`
 	Headers map[string]string `json:"headers" secret:"true" doc:"Headers to add, such as Authorization. They go to the configured address only."`
 	post.Options
 }
@@ -98,9 +98,9 @@ func (n *Notifier) Preview(_ context.Context, m *sdk.Notification) (sdk.Preview,
 	return post.Preview(bodyOf(m))
 }
 
-// Notify posts the message. The operator's headers go only where the operator
-// said; a destination of an action gets the signature, which shows that it is
-// from here, and nothing that would let it in elsewhere.
+// Notify posts the message. The operator's headers and signature go to the
+// configured address only: a signed body at the address of an action could be
+// sent on to the endpoint that trusts the signature.
 func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyResult, error) {
 	raw, err := json.Marshal(bodyOf(m))
 	if err != nil {
@@ -108,7 +108,7 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	}
 	to, header := n.cfg.URL, http.Header{}
 	if m.Destination != "" {
-		if err := n.cfg.Options.URL(m.Destination, ""); err != nil {
+		if err := n.cfg.Named(m.Destination); err != nil {
 			return sdk.NotifyResult{}, sdk.Permanent(err)
 		}
 		to = m.Destination
@@ -121,14 +121,14 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 	now := time.Now()
 	header.Set(webhooks.HeaderWebhookID, m.ID)
 	header.Set(webhooks.HeaderWebhookTimestamp, fmt.Sprint(now.Unix()))
-	if n.signer != nil {
+	if n.signer != nil && m.Destination == "" {
 		signature, err := n.signer.Sign(m.ID, now, raw)
 		if err != nil {
 			return sdk.NotifyResult{}, sdk.Permanent(err)
 		}
 		header.Set(webhooks.HeaderWebhookSignature, signature)
 	}
-	if _, err := n.Post(ctx, to, header, raw); err != nil {
+	if _, err := n.Send(ctx, m, to, header, raw); err != nil {
 		return sdk.NotifyResult{}, post.Own(m, err)
 	}
 	return m.Delivered(""), nil

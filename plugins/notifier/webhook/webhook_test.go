@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func TestAMessageIsSignedAndTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestAnAddressOfAnActionGetsNoHeadersOfTheOperator(t *testing.T) {
+func TestAnAddressOfAnActionGetsNoHeadersAndNoSignatureOfTheOperator(t *testing.T) {
 	t.Parallel()
 	s := Listen(t, nil)
 	m := Message(Text("hello"))
@@ -71,7 +72,7 @@ func TestAnAddressOfAnActionGetsNoHeadersOfTheOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	req, _ := s.Request(t, 0)
-	if req.URL.Path != "/elsewhere" || req.Header.Get("Authorization") != "" || req.Header.Get("Webhook-Signature") == "" {
+	if req.URL.Path != "/elsewhere" || req.Header.Get("Authorization") != "" || req.Header.Get("Webhook-Signature") != "" {
 		t.Errorf("%s %v", req.URL, req.Header)
 	}
 }
@@ -93,5 +94,34 @@ func TestValidateNamesTheField(t *testing.T) {
 		if err := n.Validate(); err == nil || sdk.AsError(err).Pointer != pointer {
 			t.Errorf("%s: %v", config, err)
 		}
+	}
+}
+
+// The host of the configured URL is allowed by name; an action names other ports
+// and paths of it.
+func TestAnActionReachesAllowedHostsAtTheirPortOnly(t *testing.T) {
+	t.Parallel()
+	s := Listen(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "internal secret", http.StatusTeapot) })
+	host := strings.TrimPrefix(s.URL, "http://")
+	for allowed, reached := range map[string]bool{"127.0.0.1": false, host: true, host + "/hooks": true, host + "/other": false, "127.0.0.1:1": false} {
+		n := webhook.New()
+		Open(t, n, `{"url": "`+s.URL+`", "secret": "`+secret+`", "timeout": "5s", "allow_hosts": ["`+allowed+`"]}`)
+		before := s.Count()
+		m := Message(Text("hello"))
+		m.Destination = s.URL + "/hooks/a"
+		_, err := n.Notify(t.Context(), m)
+		if (s.Count() > before) != reached || err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("allow_hosts %s: %d requests, %v", allowed, s.Count()-before, err)
+		}
+		if _, err := n.Notify(t.Context(), Message(Text("hello"))); err == nil || !strings.Contains(err.Error(), "internal secret") {
+			t.Errorf("the operator's own address: %v", err)
+		}
+	}
+	n := webhook.New()
+	Open(t, n, `{"url": "`+s.URL+`", "timeout": "5s"}`)
+	m := Message(Text("hello"))
+	m.Destination = "http://localhost:1/x"
+	if _, err := n.Notify(t.Context(), m); err == nil || strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "::1") {
+		t.Errorf("a refused address: %v", err)
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,16 +25,34 @@ import (
 // Options are the options of every notifier that posts; embed them in a config.
 type Options struct {
 	Timeout       time.Duration  `json:"timeout" min:"100ms" max:"1m" doc:"How long to wait for an answer."`
-	AllowHosts    []string       `json:"allow_hosts" doc:"Host names, beside the service's own, that may be posted to, and may lead to private addresses."`
+	AllowHosts    []string       `json:"allow_hosts" doc:"Hosts, beside the service's own, that an action may name and that may lead to private addresses: host, host:port or host:port/path. Without a port, the default port of the scheme."`
 	AllowNetworks []netip.Prefix `json:"allow_networks" doc:"Private networks that may be reached, such as 10.0.0.0/8."`
 }
 
 // Defaults returns the default options.
 func Defaults() Options { return Options{Timeout: 10 * time.Second} }
 
-// Client returns a client that goes to public addresses and to those allowed.
+// Client returns a client for the configured address: it goes to public addresses
+// and to those allowed, at any port.
 func (o Options) Client() *http.Client {
-	return sdk.HTTPClient(sdk.HTTPOptions{Timeout: o.Timeout, AllowHosts: o.AllowHosts, AllowNetworks: o.AllowNetworks})
+	var names []string
+	for _, text := range o.AllowHosts {
+		names = append(names, parseAllowed(text).name)
+	}
+	return sdk.HTTPClient(sdk.HTTPOptions{Timeout: o.Timeout, AllowHosts: names, AllowNetworks: o.AllowNetworks})
+}
+
+// NamedClient returns a client for addresses that actions name: it goes to public
+// addresses and to the hosts allowed, each at its port only.
+func (o Options) NamedClient() *http.Client {
+	var bound []string
+	for _, text := range o.AllowHosts {
+		a := parseAllowed(text)
+		for _, port := range a.ports() {
+			bound = append(bound, net.JoinHostPort(a.name, port))
+		}
+	}
+	return sdk.HTTPClient(sdk.HTTPOptions{Timeout: o.Timeout, AllowHosts: bound, AllowNetworks: o.AllowNetworks})
 }
 
 // URL checks a URL that is posted to: http or https, with a host. hosts are the
@@ -51,11 +71,74 @@ func (o Options) URL(text, configured string, hosts ...string) error {
 		return nil
 	}
 	name := strings.ToLower(u.Hostname())
-	if u.Scheme == "https" && slices.ContainsFunc(hosts, func(h string) bool { return covers(h, name) }) ||
-		slices.ContainsFunc(o.AllowHosts, func(h string) bool { return covers(strings.ToLower(h), name) }) {
+	if u.Scheme == "https" && slices.ContainsFunc(hosts, func(h string) bool { return covers(h, name) }) || o.allows(u) {
 		return nil
 	}
 	return fmt.Errorf("messages go to https://%s, not to %s", hosts[0], name)
+}
+
+// Named checks a URL that an action names. A host of AllowHosts is reached at its
+// port and below its path only; other hosts are checked when the connection is
+// made.
+func (o Options) Named(text string) error {
+	if err := o.URL(text, ""); err != nil {
+		return err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("this is not an http or https URL")
+	}
+	name := strings.ToLower(u.Hostname())
+	listed := slices.ContainsFunc(o.AllowHosts, func(h string) bool { return covers(parseAllowed(h).name, name) })
+	if listed && !o.allows(u) {
+		return errors.New("the host is allowed at another port or path only")
+	}
+	return nil
+}
+
+// allows reports whether an entry of AllowHosts covers the URL.
+func (o Options) allows(u *url.URL) bool {
+	return slices.ContainsFunc(o.AllowHosts, func(h string) bool { return parseAllowed(h).covers(u) })
+}
+
+// allowedHost is one entry of AllowHosts.
+type allowedHost struct{ name, port, path string }
+
+func parseAllowed(text string) allowedHost {
+	host, path, _ := strings.Cut(text, "/")
+	a := allowedHost{name: host}
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		a.name, a.port = name, port
+	}
+	a.name = strings.ToLower(strings.Trim(strings.TrimSuffix(a.name, "."), "[]"))
+	if path != "" {
+		a.path = "/" + path
+	}
+	return a
+}
+
+func (a allowedHost) ports() []string {
+	if a.port == "" {
+		return []string{"80", "443"}
+	}
+	return []string{a.port}
+}
+
+func (a allowedHost) covers(u *url.URL) bool {
+	usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	port := u.Port()
+	if port == "" {
+		port = usual
+	}
+	want := a.port
+	if want == "" {
+		want = usual
+	}
+	if !covers(a.name, strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))) || port != want {
+		return false
+	}
+	clean := path.Clean("/" + u.Path)
+	return a.path == "" || clean == strings.TrimSuffix(a.path, "/") || strings.HasPrefix(clean, strings.TrimSuffix(a.path, "/")+"/")
 }
 
 func covers(pattern, name string) bool {
@@ -149,6 +232,24 @@ func unreachable(err error) error {
 		return &out
 	}
 	return e
+}
+
+// concealed returns the error of a destination that an action names without what
+// it would tell the author: the body of the answer, addresses behind names and the
+// words of the resolver. Class, code and pause stay.
+func concealed(err error) error {
+	e := sdk.AsError(err)
+	if e == nil {
+		return nil
+	}
+	if status, ok := strings.CutPrefix(e.Code, "http_"); ok {
+		out := sdk.Errorf(e.Class, e.Code, "the destination answered %s", status).From(sdk.SourceDownstream)
+		out.Pointer, out.RetryAfter = e.Pointer, e.RetryAfter
+		return out
+	}
+	out := sdk.Errorf(e.Class, "unreachable", "the destination is not reachable or not allowed").From(sdk.SourceDownstream)
+	out.Pointer = e.Pointer
+	return out
 }
 
 // Throttle returns a throttling error with the pause of a service that reports it in a

@@ -10,12 +10,23 @@ import (
 
 // Sender is the connection of a notifier that posts; embed it for its Close. Connect
 // must be called in Open, before Post.
-type Sender struct{ client *http.Client }
+type Sender struct{ client, named *http.Client }
 
-// Connect makes the client.
-func (s *Sender) Connect(o Options) { s.client = o.Client() }
+// Connect makes the clients.
+func (s *Sender) Connect(o Options) { s.client, s.named = o.Client(), o.NamedClient() }
 
-// Post posts body as JSON: see the function JSON.
+// Send posts body as JSON to the destination that the action of m names, or to the
+// configured one: see the function JSON. Errors of a named destination hold its
+// status only.
+func (s *Sender) Send(ctx context.Context, m *sdk.Notification, to string, header http.Header, body any) (Answer, error) {
+	if m.Destination == "" {
+		return s.Post(ctx, to, header, body)
+	}
+	answer, err := JSON(ctx, s.named, to, header, body)
+	return answer, concealed(err)
+}
+
+// Post posts body as JSON to an address of the config: see the function JSON.
 func (s *Sender) Post(ctx context.Context, to string, header http.Header, body any) (Answer, error) {
 	return JSON(ctx, s.client, to, header, body)
 }
@@ -24,6 +35,7 @@ func (s *Sender) Post(ctx context.Context, to string, header http.Header, body a
 func (s *Sender) Close(context.Context) error {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
+		s.named.CloseIdleConnections()
 	}
 	return nil
 }
