@@ -64,6 +64,10 @@ e2e: build clickhouse ## Test with unmodified client libraries (npm, Go proxy) a
 crash: build ## Kill the server under load ROUNDS times (default 20) and check for lost events
 	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
 
+.PHONY: damage
+damage: ## Damage the files of a killed journal with SEEDS (default 200) seeds and account for each record
+	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run TestDamage -count=1 -timeout 20m ./core/recovery
+
 .PHONY: soak
 soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v

@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search"},
 	"core/db":          {"migrations", "core/fault", "core/text", "core/retry"},
 	"core/db/dbtest":   {"core/db"},
-	"core/journal":     {"core/fault", "core/retry"},
+	"core/journal":     {"core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
 	"core/auth/apikey": {"core/fault"},
 	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
@@ -66,6 +66,11 @@ var mayImport = map[string][]string{
 
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
+
+	"core/sqlitewal":      {},
+	"core/recovery":       {"core/journal", "core/journal/format", "core/journal/mark", "core/sqlitewal"},
+	"core/journal/format": {},
+	"core/journal/mark":   {},
 
 	// Data packages: any feature may import their read API.
 	"core/accounts":    with(),
@@ -163,7 +168,7 @@ func either(a, b func(pkg, file string) bool) func(pkg, file string) bool {
 
 var libraryRules = []libraryRule{
 	{"github.com/uptrace/bun", "SQL belongs in store*.go", either(files("store"), packages("core/db"))},
-	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal"))},
+	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal", "core/journal/format"))},
 	{"github.com/jackc/pgx", "SQL belongs in store*.go", either(files("store"), packages("core/db", "plugins/sink/postgres"))},
 	{"github.com/gofiber/fiber", "HTTP belongs in http*.go and in core/web", either(files("http"), packages("core/web"))},
 	{"go.uber.org/fx", "wiring belongs in module.go and in app", either(files("module"), packages("app"))},

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 
@@ -30,6 +31,7 @@ func NewReadiness(j journal.Journal, h *host.Host, w *pipeline.Worker) *Readines
 func (r *Readiness) Routes(g *web.Router) {
 	g.Check("journal", r.checkJournal)
 	g.Check("plugins", func(context.Context) error { return r.host.Ready() })
+	g.ReadinessField("journal", func() any { return r.journalState() })
 	g.ReadinessField("ingestion", func() any { return progress{r.worker.Progress(), r.worker.HistoricalProgress()} })
 }
 
@@ -39,6 +41,37 @@ type progress struct {
 	Live       pipeline.Progress `json:"live"`
 	Historical pipeline.Progress `json:"historical"`
 }
+
+// journalState describes the damage of the journal. Records that are damaged do
+// not make the server unready: it goes on without them.
+type journalState struct {
+	State          string                 `json:"state"` // ok, damaged or unknown
+	DamagedRecords uint64                 `json:"damaged_records"`
+	Damaged        []journal.DamagedRange `json:"damaged"`
+}
+
+// Degraded implements the interface of core/web/health.
+func (s journalState) Degraded() bool { return s.State == "damaged" }
+
+// maxRangesShown bounds the damaged ranges in the readiness answer.
+const maxRangesShown = 20
+
+func (r *Readiness) journalState() journalState {
+	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
+	defer cancel()
+	stats, err := r.journal.Stats(ctx)
+	if err != nil {
+		return journalState{State: "unknown", Damaged: []journal.DamagedRange{}}
+	}
+	s := journalState{State: "ok", Damaged: append([]journal.DamagedRange{}, stats.Damaged[:min(len(stats.Damaged), maxRangesShown)]...)}
+	for _, d := range stats.Damaged {
+		s.State, s.DamagedRecords = "damaged", s.DamagedRecords+d.Last-d.First+1
+	}
+	return s
+}
+
+// statsTimeout bounds how long the answer waits for the state of the journal.
+const statsTimeout = time.Second
 
 func (r *Readiness) checkJournal(ctx context.Context) error {
 	stats, err := r.journal.Stats(ctx)

@@ -2,9 +2,12 @@ package journal
 
 import (
 	"context"
+	"hash/crc32"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // WALBytes is where the write-ahead log begins anew.
@@ -36,12 +39,12 @@ func Shrink(j Journal) error { return j.(*store).shrink(context.Background()) }
 // Unpacked checks what was stored and returns the records in it, as a read of
 // everything after the number after would.
 func Unpacked(n, form int, sum uint32, stored []byte, after uint64) ([]Record, error) {
-	data, err := unpack(form, sum, stored)
+	data, err := format.Unpack(form&^format.Headed, sum, nil, stored)
 	if err != nil {
 		return nil, err
 	}
-	b := block{seq: 1, n: n, data: data}
-	if err := b.check(); err != nil {
+	b := format.Block{Seq: 1, N: n, Data: data}
+	if err := b.Check(); err != nil {
 		return nil, err
 	}
 	p := selector{after: after, maxRecords: n, maxBytes: len(data)}
@@ -51,7 +54,7 @@ func Unpacked(n, form int, sum uint32, stored []byte, after uint64) ([]Record, e
 
 // Packed is how records are stored.
 func Packed(records ...[]byte) (form int, sum uint32, stored []byte) {
-	var p packer
-	form, stored = p.pack(newBlock(1, 0, 0, records).data)
-	return form, checksum(stored), stored
+	var p format.Packer
+	form, stored = p.Pack(format.NewBlock(1, 0, 0, records).Data)
+	return form, crc32.Checksum(stored, crc32.MakeTable(crc32.Castagnoli)), stored
 }

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // job is work for the writer that is not an append. check sees the state of the
@@ -21,7 +23,7 @@ type job struct {
 type group struct {
 	appends []*request
 	jobs    []*request
-	blocks  []block
+	blocks  []format.Block
 
 	extent  extent
 	readers readers            // as committed
@@ -89,14 +91,14 @@ func (g *group) pack(at int64) {
 		if len(g.records) == 0 {
 			return
 		}
-		g.blocks = append(g.blocks, newBlock(seq, at, pos, g.records))
+		g.blocks = append(g.blocks, format.NewBlock(seq, at, pos, g.records))
 		seq += uint64(len(g.records))
 		pos += int64(payload)
 		payload = 0
 		g.records = g.records[:0]
 	}
 	for _, r := range g.appends {
-		if !blockFits(len(g.records), payload, len(r.data)) {
+		if !format.Fits(len(g.records), payload, len(r.data)) {
 			flush()
 		}
 		g.records = append(g.records, r.data)

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"math"
 	"sync"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // extent is the range of committed records that are kept.
@@ -21,11 +23,11 @@ func (e extent) records() int64 { return int64(e.last - e.first + 1) }
 func (e extent) bytes() int64   { return e.endPos - e.firstPos }
 
 // add returns e with b appended.
-func (e extent) add(b block) extent {
+func (e extent) add(b format.Block) extent {
 	if e.empty() {
-		e.first, e.firstAt, e.firstPos = b.seq, b.at, b.pos
+		e.first, e.firstAt, e.firstPos = b.Seq, b.At, b.Pos
 	}
-	e.last, e.lastAt, e.endPos = b.last(), b.at, b.pos+int64(b.payload())
+	e.last, e.lastAt, e.endPos = b.Last(), b.At, b.Pos+int64(b.Payload())
 	return e
 }
 
@@ -46,6 +48,17 @@ func (r readers) done() uint64 {
 		least = min(least, c.position.Seq)
 	}
 	return least
+}
+
+// firstNeeded returns first, or the number of the oldest record that a reader
+// still needs, if that is earlier: nothing trims it, so that it was lost.
+func (r readers) firstNeeded(first uint64) uint64 {
+	for _, c := range r {
+		if c.dropped == 0 {
+			first = min(first, c.position.Seq+1)
+		}
+	}
+	return first
 }
 
 // index is the committed state of the file in memory. The writer replaces it

@@ -58,15 +58,23 @@ const (
 
 // Stats describes a journal at one moment.
 type Stats struct {
-	ID        string        // created with the journal's file; a journal with another ID has other numbers
-	First     uint64        // the oldest record kept; Last+1 when none is
-	Last      uint64        // the newest record ever appended, 0 when there was none
-	Records   int64         // records kept
-	Bytes     int64         // their data
-	OldestAt  time.Time     // when First was appended; zero when no record is kept
-	FileBytes int64         // what the files take on disk
-	Broken    error         // the reason why appends are refused now, else nil
-	Readers   []ReaderStats // by name
+	ID        string         // created with the journal's file; a journal with another ID has other numbers
+	First     uint64         // the oldest record kept; Last+1 when none is
+	Last      uint64         // the newest record ever appended, 0 when there was none
+	Records   int64          // records kept
+	Bytes     int64          // their data
+	OldestAt  time.Time      // when First was appended; zero when no record is kept
+	FileBytes int64          // what the files take on disk
+	Broken    error          // the reason why appends are refused now, else nil
+	Previous  *Previous      // the journal that was here before, if its files were lost; else nil
+	Damaged   []DamagedRange // records found damaged that retention has not removed yet, by First
+	Readers   []ReaderStats  // by name
+}
+
+// Previous is a journal whose files were lost: this one was created in its place.
+type Previous struct {
+	ID   string `json:"id"`
+	Last uint64 `json:"last"` // its newest durable record
 }
 
 // ReaderStats describes one registered reader. Lag, Bytes and OldestAt are

@@ -10,11 +10,11 @@ import (
 type Lock struct{ file *os.File }
 
 // AcquireLock takes the lock that a server holds while it runs, without opening
-// the journal. It creates the directory if it is missing. It fails with the
-// directory and the process id in the message when another process holds the
-// lock. The system releases the lock when the process ends.
+// the journal. It creates the directory if it is missing. It fails with
+// ErrLocked, the directory and the process id in the message when another process
+// holds the lock. The system releases the lock when the process ends.
 func AcquireLock(cfg Config, dataDir string) (*Lock, error) {
-	dir, err := cfg.path(dataDir)
+	dir, err := cfg.Directory(dataDir)
 	if err == nil {
 		err = makeDir(dir)
 	}
@@ -31,8 +31,8 @@ func AcquireLock(cfg Config, dataDir string) (*Lock, error) {
 // Release releases the lock.
 func (l *Lock) Release() error { return l.file.Close() }
 
-// path returns the absolute directory of the journal.
-func (c Config) path(dataDir string) (string, error) {
+// Directory returns the absolute directory of the journal of a data directory.
+func (c Config) Directory(dataDir string) (string, error) {
 	if c.Dir != "" {
 		return filepath.Abs(c.Dir)
 	}

@@ -21,7 +21,7 @@ func lockFile(path string) (*os.File, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		defer func() { _ = f.Close() }()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("it is already open%s; one journal belongs to one process", holder(f))
+			return nil, fmt.Errorf("%w%s; one journal belongs to one process", ErrLocked, holder(f))
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

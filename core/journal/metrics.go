@@ -22,6 +22,7 @@ type metrics struct {
 	records  prometheus.Histogram
 	written  prometheus.Counter
 	refusals *prometheus.CounterVec
+	damaged  prometheus.Counter
 }
 
 // Metrics read from Stats at a scrape.
@@ -60,6 +61,8 @@ func newMetrics(j *store, reg prometheus.Registerer) (*metrics, error) {
 		written: prometheus.NewCounter(prometheus.CounterOpts(opts("written_bytes_total", "Data appended."))),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts(opts("refused_total",
 			"Appends that were not taken, by reason.")), []string{"code"}),
+		damaged: prometheus.NewCounter(prometheus.CounterOpts(opts("damaged_records_total",
+			"Records found damaged or missing in the journal's file."))),
 	}
 	return m, reg.Register(m)
 }
@@ -90,6 +93,12 @@ func (m *metrics) group(appends, bytes int) {
 	}
 }
 
+func (m *metrics) countDamaged(records uint64) {
+	if m != nil {
+		m.damaged.Add(float64(records))
+	}
+}
+
 // refused counts err and returns it.
 func (m *metrics) refused(err error) error {
 	if m == nil {
@@ -112,6 +121,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.records.Describe(ch)
 	m.written.Describe(ch)
 	m.refusals.Describe(ch)
+	m.damaged.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -120,6 +130,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.records.Collect(ch)
 	m.written.Collect(ch)
 	m.refusals.Collect(ch)
+	m.damaged.Collect(ch)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s, err := m.j.Stats(ctx)

@@ -9,10 +9,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 const (
-	fileName      = "journal.db"
 	readConns     = 8
 	writeCacheKiB = 8 << 10
 	readCacheKiB  = 256
@@ -30,16 +31,19 @@ func Open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	return j, nil
 }
 
+// ErrLocked is the error of a journal that a process has open.
+var ErrLocked = errors.New("it is already open")
+
 func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer, h hooks) (*store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := cfg.path(dataDir)
+	dir, err := cfg.Directory(dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}
 	j := &store{
-		cfg: cfg, path: filepath.Join(dir, fileName), log: log.Named("journal"), hooks: h,
+		cfg: cfg, path: filepath.Join(dir, format.FileName), log: log.Named("journal"), hooks: h,
 		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: NewClock(h.Clock), tail: tail{limit: cfg.TailBytes},
 		written: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -60,11 +64,21 @@ func (j *store) openFiles(dir string) (err error) {
 	if err := makeDir(dir); err != nil {
 		return err
 	}
+	if err := secureFiles(dir); err != nil {
+		return err
+	}
 	if j.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
 		return err
 	}
-	if err := prepareFile(uninterrupted, j.path); err != nil {
+	if err := j.repairWAL(); err != nil {
+		return fmt.Errorf("repair the write-ahead log: %w", err)
+	}
+	created := !hasFile(j.path)
+	if err := createFile(j.path); err != nil {
 		return err
+	}
+	if err := format.Prepare(uninterrupted, j.path); err != nil {
+		return damagedFile(err)
 	}
 	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
 		return err
@@ -74,9 +88,12 @@ func (j *store) openFiles(dir string) (err error) {
 		j.wal.sync = j.hooks.Sync
 	}
 	if err := j.openPools(); err != nil {
-		return err
+		return damagedFile(err)
 	}
 	if err := j.load(); err != nil {
+		return damagedFile(err)
+	}
+	if err := j.readMark(created); err != nil {
 		return err
 	}
 	j.health = health{cfg: j.cfg, path: j.path, file: j.file, space: j.hooks.Space, index: &j.index, log: j.log}
@@ -86,72 +103,76 @@ func (j *store) openFiles(dir string) (err error) {
 	return nil
 }
 
+// createFile creates a missing file before SQLite does: its log files get the
+// mode of the file.
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // makeDir creates the directory and syncs its parent, so that it survives a power
 // failure.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		f, err := os.Open(d)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		_ = f.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
 }
 
 func (j *store) openPools() (err error) {
-	if j.writes, err = sql.Open("sqlite", dsn(j.path, writeCacheKiB)); err != nil {
+	if j.writes, err = sql.Open("sqlite", format.DSN(j.path, writeCacheKiB)); err != nil {
 		return err
 	}
 	j.writes.SetMaxIdleConns(0) // a connection that is given back is thrown away
-	if j.reads, err = sql.Open("sqlite", dsn(j.path, readCacheKiB, "query_only(1)")); err != nil {
+	if j.reads, err = sql.Open("sqlite", format.DSN(j.path, readCacheKiB, "query_only(1)")); err != nil {
 		return err
 	}
 	j.reads.SetMaxOpenConns(readConns)
 	j.reads.SetMaxIdleConns(readConns)
-	if j.blocksFrom, err = j.reads.PrepareContext(uninterrupted, blocksFromSQL); err != nil {
+	if j.blocksFrom, err = j.reads.PrepareContext(uninterrupted, format.BlocksFromSQL); err != nil {
 		return err
 	}
 	j.oldest, err = j.reads.PrepareContext(uninterrupted, oldestSQL)
 	return err
 }
 
-// extentSQL describes the oldest and the newest block.
-const extentSQL = `
-	SELECT o.seq, o.at, o.pos, n.seq + n.n - 1, n.at, n.pos + n.size
-	FROM blocks o, blocks n
-	WHERE o.seq = (SELECT min(seq) FROM blocks) AND n.seq = (SELECT max(seq) FROM blocks)`
+// oldestBlockSQL describes the oldest block.
+const oldestBlockSQL = "SELECT seq, at, pos FROM blocks ORDER BY seq LIMIT 1"
 
-// load reads the state of the file into the index.
+// load reads the state of the file into the index. The numbers of damaged blocks
+// are kept where they are plausible, so that no number is used again.
 func (j *store) load() error {
 	var next, pos int64
 	err := j.reads.QueryRowContext(uninterrupted, "SELECT id, next_seq, next_pos FROM head").Scan(&j.id, &next, &pos)
 	if err != nil {
 		return err
 	}
-	e := extent{first: uint64(next), last: uint64(next) - 1, firstPos: pos, endPos: pos}
-	var seq, last int64
-	err = j.reads.QueryRowContext(uninterrupted, extentSQL).Scan(&seq, &e.firstAt, &e.firstPos, &last, &e.lastAt, &e.endPos)
-	switch {
-	case err == nil:
-		e.first, e.last = uint64(seq), uint64(last)
-	case !errors.Is(err, sql.ErrNoRows):
+	if j.index.readers, err = j.loadReaders(); err != nil {
 		return err
+	}
+	e := extent{first: uint64(next), last: uint64(next) - 1, firstPos: pos, endPos: pos}
+	newest, claimed, found, err := format.Newest(uninterrupted, j.reads)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		e.last, e.lastAt, e.endPos = claimed, newest.At, newest.Pos+int64(newest.Payload())
+		var seq int64
+		err = j.reads.QueryRowContext(uninterrupted, oldestBlockSQL).Scan(&seq, &e.firstAt, &e.firstPos)
+		if e.first = uint64(seq); err != nil || e.first > e.last { // the oldest block is damaged
+			e.first, e.firstAt, e.firstPos = uint64(next), e.lastAt, e.endPos
+		}
+		e.first = j.index.readers.firstNeeded(e.first)
 	}
 	var free int64
 	if err := j.reads.QueryRowContext(uninterrupted, "PRAGMA freelist_count").Scan(&free); err != nil {
 		return err
 	}
-	j.index.extent, j.index.free = e, free*pageBytes
-	j.index.readers, err = j.loadReaders()
-	return err
+	j.index.extent, j.index.free = e, free*format.PageBytes
+	return nil
 }
 
 func (j *store) loadReaders() (readers, error) {

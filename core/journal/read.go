@@ -2,39 +2,31 @@ package journal
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
-
-// blocksFromSQL finds the block that holds record ?1, or the first one after
-// it, and all that follow.
-const blocksFromSQL = `
-	SELECT seq, n, at, pos, form, crc, data FROM blocks
-	WHERE seq >= coalesce((SELECT max(seq) FROM blocks WHERE seq <= ?1), 0)
-	ORDER BY seq`
-
-// DamagedError is in the error chain of Read when the next records fail their
-// checksum: the disk has lost them. A reader may report it and continue after
-// Last.
-type DamagedError struct {
-	First, Last uint64
-
-	at, pos int64
-	cause   error
-}
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("records %d to %d are damaged: %v", e.First, e.Last, e.cause)
-}
-
-// Unwrap returns the error of the checksum or the format.
-func (e *DamagedError) Unwrap() error { return e.cause }
 
 // Read returns the records after a number; see Journal.
 func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	records, err := j.readOnce(ctx, after, maxRecords, maxBytes)
+	if err == nil || errors.Is(err, errClosing) {
+		return records, err
+	}
+	if format.IsDamage(err) {
+		err = j.locate(ctx, after, err)
+	}
+	if err == nil { // the records have just been trimmed
+		return j.readOnce(ctx, after, maxRecords, maxBytes)
+	}
+	return nil, readFault(ctx, fmt.Errorf("read the journal after record %d: %w", after, err))
+}
+
+func (j *store) readOnce(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]Record, error) {
 	if err := j.enter(); err != nil {
 		return nil, err
 	}
@@ -43,14 +35,33 @@ func (j *store) Read(ctx context.Context, after uint64, maxRecords, maxBytes int
 	if after >= span.last || span.empty() {
 		return nil, nil
 	}
-	after = max(after, span.first-1) // the tail may still hold trimmed records
-	p := selector{after: after, maxRecords: maxRecords, maxBytes: maxBytes}
+	p := selector{after: max(after, span.first-1), maxRecords: maxRecords, maxBytes: maxBytes} // the tail may still hold trimmed records
 	if !j.tail.selectFrom(&p) {
-		if err := j.blocksAt(ctx, int64(after+1), p.add); err != nil && p.count == 0 {
-			return nil, readFault(ctx, fmt.Errorf("read the journal after record %d: %w", after, err))
+		if err := j.selectBlocks(ctx, &p); err != nil && p.count == 0 {
+			return nil, err
 		}
 	}
 	return p.records(), nil
+}
+
+// selectBlocks lets p take from the blocks of the file. Its error
+// satisfies isDamage if the next record is missing or damaged.
+func (j *store) selectBlocks(ctx context.Context, p *selector) error {
+	next := p.after + 1
+	err := j.blocksAt(ctx, int64(next), func(b format.Block) bool {
+		switch {
+		case b.Last() < next:
+			return true
+		case b.Seq > next:
+			return false
+		}
+		next = b.Last() + 1
+		return p.add(b)
+	})
+	if err == nil && p.count == 0 {
+		err = format.ErrMissing
+	}
+	return err
 }
 
 // readFault returns the error of ctx, or an Unavailable fault that asks for a
@@ -74,17 +85,20 @@ func (j *store) enter() error {
 
 // blocksAt calls take with the blocks of the file, from the one with record seq
 // on, until take returns false.
-func (j *store) blocksAt(ctx context.Context, seq int64, take func(block) bool) error {
+func (j *store) blocksAt(ctx context.Context, seq int64, take func(format.Block) bool) error {
 	rows, err := j.blocksFrom.QueryContext(uninterrupted, seq)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	for r := (format.Row{}); rows.Next(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := scanBlock(rows)
+		if err := r.Scan(rows); err != nil {
+			return err
+		}
+		b, err := r.Verify()
 		if err != nil {
 			return err
 		}
@@ -93,25 +107,6 @@ func (j *store) blocksAt(ctx context.Context, seq int64, take func(block) bool) 
 		}
 	}
 	return rows.Err()
-}
-
-func scanBlock(rows *sql.Rows) (block, error) {
-	var seq, crc int64
-	var form int
-	var stored sql.RawBytes
-	var b block
-	err := rows.Scan(&seq, &b.n, &b.at, &b.pos, &form, &crc, &stored)
-	if err != nil {
-		return block{}, err
-	}
-	b.seq = uint64(seq)
-	if b.data, err = unpack(form, uint32(crc), stored); err == nil {
-		err = b.check()
-	}
-	if err != nil {
-		return block{}, &DamagedError{First: b.seq, Last: b.last(), at: b.at, pos: b.pos, cause: err}
-	}
-	return b, nil
 }
 
 // Wait returns when there may be a record after a number; see Journal.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // Stats describes the journal; see Journal.
@@ -19,7 +21,10 @@ func (j *store) Stats(ctx context.Context) (Stats, error) {
 	span, cursors := j.index.now()
 	s := Stats{
 		ID: j.id, First: span.first, Last: span.last, Records: span.records(), Bytes: span.bytes(),
-		Broken: j.health.refusal(),
+		Broken: j.health.refusal(), Damaged: j.damage.list(span.first),
+	}
+	if p := j.previous; p != nil {
+		s.Previous = &Previous{ID: p.ID, Last: p.Last}
 	}
 	if !span.empty() {
 		s.OldestAt = time.UnixMicro(span.firstAt)
@@ -53,8 +58,8 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 	one := selector{after: after, maxRecords: 1}
 	if !j.tail.selectFrom(&one) {
 		err := j.blocksAt(ctx, int64(after+1), one.add)
-		if d, ok := errors.AsType[*DamagedError](err); ok {
-			r.OldestAt, r.Bytes = time.UnixMicro(d.at), span.endPos-d.pos
+		if format.IsDamage(err) { // the place and the age of a damaged record are not known
+			r.Bytes = span.bytes() * r.Lag / span.records()
 			return r, nil
 		}
 		if err != nil {
@@ -65,8 +70,8 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 		return r, nil // trimmed since
 	}
 	k := one.ranges[0]
-	r.OldestAt = k.block.time()
-	r.Bytes = span.endPos - k.block.pos - int64(k.block.end(k.from-1))
+	r.OldestAt = k.block.Time()
+	r.Bytes = span.endPos - k.block.Pos - int64(k.block.End(k.from-1))
 	return r, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal/mark"
 )
 
 // store is the journal of a single node: one SQLite file in WAL mode with
@@ -40,6 +42,9 @@ type store struct {
 	health    health
 	wal       *wal
 	metrics   *metrics
+	damage    ledger
+	mark      *mark.File
+	previous  *mark.Mark // of another journal in this directory, which is lost; else nil
 
 	trimming sync.Mutex // one round of retention at a time
 
@@ -78,7 +83,13 @@ func (j *store) start() {
 	j.workers.Go(func() { j.wal.run(ctx, j.writes) })
 	j.workers.Go(func() { j.health.run(ctx, j.probe) })
 	j.workers.Go(func() { j.runRetention(ctx) })
+	j.workers.Go(func() {
+		j.mark.Run(ctx, j.newest, func(err error) { j.log.Warn("journal mark not written", zap.Error(err)) })
+	})
 }
+
+// newest returns the number of the newest durable record.
+func (j *store) newest() uint64 { return j.index.span().last }
 
 // Append stores data as one record; see Journal.
 func (j *store) Append(ctx context.Context, data []byte) (uint64, error) {
@@ -144,6 +155,9 @@ func (j *store) shutDown() {
 		// next process finds the log and copies all of it again.
 		j.closeErr = j.lock.Close()
 		return
+	}
+	if err := j.mark.Close(j.newest()); err != nil {
+		j.log.Warn("journal mark not written", zap.Error(err))
 	}
 	if _, err := j.writes.ExecContext(uninterrupted, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		j.log.Warn("write-ahead log checkpoint failed on close; the next start replays the log", zap.Error(err))

@@ -1,29 +1,33 @@
 package journal
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/guidonhq/guidon/core/journal/format"
+)
 
 // tail caches the newest blocks in memory, for readers that keep up.
 type tail struct {
 	limit int
 
 	mu     sync.RWMutex
-	blocks []block // ascending and without a gap
+	blocks []format.Block // ascending and without a gap
 	bytes  int
 }
 
 // add appends b and evicts the oldest blocks over the limit.
-func (t *tail) add(b block) {
+func (t *tail) add(b format.Block) {
 	if t.limit == 0 {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.blocks = append(t.blocks, b)
-	t.bytes += len(b.data)
+	t.bytes += len(b.Data)
 	n := 0
 	for ; t.bytes > t.limit; n++ {
-		t.bytes -= len(t.blocks[n].data)
-		t.blocks[n] = block{}
+		t.bytes -= len(t.blocks[n].Data)
+		t.blocks[n] = format.Block{}
 	}
 	t.blocks = t.blocks[n:]
 }
@@ -33,7 +37,7 @@ func (t *tail) add(b block) {
 func (t *tail) selectFrom(p *selector) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if len(t.blocks) == 0 || p.after+1 < t.blocks[0].seq {
+	if len(t.blocks) == 0 || p.after+1 < t.blocks[0].Seq {
 		return false
 	}
 	for _, b := range t.blocks[t.find(p.after+1):] {
@@ -49,7 +53,7 @@ func (t *tail) find(seq uint64) int {
 	lo, hi := 0, len(t.blocks)
 	for lo < hi {
 		mid := (lo + hi) / 2
-		if t.blocks[mid].last() < seq {
+		if t.blocks[mid].Last() < seq {
 			lo = mid + 1
 		} else {
 			hi = mid

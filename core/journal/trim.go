@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 const (
@@ -86,7 +88,7 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 			return err
 		}
 		free, err := l.freePages()
-		g.free = free * pageBytes
+		g.free = free * format.PageBytes
 		return err
 	}}, false)
 	return removed, more && removed > 0 && err == nil, err
@@ -152,11 +154,11 @@ func (j *store) shrink(ctx context.Context) error {
 				return err
 			}
 			step = time.Since(stepped)
-			if g.moved = vacuumPages * pageBytes; last {
+			if g.moved = vacuumPages * format.PageBytes; last {
 				g.moved = walBytes // the file becomes shorter when the log is folded
 			}
 			free, err := l.freePages()
-			g.free = free * pageBytes
+			g.free = free * format.PageBytes
 			return err
 		}}, false)
 		if err != nil {

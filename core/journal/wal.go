@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/zap"
 	"modernc.org/sqlite"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 const (
@@ -45,9 +47,9 @@ func newWAL(log *zap.Logger) *wal { return &wal{log: log, kick: make(chan struct
 // wrote counts what a group added: its data, what its jobs moved, and the
 // pages of structure that go with either.
 func (w *wal) wrote(data, moved int64) {
-	n := data + moved + pageBytes
+	n := data + moved + format.PageBytes
 	if data > 0 {
-		n += 3 * pageBytes
+		n += 3 * format.PageBytes
 	}
 	w.grown += n
 	w.fresh += n
@@ -99,7 +101,7 @@ func (w *wal) handleError(err error) {
 func fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
 	var busy int64
 	err = conn.QueryRowContext(uninterrupted, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
-	return length * pageBytes, copied * pageBytes, err
+	return length * format.PageBytes, copied * format.PageBytes, err
 }
 
 // run copies in the background until ctx ends.

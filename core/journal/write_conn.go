@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // writeConn is the one connection that writes, with its prepared statements. Only
@@ -11,7 +13,7 @@ import (
 // that no partial state survives.
 type writeConn struct {
 	conn   *sql.Conn
-	packer packer
+	packer format.Packer
 
 	begin, commit, rollback *sql.Stmt
 	insert                  *sql.Stmt
@@ -38,7 +40,7 @@ func openWriteConn(db *sql.DB) (*writeConn, error) {
 		{&l.begin, "BEGIN IMMEDIATE"},
 		{&l.commit, "COMMIT"},
 		{&l.rollback, "ROLLBACK"},
-		{&l.insert, "INSERT INTO blocks (seq, n, at, pos, size, form, crc, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&l.insert, format.InsertSQL},
 		{&l.remove, "DELETE FROM blocks WHERE seq <= ?1 AND seq + n - 1 <= ?1"},
 		{&l.forget, "DELETE FROM blocks WHERE seq > ?"},
 		{&l.oldest, "SELECT seq, at, pos FROM blocks ORDER BY seq LIMIT 1"},
@@ -63,9 +65,10 @@ func exec(s *sql.Stmt, args ...any) error {
 	return err
 }
 
-func (l *writeConn) insertBlock(b block) error {
-	form, data := l.packer.pack(b.data)
-	return exec(l.insert, int64(b.seq), b.n, b.at, b.pos, b.payload(), form, int64(checksum(data)), data)
+func (l *writeConn) insertBlock(b format.Block) error {
+	form, data := l.packer.Pack(b.Data)
+	form, sum := l.packer.Seal(b, form, data)
+	return exec(l.insert, int64(b.Seq), b.N, b.At, b.Pos, b.Payload(), form, int64(sum), data)
 }
 
 // freePages is the number of pages in the file that hold nothing.

@@ -1,6 +1,10 @@
 package journal
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/guidonhq/guidon/core/journal/format"
+)
 
 // spaceEvery is the number of bytes written between two checks of the free space.
 const spaceEvery = 1 << 20
@@ -13,6 +17,7 @@ type writer struct {
 	group     group
 	requests  []*request
 	ownTx     []*request // of those, the jobs that get a transaction of their own
+	failed    bool       // a commit has failed: the file may hold records that were refused
 	unchecked int        // bytes written since the last look at the free space
 }
 
@@ -102,9 +107,11 @@ func (w *writer) commit() error {
 			w.j.hooks.Link(l.conn)
 		}
 		// A failed commit may have stored records that were refused.
-		if err := exec(l.forget, int64(w.group.extent.last)); err != nil {
-			l.close()
-			return err
+		if w.failed {
+			if err := exec(l.forget, int64(w.group.extent.last)); err != nil {
+				l.close()
+				return err
+			}
 		}
 		w.conn = l
 	}
@@ -121,7 +128,7 @@ func (w *writer) commit() error {
 	if err != nil {
 		_ = exec(w.conn.rollback)
 		w.conn.close()
-		w.conn = nil
+		w.conn, w.failed = nil, true
 	}
 	return err
 }
@@ -134,7 +141,7 @@ func (w *writer) rejectGroup(err error) {
 	if len(g.appends) > 0 {
 		size := 0
 		for _, b := range g.blocks {
-			size += len(b.data)
+			size += len(b.Data)
 		}
 		w.j.health.recordWriteFailure(refusal, size)
 	}
@@ -157,8 +164,8 @@ func (w *writer) publish() {
 	size, payload := 0, 0
 	for _, b := range g.blocks {
 		w.j.tail.add(b)
-		size += len(b.data)
-		payload += b.payload()
+		size += len(b.Data)
+		payload += b.Payload()
 	}
 	w.j.wal.wrote(int64(size), g.moved)
 	if size == 0 {
@@ -176,7 +183,7 @@ func (w *writer) publish() {
 // last look.
 func (w *writer) checkSpace() {
 	if n, err := w.conn.freePages(); err == nil {
-		w.j.index.setReusable(n * pageBytes)
+		w.j.index.setReusable(n * format.PageBytes)
 	}
 	w.j.health.check()
 }

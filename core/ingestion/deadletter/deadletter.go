@@ -75,6 +75,40 @@ func NewUnreadable(journalID string, rec journal.Record, err error) *Entry {
 	}
 }
 
+// CodeDamaged is the code of the dead letter of a damaged range.
+const CodeDamaged = "journal_range_damaged"
+
+// NewDamaged returns the dead letter of a range of records that the journal has
+// lost. It belongs to no project and keeps what the file still has of the range:
+// records with wrong bytes in them, with the project that they name, or raw data.
+func NewDamaged(source, journalID string, d *journal.DamagedError) *Entry {
+	type saved struct {
+		Seq       uint64 `json:"seq"`
+		ProjectID int64  `json:"project_id,omitempty"`
+		Data      []byte `json:"data"`
+	}
+	records := make([]saved, len(d.Saved))
+	for i, r := range d.Saved {
+		records[i] = saved{Seq: r.Seq, Data: r.Data}
+		if rec, err := event.ParseRecord(r.Data); err == nil {
+			records[i].ProjectID = rec.ProjectID
+		}
+	}
+	payload, _ := json.Marshal(map[string]any{ // cannot fail
+		"journal": journalID, "first": d.First, "last": d.Last, "bytes": d.Bytes, "records": records, "raw": d.Raw,
+	})
+	now := time.Now()
+	received := d.At
+	if y := received.Year(); y < 2000 || received.After(now) { // unknown, or damaged itself
+		received = now
+	}
+	return &Entry{
+		Source: source, EventUUID: fmt.Sprintf("%s/%d-%d", journalID, d.First, d.Last), ReceivedAt: received,
+		CreatedAt: now, FailedAt: now, Attempts: 1, Class: sdk.ClassPermanent.String(),
+		Code: CodeDamaged, Message: Clean(d.Error()), Payload: payload,
+	}
+}
+
 // Clean shortens an error message for a column and replaces what PostgreSQL
 // refuses: NUL and invalid UTF-8.
 func Clean(message string) string {

@@ -21,8 +21,10 @@ const historicalPrefix = "historical/"
 // so does not delay live events.
 type cursors struct {
 	*target
-	log    reader.Log
-	window *window
+	log         reader.Log
+	window      *window
+	deadLetters *deadletter.Store
+	journalID   string
 
 	live       *sinkReader
 	historical *sinkReader // nil without an import
@@ -42,6 +44,11 @@ func (c *cursors) register() bool {
 		if live, err = c.log.Register(c.drainCtx, name, c.cfg.start()); err != nil {
 			return err
 		}
+		stats, err := c.log.Stats(c.drainCtx)
+		if err != nil {
+			return err
+		}
+		c.journalID = stats.ID
 		historical, importing, err = c.findHistorical(historicalPrefix + name)
 		return err
 	})

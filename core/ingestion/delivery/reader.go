@@ -6,9 +6,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -63,6 +65,9 @@ func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Posi
 		}
 		backoff.Reset()
 		c.reportUnreadable(r, b)
+		if !c.keepDamaged(b) {
+			return
+		}
 		select {
 		case r.chunks <- c.newChunk(r, b):
 		case <-ctx.Done():
@@ -147,4 +152,23 @@ func (c *cursors) reportUnreadable(r *sinkReader, b *reader.Batch) {
 			c.stats.setFailed("delivering", b.Unreadable[i].Err)
 		}
 	}
+}
+
+// keepDamaged keeps the damaged ranges of a batch as dead letters of the sink,
+// before the cursor can move over them; false when the delivery stops first. A
+// range that is read again is the same dead letter.
+func (c *cursors) keepDamaged(b *reader.Batch) bool {
+	source := deadletter.SourceSink + c.name()
+	for _, d := range b.Damaged {
+		letter := deadletter.NewDamaged(source, c.journalID, d)
+		keep := func() error { return c.deadLetters.Add(c.drainCtx, letter) }
+		if !retry.Until(c.drainCtx, c.backoff(), keep, func(err error) { c.stats.setFailed("retrying", err) }) {
+			return false
+		}
+		c.deadMetrics.CountAdded(source, 1)
+		c.stats.addDeadLetter()
+		c.stats.setFailed("delivering", d)
+	}
+	reader.LogDamaged(c.logger, b)
+	return true
 }

@@ -139,7 +139,7 @@ func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan stru
 	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name()}
 	return &delivery{
 		target: t, sched: sched, sender: send, staging: &staging{target: t, log: d.log, sched: sched, sender: send},
-		cursors: &cursors{target: t, log: d.log, window: &send.window},
+		cursors: &cursors{target: t, log: d.log, window: &send.window, deadLetters: d.deadLetters},
 		stop:    stop, ended: make(chan struct{}), after: after, results: make(chan sendResult), replays: make(chan *replayRequest),
 	}
 }

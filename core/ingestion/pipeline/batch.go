@@ -141,7 +141,7 @@ func (l *lane) processOnce(ctx context.Context, b *reader.Batch) error {
 }
 
 // commitBatch runs work in a transaction that also writes the warnings of the
-// batch, its unreadable records and the cursor behind it.
+// batch, its unreadable and damaged records, and the cursor behind it.
 func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx context.Context) error) error {
 	err := l.transaction(ctx, func(ctx context.Context, warnings *warning.Collector) error {
 		if err := work(ctx); err != nil {
@@ -156,13 +156,19 @@ func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx c
 				return err
 			}
 		}
+		for _, d := range b.Damaged {
+			if err := l.deadLetters.Add(ctx, deadletter.NewDamaged(deadletter.SourceWorker, l.journalID, d)); err != nil {
+				return err
+			}
+		}
 		return l.store.saveCursor(ctx, l.name, cursor{l.journalID, b.End})
 	})
 	if err != nil {
 		return err
 	}
 	l.metrics.countNotices(b)
-	if n := len(b.Unreadable); n > 0 {
+	reader.LogDamaged(l.logger, b)
+	if n := len(b.Unreadable) + len(b.Damaged); n > 0 {
 		l.deadMetrics.CountAdded(deadletter.SourceWorker, n)
 	}
 	l.commit.MoveTo(b.End)

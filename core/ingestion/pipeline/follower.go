@@ -159,6 +159,7 @@ func (f *FollowerRunner) process(killCtx, drainCtx context.Context, b *reader.Ba
 		err := f.processOnce(killCtx, b)
 		if err == nil {
 			f.commit.MoveTo(b.End)
+			reader.LogDamaged(f.logger, b)
 			return nil
 		}
 		switch {

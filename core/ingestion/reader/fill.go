@@ -68,3 +68,10 @@ func (r *Reader) waitUntil(ctx context.Context, deadline time.Time) error {
 	}
 	return nil
 }
+
+// LogDamaged logs the damaged ranges that the owner of a reader moves over.
+func LogDamaged(log *zap.Logger, b *Batch) {
+	for _, d := range b.Damaged {
+		log.Error("damaged journal range skipped", zap.Uint64("first", d.First), zap.Uint64("last", d.Last), zap.Error(d))
+	}
+}

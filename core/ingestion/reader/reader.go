@@ -6,11 +6,15 @@
 // owner, without making it wait.
 //
 // The pipeline's lanes, its followers and each sink have a reader of their own.
+// A range of records that the journal has lost is part of a batch, too: the
+// reader moves over it, and its owner keeps it as a dead letter.
+//
 // A reader changes nothing: position and cursor belong to its owner.
 package reader
 
 import (
 	"context"
+	"errors"
 
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
@@ -34,6 +38,7 @@ type Batch struct {
 	Ends       []journal.Position // behind each of Events
 	Notices    []ProjectNotice
 	Unreadable []Unreadable
+	Damaged    []*journal.DamagedError // ranges of records that the journal has lost
 	Begin      journal.Position
 	End        journal.Position // behind everything in the batch
 
@@ -57,7 +62,7 @@ func (b *Batch) Empty() bool { return b.Begin == b.End }
 
 // Idle reports whether the batch holds nothing to process.
 func (b *Batch) Idle() bool {
-	return len(b.Events) == 0 && len(b.Notices) == 0 && len(b.Unreadable) == 0
+	return len(b.Events) == 0 && len(b.Notices) == 0 && len(b.Unreadable) == 0 && len(b.Damaged) == 0
 }
 
 // Reset empties the batch, which begins at the position then, and keeps its
@@ -76,6 +81,8 @@ const (
 	// maxNotices is the number of notices at which a batch is full without
 	// events.
 	maxNotices = 10_000
+	// maxDamaged is the number of damaged ranges at which a batch is full.
+	maxDamaged = 16
 	// maxKeptEvents bounds the memory that is kept for the next record.
 	maxKeptEvents = 16 << 10
 )
@@ -113,7 +120,7 @@ func (r *Reader) Position() journal.Position { return r.pos }
 func (r *Reader) Fill(ctx context.Context, b *Batch, maxEvents, maxBytes int) (full bool, err error) {
 	for {
 		if r.seq == 0 {
-			if len(b.Notices)+len(b.Unreadable) >= maxNotices || len(b.Events) >= maxEvents || (len(b.Events) > 0 && b.bytes >= maxBytes) {
+			if len(b.Notices)+len(b.Unreadable) >= maxNotices || len(b.Damaged) >= maxDamaged || len(b.Events) >= maxEvents || (len(b.Events) > 0 && b.bytes >= maxBytes) {
 				return true, nil
 			}
 			ok, err := r.loadRecord(ctx, b)
@@ -139,10 +146,17 @@ func (r *Reader) Wait(ctx context.Context) error {
 	return r.log.Wait(ctx, r.pos.Seq)
 }
 
-// loadRecord decodes the next record; false when the journal has no more.
+// loadRecord decodes the next record, or moves over damaged ones; false when the
+// journal has no more.
 func (r *Reader) loadRecord(ctx context.Context, b *Batch) (ok bool, err error) {
 	if len(r.records) == 0 {
-		if r.records, err = r.log.Read(ctx, r.pos.Seq, MaxRecords, MaxBytes); err != nil || len(r.records) == 0 {
+		r.records, err = r.log.Read(ctx, r.pos.Seq, MaxRecords, MaxBytes)
+		if damaged, ok := errors.AsType[*journal.DamagedError](err); ok && damaged.Last > r.pos.Seq {
+			b.Damaged = append(b.Damaged, damaged)
+			r.finishRecord(b, damaged.Last)
+			return true, nil
+		}
+		if err != nil || len(r.records) == 0 {
 			return false, err
 		}
 	}

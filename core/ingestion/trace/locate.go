@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,7 +57,7 @@ func (t *Tracer) seqBefore(ctx context.Context, stats journal.Stats, then time.T
 	low, high := stats.First-1, stats.Last // after low may be too early, after high is too late
 	for low < high {
 		middle := low + (high-low)/2
-		records, err := t.log.Read(ctx, middle, 1, 1)
+		records, err := t.read(ctx, middle, 1, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -69,11 +70,23 @@ func (t *Tracer) seqBefore(ctx context.Context, stats journal.Stats, then time.T
 	return low, nil
 }
 
+// read reads records of the journal and skips damaged ones.
+func (t *Tracer) read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error) {
+	for {
+		records, err := t.log.Read(ctx, after, maxRecords, maxBytes)
+		damaged, ok := errors.AsType[*journal.DamagedError](err)
+		if !ok || damaged.Last <= after {
+			return records, err
+		}
+		after = damaged.Last
+	}
+}
+
 // search reads records until one holds the event; the zero time is no end.
 func (t *Tracer) search(ctx context.Context, projectID int64, after uint64, until time.Time, out *Trace) (bool, error) {
 	decoder, decoded := event.NewDecoder(t.limits), new(event.Decoded)
 	for searched := 0; searched < maxSearched; {
-		records, err := t.log.Read(ctx, after, reader.MaxRecords, reader.MaxBytes)
+		records, err := t.read(ctx, after, reader.MaxRecords, reader.MaxBytes)
 		if err != nil || len(records) == 0 {
 			return false, err
 		}

@@ -69,16 +69,26 @@ func (r *Readiness) Ready(ctx context.Context) map[string]string {
 	return failed
 }
 
+// Degradable is the value of a field that can report damage. The status of a
+// server that is ready is "degraded" while one does: it serves, and an operator
+// has to act.
+type Degradable interface{ Degraded() bool }
+
 // Report runs all checks and returns the status, the failures and the fields as
 // a JSON object, and whether the server is ready.
 func (r *Readiness) Report(ctx context.Context) (report map[string]any, ready bool) {
 	failed := r.Ready(ctx)
 	report = make(map[string]any, len(r.fields)+2)
+	status := "ready"
 	for _, f := range r.fields {
-		report[f.name] = f.value()
+		value := f.value()
+		if d, ok := value.(Degradable); ok && d.Degraded() {
+			status = "degraded"
+		}
+		report[f.name] = value
 	}
 	if len(failed) == 0 {
-		report["status"] = "ready"
+		report["status"] = status
 		return report, true
 	}
 	report["status"], report["not_ready"] = "not ready", failed

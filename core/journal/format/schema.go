@@ -1,4 +1,4 @@
-package journal
+package format
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	schemaVersion = 1
+	schemaVersion = 2          // 2: checksums cover the whole row of a block
 	applicationID = 0x4755494a // "GUIJ", what file(1) and the SQLite shell can show
 
-	// A small append writes at least one page; 16 KiB cost the least for small
+	// PageBytes: a small append writes at least one page; 16 KiB cost the least for small
 	// and large appends together (docs/decisions/0003).
-	pageBytes = 16384
+	PageBytes = 16384
 )
 
 // schema creates the tables. blocks holds the records, one row per block. head is
 // one row that outlives the blocks, so that numbers are never reused. auto_vacuum
 // must precede the first table.
 var schema = []string{
-	fmt.Sprintf("PRAGMA page_size = %d", pageBytes),
+	fmt.Sprintf("PRAGMA page_size = %d", PageBytes),
 	"PRAGMA auto_vacuum = INCREMENTAL",
 	"PRAGMA journal_mode = WAL",
 	"BEGIN IMMEDIATE",
@@ -38,8 +38,8 @@ var schema = []string{
 		at   INTEGER NOT NULL,     -- Unix microseconds
 		pos  INTEGER NOT NULL,     -- bytes of record data before this block, ever
 		size INTEGER NOT NULL,     -- bytes of record data in this block
-		form INTEGER NOT NULL,     -- of data: 0 plain, 1 compressed with S2
-		crc  INTEGER NOT NULL,     -- CRC-32C of data as it is here
+		form INTEGER NOT NULL,     -- of data: 0 plain, 1 compressed with S2; + 2 when crc covers the row
+		crc  INTEGER NOT NULL,     -- CRC-32C of (seq, n, at, pos, size and) data as it is here
 		data BLOB    NOT NULL      -- n × uint32 end of record, then the records
 	)`,
 	`CREATE TABLE readers (
@@ -52,9 +52,9 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA application_id = %d", applicationID),
 }
 
-// dsn returns the data source name of the file. The wal type runs checkpoints, so
+// DSN returns the data source name of the file. The wal type runs checkpoints, so
 // SQLite's own are off.
-func dsn(path string, cacheKiB int, more ...string) string {
+func DSN(path string, cacheKiB int, more ...string) string {
 	pragmas := append([]string{
 		"busy_timeout(1000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)",
 		"secure_delete(0)", fmt.Sprintf("cache_size(-%d)", cacheKiB),
@@ -63,9 +63,9 @@ func dsn(path string, cacheKiB int, more ...string) string {
 	return u.String()
 }
 
-// prepareFile creates the tables of a new file. It refuses a file that is not a
+// Prepare creates the tables of a new file. It refuses a file that is not a
 // journal or that a newer version wrote.
-func prepareFile(ctx context.Context, path string) error {
+func Prepare(ctx context.Context, path string) error {
 	u := url.URL{Scheme: "file", Path: path}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {
@@ -90,8 +90,10 @@ func prepareFile(ctx context.Context, path string) error {
 		return fmt.Errorf("this is a SQLite file, but not a journal")
 	case version > schemaVersion:
 		return fmt.Errorf("written by a newer version (layout %d, this one knows %d)", version, schemaVersion)
+	case version < schemaVersion:
+		_, err = db.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion))
 	}
-	return nil
+	return err
 }
 
 func createSchema(ctx context.Context, db *sql.DB) error {

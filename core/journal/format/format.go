@@ -1,0 +1,116 @@
+// Package format is the layout of a journal's file: a SQLite database whose table
+// blocks holds one row for each group of records that was synced together.
+//
+// Each row has a checksum over all of its columns, so that a record is never
+// returned changed or under a wrong number. SQLite itself has no checksums: a File
+// reads blocks with a connection of its own and finds what is readable around
+// damaged rows and malformed pages.
+package format
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// FileName is the name of the file in the directory of a journal.
+const FileName = "journal.db"
+
+// BlocksFromSQL finds the block that holds record ?1, or the first one after it,
+// and all that follow, for Row.Scan.
+const BlocksFromSQL = "SELECT " + columns + ` FROM blocks
+	WHERE seq >= coalesce((SELECT max(seq) FROM blocks WHERE seq <= ?1), 0)
+	ORDER BY seq`
+
+const columns = "seq, n, at, pos, size, form, crc, data"
+
+// ErrMissing is the error of records that the file does not hold.
+var ErrMissing = errors.New("the records are missing")
+
+// IsDamage reports whether err means that data in the file is damaged, as opposed
+// to a file that cannot be read now.
+func IsDamage(err error) bool {
+	return errors.Is(err, ErrMissing) || errors.Is(err, ErrChecksum) || errors.Is(err, ErrUnpack) ||
+		errors.Is(err, ErrBlock) || IsMalformed(err)
+}
+
+// SQLite's primary result codes for a malformed file.
+const (
+	sqliteCorrupt = 11
+	sqliteNotDB   = 26
+)
+
+// IsMalformed reports whether SQLite found the structure of a file damaged.
+func IsMalformed(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqliteCorrupt || e.Code()&0xff == sqliteNotDB)
+}
+
+// Row is a row of blocks as it is stored. Its data is valid until the next row.
+type Row struct {
+	Seq, At, Pos, Size, CRC int64
+	N, Form                 int
+	Stored                  sql.RawBytes
+	header                  [headerBytes]byte
+}
+
+// Scan reads the columns of BlocksFromSQL.
+func (r *Row) Scan(rows *sql.Rows) error {
+	err := rows.Scan(&r.Seq, &r.N, &r.At, &r.Pos, &r.Size, &r.Form, &r.CRC, &r.Stored)
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrBlock, err)
+	}
+	return nil
+}
+
+// Verify returns the block of the row, or an error that satisfies IsDamage.
+func (r *Row) Verify() (b Block, err error) {
+	b = Block{Seq: uint64(r.Seq), N: r.N, At: r.At, Pos: r.Pos}
+	fillHeader(&r.header, b, r.Size)
+	if b.Data, err = Unpack(r.Form, uint32(r.CRC), r.header[:], r.Stored); err == nil {
+		err = b.Check()
+	}
+	if err != nil {
+		return Block{}, err
+	}
+	return b, nil
+}
+
+// Damage is a range of records that cannot be read.
+type Damage struct {
+	First, Last uint64
+	At          time.Time // of the first damaged block, zero when it is unknown
+	Bytes       int       // of stored data that was found
+	// Saved and Raw hold that data, at most maxSaved: blocks whose table of
+	// records is intact, and other data. Neither is verified.
+	Saved []Block
+	Raw   []byte
+	Cause error
+
+	saved int
+}
+
+// maxSaved bounds the data that a Damage keeps.
+const maxSaved = 256 << 10
+
+// save keeps what can be read of a damaged row.
+func (d *Damage) save(r *Row) {
+	d.Bytes += len(r.Stored)
+	if d.At.IsZero() && r.At > 0 {
+		d.At = time.UnixMicro(r.At)
+	}
+	left := maxSaved - d.saved
+	data, err := Decompress(r.Form, r.Stored)
+	b := Block{Seq: uint64(r.Seq), N: r.N, At: r.At, Data: data}
+	if err == nil && b.Check() == nil && len(data) <= left {
+		d.Saved = append(d.Saved, b)
+		d.saved += len(data)
+		return
+	}
+	part := r.Stored[:max(0, min(len(r.Stored), left))]
+	d.Raw = append(d.Raw, part...)
+	d.saved += len(part)
+}

@@ -1,0 +1,114 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/journal/format"
+	"github.com/guidonhq/guidon/core/journal/mark"
+	"github.com/guidonhq/guidon/core/sqlitewal"
+)
+
+// MarkName is the file with the number of the newest durable record, in the
+// directory of the journal.
+const MarkName = "journal.mark"
+
+var errLostEnd = errors.New("the newest records are missing: the write-ahead log or the end of the file was lost")
+
+// repairWAL corrects a damaged write-ahead log before SQLite replays it. The
+// damaged log stays beside it.
+func (j *store) repairWAL() error {
+	path := j.path + "-wal"
+	next := path + ".repaired"
+	r, written, err := sqlitewal.Repair(path, next, format.PageBytes, true)
+	if err != nil || !r.IsDamaged() {
+		return err
+	}
+	kept := asidePath(path)
+	if err := os.Rename(path, kept); err != nil {
+		return err
+	}
+	if written {
+		if err := os.Rename(next, path); err != nil {
+			return err
+		}
+	}
+	j.log.Error("journal write-ahead log damaged", zap.Int("damaged_frames", len(r.Damaged)), zap.Int("corrected", r.Corrected),
+		zap.Int("dropped", r.Dropped), zap.Int("commits_saved", r.LostCommits), zap.String("kept", kept))
+	return syncDir(filepath.Dir(path))
+}
+
+// asidePath is the name under which a damaged file is kept.
+func asidePath(path string) string {
+	return path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000")
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// damagedFile adds what to do to the error of a file that SQLite cannot read.
+func damagedFile(err error) error {
+	if err == nil || !format.IsMalformed(err) {
+		return err
+	}
+	return fmt.Errorf("the file is damaged: %w; run `guidon journal check` to see the damage and `guidon journal repair` to copy what can be read into a new file", err)
+}
+
+// readMark compares the mark with a journal that was just opened: records that it
+// names and that the file does not hold are lost.
+func (j *store) readMark(created bool) error {
+	path := filepath.Join(filepath.Dir(j.path), MarkName)
+	m, found, err := mark.Read(path)
+	switch {
+	case errors.Is(err, mark.ErrDamaged):
+		j.log.Warn("journal mark unreadable: lost records at the end cannot be noticed at this start", zap.String("path", path), zap.Error(err))
+	case err != nil:
+		return err
+	case found && m.ID != j.id:
+		j.previous = &m
+		j.log.Error("new journal created although the directory has been used", zap.Bool("created_now", created),
+			zap.String("was", m.ID), zap.Uint64("was_last", m.Last), zap.String("is", j.id))
+	case found && m.Last > j.index.extent.last:
+		e := &j.index.extent
+		lost := &DamagedError{First: e.last + 1, Last: m.Last, cause: errLostEnd}
+		e.last = m.Last
+		j.reportDamage(lost)
+	}
+	j.mark, err = mark.Open(path, j.id)
+	return err
+}
+
+// hasFile reports whether the journal's file exists and is not empty.
+func hasFile(path string) bool {
+	n, err := fileSize(path)
+	return err == nil && n > 0
+}
+
+// secureFiles makes the files of the journal readable by their owner only.
+func secureFiles(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 || !strings.HasPrefix(e.Name(), "journal.") {
+			continue
+		}
+		if err := os.Chmod(filepath.Join(dir, e.Name()), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
