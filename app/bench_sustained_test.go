@@ -102,8 +102,8 @@ type loadedServer struct {
 	b     *testing.B
 	admin string // URL of the admin address
 	pid   int
-	sent    atomic.Int64
-	done    atomic.Int64 // stored and delivered, at the last sample
+	sent  atomic.Int64
+	done  atomic.Int64 // stored and delivered, at the last sample
 }
 
 // sample holds the metrics of the server at one time.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -71,6 +72,7 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 	}
 	cfg.DataDir = filepath.Join(dir, "data")
 	cfg.HTTP.Address, cfg.HTTP.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.HTTP.ManageRate, cfg.HTTP.FailedKeyRate = web.Rate{}, web.Rate{} // tests poll, and try many wrong keys from one address
 	for _, c := range change {
 		c(&cfg)
 	}

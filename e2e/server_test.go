@@ -44,7 +44,7 @@ func start(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary(t), "serve", "--config", config)
-	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS=", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS=", "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 )
@@ -16,8 +19,11 @@ import (
 // serverFlags are the flags of commands that call a running server: its address
 // and a personal key.
 type serverFlags struct {
-	Server string `help:"URL of the server's admin address; default: http.admin_address of the config." placeholder:"URL"`
-	Key    string `env:"GUIDON_PERSONAL_KEY" help:"Personal key (phx_) with scope plugin:read or plugin:write; prefer the environment to the command line." placeholder:"PHX"`
+	Server  string `help:"URL of the server's admin address; default: http.admin_address of the config." placeholder:"URL"`
+	CA      string `name:"ca" help:"File with the authorities to trust for https, instead of the system's." type:"existingfile" placeholder:"FILE"`
+	Cert    string `name:"client-cert" help:"Client certificate, for a server with admin_tls.client_ca_file." type:"existingfile" placeholder:"FILE"`
+	CertKey string `name:"client-key" help:"Key of the client certificate." type:"existingfile" placeholder:"FILE"`
+	Key     string `env:"GUIDON_PERSONAL_KEY" help:"Personal key (phx_) with scope plugin:read or plugin:write; prefer the environment to the command line." placeholder:"PHX"`
 }
 
 // callTimeout bounds one request.
@@ -40,7 +46,11 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+f.Key)
-	res, err := newClient(socket).Do(req)
+	client, err := f.newClient(socket)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
 	}
@@ -61,14 +71,40 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 
 // newClient returns a client that connects to a Unix socket, or over TCP for an
 // empty path. It does not follow redirects, which would send the key elsewhere.
-func newClient(socket string) *http.Client {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+func (f serverFlags) newClient(socket string) (*http.Client, error) {
+	trust, err := f.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSClientConfig: trust}
 	if socket != "" {
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
 	}
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}
+
+// tlsConfig returns what to trust and to present over https.
+func (f serverFlags) tlsConfig() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.CA != "" {
+		text, err := os.ReadFile(f.CA)
+		if err != nil {
+			return nil, err
+		}
+		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--ca: %s holds no certificate", f.CA)
+		}
+	}
+	if f.Cert != "" || f.CertKey != "" {
+		pair, err := tls.LoadX509KeyPair(f.Cert, f.CertKey)
+		if err != nil {
+			return nil, fmt.Errorf("--client-cert and --client-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
 }
 
 // baseURL returns --server, or the admin address in the config: an URL, and the
@@ -89,8 +125,12 @@ func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 	if cfg.HTTP.AdminAddress == "" {
 		return "", "", errors.New("http.admin_address of the config is empty: a server without an admin address cannot be controlled")
 	}
+	scheme := "http://"
+	if cfg.HTTP.AdminTLS.Enabled() {
+		scheme = "https://"
+	}
 	if socket, ok := strings.CutPrefix(cfg.HTTP.AdminAddress, "unix:"); ok {
-		return "http://localhost", socket, nil
+		return scheme + "localhost", socket, nil
 	}
 	host, port, err := net.SplitHostPort(cfg.HTTP.AdminAddress)
 	if err != nil {
@@ -99,5 +139,5 @@ func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port), "", nil
+	return scheme + net.JoinHostPort(host, port), "", nil
 }

@@ -96,7 +96,8 @@ func (s *server) guidon(args ...string) (string, error) {
 }
 
 func (s *server) env() []string {
-	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config())
+	return append(os.Environ(), "GUIDON_HTTP_ADDRESS="+s.address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_DATA_DIR="+s.data(), "GUIDON_CONFIG="+s.config(),
+		"GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0") // tests poll
 }
 
 // start runs `guidon serve`, waits until it is ready and returns how long that took.

@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/limit"
 )
 
@@ -20,6 +21,8 @@ const personalField = "personal_api_key"
 // their rates.
 type authenticator struct {
 	auth       Auth
+	proxies    forwarded.Networks
+	failures   *limit.Failures
 	publicRate *limit.Limiter[int64] // by project
 	manageRate *limit.Limiter[int64] // by personal key
 }
@@ -45,7 +48,7 @@ func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
 	if place == "" {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 	}
-	found, err := a.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
+	found, err := a.principalByKey(c, key)
 	if fault.Is(err, fault.Unauthenticated) || (err == nil && found == nil) {
 		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "Personal API key found in request %s is invalid.", place).Because(err)
 	}
@@ -101,7 +104,7 @@ func (a *authenticator) projectByToken(c *fiber.Ctx, principal *auth.Principal, 
 	if shape != "" {
 		return auth.Project{}, badKey(shape)
 	}
-	p, err := a.auth.ProjectByKey(c.UserContext(), key)
+	p, err := a.projectByKey(c, key)
 	if err != nil {
 		return p, err
 	}
@@ -117,7 +120,7 @@ func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.P
 	default:
 		return auth.Project{}, badKey(shape)
 	}
-	p, err := a.auth.ProjectByKey(c.UserContext(), key)
+	p, err := a.projectByKey(c, key)
 	if projectID != "" && fault.Is(err, fault.Unauthenticated) {
 		return a.projectByPersonalKey(c, key, projectID)
 	}
@@ -129,7 +132,7 @@ func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string
 	if projectID != "" && !isNumber(projectID) {
 		return auth.Project{}, invalid
 	}
-	principal, err := a.auth.PrincipalByKey(c.UserContext(), strings.Clone(key))
+	principal, err := a.principalByKey(c, key)
 	switch {
 	case fault.Is(err, fault.Unauthenticated):
 		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "Invalid Personal API key.").Because(err)

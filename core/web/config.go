@@ -6,17 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/limit"
+	"github.com/guidonhq/guidon/core/web/tlsfiles"
 )
 
 // Requests that are logged. Server errors (5xx) are always logged.
 const (
-	LogAll          = "all"     // every request
-	LogManagement   = "manage"  // management requests, and public ones that failed
-	LogErrors       = "refused" // requests that were answered with 4xx or 5xx
-	LogServerErrors = "broken"  // requests that were answered with 5xx
+	LogAll          = accesslog.All
+	LogManagement   = accesslog.Management
+	LogErrors       = accesslog.Errors
+	LogServerErrors = accesslog.ServerErrors
 )
 
 // Config holds the settings of the server.
@@ -28,6 +30,11 @@ type Config struct {
 	// unix:/path for a socket that only the user of the server can open. Empty
 	// switches these pages off.
 	AdminAddress string `koanf:"admin_address"`
+	// TLS names the certificate of the public address; empty: plain HTTP. A
+	// changed file is used without a restart.
+	TLS tlsfiles.Files `koanf:"tls"`
+	// AdminTLS is TLS for the admin address.
+	AdminTLS tlsfiles.Files `koanf:"admin_tls"`
 	// SiteURL is the public address, for links in answers. Empty: links are derived
 	// from the request (and from the X-Forwarded headers of trusted proxies).
 	SiteURL string `koanf:"site_url"`
@@ -40,8 +47,14 @@ type Config struct {
 	MemoryBytes int `koanf:"memory_bytes"`
 	// JSONDepth is the maximum nesting of a JSON body, at most 300.
 	JSONDepth int `koanf:"json_depth"`
-	// MaxConnections is the maximum number of concurrent connections.
+	// MaxConnections is the maximum number of concurrent connections; the files
+	// that the process may open can lower it. At the bound the connection that has
+	// idled the longest is closed for a new one.
 	MaxConnections int `koanf:"max_connections"`
+	// ClientConnections is the maximum number of concurrent connections of one
+	// client address (IPv6: of a /64 network); 0 means no limit. Trusted proxies
+	// have none.
+	ClientConnections int `koanf:"client_connections"`
 	// HeaderBytes is the maximum size of the request line with all headers.
 	HeaderBytes int `koanf:"header_bytes"`
 	// ReadTimeout is the time to receive a whole request.
@@ -67,6 +80,9 @@ type Config struct {
 	PublicRate Rate `koanf:"public_rate"`
 	// ManageRate limits management requests per personal key.
 	ManageRate Rate `koanf:"manage_rate"`
+	// FailedKeyRate limits requests with unknown keys per client address. Past it,
+	// requests of that address with keys that are not in use are refused.
+	FailedKeyRate Rate `koanf:"failed_key_rate"`
 	// Metrics enables GET /metrics of the admin address.
 	Metrics bool `koanf:"metrics"`
 	// Pprof enables the profiles below /debug/pprof/ of the admin address.
@@ -76,6 +92,8 @@ type Config struct {
 	// AccessSample logs one of this number of successful public requests; 0 and 1 log
 	// all.
 	AccessSample int `koanf:"access_sample"`
+	// LogClient adds the address of the client to the lines of the access log.
+	LogClient bool `koanf:"log_client"`
 }
 
 // Rate is a limit with bursts.
@@ -90,7 +108,7 @@ func DefaultConfig() Config {
 		InflatedBytes:  25 << 20,
 		MemoryBytes:    128 << 20,
 		JSONDepth:      128,
-		MaxConnections: 65536,
+		MaxConnections: 65536, ClientConnections: 1024,
 		HeaderBytes:    16 << 10,
 		ReadTimeout:    time.Minute,
 		WriteTimeout:   30 * time.Second,
@@ -101,6 +119,9 @@ func DefaultConfig() Config {
 		Pprof:          true,
 		AccessLog:      LogAll,
 		AccessSample:   1,
+		LogClient:      true,
+		ManageRate:     Rate{PerSecond: 50, Burst: 200},
+		FailedKeyRate:  Rate{PerSecond: 20, Burst: 100},
 	}
 }
 
@@ -121,6 +142,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("json_depth must be between 1 and %d, got %d", body.MaxDepth, c.JSONDepth)
 	case c.MaxConnections < 1:
 		return fmt.Errorf("max_connections must be at least 1, got %d", c.MaxConnections)
+	case c.ClientConnections < 0:
+		return fmt.Errorf("client_connections must not be negative, got %d", c.ClientConnections)
 	case c.HeaderBytes < 1024:
 		return fmt.Errorf("header_bytes must be at least 1024, got %d", c.HeaderBytes)
 	case c.ReadTimeout <= 0 || c.WriteTimeout <= 0 || c.IdleTimeout <= 0 || c.RequestTimeout <= 0:
@@ -153,6 +176,15 @@ func (c Config) validateNames() error {
 		return err
 	}
 	if err := c.ManageRate.Validate("manage_rate"); err != nil {
+		return err
+	}
+	if err := c.FailedKeyRate.Validate("failed_key_rate"); err != nil {
+		return err
+	}
+	if err := c.TLS.Validate("tls"); err != nil {
+		return err
+	}
+	if err := c.AdminTLS.Validate("admin_tls"); err != nil {
 		return err
 	}
 	_, err := forwarded.ParseNetworks(c.TrustedProxies)

@@ -6,6 +6,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/guidonhq/guidon/core/web/framing"
 	"github.com/guidonhq/guidon/core/web/receive"
 )
 
@@ -51,6 +52,9 @@ func (p *port) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.Reque
 		case fiber.MethodGet, fiber.MethodPost, fiber.MethodPut, fiber.MethodPatch, fiber.MethodDelete,
 			fiber.MethodHead, fiber.MethodOptions, fiber.MethodTrace, fiber.MethodConnect:
 			next(ctx)
+		case framing.Refused:
+			ctx.SetConnectionClose()
+			p.rejectRaw(ctx, fiber.StatusBadRequest)
 		default:
 			ctx.Response.Header.Set(fiber.HeaderAllow, "GET, HEAD, "+manageMethods[len("GET, "):])
 			p.rejectRaw(ctx, fiber.StatusMethodNotAllowed)

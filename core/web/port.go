@@ -14,8 +14,10 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/web/framing"
 	"github.com/guidonhq/guidon/core/web/listener"
 	"github.com/guidonhq/guidon/core/web/receive"
+	"github.com/guidonhq/guidon/core/web/tlsfiles"
 )
 
 // port is one address that the server listens on, with the routes that it
@@ -25,6 +27,8 @@ type port struct {
 	router   *Router
 	setting  string // the name of the setting with the address
 	address  string // as configured
+	files    tlsfiles.Files
+	most     int // connections
 	table    routeTable
 	fallback fallbackRoutes
 	app      *fiber.App
@@ -39,8 +43,8 @@ type port struct {
 	served chan error
 }
 
-func newPort(r *Router, setting, address string) *port {
-	p := &port{router: r, setting: setting, address: address, table: routeTable{public: map[string]bool{}}, served: make(chan error, 1)}
+func newPort(r *Router, setting, address string, files tlsfiles.Files, most int) *port {
+	p := &port{router: r, setting: setting, address: address, files: files, most: most, table: routeTable{public: map[string]bool{}}, served: make(chan error, 1)}
 	p.fallback = newFallbackRoutes(p)
 	p.app = fiber.New(p.settings())
 	return p
@@ -54,8 +58,8 @@ func (p *port) settings() fiber.Config {
 		DisableStartupMessage:        true,
 		DisablePreParseMultipartForm: true,
 		BodyLimit:                    cfg.BodyBytes,
-		StreamRequestBody:            true, // receiveBody reads it
-		Concurrency:                  cfg.MaxConnections,
+		StreamRequestBody:            true,       // receiveBody reads it
+		Concurrency:                  2 * p.most, // the listener has the bound
 		ReadBufferSize:               cfg.HeaderBytes,
 		ReadTimeout:                  cfg.ReadTimeout,
 		WriteTimeout:                 cfg.WriteTimeout,
@@ -116,13 +120,17 @@ func bind(ctx context.Context, setting, address string) (net.Listener, error) {
 // listen binds the address unless that was done before. Clients can connect from
 // then on; serve answers them.
 func (p *port) listen(ctx context.Context) (err error) {
+	opts, err := p.options()
+	if err != nil {
+		return fmt.Errorf("http.%s: %w", strings.Replace(p.setting, "address", "tls", 1), err)
+	}
 	ln := p.early
 	if ln == nil {
 		if ln, err = bind(ctx, p.setting, p.address); err != nil {
 			return err
 		}
 	}
-	p.ln = listener.New(ln)
+	p.ln = listener.New(ln, opts)
 	bound := ln.Addr().String()
 	if ln.Addr().Network() == "unix" {
 		bound = listener.UnixPrefix + bound
@@ -131,10 +139,35 @@ func (p *port) listen(ctx context.Context) (err error) {
 	return nil
 }
 
+// options returns the bounds of the port's connections.
+func (p *port) options() (listener.Options, error) {
+	r := p.router
+	opts := listener.Options{
+		MaxConnections: p.most, PerClient: r.cfg.ClientConnections, Exempt: r.proxies.Contains,
+		Refused: r.metrics.Refused,
+		Failed:  r.metrics.AcceptFailed(r.log),
+	}
+	if !p.files.Enabled() {
+		return opts, nil
+	}
+	var err error
+	opts.TLS, err = tlsfiles.Config(p.files, r.log)
+	return opts, err
+}
+
+// scheme returns the scheme of URLs to the port.
+func (p *port) scheme() string {
+	if p.files.Enabled() {
+		return "https"
+	}
+	return "http"
+}
+
 // serve answers requests in the background until stop.
 func (p *port) serve() {
 	hs := p.app.Server()
 	hs.Handler, hs.ErrorHandler = p.handler, p.unreadable
+	hs.HeaderReceived = framing.Guard(func() { p.router.metrics.Refused("framing") })
 	hs.CloseOnShutdown = true
 	hs.Logger = quietLog{p.router.log}
 	go func() { p.served <- hs.Serve(p.ln) }()
@@ -155,7 +188,7 @@ func (p *port) url() string {
 	if bound == "" || strings.HasPrefix(bound, listener.UnixPrefix) {
 		return ""
 	}
-	return "http://" + bound
+	return p.scheme() + "://" + bound
 }
 
 // closeListener stops accepting connections and closes those without a request.

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/web/metrics"
 )
 
 // Route is a registered route.
@@ -36,12 +39,12 @@ type route struct {
 	router  *Router
 	port    *port
 	log     *zap.Logger // carries method and route
-	metrics *routeMetrics
+	metrics *metrics.Route
 }
 
 func (rt *route) prepare() {
 	rt.log = rt.router.log.With(zap.String("method", rt.method), zap.String("route", rt.pattern))
-	rt.metrics = rt.router.metrics.route(rt.method, rt.pattern)
+	rt.metrics = rt.router.metrics.Route(rt.method, rt.pattern)
 }
 
 // serve is the Fiber handler: the registered handler with everything that all
@@ -65,11 +68,34 @@ func (rt *route) begin(c *fiber.Ctx) *requestState {
 	s.route = rt
 	s.id = requestID(c)
 	s.memory.Open(rt.router.budget)
-	rt.router.metrics.begin()
+	rt.router.metrics.Begin()
+	rt.addSecurityHeaders(&c.Response().Header)
 	c.Response().Header.SetCanonical(headerRequestID, unsafeBytes(s.id))
 	c.SetUserContext(rt.router.base)
 	rt.addCORSHeaders(c)
 	return s
+}
+
+var (
+	headerContentTypeOptions = []byte(fiber.HeaderXContentTypeOptions)
+	headerCacheControl       = []byte(fiber.HeaderCacheControl)
+	headerTransportSecurity  = []byte(fiber.HeaderStrictTransportSecurity)
+	valueNoSniff             = []byte("nosniff")
+	valueNoStore             = []byte("no-store")
+	valueTransportSecurity   = []byte("max-age=31536000")
+)
+
+// addSecurityHeaders adds what keeps browsers from guessing a type, caches from
+// storing management answers, and, with TLS, browsers from plain HTTP. A handler
+// may replace them.
+func (rt *route) addSecurityHeaders(h *fasthttp.ResponseHeader) {
+	h.SetCanonical(headerContentTypeOptions, valueNoSniff)
+	if !rt.public {
+		h.SetCanonical(headerCacheControl, valueNoStore)
+	}
+	if rt.port.files.Enabled() {
+		h.SetCanonical(headerTransportSecurity, valueTransportSecurity)
+	}
 }
 
 // runRecovered runs the handler; a panic in it becomes an error.
@@ -86,8 +112,8 @@ func (rt *route) runRecovered(c *fiber.Ctx, s *requestState) (err error) {
 func (rt *route) end(c *fiber.Ctx, s *requestState) {
 	took := time.Since(s.start)
 	status := c.Response().StatusCode()
-	rt.router.metrics.end()
-	rt.metrics.observe(status, took)
+	rt.router.metrics.End()
+	rt.metrics.Observe(status, took)
 	rt.logRequest(c, s, status, took)
 }
 

@@ -10,10 +10,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
+	"github.com/guidonhq/guidon/core/web/metrics"
 )
 
 // Router registers handlers, and offers handlers what concerns their request.
@@ -24,8 +26,8 @@ type Router struct {
 	log       *zap.Logger
 	auth      *authenticator
 	proxies   forwarded.Networks
-	metrics   *requestMetrics
-	access    *accessLog
+	metrics   *metrics.Metrics
+	access    *accesslog.Selector
 	readiness *health.Readiness
 	budget    *budget.Budget    // of all requests
 	mapError  func(error) error // nil: errors stay as they are
@@ -123,7 +125,11 @@ func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 		return auth.Project{}, err
 	}
 	stateOf(c).project = p.ID
-	return p, r.auth.publicRate.Take(p.ID)
+	if err := r.auth.publicRate.Take(p.ID); err != nil {
+		r.metrics.Refused("public_rate")
+		return p, err
+	}
+	return p, nil
 }
 
 // IP returns the address of the client: the sender of the request or, if that
@@ -137,7 +143,7 @@ func (r *Router) baseURL(c *fiber.Ctx) string {
 	if r.cfg.SiteURL != "" {
 		return strings.TrimRight(r.cfg.SiteURL, "/")
 	}
-	return r.proxies.BaseURL(c.Context(), "http", r.public.boundAddress())
+	return r.proxies.BaseURL(c.Context(), routeOf(c).port.scheme(), routeOf(c).port.boundAddress())
 }
 
 // serveManaged authenticates a management request and calls h: the key first,
@@ -157,6 +163,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 		return err
 	}
 	if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
+		r.metrics.Refused("manage_rate")
 		return err
 	}
 	call := Call{Ctx: c, Principal: principal, router: r}

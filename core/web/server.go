@@ -11,14 +11,32 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
 	"github.com/guidonhq/guidon/core/web/limit"
+	"github.com/guidonhq/guidon/core/web/listener"
+	"github.com/guidonhq/guidon/core/web/metrics"
 )
 
 // maxLimitedKeys bounds the memory of each rate limit: about 15 MB.
 const maxLimitedKeys = 100_000
+
+// maxAdminConnections bounds the connections of the admin address: a flood of
+// clients on the public one leaves it usable.
+const maxAdminConnections = 128
+
+// maxConnections returns the bound of public connections: the configured one, or
+// less if the process may not open so many files.
+func maxConnections(cfg Config, log *zap.Logger) int {
+	most, files := listener.MaxByDescriptors()
+	if most = max(1, most-maxAdminConnections); most >= cfg.MaxConnections {
+		return cfg.MaxConnections
+	}
+	log.Info("connections limited by the number of open files", zap.Int("max_connections", most), zap.Int("open_files", files))
+	return most
+}
 
 // Server listens on the public and the admin address and serves the registered
 // routes.
@@ -48,19 +66,23 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 	base, cancelBase := context.WithCancel(context.Background())
 	r := &Router{
 		cfg: cfg, log: log, base: base, proxies: trusted,
-		auth:      &authenticator{auth: a, publicRate: limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys)},
-		metrics:   newRequestMetrics(reg),
-		access:    newAccessLog(cfg),
+		metrics:   metrics.New(reg),
+		access:    accesslog.NewSelector(cfg.AccessLog, cfg.AccessSample),
 		readiness: health.New(log),
 		origins:   map[string]bool{},
 		budget:    budget.New(cfg.MemoryBytes),
 	}
 	r.budget.Register(reg)
+	r.auth = &authenticator{
+		auth: a, proxies: trusted, failures: newFailures(a, cfg, func() { r.metrics.Refused("failed_keys") }),
+		publicRate: limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys),
+	}
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
 	}
-	r.public = newPort(r, publicSetting, cfg.Address)
-	r.admin = newPort(r, adminSetting, cfg.AdminAddress)
+	most := maxConnections(cfg, log)
+	r.public = newPort(r, publicSetting, cfg.Address, cfg.TLS, most)
+	r.admin = newPort(r, adminSetting, cfg.AdminAddress, cfg.AdminTLS, min(most, maxAdminConnections))
 	return &Server{router: r, reg: reg, cancelBase: cancelBase}, nil
 }
 

@@ -33,7 +33,7 @@ type requestState struct {
 	received  bool           // receiveBody has run
 	bodyErr   error          // of receiveBody
 	body      *body.Decoder
-	logFields [10]zap.Field
+	logFields [11]zap.Field
 }
 
 type stateKey struct{}

@@ -72,6 +72,9 @@ func (l *Limiter[K]) Take(key K) error {
 	return l.throttled(b)
 }
 
+// Used reports whether any key was used. It costs almost nothing.
+func (l *Limiter[K]) Used() bool { return l != nil && l.clock.Load() > 0 }
+
 // Exhausted returns Throttled if the limit of key is reached. It counts
 // nothing.
 func (l *Limiter[K]) Exhausted(key K) error {
@@ -85,6 +88,13 @@ func (l *Limiter[K]) Exhausted(key K) error {
 		return nil
 	}
 	return l.throttled(b)
+}
+
+// Len returns the number of keys in memory.
+func (l *Limiter[K]) Len() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.buckets)
 }
 
 func (l *Limiter[K]) throttled(b *bucket) error {
