@@ -45,13 +45,14 @@ type progress struct {
 // journalState describes the damage of the journal. Records that are damaged do
 // not make the server unready: it goes on without them.
 type journalState struct {
-	State          string                 `json:"state"` // ok, damaged or unknown
+	State          string                 `json:"state"`              // ok, damaged, replaced or unknown
+	Previous       *journal.Previous      `json:"previous,omitempty"` // the lost journal that this one replaced
 	DamagedRecords uint64                 `json:"damaged_records"`
 	Damaged        []journal.DamagedRange `json:"damaged"`
 }
 
 // Degraded implements the interface of core/web/health.
-func (s journalState) Degraded() bool { return s.State == "damaged" }
+func (s journalState) Degraded() bool { return s.State == "damaged" || s.State == "replaced" }
 
 // maxRangesShown bounds the damaged ranges in the readiness answer.
 const maxRangesShown = 20
@@ -63,7 +64,10 @@ func (r *Readiness) journalState() journalState {
 	if err != nil {
 		return journalState{State: "unknown", Damaged: []journal.DamagedRange{}}
 	}
-	s := journalState{State: "ok", Damaged: append([]journal.DamagedRange{}, stats.Damaged[:min(len(stats.Damaged), maxRangesShown)]...)}
+	s := journalState{State: "ok", Previous: stats.Previous, Damaged: append([]journal.DamagedRange{}, stats.Damaged[:min(len(stats.Damaged), maxRangesShown)]...)}
+	if s.Previous != nil {
+		s.State = "replaced"
+	}
 	for _, d := range stats.Damaged {
 		s.State, s.DamagedRecords = "damaged", s.DamagedRecords+d.Last-d.First+1
 	}
