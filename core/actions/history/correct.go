@@ -80,8 +80,11 @@ func (h *Service) correctable(ctx context.Context, row *countRow, loc *time.Loca
 		return nil, err
 	}
 	p, err := newPlan(d.Steps, loc, h.reader.sources.Operators)
-	if err != nil || p.fingerprint != row.Fingerprint || p.timeDependent || row.Undecided > 0 {
-		return nil, nil // counted again by the next request, which reports the error
+	if err != nil {
+		return nil, err
+	}
+	if p.fingerprint != row.Fingerprint || p.timeDependent || row.Undecided > 0 {
+		return nil, nil // counted again by the next request
 	}
 	return p, nil
 }

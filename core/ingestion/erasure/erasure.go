@@ -3,10 +3,9 @@
 //
 // A deletion is a row of the table erasures before anything is deleted, so a
 // crash delays it and never halves it. Then its record is appended to the
-// journal, and the hashes of its distinct ids are written. From there on, events
-// of records before that one are not processed as if nothing had happened: an
-// event of an erased distinct id is dropped, or stored without a person if the
-// events were to stay. Only then the data is deleted, everywhere: a transaction
+// journal, and the hashes of its distinct ids are written. From there on, an event
+// of an erased distinct id in a record before that one is dropped, or stored
+// without a person if the events were to stay. Only then the data is deleted, everywhere: a transaction
 // of the pipeline that was running has ended, and a later one knows the erasure.
 //
 // The record in the journal is for a database that is restored from a backup
@@ -16,8 +15,7 @@
 // reappear for a moment.
 //
 // Events that arrive after the erasure belong to a new person. A record that is
-// trimmed from the journal protects no older backup; List and Import move the
-// erasures to such a database.
+// trimmed from the journal protects no older backup.
 //
 // The package does not reach copies outside of the database: sinks, backups, and
 // the journal itself, whose records leave by its retention.

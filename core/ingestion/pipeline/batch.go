@@ -199,7 +199,7 @@ type eventKey struct {
 func (l *lane) selectEvents(ctx context.Context, b *reader.Batch) ([]*sdk.Event, map[*sdk.Event]bool, error) {
 	l.work = append(l.work[:0], b.Events...)
 	batch := make([]*sdk.Event, 0, len(l.work))
-	place := make([]int, 0, len(l.work))
+	l.place = l.place[:0]
 	seen := make(map[eventKey]struct{}, len(l.work))
 	for i := range l.work {
 		key := eventKey{l.work[i].ProjectID, l.work[i].UUID}
@@ -207,9 +207,9 @@ func (l *lane) selectEvents(ctx context.Context, b *reader.Batch) ([]*sdk.Event,
 			continue
 		}
 		seen[key] = struct{}{}
-		batch, place = append(batch, &l.work[i]), append(place, i)
+		batch, l.place = append(batch, &l.work[i]), append(l.place, i)
 	}
-	batch, detached := l.filterErased(b, batch, place)
+	batch, detached := l.filterErased(b, batch, l.place)
 	batch, err := l.filterNew(ctx, batch)
 	return batch, detached, err
 }

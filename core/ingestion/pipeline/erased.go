@@ -51,7 +51,7 @@ func recordOf(b *reader.Batch, i int) uint64 {
 }
 
 // filterErased returns the events that may be processed, and those of them that
-// must not create a person. kept[i] is the place of events[i] in b.
+// must not create a person. place[i] is the index of events[i] in b.
 func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place []int) ([]*sdk.Event, map[*sdk.Event]bool) {
 	if s.erased == nil {
 		return events, nil

@@ -26,6 +26,7 @@ type lane struct {
 	reader   *reader.Reader
 	commit   *reader.Committer
 	work     []sdk.Event   // copies of events, for the stages to change
+	place    []int         // of the copies in their batch
 	poisoned int           // consecutive events that became dead letters
 	filled   atomic.Uint64 // events read; those beyond the status wait to be processed
 	status   atomic.Pointer[Status]
