@@ -22,8 +22,8 @@ import (
 // actionBindings binds actions to cohorts, plugins, traces and the routes.
 var actionBindings = fx.Options(actions.Module, fx.Provide(
 	func(m *cohorts.Members) actionmatch.Members { return m },
-	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins) actionmatch.Sources {
-		return actionmatch.Sources{Persons: p, Members: m, Operators: o, Plugins: ask}
+	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins, over *actions.OverBudget) actionmatch.Sources {
+		return actionmatch.Sources{Persons: p, Members: m, Operators: o, Plugins: ask, OverBudget: over.Report}
 	},
 	func(a *auth.Service) actions.Projects { return a },
 	func(e actions.Events, sources actionmatch.Sources, o *operators.Operators, log *zap.Logger) *actions.Previews {

@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"core/flags":            with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 
 	// Actions and notifications.
-	"core/actions/match":   {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/actions/match":   {"core/match", "core/match/search", "core/fault", "core/jsontext", "core/text", "sdk"},
 	"core/actions/history": with("core/actions/match", "core/cohorts", "core/persons", "core/events"),
 	"core/actions":         with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
 	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),

@@ -14,7 +14,7 @@ var Module = fx.Module("actions", history.Module,
 	fx.Provide(
 		func(c Config) history.Config { return c.History },
 		func(e *events.Service) Events { return e },
-		NewStore, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP,
+		NewStore, NewOverBudget, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP,
 		fx.Annotate(NewSnapshots, fx.OnStart((*Snapshots).Start), fx.OnStop((*Snapshots).Stop)),
 		func(s *Service) history.Definitions { return s },
 		func(h *history.Service) Calculations { return h },

@@ -113,9 +113,11 @@ func (p *Previews) explain(m *actionmatch.Matcher, events []sdk.Event, facts act
 	out := Preview{Checked: len(events), Results: make([]PreviewedEvent, len(events))}
 	s := new(actionmatch.EventView)
 	s.SetLookup(facts)
+	meter := actionmatch.NewMeter(env)
 	for i := range events {
 		ev := &events[i]
 		s.Reset(ev)
+		meter.Begin()
 		e := m.Explain(s, env)
 		switch {
 		case e.Matches == nil:

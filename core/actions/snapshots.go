@@ -50,6 +50,7 @@ type ProjectActions struct {
 
 	zone     string
 	matchers map[int64]*actionmatch.Matcher
+	patterns int64 // size of the regular expressions
 }
 
 // NewSnapshots returns empty Snapshots over store. operators may be nil.
@@ -122,6 +123,7 @@ func (s *Snapshots) compile(ctx context.Context, projectID int64, list []Action,
 	opts := actionmatch.CompileOptions{Location: location(ctx, s.projects, projectID), Operators: s.operators, Lenient: true}
 	p := &ProjectActions{ByID: make(map[int64]*Action, len(list)), zone: opts.Location.String(), matchers: make(map[int64]*actionmatch.Matcher, len(list))}
 	var all, posting []actionmatch.Entry
+	limits := match.DefaultLimits()
 	for i := range list {
 		a := &list[i]
 		p.ByID[a.ID] = a
@@ -133,6 +135,12 @@ func (s *Snapshots) compile(ctx context.Context, projectID int64, list []Action,
 			continue
 		}
 		p.matchers[a.ID] = m
+		if err := limits.CheckProject("action", m.Patterns(), p.patterns); err != nil {
+			s.log.Warn("action is not matched", zap.Int64("project_id", projectID), zap.Int64("action", a.ID), zap.Error(err))
+			delete(p.matchers, a.ID)
+			continue
+		}
+		p.patterns += m.Patterns()
 		all = append(all, actionmatch.Entry{ID: a.ID, Matcher: m})
 		if a.PostToChat {
 			posting = append(posting, actionmatch.Entry{ID: a.ID, Matcher: m})

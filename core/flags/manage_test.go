@@ -46,6 +46,7 @@ type server struct {
 	accounts  *accounts
 	stored    storedPersons
 	calls     storedEvents
+	operators slowOperator
 	db        *db.DB
 }
 
@@ -131,12 +132,14 @@ func newServer(t testing.TB, d *db.DB) *server {
 	policy := access.NewPolicy(h.accounts, h.store)
 	cohortService := cohorts.NewService(cohorts.Config{Limits: cfg.Limits(), Members: cfg.CohortMembers}, h.cohorts, cohorts.Dependencies{
 		Revisions: h.revisions, Activity: activitylog.NewLog(d), Users: h.accounts, Access: policy, Flags: h.store, Counter: counter, Now: h.clock,
+		Operators: &h.operators, Sets: h.snapshots,
 	})
 	usage := dashboards.NewService(dashboards.NewStore(d), dashboards.Dependencies{
 		Revisions: h.revisions, Flags: h.store, Users: h.accounts, Access: policy, Events: &h.calls, Now: h.clock,
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
 		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
+		Operators: &h.operators, Sets: h.snapshots,
 	})
 	if err != nil {
 		t.Fatal(err)

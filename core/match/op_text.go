@@ -7,6 +7,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match/search"
+	"github.com/guidonhq/guidon/core/text"
 )
 
 // compileText searches the value's text for a text, ignoring the case of ASCII
@@ -79,5 +80,5 @@ func badPattern(err error) error {
 		}
 	}
 	return fault.Fieldf("value", "invalid_input", "invalid regex pattern: %s%s",
-		strings.TrimPrefix(err.Error(), "error parsing regexp: "), hint)
+		text.Ellipsis(strings.TrimPrefix(err.Error(), "error parsing regexp: "), 2*maxQuoted), hint)
 }

@@ -17,6 +17,7 @@ import (
 type counter struct {
 	reader    *reader
 	projectID int64
+	actionID  int64 // 0 for a search for persons
 	plan      *plan
 	now       time.Time
 	logged    bool
@@ -87,6 +88,7 @@ const eventsPerFacts = 2000
 func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
 	a.WithPersons = a.WithPersons || c.plan.readsPerson
 	j := &eventMatcher{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
+	j.meter = actionmatch.NewMeter(&j.env)
 	n := 0
 	err := c.reader.events.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
 		if n%eventsPerFacts == 0 {
@@ -100,7 +102,16 @@ func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn fun
 		return fmt.Errorf("match the history: %w", err)
 	}
 	j.flush()
+	c.reportOverBudget(j.meter.Count())
 	return nil
+}
+
+// reportOverBudget reports events that were not decided because that takes more
+// work than one event may cause.
+func (c *counter) reportOverBudget(n int64) {
+	if report := c.reader.sources.OverBudget; report != nil && n > 0 {
+		report(c.projectID, c.actionID)
+	}
 }
 
 // eventMatcher matches events in batches.
@@ -112,6 +123,7 @@ type eventMatcher struct {
 	view    actionmatch.EventView
 	facts   *actionmatch.Facts
 	plugins actionmatch.Plugins
+	meter   *actionmatch.Meter
 	pending []events.HistoryEvent // wait for the answers of plugins
 }
 
@@ -139,9 +151,11 @@ func (j *eventMatcher) flush() {
 }
 
 func (j *eventMatcher) add(e *events.HistoryEvent) {
-	switch r := j.match(e); {
+	r := j.match(e)
+	over := j.meter.Over(r)
+	switch {
 	case r == match.False:
-	case r == match.Unknown && j.plugins != nil:
+	case r == match.Unknown && j.plugins != nil && !over:
 		kept := *e
 		kept.Event.Properties, kept.PersonProperties = bytes.Clone(e.Event.Properties), bytes.Clone(e.PersonProperties)
 		j.pending = append(j.pending, kept)
@@ -155,6 +169,7 @@ func (j *eventMatcher) match(e *events.HistoryEvent) match.Result {
 	if j.c.plan.readsPerson {
 		j.view.SetPerson(e.PersonProperties)
 	}
+	j.meter.Begin()
 	return j.c.plan.matcher.Match(&j.view, &j.env)
 }
 

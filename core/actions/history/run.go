@@ -72,7 +72,7 @@ const maxAttempts = 20
 func (h *Service) countWithRetry(ctx context.Context, r *run, actionID, projectID int64) (err error) {
 	for range maxAttempts {
 		b := &runState{service: h, run: r, actionID: actionID, projectID: projectID}
-		b.counter = &counter{reader: h.reader, projectID: projectID, plan: r.plan, now: time.Now()}
+		b.counter = &counter{reader: h.reader, projectID: projectID, actionID: actionID, plan: r.plan, now: time.Now()}
 		if err = b.update(ctx); !errors.Is(err, errConflict) {
 			r.counts = b.counts
 			return err

@@ -112,7 +112,7 @@ func (h *Service) countPartialQuarter(ctx context.Context, a *Definition, p *pla
 	if !from.Before(to) || t.sum(quarterOf(from), quarterOf(from)+1) == 0 {
 		return 0, nil
 	}
-	c := &counter{reader: h.reader, projectID: a.ProjectID, plan: p, now: time.Now()}
+	c := &counter{reader: h.reader, projectID: a.ProjectID, actionID: a.ID, plan: p, now: time.Now()}
 	f, err := c.count(ctx, events.HistoryQuery{From: from, To: to, Through: t.lastRow})
 	for _, some := range f.events {
 		n += some

@@ -18,12 +18,24 @@ type Sources struct {
 	Operators match.Registry
 	// Plugins returns the answers of plugins for one batch of events.
 	Plugins func() Plugins
+	// OverBudget is called for a definition that was not decided for an event,
+	// because that takes more work than one event may cause.
+	OverBudget func(projectID, definitionID int64)
+}
+
+// reportOverBudget calls OverBudget if it is set.
+func (s *Sources) reportOverBudget(projectID int64, definitions []int64) {
+	for _, id := range definitions {
+		if s.OverBudget != nil {
+			s.OverBudget(projectID, id)
+		}
+	}
 }
 
 // NewRound returns the environment for matching one batch, and the plugins of
 // it, which may be nil.
 func (s *Sources) NewRound(now time.Time) (*match.Env, Plugins) {
-	env := &match.Env{Now: now}
+	env := &match.Env{Now: now, Budget: new(match.Budget)}
 	if s.Plugins == nil {
 		return env, nil
 	}
@@ -46,30 +58,34 @@ func (x *Index) MatchEvents(ctx context.Context, projectID int64, batch []*sdk.E
 	var seen EventView
 	seen.SetLookup(facts)
 	env, plugins := sources.NewRound(time.Now())
-	matches := x.matchAll(batch, &seen, env)
+	matches, over := x.matchAll(batch, &seen, env)
 	if plugins != nil && plugins.Ask(ctx) {
-		matches = x.matchAll(batch, &seen, env)
+		matches, over = x.matchAll(batch, &seen, env)
 	}
+	sources.reportOverBudget(projectID, over)
 	if err := facts.Err(); err != nil {
 		return nil, fmt.Errorf("match events with actions: %w", err)
 	}
 	return matches, nil
 }
 
-func (x *Index) matchAll(batch []*sdk.Event, seen *EventView, env *match.Env) []EventMatch {
-	var matches []EventMatch
+// matchAll also returns the definitions that were over budget for an event.
+func (x *Index) matchAll(batch []*sdk.Event, seen *EventView, env *match.Env) (matches []EventMatch, over []int64) {
 	for _, ev := range batch {
 		if !x.Has(ev.Name) {
 			continue
 		}
 		seen.Reset(ev)
 		x.MatchEach(seen, env, func(id int64, r match.Result) {
-			if r == match.True {
+			switch {
+			case r == match.True:
 				matches = append(matches, EventMatch{ev, id})
+			case env.Budget.Refusal() != match.NotRefused:
+				over = append(over, id)
 			}
 		})
 	}
-	return matches
+	return matches, over
 }
 
 // FirstMatch returns the first of events that certainly fits, or nil.
@@ -77,9 +93,11 @@ func (m *Matcher) FirstMatch(ctx context.Context, projectID int64, events []sdk.
 	var seen EventView
 	seen.SetLookup(NewFacts(ctx, projectID, sources.Persons, sources.Members))
 	env, plugins := sources.NewRound(time.Now())
+	meter := NewMeter(env)
 	for again := true; again; again = plugins != nil && plugins.Ask(ctx) {
 		for i := range events {
 			seen.Reset(&events[i])
+			meter.Begin()
 			if m.Match(&seen, env) == match.True {
 				return &events[i]
 			}

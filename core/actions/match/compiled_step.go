@@ -67,15 +67,18 @@ func (t *compiledStep) compileElements(in *Step) (problems []*fault.Error) {
 
 // match reports whether the event passes every condition of the step.
 func (t *compiledStep) match(s *EventView, env *match.Env) match.Result {
-	if t.problem != nil ||
-		t.event != "" && t.event != s.event.Name ||
-		t.url != nil && !t.urlMatches(s) {
+	if t.problem != nil || t.event != "" && t.event != s.event.Name {
 		return match.False
 	}
-	result := match.True
+	result := t.matchURL(s, env)
+	if result == match.False {
+		return match.False
+	}
 	for i := range t.filters {
-		if i == t.eventFilters && t.elements != nil && !t.elements.Match(&s.chain) {
-			return match.False
+		if i == t.eventFilters {
+			if result = and(result, t.matchElements(s, env)); result == match.False {
+				return match.False
+			}
 		}
 		switch t.filters[i].match(s, env) {
 		case match.False:
@@ -85,15 +88,40 @@ func (t *compiledStep) match(s *EventView, env *match.Env) match.Result {
 		case match.True:
 		}
 	}
-	if t.eventFilters == len(t.filters) && t.elements != nil && !t.elements.Match(&s.chain) {
-		return match.False
+	if t.eventFilters == len(t.filters) {
+		result = and(result, t.matchElements(s, env))
 	}
 	return result
 }
 
-func (t *compiledStep) urlMatches(s *EventView) bool {
+// matchURL matches the URL; Unknown is more work than the budget has.
+func (t *compiledStep) matchURL(s *EventView, env *match.Env) match.Result {
+	if t.url == nil {
+		return match.True
+	}
 	url := s.URL()
-	return url != "" && t.url.Match(url)
+	switch {
+	case url == "":
+		return match.False
+	case !t.url.Spend(env.Budget, len(url)):
+		return match.Unknown
+	}
+	return match.Of(t.url.Match(url))
+}
+
+// matchElements is matchURL for the elements.
+func (t *compiledStep) matchElements(s *EventView, env *match.Env) match.Result {
+	if t.elements == nil {
+		return match.True
+	}
+	return matchChain(t.elements, s, env)
+}
+
+func matchChain(test *match.ElementTest, s *EventView, env *match.Env) match.Result {
+	if !test.Spend(env.Budget, &s.chain) {
+		return match.Unknown
+	}
+	return match.Of(test.Match(&s.chain))
 }
 
 // elementSpec is the conditions of a step on elements.

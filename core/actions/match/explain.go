@@ -171,7 +171,11 @@ func (e *explainer) addURL() {
 	if url := e.view.URL(); url != "" {
 		f.Seen, f.Reason = quoteJSON(url), reasons[way]
 	}
-	e.add(f, match.Of(e.step.urlMatches(e.view)))
+	r := e.step.matchURL(e.view, e.env)
+	if r == match.Unknown {
+		f.Reason = tooExpensive
+	}
+	e.add(f, r)
 }
 
 var reasons = map[match.Matching]string{
@@ -198,7 +202,7 @@ func (e *explainer) addFilter(f *filter) {
 	}
 	r := f.match(e.view, e.env)
 	out.Seen = e.observedValue(f)
-	out.Reason = f.mismatchReason(r, out.Seen)
+	out.Reason = f.mismatchReason(r, out.Seen, e.env.Budget != nil && e.env.Budget.Refusal() != match.NotRefused)
 	e.add(out, r)
 }
 
@@ -219,9 +223,14 @@ func (e *explainer) observedValue(f *filter) json.RawMessage {
 	}
 }
 
+// tooExpensive is the reason of a condition that a budget refused.
+const tooExpensive = "Comparing it takes more work than one event may cause: the text is too long for the condition."
+
 // mismatchReason is why a filter does not match.
-func (f *filter) mismatchReason(r match.Result, seen json.RawMessage) string {
+func (f *filter) mismatchReason(r match.Result, seen json.RawMessage, overBudget bool) string {
 	switch {
+	case r == match.Unknown && !f.external() && overBudget:
+		return tooExpensive
 	case r == match.Unknown && f.external():
 		return "The result is not known: a plugin decides, and it gave no answer, or the value is not known."
 	case r == match.Unknown:

@@ -24,18 +24,22 @@ func (e *explainer) addElements() {
 		if err != nil || test.Always() {
 			continue
 		}
-		r := match.Of(test.Match(&e.view.chain))
+		r := matchChain(test, e.view, e.env)
 		if c.field != "selector" {
 			conditions, together = conditions+1, and(together, r)
 		}
-		e.add(e.elementExplanation(c), r)
+		f := e.elementExplanation(c)
+		if r == match.Unknown {
+			f.Reason = tooExpensive
+		}
+		e.add(f, r)
 	}
 	if conditions > 1 && together == match.True {
 		spec := elementSpec(e.in)
 		spec.Selector = ""
 		test, err := match.CompileElements(spec)
 		e.add(FieldExplanation{Field: "element", Attr: attrOf(e.index, ""), Reason: "No single element has all of it."},
-			match.Of(err == nil && test.Match(&e.view.chain)))
+			match.Of(err == nil && matchChain(test, e.view, e.env) == match.True))
 	}
 }
 

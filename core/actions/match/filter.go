@@ -75,6 +75,10 @@ func (t *compiledStep) sortFilters() {
 	}
 }
 
+// membersPerUnit is how many properties of an event a search for one of them
+// passes for a unit of work.
+const membersPerUnit = 8
+
 func (f *filter) match(s *EventView, env *match.Env) match.Result {
 	switch f.source {
 	case FromCohort:
@@ -82,6 +86,9 @@ func (f *filter) match(s *EventView, env *match.Env) match.Result {
 	case FromElement:
 		return f.testElements(s, env)
 	default:
+		if !env.Budget.Spend(int64(len(s.props.members) / membersPerUnit)) {
+			return match.Unknown
+		}
 		v, known := f.operand(s)
 		if !known {
 			return match.Unknown

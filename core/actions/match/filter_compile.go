@@ -103,7 +103,9 @@ func (f *filter) compileProperty(in filterFields, opts CompileOptions) (err erro
 	case "not_in":
 		f.operator = "is_not"
 	}
-	return f.compileTests(match.Options{Location: opts.Location, Registry: opts.Operators})
+	return f.compileTests(match.Options{
+		Location: opts.Location, Registry: opts.Operators, Limits: match.Limits{Expression: maxRegexProgram},
+	})
 }
 
 func (m filterFields) groupIndex() (int, error) {

@@ -68,16 +68,24 @@ func (x *Index) Has(event string) bool {
 }
 
 // MatchEach calls fn for each definition that the event fits (True) or that
-// cannot be decided (Unknown), each at most once, and for no other. It
+// cannot be decided (Unknown), each at most once, and for no other. Each
+// definition gets a part of the work of an event if env has a budget. It
 // allocates nothing of its own. A nil Index has no definitions.
 func (x *Index) MatchEach(s *EventView, env *match.Env, fn func(id int64, r match.Result)) {
 	if x == nil {
 		return
 	}
+	left := int64(maxEventWork)
 	for _, list := range [2][]Entry{x.byName[s.event.Name], x.anyName} {
 		for i := range list {
+			if env.Budget != nil {
+				env.Budget.Reset(min(maxActionWork, left))
+			}
 			if r := list[i].Matcher.Match(s, env); r != match.False {
 				fn(list[i].ID, r)
+			}
+			if env.Budget != nil {
+				left -= env.Budget.Spent()
 			}
 		}
 	}

@@ -2,10 +2,10 @@ package match
 
 import (
 	"encoding/json"
-	"regexp/syntax"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/match/search"
 )
 
 // Limits of a whole definition: bytes, property filters, and instructions of
@@ -18,9 +18,9 @@ const (
 )
 
 // checkLimits rejects a definition that is too large before anything is
-// compiled.
-func checkLimits(steps []Step) error {
-	size, conditions, program := 0, 0, 0
+// compiled. It returns the size of the regular expressions.
+func checkLimits(steps []Step) (program int64, err error) {
+	size, conditions := 0, 0
 	for i := range steps {
 		s := &steps[i]
 		for _, field := range s.TextFields() {
@@ -43,17 +43,18 @@ func checkLimits(steps []Step) error {
 	}
 	switch {
 	case size > maxDefinition:
-		return fault.Fieldf("steps", "max_length", "The steps of an action may have at most %d KB.", maxDefinition>>10)
+		return 0, fault.Fieldf("steps", "max_length", "The steps of an action may have at most %d KB.", maxDefinition>>10)
 	case conditions > maxConditions:
-		return fault.Fieldf("steps", "max_length", "An action may have at most %d property filters.", maxConditions)
-	case program > maxRegexProgram:
-		return fault.Field("steps", "max_length", "The regular expressions of this action are too large. Repeat less, or split the action.")
+		return 0, fault.Fieldf("steps", "max_length", "An action may have at most %d property filters.", maxConditions)
 	}
-	return nil
+	if err := (match.Limits{Definition: maxRegexProgram}).CheckDefinition("action", program); err != nil {
+		return 0, fault.From(err).At("steps")
+	}
+	return program, nil
 }
 
 // filterProgramSize is the size of the regular expressions of a filter.
-func filterProgramSize(raw json.RawMessage) (size int) {
+func filterProgramSize(raw json.RawMessage) (size int64) {
 	var f struct {
 		Operator string
 		Value    json.RawMessage
@@ -78,16 +79,9 @@ func filterProgramSize(raw json.RawMessage) (size int) {
 	return size
 }
 
-// programSize is the number of instructions of a regular expression; 0 for an
-// invalid one.
-func programSize(pattern string) int {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0
-	}
-	return len(program.Inst)
+// programSize is the number of instructions of a regular expression, estimated
+// without compiling it; 0 for an invalid one.
+func programSize(pattern string) int64 {
+	size, _ := search.CheckExpression(pattern, maxRegexProgram) // the sum reports an error
+	return size.Memory
 }

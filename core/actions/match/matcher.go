@@ -19,7 +19,8 @@ type CompileOptions struct {
 	// Cohorts are the cohorts of the project; nil accepts every id.
 	Cohorts Cohorts
 	// Lenient is for stored definitions. Compile does not fail: an invalid step
-	// never matches, the others do, and Problem returns the reason.
+	// never matches, the others do, and Problem returns the reason. Of a
+	// definition that is too large nothing is compiled, and no step matches.
 	Lenient bool
 }
 
@@ -32,9 +33,10 @@ type Cohorts interface {
 // Matcher is a compiled definition. It is immutable and safe for concurrent
 // use.
 type Matcher struct {
-	steps   []compiledStep
-	source  []Step
-	problem error
+	steps    []compiledStep
+	source   []Step
+	problem  error
+	patterns int64
 }
 
 // Compile validates a definition and prepares it for matching. Errors are
@@ -42,12 +44,18 @@ type Matcher struct {
 // steps__1__properties__0__value). Several are joined; fault.From finds the
 // first. With opts.Lenient it never fails.
 func Compile(steps []Step, opts CompileOptions) (*Matcher, error) {
-	if !opts.Lenient {
-		if err := checkLimits(steps); err != nil {
+	m := &Matcher{steps: make([]compiledStep, len(steps)), source: slices.Clone(steps)}
+	var err error
+	if m.patterns, err = checkLimits(steps); err != nil {
+		if !opts.Lenient {
 			return nil, err
 		}
+		for i := range m.steps {
+			m.steps[i].problem = err
+		}
+		m.problem = err
+		return m, nil
 	}
-	m := &Matcher{steps: make([]compiledStep, len(steps)), source: slices.Clone(steps)}
 	var problems []error
 	for i := range steps {
 		for _, err := range m.steps[i].compile(&steps[i], opts) {
@@ -68,6 +76,10 @@ func attrOf(step int, field string) string {
 	}
 	return fmt.Sprintf("steps__%d__%s", step, field)
 }
+
+// Patterns returns the size of the compiled regular expressions, in
+// instructions.
+func (m *Matcher) Patterns() int64 { return m.patterns }
 
 // Problem returns why a leniently compiled definition is invalid, or nil: an
 // Invalid fault like those of Compile.

@@ -103,9 +103,11 @@ func (n *count) add(ctx context.Context, page []subject) error {
 			page[i].known.Plugins = plugins
 		}
 	}
-	affected, unknown := n.evaluate(page)
+	affected, unknown, done := n.evaluate(page)
+	page = page[:done]
 	if plugins != nil && plugins.Ask(ctx) {
-		affected, unknown = n.evaluate(page)
+		affected, unknown, done = n.evaluate(page)
+		page = page[:done]
 	}
 	n.counted, n.affected, n.unknown = n.counted+int64(len(page)), n.affected+affected, n.unknown+unknown
 	if time.Now().After(n.deadline) {
@@ -114,9 +116,23 @@ func (n *count) add(ctx context.Context, page []subject) error {
 	return nil
 }
 
-func (n *count) evaluate(page []subject) (affected, unknown int64) {
+// workPerCheck is the work on texts after which the deadline is checked, about
+// 50 ms at worst.
+const workPerCheck = 5_000_000
+
+// evaluate counts the subjects of a page, and returns how many it evaluated: the
+// deadline ends a page whose subjects take much work.
+func (n *count) evaluate(page []subject) (affected, unknown int64, done int) {
+	work := int64(0)
 	for i := range page {
-		for _, d := range n.set.Evaluate(&page[i].request, &page[i].known, n.now) {
+		if work > workPerCheck {
+			if work = 0; time.Now().After(n.deadline) {
+				return affected, unknown, i
+			}
+		}
+		decided, spent := n.set.EvaluateWork(&page[i].request, &page[i].known, n.now)
+		work += spent
+		for _, d := range decided {
 			switch {
 			case d.Failed != eval.CauseNone:
 				unknown++
@@ -125,5 +141,5 @@ func (n *count) evaluate(page []subject) (affected, unknown int64) {
 			}
 		}
 	}
-	return affected, unknown
+	return affected, unknown, len(page)
 }

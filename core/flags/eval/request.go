@@ -58,6 +58,13 @@ func (s *Set) Evaluate(q *Request, known *KnownProperties, now time.Time) []Deci
 	return e.Decisions()
 }
 
+// EvaluateWork is Evaluate, and returns the work on texts that it took.
+func (s *Set) EvaluateWork(q *Request, known *KnownProperties, now time.Time) ([]Decision, int64) {
+	e := s.evaluate(q, known, now, false)
+	defer e.Release()
+	return e.Decisions(), e.Work()
+}
+
 // Explain is Evaluate with an explanation of each step. Without FlagKeys it
 // includes the inactive flags.
 func (s *Set) Explain(q *Request, known *KnownProperties, now time.Time) []*Explanation {
