@@ -353,6 +353,16 @@ func (c *storedPersons) Walk(_ context.Context, _ int64, fn func(page []persons.
 	return walkPages(c.slow, c.persons, fn)
 }
 
+func (c *storedPersons) WalkProperties(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error {
+	return c.Walk(ctx, projectID, func(page []persons.Person) error {
+		page = slices.Clone(page)
+		for i := range page {
+			page[i].DistinctIDs = []string{}
+		}
+		return fn(page)
+	})
+}
+
 func (c *storedPersons) Count(context.Context, int64) (int, error) { return len(c.persons), nil }
 
 type storedGroups struct{ *storedPersons }

@@ -71,9 +71,24 @@ func (s *store) addDistinctIDs(ctx context.Context, people []Person) error {
 	return err
 }
 
-// walk returns the next persons after an id, ascending.
-func (s *store) walk(ctx context.Context, projectID, after int64, limit int) ([]Person, error) {
-	return s.people(ctx, s.selectPersons(ctx, projectID).Where("p.id > ?", after).Order("p.id").Limit(int64(limit)))
+// walk returns the next persons after last, from the first if last is nil, in the
+// order of their creation, which an index has. A merge moves the creation of a
+// person back only, so that no person is returned twice.
+func (s *store) walk(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error) {
+	out, err := s.walkProperties(ctx, projectID, last, limit)
+	if err != nil {
+		return nil, err
+	}
+	return out, s.addDistinctIDs(ctx, out)
+}
+
+// walkProperties is walk without distinct ids.
+func (s *store) walkProperties(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error) {
+	sel := s.selectPersons(ctx, projectID)
+	if last != nil {
+		sel = sel.Where("(p.created_at, p.id) > (?, ?)", toMicros(last.CreatedAt), last.ID)
+	}
+	return s.plainPeople(ctx, sel.OrderExpr("p.created_at, p.id").Limit(int64(limit)))
 }
 
 func (s *store) byDistinctID(ctx context.Context, projectID int64, distinctID string) ([]Person, error) {

@@ -12,9 +12,20 @@ const walkPage = 500
 // which Walk returns. fn must not keep a page. Persons that are created or deleted
 // during the walk may be missed; no person is passed twice.
 func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Person) error) error {
-	after := int64(0)
+	return s.walkPages(ctx, projectID, fn, s.store.walk)
+}
+
+// WalkProperties is Walk without the distinct ids of the persons.
+func (s *Service) WalkProperties(ctx context.Context, projectID int64, fn func(page []Person) error) error {
+	return s.walkPages(ctx, projectID, fn, s.store.walkProperties)
+}
+
+func (s *Service) walkPages(ctx context.Context, projectID int64, fn func(page []Person) error,
+	read func(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error),
+) error {
+	var last *Person
 	for {
-		page, err := s.store.walk(ctx, projectID, after, walkPage)
+		page, err := read(ctx, projectID, last, walkPage)
 		if err != nil {
 			return fmt.Errorf("walk persons: %w", err)
 		}
@@ -24,7 +35,7 @@ func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Pers
 		if err := fn(page); err != nil {
 			return err
 		}
-		after = page[len(page)-1].ID
+		last = &Person{ID: page[len(page)-1].ID, CreatedAt: page[len(page)-1].CreatedAt}
 	}
 }
 

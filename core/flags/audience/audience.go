@@ -1,9 +1,10 @@
 // Package audience counts the stored persons or groups for whom filters hold.
 //
-// It adds one flag with the filters to the definitions of the project, compiles
-// them (flags/eval), and evaluates that flag for every stored person or group,
-// page by page: cohorts, dependencies and operators of plugins count exactly as
-// they do for clients. A count has a time budget; past it the counted share is
+// It compiles one flag with the filters, together with the flags and cohorts that
+// they refer to (flags/eval), and evaluates that flag for every stored person or
+// group, page by page: cohorts, dependencies and operators of plugins count
+// exactly as they do for clients. Distinct ids, static cohorts and hash keys are
+// read only if the compiled filters need them. A count has a time budget; past it the counted share is
 // projected to all and the result is marked as an estimate.
 package audience
 
@@ -12,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +38,8 @@ type Audience struct {
 // and returns it.
 type Persons interface {
 	Walk(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
+	// WalkProperties is Walk without the distinct ids, which cost most of its time.
+	WalkProperties(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
 	Count(ctx context.Context, projectID int64) (int, error)
 }
 
@@ -128,7 +130,11 @@ func (c *Counter) Count(ctx context.Context, projectID int64, filters json.RawMe
 	if groupIndex != nil {
 		err = c.deps.Groups.Walk(ctx, projectID, *groupIndex, func(page []persons.Group) error { return n.countGroups(ctx, page) })
 	} else {
-		err = c.deps.Persons.Walk(ctx, projectID, func(page []persons.Person) error { return n.countPersons(ctx, page) })
+		walk := c.deps.Persons.WalkProperties
+		if n.idsNeeded {
+			walk = c.deps.Persons.Walk
+		}
+		err = walk(ctx, projectID, func(page []persons.Person) error { return n.countPersons(ctx, page) })
 	}
 	switch {
 	case err == nil:
@@ -162,9 +168,8 @@ func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.Ra
 	}
 	flag := eval.Definition{ID: math.MaxInt64, ProjectID: projectID, Key: flagKey, Filters: filters, Active: true}
 	n := &count{deps: &c.deps, projectID: projectID, now: c.deps.Now(), deadline: time.Now().Add(c.budget)}
-	n.listsNeeded = slices.ContainsFunc(d.Cohorts, func(d eval.CohortDefinition) bool { return d.Static })
-	continuous := slices.ContainsFunc(d.Flags, func(f eval.Definition) bool { return f.Active && f.ExperienceContinuity })
-	n.hashKeysNeeded = continuous && len(document.FlagDependencies(filters)) > 0
+	needed := scopeOf(filters, d)
+	n.listsNeeded, n.hashKeysNeeded = needed.staticCohorts, needed.hashKeys
 	if groupIndex != nil {
 		for name, index := range d.GroupTypes {
 			if index == *groupIndex {
@@ -172,8 +177,9 @@ func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.Ra
 			}
 		}
 	}
-	n.set = eval.Compile(append(d.Flags, flag), d.Cohorts, d.GroupTypes, eval.CompileOptions{
+	n.set = eval.Compile(append(needed.flags, flag), needed.cohorts, d.GroupTypes, eval.CompileOptions{
 		Location: d.Location, Operators: c.deps.Operators, Limits: c.deps.Limits, Budget: c.deps.Budget,
 	})
+	n.idsNeeded = needed.staticCohorts || len(needed.flags) > 0 || n.set.ReadsPersonProperty("distinct_id")
 	return n, nil
 }

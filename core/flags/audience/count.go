@@ -21,8 +21,9 @@ type count struct {
 	projectID      int64
 	set            *eval.Set
 	groupType      string
-	listsNeeded    bool // the project has static cohorts
-	hashKeysNeeded bool // the filters depend on flags, and some have experience continuity
+	idsNeeded      bool // the filters need distinct ids
+	listsNeeded    bool // the filters test static cohorts
+	hashKeysNeeded bool // the filters depend on flags with experience continuity
 	now            time.Time
 	deadline       time.Time
 

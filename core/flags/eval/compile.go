@@ -173,6 +173,13 @@ func (s *Set) KeyByID(id int64) (string, bool) {
 	return "", false
 }
 
+// ReadsPersonProperty reports whether a filter of the set, or an operator of a
+// plugin in it, reads the property of persons.
+func (s *Set) ReadsPersonProperty(name string) bool {
+	_, ok := s.people.slots[name]
+	return ok
+}
+
 // HasActive reports whether some flag is active.
 func (s *Set) HasActive() bool { return len(s.active) > 0 }
 

@@ -136,11 +136,10 @@ func (e *Evaluation) setKnown(known *KnownProperties) {
 	if known == nil {
 		known = &KnownProperties{}
 	}
-	e.fillJSON(&e.person, &e.set.people, fromStore, known.PersonProperties)
+	_ = e.FillPerson(known.PersonProperties) // text that is not an object has no properties
 	e.EndPersonLookup(true)
 	for i := range e.groups {
-		g := &e.set.groups[i]
-		e.fillJSON(&e.groups[i], &g.schema, fromStore, known.GroupProperties[g.name])
+		_ = e.FillGroup(i, known.GroupProperties[e.set.groups[i].name])
 		e.EndGroupLookup(i, true)
 	}
 	e.EndStaticCohortLookup(known.StaticCohorts, true)

@@ -84,10 +84,10 @@ func (e *Evaluation) SetRequest(q *Request) {
 	for name, key := range q.Groups {
 		e.SetGroup(name, key)
 	}
-	e.fillJSON(&e.person, &e.set.people, fromRequest, q.PersonProperties)
+	e.fillJSON(&e.person, &e.set.people, q.PersonProperties)
 	for name, raw := range q.GroupProperties {
 		if at, ok := e.set.groupTypes[name]; ok {
-			e.fillJSON(&e.groups[at], &e.set.groups[at].schema, fromRequest, raw)
+			e.fillJSON(&e.groups[at], &e.set.groups[at].schema, raw)
 		}
 	}
 }
@@ -123,9 +123,9 @@ func (e *Evaluation) fillSlot(name []byte, v *fastjson.Value) {
 	sl.value, e.arena = match.FromJSON(v, e.arena)
 }
 
-// fillJSON is fillProperties for JSON text, and ignores text that is not an
+// fillJSON sets given properties from JSON text, and ignores text that is not an
 // object. Each text gets a parser of its own, because slots refer to it.
-func (e *Evaluation) fillJSON(s *subject, in *schema, from origin, raw []byte) {
+func (e *Evaluation) fillJSON(s *subject, in *schema, raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (e *Evaluation) fillJSON(s *subject, in *schema, from origin, raw []byte) {
 		return
 	}
 	if o, err := v.Object(); err == nil {
-		e.fillProperties(s, in, from, o)
+		e.fillProperties(s, in, fromRequest, o)
 	}
 }
 
