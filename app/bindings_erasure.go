@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
@@ -45,8 +46,9 @@ func eraseWarnings(w *warning.Store) persons.EraseHook {
 	}
 }
 
-// respectErasures makes a new worker respect erasures.
-func respectErasures(w *pipeline.Worker, e *erasure.Service) {
+// respectErasures makes a new worker and traces respect erasures.
+func respectErasures(w *pipeline.Worker, t *trace.Tracer, e *erasure.Service) {
 	w.RespectErasures(e)
+	t.WithErasures(e)
 	e.FollowProgress(w.Processed)
 }

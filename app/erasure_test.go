@@ -126,7 +126,7 @@ func TestErasedPersonLeavesNothing(t *testing.T) {
 		s.mustManage(t, http.MethodPost, "/api/projects/1/actions/",
 			`{"name":"Paid","steps":[{"event":"paid"}],"post_to_chat":true,"chat_message_format":"[person] paid"}`)
 		s.capture(t, `
-			{"event":"visit","distinct_id":"needle-anon"},
+			{"event":"visit","distinct_id":"needle-anon","uuid":"0192f0aa-0000-7000-8000-0000000000ee"},
 			{"event":"$identify","distinct_id":"needle-id","properties":{"$anon_distinct_id":"needle-anon","$set":{"email":"needle-mail@example.com"}}},
 			{"event":"$identify","distinct_id":"needle-id","properties":{"$anon_distinct_id":"anonymous"}},
 			{"event":"paid","distinct_id":"needle-id"},{"event":"paid","distinct_id":"needle-anon"},
@@ -146,6 +146,9 @@ func TestErasedPersonLeavesNothing(t *testing.T) {
 		id := s.personID(t, "needle-anon")
 		if status, answer := s.manage(t, http.MethodDelete, "/api/projects/1/persons/"+id+"/?delete_events=true"); status != http.StatusNoContent {
 			t.Fatalf("%d %s", status, answer)
+		}
+		if status, answer := s.manage(t, http.MethodGet, "/api/projects/1/events/0192f0aa-0000-7000-8000-0000000000ee/trace/"); status != http.StatusNotFound {
+			t.Errorf("trace of an erased event: %d %s", status, answer)
 		}
 		if left := tablesWith(t, s.DB, "needle"); len(left) > 0 {
 			t.Errorf("the person is still in %q", left)

@@ -115,7 +115,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "sdk"},
 	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/journal", "core/host/settings"),
 	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery"),
-	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
+	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion":                 with("core/ingestion/...", "core/journal"),
 
 	// Plugins.

@@ -294,7 +294,11 @@ func TestUnreadableDeadLettersAreErased(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := store.Erase(t.Context(), 1, []string{"u"}); n != 1 || err != nil {
+	damaged := &journal.DamagedError{First: 3, Last: 4, Saved: []journal.Record{{Seq: 3, Data: []byte(`{"distinct_id":"u"}`)}}}
+	if err := store.Add(t.Context(), deadletter.NewDamaged(deadletter.SourceWorker, "j", damaged)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := store.Erase(t.Context(), 1, []string{"u"}); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 }

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -80,27 +81,29 @@ func (s *Store) eraseUnreadable(ctx context.Context, projectID int64, distinctID
 	}
 }
 
-// containsAny reports whether the payload, or bytes that it holds as base64,
-// contains one of the texts.
+// containsAny reports whether the payload, or bytes that it holds as base64 at any
+// depth, contains one of the texts.
 func containsAny(payload []byte, texts [][]byte) bool {
 	contains := func(data []byte) bool {
 		return slices.ContainsFunc(texts, func(text []byte) bool { return bytes.Contains(data, text) })
 	}
-	if contains(payload) {
-		return true
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(payload, &fields) != nil {
-		return false
-	}
-	for _, raw := range fields {
-		var data []byte
-		var list [][]byte
-		if json.Unmarshal(raw, &data) == nil && contains(data) {
-			return true
-		}
-		if json.Unmarshal(raw, &list) == nil && slices.ContainsFunc(list, contains) {
-			return true
+	var value any
+	return contains(payload) || json.Unmarshal(payload, &value) == nil && anyBytes(value, contains)
+}
+
+// anyBytes reports whether fn accepts the bytes of any base64 text in a JSON value.
+func anyBytes(value any, fn func([]byte) bool) bool {
+	switch v := value.(type) {
+	case string:
+		data, err := base64.StdEncoding.DecodeString(v)
+		return err == nil && fn(data)
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return anyBytes(one, fn) })
+	case map[string]any:
+		for _, one := range v {
+			if anyBytes(one, fn) {
+				return true
+			}
 		}
 	}
 	return false

@@ -21,6 +21,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
@@ -102,6 +103,13 @@ type Tracer struct {
 	actions     Actions
 	worker      *pipeline.Worker
 	delivery    *delivery.Service
+	erasures    Erasures
+}
+
+// Erasures knows the persons that were erased. erasure.Service implements it.
+type Erasures interface {
+	// VerdictAt returns what becomes of an event that was received at a time.
+	VerdictAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (erasure.Verdict, error)
 }
 
 // NewTracer returns a Tracer. events may be nil: then traces lack the stored
@@ -120,6 +128,22 @@ func (t *Tracer) WithActions(a Actions) *Tracer {
 func (t *Tracer) WithReaders(w *pipeline.Worker, d *delivery.Service) *Tracer {
 	t.worker, t.delivery = w, d
 	return t
+}
+
+// WithErasures leaves out the events of persons that were erased with their
+// events; nil leaves out none.
+func (t *Tracer) WithErasures(e Erasures) *Tracer {
+	t.erasures = e
+	return t
+}
+
+// isErased reports whether the event was erased: the journal may still hold it.
+func (t *Tracer) isErased(ctx context.Context, projectID int64, out *Trace) (bool, error) {
+	if t.erasures == nil || out.Stored || out.ReceivedAt == nil {
+		return false, nil
+	}
+	v, err := t.erasures.VerdictAt(ctx, projectID, out.DistinctID, *out.ReceivedAt)
+	return v == erasure.DropData, err
 }
 
 // Trace returns the trace of an event, or NotFound.
@@ -149,6 +173,9 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 	}
 	if out.Accepted == nil && !out.Stored && len(out.DeadLetters) == 0 {
 		return nil, errNoTrace
+	}
+	if erased, err := t.isErased(ctx, projectID, out); erased || err != nil {
+		return nil, cmp.Or(err, error(errNoTrace))
 	}
 	if out.Accepted != nil {
 		out.addReaders(stats)
