@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -84,8 +85,8 @@ func (a *Admin) NewProjectKey(ctx context.Context, project int64, label, key str
 }
 
 // NewPersonalKey creates a personal key and returns its secret, which is not
-// stored.
-func (a *Admin) NewPersonalKey(ctx context.Context, user int64, label string, scopes []string) (string, error) {
-	_, secret, err := a.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: user, Label: label, Scopes: scopes})
+// stored. A zero expires makes a key without an end.
+func (a *Admin) NewPersonalKey(ctx context.Context, user int64, label string, scopes []string, expires time.Time) (string, error) {
+	_, secret, err := a.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: user, Label: label, Scopes: scopes, ExpiresAt: expires})
 	return secret, err
 }

@@ -53,9 +53,12 @@ func formatTime(t time.Time) string {
 }
 
 // keyState returns the last column of a key.
-func keyState(revoked time.Time) string {
-	if revoked.IsZero() {
-		return "active"
+func keyState(revoked time.Time, expires ...time.Time) string {
+	switch {
+	case !revoked.IsZero():
+		return "revoked " + formatTime(revoked)
+	case len(expires) > 0 && !expires[0].IsZero() && !time.Now().Before(expires[0]):
+		return "expired"
 	}
-	return "revoked " + formatTime(revoked)
+	return "active"
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/guidonhq/guidon/app"
 )
@@ -32,17 +36,27 @@ type keyCreateCmd struct {
 	keyOwner `embed:""`
 	Label    string   `default:"command line" help:"Label of the key."`
 	Key      string   `help:"Existing project key to take over, for clients that already send it."`
-	Scopes   []string `default:"*" help:"Scopes of a personal key, for example feature_flag:read."`
+	Scopes   []string `default:"*" help:"Scopes of a personal key, for example feature_flag:read; by default * for everything the user may do."`
+	Expires  string   `help:"Time after which a personal key is refused: 90d, 12h or a date such as 2027-01-31." placeholder:"TIME"`
 }
 
 func (c keyCreateCmd) Run(e *env) error {
 	return e.withAdmin(func(ctx context.Context, a *app.Admin) error {
 		var key string
-		var err error
+		expires, err := parseExpiry(c.Expires, time.Now())
+		if err != nil {
+			return err
+		}
+		if c.Project != 0 && c.Expires != "" {
+			return errors.New("--expires is for personal keys: a project key is public, and events sent after its end would be lost")
+		}
 		if c.Project != 0 {
 			key, err = a.NewProjectKey(ctx, c.Project, c.Label, c.Key)
 		} else {
-			key, err = a.NewPersonalKey(ctx, c.User, c.Label, c.Scopes)
+			key, err = a.NewPersonalKey(ctx, c.User, c.Label, c.Scopes, expires)
+			if err == nil && slices.Contains(c.Scopes, "*") {
+				fmt.Fprintln(os.Stderr, "guidon: the key has the scope *: it may do everything that its user may do; --scopes narrows it")
+			}
 		}
 		if err != nil {
 			return err
@@ -74,9 +88,9 @@ func (c keyListCmd) Run(e *env) error {
 			return err
 		}
 		for _, k := range keys {
-			rows = append(rows, []any{k.ID, k.Mask, k.Label, strings.Join(k.Scopes, ","), formatTime(k.CreatedAt), formatTime(k.LastUsedAt), keyState(k.RevokedAt)})
+			rows = append(rows, []any{k.ID, k.Mask, k.Label, strings.Join(k.Scopes, ","), formatTime(k.CreatedAt), formatTime(k.LastUsedAt), formatTime(k.ExpiresAt), keyState(k.RevokedAt, k.ExpiresAt)})
 		}
-		return e.table("ID KEY LABEL SCOPES CREATED USED STATE", rows)
+		return e.table("ID KEY LABEL SCOPES CREATED USED EXPIRES STATE", rows)
 	})
 }
 
@@ -92,4 +106,26 @@ func (c keyRevokeCmd) Run(e *env) error {
 		}
 		return a.RevokePersonalKey(ctx, c.User, c.ID)
 	})
+}
+
+// parseExpiry reads a number of days (90d), a duration (12h) or a date in UTC; an
+// empty text is no end.
+func parseExpiry(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n > 0 && n <= 36500 {
+			return now.AddDate(0, 0, n), nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(d), nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--expires: %q is not a time such as 90d, 12h or 2027-01-31", text)
 }

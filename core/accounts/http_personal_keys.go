@@ -32,12 +32,14 @@ type personalKeyView struct {
 	ProjectIDs     []int64  `json:"project_ids"`
 	CreatedAt      web.Time `json:"created_at"`
 	LastUsedAt     web.Time `json:"last_used_at"`
+	ExpiresAt      web.Time `json:"expires_at"`
 }
 
 func showPersonalKey(k auth.PersonalKey) personalKeyView {
 	v := personalKeyView{
 		ID: k.ID, Label: k.Label, MaskValue: k.Mask, OrganizationID: k.OrganizationID, Scopes: k.Scopes,
 		ProjectIDs: k.ProjectIDs, CreatedAt: web.Time(k.CreatedAt), LastUsedAt: web.Time(k.LastUsedAt),
+		ExpiresAt: web.Time(k.ExpiresAt),
 	}
 	if v.ProjectIDs == nil {
 		v.ProjectIDs = []int64{}
@@ -65,6 +67,7 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
 		// By default the new key has the same projects as a restricted key.
 		ProjectIDs: body.Ints("project_ids").Or(c.Principal.ProjectIDs),
+		ExpiresAt:  body.Time("expires_at", web.Nullable).Value,
 	}
 	if err := body.Err(); err != nil {
 		return err
@@ -75,6 +78,7 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 	}
 	v := showPersonalKey(k)
 	v.Value = &secret
+	c.Set(fiber.HeaderCacheControl, "no-store")
 	return created(c, v)
 }
 
@@ -111,6 +115,9 @@ func (h *HTTP) changePersonalKey(c *web.Call) error {
 	change := auth.PersonalKeyChange{Label: given(body.String("label")), By: c.Principal}
 	if scopes := body.Strings("scopes"); scopes.Set {
 		change.Scopes = append([]string{}, scopes.Value...)
+	}
+	if at := body.Time("expires_at", web.Nullable); at.Set {
+		change.ExpiresAt = &at.Value
 	}
 	if projects := body.Ints("project_ids"); projects.Set {
 		change.ProjectIDs = append([]int64{}, projects.Value...)

@@ -252,7 +252,7 @@ func TestPersonalKeys(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		const path = "/api/personal_api_keys/"
 		made := w.want(t, http.StatusCreated, "member", "POST", path, `{"label": "ci", "scopes": ["user:write", "feature_flag:read"], "project_ids": [1]}`)
-		if names(t, made.text) != "id label value mask_value organization_id scopes project_ids created_at last_used_at" {
+		if names(t, made.text) != "id label value mask_value organization_id scopes project_ids created_at last_used_at expires_at" {
 			t.Errorf("got %s", made.text)
 		}
 		secret, _ := made.body["value"].(string)

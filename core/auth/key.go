@@ -26,7 +26,7 @@ type NewProjectKey struct {
 // PersonalKey is a key of a user for the management interface, without the
 // secret, which is known only at its creation. LastUsedAt is zero for a key
 // that was never used, and up to a minute old; RevokedAt is zero while the key
-// is valid.
+// is not revoked, and ExpiresAt for a key without an end.
 type PersonalKey struct {
 	ID             int64
 	UserID         int64
@@ -37,18 +37,21 @@ type PersonalKey struct {
 	ProjectIDs     []int64
 	CreatedAt      time.Time
 	LastUsedAt     time.Time
+	ExpiresAt      time.Time
 	RevokedAt      time.Time
 }
 
 // NewPersonalKey describes a personal key to create. An empty OrganizationID is
 // the one the user works in; no ProjectIDs means every project of it. By is the
-// principal of the request: the new key may do nothing that By may not do.
+// principal of the request: the new key may do nothing that By may not do, and
+// ends no later. A zero ExpiresAt is the end of By, or none.
 type NewPersonalKey struct {
 	UserID         int64
 	OrganizationID string
 	Label          string
 	Scopes         []string
 	ProjectIDs     []int64
+	ExpiresAt      time.Time
 	By             *Principal
 }
 
@@ -57,6 +60,7 @@ type NewPersonalKey struct {
 type PersonalKeyChange struct {
 	Label      *string
 	Scopes     []string
-	ProjectIDs []int64 // empty and not nil: every project
+	ProjectIDs []int64    // empty and not nil: every project
+	ExpiresAt  *time.Time // zero: no end
 	By         *Principal
 }

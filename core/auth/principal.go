@@ -3,6 +3,7 @@ package auth
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
@@ -18,6 +19,7 @@ type Principal struct {
 	ProjectIDs       []int64  // the projects the key is restricted to; empty: all of the organization
 	CurrentProjectID int64    // the project the user works in, 0 for none
 	KeyID            int64
+	KeyExpiresAt     time.Time // zero: never
 }
 
 // HasScope reports whether the key has scope, an object and an action as in
@@ -25,6 +27,11 @@ type Principal struct {
 // everything.
 func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return apikey.Covers(held, scope) })
+}
+
+// Expired reports whether the key has expired at now.
+func (p *Principal) Expired(now time.Time) bool {
+	return p != nil && !p.KeyExpiresAt.IsZero() && !now.Before(p.KeyExpiresAt)
 }
 
 // RequireScope fails with Forbidden unless the key has scope; an empty scope

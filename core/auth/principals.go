@@ -60,10 +60,22 @@ func (p *principalCache) drop(d apikey.Digest) {
 
 // PrincipalByKey returns the principal of a personal key. It fails with
 // Unauthenticated authentication_failed if the key is unknown or revoked, or
-// its user is revoked or no longer in the organization, and with Unavailable if
+// its user is revoked or no longer in the organization; with Unauthenticated
+// CodeExpired from the moment at which the key expires; and with Unavailable if
 // the database cannot be asked; a key used within the last minutes stays valid
 // in that case. The result is shared and must not be changed.
 func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
+	p, err := a.cachedPrincipalByKey(ctx, personalKey)
+	if err == nil && p.Expired(time.Now()) {
+		return nil, fault.Newf(fault.Unauthenticated, CodeExpired, "The personal API key expired at %s.", p.KeyExpiresAt.Format(time.RFC3339))
+	}
+	return p, err
+}
+
+// CodeExpired is the code of the error for an expired personal key.
+const CodeExpired = "expired_personal_api_key"
+
+func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
 	key := strings.TrimSpace(personalKey)
 	if key == "" || len(key) > apikey.MaxPersonal {
 		return nil, errBadPersonalKey

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
@@ -19,10 +20,16 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 	if err != nil {
 		return PersonalKey{}, "", err
 	}
+	if in.ExpiresAt.IsZero() && in.By != nil {
+		in.ExpiresAt = in.By.KeyExpiresAt
+	}
+	if err := checkExpiry(in.ExpiresAt); err != nil {
+		return PersonalKey{}, "", err
+	}
 	secret := apikey.New(apikey.PersonalPrefix)
 	k := PersonalKey{
 		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: apikey.Mask(secret),
-		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(),
+		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(), ExpiresAt: in.ExpiresAt.UTC(),
 	}
 	err = m.change(ctx, func(ctx context.Context) error {
 		if err := m.checkOwners(ctx, &k); err != nil {
@@ -37,6 +44,14 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 		return PersonalKey{}, "", err
 	}
 	return k, secret, nil
+}
+
+// checkExpiry rejects a time that is over; the zero time is no end.
+func checkExpiry(at time.Time) error {
+	if !at.IsZero() && !at.After(time.Now()) {
+		return fault.Field("expires_at", "invalid_input", "A key must expire in the future.")
+	}
+	return nil
 }
 
 // distinct returns ids sorted and without duplicates.
@@ -106,6 +121,12 @@ func (c PersonalKeyChange) apply(k *PersonalKey) (err error) {
 			return err
 		}
 	}
+	if c.ExpiresAt != nil {
+		if err := checkExpiry(*c.ExpiresAt); err != nil {
+			return err
+		}
+		k.ExpiresAt = c.ExpiresAt.UTC()
+	}
 	if c.Scopes != nil {
 		k.Scopes, err = apikey.CheckScopes(c.Scopes)
 	}
@@ -118,7 +139,13 @@ var errKeyTooStrong = fault.New(fault.Forbidden, "permission_denied",
 
 // within reports whether by covers k. A nil by covers every key.
 func within(by *Principal, k PersonalKey) bool {
-	return by == nil || (by.OrganizationID == k.OrganizationID && by.Covers(k.Scopes, k.ProjectIDs))
+	return by == nil || (by.OrganizationID == k.OrganizationID && by.Covers(k.Scopes, k.ProjectIDs) && by.endsAfter(k.ExpiresAt))
+}
+
+// endsAfter reports whether the key of p is valid until at or longer; the zero time
+// is no end.
+func (p *Principal) endsAfter(at time.Time) bool {
+	return p.KeyExpiresAt.IsZero() || (!at.IsZero() && !at.After(p.KeyExpiresAt))
 }
 
 // PersonalKey returns a key of a user that is not revoked, NotFound when there

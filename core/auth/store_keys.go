@@ -28,6 +28,7 @@ type personalKeyRow struct {
 	ProjectIDs     string `bun:"project_ids"`
 	CreatedAt      int64
 	LastUsedAt     int64 `bun:",nullzero"`
+	ExpiresAt      int64 `bun:",nullzero"`
 	RevokedAt      int64 `bun:",nullzero"`
 }
 
@@ -35,6 +36,7 @@ func (s keyStore) addPersonalKey(ctx context.Context, k *PersonalKey, d apikey.D
 	row := &personalKeyRow{
 		UserID: k.UserID, OrganizationID: k.OrganizationID, Label: k.Label, Hash: d.String(), Mask: k.Mask,
 		Scopes: jsonList(k.Scopes), ProjectIDs: jsonList(k.ProjectIDs), CreatedAt: k.CreatedAt.UnixMicro(),
+		ExpiresAt: microsOrNull(k.ExpiresAt),
 	}
 	_, err := s.insert(ctx, row).Exec(ctx)
 	k.ID = row.ID
@@ -60,6 +62,7 @@ func (r personalKeyRow) key() (PersonalKey, error) {
 	k := PersonalKey{
 		ID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Label: r.Label, Mask: r.Mask,
 		CreatedAt: at(r.CreatedAt), LastUsedAt: at(r.LastUsedAt), RevokedAt: at(r.RevokedAt),
+		ExpiresAt: at(r.ExpiresAt),
 	}
 	if err := parseLists(r.Scopes, r.ProjectIDs, &k.Scopes, &k.ProjectIDs); err != nil {
 		return PersonalKey{}, fmt.Errorf("read personal key %d: %w", r.ID, err)
@@ -80,7 +83,8 @@ func (s keyStore) personalKey(ctx context.Context, userID, id int64) (PersonalKe
 
 func (s keyStore) savePersonalKey(ctx context.Context, k PersonalKey) error {
 	r, err := s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("label = ?", k.Label).
-		Set("scopes = ?", jsonList(k.Scopes)).Set("project_ids = ?", jsonList(k.ProjectIDs)).Where("id = ?", k.ID).Exec(ctx)
+		Set("scopes = ?", jsonList(k.Scopes)).Set("project_ids = ?", jsonList(k.ProjectIDs)).
+		Set("expires_at = nullif(?, 0)", microsOrNull(k.ExpiresAt)).Where("id = ?", k.ID).Exec(ctx)
 	return touched(r, err, "save personal key")
 }
 
@@ -90,7 +94,8 @@ func (s keyStore) revokePersonalKey(ctx context.Context, userID, id int64) error
 	return touched(r, err, "revoke personal key")
 }
 
-// principal reads the principal of a valid key.
+// principal reads the principal of a key that is not revoked, also of an expired
+// one.
 func (s keyStore) principal(ctx context.Context, d apikey.Digest) (*Principal, error) {
 	var row struct {
 		userColumns
@@ -100,9 +105,10 @@ func (s keyStore) principal(ctx context.Context, d apikey.Digest) (*Principal, e
 		Scopes           string
 		ProjectIDs       string `bun:"project_ids"`
 		CurrentProjectID int64
+		ExpiresAt        int64
 	}
 	err := s.db.Read(ctx).NewSelect().TableExpr("personal_keys AS k").ColumnExpr(userColumnList).
-		ColumnExpr("coalesce(u.current_project_id, 0) AS current_project_id").
+		ColumnExpr("coalesce(u.current_project_id, 0) AS current_project_id, coalesce(k.expires_at, 0) AS expires_at").
 		ColumnExpr("k.id AS key_id, k.organization_id, k.scopes, k.project_ids, m.level").
 		Join("JOIN users AS u ON u.id = k.user_id AND u.revoked_at IS NULL").
 		Join("JOIN organization_members AS m ON m.user_id = k.user_id AND m.organization_id = k.organization_id").
@@ -113,6 +119,7 @@ func (s keyStore) principal(ctx context.Context, d apikey.Digest) (*Principal, e
 	p := &Principal{
 		User: row.user(), OrganizationID: row.OrganizationID, OrgLevel: row.Level,
 		CurrentProjectID: row.CurrentProjectID, KeyID: row.KeyID,
+		KeyExpiresAt: at(row.ExpiresAt),
 	}
 	if err := parseLists(row.Scopes, row.ProjectIDs, &p.Scopes, &p.ProjectIDs); err != nil {
 		return nil, fmt.Errorf("read personal key %d: %w", row.KeyID, err)
@@ -135,6 +142,15 @@ func (s keyStore) saveKeyUsage(ctx context.Context, last map[int64]time.Time) er
 		}
 		return nil
 	})
+}
+
+// microsOrNull returns unix microseconds; 0, which is stored as NULL, for the zero
+// time.
+func microsOrNull(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
 }
 
 // jsonList returns the JSON array of values, [] for none.

@@ -49,6 +49,9 @@ func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 	}
 	found, err := a.principalByKey(c, key)
+	if f := fault.From(err); f != nil && f.Code == auth.CodeExpired {
+		return nil, err
+	}
 	if fault.Is(err, fault.Unauthenticated) || (err == nil && found == nil) {
 		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "Personal API key found in request %s is invalid.", place).Because(err)
 	}
@@ -133,7 +136,10 @@ func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string
 		return auth.Project{}, invalid
 	}
 	principal, err := a.principalByKey(c, key)
+	f := fault.From(err)
 	switch {
+	case f != nil && f.Code == auth.CodeExpired:
+		return auth.Project{}, err
 	case fault.Is(err, fault.Unauthenticated):
 		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "Invalid Personal API key.").Because(err)
 	case err != nil:

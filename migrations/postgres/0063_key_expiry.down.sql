@@ -1,0 +1,1 @@
+ALTER TABLE personal_keys DROP COLUMN expires_at;
