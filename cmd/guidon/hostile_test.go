@@ -68,7 +68,7 @@ func TestHostileRequests(t *testing.T) {
 	if peak > maxResident {
 		t.Errorf("the server used %d MB", peak>>20)
 	}
-	until(t, 2*time.Minute, func() string {
+	until(t, time.Minute, func() string {
 		if now := s.memory(t, "VmRSS"); now > maxResident/2 {
 			return fmt.Sprintf("the server keeps %d MB", now>>20)
 		}

@@ -15,11 +15,14 @@
 //
 // A Buffer grows in steps that its account has paid for.
 //
+// After a peak the freed memory returns to the system within seconds.
+//
 // The budget counts the memory of requests. It does not count connections, the
 // work behind an accepted request, or answers.
 package budget
 
 import (
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +47,7 @@ type Budget struct {
 	limit, large int64
 	used         atomic.Int64
 	rejected     atomic.Int64
+	reclaims     atomic.Bool // a call of reclaim is due
 }
 
 // New returns a budget of limit bytes, nil if limit is not positive.
@@ -82,10 +86,28 @@ func (b *Budget) take(held, n int64) bool {
 	if held+n > SmallBytes {
 		limit = b.large
 	}
-	if used := b.used.Add(n); used > limit && used > held+n {
+	used := b.used.Add(n)
+	if used > limit && used > held+n {
 		b.used.Add(-n)
 		b.rejected.Add(1)
 		return false
 	}
+	if used > b.limit/4 && !b.reclaims.Load() && b.reclaims.CompareAndSwap(false, true) {
+		time.AfterFunc(reclaimDelay, b.reclaim)
+	}
 	return true
+}
+
+// reclaimDelay is the time between a peak and the return of its memory.
+const reclaimDelay = 5 * time.Second
+
+// reclaim returns the memory of a peak to the system after its end. An idle
+// runtime collects garbage every two minutes only.
+func (b *Budget) reclaim() {
+	if b.used.Load() > b.limit/4 {
+		time.AfterFunc(reclaimDelay, b.reclaim)
+		return
+	}
+	b.reclaims.Store(false)
+	debug.FreeOSMemory()
 }
