@@ -68,7 +68,9 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 func handler(b *testing.B, log *zap.Logger, r routesFunc) fasthttp.RequestHandler {
 	b.Helper()
-	s, err := web.New(webtest.Config(), webtest.DefaultKeys(), log, prometheus.NewRegistry())
+	cfg := webtest.Config()
+	cfg.ManageRate = web.Rate{}
+	s, err := web.New(cfg, webtest.DefaultKeys(), log, prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}

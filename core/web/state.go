@@ -34,6 +34,7 @@ type requestState struct {
 	bodyErr   error          // of receiveBody
 	body      *body.Decoder
 	logFields [11]zap.Field
+	client    [48]byte // text of the address, for the log line
 }
 
 type stateKey struct{}
