@@ -27,7 +27,7 @@ import (
 // (PluginOperators, decide.Matchers, match.Registry) and the quota.
 var Module = fx.Module("flags",
 	fx.Provide(
-		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.ManageConfig.with(c.Config) },
+		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.with(c.Config) },
 		NewStore, cohorts.NewStore, dashboards.NewStore, calls.NewStore, revision.NewStore,
 		func(s *revision.Store, memory *decide.Snapshots, log *zap.Logger) *revision.Writer {
 			return revision.NewWriter(s, memory, log)

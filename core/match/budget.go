@@ -6,11 +6,11 @@ import (
 	"github.com/guidonhq/guidon/core/match/search"
 )
 
-// The bounds of work, and of the size of regular expressions; see search.
-type (
-	Limits = search.Limits
-	Budget = search.Budget
-)
+// Limits bounds the size of regular expressions; see search.
+type Limits = search.Limits
+
+// Budget bounds the work of comparing texts; see search.
+type Budget = search.Budget
 
 // Names of search that callers of this package need.
 const (
@@ -35,7 +35,7 @@ func CheckPattern(l Limits, operator string, value []byte) (int64, error) {
 	}
 	v, err := fastjson.ParseBytes(value)
 	if err != nil {
-		return 0, nil
+		return 0, nil //nolint:nilerr // the compilation reports the error
 	}
 	whole, _ := FromJSON(v, nil)
 	size, err := search.CheckExpression(loose(&whole), l.Expression)

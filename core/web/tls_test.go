@@ -79,7 +79,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	// Links are to https.
-	req, _ := http.NewRequest("GET", s.URL()+"/api/list", nil)
+	req, _ := http.NewRequest(http.MethodGet, s.URL()+"/api/list", nil)
 	req.Header.Set("Authorization", "Bearer phx_test")
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true}}
 	res, err := client.Do(req)

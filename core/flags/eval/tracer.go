@@ -97,34 +97,34 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 }
 
 // subjectName returns the name of a kind of subject.
-func (r *Evaluation) subjectName(at int32) string {
+func (e *Evaluation) subjectName(at int32) string {
 	switch {
 	case at >= 0:
-		return r.set.groups[at].name
+		return e.set.groups[at].name
 	case at == unknownGroup:
 		return "unknown group type"
 	}
 	return "person"
 }
 
-func (r *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
-	id, res := r.identifier(f, f.subject)
+func (e *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
+	id, res := e.identifier(f, f.subject)
 	from := "distinct_id"
 	switch {
 	case res != match.True:
 		from = "none"
 	case f.subject >= 0:
 		from = "group_key"
-	case f.continuous && r.stored.hashKeys[f.key] != "":
+	case f.continuous && e.stored.hashKeys[f.key] != "":
 		from = "hash_key_override"
-	case f.continuous && r.stored.anonymousID != "":
+	case f.continuous && e.stored.anonymousID != "":
 		from = "anon_distinct_id"
 	}
 	return ExplainedIdentifier{Value: strings.Clone(id), Source: from}
 }
 
-func (r *Evaluation) explainSet(i int, c *condition, result string) ExplainedSet {
-	return ExplainedSet{Index: i, Subject: r.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
+func (e *Evaluation) explainSet(i int, c *condition, result string) ExplainedSet {
+	return ExplainedSet{Index: i, Subject: e.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
 }
 
 func (t *tracer) condition(r *Evaluation, i int, c *condition) {
@@ -188,22 +188,22 @@ func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
 }
 
 // explainValue returns the value that a property filter tests, and its source.
-func (r *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string) {
-	s := r.subject(at)
+func (e *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string) {
+	s := e.subject(at)
 	if f.reads != nil {
-		v, found := r.readProperties(f, s)
+		v, found := e.readProperties(f, s)
 		if found != match.True {
 			return nil, "unreadable"
 		}
 		return v.AppendTo(nil), "several"
 	}
-	v, found := r.value(s, f.slot, f.fallbackSlot)
+	v, found := e.value(s, f.slot, f.fallbackSlot)
 	switch found {
 	case match.False:
 		return nil, "missing"
 	case match.True:
 		from := s.slots[f.slot].from
-		if s.slots[f.slot].epoch != r.epoch {
+		if s.slots[f.slot].epoch != e.epoch {
 			from = s.slots[f.fallbackSlot].from
 		}
 		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity"}[from]

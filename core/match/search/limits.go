@@ -61,7 +61,7 @@ func CheckExpression(pattern string, most int64) (Program, error) {
 	}
 	size, err := Size(pattern)
 	if err != nil {
-		return Program{}, nil // the compilation reports the error
+		return Program{}, nil //nolint:nilerr // the compilation reports the error
 	}
 	if size.Memory > most {
 		return size, fault.Fieldf("value", CodeTooLarge,
