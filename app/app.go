@@ -38,6 +38,7 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -95,10 +96,12 @@ type Server struct {
 	// Routes lists every registered route.
 	Routes []web.Route
 
-	accounts  *auth.Service
-	app       *fx.App
-	log       *zap.Logger
-	stopDelay time.Duration
+	accounts   *auth.Service
+	late       chan struct{} // closed when the first accounts exist
+	background retry.Service
+	app        *fx.App
+	log        *zap.Logger
+	stopDelay  time.Duration
 }
 
 // Start starts every module and returns when the server listens. When it fails
@@ -113,7 +116,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay}
+	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay, late: make(chan struct{})}
 	var web *web.Server
 	opened := &opened{}
 	opened.add(bound.Close)
@@ -121,9 +124,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		fx.Supply(bound, opened), foundation,
 		modules(cfg, opts), bindings,
 		fx.Populate(&web, &s.DB, &s.accounts),
-		fx.Invoke(func(lc fx.Lifecycle, a *auth.Service) {
-			lc.Append(fx.StartHook(func(ctx context.Context) (err error) { s.First, err = a.Bootstrap(ctx); return err }))
-		}),
+		fx.Invoke(s.bootstrap),
 		fx.Invoke(serve),
 	)
 	if err := s.app.Err(); err != nil {
@@ -136,9 +137,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	}
 	s.URL, s.AdminURL = web.URL(), web.AdminURL()
 	s.Routes = web.Router().Registered()
-	if opts.Out != nil {
-		s.greet(context.WithoutCancel(ctx), opts.Out) // also when a signal has arrived
-	}
+	s.announce(opts.Out)
 	return s, nil
 }
 
@@ -179,7 +178,7 @@ func modules(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins, cfg.Standby,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
@@ -191,7 +190,7 @@ func modules(cfg Config, opts Options) fx.Option {
 			return provideReloader(lc, cfg, opts, h, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		db.Module, auth.Module, journal.Module, web.Module,
+		db.Module, auth.Module, standby.Module, journal.Module, web.Module,
 		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module,
 	)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/admin"
-	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
@@ -22,6 +21,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -30,8 +30,10 @@ import (
 var bindings = fx.Options(coreBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, fx.Invoke(addHooks))
 
 var coreBindings = fx.Provide(
-	// The web server authenticates requests against the accounts.
-	func(a *auth.Service) web.Auth { return a },
+	// The web server authenticates requests against the accounts, and against the
+	// snapshot while the database is away.
+	func(a *standby.Auth) web.Auth { return a },
+	route(func(s *standby.Service) web.Routes { return standby.NewHTTP(s) }),
 
 	// Flags have no quota.
 	func() decide.Quota { return nil },

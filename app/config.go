@@ -23,6 +23,7 @@ import (
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -36,6 +37,7 @@ type Config struct {
 	Traces        TracesConfig         `koanf:"traces"`
 	HTTP          web.Config           `koanf:"http"`
 	Database      db.Config            `koanf:"database"`
+	Standby       standby.Config       `koanf:"standby"`
 	Auth          auth.Config          `koanf:"auth"`
 	Journal       journal.Config       `koanf:"journal"`
 	Ingestion     ingestion.Config     `koanf:"ingestion"`
@@ -68,6 +70,7 @@ func DefaultConfig() Config {
 		Traces:        TracesConfig{Sample: 1},
 		HTTP:          web.DefaultConfig(),
 		Database:      db.DefaultConfig(),
+		Standby:       standby.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
 		Journal:       journal.DefaultConfig(),
 		Ingestion:     ingestion.DefaultConfig(),
@@ -96,7 +99,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {

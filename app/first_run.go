@@ -5,11 +5,71 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/retry"
 )
+
+// bootstrap creates the accounts of a first run at the start, or as soon as the
+// database is ready.
+func (s *Server) bootstrap(lc fx.Lifecycle, d *db.DB, a *auth.Service) {
+	lc.Append(fx.StartStopHook(func(ctx context.Context) (err error) {
+		if d.IsReady() {
+			defer close(s.late)
+			s.First, err = a.Bootstrap(ctx)
+			return err
+		}
+		s.background.Start()
+		s.background.Go(func(ctx, _ context.Context) { s.bootstrapLate(ctx, d, a) })
+		return nil
+	}, s.background.Stop))
+}
+
+func (s *Server) bootstrapLate(ctx context.Context, d *db.DB, a *auth.Service) {
+	backoff := retry.Backoff{Min: time.Second, Max: 10 * time.Second}
+	for d.WaitReady(ctx) {
+		first, err := a.Bootstrap(ctx)
+		if err == nil {
+			s.First = first
+			close(s.late)
+			return
+		}
+		s.log.Warn("first accounts not created; retrying", zap.Error(err))
+		if !backoff.Sleep(ctx) {
+			return
+		}
+	}
+}
+
+// announce greets when the first accounts exist: now, or once the database is
+// ready. Nil out prints nothing.
+func (s *Server) announce(out io.Writer) {
+	if out == nil {
+		return
+	}
+	greet := func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		s.greet(ctx, out)
+	}
+	select {
+	case <-s.late:
+		greet()
+	default:
+		s.background.Go(func(ctx, _ context.Context) {
+			select {
+			case <-s.late:
+				greet()
+			case <-ctx.Done():
+			}
+		})
+	}
+}
 
 // greet prints the keys of a first run. On later starts it prints how to get a
 // personal key as long as none was ever used, since the output of the first run

@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/standby"
 )
 
 // foundation opens the journal, which locks the data directory, before the
@@ -17,6 +18,7 @@ var foundation = fx.Module("foundation", fx.Invoke(
 		o.add(func() error { return j.Close(context.Background()) })
 	},
 	func(o *opened, d *db.DB) { o.add(d.Close) },
+	func(*standby.Service) {}, // reads the snapshot before definitions are compiled
 ))
 
 // opened closes what the constructors of modules have opened when a later one

@@ -28,9 +28,10 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon": {"app", "plugins", "sdk", "sdk/plugintest"},
-	"app":        {"core/...", "api", "sdk", "migrations"},
-	"core/admin": with("core/host/...", "core/ingestion/...", "core/operators", "core/journal"),
+	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest"},
+	"app":          {"core/...", "api", "sdk", "migrations"},
+	"core/standby": with("core/flags/decide", "core/flags/eval"),
+	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal"),
 
 	// Leaves: no other package of this module, or almost none.
 	"core/fault":       {},

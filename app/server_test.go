@@ -64,6 +64,14 @@ type server struct {
 // serve starts a server and stops it at the end of the test.
 func serve(t *testing.T, change ...func(*app.Config)) *server {
 	t.Helper()
+	s := serveExisting(t, change...)
+	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
+	return s
+}
+
+// serveExisting is serve for a database that may hold accounts or be away.
+func serveExisting(t *testing.T, change ...func(*app.Config)) *server {
+	t.Helper()
 	dir := t.TempDir()
 	s := &server{Lines: filepath.Join(dir, "events.ndjson")}
 	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+s.Lines+"}\n"), nil)
@@ -86,7 +94,6 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 			t.Errorf("stop: %v", err)
 		}
 	})
-	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
 	return s
 }
 

@@ -53,9 +53,11 @@ func newAuthenticator(cfg Config, st *store, log *zap.Logger, m metrics) *authen
 }
 
 // Start reads all projects and keys and keeps them current until Stop. It fails
-// if they cannot be read.
+// if they cannot be read, unless the server waits for its database: then they
+// are read as soon as it is ready.
 func (a *authenticator) Start(ctx context.Context) error {
-	if _, err := a.refreshedSince(ctx, time.Now()); err != nil {
+	ready := a.store.db.IsReady()
+	if _, err := a.refreshedSince(ctx, time.Now()); err != nil && ready {
 		return fmt.Errorf("read projects and their keys: %w", err)
 	}
 	a.service.Start()

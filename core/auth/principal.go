@@ -20,6 +20,9 @@ type Principal struct {
 	CurrentProjectID int64    // the project the user works in, 0 for none
 	KeyID            int64
 	KeyExpiresAt     time.Time // zero: never
+	// FromSnapshot marks a key that was not checked with the database, which is
+	// away: it may only read what the server has in memory.
+	FromSnapshot bool
 }
 
 // HasScope reports whether the key has scope, an object and an action as in

@@ -51,6 +51,8 @@ type DB struct {
 	write *bun.DB
 	pool  *pgxpool.Pool // nil on SQLite
 	name  string        // what it is, for people; holds no secret
+
+	waiting *waiting // of a Postgres database opened by OpenServer, else nil
 }
 
 // Open connects to the store and checks that it answers; it changes no schema.
@@ -95,6 +97,7 @@ func (d *DB) ReadDB() *sql.DB { return d.read.DB }
 // Close waits for running queries and releases the store; on SQLite it moves
 // the write-ahead log into the file. Closing twice does nothing.
 func (d *DB) Close() error {
+	d.stopWaiting()
 	err := d.read.Close()
 	if d.write != d.read {
 		err = errors.Join(err, d.write.Close())

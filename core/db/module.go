@@ -2,27 +2,22 @@ package db
 
 import (
 	"context"
-	"fmt"
 
 	"go.uber.org/fx"
+	"go.uber.org/zap"
 )
 
 // DataDir is the directory under which everything embedded lives.
 type DataDir string
 
-// Module opens the database and migrates it before its users start, and closes it
-// after they have stopped.
+// Module opens the database as OpenServer does before its users start, and closes
+// it after they have stopped.
 var Module = fx.Module("db", fx.Provide(provide))
 
-func provide(lc fx.Lifecycle, cfg Config, dir DataDir) (*DB, error) {
-	ctx := context.Background()
-	d, err := Open(ctx, cfg, string(dir))
+func provide(lc fx.Lifecycle, cfg Config, dir DataDir, log *zap.Logger) (*DB, error) {
+	d, err := OpenServer(context.Background(), cfg, string(dir), log)
 	if err != nil {
 		return nil, err
-	}
-	if err := d.Migrate(ctx); err != nil {
-		_ = d.Close()
-		return nil, fmt.Errorf("migrate the database: %w", err)
 	}
 	lc.Append(fx.StopHook(d.Close))
 	return d, nil

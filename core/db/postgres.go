@@ -32,23 +32,36 @@ func checkPostgresURL(raw string) error {
 }
 
 func openPostgres(ctx context.Context, raw string) (*DB, error) {
+	d, err := newPostgres(ctx, raw, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.pool.Ping(ctx); err != nil {
+		_ = d.Close()
+		return nil, fmt.Errorf("reach %s: %w", d.name, err)
+	}
+	return d, nil
+}
+
+// newPostgres returns a handle without a connection. w, unless nil, refuses
+// connections until the database is ready.
+func newPostgres(ctx context.Context, raw string, w *waiting) (*DB, error) {
 	cfg, err := poolConfig(raw)
 	if err != nil {
 		return nil, err
+	}
+	if w != nil {
+		cfg.BeforeConnect, cfg.PrepareConn = w.beforeConnect, w.prepareConn
 	}
 	name := fmt.Sprintf("Postgres database %s on %s", cfg.ConnConfig.Database, cfg.ConnConfig.Host)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach %s: %w", name, err)
-	}
 	handle := sql.OpenDB(unprepared{stdlib.GetPoolConnector(pool)})
 	handle.SetMaxIdleConns(0) // idle connections stay in the pool of pgx
 	b := bun.NewDB(handle, pgdialect.New())
-	return &DB{read: b, write: b, pool: pool, name: name}, nil
+	return &DB{read: b, write: b, pool: pool, name: name, waiting: w}, nil
 }
 
 // poolConfig replaces the errors of the parsers, which quote parts of the URL.

@@ -54,9 +54,10 @@ func route(constructor any) any {
 	return fx.Annotate(constructor, fx.As(new(web.Routes)), fx.ResultTags(`group:"routes"`))
 }
 
-func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service, a *auth.Service) (*Definitions, decide.Source) {
+func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service, a *auth.Service) (*Definitions, *decide.LastKnown, decide.Source) {
 	d := NewDefinitions(s, c, r, p, a)
-	return d, d
+	known := decide.NewLastKnown(d)
+	return d, known, known
 }
 
 func newLookups(p *persons.Service, c *cohorts.Store, s *Store, m decide.Matchers) decide.Lookups {

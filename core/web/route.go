@@ -29,12 +29,13 @@ const noRoute = "(none)"
 
 // route is a Route with everything that is prepared before the first request.
 type route struct {
-	method  string
-	pattern string
-	scope   string
-	public  bool
-	body    int // the maximum size of a body; 0: that of the configuration
-	run     fiber.Handler
+	method     string
+	pattern    string
+	scope      string
+	public     bool
+	fromMemory bool // admits keys that were not checked with the database
+	body       int  // the maximum size of a body; 0: that of the configuration
+	run        fiber.Handler
 
 	router  *Router
 	port    *port

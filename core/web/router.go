@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/envelope"
@@ -62,16 +64,23 @@ func (r *Router) Manage(method, path, scope string, h func(c *Call) error) {
 	r.addManaged(r.public, method, path, scope, h)
 }
 
+// ManageFromMemory is Manage for a path that reads only memory: it also serves
+// keys that were not checked with the database while that is away.
+func (r *Router) ManageFromMemory(method, path, scope string, h func(c *Call) error) {
+	r.addManaged(r.public, method, path, scope, h).fromMemory = true
+}
+
 // Admin is Manage for a path of the admin address: administration of the server
 // itself, which clients on the public address cannot reach.
 func (r *Router) Admin(method, path, scope string, h func(c *Call) error) {
 	r.addManaged(r.admin, method, path, scope, h)
 }
 
-func (r *Router) addManaged(p *port, method, path, scope string, h func(c *Call) error) {
+func (r *Router) addManaged(p *port, method, path, scope string, h func(c *Call) error) *route {
 	rt := &route{method: method, pattern: path, scope: scope}
 	rt.run = func(c *fiber.Ctx) error { return r.serveManaged(c, rt, h) }
 	p.add(rt)
+	return rt
 }
 
 // Check registers a condition of readiness. f runs on every GET /_readiness
@@ -146,6 +155,9 @@ func (r *Router) baseURL(c *fiber.Ctx) string {
 	return r.proxies.BaseURL(c.Context(), routeOf(c).port.scheme(), routeOf(c).port.boundAddress())
 }
 
+var errDatabaseAway = fault.New(fault.Unavailable, "database_unavailable",
+	"The database is away: personal API keys can only read flag definitions for local evaluation.").After(2 * time.Second)
+
 // serveManaged authenticates a management request and calls h: the key first,
 // then the project, then the scope. The body is received before the key only if
 // it may hold the key.
@@ -165,6 +177,9 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
 		r.metrics.Refused("manage_rate")
 		return err
+	}
+	if principal.FromSnapshot && !rt.fromMemory {
+		return errDatabaseAway
 	}
 	call := Call{Ctx: c, Principal: principal, router: r}
 	if id := Param(c, "project_id"); id != "" {

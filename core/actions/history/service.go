@@ -67,8 +67,12 @@ func New(cfg Config, d *db.DB, e EventHistory, p Persons, sources actionmatch.So
 // keepUnrequested is how long a history is kept without a request.
 const keepUnrequested = 90 * 24 * time.Hour
 
-// Start deletes histories without a request for a long time.
+// Start deletes histories without a request for a long time, unless the server
+// waits for its database: then the next start does.
 func (h *Service) Start(ctx context.Context) error {
+	if !h.store.db.IsReady() {
+		return nil
+	}
 	return h.store.deleteUnrequested(ctx, time.Now().Add(-keepUnrequested))
 }
 

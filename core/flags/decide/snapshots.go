@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/snapshot"
@@ -65,10 +66,11 @@ func (s *Snapshots) Set(projectID int64) *eval.Set {
 }
 
 // Start loads every project and follows changes until Stop. It fails if the
-// source cannot be read.
+// source cannot be read, unless the source is a LastKnown and the database is
+// Unavailable: then the kept definitions decide until it can be read.
 func (s *Snapshots) Start(ctx context.Context) error {
 	err := s.sets.Start(ctx)
-	if err == nil {
+	if err == nil || fault.Is(err, fault.Unavailable) && s.startFromKept(ctx) {
 		return nil
 	}
 	_ = s.sets.Stop(ctx)
@@ -91,9 +93,38 @@ func (s *Snapshots) Refresh(ctx context.Context, projectID int64) error {
 // RefreshAll loads all projects again, after the operators of plugins changed.
 func (s *Snapshots) RefreshAll(ctx context.Context) error { return s.sets.RefreshAll(ctx) }
 
-// compile reads and compiles the flags of a project.
-func (s *Snapshots) compile(ctx context.Context, projectID int64, _ *eval.Set) (*eval.Set, int64, error) {
+// startFromKept compiles the kept definitions. It returns false for a source
+// that keeps none.
+func (s *Snapshots) startFromKept(ctx context.Context) bool {
+	known, ok := s.source.(*LastKnown)
+	if !ok {
+		return false
+	}
+	all, _ := known.All()
+	for id := range all {
+		if err := s.sets.Refresh(ctx, id); err != nil {
+			s.log.Warn("kept flags not compiled", zap.Int64("project_id", id), zap.Error(err))
+		}
+	}
+	return true
+}
+
+func (s *Snapshots) kept(projectID int64) (eval.ProjectDefinitions, bool) {
+	if known, ok := s.source.(*LastKnown); ok {
+		return known.Kept(projectID)
+	}
+	return eval.ProjectDefinitions{}, false
+}
+
+// compile reads and compiles the flags of a project. When nothing is compiled
+// yet, or everything is compiled again, kept definitions replace a source that
+// cannot be read.
+func (s *Snapshots) compile(ctx context.Context, projectID int64, old *eval.Set) (*eval.Set, int64, error) {
 	d, err := s.source.Definitions(ctx, projectID)
+	if kept, ok := s.kept(projectID); err != nil && old == nil && ok {
+		d, err = kept, nil
+		d.Revision = -1 // differs from every stored revision: loaded again
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("flags of project %d: %w", projectID, err)
 	}

@@ -26,9 +26,25 @@ type Sets interface {
 	Set(projectID int64) *eval.Set
 }
 
-// Source reads the definitions of a project.
+// Source reads the definitions of a project. A source that also has Kept answers
+// from memory while the database is away.
 type Source interface {
 	Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error)
+}
+
+// keeper has the definitions of which a set was compiled, or newer ones.
+type keeper interface {
+	Kept(projectID int64) (eval.ProjectDefinitions, bool)
+}
+
+// definitions takes the definitions from memory, else from the source.
+func (l *cache) definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
+	if k, ok := l.source.(keeper); ok {
+		if d, ok := k.Kept(projectID); ok {
+			return d, nil
+		}
+	}
+	return l.source.Definitions(ctx, projectID)
 }
 
 // NewHTTP returns the endpoints. A document is made from source and kept
@@ -43,10 +59,10 @@ const scopeRead = "feature_flag:read"
 // Routes registers the three paths under which client libraries of different
 // versions request the same document.
 func (h *HTTP) Routes(g *web.Router) {
-	g.Manage("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeRead,
+	g.ManageFromMemory("GET", "/api/projects/:project_id/feature_flags/local_evaluation", scopeRead,
 		func(c *web.Call) error { return h.serve(c, c.Project) })
 	for _, path := range []string{"/api/feature_flag/local_evaluation", "/flags/definitions"} {
-		g.Manage("GET", path, scopeRead, func(c *web.Call) error {
+		g.ManageFromMemory("GET", path, scopeRead, func(c *web.Call) error {
 			project, err := c.CurrentProject()
 			if err != nil {
 				return err
@@ -128,7 +144,7 @@ func (l *cache) get(ctx context.Context, projectID int64, cohorts bool) (*cached
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if set := l.sets.Set(projectID); p.plain == nil || p.set != set {
-		definitions, err := l.source.Definitions(ctx, projectID)
+		definitions, err := l.definitions(ctx, projectID)
 		if err != nil {
 			return nil, err
 		}
