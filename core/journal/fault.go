@@ -43,5 +43,5 @@ func writeFault(err error) *fault.Error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqliteFull {
 		return errFull.Because(err)
 	}
-	return errUnavailable.Because(err)
+	return errUnavailable.Because(damagedFile(err))
 }
