@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"core/config":      {"core/host/secret", "core/text"},
 	"core/snapshot":    {"core/retry"},
 	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search"},
-	"core/db":          {"migrations", "core/fault", "core/text", "core/retry"},
+	"core/db":          {"migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal"},
 	"core/db/dbtest":   {"core/db"},
 	"core/journal":     {"core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
 	"core/auth/apikey": {"core/fault"},

@@ -25,17 +25,24 @@ func CheckFile(ctx context.Context, cfg Config, dataDir string) (problems []stri
 	if _, err := os.Stat(t.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no database at %s", t.file)
 	}
+	err = checkLog(t.file)
+	if damaged, ok := errors.AsType[*errLogDamaged](err); ok {
+		return []string{damaged.Error()}, nil // to read the file now would discard commits
+	}
+	if err != nil {
+		return nil, err
+	}
 	pool, err := sql.Open("sqlite", dsn(t.file, "deferred", readPragmas()))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = pool.Close() }()
-	return integrity(ctx, pool, "integrity_check")
+	return integrity(ctx, pool, fmt.Sprintf("integrity_check(%d)", maxProblems))
 }
 
-// integrity runs one of SQLite's checks.
+// integrity runs one of SQLite's checks, a pragma with its argument.
 func integrity(ctx context.Context, pool *sql.DB, pragma string) (problems []string, err error) {
-	rows, err := pool.QueryContext(ctx, fmt.Sprintf("PRAGMA %s(%d)", pragma, maxProblems))
+	rows, err := pool.QueryContext(ctx, "PRAGMA "+pragma)
 	if isMalformed(err) {
 		return []string{err.Error()}, nil
 	}

@@ -53,12 +53,23 @@ type DB struct {
 	name  string        // what it is, for people; holds no secret
 
 	waiting *waiting // of a Postgres database opened by OpenServer, else nil
+
+	file      string // the path of the SQLite file
+	watch     *watch // of the SQLite file; nil on PostgreSQL
+	stopCheck func() // of a server's SQLite file
 }
 
 // Open connects to the store and checks that it answers; it changes no schema.
 // A SQLite file and its directory are created when they are missing, readable
-// by their owner only. dataDir is where the file is when cfg.URL is empty.
+// by their owner only. dataDir is where the file is when cfg.URL is empty. It
+// fails if the write-ahead log of a SQLite file is damaged and no process has the
+// file open, because SQLite would discard commits.
 func Open(ctx context.Context, cfg Config, dataDir string) (*DB, error) {
+	return open(ctx, cfg, dataDir, func(file string) (*LogDamage, error) { return nil, checkLog(file) })
+}
+
+// open is Open with what it does about the write-ahead log of a SQLite file.
+func open(ctx context.Context, cfg Config, dataDir string, readLog func(file string) (*LogDamage, error)) (*DB, error) {
 	t, err := parseURL(cfg.URL, dataDir)
 	if err != nil {
 		return nil, err
@@ -67,7 +78,7 @@ func Open(ctx context.Context, cfg Config, dataDir string) (*DB, error) {
 	if t.postgres != "" {
 		d, err = openPostgres(ctx, t.postgres)
 	} else {
-		d, err = openSQLite(ctx, t.file)
+		d, err = openSQLite(ctx, t.file, readLog)
 	}
 	if err != nil {
 		return nil, err
@@ -98,6 +109,9 @@ func (d *DB) ReadDB() *sql.DB { return d.read.DB }
 // the write-ahead log into the file. Closing twice does nothing.
 func (d *DB) Close() error {
 	d.stopWaiting()
+	if d.stopCheck != nil {
+		d.stopCheck()
+	}
 	err := d.read.Close()
 	if d.write != d.read {
 		err = errors.Join(err, d.write.Close())

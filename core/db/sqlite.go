@@ -46,7 +46,7 @@ func readPragmas() []string {
 	}
 }
 
-func openSQLite(ctx context.Context, path string) (*DB, error) {
+func openSQLite(ctx context.Context, path string, readLog func(file string) (*LogDamage, error)) (*DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find SQLite file %s: %w", path, err)
@@ -54,18 +54,26 @@ func openSQLite(ctx context.Context, path string) (*DB, error) {
 	if err := createFile(abs); err != nil {
 		return nil, fmt.Errorf("create SQLite file %s: %w", abs, err)
 	}
-	write, err := openPool(ctx, dsn(abs, "immediate", writePragmas()), 1)
+	damage, err := readLog(abs)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", abs, err)
 	}
-	read, err := openPool(ctx, dsn(abs, "deferred", readPragmas()), max(4, runtime.GOMAXPROCS(0)))
+	w := newWatch()
+	if damage != nil {
+		w.logDamaged(damage)
+	}
+	write, err := openPool(ctx, w, dsn(abs, "immediate", writePragmas()), 1)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite file %s: %w", abs, err)
+	}
+	read, err := openPool(ctx, w, dsn(abs, "deferred", readPragmas()), max(4, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite file %s for reading: %w", abs, err), write.Close())
 	}
 	return &DB{
 		read:  bun.NewDB(read, sqlitedialect.New()),
 		write: bun.NewDB(write, sqlitedialect.New()),
-		name:  "SQLite file " + abs,
+		name:  "SQLite file " + abs, file: abs, watch: w,
 	}, nil
 }
 
@@ -123,11 +131,12 @@ func dsn(path, txlock string, pragmas []string) string {
 }
 
 // openPool opens a pool of at most size connections that stay open.
-func openPool(ctx context.Context, dsn string, size int) (*sql.DB, error) {
-	pool, err := sql.Open("sqlite", dsn)
+func openPool(ctx context.Context, w *watch, dsn string, size int) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, err
 	}
+	pool := sql.OpenDB(&watchedConnector{c, w})
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
 	// Two processes that create one file at the same moment can meet while one

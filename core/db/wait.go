@@ -50,7 +50,7 @@ func (w *waiting) admit(ctx context.Context) error {
 }
 
 // OpenServer opens and migrates the database for a server. On SQLite it is Open
-// and Migrate. PostgreSQL may be away: after a few seconds, or at once when the
+// and Migrate, and it corrects a damaged write-ahead log. PostgreSQL may be away: after a few seconds, or at once when the
 // server refuses the connection, OpenServer returns a handle on which every
 // query fails with Unavailable until the database is reachable and migrated,
 // which is tried with growing pauses. It fails at once with an error that
@@ -63,10 +63,11 @@ func OpenServer(ctx context.Context, cfg Config, dataDir string, log *zap.Logger
 	if t.postgres != "" {
 		return openWaiting(ctx, t.postgres, log)
 	}
-	d, err := Open(ctx, cfg, dataDir)
+	d, err := open(ctx, cfg, dataDir, repairLog)
 	if err != nil {
 		return nil, err
 	}
+	d.watch.logTo(log.Named("db"), d.name)
 	if err := d.Migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("migrate the database: %w", err), d.Close())
 	}

@@ -189,22 +189,24 @@ func (s *Service) take(ctx context.Context, now time.Time) (*content, uint64, er
 
 // Status is the state of the database for readiness.
 type Status struct {
-	State    string     `json:"state"` // ready or waiting
-	Message  string     `json:"message,omitempty"`
+	db.Condition // its state is also "waiting"
+
 	Snapshot *time.Time `json:"snapshot_taken_at,omitempty"`
 }
 
 // Status returns the state, and whether the server can serve clients.
 func (s *Service) Status() (Status, bool) {
 	if s.db.IsReady() {
-		return Status{State: "ready"}, true
+		return Status{Condition: s.db.Condition()}, true
 	}
 	if i := s.usable(); i != nil {
 		at := i.content.TakenAt
-		return Status{"waiting", "waiting for the database, serving from the snapshot of " + at.Format(time.RFC3339), &at}, true
+		return Status{waiting("waiting for the database, serving from the snapshot of " + at.Format(time.RFC3339)), &at}, true
 	}
-	return Status{State: "waiting", Message: "waiting for the database; there is no snapshot to serve from"}, false
+	return Status{Condition: waiting("waiting for the database; there is no snapshot to serve from")}, false
 }
+
+func waiting(message string) db.Condition { return db.Condition{State: "waiting", Message: message} }
 
 // usable returns the snapshot unless it is too old.
 func (s *Service) usable() *index {

@@ -1,0 +1,114 @@
+package db
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+// whatToDo is the advice to an operator whose SQLite file is damaged.
+const whatToDo = "run guidon check and restore a backup"
+
+// Condition is the state of the database's file, as far as it is known.
+type Condition struct {
+	// State is "ok", or "damaged" when SQLite found a malformed page or commits
+	// were lost. The server of PostgreSQL checks its files itself: "ok".
+	State string `json:"state"`
+	// Message says what is damaged and what to do.
+	Message string `json:"message,omitempty"`
+	// CheckedAt is when the check after the start ended; nil before that, if it
+	// did not end in time, and on PostgreSQL.
+	CheckedAt *time.Time `json:"checked_at,omitempty"`
+	// Log describes the damage of the write-ahead log at the start, if any.
+	Log *LogDamage `json:"log,omitempty"`
+}
+
+// Degraded implements the interface of core/web/health.
+func (c Condition) Degraded() bool { return c.State == "damaged" }
+
+// watch collects what is found out about the SQLite file. Its methods may be
+// called concurrently.
+type watch struct {
+	log       atomic.Pointer[zap.Logger]
+	malformed prometheus.Counter // errors of a malformed file
+
+	mu    sync.Mutex
+	state Condition
+	cause string // the malformed error that was announced
+}
+
+func newWatch() *watch {
+	w := &watch{state: Condition{State: "ok"}, malformed: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "guidon_database_malformed_total", Help: "Statements that failed because a page of the SQLite file is malformed.",
+	})}
+	w.log.Store(zap.NewNop())
+	return w
+}
+
+// Condition returns what is known about damage of the database's file.
+func (d *DB) Condition() Condition {
+	if d.watch == nil {
+		return Condition{State: "ok"}
+	}
+	d.watch.mu.Lock()
+	defer d.watch.mu.Unlock()
+	return d.watch.state
+}
+
+// logTo logs what is known about damage, and what is found later.
+func (w *watch) logTo(log *zap.Logger, name string) {
+	w.log.Store(log)
+	if l := w.state.Log; l != nil {
+		log.Error("database write-ahead log damaged", zap.String("database", name), zap.Int("corrected", l.Corrected),
+			zap.Int("lost_commits", l.LostCommits), zap.String("kept", l.Kept))
+	}
+}
+
+// register registers the metrics of a SQLite file; reg may be nil.
+func (d *DB) register(reg prometheus.Registerer) error {
+	if reg == nil || d.watch == nil {
+		return nil
+	}
+	damaged := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "guidon_database_damaged", Help: "1 while the SQLite file is known to be damaged, else 0.",
+	}, func() float64 {
+		if d.Condition().Degraded() {
+			return 1
+		}
+		return 0
+	})
+	return errors.Join(reg.Register(d.watch.malformed), reg.Register(damaged))
+}
+
+// logDamaged records the damage of the write-ahead log.
+func (w *watch) logDamaged(d *LogDamage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.state.Log = d; d.LostCommits > 0 {
+		w.state.State = "damaged"
+		w.state.Message = fmt.Sprintf("the write-ahead log was damaged and at least %d commits are lost; %s", d.LostCommits, whatToDo)
+	}
+}
+
+// found records a malformed page, and logs it unless the same was logged last.
+func (w *watch) found(cause string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.State, w.state.Message = "damaged", cause+"; "+whatToDo
+	if w.cause != cause {
+		w.cause = cause
+		w.log.Load().Error("database damaged", zap.String("error", cause), zap.String("action", whatToDo))
+	}
+}
+
+// checked records that the check ended without a problem.
+func (w *watch) checked(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.CheckedAt = &at
+}
