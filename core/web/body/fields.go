@@ -50,7 +50,6 @@ func (f *form) value(name string) []byte {
 // limit fields, and with the first error of fn. It allocates nothing for usual
 // names.
 func EachField(raw []byte, limit int, fn func(name, value []byte) error) error {
-	var scratch [64]byte
 	for n := 0; len(raw) > 0; n++ {
 		if n == limit {
 			return errTooManyFields
@@ -63,7 +62,7 @@ func EachField(raw []byte, limit int, fn func(name, value []byte) error) error {
 		}
 		name, value, _ := bytes.Cut(field, []byte{'='})
 		if bytes.IndexByte(name, '%') >= 0 || bytes.IndexByte(name, '+') >= 0 {
-			name = AppendUnescaped(scratch[:0], name)
+			name = AppendUnescaped(nil, name)
 		}
 		if err := fn(name, value); err != nil {
 			return err

@@ -17,8 +17,8 @@ import (
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
-// Envelope is what a body says about itself. Its slices share memory with the
-// body.
+// Envelope is what a body says about itself. Its slices and strings share memory
+// with the body: copy what outlives the request.
 type Envelope struct {
 	// Token is the project key in the body, without surrounding white space; empty
 	// if there is none.

@@ -107,7 +107,8 @@ func trimmedText(raw []byte) string { return strings.TrimSpace(shortText(raw)) }
 
 // shortText returns a JSON value as text: an unescaped string, the text of any
 // other value, and "" for null. It is for values that are short if they are
-// valid; it shortens longer ones, which are rejected later.
+// valid; it shortens longer ones, which are rejected later. A text without escapes
+// shares the memory of the body.
 func shortText(raw []byte) string {
 	switch {
 	case isNull(raw):
@@ -119,7 +120,7 @@ func shortText(raw []byte) string {
 	}
 	t := jsontext.String{Raw: raw[1 : len(raw)-1]}
 	if bytes.IndexByte(t.Raw, '\\') < 0 && bytes.IndexByte(t.Raw, 0) < 0 && utf8.Valid(t.Raw) {
-		return string(t.Raw)
+		return jsontext.View(t.Raw)
 	}
 	return string(t.Append(make([]byte, 0, len(t.Raw))))
 }
