@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -45,11 +46,15 @@ func (h *HTTP) Routes(g *web.Router) {
 type handler = func(c *web.Call) error
 
 // ownOrganization accepts only the organization of the key, by id or as @current.
+// A key that is restricted to some projects may only read it.
 func ownOrganization(next handler) handler {
 	return func(c *web.Call) error {
 		id := c.Params("organization_id")
 		if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
 			return errNotFound
+		}
+		if c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead && c.Principal.IsRestricted() {
+			return fault.New(fault.Forbidden, "permission_denied", "An API key that is restricted to some projects cannot change the organization.")
 		}
 		return next(c)
 	}

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
@@ -35,6 +36,9 @@ func (h *HTTP) changeMe(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
+	if err := requireOwnAddress(c.Principal, change.Email); err != nil {
+		return err
+	}
 	caller := *c.Principal
 	if change.CurrentProjectID != nil {
 		caller.CurrentProjectID = *change.CurrentProjectID
@@ -46,6 +50,16 @@ func (h *HTTP) changeMe(c *web.Call) error {
 		return err
 	}
 	return h.answerMe(c, &caller)
+}
+
+// requireOwnAddress fails for a new address unless the caller is an operator.
+// Addresses are unique on the server: whether one is taken would tell who is a
+// member of another organization. The address that the user has may be sent.
+func requireOwnAddress(caller *auth.Principal, email *string) error {
+	if email == nil || caller.IsOperator() || strings.EqualFold(strings.TrimSpace(*email), caller.User.Email) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server change email addresses.")
 }
 
 // requireProject fails if the key may not see the project: a key that is

@@ -78,7 +78,6 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 	}
 	v := showPersonalKey(k)
 	v.Value = &secret
-	c.Set(fiber.HeaderCacheControl, "no-store")
 	return created(c, v)
 }
 

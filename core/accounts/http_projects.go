@@ -64,7 +64,7 @@ func (h *HTTP) listProjects(c *web.Call) error {
 }
 
 func (h *HTTP) createProject(c *web.Call) error {
-	if len(c.Principal.ProjectIDs) > 0 {
+	if c.Principal.IsRestricted() {
 		return fault.New(fault.Forbidden, "permission_denied", "An API key that is kept to some projects cannot make others.")
 	}
 	body, err := c.Fields()

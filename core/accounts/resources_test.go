@@ -26,9 +26,9 @@ func TestMe(t *testing.T) {
 		if org["id"] != w.first.Organization.ID || org["membership_level"] != 8.0 || project["id"] != 1.0 || project["api_token"] != w.first.ProjectKey {
 			t.Errorf("got %s", got.text)
 		}
-		got = w.want(t, http.StatusOK, "admin", "PATCH", "/api/users/@me/", `{"first_name": " Ada ", "email": "Ada@example.com", "current_project": 2, "uuid": "ignored"}`)
+		got = w.want(t, http.StatusOK, "admin", "PATCH", "/api/users/@me/", `{"first_name": " Ada ", "email": "ADMIN@example.com", "current_project": 2, "uuid": "ignored"}`)
 		team, _ := got.body["team"].(map[string]any)
-		if got.body["first_name"] != "Ada" || got.body["email"] != "ada@example.com" || team["id"] != 2.0 {
+		if got.body["first_name"] != "Ada" || got.body["email"] != "admin@example.com" || team["id"] != 2.0 {
 			t.Errorf("got %s", got.text)
 		}
 		if again := w.want(t, http.StatusOK, "admin", "GET", "/api/users/@me", ""); again.text != got.text {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // callers are the columns below. The stranger owns another organization;
@@ -148,4 +150,56 @@ func TestRightsCannotBeRaised(t *testing.T) {
 		w.want(t, http.StatusNoContent, "owner", "DELETE", members+"{owner}/", "") // callers may leave
 		w.want(t, http.StatusUnauthorized, "owner", "GET", members, "")
 	})
+}
+
+// TestAddressesOfOthersCannotBeTested changes the address of a user to free ones,
+// and to taken ones of the own and of another organization.
+func TestAddressesOfOthersCannotBeTested(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, w *world) {
+		for _, caller := range []string{"member", "admin", "stranger"} {
+			free := w.want(t, http.StatusForbidden, caller, "PATCH", "/api/users/@me/", `{"email": "free@example.com"}`)
+			for _, taken := range []string{"stranger@example.com", "member@example.com", "admin@example.com"} {
+				if taken == caller+"@example.com" {
+					w.want(t, http.StatusOK, caller, "PATCH", "/api/users/@me/", `{"email": " `+strings.ToUpper(taken)+` "}`)
+					continue
+				}
+				if got := w.ask(t, caller, "PATCH", "/api/users/@me/", `{"email": "`+taken+`"}`); got.status != free.status || got.text != free.text {
+					t.Errorf("%s as %s: %d %s, and for a free one %d %s", taken, caller, got.status, got.text, free.status, free.text)
+				}
+			}
+		}
+		if got := w.want(t, http.StatusOK, "owner", "PATCH", "/api/users/@me/", `{"email": "New@example.com"}`); got.body["email"] != "new@example.com" {
+			t.Errorf("an operator: %s", got.text)
+		}
+	})
+}
+
+// TestRestrictedKeysDoNotChangeTheOrganization uses a key of the owner that is
+// restricted to a project.
+func TestRestrictedKeysDoNotChangeTheOrganization(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, w *world) {
+		w.want(t, http.StatusOK, "kept", "GET", "/api/organizations/@current/", "")
+		w.want(t, http.StatusForbidden, "kept", "PATCH", "/api/organizations/@current/", `{"name": "Ours"}`)
+		w.want(t, http.StatusForbidden, "kept", "PATCH", "/api/organizations/@current/members/{member}/", `{"level": 15}`)
+		w.want(t, http.StatusForbidden, "kept", "POST", "/api/organizations/@current/roles/", `{"name": "x"}`)
+		w.want(t, http.StatusOK, "kept", "PATCH", "/api/projects/1/", `{"name": "Shop"}`)
+	})
+}
+
+// TestAnswersWithKeysAreNotStored checks that caches keep no answer that shows a
+// key.
+func TestAnswersWithKeysAreNotStored(t *testing.T) {
+	t.Parallel()
+	w := build(t, dbtest.SQLite(t))
+	for _, c := range [][3]string{
+		{"POST", "/api/personal_api_keys/", `{"label": "x", "scopes": ["user:read"]}`}, {"POST", "/api/projects/1/keys/", `{"label": "x"}`},
+		{"GET", "/api/projects/1/keys/", ""}, {"GET", "/api/projects/", ""}, {"POST", "/api/projects/", `{"name": "New"}`}, {"GET", "/api/users/@me/", ""},
+	} {
+		got := w.ask(t, "owner", c[0], c[1], c[2])
+		if got.status >= 300 || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %d, Cache-Control %q, want no-store", c[0], c[1], got.status, got.header.Get("Cache-Control"))
+		}
+	}
 }

@@ -45,11 +45,15 @@ func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reloa
 	return &Plugins{host: h, delivery: d, operators: o, reload: reload}
 }
 
-// operatorsOnly accepts only requests of operators.
+// operatorsOnly accepts only requests of operators with a key that is not
+// restricted to some projects.
 func operatorsOnly(next func(c *web.Call) error) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		if !c.Principal.IsOperator() {
 			return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server may do this.")
+		}
+		if c.Principal.IsRestricted() {
+			return fault.New(fault.Forbidden, "permission_denied", "An API key that is restricted to some projects cannot administer the server.")
 		}
 		return next(c)
 	}

@@ -52,6 +52,10 @@ func (p *Principal) IsAdmin() bool { return p != nil && p.OrgLevel >= LevelAdmin
 // IsOperator reports whether the user administers the server itself.
 func (p *Principal) IsOperator() bool { return p != nil && p.User.Operator }
 
+// IsRestricted reports whether the key is restricted to some projects. Such a key
+// changes nothing of the organization or the server.
+func (p *Principal) IsRestricted() bool { return p != nil && len(p.ProjectIDs) > 0 }
+
 // CanAccessProject reports whether the key is not restricted to other projects. It
 // does not check the organization of the project.
 func (p *Principal) CanAccessProject(projectID int64) bool {
