@@ -63,11 +63,22 @@ func TestDatabaseOutage(t *testing.T) {
 		t.Errorf("decide: %s", answer)
 	}
 	for _, path := range []string{"/api/projects/1/feature_flags/", "/api/projects/1/events/", "/api/projects/1/persons/", "/api/projects/1/ingestion_warnings/"} {
-		if status, answer, header := ask(http.MethodGet, path, ""); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+		if status, answer, header := ask(http.MethodGet, path, ""); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" || !strings.Contains(answer, `"database_unavailable"`) {
 			t.Errorf("%s: %s", path, answer)
 		}
 	}
+	readiness := func(want string) func() bool {
+		return func() bool {
+			status, answer, _ := s.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
+			return status == http.StatusOK && strings.Contains(answer, want)
+		}
+	}
+	s.until(t, "readiness shows the outage", readiness(`"database":{"state":"lost"`))
+	if !readiness(`"status":"degraded"`)() {
+		t.Error("a server without its database is not degraded")
+	}
 	proxy.block(false)
+	s.until(t, "readiness shows the end of the outage", readiness(`"database":{"state":"ok"}`))
 	for _, c := range []struct{ what, path, want string }{
 		{"the events accepted during the outage", "/api/projects/1/events/?event=e&limit=1000", fmt.Sprintf(`"last":%d`, n-1)},
 		{"the property of the last event", "/api/projects/1/persons/?distinct_id=u", fmt.Sprintf(`"last":%d`, n-1)},

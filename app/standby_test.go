@@ -90,7 +90,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.method, c.path, status, answer)
 		}
 	}
-	if status, answer, _ := s.request(t, "GET", s.AdminURL+"/_readiness", ""); status != http.StatusOK || !strings.Contains(answer, "waiting for the database, serving from the snapshot of 20") {
+	if status, answer, _ := s.request(t, "GET", s.AdminURL+"/_readiness", ""); status != http.StatusOK || !strings.Contains(answer, "waiting for the database, serving from the snapshot of 20") || !strings.Contains(answer, `"status":"degraded"`) {
 		t.Errorf("readiness: %d %s", status, answer)
 	}
 	proxy.block(false)
@@ -102,7 +102,7 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 		status, answer, _ := s.request(t, "GET", s.URL+"/api/projects/1/events/?event=kept", "")
 		return status == http.StatusOK && strings.Contains(answer, `"kept"`)
 	})
-	if _, answer, _ := s.request(t, "GET", s.AdminURL+"/_readiness", ""); !strings.Contains(answer, `"state":"ready"`) {
+	if _, answer, _ := s.request(t, "GET", s.AdminURL+"/_readiness", ""); !strings.Contains(answer, `"database":{"state":"ok"}`) {
 		t.Errorf("readiness: %s", answer)
 	}
 }

@@ -32,9 +32,13 @@ func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return apikey.Covers(held, scope) })
 }
 
-// Expired reports whether the key has expired at now.
-func (p *Principal) Expired(now time.Time) bool {
-	return p != nil && !p.KeyExpiresAt.IsZero() && !now.Before(p.KeyExpiresAt)
+// CheckExpiry fails with Unauthenticated CodeExpired from the moment at which the
+// key expires.
+func (p *Principal) CheckExpiry(now time.Time) error {
+	if p.KeyExpiresAt.IsZero() || now.Before(p.KeyExpiresAt) {
+		return nil
+	}
+	return fault.Newf(fault.Unauthenticated, CodeExpired, "The personal API key expired at %s.", p.KeyExpiresAt.Format(time.RFC3339))
 }
 
 // RequireScope fails with Forbidden unless the key has scope; an empty scope

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -66,10 +67,13 @@ func (p *principalCache) drop(d apikey.Digest) {
 // in that case. The result is shared and must not be changed.
 func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
 	p, err := a.cachedPrincipalByKey(ctx, personalKey)
-	if err == nil && p.Expired(time.Now()) {
-		return nil, fault.Newf(fault.Unauthenticated, CodeExpired, "The personal API key expired at %s.", p.KeyExpiresAt.Format(time.RFC3339))
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	if err := p.CheckExpiry(time.Now()); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // CodeExpired is the code of the error for an expired personal key.
@@ -99,7 +103,7 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 	case ok && time.Since(k.at) < maxOutage:
 		return k.principal, nil
 	}
-	return nil, fault.New(fault.Unavailable, "server_error", "Personal API keys cannot be checked now.").
+	return nil, fault.New(fault.Unavailable, db.CodeUnavailable, "Personal API keys cannot be checked now.").
 		After(time.Second).Because(err)
 }
 

@@ -153,7 +153,7 @@ func TestKeysStayValidInOutage(t *testing.T) {
 			t.Error("RetryAfter is missing")
 		}
 		_, err = s.PrincipalByKey(ctx, "phx_unknown")
-		wantFault(t, err, fault.Unavailable, "server_error")
+		wantFault(t, err, fault.Unavailable, db.CodeUnavailable)
 		_, err = s.ProjectFor(ctx, who, "7")
 		wantFault(t, err, fault.Unavailable, "fetch_team_fail")
 	})

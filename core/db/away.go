@@ -16,6 +16,10 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
+// CodeUnavailable is the code of the error for a database that cannot be used, at
+// a start and later.
+const CodeUnavailable = "database_unavailable"
+
 // Away makes an Unavailable fault of an error that means that the database cannot
 // be reached, cannot write or cannot answer in time: the caller may retry. It
 // returns other errors, and errors that have a kind, unchanged.
@@ -23,7 +27,7 @@ func Away(err error) error {
 	if err == nil || fault.From(err) != nil || !isAway(err) {
 		return err
 	}
-	return fault.New(fault.Unavailable, "server_error", "The database cannot be used right now. Try again later.").
+	return fault.New(fault.Unavailable, CodeUnavailable, "The database cannot be used right now. Try again later.").
 		After(time.Second).Because(err)
 }
 

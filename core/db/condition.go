@@ -14,13 +14,16 @@ import (
 // whatToDo is the advice to an operator whose SQLite file is damaged.
 const whatToDo = "run guidon check and restore a backup"
 
-// Condition is the state of the database's file, as far as it is known.
+// Condition is the state of the database, as far as it is known.
 type Condition struct {
 	// State is "ok", or "damaged" when SQLite found a malformed page or commits
-	// were lost. The server of PostgreSQL checks its files itself: "ok".
+	// were lost. The server of PostgreSQL checks its files itself: it is "waiting"
+	// from the start until it is ready, and "lost" while it does not answer later.
 	State string `json:"state"`
-	// Message says what is damaged and what to do.
+	// Message says what is the matter and what to do.
 	Message string `json:"message,omitempty"`
+	// Since is when the state "waiting" or "lost" began.
+	Since *time.Time `json:"since,omitempty"`
 	// CheckedAt is when the check after the start ended; nil before that, if it
 	// did not end in time, and on PostgreSQL.
 	CheckedAt *time.Time `json:"checked_at,omitempty"`
@@ -29,7 +32,7 @@ type Condition struct {
 }
 
 // Degraded implements the interface of core/web/health.
-func (c Condition) Degraded() bool { return c.State == "damaged" }
+func (c Condition) Degraded() bool { return c.State != "ok" }
 
 // watch collects what is found out about the SQLite file. Its methods may be
 // called concurrently.
@@ -50,8 +53,12 @@ func newWatch() *watch {
 	return w
 }
 
-// Condition returns what is known about damage of the database's file.
+// Condition returns the state of the database as of the last check. It runs no
+// query.
 func (d *DB) Condition() Condition {
+	if d.waiting != nil {
+		return d.waiting.condition()
+	}
 	if d.watch == nil {
 		return Condition{State: "ok"}
 	}

@@ -8,3 +8,6 @@ import (
 
 // Apply is Migrate with steps of the test's own.
 func (d *DB) Apply(ctx context.Context, steps ...migrations.Step) error { return d.apply(ctx, steps) }
+
+// Ping is ping.
+var Ping = ping

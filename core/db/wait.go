@@ -21,7 +21,7 @@ import (
 // before it returns with the database not ready.
 const firstWait = 5 * time.Second
 
-var errNotReady = fault.New(fault.Unavailable, "database_unavailable",
+var errNotReady = fault.New(fault.Unavailable, CodeUnavailable,
 	"The server waits for its database. Try again later.").After(2 * time.Second)
 
 // waiting is the state of a PostgreSQL database that a server has opened and
@@ -29,6 +29,8 @@ var errNotReady = fault.New(fault.Unavailable, "database_unavailable",
 type waiting struct {
 	ready chan struct{} // closed when the database has the newest schema
 	cause atomic.Pointer[error]
+	began time.Time                 // of the waiting
+	lost  atomic.Pointer[time.Time] // since when a database that was ready does not answer
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 }
@@ -50,7 +52,9 @@ func (w *waiting) admit(ctx context.Context) error {
 }
 
 // OpenServer opens and migrates the database for a server. On SQLite it is Open
-// and Migrate, and it corrects a damaged write-ahead log. PostgreSQL may be away: after a few seconds, or at once when the
+// and Migrate, and it corrects a damaged write-ahead log.
+//
+// PostgreSQL may be away: after a few seconds, or at once when the
 // server refuses the connection, OpenServer returns a handle on which every
 // query fails with Unavailable until the database is reachable and migrated,
 // which is tried with growing pauses. It fails at once with an error that
@@ -75,7 +79,7 @@ func OpenServer(ctx context.Context, cfg Config, dataDir string, log *zap.Logger
 }
 
 func openWaiting(ctx context.Context, raw string, log *zap.Logger) (*DB, error) {
-	w := &waiting{ready: make(chan struct{})}
+	w := &waiting{ready: make(chan struct{}), began: time.Now().UTC()}
 	d, err := newPostgres(ctx, raw, w)
 	if err != nil {
 		return nil, err
@@ -96,29 +100,38 @@ func openWaiting(ctx context.Context, raw string, log *zap.Logger) (*DB, error) 
 	return d, nil
 }
 
-// prepare migrates until it succeeds or ctx ends. It sends the result of the
-// first attempt to first, and logs each change of state once.
+// prepare migrates until it succeeds, and then watches the connection until ctx
+// ends. It sends the result of the first attempt to first, and logs each change of
+// state once.
 func (d *DB) prepare(ctx context.Context, log *zap.Logger, first chan<- error) {
 	backoff := retry.Backoff{Min: 250 * time.Millisecond, Max: 5 * time.Second}
-	began := time.Now()
 	for attempt := 0; ; attempt++ {
 		err := d.Migrate(ctx)
 		if err == nil {
 			close(d.waiting.ready)
 			if attempt > 0 {
-				log.Info("database ready", zap.Stringer("database", d), zap.Duration("waited", time.Since(began).Round(time.Millisecond)))
+				log.Info("database ready", zap.Stringer("database", d), zap.Duration("waited", time.Since(d.waiting.began).Round(time.Millisecond)))
 			}
-		} else if d.waiting.cause.Swap(&err) == nil && ctx.Err() == nil {
+		} else if last := d.waiting.cause.Swap(&err); ctx.Err() == nil && (last == nil || isNews(err, *last)) {
 			log.Warn("database away: waiting for it", zap.Stringer("database", d), zap.Error(err))
 		}
 		select {
 		case first <- err:
 		default:
 		}
-		if err == nil || !backoff.Sleep(ctx) {
+		if err == nil {
+			d.watchConnection(ctx, log)
+			return
+		}
+		if !backoff.Sleep(ctx) {
 			return
 		}
 	}
+}
+
+// isNews reports an error that waiting does not cure, unless it was the last one.
+func isNews(err, last error) bool {
+	return (!isAway(err) || refusedForGood(err)) && err.Error() != last.Error()
 }
 
 // refusedForGood reports a wrong password, user or database name, which pgx

@@ -35,7 +35,8 @@ func (a *Auth) ProjectByKey(ctx context.Context, key string) (auth.Project, erro
 }
 
 // PrincipalByKey returns the principal of a personal key. One from the snapshot
-// is marked: it may only read what is in memory.
+// is marked: it may only read what is in memory. A key expires in the snapshot at
+// the same moment as in the database.
 func (a *Auth) PrincipalByKey(ctx context.Context, key string) (*auth.Principal, error) {
 	p, err := a.Service.PrincipalByKey(ctx, key)
 	if err == nil || !fault.Is(err, fault.Unavailable) {
@@ -43,6 +44,9 @@ func (a *Auth) PrincipalByKey(ctx context.Context, key string) (*auth.Principal,
 	}
 	if i := a.standby.usable(); i != nil {
 		if p := i.principals[digestOf(strings.TrimSpace(key))]; p != nil {
+			if err := p.CheckExpiry(a.standby.now()); err != nil {
+				return nil, err
+			}
 			return p, nil
 		}
 	}

@@ -22,17 +22,18 @@ type projectKey struct {
 	ProjectID int64  `json:"project_id"`
 }
 
-// personalKey is what local evaluation needs of a personal key. It names no
+// personalKey is what a server needs of a personal key without a database. It names no
 // person.
 type personalKey struct {
-	Digest           string   `json:"digest"`
-	KeyID            int64    `json:"key_id"`
-	UserID           int64    `json:"user_id"`
-	OrganizationID   string   `json:"organization_id"`
-	Level            int      `json:"level"`
-	Scopes           []string `json:"scopes"`
-	ProjectIDs       []int64  `json:"project_ids"`
-	CurrentProjectID int64    `json:"current_project_id"`
+	Digest           string    `json:"digest"`
+	KeyID            int64     `json:"key_id"`
+	UserID           int64     `json:"user_id"`
+	OrganizationID   string    `json:"organization_id"`
+	Level            int       `json:"level"`
+	Scopes           []string  `json:"scopes"`
+	ProjectIDs       []int64   `json:"project_ids"`
+	CurrentProjectID int64     `json:"current_project_id"`
+	ExpiresAt        time.Time `json:"expires_at,omitzero"` // zero: never
 }
 
 // definitions returns the definitions in the form of the evaluator.
@@ -67,7 +68,7 @@ func newIndex(c *content) *index {
 	for _, k := range c.PersonalKeys {
 		i.principals[k.Digest] = &auth.Principal{
 			User: auth.User{ID: k.UserID}, OrganizationID: k.OrganizationID, OrgLevel: k.Level, Scopes: k.Scopes,
-			ProjectIDs: k.ProjectIDs, CurrentProjectID: k.CurrentProjectID, KeyID: k.KeyID, FromSnapshot: true,
+			ProjectIDs: k.ProjectIDs, CurrentProjectID: k.CurrentProjectID, KeyID: k.KeyID, KeyExpiresAt: k.ExpiresAt, FromSnapshot: true,
 		}
 	}
 	i.confirmedAt.Store(c.TakenAt.UnixNano())

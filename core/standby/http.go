@@ -3,6 +3,7 @@ package standby
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -21,7 +22,7 @@ func (h *HTTP) Routes(r *web.Router) {
 	r.ReadinessField("database", func() any { status, _ := h.service.Status(); return status })
 	r.Check("database", func(context.Context) error {
 		if status, ok := h.service.Status(); !ok {
-			return fault.New(fault.Unavailable, "database_unavailable", status.Message)
+			return fault.New(fault.Unavailable, db.CodeUnavailable, status.Message)
 		}
 		return nil
 	})

@@ -6,13 +6,16 @@
 // flags, cohorts and group types. It is written within seconds of a change and
 // confirmed every few minutes. At a start without the database it is read back:
 // project keys are recognized, so capture goes into the journal, and flags are
-// decided and handed out for local evaluation. Personal keys are good for local
-// evaluation only.
+// decided and handed out for local evaluation. Personal keys read definitions for
+// local evaluation and stand for their project on public paths; management refuses
+// them.
 //
 // The file never contains a key. It is replaced atomically and readable by its
 // owner only; a file with a wrong checksum, of another version, of the future or
 // older than the maximum age is ignored. What was revoked after the snapshot was
-// confirmed is accepted until the database is back or the snapshot is too old.
+// confirmed is accepted until the database is back or the snapshot is too old. A
+// key with an end expires at that moment. A snapshot that is too old is no longer
+// used: without keys its flags are not served either.
 //
 // SQLite needs none of this: its file is as near as the snapshot.
 package standby
@@ -72,6 +75,7 @@ type Service struct {
 	accounts *auth.Service
 	flags    *decide.LastKnown
 	log      *zap.Logger
+	now      func() time.Time
 	service  retry.Service
 
 	current atomic.Pointer[index]
@@ -84,16 +88,19 @@ type Service struct {
 // not ready it reads the snapshot, so that flags has its definitions before
 // they are compiled.
 func NewService(cfg Config, dir db.DataDir, d *db.DB, accounts *auth.Service, flags *decide.LastKnown, log *zap.Logger) *Service {
-	s := &Service{cfg: cfg, path: filepath.Join(string(dir), fileName), db: d, store: store{d}, accounts: accounts, flags: flags, log: log.Named("standby"), version: -1}
-	if d.Postgres() && cfg.MaxAge > 0 && !d.IsReady() {
+	s := &Service{cfg: cfg, path: filepath.Join(string(dir), fileName), db: d, store: store{d}, accounts: accounts, flags: flags, log: log.Named("standby"), now: time.Now, version: -1}
+	if s.enabled() && !d.IsReady() {
 		s.load()
 	}
 	return s
 }
 
+// enabled reports whether the server keeps a snapshot.
+func (s *Service) enabled() bool { return s.db.Postgres() && s.cfg.MaxAge > 0 }
+
 // load reads the snapshot on disk.
 func (s *Service) load() {
-	c, err := readFile(s.path, time.Now(), s.cfg.MaxAge)
+	c, err := readFile(s.path, s.now(), s.cfg.MaxAge)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		s.log.Warn("no snapshot on disk: waiting for the database")
@@ -111,7 +118,7 @@ func (s *Service) load() {
 
 // Start writes snapshots until Stop, once the database is ready.
 func (s *Service) Start(context.Context) error {
-	if !s.db.Postgres() || s.cfg.MaxAge == 0 {
+	if !s.enabled() {
 		return nil
 	}
 	s.service.Start()
@@ -142,7 +149,7 @@ func (s *Service) Stop(ctx context.Context) error { return s.service.Stop(ctx) }
 func (s *Service) update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	now := time.Now().UTC()
+	now := s.now().UTC()
 	version, err := s.store.version(ctx)
 	if err != nil {
 		return err
@@ -189,29 +196,40 @@ func (s *Service) take(ctx context.Context, now time.Time) (*content, uint64, er
 
 // Status is the state of the database for readiness.
 type Status struct {
-	db.Condition // its state is also "waiting"
+	db.Condition
 
-	Snapshot *time.Time `json:"snapshot_taken_at,omitempty"`
+	// Snapshot is the time of the snapshot that replaces a database that is away,
+	// UsableUntil the end of its use.
+	Snapshot    *time.Time `json:"snapshot_taken_at,omitempty"`
+	UsableUntil *time.Time `json:"snapshot_usable_until,omitempty"`
 }
 
-// Status returns the state, and whether the server can serve clients.
+// Status returns the state, and whether the server can serve clients. A server
+// that lost its database can: it has what it needs in memory.
 func (s *Service) Status() (Status, bool) {
-	if s.db.IsReady() {
-		return Status{Condition: s.db.Condition()}, true
+	st := Status{Condition: s.db.Condition()}
+	if st.State != "waiting" && st.State != "lost" {
+		return st, true
 	}
-	if i := s.usable(); i != nil {
-		at := i.content.TakenAt
-		return Status{waiting("waiting for the database, serving from the snapshot of " + at.Format(time.RFC3339)), &at}, true
+	i := s.usable()
+	if i == nil {
+		if st.State == "waiting" {
+			st.Message += "; there is no snapshot to serve from"
+		}
+		return st, st.State == "lost"
 	}
-	return Status{Condition: waiting("waiting for the database; there is no snapshot to serve from")}, false
+	until := time.Unix(0, i.confirmedAt.Load()).Add(s.cfg.MaxAge).UTC()
+	st.Snapshot, st.UsableUntil = &i.content.TakenAt, &until
+	if st.State == "waiting" {
+		st.Message += ", serving from the snapshot of " + i.content.TakenAt.Format(time.RFC3339)
+	}
+	return st, true
 }
-
-func waiting(message string) db.Condition { return db.Condition{State: "waiting", Message: message} }
 
 // usable returns the snapshot unless it is too old.
 func (s *Service) usable() *index {
 	i := s.current.Load()
-	if i == nil || time.Since(time.Unix(0, i.confirmedAt.Load())) > s.cfg.MaxAge {
+	if i == nil || s.now().Sub(time.Unix(0, i.confirmedAt.Load())) > s.cfg.MaxAge {
 		return nil
 	}
 	return i

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db"
 )
@@ -43,10 +44,11 @@ func (s store) personalKeys(ctx context.Context) ([]personalKey, error) {
 		Hash, OrganizationID, Scopes string
 		ProjectIDs                   string `bun:"project_ids"`
 		Level                        int
+		ExpiresAt                    int64
 	}
 	err := s.db.Read(ctx).NewSelect().TableExpr("personal_keys AS k").
 		ColumnExpr("k.id, k.user_id, k.hash, k.organization_id, k.scopes, k.project_ids, m.level").
-		ColumnExpr("coalesce(u.current_project_id, 0) AS current_project_id").
+		ColumnExpr("coalesce(u.current_project_id, 0) AS current_project_id, coalesce(k.expires_at, 0) AS expires_at").
 		Join("JOIN users AS u ON u.id = k.user_id AND u.revoked_at IS NULL").
 		Join("JOIN organization_members AS m ON m.user_id = k.user_id AND m.organization_id = k.organization_id").
 		Where("k.revoked_at IS NULL").Scan(ctx, &rows)
@@ -56,6 +58,9 @@ func (s store) personalKeys(ctx context.Context) ([]personalKey, error) {
 	out := make([]personalKey, len(rows))
 	for i, r := range rows {
 		out[i] = personalKey{Digest: r.Hash, KeyID: r.ID, UserID: r.UserID, OrganizationID: r.OrganizationID, Level: r.Level, CurrentProjectID: r.CurrentProjectID}
+		if r.ExpiresAt != 0 {
+			out[i].ExpiresAt = time.UnixMicro(r.ExpiresAt).UTC()
+		}
 		if err := errors.Join(json.Unmarshal([]byte(r.Scopes), &out[i].Scopes), json.Unmarshal([]byte(r.ProjectIDs), &out[i].ProjectIDs)); err != nil {
 			return nil, fmt.Errorf("read personal key %d: %w", r.ID, err)
 		}
