@@ -27,15 +27,17 @@ const maxLimitedKeys = 100_000
 // clients on the public one leaves it usable.
 const maxAdminConnections = 128
 
-// maxConnections returns the bound of public connections: the configured one, or
-// less if the process may not open so many files.
-func maxConnections(cfg Config, log *zap.Logger) int {
-	most, files := listener.MaxByDescriptors()
-	if most = max(1, most-maxAdminConnections); most >= cfg.MaxConnections {
-		return cfg.MaxConnections
+// maxConnections returns the bounds of the connections of both addresses. The
+// public one is the configured one, or less if the process may not open so many
+// files.
+func maxConnections(cfg Config, log *zap.Logger) (public, admin int) {
+	all, files := listener.MaxByDescriptors()
+	public, admin = listener.Split(all, maxAdminConnections)
+	if public >= cfg.MaxConnections {
+		return cfg.MaxConnections, admin
 	}
-	log.Info("connections limited by the number of open files", zap.Int("max_connections", most), zap.Int("open_files", files))
-	return most
+	log.Info("connections limited by the number of open files", zap.Int("max_connections", public), zap.Int("open_files", files))
+	return public, admin
 }
 
 // Server listens on the public and the admin address and serves the registered
@@ -80,9 +82,9 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
 	}
-	most := maxConnections(cfg, log)
-	r.public = newPort(r, publicSetting, cfg.Address, cfg.TLS, most)
-	r.admin = newPort(r, adminSetting, cfg.AdminAddress, cfg.AdminTLS, min(most, maxAdminConnections))
+	public, admin := maxConnections(cfg, log)
+	r.public = newPort(r, publicSetting, cfg.Address, cfg.TLS, public)
+	r.admin = newPort(r, adminSetting, cfg.AdminAddress, cfg.AdminTLS, admin)
 	return &Server{router: r, reg: reg, cancelBase: cancelBase}, nil
 }
 

@@ -72,6 +72,14 @@ type Listener struct {
 	closed  sync.Once
 }
 
+// Split divides the connections that a process may have among its clients and
+// its operators. The operators have those that are wanted for them, and at most a
+// quarter. Each has at least one.
+func Split(all, wanted int) (clients, operators int) {
+	operators = max(1, min(wanted, all/4))
+	return max(1, all-operators), operators
+}
+
 // New returns a Listener on ln.
 func New(ln net.Listener, opts Options) *Listener {
 	if opts.Refused == nil {

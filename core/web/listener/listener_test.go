@@ -225,3 +225,12 @@ func TestMaxByDescriptors(t *testing.T) {
 		t.Errorf("%d connections of %d files", connections, files)
 	}
 }
+
+func TestSplitLeavesMostToClients(t *testing.T) {
+	t.Parallel()
+	for all, want := range map[int][2]int{1: {1, 1}, 32: {24, 8}, 128: {96, 32}, 512: {384, 128}, 20000: {19872, 128}} {
+		if clients, operators := listener.Split(all, 128); [2]int{clients, operators} != want {
+			t.Errorf("%d connections: %d for clients and %d for operators, want %v", all, clients, operators, want)
+		}
+	}
+}
