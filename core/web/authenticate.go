@@ -22,9 +22,12 @@ const personalField = "personal_api_key"
 type authenticator struct {
 	auth       Auth
 	proxies    forwarded.Networks
-	failures   *limit.Failures
 	publicRate *limit.Limiter[int64] // by project
 	manageRate *limit.Limiter[int64] // by personal key
+
+	// Apart for each kind of key: valid personal keys are not all in memory, so
+	// clients with a wrong project key would keep out those behind their address.
+	projectFailures, personalFailures *limit.Failures
 }
 
 // rejectNUL rejects NUL in the query: no store can search for it.

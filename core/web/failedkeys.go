@@ -13,12 +13,12 @@ import (
 
 // projectByKey is Auth.ProjectByKey within the limit of failed keys.
 func (a *authenticator) projectByKey(c *fiber.Ctx, key string) (auth.Project, error) {
-	return limit.Find(c.UserContext(), a.failures, a.addressOf(c), key, a.auth.ProjectByKey)
+	return limit.Find(c.UserContext(), a.projectFailures, a.addressOf(c), key, a.auth.ProjectByKey)
 }
 
 // principalByKey is Auth.PrincipalByKey within the limit of failed keys.
 func (a *authenticator) principalByKey(c *fiber.Ctx, key string) (*auth.Principal, error) {
-	return limit.Find(c.UserContext(), a.failures, a.addressOf(c), strings.Clone(key), a.auth.PrincipalByKey)
+	return limit.Find(c.UserContext(), a.personalFailures, a.addressOf(c), strings.Clone(key), a.auth.PrincipalByKey)
 }
 
 func (a *authenticator) addressOf(c *fiber.Ctx) func() netip.Addr {

@@ -75,9 +75,12 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 		budget:    budget.New(cfg.MemoryBytes),
 	}
 	r.budget.Register(reg)
+	failedKeys := func() { r.metrics.Refused("failed_keys") }
 	r.auth = &authenticator{
-		auth: a, proxies: trusted, failures: newFailures(a, cfg, func() { r.metrics.Refused("failed_keys") }),
-		publicRate: limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys),
+		auth: a, proxies: trusted,
+		projectFailures:  newFailures(a, cfg, failedKeys),
+		personalFailures: newFailures(a, cfg, failedKeys),
+		publicRate:       limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys),
 	}
 	for _, o := range cfg.ManageOrigins {
 		r.origins[o] = true
