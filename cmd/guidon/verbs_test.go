@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,10 +40,14 @@ var databaseCommands = map[string][]string{
 	"deadletter delete": {"--all"},
 }
 
+// fileCommands has the commands that check or repair the files of a data directory,
+// whatever their schema. None of them creates anything.
+var fileCommands = []string{"check", "journal check", "journal repair"}
+
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.
 var otherCommands = []string{
-	"serve", "migrate", "config", "version",
+	"serve", "migrate", "config", "version", "help",
 	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
 	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload",
 }
@@ -63,7 +68,7 @@ func TestEveryCommandIsInATable(t *testing.T) {
 	for name := range databaseCommands {
 		known[name] = true
 	}
-	for _, name := range otherCommands {
+	for _, name := range slices.Concat(fileCommands, otherCommands) {
 		known[name] = true
 	}
 	for _, leaf := range newKong(t).Model.Leaves(false) {
@@ -124,6 +129,19 @@ func TestCommandsCreateNoDatabase(t *testing.T) {
 	}
 	if current := schema(t, url); current != 0 {
 		t.Errorf("a command made schema %d", current)
+	}
+}
+
+func TestFileCommandsCreateNothing(t *testing.T) {
+	t.Parallel()
+	for _, name := range fileCommands {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := command(t, configOf(t, dir, ""), name); err == nil {
+			t.Errorf("%s: no error without a data directory", name)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s made %s", name, dir)
+		}
 	}
 }
 
