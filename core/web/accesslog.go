@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -17,7 +18,10 @@ func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time
 		return
 	}
 	level := zapcore.InfoLevel
-	if status >= 500 {
+	switch {
+	case strings.HasSuffix(s.code, "_saturated"):
+		level = zapcore.WarnLevel
+	case status >= 500:
 		level = zapcore.ErrorLevel
 	}
 	line := rt.log.Check(level, "request")
@@ -41,6 +45,9 @@ func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time
 	}
 	if status >= 500 && s.cause != nil {
 		f = append(f, zap.Error(s.cause))
+	}
+	if n := rt.router.access.Skipped(); n > 0 {
+		f = append(f, zap.Int64("skipped_lines", n))
 	}
 	if s.stack != "" {
 		f = append(f, zap.String("stack", s.stack))

@@ -55,6 +55,32 @@ func TestAdminRoutesAreNotPublic(t *testing.T) {
 	}
 }
 
+// A page of another host that a browser was pointed at the loopback address with
+// reads nothing.
+func TestAdminAddressRefusesOtherHosts(t *testing.T) {
+	t.Parallel()
+	s := webtest.Start(t, webtest.Config(), webtest.DefaultKeys(), zap.NewNop(), prometheus.NewRegistry(), routesFunc(func(*web.Router) {}))
+	_, port, err := net.SplitHostPort(s.AdminAddress())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{"evil.example": 421, "evil.example:" + port: 421, "localhost:" + port: 200, "127.0.0.1:" + port: 200} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.AdminURL()+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", host, answer.StatusCode, want)
+		}
+	}
+}
+
 func TestPprofCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	cfg := webtest.Config()

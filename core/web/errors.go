@@ -121,6 +121,8 @@ func responseOfStatus(status int, public bool) errorResponse {
 		return errorResponse{status, "timeout_error", "request_timeout", "The request took too long to arrive."}
 	case fiber.StatusRequestHeaderFieldsTooLarge:
 		return errorResponse{status, "client_error", "request_header_too_large", "The headers of the request are too large."}
+	case fiber.StatusMisdirectedRequest:
+		return errorResponse{status, "invalid_request", "wrong_host", "This address answers requests for localhost or an IP address only."}
 	case fiber.StatusBadRequest:
 		return errorResponse{status, "invalid_request", "parse_error", "This is not a request that can be understood."}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/guidonhq/guidon/core/web/framing"
+	"github.com/guidonhq/guidon/core/web/hostname"
 	"github.com/guidonhq/guidon/core/web/receive"
 )
 
@@ -58,6 +59,21 @@ func (p *port) rejectUnknownMethods(next fasthttp.RequestHandler) fasthttp.Reque
 		default:
 			ctx.Response.Header.Set(fiber.HeaderAllow, "GET, HEAD, "+manageMethods[len("GET, "):])
 			p.rejectRaw(ctx, fiber.StatusMethodNotAllowed)
+		}
+	}
+}
+
+// rejectRebound answers requests to the admin address on loopback that name
+// another host (see hostname) with 421. Client certificates make it needless.
+func (p *port) rejectRebound(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	if p != p.router.admin || !hostname.IsLoopback(p.ln.Addr()) || p.files.ClientCAFile != "" {
+		return next
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		if hostname.NamesLoopback(unsafeString(ctx.Host())) {
+			next(ctx)
+		} else {
+			p.rejectRaw(ctx, fiber.StatusMisdirectedRequest)
 		}
 	}
 }

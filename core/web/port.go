@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/framing"
 	"github.com/guidonhq/guidon/core/web/listener"
 	"github.com/guidonhq/guidon/core/web/receive"
@@ -166,10 +167,10 @@ func (p *port) scheme() string {
 // serve answers requests in the background until stop.
 func (p *port) serve() {
 	hs := p.app.Server()
-	hs.Handler, hs.ErrorHandler = p.handler, p.unreadable
+	hs.Handler, hs.ErrorHandler = p.rejectRebound(p.handler), p.unreadable
 	hs.HeaderReceived = framing.Guard(func() { p.router.metrics.Refused("framing") })
 	hs.CloseOnShutdown = true
-	hs.Logger = quietLog{p.router.log}
+	hs.Logger = accesslog.Connections{Log: p.router.log}
 	go func() { p.served <- hs.Serve(p.ln) }()
 	p.router.log.Info("listening", zap.String("address", p.boundAddress()), zap.String("setting", "http."+p.setting))
 }
@@ -220,14 +221,4 @@ func (p *port) closeAll(broken bool) error {
 		return err
 	}
 	return nil
-}
-
-// quietLog logs the messages of the HTTP library about connections at debug
-// level.
-type quietLog struct{ log *zap.Logger }
-
-func (q quietLog) Printf(format string, args ...any) {
-	if line := q.log.Check(zap.DebugLevel, "connection"); line != nil {
-		line.Write(zap.String("message", strings.TrimSpace(fmt.Sprintf(format, args...))))
-	}
 }

@@ -87,14 +87,15 @@ var (
 )
 
 // addSecurityHeaders adds what keeps browsers from guessing a type, caches from
-// storing management answers, and, with TLS, browsers from plain HTTP. A handler
+// storing management answers, and, with TLS on the public address, browsers from
+// plain HTTP. A handler
 // may replace them.
 func (rt *route) addSecurityHeaders(h *fasthttp.ResponseHeader) {
 	h.SetCanonical(headerContentTypeOptions, valueNoSniff)
 	if !rt.public {
 		h.SetCanonical(headerCacheControl, valueNoStore)
 	}
-	if rt.port.files.Enabled() {
+	if rt.port.files.Enabled() && rt.port != rt.router.admin {
 		h.SetCanonical(headerTransportSecurity, valueTransportSecurity)
 	}
 }

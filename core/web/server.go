@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/forwarded"
@@ -180,7 +180,7 @@ func (s *Server) Stop(ctx context.Context) error {
 
 func (s *Server) stop(ctx context.Context) error {
 	s.router.readiness.SetStopping()
-	wait(ctx, s.router.cfg.StopDelay)
+	retry.Sleep(ctx, s.router.cfg.StopDelay)
 	ports := s.ports()
 	for _, p := range ports {
 		p.closeListener()
@@ -201,16 +201,4 @@ func (s *Server) stop(ctx context.Context) error {
 		err = errors.Join(err, p.closeAll(errs[i] != nil))
 	}
 	return err
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

@@ -33,7 +33,7 @@ type requestState struct {
 	received  bool           // receiveBody has run
 	bodyErr   error          // of receiveBody
 	body      *body.Decoder
-	logFields [11]zap.Field
+	logFields [12]zap.Field
 	client    [48]byte // text of the address, for the log line
 }
 

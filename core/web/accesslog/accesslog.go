@@ -5,9 +5,11 @@ package accesslog
 import (
 	"regexp"
 	"sync/atomic"
+	"time"
 )
 
-// Requests that are logged. Server errors (5xx) are always logged.
+// Requests that are logged. Server errors (5xx) are always logged; of failed
+// public requests (4xx, 503) at most a hundred in a second.
 const (
 	All          = "all"     // every request
 	Management   = "manage"  // management requests, and public ones that failed
@@ -20,7 +22,15 @@ type Selector struct {
 	which string
 	every uint64
 	count atomic.Uint64
+
+	second  atomic.Int64 // of the newest failed public request
+	failed  atomic.Int64 // failed public requests in that second
+	skipped atomic.Int64 // not logged since the last call of Skipped
 }
+
+// maxFailed is the number of failed public requests that are logged in a second: a
+// flood without a key must not fill the disk.
+const maxFailed = 100
 
 // NewSelector selects which, one of the constants, and one of every successful
 // public requests; 0 and 1 select all of them.
@@ -31,12 +41,12 @@ func NewSelector(which string, every int) *Selector {
 // Selects reports whether a request is logged.
 func (l *Selector) Selects(public bool, status int) bool {
 	switch {
-	case status >= 500:
+	case status >= 500 && status != 503:
 		return true
-	case l.which == ServerErrors:
+	case status < 500 && l.which == ServerErrors:
 		return false
 	case status >= 400:
-		return true
+		return !public || l.selectsFailed(time.Now().Unix())
 	case l.which == Errors:
 		return false
 	case !public:
@@ -45,6 +55,27 @@ func (l *Selector) Selects(public bool, status int) bool {
 		return false
 	}
 	return l.every < 2 || l.count.Add(1)%l.every == 1
+}
+
+// selectsFailed reports whether a failed public request of a second is logged.
+func (l *Selector) selectsFailed(second int64) bool {
+	if l.second.Swap(second) != second {
+		l.failed.Store(0)
+	}
+	if l.failed.Add(1) <= maxFailed {
+		return true
+	}
+	l.skipped.Add(1)
+	return false
+}
+
+// Skipped returns the number of failed public requests that were not logged since
+// the last call, because there were too many in a second.
+func (l *Selector) Skipped() int64 {
+	if l.skipped.Load() == 0 {
+		return 0
+	}
+	return l.skipped.Swap(0)
 }
 
 var keyPattern = regexp.MustCompile(`ph[a-z]_[A-Za-z0-9_-]+`)
