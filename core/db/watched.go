@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
-	"io"
 )
 
 // watchedConnector opens connections to a SQLite file that report a malformed
@@ -55,7 +54,7 @@ type sqliteRows interface {
 
 // seen reports err if it means a malformed file, and adds what to do to it.
 func (w *watch) seen(err error) error {
-	if err == nil || err == io.EOF || !isMalformed(err) {
+	if err == nil || !isMalformed(err) {
 		return err
 	}
 	w.malformed.Inc()
