@@ -129,11 +129,11 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	)
 	if err := s.app.Err(); err != nil {
 		opened.close()
-		return nil, rootCause(err)
+		return nil, db.ExplainStart(rootCause(err))
 	}
 	if err := s.app.Start(ctx); err != nil {
 		_ = bound.Close()
-		return nil, rootCause(err)
+		return nil, db.ExplainStart(rootCause(err))
 	}
 	s.URL, s.AdminURL = web.URL(), web.AdminURL()
 	s.Routes = web.Router().Registered()

@@ -1,7 +1,10 @@
 package db
 
 import (
+	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -35,4 +38,15 @@ func Retryable(err error) bool {
 		return e.Code == "40001" || e.Code == "40P01"
 	}
 	return isBusy(err)
+}
+
+// ExplainStart returns err of a start, with what to do when it comes from SQLite or
+// from a missing row: the file may be damaged. Other errors, and nil, return as they
+// are.
+func ExplainStart(err error) error {
+	damaged := sqliteCode(err) != 0 || errors.Is(err, sql.ErrNoRows)
+	if !damaged || strings.Contains(err.Error(), whatToDo) {
+		return err
+	}
+	return fmt.Errorf("%w (if the file may be damaged, %s)", err, whatToDo)
 }
