@@ -65,8 +65,9 @@ crash: build ## Kill the server under load ROUNDS times (default 20) and check f
 	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
 
 .PHONY: damage
-damage: ## Damage the files of a killed journal with SEEDS (default 200) seeds and account for each record
-	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run TestDamage -count=1 -timeout 20m ./core/recovery
+damage: ## Damage the files of a killed server with SEEDS (default 200) seeds and account for each event
+	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run "TestDamage$$|TestDamagedDatabase$$" -count=1 -timeout 20m ./core/recovery ./app
+
 .PHONY: hostile
 hostile: ## Send REQUESTS (default 100000) hostile requests and check answers and memory
 	HOSTILE_REQUESTS=$${REQUESTS:-100000} $(GO) test -run TestHostileRequests -count=1 -timeout 10h -v ./cmd/guidon
