@@ -122,7 +122,7 @@ func (a *attack) send(t *testing.T, n, at int) {
 	a.mu.Lock()
 	a.answers[res.StatusCode]++
 	a.mu.Unlock()
-	if !slices.Contains(allowed, res.StatusCode) || (res.StatusCode == 503 && res.Header.Get("Retry-After") == "") {
+	if !slices.Contains(allowed, res.StatusCode) || (res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "") {
 		t.Errorf("%s at %s: %d", b.name, path, res.StatusCode)
 	}
 }

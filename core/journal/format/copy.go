@@ -122,7 +122,7 @@ func (f *File) readReaders(ctx context.Context, c *Contents) error {
 	for rows.Next() {
 		var r Reader
 		if err := rows.Scan(&r.Name, &r.Seq, &r.Index, &r.Count, &r.Dropped); err != nil {
-			return fmt.Errorf("%w: %v", ErrBlock, err)
+			return fmt.Errorf("%w: %w", ErrBlock, err)
 		}
 		c.Readers = append(c.Readers, r)
 	}

@@ -61,7 +61,7 @@ type Row struct {
 func (r *Row) Scan(rows *sql.Rows) error {
 	err := rows.Scan(&r.Seq, &r.N, &r.At, &r.Pos, &r.Size, &r.Form, &r.CRC, &r.Stored)
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrBlock, err)
+		return fmt.Errorf("%w: %w", ErrBlock, err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ const (
 	schemaVersion = 2          // 2: checksums cover the whole row of a block
 	applicationID = 0x4755494a // "GUIJ", what file(1) and the SQLite shell can show
 
-	// PageBytes: a small append writes at least one page; 16 KiB cost the least for small
+	// PageBytes is the size of a page: a small append writes at least one; 16 KiB cost the least for small
 	// and large appends together (docs/decisions/0003).
 	PageBytes = 16384
 )
