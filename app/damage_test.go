@@ -155,7 +155,7 @@ func (k *killed) account(t *testing.T, dir string) (outcome string, err error) {
 	client := &server{Server: s}
 	var readiness string
 	damaged := func() bool { return strings.Contains(readiness, `"status":"degraded"`) }
-	missing, unknown := 0, 0
+	var missing, unknown int
 	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, readiness, _ = client.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
 		stored, err := storedEvents(s)
@@ -173,7 +173,7 @@ func (k *killed) account(t *testing.T, dir string) (outcome string, err error) {
 			break
 		}
 		if time.Now().After(deadline) {
-			return "silent", fmt.Errorf("%d events are missing, and the check has not ended (%v): %s", missing, err, readiness)
+			return "silent", fmt.Errorf("%d events are missing, and the check has not ended (%w): %s", missing, err, readiness)
 		}
 	}
 	logged := logs.FilterMessageSnippet("database").Len() > 0
