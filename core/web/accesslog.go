@@ -35,7 +35,7 @@ func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time
 		zap.Duration("duration", took),
 		zap.String("request_id", s.id))
 	if rt.router.cfg.LogClient {
-		f = append(f, zap.String("client", unsafeString(rt.router.IP(c).AppendTo(s.client[:0]))))
+		f = append(f, zap.String("client", rt.router.IP(c).String()))
 	}
 	if s.project != 0 {
 		f = append(f, zap.Int64("project_id", s.project))

@@ -34,7 +34,6 @@ type requestState struct {
 	bodyErr   error          // of receiveBody
 	body      *body.Decoder
 	logFields [12]zap.Field
-	client    [48]byte // text of the address, for the log line
 }
 
 type stateKey struct{}
