@@ -35,22 +35,7 @@ func TestDatabaseOutage(t *testing.T) {
 	s.mustManage(t, http.MethodPost, "/api/projects/1/feature_flags/", `{"key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":100}]}}`)
 	proxy.block(true)
 	ask := func(method, path, body string) (int, string, http.Header) {
-		req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+s.PersonalKey)
-		req.Header.Set("Content-Type", "application/json")
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, string(b), res.Header
+		return s.request(t, method, s.URL+path, body)
 	}
 	const n = 40 // events of one person, each setting the same property
 	for i := range n {

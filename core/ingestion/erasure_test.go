@@ -24,7 +24,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// removals stands for the persons of an erasure. It fails as often as it is told.
+// removals stands for the persons of an erasure. It fails a given number of times.
 type removals struct {
 	mu    sync.Mutex
 	fails int

@@ -183,7 +183,7 @@ func (l *log) report() Report {
 }
 
 // repair returns the log with its damaged frames corrected or left out, and all
-// checksums computed anew.
+// checksums computed again.
 func (l *log) repair(r *Report) []byte {
 	out := append([]byte(nil), l.data[:headerBytes]...)
 	seed := sumAt(l.order, sum{}, out[:24])
