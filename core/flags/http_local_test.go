@@ -38,6 +38,20 @@ func TestLocalEvaluationPaths(t *testing.T) {
 			t.Errorf("another project's flags: %s", other.Flags)
 		}
 		h.do("GET", "/flags/definitions?token=phc_wrong", "").want(401)
+		for _, p := range []string{"/flags/definitions/?send_cohorts", "/api/feature_flag/local_evaluation/", "/api/projects/@current/feature_flags/local_evaluation"} {
+			named := func(key string) answer { return h.do("GET", p, "", "X-PostHog-Project-Api-Key", key) }
+			other.Flags = nil
+			named("phc_two").want(200).into(&other)
+			if len(other.Flags) != 0 {
+				t.Errorf("GET %s with the project key of another project in a header: its answer has the flags %s", p, other.Flags)
+			}
+			named("phc_wrong").want(401)
+			h.as("phx_one").do("GET", p, "", "X-PostHog-Project-Api-Key", "phc_two").want(403)
+		}
+		h.do("GET", "/flags/definitions?token=phc_two", "", "X-PostHog-Project-Api-Key", "phc_one").want(200).into(&other)
+		if len(other.Flags) != 0 {
+			t.Errorf("the header wins over the query: %s", other.Flags)
+		}
 		h.as("").do("GET", "/flags/definitions?token=phc_one", "").want(401)
 	})
 }

@@ -94,7 +94,8 @@ func (projects) Project(_ context.Context, id int64) (auth.Project, error) {
 	return auth.Project{ID: id, Timezone: "UTC"}, nil
 }
 
-// keys returns keys of Ada and Bob with all scopes, and one that only reads.
+// keys returns keys of Ada and Bob with all scopes, one that only reads, and one for
+// project 1 only.
 func keys() webtest.Keys {
 	k := webtest.Keys{
 		Projects: map[string]auth.Project{
@@ -108,6 +109,7 @@ func keys() webtest.Keys {
 	k.Principals["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
 	k.Principals["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
 	k.Principals["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
+	k.Principals["phx_one"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, ProjectIDs: []int64{1}, KeyID: 5}
 	return k
 }
 

@@ -10,12 +10,10 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/limit"
 )
-
-const personalField = "personal_api_key"
 
 // authenticator finds the project or the principal of a request and limits
 // their rates.
@@ -47,7 +45,7 @@ func rejectNUL(c *fiber.Ctx) error {
 // principal returns the principal of the request's personal key. The first
 // place with a key decides: the Authorization header, the body, the query.
 func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
-	key, place := personalKey(c)
+	key, place := credential.Personal(c.Request())
 	if place == "" {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 	}
@@ -61,38 +59,12 @@ func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
 	return found, err
 }
 
-// personalKey returns the key and the name of its place in the request, which
-// is empty without a key.
-func personalKey(c *fiber.Ctx) (key, place string) {
-	if key, ok := bearerToken(c); ok {
-		return key, "Authorization header"
-	}
-	if mayHoldKey(c) {
-		if key := body.FindField(c.Request(), personalField); key != "" {
-			return key, "body"
-		}
-	}
-	if key := c.Query(personalField); key != "" {
-		return strings.TrimSpace(key), "query string"
-	}
-	return "", ""
-}
-
-// bearerToken returns the credential of an Authorization: Bearer header.
-func bearerToken(c *fiber.Ctx) (string, bool) {
-	h := c.Request().Header.PeekBytes(headerAuthorization)
-	if len(h) < 7 || !strings.EqualFold(unsafeString(h[:7]), "bearer ") {
-		return "", false
-	}
-	key := strings.TrimSpace(unsafeString(h[7:]))
-	return key, key != ""
-}
-
 // projectNamed returns the project that a path names. For @current, a project
-// key in the query parameter token selects the project.
+// key in the query parameter token, or else in the header
+// X-PostHog-Project-Api-Key, selects the project.
 func (a *authenticator) projectNamed(c *fiber.Ctx, principal *auth.Principal, name string) (auth.Project, error) {
 	if name == current {
-		if token := c.Query("token"); token != "" {
+		if token := credential.Project(c.Request()); token != "" {
 			return a.projectByToken(c, principal, token)
 		}
 	} else if !isNumber(name) {
@@ -114,7 +86,11 @@ func (a *authenticator) projectByToken(c *fiber.Ctx, principal *auth.Principal, 
 	if err != nil {
 		return p, err
 	}
-	return a.projectNamed(c, principal, itoa(p.ID))
+	p, err = a.auth.ProjectFor(c.UserContext(), principal, itoa(p.ID))
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.Forbidden, "permission_denied", "API key does not have access to the project of this project key.").Because(err)
+	}
+	return p, err
 }
 
 func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.Project, error) {

@@ -199,7 +199,7 @@ func TestPersonalKeysOfManagementPaths(t *testing.T) {
 		"the current project":                       {"GET", "/api/projects/@current/flags", "", bearer, 200, "1"},
 		"the current project, escaped":              {"GET", "/api/projects/%40current/flags", "", bearer, 200, "1"},
 		"a token says which project is meant":       {"GET", "/api/projects/@current/flags?token=phc_two", "", bearer, 200, "2"},
-		"but not for a key that may not see it":     {"GET", "/api/projects/@current/flags?token=phc_two", "", read, 404, `{"type":"invalid_request","code":"not_found","detail":"Project not found.","attr":null}`},
+		"but not for a key that may not see it":     {"GET", "/api/projects/@current/flags?token=phc_two", "", read, 403, `{"type":"authentication_error","code":"permission_denied","detail":"API key does not have access to the project of this project key.","attr":null}`},
 		"an unknown token":                          {"GET", "/api/projects/@current/flags?token=phc_none", "", bearer, 401, `{"type":"authentication_error","code":"invalid_api_key","detail":"Project API key invalid.","attr":null}`},
 		"a path without a project has the current":  {"GET", "/api/local", "", bearer, 200, "1"},
 		"or the one that a token names":             {"GET", "/api/local?token=phc_two&send_cohorts", "", bearer, 200, "2"},

@@ -38,9 +38,9 @@ func Param(c *fiber.Ctx, name string, fallback ...string) string {
 }
 
 // CurrentProject returns the project of a request to a path without
-// :project_id: that of the project key in the query parameter token, if
-// Principal may see it (else Unauthenticated or NotFound), or the current
-// project of Principal.
+// :project_id: that of the project key in the query parameter token, or else in
+// the header X-PostHog-Project-Api-Key, if Principal may see it (else
+// Unauthenticated or Forbidden), or the current project of Principal.
 func (c *Call) CurrentProject() (auth.Project, error) {
 	return c.router.auth.projectNamed(c.Ctx, c.Principal, current)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web/body"
+	"github.com/guidonhq/guidon/core/web/credential"
 )
 
 // Fields is the body of a management request: the members of a JSON object or the
@@ -105,7 +106,7 @@ func jsonFields(raw []byte, limits Limits) (*Fields, error) {
 		return nil, fault.Newf(fault.Invalid, "invalid_input", "Invalid data. Expected a dictionary, but got %s.", typeName(raw))
 	}
 	f.addMembers(raw)
-	f.drop(personalField)
+	f.drop(credential.PersonalField)
 	return f, nil
 }
 
@@ -150,7 +151,7 @@ func formFields(raw []byte, limits Limits) (*Fields, error) {
 		}
 		return nil
 	})
-	f.drop(personalField)
+	f.drop(credential.PersonalField)
 	return f, err
 }
 
@@ -171,7 +172,7 @@ func multipartFields(raw, boundary []byte, limits Limits) (*Fields, error) {
 		return nil, fault.New(fault.Malformed, "parse_error", "Multipart form parse error - the form is damaged.").Because(err)
 	}
 	slices.Sort(f.names)
-	f.drop(personalField)
+	f.drop(credential.PersonalField)
 	return f, err
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/web/credential"
 )
 
 // Sizes of a page: without a limit in the query, and at most.
@@ -70,7 +72,7 @@ func pageQuery(c *fiber.Ctx, limit, offset int) string {
 	var kept []string
 	for part := range strings.SplitSeq(string(c.Request().URI().QueryString()), "&") {
 		name, _, _ := strings.Cut(part, "=")
-		if name, err := url.QueryUnescape(name); part == "" || (err == nil && (name == "limit" || name == "offset" || name == personalField)) {
+		if name, err := url.QueryUnescape(name); part == "" || (err == nil && (name == "limit" || name == "offset" || name == credential.PersonalField)) {
 			continue
 		}
 		kept = append(kept, part)

@@ -4,7 +4,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/guidonhq/guidon/core/web/receive"
 )
 
@@ -24,13 +23,6 @@ func (r *Router) receiveBody(c *fiber.Ctx, s *requestState) (err error) {
 		s.bodyErr = fiber.NewError(receive.StatusOf(err))
 	}
 	return s.bodyErr
-}
-
-// mayHoldKey reports whether the body is searched for a personal key: only a
-// small one of known size, without an encoding.
-func mayHoldKey(c *fiber.Ctx) bool {
-	n := c.Request().Header.ContentLength()
-	return n > 0 && n <= body.MaxSearchBytes && len(c.Request().Header.Peek(fiber.HeaderContentEncoding)) == 0
 }
 
 // receivedBytes returns the size of the body as received, 0 for one that was

@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/accesslog"
 	"github.com/guidonhq/guidon/core/web/budget"
+	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
@@ -162,7 +163,7 @@ var errDatabaseAway = fault.New(fault.Unavailable, "database_unavailable",
 // then the project, then the scope. The body is received before the key only if
 // it may hold the key.
 func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) error {
-	if _, given := bearerToken(c); !given && mayHoldKey(c) {
+	if _, given := credential.Bearer(c.Request()); !given && credential.MayBeInBody(c.Request()) {
 		if err := r.receiveBody(c, stateOf(c)); err != nil {
 			return err
 		}

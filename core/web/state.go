@@ -39,9 +39,8 @@ type requestState struct {
 type stateKey struct{}
 
 var (
-	statePool           = sync.Pool{New: func() any { return &requestState{body: body.NewDecoder()} }}
-	headerRequestID     = []byte("X-Request-Id")
-	headerAuthorization = []byte("Authorization")
+	statePool       = sync.Pool{New: func() any { return &requestState{body: body.NewDecoder()} }}
+	headerRequestID = []byte("X-Request-Id")
 )
 
 // stateOf returns the state of the request, and creates it on the first call.

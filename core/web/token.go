@@ -4,8 +4,10 @@ import (
 	"errors"
 
 	"github.com/gofiber/fiber/v2"
+
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/envelope"
 )
 
@@ -46,7 +48,7 @@ func TokenFromRequest(c *fiber.Ctx, p *Payload) string {
 			return s
 		}
 	}
-	s, _ := bearerToken(c)
+	s, _ := credential.Bearer(c.Request())
 	return s
 }
 
