@@ -16,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/host"
@@ -65,7 +66,7 @@ func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(
 
 // addHooks registers the packages that keep data of a person: they move or
 // delete it in the transaction that merges or deletes the person.
-func addHooks(p *persons.Service, f *flags.Store, r *revision.Store, c *cohorts.Store, e *events.Service) {
+func addHooks(p *persons.Service, f *continuity.Store, r *revision.Store, c *cohorts.Store, e *events.Service) {
 	p.OnMerge(f.MergePersons)
 	p.Groups.OnTypesChanged(r.Touch)
 	p.OnDelete(f.DeletePerson)

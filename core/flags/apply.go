@@ -69,7 +69,7 @@ func (a *applier) freeKey(ctx context.Context, f *Flag) error {
 	if err := a.store.update(ctx, f); err != nil {
 		return err
 	}
-	return a.store.renameHashKeys(ctx, f.ProjectID, key, f.Key)
+	return a.deps.HashKeys.RenameFlag(ctx, f.ProjectID, key, f.Key)
 }
 
 // applyFilters replaces the filters of f as a whole. Filters without a list of

@@ -123,7 +123,7 @@ func (e *editor) save(ctx context.Context, who *auth.Principal, before, f *Flag,
 		if err := e.deps.Dashboards.RenameUsage(ctx, f.ProjectID, f.ID, before.Key, f.Key); err != nil {
 			return err
 		}
-		if err := e.store.renameHashKeys(ctx, f.ProjectID, before.Key, f.Key); err != nil {
+		if err := e.deps.HashKeys.RenameFlag(ctx, f.ProjectID, before.Key, f.Key); err != nil {
 			return err
 		}
 	}

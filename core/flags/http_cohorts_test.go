@@ -13,7 +13,9 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/persons"
 )
 
@@ -206,10 +208,10 @@ func TestBlastRadiusEstimate(t *testing.T) {
 		h.stored.persons = append(h.stored.persons, person(int64(i+1), fmt.Sprintf(`{"odd":%d}`, i%2), fmt.Sprintf("p%d", i)))
 	}
 	h.stored.slow = 5 * time.Millisecond
-	source := flags.NewDefinitions(h.store, h.cohorts, revision.NewStore(h.db), projects{}, projects{})
-	counter := audience.New(20*time.Millisecond, audience.Dependencies{Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store})
+	definitions := source.New(h.store, h.cohorts, revision.NewStore(h.db), projects{}, projects{})
+	counter := audience.New(20*time.Millisecond, audience.Dependencies{Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: definitions, StaticCohorts: h.cohorts, HashKeys: continuity.NewStore(h.db)})
 	service, err := flags.NewService(flags.DefaultManageConfig(), h.store, flags.Dependencies{
-		Revisions: h.revisions, Cohorts: h.cohorts, Audience: counter, Users: h.accounts, Roles: h.accounts,
+		Revisions: h.revisions, Cohorts: h.cohorts, HashKeys: continuity.NewStore(h.db), Audience: counter, Users: h.accounts, Roles: h.accounts,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -222,11 +224,11 @@ func TestBlastRadiusEstimate(t *testing.T) {
 
 func TestHashKeys(t *testing.T) {
 	onBoth(t, func(t *testing.T, h *server) {
-		ctx := t.Context()
+		ctx, store := t.Context(), continuity.NewStore(h.db)
 		keys := []string{"one", "two"}
 		get := func(id, anonymous string) string {
 			t.Helper()
-			got, err := h.store.HashKeys(ctx, 1, id, anonymous, keys)
+			got, err := store.HashKeys(ctx, 1, id, anonymous, keys)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +256,7 @@ func TestHashKeys(t *testing.T) {
 		if got := get("ada", "bob"); got != "map[one:anon two:anon]" {
 			t.Errorf("hash keys of both persons: %s", got)
 		}
-		if err := h.store.MergePersons(ctx, 1, 2, 1); err != nil {
+		if err := store.MergePersons(ctx, 1, 2, 1); err != nil {
 			t.Fatal(err)
 		}
 		if got := get("ada", ""); got != "map[one:anon two:anon]" {
@@ -263,12 +265,12 @@ func TestHashKeys(t *testing.T) {
 		if got := get("bob", ""); got != "map[]" {
 			t.Errorf("hash keys of the merged person: %s", got)
 		}
-		if err := h.store.DeletePerson(ctx, 1, 2); err != nil {
+		if err := store.DeletePerson(ctx, 1, 2); err != nil {
 			t.Fatal(err)
 		}
 		h.create(`{"key":"one","ensure_experience_continuity":true}`)
 		h.patch(1, `{"key":"uno"}`).want(200)
-		if got, _ := h.store.HashKeys(ctx, 1, "ada", "", nil); got["uno"] != "anon" || got["one"] != "" {
+		if got, _ := store.HashKeys(ctx, 1, "ada", "", nil); got["uno"] != "anon" || got["one"] != "" {
 			t.Errorf("after the rename: %v", got)
 		}
 	})

@@ -25,10 +25,12 @@ import (
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
@@ -121,15 +123,15 @@ func newServer(t testing.TB, d *db.DB) *server {
 	}}
 	h.store, h.cohorts = flags.NewStore(d), cohorts.NewStore(d)
 	revisions := revision.NewStore(d)
-	source := flags.NewDefinitions(h.store, h.cohorts, revisions, projects{}, projects{})
+	definitions := source.New(h.store, h.cohorts, revisions, projects{}, projects{})
 	var err error
-	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), source, nil, zap.NewNop()); err != nil {
+	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), definitions, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	cfg := flags.DefaultManageConfig()
 	h.revisions = revision.NewWriter(revisions, h.snapshots, nil)
 	counter := audience.New(cfg.CountBudget, audience.Dependencies{
-		Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: source, StaticCohorts: h.cohorts, HashKeys: h.store, Now: h.clock,
+		Persons: &h.stored, Groups: storedGroups{&h.stored}, Source: definitions, StaticCohorts: h.cohorts, HashKeys: continuity.NewStore(d), Now: h.clock,
 	})
 	policy := access.NewPolicy(h.accounts, h.store)
 	cohortService := cohorts.NewService(cohorts.Config{Limits: cfg.Limits(), Members: cfg.CohortMembers}, h.cohorts, cohorts.Dependencies{
@@ -140,18 +142,18 @@ func newServer(t testing.TB, d *db.DB) *server {
 		Revisions: h.revisions, Flags: h.store, Users: h.accounts, Access: policy, Events: &h.calls, Now: h.clock,
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
-		Revisions: h.revisions, Cohorts: h.cohorts, Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
+		Revisions: h.revisions, Cohorts: h.cohorts, HashKeys: continuity.NewStore(d), Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
 		Operators: &h.operators, Sets: h.snapshots,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	decider, err := decide.NewDecider(decide.DefaultConfig(), h.snapshots, decide.Lookups{Memberships: h.cohorts, HashKeys: h.store}, nil, nil)
+	decider, err := decide.NewDecider(decide.DefaultConfig(), h.snapshots, decide.Lookups{Memberships: h.cohorts, HashKeys: continuity.NewStore(d)}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil,
-		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, source, nil), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage)).Address()
+		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, nil), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage)).Address()
 	return h
 }
 

@@ -12,11 +12,13 @@ import (
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/calls"
+	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
@@ -28,7 +30,7 @@ import (
 var Module = fx.Module("flags",
 	fx.Provide(
 		func(c Config) (decide.Config, ManageConfig) { return c.Config, c.with(c.Config) },
-		NewStore, cohorts.NewStore, dashboards.NewStore, calls.NewStore, revision.NewStore,
+		NewStore, continuity.NewStore, cohorts.NewStore, dashboards.NewStore, calls.NewStore, revision.NewStore,
 		func(s *revision.Store, memory *decide.Snapshots, log *zap.Logger) *revision.Writer {
 			return revision.NewWriter(s, memory, log)
 		},
@@ -54,19 +56,19 @@ func route(constructor any) any {
 	return fx.Annotate(constructor, fx.As(new(web.Routes)), fx.ResultTags(`group:"routes"`))
 }
 
-func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service, a *auth.Service) (*Definitions, *decide.LastKnown, decide.Source) {
-	d := NewDefinitions(s, c, r, p, a)
+func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service, a *auth.Service) (*source.Definitions, *decide.LastKnown, decide.Source) {
+	d := source.New(s, c, r, p, a)
 	known := decide.NewLastKnown(d)
 	return d, known, known
 }
 
-func newLookups(p *persons.Service, c *cohorts.Store, s *Store, m decide.Matchers) decide.Lookups {
+func newLookups(p *persons.Service, c *cohorts.Store, s *continuity.Store, m decide.Matchers) decide.Lookups {
 	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m}
 }
 
 func newPolicy(a *auth.Service, s *Store) *access.Policy { return access.NewPolicy(a, s) }
 
-func newCounter(c ManageConfig, d *Definitions, p *persons.Service, lists *cohorts.Store, s *Store, o PluginOperators) *audience.Counter {
+func newCounter(c ManageConfig, d *source.Definitions, p *persons.Service, lists *cohorts.Store, s *continuity.Store, o PluginOperators) *audience.Counter {
 	return audience.New(c.CountBudget, audience.Dependencies{
 		Persons: p, Groups: p.Groups, Source: d, StaticCohorts: lists, HashKeys: s, Operators: o.ForSave, Plugins: o.Round,
 		Limits: c.Patterns, Budget: c.Budget,
@@ -83,16 +85,16 @@ func newCohorts(c ManageConfig, m *decide.Snapshots, store *cohorts.Store, w *re
 	})
 }
 
-func newMembers(c ManageConfig, d *Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
+func newMembers(c ManageConfig, d *source.Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
 	return cohorts.NewMembers(cohorts.MembersDependencies{
 		Source: d, Lists: lists, People: p, Operators: registry, Plugins: o.Round, Log: log,
 		Limits: c.Patterns, Budget: c.Budget,
 	})
 }
 
-func newService(c ManageConfig, m *decide.Snapshots, store *Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
+func newService(c ManageConfig, m *decide.Snapshots, store *Store, keys *continuity.Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
 	return NewService(c, store, Dependencies{
-		Revisions: w, Cohorts: lists, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
+		Revisions: w, Cohorts: lists, HashKeys: keys, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
 	})
 }
 

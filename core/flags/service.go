@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
@@ -38,6 +39,7 @@ type Users interface {
 type Dependencies struct {
 	Revisions  *revision.Writer
 	Cohorts    *cohorts.Store
+	HashKeys   *continuity.Store
 	Dashboards *dashboards.Service
 	Audience   *audience.Counter
 	Users      Users

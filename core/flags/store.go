@@ -17,7 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/document"
 )
 
-// Store keeps flags, their versions, role access and hash keys in the database.
+// Store keeps flags, their versions and role access in the database.
 // It is composed by topic. It checks no rules; Service does. Methods join the
 // transaction in their context.
 type Store struct {
@@ -25,7 +25,6 @@ type Store struct {
 	flagStore
 	versionStore
 	accessStore
-	hashKeyStore
 }
 
 // The topics of the store.
@@ -33,7 +32,6 @@ type (
 	flagStore    struct{ table }
 	versionStore struct{ table }
 	accessStore  struct{ table }
-	hashKeyStore struct{ table }
 )
 
 // table is what the topics have in common.
@@ -42,7 +40,7 @@ type table struct{ db *db.DB }
 // NewStore returns the store of flags in d.
 func NewStore(d *db.DB) *Store {
 	t := table{d}
-	return &Store{t, flagStore{t}, versionStore{t}, accessStore{t}, hashKeyStore{t}}
+	return &Store{t, flagStore{t}, versionStore{t}, accessStore{t}}
 }
 
 // flagRow is a row of feature_flags with the joined time of the last call:

@@ -8,9 +8,9 @@ import (
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
-// definitions returns the flags that are not deleted, in the form of the
+// Definitions returns the flags that are not deleted, in the form of the
 // evaluator.
-func (s flagStore) definitions(ctx context.Context, projectID int64) ([]eval.Definition, error) {
+func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Definition, error) {
 	var rows []flagRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).
 		Column("id", "key", "name", "filters", "active", "experience_continuity", "version").

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -39,7 +40,7 @@ func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[strin
 	limits := opts.Limits.WithDefaults()
 	c := &compiler{
 		opts:     match.Options{Location: opts.Location, Registry: opts.Operators, Limits: limits},
-		programs: programs{limits: limits},
+		programs: filters.Programs{Limits: limits},
 		byID:     make(map[int64]int32, len(live)),
 		set: &Set{
 			flags:      make([]flag, len(live)),
@@ -189,7 +190,7 @@ type compiler struct {
 	opts      match.Options
 	byID      map[int64]int32
 	cohortsBy map[int64]int32
-	programs  programs
+	programs  filters.Programs
 }
 
 func (c *compiler) groups(types map[string]int) {

@@ -38,7 +38,7 @@ func (c *compiler) cohorts(in []CohortDefinition) {
 		if err != nil {
 			out.broken, out.cause = err, CauseCohort
 		}
-		size, err := c.programs.admitCohort(tree)
+		size, err := c.programs.AdmitCohort(tree)
 		if err != nil {
 			out.broken, out.cause = err, CauseTooLarge
 			continue

@@ -102,7 +102,7 @@ func (c *compiler) flag(f *flag, d *Definition) {
 		f.broken, f.cause = err, CauseDefinition
 		return
 	}
-	if f.patterns, err = c.programs.admitFlag(&parsed); err != nil {
+	if f.patterns, err = c.programs.AdmitFlag(&parsed); err != nil {
 		f.patterns, f.broken, f.cause = 0, err, CauseTooLarge
 		return
 	}

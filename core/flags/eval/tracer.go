@@ -4,17 +4,21 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/flags/eval/explanation"
 	"github.com/guidonhq/guidon/core/match"
 )
+
+// Explanation lists the steps that led to the value of a flag.
+type Explanation = explanation.Explanation
 
 // tracer writes explanations while flags are evaluated. A nil tracer writes
 // nothing. Explanations hold no reference to the evaluation.
 type tracer struct {
 	byKey   map[string]*Explanation // by flag key, of the last round
 	current *Explanation
-	set     *ExplainedSet
-	filters *[]ExplainedFilter // where the next filter goes
-	budget  match.Budget       // of what is evaluated for the trace only
+	set     *explanation.Set
+	filters *[]explanation.Filter // where the next filter goes
+	budget  match.Budget          // of what is evaluated for the trace only
 }
 
 func newTracer(budget int64) *tracer {
@@ -37,10 +41,10 @@ func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 	outer := *t
 	e := &Explanation{
 		ID: f.id, Key: f.key, Version: f.version, Subject: r.subjectName(f.subject),
-		Gates: []Gate{}, Conditions: []ExplainedSet{}, DependsOn: []*Explanation{},
+		Gates: []explanation.Gate{}, Conditions: []explanation.Set{}, DependsOn: []*Explanation{},
 	}
 	t.byKey[f.key], t.current, t.set, t.filters = e, e, nil, nil
-	t.gate(Gate{Name: "active", Result: gateResult(f.active)})
+	t.gate(explanation.Gate{Name: "active", Result: gateResult(f.active)})
 	o := r.evaluateFlag(f)
 	e.Identifier = r.explainIdentifier(f)
 	t.finish(r, f, &o)
@@ -58,20 +62,20 @@ func gateResult(yes bool) string {
 // number returns a pointer to a copy of n.
 func number(n float64) *float64 { return &n }
 
-func (t *tracer) gate(g Gate) { t.current.Gates = append(t.current.Gates, g) }
+func (t *tracer) gate(g explanation.Gate) { t.current.Gates = append(t.current.Gates, g) }
 
 // finish records the outcome of a flag.
 func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 	e := t.current
 	if f.active && f.broken != nil {
-		t.gate(Gate{Name: "definition", Result: "failed", Detail: f.broken.Error()})
+		t.gate(explanation.Gate{Name: "definition", Result: "failed", Detail: f.broken.Error()})
 	}
 	if f.active && f.broken == nil && (o.stage != settled || o.reason < ReasonHoldout) {
 		result := "decided"
 		if o.stage != settled {
 			result = "failed"
 		}
-		t.gate(Gate{Name: "conditions", Result: result})
+		t.gate(explanation.Gate{Name: "conditions", Result: result})
 	}
 	for i := len(e.Conditions); i < len(f.conditions); i++ {
 		e.Conditions = append(e.Conditions, r.explainSet(i, &f.conditions[i], "not_reached"))
@@ -82,7 +86,7 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 	}
 	e.Computed = true
 	e.Value, e.Payload = f.value(o), f.payload(o)
-	e.Reason = &ExplainedReason{Code: o.reason.Code(), Description: o.reason.Describe(int(o.condition))}
+	e.Reason = &explanation.Reason{Code: o.reason.Code(), Description: o.reason.Describe(int(o.condition))}
 	if o.condition >= 0 {
 		at := int(o.condition)
 		e.Reason.Condition = &at
@@ -92,7 +96,7 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 		e.Variant.Override = true
 	}
 	if e.Variant != nil {
-		e.Variant.pick(f.variantKey(o))
+		e.Variant.Pick(f.variantKey(o))
 	}
 }
 
@@ -107,7 +111,7 @@ func (e *Evaluation) subjectName(at int32) string {
 	return "person"
 }
 
-func (e *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
+func (e *Evaluation) explainIdentifier(f *flag) explanation.Identifier {
 	id, res := e.identifier(f, f.subject)
 	from := "distinct_id"
 	switch {
@@ -120,11 +124,11 @@ func (e *Evaluation) explainIdentifier(f *flag) ExplainedIdentifier {
 	case f.continuous && e.stored.anonymousID != "":
 		from = "anon_distinct_id"
 	}
-	return ExplainedIdentifier{Value: strings.Clone(id), Source: from}
+	return explanation.Identifier{Value: strings.Clone(id), Source: from}
 }
 
-func (e *Evaluation) explainSet(i int, c *condition, result string) ExplainedSet {
-	return ExplainedSet{Index: i, Subject: e.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []ExplainedFilter{}}
+func (e *Evaluation) explainSet(i int, c *condition, result string) explanation.Set {
+	return explanation.Set{Index: i, Subject: e.subjectName(c.subject), Result: result, Rollout: c.rollout.percent, Filters: []explanation.Filter{}}
 }
 
 func (t *tracer) condition(r *Evaluation, i int, c *condition) {
@@ -157,7 +161,7 @@ func resultName(res match.Result) string {
 // filter evaluates f and records the value it tested.
 func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
 	outer := t.filters
-	var within []ExplainedFilter
+	var within []explanation.Filter
 	t.filters = &within
 	res := r.evaluateFilter(f, at)
 	t.filters = outer
@@ -165,7 +169,7 @@ func (t *tracer) filter(r *Evaluation, f *filter, at int32) match.Result {
 		return res
 	}
 	p := f.source
-	x := ExplainedFilter{
+	x := explanation.Filter{
 		Key: p.Key, Type: p.Type, Operator: p.Operator, Expected: p.Value, Negated: p.Negation, Result: resultName(res), Within: within,
 	}
 	switch f.kind {
@@ -239,26 +243,19 @@ func (t *tracer) variant(f *flag, hash float64) {
 	}
 }
 
-func (f *flag) explainVariant(hash *float64) *ExplainedVariant {
-	out := &ExplainedVariant{Hash: hash, Intervals: []ExplainedInterval{}}
+func (f *flag) explainVariant(hash *float64) *explanation.Variant {
+	out := &explanation.Variant{Hash: hash, Intervals: []explanation.Interval{}}
 	for _, v := range f.variants {
-		out.Intervals = append(out.Intervals, ExplainedInterval{Key: v.key, From: v.from, To: v.to})
+		out.Intervals = append(out.Intervals, explanation.Interval{Key: v.key, From: v.from, To: v.to})
 	}
 	return out
-}
-
-func (v *ExplainedVariant) pick(key string) {
-	v.Key = key
-	for i := range v.Intervals {
-		v.Intervals[i].Picked = v.Intervals[i].Key == key
-	}
 }
 
 func (t *tracer) enrolment(e *enrolment, value *match.Value, res match.Result) {
 	if t == nil {
 		return
 	}
-	g := Gate{Name: "enrolment", Result: "decided", Property: e.property, Detail: "the person has opted " + map[bool]string{true: "in", false: "out"}[res == match.True]}
+	g := explanation.Gate{Name: "enrolment", Result: "decided", Property: e.property, Detail: "the person has opted " + map[bool]string{true: "in", false: "out"}[res == match.True]}
 	switch {
 	case res == match.Unknown || res == waiting:
 		g.Result, g.Detail = "failed", "the property cannot be read"
@@ -276,7 +273,7 @@ func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
 	if t == nil {
 		return
 	}
-	g := Gate{Name: "holdout", Result: gateResult(!held), Identifier: strings.Clone(id), Threshold: number(h.rollout.limit)}
+	g := explanation.Gate{Name: "holdout", Result: gateResult(!held), Identifier: strings.Clone(id), Threshold: number(h.rollout.limit)}
 	if !h.rollout.everyone {
 		g.Hash = number(hash)
 	}

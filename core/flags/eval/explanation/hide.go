@@ -1,4 +1,4 @@
-package eval
+package explanation
 
 import "slices"
 
@@ -42,7 +42,7 @@ func (e *Explanation) hideIdentifier() {
 // among others.
 var storedSources = []string{"stored", "several"}
 
-func hideFilters(list []ExplainedFilter, persons, groups bool) {
+func hideFilters(list []Filter, persons, groups bool) {
 	for i := range list {
 		f := &list[i]
 		hide := persons

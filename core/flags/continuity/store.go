@@ -1,4 +1,4 @@
-package flags
+package continuity
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/db"
 )
 
 // hashKeyRow is a row of feature_flag_hash_keys.
@@ -20,13 +20,18 @@ type hashKeyRow struct {
 	HashKey   string
 }
 
-var _ decide.HashKeys = (*Store)(nil)
+// Store keeps hash keys in the database. Methods join the transaction in their
+// context. It is safe for concurrent use.
+type Store struct{ db *db.DB }
+
+// NewStore returns the store in d.
+func NewStore(d *db.DB) *Store { return &Store{d} }
 
 // HashKeys returns the stored hash keys of the persons behind two distinct ids, by
 // flag key. If both persons have one, that of distinctID is returned. A non-empty
 // anonymousID is first stored as the hash key of both persons for the flagKeys
 // that have none yet. A failed write is no error: the hash keys stay unset.
-func (s hashKeyStore) HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error) {
+func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anonymousID string, flagKeys []string) (map[string]string, error) {
 	ids := []string{distinctID}
 	if anonymousID != "" && anonymousID != distinctID {
 		ids = append(ids, anonymousID)
@@ -66,7 +71,7 @@ func (s hashKeyStore) HashKeys(ctx context.Context, projectID int64, distinctID,
 }
 
 // addHashKeys stores a hash key for the flags without one, and adds it to stored.
-func (s hashKeyStore) addHashKeys(ctx context.Context, projectID int64, persons []int64, hashKey string, flagKeys []string, stored map[string]string) {
+func (s *Store) addHashKeys(ctx context.Context, projectID int64, persons []int64, hashKey string, flagKeys []string, stored map[string]string) {
 	var rows []hashKeyRow
 	for _, flag := range flagKeys {
 		if _, known := stored[flag]; known {
@@ -89,7 +94,7 @@ func (s hashKeyStore) addHashKeys(ctx context.Context, projectID int64, persons 
 
 // MergePersons moves the hash keys of the person from to the person into. Existing
 // hash keys of into stay. It joins the transaction of the merge.
-func (s hashKeyStore) MergePersons(ctx context.Context, projectID, from, into int64) error {
+func (s *Store) MergePersons(ctx context.Context, projectID, from, into int64) error {
 	// Raw: an insert from a select that ignores conflicts.
 	_, err := s.db.Write(ctx).NewRaw(
 		`INSERT INTO feature_flag_hash_keys (project_id, person_id, flag_key, hash_key)
@@ -104,8 +109,8 @@ func (s hashKeyStore) MergePersons(ctx context.Context, projectID, from, into in
 	return nil
 }
 
-// renameHashKeys renames the key of a flag in the hash keys.
-func (s hashKeyStore) renameHashKeys(ctx context.Context, projectID int64, from, to string) error {
+// RenameFlag renames the key of a flag in the hash keys.
+func (s *Store) RenameFlag(ctx context.Context, projectID int64, from, to string) error {
 	_, err := s.db.Write(ctx).NewUpdate().Model((*hashKeyRow)(nil)).Set("flag_key = ?", to).
 		Where("project_id = ? AND flag_key = ?", projectID, from).Exec(ctx)
 	if err != nil {
@@ -115,7 +120,7 @@ func (s hashKeyStore) renameHashKeys(ctx context.Context, projectID int64, from,
 }
 
 // HashKeysOf returns the hash keys of each person by flag key.
-func (s hashKeyStore) HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error) {
+func (s *Store) HashKeysOf(ctx context.Context, projectID int64, personIDs []int64) (map[int64]map[string]string, error) {
 	var rows []hashKeyRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND person_id IN (?)", projectID, bun.List(personIDs)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read hash keys: %w", err)
@@ -132,7 +137,7 @@ func (s hashKeyStore) HashKeysOf(ctx context.Context, projectID int64, personIDs
 
 // DeletePerson deletes the hash keys of a deleted person. It joins the
 // transaction in ctx.
-func (s hashKeyStore) DeletePerson(ctx context.Context, projectID, personID int64) error {
+func (s *Store) DeletePerson(ctx context.Context, projectID, personID int64) error {
 	_, err := s.db.Write(ctx).NewDelete().Model((*hashKeyRow)(nil)).Where("project_id = ? AND person_id = ?", projectID, personID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete hash keys of person %d: %w", personID, err)

@@ -1,4 +1,7 @@
-package flags
+// Package source reads the definitions that evaluation needs: flags, cohorts, group
+// types and the revision of a project. Snapshots compile them, local evaluation
+// exports them, and counts of an audience use them.
+package source
 
 import (
 	"context"
@@ -14,6 +17,12 @@ import (
 	"github.com/guidonhq/guidon/core/flags/revision"
 )
 
+// Flags reads the stored flags of a project.
+type Flags interface {
+	// Definitions returns the flags that are not deleted, ordered by id.
+	Definitions(ctx context.Context, projectID int64) ([]eval.Definition, error)
+}
+
 // GroupTypes reads the group types of a project.
 type GroupTypes interface {
 	// GroupTypes returns the index of each group type by its name.
@@ -28,7 +37,7 @@ type Projects interface {
 // Definitions is the source of snapshots: flags and cohorts from the database,
 // group types and time zones from persons and auth.
 type Definitions struct {
-	flags     *Store
+	flags     Flags
 	cohorts   *cohorts.Store
 	revisions *revision.Store
 	groups    GroupTypes
@@ -38,10 +47,12 @@ type Definitions struct {
 	missing map[int64]time.Time // projects that do not exist, and when that was found
 }
 
+var errNoProject = fault.New(fault.NotFound, "not_found", "Not found.")
+
 var _ decide.Source = (*Definitions)(nil)
 
-// NewDefinitions returns the source of snapshots.
-func NewDefinitions(flags *Store, c *cohorts.Store, revisions *revision.Store, groups GroupTypes, projects Projects) *Definitions {
+// New returns the source of snapshots.
+func New(flags Flags, c *cohorts.Store, revisions *revision.Store, groups GroupTypes, projects Projects) *Definitions {
 	return &Definitions{flags: flags, cohorts: c, revisions: revisions, groups: groups, projects: projects, missing: map[int64]time.Time{}}
 }
 
@@ -57,7 +68,7 @@ func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.Pr
 	if err != nil {
 		return out, err
 	}
-	if out.Flags, err = d.flags.definitions(ctx, projectID); err != nil {
+	if out.Flags, err = d.flags.Definitions(ctx, projectID); err != nil {
 		return out, err
 	}
 	if out.Cohorts, err = d.cohorts.Definitions(ctx, projectID); err != nil {
@@ -98,7 +109,7 @@ func (d *Definitions) project(ctx context.Context, id int64) (auth.Project, erro
 	since, missing := d.missing[id]
 	d.mu.Unlock()
 	if missing && time.Since(since) < time.Minute {
-		return auth.Project{}, errNotFound
+		return auth.Project{}, errNoProject
 	}
 	project, err := d.projects.Project(ctx, id)
 	if fault.Is(err, fault.NotFound) {
