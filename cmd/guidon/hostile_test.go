@@ -94,11 +94,28 @@ var allowed = []int{200, 400, 401, 404, 405, 408, 413, 415, 429, 503}
 
 // send sends a bomb to a path and checks that there is an answer.
 func (a *attack) send(t *testing.T, n, at int) {
+	what := fmt.Sprint(a.bombs[n%len(a.bombs)].name, " at ", hostilePaths[at%len(hostilePaths)])
+	res, err := a.post(n, at)
+	if err != nil {
+		if !strings.Contains(err.Error(), "connection reset") && !strings.Contains(err.Error(), "broken pipe") && !strings.Contains(err.Error(), "EOF") {
+			t.Errorf("%s: %v", what, err)
+		}
+		return // rejected before its last byte
+	}
+	a.mu.Lock()
+	a.answers[res.StatusCode]++
+	a.mu.Unlock()
+	if !slices.Contains(allowed, res.StatusCode) || (res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "") {
+		t.Errorf("%s: %d", what, res.StatusCode)
+	}
+}
+
+// post sends a bomb to a path.
+func (a *attack) post(n, at int) (*http.Response, error) {
 	b, path := a.bombs[n%len(a.bombs)], hostilePaths[at%len(hostilePaths)]
 	req, err := http.NewRequest(http.MethodPost, a.server.url+path+b.query, bytes.NewReader(b.body))
 	if err != nil {
-		t.Error(err)
-		return
+		return nil, err
 	}
 	req.Header.Set("Content-Type", b.kind)
 	if b.gzip {
@@ -111,20 +128,11 @@ func (a *attack) send(t *testing.T, n, at int) {
 		req.ContentLength = -1 // chunked
 	}
 	res, err := a.client.Do(req)
-	if err != nil {
-		if !strings.Contains(err.Error(), "connection reset") && !strings.Contains(err.Error(), "broken pipe") && !strings.Contains(err.Error(), "EOF") {
-			t.Errorf("%s at %s: %v", b.name, path, err)
-		}
-		return // rejected before its last byte
+	if err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
 	}
-	_, _ = io.Copy(io.Discard, res.Body)
-	res.Body.Close()
-	a.mu.Lock()
-	a.answers[res.StatusCode]++
-	a.mu.Unlock()
-	if !slices.Contains(allowed, res.StatusCode) || (res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "") {
-		t.Errorf("%s at %s: %d", b.name, path, res.StatusCode)
-	}
+	return res, err
 }
 
 // stall opens uploads of 20 MB that stop after their first 200 KB.
@@ -151,13 +159,18 @@ type honestClients struct {
 	failed sync.Map
 }
 
+// honestRequests are the path and body of the requests of honest clients.
+func honestRequests(s *server) [][2]string {
+	return [][2]string{
+		{"/e/", `{"api_key":"` + s.project + `","event":"honest","distinct_id":"u"}`},
+		{"/flags/?v=2", `{"token":"` + s.project + `","distinct_id":"u","person_properties":{"plan":"free"}}`},
+	}
+}
+
 func startHonest(t *testing.T, s *server) *honestClients {
 	t.Helper()
 	h := &honestClients{done: make(chan struct{})}
-	for _, request := range [][2]string{
-		{"/e/", `{"api_key":"` + s.project + `","event":"honest","distinct_id":"u"}`},
-		{"/flags/?v=2", `{"token":"` + s.project + `","distinct_id":"u","person_properties":{"plan":"free"}}`},
-	} {
+	for _, request := range honestRequests(s) {
 		h.wg.Go(func() {
 			for {
 				select {

@@ -20,7 +20,12 @@ import (
 // bin is the path of the binary under test, which TestMain builds.
 var bin string
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(attackVariable); address != "" {
+		attackForever(address)
+	}
+	os.Exit(buildAndRun(m))
+}
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "guidon-bin-")

@@ -30,6 +30,10 @@ func Body(c *fiber.Ctx, limits Limits) (*Payload, error) {
 		return nil, s.bodyErr
 	}
 	limits.Memory = &s.memory
+	if err := s.memory.StartProcessing(); err != nil {
+		return nil, err
+	}
+	defer s.memory.EndProcessing()
 	return s.body.Decode(c.Request(), limits)
 }
 

@@ -25,7 +25,6 @@ import (
 // between them.
 //
 // Fields own their bytes and may be kept. They are for one goroutine.
-// Fields has one getter for each kind of value.
 type Fields struct {
 	names []string
 	raw   map[string]json.RawMessage
@@ -45,6 +44,10 @@ type Fields struct {
 // TooLarge.
 func Decode(c *fiber.Ctx, limits Limits) (*Fields, error) {
 	limits.Memory, limits.Values = Memory(c), maxValues
+	if err := limits.Memory.StartProcessing(); err != nil {
+		return nil, err
+	}
+	defer limits.Memory.EndProcessing()
 	raw, err := plainBody(c, limits)
 	if err != nil {
 		return nil, err

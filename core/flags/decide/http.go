@@ -201,6 +201,10 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 		}
 	}
 	limits.Memory = web.Memory(c)
+	if err := limits.Memory.StartProcessing(); err != nil {
+		return 0, err
+	}
+	defer limits.Memory.EndProcessing()
 	if err := limits.CheckValues(p.JSON); err != nil {
 		return 0, err
 	}

@@ -30,12 +30,16 @@ type intake struct {
 // read decodes the body of a request and finds its items. The memory is taken
 // twice: from the budget of the server while the body is received and inflated,
 // and from the budget of capture afterwards, which bounds what waits for the
-// journal. release must be called in any case.
+// journal. release must be called in any case. The request occupies a slot for
+// large requests afterwards, until appendRecord or the answer.
 func (h *HTTP) read(c *fiber.Ctx, in *intake) (err error) {
 	in.held.Open(h.budget)
 	limits := h.router.Limits()
 	limits.Unchecked = true // envelope.Read validates, and the decoder sanitizes
 	if in.payload, err = web.Body(c, limits); err != nil {
+		return saturated(err)
+	}
+	if err := web.Memory(c).StartProcessing(); err != nil {
 		return saturated(err)
 	}
 	in.env, in.envErr = envelope.Read(in.payload.JSON)

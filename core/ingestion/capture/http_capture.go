@@ -156,6 +156,7 @@ func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
 	}
 	buf := buffers.Get().(*[]byte)
 	*buf = rec.Append((*buf)[:0])
+	web.Memory(c).EndProcessing()
 	_, err := h.journal.Append(c.UserContext(), *buf)
 	if cap(*buf) <= maxPooledBuffer {
 		buffers.Put(buf)

@@ -3,8 +3,10 @@ package budget
 // Account is what one request holds of a Budget. The zero value is unlimited,
 // and so is a nil Account. It is for one goroutine.
 type Account struct {
-	budget *Budget
-	held   int64
+	budget     *Budget
+	held       int64
+	processing bool // between StartProcessing and EndProcessing
+	slot       bool // occupies a slot of budget
 }
 
 // Open makes a an account of b, which may be nil. What a held before must have
@@ -17,8 +19,13 @@ func (a *Account) Take(n int) error {
 	if a == nil || n <= 0 {
 		return nil
 	}
-	if a.budget != nil && !a.budget.take(a.held, int64(n)) {
-		return errSaturated
+	if a.budget != nil {
+		if err := a.occupy(a.held + int64(n)); err != nil {
+			return err
+		}
+		if !a.budget.take(a.held, int64(n)) {
+			return errSaturated
+		}
 	}
 	a.held += int64(n)
 	return nil
@@ -44,8 +51,9 @@ func (a *Account) Held() int {
 	return int(a.held)
 }
 
-// Release gives everything back. Further calls do nothing.
+// Release gives everything back, also the slot. Further calls do nothing.
 func (a *Account) Release() {
+	a.EndProcessing()
 	if a != nil && a.held > 0 {
 		a.Return(int(a.held))
 	}

@@ -13,6 +13,9 @@
 // out. A request always succeeds while it is the only one, so that a small
 // budget slows a server down and never blocks it.
 //
+// Large requests share half of the processors while they are decompressed and
+// parsed; see Account.StartProcessing.
+//
 // A Buffer grows in steps that its account has paid for.
 //
 // After a peak the freed memory returns to the system within seconds.
@@ -47,7 +50,8 @@ type Budget struct {
 	limit, large int64
 	used         atomic.Int64
 	rejected     atomic.Int64
-	reclaims     atomic.Bool // a call of reclaim is due
+	reclaims     atomic.Bool   // a call of reclaim is due
+	slots        chan struct{} // one element for each large request that is processed
 }
 
 // New returns a budget of limit bytes, nil if limit is not positive.
@@ -55,7 +59,7 @@ func New(limit int) *Budget {
 	if limit <= 0 {
 		return nil
 	}
-	return &Budget{limit: int64(limit), large: int64(limit) / 4 * 3}
+	return &Budget{limit: int64(limit), large: int64(limit) / 4 * 3, slots: newSlots()}
 }
 
 // Used returns the bytes that are taken now.

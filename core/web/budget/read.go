@@ -3,10 +3,14 @@ package budget
 import (
 	"errors"
 	"io"
+	"runtime"
 )
 
-// minStep is the least room for one read.
-const minStep = 16 << 10
+// Bounds of one read.
+const (
+	minStep = 16 << 10
+	maxStep = 256 << 10
+)
 
 // ReadBody reads r to its end, within limit. n is the announced number of bytes,
 // negative if it is unknown. It fails with ErrTooLarge, with Unavailable, with
@@ -16,7 +20,7 @@ func (b *Buffer) ReadBody(r io.Reader, n, limit int) error {
 		if err := b.growForRead(n, limit); err != nil {
 			return err
 		}
-		got, err := r.Read(b.B[len(b.B):cap(b.B)])
+		got, err := r.Read(b.B[len(b.B):min(cap(b.B), len(b.B)+maxStep)])
 		b.B = b.B[:len(b.B)+got]
 		switch {
 		case len(b.B) > limit:
@@ -27,6 +31,9 @@ func (b *Buffer) ReadBody(r io.Reader, n, limit int) error {
 			return nil
 		case err != nil:
 			return err
+		}
+		if len(b.B) > SmallBytes {
+			runtime.Gosched() // small requests go first
 		}
 	}
 }
