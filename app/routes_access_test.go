@@ -71,6 +71,11 @@ var exceptions = map[string]struct{ verdict, reason string }{
 	"public POST /i/v1/analytics/events, operator of another organization":         {passes, "as above"},
 	"public POST /i/v1/analytics/events, key for another organization of the user": {passes, "as above"},
 	"public POST /i/v1/analytics/events, key for another project":                  {passes, "as above, of the projects of the key"},
+	"public POST /i/v1/ai/events, none":                                            {"400 missing_headers", "as /i/v1/analytics/events"},
+	"public POST /i/v1/ai/events, owner of another organization":                   {passes, "as /i/v1/analytics/events"},
+	"public POST /i/v1/ai/events, operator of another organization":                {passes, "as above"},
+	"public POST /i/v1/ai/events, key for another organization of the user":        {passes, "as above"},
+	"public POST /i/v1/ai/events, key for another project":                         {passes, "as above, of the projects of the key"},
 	"public DELETE /api/projects/:project_id, key for the project":                 {forbidden, "the project that the test closes is a new one, which is not among those of the key"},
 }
 

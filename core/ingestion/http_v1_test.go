@@ -1,6 +1,7 @@
 package ingestion_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestCaptureV1WritesOptionsIntoProperties(t *testing.T) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	events, _ := j.events(t)
-	const want = `{"$ip":"127.0.0.1","$sent_at":"2026-03-19T14:40:00.000000Z","$ignore_sent_at":true,"$cookieless_mode":true,` +
+	const want = `{"$ip":"127.0.0.1","$sent_at":"2026-03-19T14:40:00.000000Z","$lib_version":"1.9.0","$lib":"posthog-go","$ignore_sent_at":true,"$cookieless_mode":true,` +
 		`"$process_person_profile":false,"$window_id":"w","$session_id":"s","amount":9}`
 	if string(events[0].Properties) != want {
 		t.Errorf("got  %s\nwant %s", events[0].Properties, want)
@@ -146,5 +147,38 @@ func TestCaptureResultsOnRequest(t *testing.T) {
 	const want = `{"status":1,"results":[{"result":"ok"},{"result":"drop","details":"skipping_event_invalid_distinct_id"},{"result":"warning","details":"ignored_invalid_timestamp"}]}`
 	if got.status != 200 || got.body != want {
 		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// Clients of the 2026 protocol remove $lib and $lib_version from their events and
+// send them in a header. Without $lib the operating system of a server is written
+// to persons.
+func TestCaptureV1TakesTheLibraryFromItsHeader(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ header, properties, lib, version string }{
+		"name and version":      {"posthog-python/7.91.1", `{}`, `"posthog-python"`, `"7.91.1"`},
+		"without properties":    {"posthog-python/7.91.1", `null`, `"posthog-python"`, `"7.91.1"`},
+		"a name alone":          {"mine", `{}`, `"mine"`, ``},
+		"text to escape":        {`a"b/1`, `{}`, `"a\"b"`, `"1"`},
+		"not over given values": {"posthog-python/7.91.1", `{"$lib":"mine","$lib_version":"2"}`, `"mine"`, `"2"`},
+		"over null":             {"posthog-python/7.91.1", `{"$lib":null}`, `"posthog-python"`, `"7.91.1"`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := new(memoryJournal)
+			got := v1(t, serve(t, j), `{"batch":[{"event":"a","uuid":"`+id1+`","distinct_id":"u","properties":`+c.properties+`}]}`, "PostHog-Sdk-Info", c.header)
+			if got.status != 200 {
+				t.Fatalf("%d %s", got.status, got.body)
+			}
+			events, _ := j.events(t)
+			var p map[string]json.RawMessage
+			if err := json.Unmarshal(events[0].Properties, &p); err != nil {
+				t.Fatalf("%v: %s", err, events[0].Properties)
+			}
+			if string(p["$lib"]) != c.lib || string(p["$lib_version"]) != c.version {
+				t.Errorf("$lib %s, $lib_version %s; want %s, %s", p["$lib"], p["$lib_version"], c.lib, c.version)
+			}
+		})
 	}
 }

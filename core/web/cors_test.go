@@ -26,6 +26,7 @@ func TestPublicPathsAnswerEveryOrigin(t *testing.T) {
 		"a success":           {"POST", "/capture/", 200},
 		"a failure":           {"POST", "/broken", 500},
 		"no such path":        {"POST", "/nowhere", 404},
+		"no path of the API":  {"GET", "/api/nowhere/", 404},
 		"no such method":      {"PUT", "/capture/", 405},
 		"a preflight":         {"OPTIONS", "/capture/", 200},
 		"without the slash":   {"OPTIONS", "/capture", 200},

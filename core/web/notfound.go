@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -12,15 +13,19 @@ import (
 )
 
 // fallbackRoutes answer requests without a route, one for each error format.
-type fallbackRoutes struct{ management, public *route }
+// unknown is for paths below /api/ that no route has: in the management format,
+// and readable for pages of any origin, which would see a network error else.
+type fallbackRoutes struct{ management, public, unknown *route }
 
 func newFallbackRoutes(p *port) fallbackRoutes {
 	f := fallbackRoutes{
 		management: &route{router: p.router, port: p, pattern: noRoute, method: "(any)"},
 		public:     &route{router: p.router, port: p, pattern: noRoute, method: "(any)", public: true},
+		unknown:    &route{router: p.router, port: p, pattern: noRoute, method: "(any)", open: p != p.router.admin},
 	}
 	f.management.prepare()
 	f.public.prepare()
+	f.unknown.prepare()
 	return f
 }
 
@@ -29,6 +34,9 @@ func newFallbackRoutes(p *port) fallbackRoutes {
 func (p *port) notFound(c *fiber.Ctx, err error) error {
 	rt := p.fallbackFor(c.Path())
 	s := rt.begin(c)
+	if e, ok := errors.AsType[*fiber.Error](err); ok && e.Code == fiber.StatusMethodNotAllowed {
+		p.table.setAllow(c)
+	}
 	rt.writeError(c, s, err)
 	rt.end(c, s)
 	return nil
@@ -38,8 +46,10 @@ func (p *port) notFound(c *fiber.Ctx, err error) error {
 // of its routes; of paths without routes, those below /api/ have the
 // management format.
 func (p *port) fallbackFor(path string) *route {
-	public, known := p.table.public[trimSlash(path)]
-	if (known && !public) || (!known && strings.HasPrefix(path, "/api/")) {
+	switch public, known := p.table.public[trimSlash(path)]; {
+	case !known && p.table.find(path) == nil && strings.HasPrefix(path, "/api/"):
+		return p.fallback.unknown
+	case known && !public, !known && strings.HasPrefix(path, "/api/"):
 		return p.fallback.management
 	}
 	return p.fallback.public

@@ -33,6 +33,7 @@ type route struct {
 	pattern    string
 	scope      string
 	public     bool
+	open       bool // any origin may read the answer, as of a public route
 	fromMemory bool // admits keys that were not checked with the database
 	body       int  // the maximum size of a body; 0: that of the configuration
 	run        fiber.Handler
@@ -166,6 +167,40 @@ func (t *routeTable) allowed(rt *route, rejected string) string {
 		}
 	}
 	return strings.Join(out, ", ")
+}
+
+// find returns the first route in the order of matching whose pattern has the
+// path, with any method; nil without one.
+func (t *routeTable) find(path string) (found *route) {
+	segments := strings.Split(trimSlash(path), "/")
+	for _, rt := range t.routes {
+		if (found == nil || bySpecificity(rt, found) < 0) && rt.matches(segments) {
+			found = rt
+		}
+	}
+	return found
+}
+
+// setAllow sets the Allow header of an answer without a route: the methods of the
+// most specific pattern of the path. Fiber adds those of all patterns.
+func (t *routeTable) setAllow(c *fiber.Ctx) {
+	if rt := t.find(c.Path()); rt != nil {
+		c.Response().Header.Set(fiber.HeaderAllow, t.allowed(rt, c.Method()))
+	}
+}
+
+// matches reports whether the pattern has the path of these segments.
+func (rt *route) matches(segments []string) bool {
+	own := strings.Split(rt.pattern, "/")
+	if len(own) != len(segments) {
+		return false
+	}
+	for i, s := range own {
+		if s != segments[i] && (generality(s) == 0 || segments[i] == "") {
+			return false
+		}
+	}
+	return true
 }
 
 // bySpecificity orders routes: at the first segment in which two patterns

@@ -175,6 +175,7 @@ func TestErrorFormats(t *testing.T) {
 		"notfound":           fault.New(fault.NotFound, "", ""),
 		"notacceptable":      fault.New(fault.NotAcceptable, "", ""),
 		"conflict":           fault.New(fault.Conflict, "", ""),
+		"conflict-renamed":   fault.New(fault.Conflict, "last_owner", ""),
 		"toolarge":           fault.New(fault.TooLarge, "", ""),
 		"unsupported":        fault.New(fault.Unsupported, "", ""),
 		"throttled":          fault.New(fault.Throttled, "", "").After(1500 * time.Millisecond),
@@ -206,6 +207,7 @@ func TestErrorFormats(t *testing.T) {
 		"notfound":           {status: 404, typ: "invalid_request", code: "not_found", detail: "Not found."},
 		"notacceptable":      {status: 406, typ: "invalid_request", code: "not_acceptable"},
 		"conflict":           {status: 409, typ: "server_error", code: "conflict"},
+		"conflict-renamed":   {status: 409, typ: "invalid_request", code: "last_owner"},
 		"toolarge":           {status: 413, typ: "client_error", code: "request_too_large", detail: "Request too large."},
 		"unsupported":        {status: 415, typ: "invalid_request", code: "unsupported_media_type"},
 		"throttled":          {status: 429, typ: "throttled_error", code: "throttled", detail: "Request was throttled. Expected available in 2 seconds.", retry: "2"},
@@ -259,6 +261,7 @@ func TestErrorFormats(t *testing.T) {
 func TestMethodNotAllowed(t *testing.T) {
 	t.Parallel()
 	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
+		g.Manage("GET", "/api/projects/:project_id/flags/activity/", "", managed("activity"))
 		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
 		g.Manage("PATCH", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
 		g.Manage("DELETE", "/api/projects/:project_id/flags/:id/", "flag:write", func(c *web.Call) error { return c.MethodNotAllowed() })
@@ -266,6 +269,12 @@ func TestMethodNotAllowed(t *testing.T) {
 	got := call(t, "DELETE", base+"/api/projects/1/flags/7/", "", bearer)
 	if got.status != 405 || got.body != "" || got.header.Get("Allow") != "GET, HEAD, PATCH" || got.header.Get("Content-Type") != "" {
 		t.Errorf("DELETE = %d %q %v", got.status, got.body, got.header)
+	}
+	if got := call(t, "PUT", base+"/api/projects/1/flags/activity/", "", bearer); got.status != 405 || got.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("PUT of a literal sibling = %d, Allow %q", got.status, got.header.Get("Allow"))
+	}
+	if got := call(t, "PUT", base+"/api/projects/1/flags/7/", "", bearer); got.status != 405 || got.header.Get("Allow") != "GET, HEAD, PATCH, DELETE" {
+		t.Errorf("PUT = %d, Allow %q", got.status, got.header.Get("Allow"))
 	}
 	if got := call(t, "DELETE", base+"/api/projects/1/flags/7/", ""); got.status != 401 {
 		t.Errorf("DELETE without a key = %d, want 401", got.status)

@@ -14,9 +14,12 @@ import (
 func (h *HTTP) prepareConfig(cfg Config) {
 	h.head = []byte(`"config":{"enable_collect_everything":` + strconv.FormatBool(cfg.EnableCollectEverything) +
 		`},"editorParams":{},"toolbarParams":{},"isAuthenticated":false,"supportedCompression":["gzip","gzip-js","lz64"],`)
-	h.tail = []byte(`"sessionRecording":false,"siteApps":[],"capturePerformance":false,"autocapture_opt_out":false,` +
-		`"autocaptureExceptions":false,"surveys":false,"heatmaps":false,`)
-	h.remote = []byte(`"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},"elementsChainAsString":true,` +
+	const features = `"sessionRecording":false,"siteApps":[],"capturePerformance":false,"autocapture_opt_out":false,` +
+		`"autocaptureExceptions":false,"heatmaps":false,`
+	h.tail = []byte(features + `"surveys":false,`)
+	// The remote config has no surveys: a client that reads false there loads the
+	// script of surveys on each page view. It loads none without the member.
+	h.remote = []byte(features + `"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},"elementsChainAsString":true,` +
 		`"defaultIdentifiedOnly":true,`)
 }
 
@@ -56,7 +59,7 @@ func (h *HTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
 	out := jsontext.AppendString([]byte(`{"token":`), token)
 	out = append(out, `,"hasFeatureFlags":`...)
 	out = strconv.AppendBool(out, h.decider.snapshots.Set(project.ID).HasActive())
-	out = append(append(append(append(out, ','), h.head...), h.remote...), h.tail...)
+	out = append(append(append(out, ','), h.head...), h.remote...)
 	out[len(out)-1] = '}'
 	return out, nil
 }

@@ -59,7 +59,7 @@ func (h *HTTP) WithMeter(m *Meter) *HTTP {
 
 // capturePaths are the equivalent endpoints of all client versions. An event
 // sent to /engage/ needs no name.
-var capturePaths = [...]string{"/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"}
+var capturePaths = [...]string{"/capture", "/batch", "/e", "/i/v0/e", "/i/v0/ai/batch", "/track", "/engage"}
 
 // Routes registers the paths.
 func (h *HTTP) Routes(g *web.Router) {
@@ -73,5 +73,7 @@ func (h *HTTP) Routes(g *web.Router) {
 		g.Public(fiber.MethodPost, path, handler)
 		g.Public(fiber.MethodGet, path, handler)
 	}
-	g.Public(fiber.MethodPost, v1Path, h.captureV1)
+	for _, path := range v1Paths {
+		g.Public(fiber.MethodPost, path, h.captureV1)
+	}
 }

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -47,7 +48,7 @@ func (h *HTTP) read(c *fiber.Ctx, in *intake) (err error) {
 		return errTooManyItems
 	}
 	size := len(in.env.Items) // the record is a copy of them
-	if wantsResults(c) || c.Path() == v1Path {
+	if wantsResults(c) || strings.HasPrefix(c.Path(), "/i/v1/") {
 		size += resultBytes * in.env.Count
 	}
 	if err := web.Memory(c).Take(size); err != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// v1Path is the endpoint of the 2026 protocol: the key is a bearer token, headers
-// describe the request, and the answer has a result per event.
-const v1Path = "/i/v1/analytics/events"
+// v1Paths are the endpoints of the 2026 protocol: the key is a bearer token, headers
+// describe the request, and the answer has a result per event. Clients send AI
+// events, which are larger, to a path of their own.
+var v1Paths = [...]string{"/i/v1/analytics/events", "/i/v1/ai/events"}
 
 // v1Headers are the required headers of the 2026 protocol, beside the key.
 var v1Headers = [...]string{"PostHog-Sdk-Info", "PostHog-Attempt", "PostHog-Request-Id", "PostHog-Request-Timestamp"}
@@ -73,7 +74,8 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	}
 	rec := event.Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: v1RequestID(c), Historical: env.Historical, Verbatim: true,
-		Anonymise: project.AnonymizeIPs, SentAt: c.Get("PostHog-Request-Timestamp"), Items: env.Items,
+		Anonymise: project.AnonymizeIPs, SentAt: c.Get("PostHog-Request-Timestamp"),
+		Library: strings.Clone(c.Get("PostHog-Sdk-Info")), Items: env.Items,
 	}
 	if !project.AnonymizeIPs {
 		rec.ClientIP = h.router.IP(c).WithZone("")

@@ -57,11 +57,12 @@ type Decoder struct {
 	maxListed    int                    // notices listed per kind; 0 is all
 	noticeCounts map[string]noticeCount // by kind, of this record
 
-	members                []member
-	last                   map[string]int // index of each name, for long objects
-	promoted               []promotedProperty
-	chains                 chainWriter
-	ipPrefix, sentAtPrefix []byte
+	members                 []member
+	last                    map[string]int // index of each name, for long objects
+	promoted                []promotedProperty
+	chains                  chainWriter
+	ipPrefix, sentAtPrefix  []byte
+	library, libraryVersion []byte // JSON strings, empty without one
 }
 
 // NewDecoder returns a Decoder that applies the limits.
@@ -83,6 +84,9 @@ func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	s.Reset(rec.Items)
 	clear(d.noticeCounts)
 	d.preparePrefix(rec)
+	if rec.Verbatim {
+		d.prepareLibrary(rec)
+	}
 	d.buf = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
 	switch s.Peek() {
 	case '[':
@@ -215,12 +219,13 @@ func (d *Decoder) buildEvent(rec *Record, ev *item, event *sdk.Event) {
 }
 
 // resolveTimestamp returns when the event happened, with a notice for each value
-// that it ignores.
+// that it ignores. The timestamps of an import are explicit and older than the
+// sender's clock: they are not corrected by it.
 func (d *Decoder) resolveTimestamp(rec *Record, ev *item, p *properties) time.Time {
 	in := clockInput{sentAt: rec.SentAt, now: rec.ReceivedAt}
 	in.timestamp, in.timestampBad = timestampText(ev.timestamp)
 	in.offset = numberOf(ev.offset)
-	in.ignoreSentAt = string(p.val[propIgnoreSentAt]) == "true"
+	in.ignoreSentAt = rec.Historical || string(p.val[propIgnoreSentAt]) == "true"
 	at, issues := resolveTime(in)
 	for _, is := range issues {
 		n := ev.addChange(is.kind)

@@ -27,6 +27,8 @@ const (
 	propWindowID
 	propCookieless
 	propProductTour
+	propLib
+	propLibVersion
 	propCount
 	propOther = propCount
 )
@@ -71,6 +73,10 @@ func knownProperty(name []byte) int {
 		return propCookieless
 	case "$product_tour_id":
 		return propProductTour
+	case "$lib":
+		return propLib
+	case "$lib_version":
+		return propLibVersion
 	}
 	return propOther
 }

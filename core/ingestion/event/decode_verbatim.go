@@ -1,6 +1,7 @@
 package event
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -17,6 +18,8 @@ func (d *Decoder) applyVerbatim(ev *item, p *properties) {
 	if IsObject(ev.options) {
 		d.promoteOptions(p, ev.options)
 	}
+	d.promoteMissing(p, propLib, `"$lib":`, d.library)
+	d.promoteMissing(p, propLibVersion, `"$lib_version":`, d.libraryVersion)
 	if ev.name != nil && utf8.RuneCountInString(PlainText(ev.name)) > MaxChars {
 		ev.drop(KindNameTooLong)
 		return
@@ -47,6 +50,26 @@ func (d *Decoder) promote(p *properties, id int, name string, value []byte) {
 	}
 	p.val[id] = value
 	d.promoted = append(d.promoted, promotedProperty{id, name, value})
+}
+
+// promoteMissing sets the property id to value unless the item has it.
+func (d *Decoder) promoteMissing(p *properties, id int, name string, value []byte) {
+	if len(value) > 0 && IsNull(p.val[id]) {
+		d.promote(p, id, name, value)
+	}
+}
+
+// prepareLibrary prepares the properties $lib and $lib_version of a record, which
+// clients of the 2026 protocol send in a header and remove from their events.
+func (d *Decoder) prepareLibrary(rec *Record) {
+	d.library, d.libraryVersion = d.library[:0], d.libraryVersion[:0]
+	name, version, _ := strings.Cut(strings.ToValidUTF8(rec.Library, ""), "/")
+	if name = strings.TrimSpace(name); name != "" {
+		d.library = jsontext.AppendString(d.library, name)
+	}
+	if version = strings.TrimSpace(version); version != "" {
+		d.libraryVersion = jsontext.AppendString(d.libraryVersion, version)
+	}
 }
 
 func (d *Decoder) promoteOptions(p *properties, options []byte) {

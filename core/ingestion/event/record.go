@@ -8,9 +8,13 @@ import (
 	"time"
 )
 
-// recordVersion is the first byte of a journal record. ParseRecord fails for any
-// other version.
-const recordVersion = 1
+// The first byte of a journal record. A record of libraryVersion has the field
+// Library; others have recordVersion, so that an older server reads them.
+// ParseRecord fails for any other version.
+const (
+	recordVersion  = 1
+	libraryVersion = 2
+)
 
 const (
 	flagHistorical = 1 << iota
@@ -48,6 +52,9 @@ type Record struct {
 	// DefaultName is the name of events without one; at most 255 bytes. Only the
 	// path /engage/ sets it.
 	DefaultName string
+	// Library is the name and version of the client library, as name/version, that the
+	// request states beside its body; at most 255 bytes. Only the 2026 protocol sets it.
+	Library string
 	// Items is valid JSON: an array of items, or one item.
 	Items []byte
 }
@@ -67,29 +74,45 @@ func (r *Record) Append(dst []byte) []byte {
 	if r.Verbatim {
 		flags |= flagVerbatim
 	}
-	dst = append(dst, recordVersion, flags)
+	dst = append(dst, r.version(), flags)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ReceivedAt.UnixMicro()))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.ProjectID))
 	dst = append(dst, r.RequestID[:]...)
 	ip := r.ClientIP.AsSlice()
 	dst = append(append(dst, byte(len(ip))), ip...)
-	for _, s := range [...]string{r.SentAt, r.DefaultName} {
-		s = s[:min(len(s), 255)]
-		dst = append(dst, byte(len(s)))
-		dst = append(dst, s...)
+	dst = appendField(appendField(dst, r.SentAt), r.DefaultName)
+	if r.Library != "" {
+		dst = appendField(dst, r.Library)
 	}
 	return append(dst, r.Items...)
 }
 
+func (r *Record) version() byte {
+	if r.Library != "" {
+		return libraryVersion
+	}
+	return recordVersion
+}
+
+// appendField appends the length of s and s, of which it takes 255 bytes.
+func appendField(dst []byte, s string) []byte {
+	s = s[:min(len(s), 255)]
+	return append(append(dst, byte(len(s))), s...)
+}
+
 // Size is the number of bytes Append adds.
 func (r *Record) Size() int {
-	return recordHead + 3 + r.ClientIP.BitLen()/8 + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
+	n := recordHead + 3 + r.ClientIP.BitLen()/8 + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
+	if r.Library != "" {
+		n += 1 + len(r.Library)
+	}
+	return n
 }
 
 // ParseRecord parses the bytes of Append. Items shares memory with data. It fails
 // with ErrRecord.
 func ParseRecord(data []byte) (Record, error) {
-	if len(data) < recordHead || data[0] != recordVersion {
+	if len(data) < recordHead || data[0] != recordVersion && data[0] != libraryVersion {
 		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
 	}
 	r := Record{
@@ -100,7 +123,7 @@ func ParseRecord(data []byte) (Record, error) {
 		ProjectID:  int64(binary.BigEndian.Uint64(data[10:])),
 	}
 	copy(r.RequestID[:], data[18:])
-	var ip, sentAt, name []byte
+	var ip, sentAt, name, library []byte
 	var ok bool
 	rest := data[recordHead:]
 	for _, field := range [...]*[]byte{&ip, &sentAt, &name} {
@@ -108,10 +131,15 @@ func ParseRecord(data []byte) (Record, error) {
 			return Record{}, fmt.Errorf("%w: it ends inside its head", ErrRecord)
 		}
 	}
+	if data[0] == libraryVersion {
+		if library, rest, ok = cutField(rest); !ok || len(library) == 0 {
+			return Record{}, fmt.Errorf("%w: it has no library", ErrRecord)
+		}
+	}
 	if r.ClientIP, ok = netip.AddrFromSlice(ip); !ok && len(ip) > 0 {
 		return Record{}, fmt.Errorf("%w: %d bytes are no address", ErrRecord, len(ip))
 	}
-	r.SentAt, r.DefaultName, r.Items = string(sentAt), string(name), rest
+	r.SentAt, r.DefaultName, r.Library, r.Items = string(sentAt), string(name), string(library), rest
 	return r, nil
 }
 

@@ -17,7 +17,7 @@ func TestRecordReadsBack(t *testing.T) {
 	want := event.Record{
 		ReceivedAt: ingestiontest.Arrival.Add(123456 * time.Microsecond), ProjectID: 42, RequestID: [16]byte{9, 8, 7},
 		Historical: true, Anonymise: true, Verbatim: true,
-		ClientIP: netip.MustParseAddr("2001:db8::1"), SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Items: []byte(`[{}]`),
+		ClientIP: netip.MustParseAddr("2001:db8::1"), SentAt: "2024-05-01T10:00:00Z", DefaultName: "$identify", Library: "posthog-go/1.9.0", Items: []byte(`[{}]`),
 	}
 	data := want.Append([]byte("x"))
 	if len(data)-1 != want.Size() {
@@ -49,6 +49,7 @@ func TestRecordRefuses(t *testing.T) {
 
 func FuzzParseRecord(f *testing.F) {
 	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, ClientIP: netip.IPv6Loopback(), SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
+	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, Library: "posthog-go/1.9.0", Items: []byte("{}")}).Append(nil))
 	f.Add([]byte{1, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rec, err := event.ParseRecord(data)

@@ -94,3 +94,18 @@ func TestTimestampForms(t *testing.T) {
 		})
 	}
 }
+
+// The timestamps of an import are exact: the clock of the sender does not move
+// them, also when it is wrong.
+func TestImportsAreNotMovedByTheClockOfTheSender(t *testing.T) {
+	now := ingestiontest.Arrival
+	for name, sentAt := range map[string]time.Time{"a fast clock": now.Add(90 * time.Second), "a slow line": now.Add(-time.Hour)} {
+		t.Run(name, func(t *testing.T) {
+			rec := event.Record{ReceivedAt: now, ProjectID: 1, Historical: true, SentAt: sentAt.Format(time.RFC3339Nano),
+				Items: []byte(`{"event":"h","distinct_id":"u","timestamp":"2023-03-01T00:00:00Z"}`)}
+			if got := ingestiontest.Decode(rec).Events[0].Timestamp; !got.Equal(time.Date(2023, 3, 1, 0, 0, 0, 0, time.UTC)) {
+				t.Errorf("the timestamp became %v", got)
+			}
+		})
+	}
+}
