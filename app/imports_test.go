@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"core/flags/audience":         with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":           with("core/flags/eval"),
+	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide"),
 	"core/flags/local":            with("core/flags/eval", "core/flags/document"),
 	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 

@@ -112,6 +112,8 @@ func (a access) publicVerdict(c *credential) string {
 	switch {
 	case c.kind == invalid:
 		return unauthorized
+	case a.in("/ofrep/"): // names no project: a personal key stands for the project that its user works in
+		return passes
 	case c.kind == personal && (c.foreign || c.project == restrictedElsewhere):
 		return noProject
 	}
@@ -185,8 +187,10 @@ func (w *accessWorld) ask(t *testing.T, a access, c *credential, disposable bool
 		path += fmt.Sprintf("?project_id=%d", w.First.Project.ID)
 	case a.method == "GET":
 		path += "?data=" + url.QueryEscape(event)
-	case a.in("/v1/"):
+	case a.in("/i/v1/"):
 		body = `{"created_at":"2024-05-01T10:00:00Z","batch":[{"event":"e","uuid":"0190e7a8-0000-7000-8000-000000000001","distinct_id":"u","timestamp":"2024-05-01T10:00:00Z"}]}`
+	case a.in("/ofrep/"):
+		body = `{"context":{"targetingKey":"u"}}`
 	default:
 		body = event
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/local"
+	"github.com/guidonhq/guidon/core/flags/ofrep"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/match"
@@ -42,7 +43,7 @@ var Module = fx.Module("flags",
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
 			return calls.NewStage(s, w, p)
 		},
-		route(decide.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
+		route(decide.NewHTTP), route(ofrep.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),
 )
 

@@ -47,6 +47,7 @@ func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[strin
 			byKey:      make(map[string]int32, len(live)),
 			groupTypes: make(map[string]int32, len(groupTypes)),
 			budget:     cmp.Or(opts.Budget, match.DefaultBudget),
+			stored:     live,
 		},
 	}
 	c.groups(groupTypes)
@@ -74,8 +75,12 @@ type Set struct {
 	groupTypes map[string]int32 // name to place in groups
 	cohorts    []cohort
 
-	budget int64 // units of work of one evaluation
+	budget int64        // units of work of one evaluation
+	stored []Definition // of flags
 }
+
+// Definitions returns what the flags were compiled from, ordered by id.
+func (s *Set) Definitions() []Definition { return s.stored }
 
 // schema assigns a slot to every property that a filter reads. Filters use slots,
 // so that a request looks up each name once. Most properties of a request have

@@ -173,19 +173,25 @@ func (e *Evaluation) Failure(i int) Cause { return e.outcomes[e.selected()[i]].f
 
 // Decisions returns one decision per selected flag, ordered by flag id.
 func (e *Evaluation) Decisions() []Decision {
-	out := make([]Decision, 0, len(e.selected()))
-	for _, at := range e.selected() {
-		f, o := &e.set.flags[at], &e.outcomes[at]
-		d := Decision{
-			ID: f.id, Key: f.key, Version: f.version, On: o.on, Variant: f.variantKey(o),
-			Reason: o.reason, Condition: int(o.condition), Failed: o.failure(),
+	out := make([]Decision, len(e.selected()))
+	for i, at := range e.selected() {
+		_, out[i] = e.Decision(i)
+		if p := e.set.flags[at].payload(&e.outcomes[at]); p != nil {
+			out[i].Payload = *p
 		}
-		if p := f.payload(o); p != nil {
-			d.Payload = *p
-		}
-		out = append(out, d)
 	}
 	return out
+}
+
+// Decision returns the decision for the i-th selected flag, without its payload,
+// and the place of the flag in Set.Definitions. It allocates nothing.
+func (e *Evaluation) Decision(i int) (place int, d Decision) {
+	at := e.selected()[i]
+	f, o := &e.set.flags[at], &e.outcomes[at]
+	return int(at), Decision{
+		ID: f.id, Key: f.key, Version: f.version, On: o.on, Variant: f.variantKey(o),
+		Reason: o.reason, Condition: int(o.condition), Failed: o.failure(),
+	}
 }
 
 // Explanations returns one explanation per selected flag. It requires Trace.

@@ -1,0 +1,189 @@
+package ofrep
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fastjson"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// HTTP serves the two paths of the protocol.
+type HTTP struct {
+	cfg     decide.Config
+	decider *decide.Decider
+	quota   decide.Quota
+	log     *zap.Logger
+	router  *web.Router
+	tables  tables
+}
+
+var _ web.Routes = (*HTTP)(nil)
+
+// NewHTTP returns the paths over d. A nil quota limits nothing, a nil log
+// disables logging.
+func NewHTTP(cfg decide.Config, d *decide.Decider, quota decide.Quota, log *zap.Logger) *HTTP {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &HTTP{cfg: cfg, decider: d, quota: quota, log: log.Named("ofrep")}
+}
+
+const pathFlags = "/ofrep/v1/evaluate/flags"
+
+// Routes registers the paths.
+func (h *HTTP) Routes(g *web.Router) {
+	h.router = g
+	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags, h.bulk)
+	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags+"/:key", h.single)
+}
+
+// maxKept bounds the buffers that a pooled call keeps.
+const maxKept = 1 << 20
+
+// call is the state of one request. Calls are pooled.
+type call struct {
+	context evaluationContext
+	out     []byte
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+func (k *call) release() {
+	if k.context.size > maxKept/32 {
+		k.context.parser = fastjson.Parser{}
+	}
+	if cap(k.out) > maxKept {
+		k.out = nil
+	}
+	calls.Put(k)
+}
+
+// exposedHeaders are the headers that scripts of other origins may read.
+const exposedHeaders = "ETag, Retry-After"
+
+// begin authenticates the request and reads its context into k.
+func (h *HTTP) begin(c *fiber.Ctx, k *call) (project int64, err error) {
+	c.Set(fiber.HeaderAccessControlExposeHeaders, exposedHeaders)
+	found, err := h.router.ProjectOf(c, keyOf(c), "")
+	if err != nil {
+		return 0, err
+	}
+	if h.quota != nil && h.quota.FlagsExhausted(found.ID) {
+		return 0, errQuota
+	}
+	limits := h.router.Limits()
+	limits.InflatedBytes = min(limits.InflatedBytes, h.cfg.DecideBytes)
+	limits.Values = h.cfg.DecideBytes / 16
+	limits.Malformed = codeParse
+	p, err := web.Body(c, limits)
+	if err != nil {
+		return 0, err
+	}
+	limits.Memory = web.Memory(c)
+	if err := limits.CheckValues(p.JSON); err != nil {
+		return 0, err
+	}
+	return found.ID, k.context.parse(p.JSON)
+}
+
+// keyOf returns the key of the request: of the Authorization header, else of
+// X-API-Key.
+func keyOf(c *fiber.Ctx) string {
+	const scheme = "bearer "
+	if h := c.Get(fiber.HeaderAuthorization); len(h) > len(scheme) && strings.EqualFold(h[:len(scheme)], scheme) {
+		return strings.TrimSpace(h[len(scheme):])
+	}
+	return strings.TrimSpace(c.Get("X-API-Key"))
+}
+
+// single answers the value of one flag.
+func (h *HTTP) single(c *fiber.Ctx) error {
+	k := calls.Get().(*call)
+	defer k.release()
+	key := strings.Clone(web.Param(c, "key"))
+	project, err := h.begin(c, k)
+	if err != nil {
+		return h.fail(c, key, err)
+	}
+	e, set := h.decider.Begin(project, k.context.targetingKey)
+	defer e.Release()
+	k.context.applyTo(e)
+	e.Select([]string{key}, true)
+	h.decider.Finish(c.UserContext(), project, e)
+	if e.Len() == 0 {
+		return h.fail(c, key, errNoFlag)
+	}
+	place, d := e.Decision(0)
+	k.out = h.tables.of(project, set).flags[place].append(k.out[:0], &d)
+	c.Status(statusOf(d.Failed))
+	return send(c, k.out)
+}
+
+// bulk answers the values of all flags of the project, disabled ones included.
+func (h *HTTP) bulk(c *fiber.Ctx) error {
+	k := calls.Get().(*call)
+	defer k.release()
+	project, err := h.begin(c, k)
+	if err != nil {
+		return h.fail(c, "", err)
+	}
+	e, set := h.decider.Begin(project, k.context.targetingKey)
+	defer e.Release()
+	k.context.applyTo(e)
+	e.Select(nil, true)
+	h.decider.Finish(c.UserContext(), project, e)
+	t := h.tables.of(project, set)
+	k.out = append(k.out[:0], `{"flags":[`...)
+	for i := range e.Len() {
+		if i > 0 {
+			k.out = append(k.out, ',')
+		}
+		place, d := e.Decision(i)
+		k.out = t.flags[place].append(k.out, &d)
+	}
+	k.out = append(k.out, `],"metadata":{"flagSetId":"`...)
+	k.out = strconv.AppendInt(k.out, project, 10)
+	k.out = append(k.out, `"}}`...)
+	return sendWithETag(c, k.out)
+}
+
+// sendWithETag answers with body, or with 304 if the client has it. The tag is a
+// hash of the answer: it changes with the values, for whatever reason.
+func sendWithETag(c *fiber.Ctx, body []byte) error {
+	var buf [24]byte
+	tag := append(buf[:0], '"')
+	tag = strconv.AppendUint(tag, xxhash.Sum64(body), 36)
+	tag = append(tag, '"')
+	h := &c.Response().Header
+	h.SetBytesV(fiber.HeaderETag, tag)
+	h.Set(fiber.HeaderCacheControl, "private, no-cache")
+	if matches(c.Get(fiber.HeaderIfNoneMatch), textView(tag)) {
+		return web.Empty(c, fiber.StatusNotModified)
+	}
+	return send(c, body)
+}
+
+// matches reports whether an If-None-Match header names a tag: strong, weak,
+// without quotes, or in a list.
+func matches(header, tag string) bool {
+	for candidate := range strings.SplitSeq(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == "*" || candidate != "" && strings.Trim(candidate, `"`) == strings.Trim(tag, `"`) {
+			return true
+		}
+	}
+	return false
+}
+
+func send(c *fiber.Ctx, body []byte) error {
+	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
+	c.Response().SetBody(body)
+	return nil
+}
