@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -152,21 +149,7 @@ func number(v any) int64 {
 
 func (s *server) parity(t *testing.T, corpus *flagstest.Corpus) clientResult {
 	t.Helper()
-	task, err := json.Marshal(map[string]any{"url": s.url, "project_key": s.project, "personal_key": s.personal, "people": corpus.People})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command("node", "parity.mjs", "posthog-node-newest")
-	cmd.Dir = filepath.Join(workDir(t), "node")
-	cmd.Env = append(os.Environ(), "TZ=UTC")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(task), &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr.Bytes())
-	}
 	var got clientResult
-	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
-		t.Fatalf("%v\n%s", err, stderr.Bytes())
-	}
+	script(t, install(t, "node"), s.task(map[string]any{"people": corpus.People}), &got, "node", "parity.mjs", "posthog-node-newest")
 	return got
 }
