@@ -48,8 +48,8 @@ var corpus = []flag{
 	{"case", true, `{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["PRO"]}],"rollout_percentage":100}]}`},
 }
 
-// fraction is created after the tests of the Go clients, which refuse the whole list
-// of flags if a percentage in it is not a whole number.
+// fraction is created after the tests of the clients that refuse the whole list of
+// flags if a percentage in it is not a whole number.
 var fraction = flag{"fraction", true, `{"groups":[{"properties":[],"rollout_percentage":33.3}]}`}
 
 type person struct {
@@ -78,20 +78,25 @@ type clientResult struct {
 }
 
 // client is one unmodified client library. command runs in the directory dir of
-// testdata; newest says that it knows the newest rules of local evaluation.
+// testdata. newest says that it knows the newest rules of local evaluation, fractions
+// that it reads percentages that are not whole numbers.
 type client struct {
 	name, dir string
 	newest    bool
+	fractions bool
 	command   []string
 }
 
+// clients has those that read no fractions first.
 var clients = []client{
-	{"posthog-go 1.2.24", "go", false, []string{"v1.2.24/judge"}},
-	{"posthog-go 1.22.0", "go", false, []string{"v1.22.0/judge"}},
-	{"posthog-go newest of the proxy", "go", false, []string{"latest/judge"}},
-	{"posthog-node 3.6", "node", false, []string{"node", "judge.mjs", "posthog-node-3.6"}},
-	{"posthog-node 5.70.0", "node", true, []string{"node", "judge.mjs", "posthog-node-newest"}},
-	{"posthog-python 7.91.1", "python", true, []string{"newest/bin/python", "judge.py"}},
+	{"posthog-go 1.2.24", "go", false, false, []string{"v1.2.24/judge"}},
+	{"posthog-go 1.22.0", "go", false, false, []string{"v1.22.0/judge"}},
+	{"posthog-go newest of the proxy", "go", false, false, []string{"latest/judge"}},
+	{"posthog-server 2.3.3", "java", true, false, []string{"java", "-cp", "lib/*", "Judge.java"}},
+	{"posthog-node 3.6", "node", false, true, []string{"node", "judge.mjs", "posthog-node-3.6"}},
+	{"posthog-node 5.70.0", "node", true, true, []string{"node", "judge.mjs", "posthog-node-newest"}},
+	{"posthog-python 7.91.1", "python", true, true, []string{"newest/bin/python", "judge.py"}},
+	{"posthog-rs 0.30.0", "rust", true, true, []string{"target/debug/posthog"}},
 }
 
 // TestClients evaluates the corpus with each client, locally and remotely, and sends
@@ -105,13 +110,13 @@ func TestClients(t *testing.T) {
 	var reference map[string]map[string]any
 	tested := corpus
 	for i, c := range clients {
-		if c.dir != "go" && len(tested) == len(corpus) {
+		if c.fractions && len(tested) == len(corpus) {
 			s.create(t, fraction)
 			tested, reference = append(slices.Clone(corpus), fraction), nil
 		}
 		t.Run(c.name, func(t *testing.T) {
 			run := fmt.Sprintf("run%d", i)
-			got := c.run(t, s, run)
+			got := c.run(t, s, run, tested)
 			if len(got.Failures) > 0 {
 				t.Errorf("the client reported failures: %q", got.Failures)
 			}
@@ -131,10 +136,18 @@ func TestClients(t *testing.T) {
 }
 
 // run uses the client for all people and returns its results.
-func (c client) run(t *testing.T, s *server, run string) clientResult {
+func (c client) run(t *testing.T, s *server, run string, flags []flag) clientResult {
 	t.Helper()
+	keys := make([]string, len(flags))
+	for i, f := range flags {
+		keys[i] = f.key
+	}
+	s, count := s.counted(t)
 	var got clientResult
-	script(t, install(t, c.dir), s.task(map[string]any{"ids": people(), "run": run, "probe": "pro"}), &got, c.command...)
+	script(t, install(t, c.dir), s.task(map[string]any{"ids": people(), "run": run, "probe": "pro", "keys": keys}), &got, c.command...)
+	if asked := count("/flags") + count("/decide"); asked > len(people())+5 {
+		t.Errorf("the client asked the server %d times for flags of %d people: local evaluation asks too", asked, len(people()))
+	}
 	return got
 }
 

@@ -6,15 +6,20 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -60,10 +65,19 @@ func start(t *testing.T) *server {
 	eventually(t, 20*time.Second, "the server is ready", func() error {
 		return s.status(http.MethodGet, "/_readiness", nil, http.StatusOK)
 	})
-	output, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, 20*time.Second, "the first run has printed its keys", func() error {
+		output, err := os.ReadFile(out.Name())
+		s.readKeys(output)
+		if s.project == "" || s.personal == "" {
+			return errors.Join(err, fmt.Errorf("output: %s", output))
+		}
+		return nil
+	})
+	return s
+}
+
+// readKeys takes the keys from the output of the first run.
+func (s *server) readKeys(output []byte) {
 	for _, key := range keys.FindAllString(string(output), -1) {
 		if strings.HasPrefix(key, "phc_") {
 			s.project = key
@@ -71,10 +85,36 @@ func start(t *testing.T) *server {
 			s.personal = key
 		}
 	}
-	if s.project == "" || s.personal == "" {
-		t.Fatalf("the first run printed no keys:\n%s", output)
+}
+
+// counted is the server behind a proxy that counts requests by path.
+func (s *server) counted(t *testing.T) (*server, func(path string) int) {
+	t.Helper()
+	target, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s
+	var lock sync.Mutex
+	counts := map[string]int{}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lock.Lock()
+		counts[strings.TrimSuffix(r.URL.Path, "/")]++
+		lock.Unlock()
+		// net/http closes the body of a request once its answer is written, and
+		// the transport may still be reading it: it gets a copy.
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	behind := *s
+	behind.url = proxy.URL
+	return &behind, func(path string) int {
+		lock.Lock()
+		defer lock.Unlock()
+		return counts[path]
+	}
 }
 
 func binary(t *testing.T) string {
