@@ -4,7 +4,9 @@ import (
 	"net/url"
 
 	"github.com/gofiber/fiber/v2"
+
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web/ignored"
 )
 
 // Call is an authenticated management request. Like its fiber.Ctx, it is valid
@@ -20,6 +22,8 @@ type Call struct {
 	Project auth.Project
 
 	router *Router
+	query  ignored.Query
+	fields *Fields // of the body, after Fields
 }
 
 // Params returns a parameter of the path, unescaped.
@@ -51,10 +55,16 @@ func (c *Call) CurrentProject() (auth.Project, error) {
 func (c *Call) BaseURL() string { return c.router.baseURL(c.Ctx) }
 
 // Fields reads the body of the request; see Decode.
-func (c *Call) Fields() (*Fields, error) { return Decode(c.Ctx, c.router.Limits()) }
+func (c *Call) Fields() (_ *Fields, err error) {
+	c.fields, err = Decode(c.Ctx, c.router.Limits())
+	return c.fields, err
+}
 
 // Page reads limit and offset of the query; see PageOf.
-func (c *Call) Page() Page { return PageOf(c.Ctx) }
+func (c *Call) Page() Page {
+	c.query.Read("limit", "offset")
+	return PageOf(c.Ctx)
+}
 
 // List answers with the list envelope: count is the size of the whole list,
 // results the items of the page p (null becomes []). The links next and

@@ -1,7 +1,11 @@
 package web
 
 import (
+	"strings"
+
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/web/ignored"
 )
 
 const (
@@ -32,6 +36,9 @@ func (rt *route) addCORSHeaders(c *fiber.Ctx) {
 		methods, headers = publicMethods, publicHeaders
 		h.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	}
+	if !rt.public {
+		h.Set(fiber.HeaderAccessControlExposeHeaders, ignored.Header)
+	}
 	h.Set(fiber.HeaderAccessControlAllowMethods, methods)
 	if c.Method() != fiber.MethodOptions {
 		return
@@ -44,17 +51,21 @@ func (rt *route) addCORSHeaders(c *fiber.Ctx) {
 	h.Set(fiber.HeaderAccessControlMaxAge, preflightAge)
 }
 
-// preflights returns OPTIONS routes for the paths without one: every public
-// path and, if there are configured origins, every management path.
-func (p *port) preflights() []*route {
+// options returns OPTIONS routes for the paths without one. On public paths they
+// answer preflights; see serveOptions for management paths.
+func (p *port) options() []*route {
 	var out []*route
 	seen := map[string]bool{}
 	for _, rt := range p.table.sorted() {
-		if seen[rt.shape()] || p.table.has(fiber.MethodOptions, rt) || (!rt.public && len(p.router.origins) == 0) {
+		page := !rt.public && !strings.HasPrefix(rt.pattern, "/api/")
+		if seen[rt.shape()] || p.table.has(fiber.MethodOptions, rt) || page && len(p.router.origins) == 0 {
 			continue
 		}
 		seen[rt.shape()] = true
 		o := &route{method: fiber.MethodOptions, pattern: rt.pattern, public: rt.public, run: Done, router: p.router, port: p}
+		if !rt.public {
+			o.run = func(c *fiber.Ctx) error { return p.router.serveOptions(c, o) }
+		}
 		o.prepare()
 		out = append(out, o)
 	}

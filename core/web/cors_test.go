@@ -81,8 +81,8 @@ func TestManagementPathsAnswerOnlyTheOriginsOfTheConfig(t *testing.T) {
 	if got := call(t, "GET", base+"/api/x", "", bearer, "Origin: https://a.example"); got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("by default: %d %v", got.status, got.header)
 	}
-	if got := call(t, "OPTIONS", base+"/api/x", "", "Origin: https://a.example"); got.status != 405 {
-		t.Errorf("preflight by default = %d, want 405", got.status)
+	if got := call(t, "OPTIONS", base+"/api/x", "", "Origin: https://a.example"); got.status != 401 {
+		t.Errorf("preflight by default = %d, want 401", got.status)
 	}
 	cfg := webtest.Config()
 	cfg.ManageOrigins = []string{"https://app.example"}

@@ -83,3 +83,5 @@ func pageQuery(c *fiber.Ctx, limit, offset int) string {
 	}
 	return "?" + strings.Join(kept, "&")
 }
+
+func itoa[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

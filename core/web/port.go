@@ -100,7 +100,7 @@ func (p *port) install() error {
 			p.app.Add(fiber.MethodHead, rt.pattern, rt.serve)
 		}
 	}
-	for _, rt := range p.preflights() {
+	for _, rt := range p.options() {
 		p.app.Add(rt.method, rt.pattern, rt.serve)
 	}
 	return nil
@@ -121,7 +121,7 @@ func bind(ctx context.Context, setting, address string) (net.Listener, error) {
 // listen binds the address unless that was done before. Clients can connect from
 // then on; serve answers them.
 func (p *port) listen(ctx context.Context) (err error) {
-	opts, err := p.options()
+	opts, err := p.listenerOptions()
 	if err != nil {
 		return fmt.Errorf("http.%s: %w", strings.Replace(p.setting, "address", "tls", 1), err)
 	}
@@ -140,8 +140,8 @@ func (p *port) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// options returns the bounds of the port's connections.
-func (p *port) options() (listener.Options, error) {
+// listenerOptions returns the bounds of the port's connections.
+func (p *port) listenerOptions() (listener.Options, error) {
 	r := p.router
 	opts := listener.Options{
 		MaxConnections: p.most, PerClient: r.cfg.ClientConnections, Exempt: r.proxies.Contains,

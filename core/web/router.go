@@ -198,7 +198,11 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err := r.receiveBody(c, stateOf(c)); err != nil {
 		return err
 	}
-	return h(&call)
+	if err := h(&call); err != nil {
+		return err
+	}
+	call.nameIgnored()
+	return nil
 }
 
 // routeTable holds the registered routes.

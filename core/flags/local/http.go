@@ -91,7 +91,7 @@ func (h *HTTP) serve(c *web.Call, project auth.Project) error {
 
 // wantsCohorts reads send_cohorts: any value except false and 0 means yes.
 func wantsCohorts(c *web.Call) bool {
-	if !c.Request().URI().QueryArgs().Has("send_cohorts") {
+	if !c.HasQuery("send_cohorts") {
 		return false
 	}
 	value := strings.ToLower(c.Query("send_cohorts"))

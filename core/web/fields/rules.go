@@ -1,4 +1,4 @@
-package web
+package fields
 
 // Opt is an optional field. The zero Opt is a missing one.
 type Opt[T any] struct {
@@ -16,9 +16,10 @@ func (o Opt[T]) Or(fallback T) T {
 }
 
 // Rule is a condition of a getter.
-type Rule func(*rules)
+type Rule func(*Rules)
 
-type rules struct {
+// Rules are the conditions of one getter.
+type Rules struct {
 	required, nullable, blank, untrimmed bool
 	max, min                             int64
 	hasMax, hasMin                       bool
@@ -26,32 +27,33 @@ type rules struct {
 }
 
 // Required rejects a missing field.
-func Required(r *rules) { r.required = true }
+func Required(r *Rules) { r.required = true }
 
 // Nullable accepts null.
-func Nullable(r *rules) { r.nullable = true }
+func Nullable(r *Rules) { r.nullable = true }
 
 // Blank accepts an empty string.
-func Blank(r *rules) { r.blank = true }
+func Blank(r *Rules) { r.blank = true }
 
 // Untrimmed keeps the white space around a string.
-func Untrimmed(r *rules) { r.untrimmed = true }
+func Untrimmed(r *Rules) { r.untrimmed = true }
 
 // Max limits the characters of a string, the items of a list, or a number.
-func Max(n int64) Rule { return func(r *rules) { r.max, r.hasMax = n, true } }
+func Max(n int64) Rule { return func(r *Rules) { r.max, r.hasMax = n, true } }
 
 // Min limits a number from below.
-func Min(n int64) Rule { return func(r *rules) { r.min, r.hasMin = n, true } }
+func Min(n int64) Rule { return func(r *Rules) { r.min, r.hasMin = n, true } }
 
 // OneOf accepts only these strings.
-func OneOf(choices ...string) Rule { return func(r *rules) { r.choices = choices } }
+func OneOf(choices ...string) Rule { return func(r *Rules) { r.choices = choices } }
 
 // get returns a field after the checks that all types share. A nil raw means that
 // there is no value to read.
-func get[T any](f *Fields, name string, rs []Rule) (raw []byte, r rules, o Opt[T]) {
+func get[T any](f *Fields, name string, rs []Rule) (raw []byte, r Rules, o Opt[T]) {
 	for _, rule := range rs {
 		rule(&r)
 	}
+	f.read[name] = true
 	raw, o.Set = f.raw[name]
 	switch {
 	case !o.Set && r.required:

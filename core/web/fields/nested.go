@@ -1,4 +1,4 @@
-package web
+package fields
 
 import (
 	"bytes"
@@ -91,6 +91,7 @@ func (f *Fields) Sub(name string, rs ...Rule) Opt[*Fields] {
 	if object.Value != nil {
 		o.Value.addMembers(object.Value)
 	}
+	f.nested = append(f.nested, o.Value)
 	return o
 }
 
@@ -108,11 +109,12 @@ func (f *Fields) Items(name string, rs ...Rule) Opt[[]*Fields] {
 		}
 		o.Value = append(o.Value, item)
 	}
+	f.nested = append(f.nested, o.Value...)
 	return o
 }
 
 func (f *Fields) nest(path string) *Fields {
-	return &Fields{raw: map[string]json.RawMessage{}, form: f.form, path: f.path + path, err: f.err}
+	return &Fields{raw: map[string]json.RawMessage{}, form: f.form, path: f.path + path, err: f.err, read: map[string]bool{}}
 }
 
 // inner returns the JSON inside a string of a form, where every value is a string.

@@ -1,4 +1,4 @@
-package web
+package fields
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func (f *Fields) String(name string, rs ...Rule) Opt[string] {
 	return o
 }
 
-func (f *Fields) checkText(name string, raw []byte, s string, r rules) {
+func (f *Fields) checkText(name string, raw []byte, s string, r Rules) {
 	switch {
 	case s == "" && !r.blank:
 		f.Fail(name, "blank", "This field may not be blank.")
