@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/recovery"
@@ -25,4 +26,15 @@ func RepairJournal(ctx context.Context, cfg Config, dryRun bool) (*JournalReport
 // database named by cfg; none for Postgres, which checks its pages itself.
 func CheckDatabase(ctx context.Context, cfg Config) (problems []string, err error) {
 	return db.CheckFile(ctx, cfg.Database, cfg.DataDir)
+}
+
+// AcknowledgeIncidents ends the incidents of the journal named by cfg and returns
+// their texts, each with its time. It works beside a running server.
+func AcknowledgeIncidents(cfg Config) ([]string, error) {
+	list, err := recovery.AcknowledgeIncidents(cfg.Journal, cfg.DataDir)
+	texts := make([]string, len(list))
+	for i, incident := range list {
+		texts[i] = incident.At.Format(time.RFC3339) + " " + incident.Text
+	}
+	return texts, err
 }

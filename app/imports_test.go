@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest"},
 	"app":          {"core/...", "api", "sdk", "migrations"},
 	"core/standby": with("core/flags/decide", "core/flags/eval"),
-	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal"),
+	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
 
 	// Leaves: no other package of this module, or almost none.
 	"core/fault":       {},
@@ -78,10 +78,14 @@ var mayImport = map[string][]string{
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
-	"core/sqlitewal":      {},
-	"core/recovery":       {"core/journal", "core/journal/format", "core/journal/mark", "core/sqlitewal"},
-	"core/journal/format": {},
-	"core/journal/mark":   {},
+	"core/sqlitewal":          {},
+	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},
+	"core/journal/format":     {},
+	"core/journal/files":      {},
+	"core/journal/clock":      {},
+	"core/journal/checkpoint": {"core/journal/format"},
+	"core/journal/incident":   {},
+	"core/journal/mark":       {},
 
 	// Data packages: any feature may import their read API.
 	"core/accounts":    with(),
@@ -127,7 +131,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/journal", "core/host/settings"),
 	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery"),
 	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
-	"core/ingestion":                 with("core/ingestion/...", "core/journal"),
+	"core/ingestion":                 with("core/ingestion/...", "core/journal", "core/journal/clock"),
 
 	// Plugins.
 	"core/host/settings":  {},
@@ -183,7 +187,7 @@ func either(a, b func(pkg, file string) bool) func(pkg, file string) bool {
 
 var libraryRules = []libraryRule{
 	{"github.com/uptrace/bun", "SQL belongs in store*.go", either(files("store"), packages("core/db"))},
-	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal", "core/journal/format"))},
+	{"database/sql", "SQL belongs in store*.go", either(files("store"), packages("core/db", "core/journal", "core/journal/format", "core/journal/checkpoint"))},
 	{"github.com/jackc/pgx", "SQL belongs in store*.go", either(files("store"), packages("core/db", "plugins/sink/postgres"))},
 	{"github.com/gofiber/fiber", "HTTP belongs in http*.go and in core/web", either(files("http"), packages("core/web"))},
 	{"go.uber.org/fx", "wiring belongs in module.go and in app", either(files("module"), packages("app"))},

@@ -11,8 +11,9 @@ import (
 )
 
 type journalCmd struct {
-	Check  journalCheckCmd  `cmd:"" help:"Read the whole journal and list damaged records; also beside a running server."`
-	Repair journalRepairCmd `cmd:"" help:"Copy what can be read of a damaged journal into a new file, which takes its place; the damaged file is kept. Stop the server first."`
+	Check       journalCheckCmd       `cmd:"" help:"Read the whole journal and list damaged records; also beside a running server."`
+	Repair      journalRepairCmd      `cmd:"" help:"Copy what can be read of a damaged journal into a new file, which takes its place; the damaged file is kept. Stop the server first."`
+	Acknowledge journalAcknowledgeCmd `cmd:"" help:"Print the incidents of the journal and end them: readiness is degraded until then. Also beside a running server."`
 }
 
 var errDamaged = errors.New("damage found")
@@ -54,6 +55,24 @@ func (c journalRepairCmd) Run(e *env) error {
 		return err
 	}
 	return e.printJournal(r, c.JSON)
+}
+
+type journalAcknowledgeCmd struct{}
+
+// Run prints and acknowledges the incidents of the journal.
+func (journalAcknowledgeCmd) Run(e *env) error {
+	cfg, err := e.config()
+	if err != nil {
+		return err
+	}
+	texts, err := app.AcknowledgeIncidents(cfg)
+	for _, text := range texts {
+		fmt.Fprintf(e.out, "acknowledged: %s\n", text)
+	}
+	if err == nil && len(texts) == 0 {
+		_, err = fmt.Fprintln(e.out, "no incidents")
+	}
+	return err
 }
 
 // printJournal prints the state of a journal's files.

@@ -42,7 +42,7 @@ var databaseCommands = map[string][]string{
 
 // fileCommands has the commands that check or repair the files of a data directory,
 // whatever their schema. None of them creates anything.
-var fileCommands = []string{"check", "journal check", "journal repair"}
+var fileCommands = []string{"check", "journal check", "journal repair", "journal acknowledge"}
 
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.

@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -42,10 +43,11 @@ type progress struct {
 	Historical pipeline.Progress `json:"historical"`
 }
 
-// journalState describes the damage of the journal. Records that are damaged do
-// not make the server unready: it goes on without them.
+// journalState describes the damage of the journal. Records that are damaged or
+// missing do not make the server unready: it goes on without them.
 type journalState struct {
 	State          string                 `json:"state"`              // ok, damaged, replaced or unknown
+	Incidents      []incident.Incident    `json:"incidents"`          // until `guidon journal acknowledge`
 	Previous       *journal.Previous      `json:"previous,omitempty"` // the lost journal that this one replaced
 	DamagedRecords uint64                 `json:"damaged_records"`
 	Damaged        []journal.DamagedRange `json:"damaged"`
@@ -62,10 +64,10 @@ func (r *Readiness) journalState() journalState {
 	defer cancel()
 	stats, err := r.journal.Stats(ctx)
 	if err != nil {
-		return journalState{State: "unknown", Damaged: []journal.DamagedRange{}}
+		return journalState{State: "unknown", Incidents: []incident.Incident{}, Damaged: []journal.DamagedRange{}}
 	}
-	s := journalState{State: "ok", Previous: stats.Previous, Damaged: append([]journal.DamagedRange{}, stats.Damaged[:min(len(stats.Damaged), maxRangesShown)]...)}
-	if s.Previous != nil {
+	s := journalState{State: "ok", Previous: stats.Previous, Incidents: append([]incident.Incident{}, stats.Incidents...), Damaged: append([]journal.DamagedRange{}, stats.Damaged[:min(len(stats.Damaged), maxRangesShown)]...)}
+	if len(s.Incidents) > 0 {
 		s.State = "replaced"
 	}
 	for _, d := range stats.Damaged {

@@ -11,7 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
-	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/journal/clock"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -41,7 +41,7 @@ func NewRetention(cfg Config, d *db.DB, dead *deadletter.Service, logger *zap.Lo
 
 // Start begins to delete old rows.
 func (r *Retention) Start(context.Context) error {
-	ages := journal.NewClock(nil)
+	ages := clock.New(nil)
 	r.service.Start()
 	r.service.Every(retentionInterval, func(ctx context.Context) { r.deleteOld(ctx, ages.Now()) })
 	return nil

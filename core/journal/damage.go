@@ -69,15 +69,44 @@ const maxRanges = 1000
 // ledger lists the damaged ranges that were found, each once.
 type ledger struct {
 	mu     sync.Mutex
-	ranges []DamagedRange // ascending, apart from each other
+	ranges []DamagedRange   // ascending, apart from each other
+	kept   []*format.Damage // of files that were replaced: what they held of the ranges
 }
 
 // list returns the ranges that end at or after first, and forgets the others.
 func (l *ledger) list(first uint64) []DamagedRange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.kept = slices.DeleteFunc(l.kept, func(d *format.Damage) bool { return d.Last < first })
 	l.ranges = slices.DeleteFunc(l.ranges, func(r DamagedRange) bool { return r.Last < first })
 	return slices.Clone(l.ranges)
+}
+
+// keep keeps what a replaced file held of its damaged ranges.
+func (l *ledger) keep(damages []*format.Damage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, damages...)
+	l.kept = l.kept[max(0, len(l.kept)-maxKept):]
+}
+
+// maxKept bounds the ranges of which a ledger keeps data, each at most 256 KiB.
+const maxKept = 64
+
+// recall adds to a range of missing records what a replaced file held of them.
+func (l *ledger) recall(d *format.Damage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.kept {
+		if k.First > d.Last || k.Last < d.First {
+			continue
+		}
+		d.Cause, d.Bytes = k.Cause, d.Bytes+k.Bytes
+		d.Saved, d.Raw = append(d.Saved, k.Saved...), append(d.Raw, k.Raw...)
+		if d.At.IsZero() {
+			d.At = k.At
+		}
+	}
 }
 
 // add adds a range and returns how many of its records no range held before.
@@ -129,6 +158,7 @@ func (j *store) locate(ctx context.Context, after uint64, cause error) error {
 	case damaged == nil || damaged.First < first:
 		return nil
 	}
+	j.damage.recall(damaged)
 	d := damagedError(damaged)
 	j.reportDamage(d)
 	return d

@@ -7,11 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/journal/checkpoint"
 	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // WALBytes is where the write-ahead log begins anew.
-const WALBytes = walBytes
+const WALBytes = checkpoint.LogBytes
 
 // Hooks are what tests may stand in for.
 type Hooks = hooks

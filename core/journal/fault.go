@@ -9,11 +9,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// SQLite's primary result codes for "the disk fails" and "no space left".
-const (
-	sqliteIOError = 10
-	sqliteFull    = 13
-)
+// sqliteFull is the primary result code of SQLite for "no space left".
+const sqliteFull = 13
 
 // The refusals, each with a retry delay.
 var (

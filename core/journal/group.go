@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+	"slices"
 
 	"github.com/guidonhq/guidon/core/journal/format"
 )
@@ -42,6 +43,12 @@ func (g *group) reset(e extent, r readers) {
 	g.appends, g.jobs, g.blocks, g.records = g.appends[:0], g.jobs[:0], g.blocks[:0], g.records[:0]
 	g.extent, g.readers, g.free, g.moved = e, r, -1, 0
 	clear(g.changed)
+}
+
+// applies reports whether a job runs SQL of its own, so that the group cannot be
+// committed a second time.
+func (g *group) applies() bool {
+	return slices.ContainsFunc(g.jobs, func(r *request) bool { return r.job.apply != nil })
 }
 
 // reader returns the cursor of that name after the commit of this group.

@@ -28,7 +28,7 @@ var (
 type health struct {
 	cfg   Config
 	path  string
-	file  *os.File
+	file  atomic.Pointer[os.File] // nil while it is replaced
 	space spaceFunc
 
 	index  *index
@@ -66,7 +66,12 @@ func (h *health) recordWriteFailure(f *fault.Error, size int) {
 
 // markFailed refuses appends until the process restarts.
 func (h *health) markFailed(err error) {
-	h.failed.Store(errUnavailable.Because(fmt.Errorf("fsync failed; restart the server after the disk is repaired: %w", err)))
+	h.fail(fmt.Errorf("fsync failed; restart the server after the disk is repaired: %w", err))
+}
+
+// fail refuses appends until the process restarts.
+func (h *health) fail(err error) {
+	h.failed.Store(errUnavailable.Because(err))
 	h.check()
 }
 
@@ -128,12 +133,18 @@ func (h *health) findReason() *fault.Error {
 
 // inPlace reports whether the path still names the open file.
 func (h *health) inPlace() bool {
-	open, err := h.file.Stat()
-	if err != nil {
-		return false
+	file := h.file.Load()
+	if file == nil {
+		return true
 	}
-	named, err := os.Stat(h.path)
-	return err == nil && os.SameFile(open, named)
+	open, err := file.Stat()
+	if err == nil {
+		named, missing := os.Stat(h.path)
+		if missing == nil && os.SameFile(open, named) {
+			return true
+		}
+	}
+	return h.file.Load() != file // the journal replaced the file meanwhile
 }
 
 // minFree returns the free space that the guard requires on a disk of that size.

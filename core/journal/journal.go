@@ -20,6 +20,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"github.com/guidonhq/guidon/core/journal/incident"
 )
 
 // Record is one appended record. Seq starts at 1, strictly increases in the
@@ -58,17 +60,18 @@ const (
 
 // Stats describes a journal at one moment.
 type Stats struct {
-	ID        string         // created with the journal's file; a journal with another ID has other numbers
-	First     uint64         // the oldest record kept; Last+1 when none is
-	Last      uint64         // the newest record ever appended, 0 when there was none
-	Records   int64          // records kept
-	Bytes     int64          // their data
-	OldestAt  time.Time      // when First was appended; zero when no record is kept
-	FileBytes int64          // what the files take on disk
-	Broken    error          // the reason why appends are refused now, else nil
-	Previous  *Previous      // the journal that was here before, if its files were lost; else nil
-	Damaged   []DamagedRange // records found damaged that retention has not removed yet, by First
-	Readers   []ReaderStats  // by name
+	ID        string              // created with the journal's file; a journal with another ID has other numbers
+	First     uint64              // the oldest record kept; Last+1 when none is
+	Last      uint64              // the newest record ever appended, 0 when there was none
+	Records   int64               // records kept
+	Bytes     int64               // their data
+	OldestAt  time.Time           // when First was appended; zero when no record is kept
+	FileBytes int64               // what the files take on disk
+	Broken    error               // the reason why appends are refused now, else nil
+	Previous  *Previous           // the journal that was here before, if its files were lost; else nil
+	Incidents []incident.Incident // which an operator has not acknowledged, oldest first
+	Damaged   []DamagedRange      // records found damaged that retention has not removed yet, by First
+	Readers   []ReaderStats       // by name
 }
 
 // Previous is a journal whose files were lost: this one was created in its place.

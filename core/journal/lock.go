@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/guidonhq/guidon/core/journal/files"
 )
 
 // Lock holds the lock of a journal directory, which keeps servers away from it.
@@ -16,12 +18,12 @@ type Lock struct{ file *os.File }
 func AcquireLock(cfg Config, dataDir string) (*Lock, error) {
 	dir, err := cfg.Directory(dataDir)
 	if err == nil {
-		err = makeDir(dir)
+		err = files.MakeDir(dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the journal: %w", err)
 	}
-	file, err := lockFile(filepath.Join(dir, "lock"))
+	file, err := files.Lock(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, fmt.Errorf("lock the journal %s: %w", dir, err)
 	}

@@ -23,6 +23,7 @@ type metrics struct {
 	written  prometheus.Counter
 	refusals *prometheus.CounterVec
 	damaged  prometheus.Counter
+	replaced prometheus.Counter
 }
 
 // Metrics read from Stats at a scrape.
@@ -63,6 +64,8 @@ func newMetrics(j *store, reg prometheus.Registerer) (*metrics, error) {
 			"Appends that were not taken, by reason.")), []string{"code"}),
 		damaged: prometheus.NewCounter(prometheus.CounterOpts(opts("damaged_records_total",
 			"Records found damaged or missing in the journal's file."))),
+		replaced: prometheus.NewCounter(prometheus.CounterOpts(opts("files_replaced_total",
+			"Malformed files of the journal that were replaced by a copy of their readable records."))),
 	}
 	return m, reg.Register(m)
 }
@@ -99,6 +102,12 @@ func (m *metrics) countDamaged(records uint64) {
 	}
 }
 
+func (m *metrics) countReplaced() {
+	if m != nil {
+		m.replaced.Inc()
+	}
+}
+
 // refused counts err and returns it.
 func (m *metrics) refused(err error) error {
 	if m == nil {
@@ -122,6 +131,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.written.Describe(ch)
 	m.refusals.Describe(ch)
 	m.damaged.Describe(ch)
+	m.replaced.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -131,6 +141,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.written.Collect(ch)
 	m.refusals.Collect(ch)
 	m.damaged.Collect(ch)
+	m.replaced.Collect(ch)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s, err := m.j.Stats(ctx)

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/journal/checkpoint"
+	"github.com/guidonhq/guidon/core/journal/clock"
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
+	"github.com/guidonhq/guidon/core/journal/incident"
 )
 
 const (
@@ -32,7 +35,7 @@ func Open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 }
 
 // ErrLocked is the error of a journal that a process has open.
-var ErrLocked = errors.New("it is already open")
+var ErrLocked = files.ErrLocked
 
 func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer, h hooks) (*store, error) {
 	if err := cfg.Validate(); err != nil {
@@ -44,10 +47,10 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 	}
 	j := &store{
 		cfg: cfg, path: filepath.Join(dir, format.FileName), log: log.Named("journal"), hooks: h,
-		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: NewClock(h.Clock), tail: tail{limit: cfg.TailBytes},
+		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: clock.New(h.Clock), tail: tail{limit: cfg.TailBytes},
 		written: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 	}
-	j.wal = newWAL(j.log)
+	j.wal = checkpoint.New(j.log, j.health.markFailed)
 	if err := j.openFiles(dir); err != nil {
 		_ = j.closeFiles()
 		return nil, fmt.Errorf("open the journal %s: %w", j.path, err)
@@ -61,33 +64,30 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 }
 
 func (j *store) openFiles(dir string) (err error) {
-	if err := makeDir(dir); err != nil {
+	if err := files.MakeDir(dir); err != nil {
 		return err
 	}
-	if err := secureFiles(dir); err != nil {
+	if err := files.Secure(dir); err != nil {
 		return err
 	}
-	if j.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
+	if j.lock, err = files.Lock(filepath.Join(dir, "lock")); err != nil {
 		return err
+	}
+	if err := j.finishReplace(); err != nil {
+		return fmt.Errorf("complete the replacement of the file: %w", err)
 	}
 	if err := j.repairWAL(); err != nil {
 		return fmt.Errorf("repair the write-ahead log: %w", err)
 	}
 	created := !hasFile(j.path)
-	if err := createFile(j.path); err != nil {
+	if err := files.Create(j.path); err != nil {
 		return err
 	}
 	if err := format.Prepare(uninterrupted, j.path); err != nil {
 		return damagedFile(err)
 	}
-	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
-		return err
-	}
-	j.wal.sync, j.wal.onSyncFailure = j.file.Sync, j.health.markFailed
-	if j.hooks.Sync != nil {
-		j.wal.sync = j.hooks.Sync
-	}
-	if err := j.openPools(); err != nil {
+	j.incidents = incident.File{Path: filepath.Join(dir, incident.FileName)}
+	if err := j.openFile(); err != nil {
 		return damagedFile(err)
 	}
 	if err := j.load(); err != nil {
@@ -96,36 +96,28 @@ func (j *store) openFiles(dir string) (err error) {
 	if err := j.readMark(created); err != nil {
 		return err
 	}
-	j.health = health{cfg: j.cfg, path: j.path, file: j.file, space: j.hooks.Space, index: &j.index, log: j.log}
+	j.health.cfg, j.health.path, j.health.space, j.health.index, j.health.log = j.cfg, j.path, j.hooks.Space, &j.index, j.log
 	if j.health.space == nil {
-		j.health.space = diskSpace
+		j.health.space = files.Space
 	}
 	return nil
 }
 
-// createFile creates a missing file before SQLite does: its log files get the
-// mode of the file.
-func createFile(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+// openFile opens the main file and its pools.
+func (j *store) openFile() (err error) {
+	if j.file, err = os.OpenFile(j.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
-	return f.Close()
-}
-
-// makeDir creates the directory and syncs its parent, so that it survives a power
-// failure.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+	j.health.file.Store(j.file)
+	sync := j.file.Sync
+	if j.hooks.Sync != nil {
+		sync = j.hooks.Sync
 	}
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-func (j *store) openPools() (err error) {
+	j.wal.Use(nil, sync)
 	if j.writes, err = sql.Open("sqlite", format.DSN(j.path, writeCacheKiB)); err != nil {
 		return err
 	}
+	j.wal.Use(j.writes, sync)
 	j.writes.SetMaxIdleConns(0) // a connection that is given back is thrown away
 	if j.reads, err = sql.Open("sqlite", format.DSN(j.path, readCacheKiB, "query_only(1)")); err != nil {
 		return err
@@ -159,7 +151,7 @@ func (j *store) load() error {
 	case err != nil:
 		return err
 	case found:
-		e.last, e.lastAt, e.endPos = claimed, newest.At, newest.Pos+int64(newest.Payload())
+		e.last, e.lastAt, e.endPos = max(claimed, e.last), newest.At, newest.Pos+int64(newest.Payload())
 		var seq int64
 		err = j.reads.QueryRowContext(uninterrupted, oldestBlockSQL).Scan(&seq, &e.firstAt, &e.firstPos)
 		if e.first = uint64(seq); err != nil || e.first > e.last { // the oldest block is damaged

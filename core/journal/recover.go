@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
+	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/journal/mark"
 	"github.com/guidonhq/guidon/core/sqlitewal"
 )
@@ -30,7 +30,7 @@ func (j *store) repairWAL() error {
 	if err != nil || !r.IsDamaged() {
 		return err
 	}
-	kept := asidePath(path)
+	kept := files.AsidePath(path)
 	if err := os.Rename(path, kept); err != nil {
 		return err
 	}
@@ -41,20 +41,7 @@ func (j *store) repairWAL() error {
 	}
 	j.log.Error("journal write-ahead log damaged", zap.Int("damaged_frames", len(r.Damaged)), zap.Int("corrected", r.Corrected),
 		zap.Int("dropped", r.Dropped), zap.Int("commits_saved", r.LostCommits), zap.String("kept", kept))
-	return syncDir(filepath.Dir(path))
-}
-
-// asidePath is the name under which a damaged file is kept.
-func asidePath(path string) string {
-	return path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000")
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return files.SyncDir(filepath.Dir(path))
 }
 
 // damagedFile adds what to do to the error of a file that SQLite cannot read.
@@ -79,11 +66,14 @@ func (j *store) readMark(created bool) error {
 		j.previous = &m
 		j.log.Error("new journal created although the directory has been used", zap.Bool("created_now", created),
 			zap.String("was", m.ID), zap.Uint64("was_last", m.Last), zap.String("is", j.id))
+		j.addIncident(incident.JournalReplaced, "The journal %s is in the place of the journal %s, whose newest record was %d: "+
+			"acknowledged events of that journal that were not processed are missing.", j.id, m.ID, m.Last)
 	case found && m.Last > j.index.extent.last:
 		e := &j.index.extent
 		lost := &DamagedError{First: e.last + 1, Last: m.Last, cause: errLostEnd}
 		e.last = m.Last
 		j.reportDamage(lost)
+		j.addIncident(incident.RecordsMissing, "The records %d to %d are missing at the end of the journal: their events were acknowledged.", lost.First, lost.Last)
 	}
 	j.mark, err = mark.Open(path, j.id)
 	return err
@@ -91,24 +81,6 @@ func (j *store) readMark(created bool) error {
 
 // hasFile reports whether the journal's file exists and is not empty.
 func hasFile(path string) bool {
-	n, err := fileSize(path)
+	n, err := files.Size(path)
 	return err == nil && n > 0
-}
-
-// secureFiles makes the files of the journal readable by their owner only.
-func secureFiles(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 || !strings.HasPrefix(e.Name(), "journal.") {
-			continue
-		}
-		if err := os.Chmod(filepath.Join(dir, e.Name()), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,13 +2,11 @@ package journal
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
 )
 
@@ -23,14 +21,17 @@ func (j *store) Stats(ctx context.Context) (Stats, error) {
 		ID: j.id, First: span.first, Last: span.last, Records: span.records(), Bytes: span.bytes(),
 		Broken: j.health.refusal(), Damaged: j.damage.list(span.first),
 	}
-	if p := j.previous; p != nil {
+	if list, err := j.incidents.List(); err == nil {
+		s.Incidents = list
+	}
+	if p := j.previous; p != nil && len(s.Incidents) > 0 {
 		s.Previous = &Previous{ID: p.ID, Last: p.Last}
 	}
 	if !span.empty() {
 		s.OldestAt = time.UnixMicro(span.firstAt)
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		n, err := fileSize(j.path + suffix)
+		n, err := files.Size(j.path + suffix)
 		if err != nil && s.Broken == nil {
 			s.Broken = errUnavailable.Because(err)
 		}
@@ -73,16 +74,4 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 	r.OldestAt = k.block.Time()
 	r.Bytes = span.endPos - k.block.Pos - int64(k.block.End(k.from-1))
 	return r, nil
-}
-
-// fileSize returns 0 for a missing file.
-func fileSize(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

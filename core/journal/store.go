@@ -10,6 +10,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/journal/checkpoint"
+	"github.com/guidonhq/guidon/core/journal/clock"
+	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/journal/mark"
 )
 
@@ -35,15 +38,16 @@ type store struct {
 	oldest     *sql.Stmt
 
 	queue     *queue
-	clock     *Clock
+	clock     *clock.Clock
 	index     index
 	tail      tail
 	broadcast broadcast
 	health    health
-	wal       *wal
+	wal       *checkpoint.Log
 	metrics   *metrics
 	damage    ledger
 	mark      *mark.File
+	incidents incident.File
 	previous  *mark.Mark // of another journal in this directory, which is lost; else nil
 
 	trimming sync.Mutex // one round of retention at a time
@@ -64,7 +68,7 @@ var _ Journal = (*store)(nil)
 
 // hooks replace the disk and the clock in tests; nil uses the real ones.
 type hooks struct {
-	Clock        clockFunc
+	Clock        clock.Source
 	Space        spaceFunc
 	Link         func(*sql.Conn) // a fresh connection for writing
 	BeforeCommit func(appends int) error
@@ -80,7 +84,7 @@ func (j *store) start() {
 		w.run()
 	}()
 	j.health.check() // refuse from the start rather than after the first interval
-	j.workers.Go(func() { j.wal.run(ctx, j.writes) })
+	j.workers.Go(func() { j.wal.Run(ctx) })
 	j.workers.Go(func() { j.health.run(ctx, j.probe) })
 	j.workers.Go(func() { j.runRetention(ctx) })
 	j.workers.Go(func() {
@@ -122,7 +126,7 @@ func (j *store) submit(ctx context.Context, work job, lazy bool) error {
 
 // probe makes a small write to test whether writing works again.
 func (j *store) probe() error {
-	wall, _ := j.clock.now()
+	wall := j.clock.Stamp(0)
 	return j.submit(uninterrupted, job{apply: func(_ *group, l *writeConn) error { return exec(l.probe, wall) }}, false)
 }
 
@@ -150,7 +154,7 @@ func (j *store) shutDown() {
 	j.life.Lock()
 	defer j.life.Unlock()
 	j.closed = true
-	if j.wal.lost.Load() {
+	if j.wal.Lost() {
 		// Closing would copy the log into the damaged file and remove it. The
 		// next process finds the log and copies all of it again.
 		j.closeErr = j.lock.Close()
@@ -167,6 +171,15 @@ func (j *store) shutDown() {
 
 // closeFiles closes all open statements, pools and files, the lock last.
 func (j *store) closeFiles() error {
+	err := j.closeFile()
+	if j.lock != nil {
+		err = errors.Join(err, j.lock.Close())
+	}
+	return err
+}
+
+// closeFile closes the main file after its statements and pools.
+func (j *store) closeFile() error {
 	var errs []error
 	for _, s := range []*sql.Stmt{j.blocksFrom, j.oldest} {
 		if s != nil {
@@ -178,10 +191,8 @@ func (j *store) closeFiles() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	for _, f := range []*os.File{j.file, j.lock} {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
+	if j.file != nil {
+		errs = append(errs, j.file.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/journal/checkpoint"
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
 )
 
@@ -69,12 +71,15 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 		return 0, false, nil
 	}
 	blocks, err := j.oldestBlocks(ctx)
+	if format.IsMalformed(err) { // the writer replaces the file
+		return 0, false, j.submit(ctx, job{ownTx: true, apply: func(*group, *writeConn) error { return err }}, false)
+	}
 	if err != nil {
 		return 0, false, err
 	}
 	before := int64(0)
 	if j.cfg.MaxAge > 0 {
-		before = j.clock.trusted() - j.cfg.MaxAge.Microseconds()
+		before = j.clock.Trusted() - j.cfg.MaxAge.Microseconds()
 	}
 	cut, more := expired(blocks, span.endPos, j.cfg.MaxBytes, before, trimBytes)
 	if cut == 0 {
@@ -101,7 +106,7 @@ func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 	defer j.life.RUnlock()
 	rows, err := j.oldest.QueryContext(ctx, trimBlocks)
 	if err != nil {
-		return nil, errUnreadable.Because(err)
+		return nil, errUnreadable.Because(damagedFile(err))
 	}
 	defer func() { _ = rows.Close() }()
 	blocks := make([]blockInfo, 0, trimBlocks)
@@ -114,14 +119,14 @@ func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 		o.last = uint64(seq + n - 1)
 		blocks = append(blocks, o)
 	}
-	return blocks, rows.Err()
+	return blocks, damagedFile(rows.Err())
 }
 
 // runRetention trims and shrinks the file at intervals until ctx ends.
 func (j *store) runRetention(ctx context.Context) {
 	tick := time.NewTicker(j.cfg.TrimInterval)
 	defer tick.Stop()
-	for {
+	for failing := false; ; {
 		select {
 		case <-ctx.Done():
 			return
@@ -131,9 +136,16 @@ func (j *store) runRetention(ctx context.Context) {
 		if err == nil {
 			err = j.shrink(ctx)
 		}
-		if err != nil && !errors.Is(err, errClosing) && !errors.Is(err, context.Canceled) {
-			j.log.Warn("journal retention failed", zap.Error(err))
+		if errors.Is(err, errClosing) || errors.Is(err, context.Canceled) {
+			continue
 		}
+		switch {
+		case err != nil && !failing:
+			j.log.Warn("journal retention failed; it is tried again", zap.Error(err))
+		case err == nil && failing:
+			j.log.Info("journal retention works again")
+		}
+		failing = err != nil
 	}
 }
 
@@ -141,7 +153,7 @@ func (j *store) runRetention(ctx context.Context) {
 // backlog is gone. In the steady state it does nothing: new records reuse the
 // space of trimmed ones.
 func (j *store) shrink(ctx context.Context) error {
-	size, err := fileSize(j.path)
+	size, err := files.Size(j.path)
 	if err != nil || j.index.reusable() < max(vacuumLeast, size/4) {
 		return err
 	}
@@ -155,7 +167,7 @@ func (j *store) shrink(ctx context.Context) error {
 			}
 			step = time.Since(stepped)
 			if g.moved = vacuumPages * format.PageBytes; last {
-				g.moved = walBytes // the file becomes shorter when the log is folded
+				g.moved = checkpoint.LogBytes // the file becomes shorter when the log is folded
 			}
 			free, err := l.freePages()
 			g.free = free * format.PageBytes

@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"database/sql"
 	"runtime"
+	"time"
 
 	"github.com/guidonhq/guidon/core/journal/format"
 )
@@ -19,6 +21,7 @@ type writer struct {
 	ownTx     []*request // of those, the jobs that get a transaction of their own
 	failed    bool       // a commit has failed: the file may hold records that were refused
 	unchecked int        // bytes written since the last look at the free space
+	replaced  time.Time  // when the file was last replaced, or that failed
 }
 
 // run works until the queue is closed and empty.
@@ -26,7 +29,7 @@ func (w *writer) run() {
 	for w.j.queue.wait() {
 		w.requests = w.j.queue.takeGroup(w.requests[:0], w.j.cfg.MaxGroupRecords, w.j.cfg.MaxGroupBytes)
 		w.handleRequests()
-		w.j.wal.afterGroup(w)
+		w.j.wal.AfterGroup(w.sqlConn())
 		if len(w.requests) > 1 {
 			runtime.Gosched() // answered producers may append again: let them share the next fsync
 		}
@@ -34,6 +37,14 @@ func (w *writer) run() {
 	if w.conn != nil {
 		w.conn.close()
 	}
+}
+
+// sqlConn returns the connection, nil without one.
+func (w *writer) sqlConn() *sql.Conn {
+	if w.conn == nil {
+		return nil
+	}
+	return w.conn.conn
 }
 
 // handleRequests executes and answers the requests of one round.
@@ -69,15 +80,20 @@ func (w *writer) commitGroup() {
 	if len(g.appends)+len(g.jobs) == 0 {
 		return
 	}
-	base := g.extent.last
-	g.pack(w.j.clock.stamp(g.extent.lastAt))
-	if err := w.commit(); err != nil {
+	before := g.extent
+	g.pack(w.j.clock.Stamp(g.extent.lastAt))
+	err := w.commit()
+	if err != nil && w.replaceFile(err) && !g.applies() {
+		g.extent = before
+		err = w.commit()
+	}
+	if err != nil {
 		w.rejectGroup(err)
 		return
 	}
 	w.publish()
 	for i, r := range g.appends {
-		r.answer(base+1+uint64(i), nil)
+		r.answer(before.last+1+uint64(i), nil)
 	}
 	for _, r := range g.jobs {
 		r.answer(0, nil)
@@ -167,7 +183,7 @@ func (w *writer) publish() {
 		size += len(b.Data)
 		payload += b.Payload()
 	}
-	w.j.wal.wrote(int64(size), g.moved)
+	w.j.wal.Wrote(int64(size), g.moved)
 	if size == 0 {
 		return
 	}

@@ -14,10 +14,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
+	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/journal/mark"
 	"github.com/guidonhq/guidon/core/sqlitewal"
 )
@@ -103,7 +104,10 @@ func RepairJournal(ctx context.Context, cfg journal.Config, dataDir string, dryR
 		return nil, err
 	}
 	defer func() { _ = lock.Release() }()
-	kept := r.Path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000")
+	if _, err := files.FinishReplace(r.Path); err != nil { // removes the copy of a repair that was killed
+		return nil, err
+	}
+	kept := files.AsidePath(r.Path)
 	if r.WAL.IsDamaged() {
 		if err := repairWAL(r.Path, kept); err != nil {
 			return nil, err
@@ -113,12 +117,12 @@ func RepairJournal(ctx context.Context, cfg journal.Config, dataDir string, dryR
 	if r.Contents.ID != "" && m.ID != r.Contents.ID {
 		m = mark.Mark{}
 	}
-	c, err := format.Copy(ctx, r.Path, r.Path+".new", m.ID, m.Last, nil)
+	c, err := format.Copy(ctx, r.Path, files.CopyPath(r.Path), format.Copying{ID: m.ID, Last: m.Last})
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", r.Path, err)
 	}
 	r.Contents, r.Repaired = c, kept
-	return r, replace(r.Path, kept)
+	return r, files.Replace(r.Path, kept)
 }
 
 // repairWAL puts a corrected write-ahead log in the place of a damaged one.
@@ -130,20 +134,12 @@ func repairWAL(path, kept string) error {
 	return errors.Join(os.Rename(path+"-wal", kept+"-wal.original"), os.Rename(path+"-wal.new", path+"-wal"))
 }
 
-// replace keeps a file, with its logs, under another name, and moves path.new to
-// its place.
-func replace(path, kept string) error {
-	for _, suffix := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(path+suffix, kept+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
+// AcknowledgeIncidents ends the incidents of the journal of a data directory and
+// returns them. It works beside a running server.
+func AcknowledgeIncidents(cfg journal.Config, dataDir string) ([]incident.Incident, error) {
+	dir, err := cfg.Directory(dataDir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return incident.File{Path: filepath.Join(dir, incident.FileName)}.Acknowledge()
 }

@@ -108,10 +108,13 @@ func (l *lane) findStart(ctx context.Context, registered journal.Position) (at j
 	backoff := l.backoff()
 	for {
 		c, found, err := l.store.loadCursor(ctx, l.name)
+		if err == nil && found {
+			err = l.compareJournal(ctx, c)
+		}
 		switch {
 		case err != nil:
 			l.setWaiting(err)
-			l.logger.Warn("waiting for the database", zap.Error(err))
+			l.logger.Warn("waiting for the database and the journal", zap.Error(err))
 			if !backoff.Sleep(ctx) {
 				return at, false
 			}
@@ -129,6 +132,16 @@ func (l *lane) findStart(ctx context.Context, registered journal.Position) (at j
 			return c.position, true
 		}
 	}
+}
+
+// compareJournal lets the journal compare itself with the cursor of the database: a
+// journal that was replaced lacks events that were acknowledged.
+func (l *lane) compareJournal(ctx context.Context, c cursor) error {
+	k, ok := l.log.(journal.Comparer)
+	if !ok || c.journal != l.journalID && l.historical {
+		return nil
+	}
+	return k.Compare(ctx, c.journal, c.position.Seq)
 }
 
 // processBatches processes until drainCtx ends. While a batch is in the

@@ -49,18 +49,25 @@ func (c *Contents) Lost() (n uint64) {
 // from elsewhere, else 0. It calls good, unless it is nil, with each intact block.
 // A damaged file is no error.
 func Survey(ctx context.Context, path string, last uint64, good func(Block) error) (*Contents, error) {
+	return survey(ctx, path, Copying{Last: last}, good)
+}
+
+func survey(ctx context.Context, path string, o Copying, good func(Block) error) (*Contents, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	c := &Contents{Last: last, Damaged: []Range{}, Problems: []string{}}
+	c := &Contents{Last: o.Last, Damaged: []Range{}, Problems: []string{}}
 	first, err := f.outline(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	c.First = first
-	err = f.Walk(ctx, first-1, c.Last, func(b Block) error {
+	if o.Exact {
+		c.Last = o.Last
+	}
+	c.First = min(max(first, o.First), c.Last+1)
+	err = f.Walk(ctx, c.First-1, c.Last, func(b Block) error {
 		c.Blocks++
 		c.Records += uint64(b.N)
 		c.Bytes += int64(b.Payload())
@@ -70,6 +77,9 @@ func Survey(ctx context.Context, path string, last uint64, good func(Block) erro
 		return good(b)
 	}, func(d *Damage) error {
 		c.Damaged = append(c.Damaged, Range{d.First, d.Last, d.Bytes, d.Cause.Error()})
+		if o.Damaged != nil {
+			o.Damaged(d)
+		}
 		return nil
 	})
 	return c, err
@@ -92,18 +102,20 @@ func (f *File) outline(ctx context.Context, c *Contents) (first uint64, err erro
 	if err := tolerate("readers", f.readReaders(ctx, c)); err != nil {
 		return 0, err
 	}
-	_, claimed, found, err := Newest(ctx, f.DB)
+	_, claimed, _, err := Newest(ctx, f.DB)
 	if err := tolerate("blocks", err); err != nil {
 		return 0, err
 	}
 	c.Last = max(c.Last, claimed, uint64(next)-1)
-	first = c.Last + 1
-	if found {
-		var oldest uint64
-		err := f.DB.QueryRowContext(ctx, "SELECT seq FROM blocks ORDER BY seq LIMIT 1").Scan(&oldest)
-		if first = oldest; err != nil {
-			first = uint64(next)
-		}
+	var oldest uint64
+	err = f.DB.QueryRowContext(ctx, "SELECT seq FROM blocks ORDER BY seq LIMIT 1").Scan(&oldest)
+	switch {
+	case err == nil:
+		first = oldest
+	case errors.Is(err, sql.ErrNoRows):
+		first = c.Last + 1
+	default:
+		first = uint64(next)
 	}
 	for _, r := range c.Readers {
 		if r.Dropped == 0 {
@@ -129,11 +141,20 @@ func (f *File) readReaders(ctx context.Context, c *Contents) error {
 	return rows.Err()
 }
 
+// Copying says what Copy knows besides the file.
+type Copying struct {
+	ID      string        // of the journal, if the file does not have it
+	First   uint64        // the oldest record that is kept, 0 if it is not known
+	Last    uint64        // the newest durable record, 0 if it is not known
+	Exact   bool          // leaves out records behind Last, which were never acknowledged
+	End     int64         // bytes of data ever appended, if more are known than the file holds
+	Readers []Reader      // replaces the cursors of the file unless it is nil
+	Damaged func(*Damage) // is called for each damaged range, unless it is nil
+}
+
 // Copy writes everything of a file that can be read into a new file at to, which
-// must not exist. id names the journal if the file does not; last is as in Survey.
-// readers replaces the cursors of the file unless it is nil. After an error there
-// is no file at to.
-func Copy(ctx context.Context, from, to, id string, last uint64, readers []Reader) (c *Contents, err error) {
+// must not exist. After an error there is no file at to.
+func Copy(ctx context.Context, from, to string, o Copying) (c *Contents, err error) {
 	defer func() {
 		if err != nil {
 			for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -148,7 +169,8 @@ func Copy(ctx context.Context, from, to, id string, last uint64, readers []Reade
 	if err := errors.Join(f.Close(), Prepare(ctx, to)); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite", DSN(to, readCacheKiB))
+	// The file counts when it is complete: its pages are written once, and synced at the end.
+	db, err := sql.Open("sqlite", DSN(to, copyCacheKiB, "journal_mode(OFF)", "synchronous(OFF)"))
 	if err != nil {
 		return nil, err
 	}
@@ -159,20 +181,26 @@ func Copy(ctx context.Context, from, to, id string, last uint64, readers []Reade
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	pos, packer := int64(0), Packer{}
-	c, err = Survey(ctx, from, last, func(b Block) error {
-		pos = b.Pos + int64(b.Payload())
-		return Insert(ctx, tx, &packer, b)
+	insert, err := tx.PrepareContext(ctx, InsertSQL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = insert.Close() }()
+	pos, packer := o.End, Packer{}
+	c, err = survey(ctx, from, o, func(b Block) error {
+		pos = max(pos, b.Pos+int64(b.Payload()))
+		return insertBlock(ctx, insert, &packer, b)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if c.ID == "" {
-		c.ID = id
+		c.ID = o.ID
 	}
 	if c.ID == "" {
 		c.ID = rand.Text()
 	}
+	readers := o.Readers
 	if readers == nil {
 		readers = c.Readers
 	}
@@ -187,17 +215,38 @@ func Copy(ctx context.Context, from, to, id string, last uint64, readers []Reade
 	if err := tx.Commit(); err != nil {
 		return nil, err
 	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	return c, finishFile(ctx, to)
+}
+
+// copyCacheKiB is the cache of the connection that writes a copy.
+const copyCacheKiB = 4 << 10
+
+// finishFile switches a complete file to the write-ahead log and syncs it.
+func finishFile(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", DSN(path, readCacheKiB))
+	if err != nil {
+		return err
+	}
 	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-	return c, errors.Join(err, db.Close())
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // InsertSQL inserts a block.
 const InsertSQL = "INSERT INTO blocks (" + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
-// Insert writes a block as a row.
-func Insert(ctx context.Context, tx *sql.Tx, p *Packer, b Block) error {
+func insertBlock(ctx context.Context, insert *sql.Stmt, p *Packer, b Block) error {
 	form, data := p.Pack(b.Data)
 	form, sum := p.Seal(b, form, data)
-	_, err := tx.ExecContext(ctx, InsertSQL, int64(b.Seq), b.N, b.At, b.Pos, b.Payload(), form, int64(sum), data)
+	_, err := insert.ExecContext(ctx, int64(b.Seq), b.N, b.At, b.Pos, b.Payload(), form, int64(sum), data)
 	return err
 }

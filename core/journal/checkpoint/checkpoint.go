@@ -1,9 +1,12 @@
-package journal
+// Package checkpoint keeps the write-ahead log of a journal small without delaying
+// appends.
+package checkpoint
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -13,24 +16,28 @@ import (
 )
 
 const (
-	// walBytes is how large the write-ahead log grows before it begins anew.
+	// LogBytes is how large the write-ahead log grows before it begins anew.
 	// It also bounds what an open after a crash has to replay.
-	walBytes = 16 << 20
+	LogBytes = 16 << 20
 	// copyBytes is how much of it is copied to the main file at a time.
 	copyBytes = 2 << 20
+	// ioError is the primary result code of SQLite for a disk that fails.
+	ioError = 10
 )
 
-// wal keeps the write-ahead log small without delaying appends. A checkpoint has
+// Log is a write-ahead log. A checkpoint has
 // two parts: a goroutine copies the log in parts to the main file and syncs it
 // while the writer continues; when the log is long enough, the writer copies the
 // small rest between two groups and restarts the log. The goroutine alone would
 // never copy the whole log under load, which would grow without bound; the writer
 // alone would delay appends by syncs of megabytes (docs/decisions/0003 has the
 // numbers).
-type wal struct {
-	log           *zap.Logger
-	sync          func() error // syncs the main file
-	onSyncFailure func(error)  // is told that the main file cannot be trusted any more
+type Log struct {
+	log    *zap.Logger
+	mu     sync.Mutex   // held while the log is copied in the background, or the file is replaced
+	db     *sql.DB      // for writing; guarded by mu after the start
+	sync   func() error // syncs the main file; like db
+	failed func(error)  // is told that the main file cannot be trusted any more
 
 	grown int64 // bytes in the log; the writer's
 	fresh int64 // of those, added since the last copy began; the writer's
@@ -42,11 +49,33 @@ type wal struct {
 	kick    chan struct{} // holds one
 }
 
-func newWAL(log *zap.Logger) *wal { return &wal{log: log, kick: make(chan struct{}, 1)} }
+// New returns a Log that is in use after Use. syncFailed is called when the main
+// file cannot be trusted any more.
+func New(log *zap.Logger, syncFailed func(error)) *Log {
+	return &Log{log: log, failed: syncFailed, kick: make(chan struct{}, 1)}
+}
 
-// wrote counts what a group added: its data, what its jobs moved, and the
+// Use sets the file: its pool for writing, nil if there is none, and what syncs it.
+// While Run runs, it may only be called between Pause and its resume.
+func (w *Log) Use(db *sql.DB, sync func() error) {
+	w.db, w.sync = db, sync
+	w.grown, w.fresh = 0, 0
+	w.behind.Store(0)
+}
+
+// Pause waits until no checkpoint runs in the background and allows none until
+// resume is called. Only the writer may call it.
+func (w *Log) Pause() (resume func()) {
+	w.mu.Lock()
+	return w.mu.Unlock
+}
+
+// Lost reports whether the main file failed to sync.
+func (w *Log) Lost() bool { return w.lost.Load() }
+
+// Wrote counts what a group added: its data, what its jobs moved, and the
 // pages of structure that go with either.
-func (w *wal) wrote(data, moved int64) {
+func (w *Log) Wrote(data, moved int64) {
 	n := data + moved + format.PageBytes
 	if data > 0 {
 		n += 3 * format.PageBytes
@@ -55,30 +84,30 @@ func (w *wal) wrote(data, moved int64) {
 	w.fresh += n
 }
 
-// afterGroup does the writer's part. A query that runs for long keeps the copy
+// AfterGroup does the writer's part. A query that runs for long keeps the copy
 // from passing its snapshot; the log grows until the query ends, and a restart
 // would fail.
-func (w *wal) afterGroup(by *writer) {
+func (w *Log) AfterGroup(conn *sql.Conn) {
 	switch {
 	case w.copying.Load() || w.lost.Load():
 	case w.fresh >= copyBytes:
 		w.fresh = 0
 		w.copying.Store(true)
 		w.kick <- struct{}{}
-	case w.grown >= walBytes && w.behind.Load() <= copyBytes && by.conn != nil:
-		w.restart(by.conn)
+	case w.grown >= LogBytes && w.behind.Load() <= copyBytes && conn != nil:
+		w.restart(conn)
 	}
 }
 
 // restart copies the rest and restarts the log. It waits briefly for readers.
-func (w *wal) restart(l *writeConn) {
+func (w *Log) restart(conn *sql.Conn) {
 	w.grown, w.fresh = 0, 0
-	_, err := l.conn.ExecContext(uninterrupted, "PRAGMA busy_timeout = 20")
+	_, err := conn.ExecContext(context.Background(), "PRAGMA busy_timeout = 20")
 	if err == nil {
-		_, _, err = fold(l.conn, "RESTART")
+		_, _, err = fold(conn, "RESTART")
 	}
 	if err == nil {
-		_, err = l.conn.ExecContext(uninterrupted, "PRAGMA busy_timeout = 1000")
+		_, err = conn.ExecContext(context.Background(), "PRAGMA busy_timeout = 1000")
 	}
 	if err != nil {
 		w.handleError(err)
@@ -88,11 +117,11 @@ func (w *wal) restart(l *writeConn) {
 // handleError logs a failed checkpoint. After a full disk or a locked file the
 // next checkpoint tries again. After a failed sync the content of the main file on
 // disk is unknown and the log is the only good copy: it must not be overwritten.
-func (w *wal) handleError(err error) {
+func (w *Log) handleError(err error) {
 	w.log.Error("write-ahead log checkpoint failed", zap.Error(err))
-	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff == sqliteIOError {
+	if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff == ioError {
 		w.lost.Store(true)
-		w.onSyncFailure(err)
+		w.failed(err)
 	}
 }
 
@@ -100,19 +129,19 @@ func (w *wal) handleError(err error) {
 // that is in the main file, in bytes.
 func fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
 	var busy int64
-	err = conn.QueryRowContext(uninterrupted, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
+	err = conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
 	return length * format.PageBytes, copied * format.PageBytes, err
 }
 
-// run copies in the background until ctx ends.
-func (w *wal) run(ctx context.Context, db *sql.DB) {
+// Run copies in the background until ctx ends.
+func (w *Log) Run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.kick:
 		}
-		if err := w.copy(db); err != nil {
+		if err := w.copy(); err != nil {
 			w.handleError(err)
 		}
 		w.copying.Store(false)
@@ -121,8 +150,13 @@ func (w *wal) run(ctx context.Context, db *sql.DB) {
 
 // copy copies the log to the main file and syncs it. SQLite syncs only when it has
 // copied the whole log; the sync here spares the writer a large one.
-func (w *wal) copy(db *sql.DB) error {
-	conn, err := db.Conn(uninterrupted)
+func (w *Log) copy() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.db == nil { // the replacement of the file failed
+		return nil
+	}
+	conn, err := w.db.Conn(context.Background())
 	if err != nil {
 		return err
 	}
@@ -132,7 +166,7 @@ func (w *wal) copy(db *sql.DB) error {
 		return err
 	}
 	w.behind.Store(length - copied)
-	if stuck := length-copied > 4*walBytes; w.warned.Swap(stuck) != stuck && stuck {
+	if stuck := length-copied > 4*LogBytes; w.warned.Swap(stuck) != stuck && stuck {
 		w.log.Warn("write-ahead log grows: a long-running read holds it", zap.Int64("bytes", length))
 	}
 	return w.sync()

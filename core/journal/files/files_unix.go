@@ -1,6 +1,6 @@
 //go:build unix
 
-package journal
+package files
 
 import (
 	"errors"
@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the exclusive lock that keeps a second process (or a second
-// journal of this one) away. The kernel drops it when the process dies.
-func lockFile(path string) (*os.File, error) {
+// Lock takes the exclusive lock that keeps a second process (or a second
+// journal of this one) away. The kernel drops it when the process dies. It fails
+// with ErrLocked when another one holds it.
+func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -41,9 +42,9 @@ func holder(f *os.File) string {
 	return ""
 }
 
-// diskSpace is what an ordinary user may still write to the disk of path, and
+// Space returns what an ordinary user may still write to the disk of path, and
 // how large that disk is.
-func diskSpace(path string) (free, size int64, err error) {
+func Space(path string) (free, size int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return 0, 0, &os.PathError{Op: "statfs", Path: path, Err: err}

@@ -1,4 +1,6 @@
-package journal
+// Package clock is a wall clock that ignores short jumps, for the stamps of records
+// and for retention by age.
+package clock
 
 import (
 	"sync"
@@ -6,8 +8,8 @@ import (
 )
 
 const (
-	clockSlack = time.Minute // a difference this small is drift, not a jump
-	clockTrust = time.Hour   // a jump that lasted this long was a correction
+	slack = time.Minute // a difference this small is drift, not a jump
+	trust = time.Hour   // a jump that lasted this long was a correction
 )
 
 // Clock is a wall clock that ignores short jumps. Record stamps never decrease, so
@@ -15,7 +17,7 @@ const (
 // uses Now, which accepts a jump only after an hour, so that a short mistake does
 // not expire everything.
 type Clock struct {
-	now clockFunc
+	now Source
 
 	mu        sync.Mutex
 	offset    int64         // believed: wall minus run, in microseconds
@@ -25,15 +27,15 @@ type Clock struct {
 
 // Now returns the time for computing ages. It must be called more than once an
 // hour to detect jumps.
-func (c *Clock) Now() time.Time { return time.UnixMicro(c.trusted()).UTC() }
+func (c *Clock) Now() time.Time { return time.UnixMicro(c.Trusted()).UTC() }
 
-// clockFunc returns the wall clock in Unix microseconds, and the time since a
+// Source returns the wall clock in Unix microseconds, and the time since a
 // fixed moment on a monotonic clock.
-type clockFunc func() (wall int64, run time.Duration)
+type Source func() (wall int64, run time.Duration)
 
-// NewClock returns a Clock that starts at the wall clock. A nil now reads the
+// New returns a Clock that starts at the wall clock. A nil now reads the
 // clocks of the machine.
-func NewClock(now clockFunc) *Clock {
+func New(now Source) *Clock {
 	if now == nil {
 		start := time.Now()
 		now = func() (int64, time.Duration) {
@@ -45,14 +47,14 @@ func NewClock(now clockFunc) *Clock {
 	return &Clock{now: now, offset: wall - run.Microseconds()}
 }
 
-// stamp returns the time of a new record in Unix microseconds, at least last.
-func (c *Clock) stamp(last int64) int64 {
+// Stamp returns the time of a new record in Unix microseconds, at least last.
+func (c *Clock) Stamp(last int64) int64 {
 	wall, _ := c.now()
 	return max(wall, last)
 }
 
-// trusted returns the time for computing ages in Unix microseconds.
-func (c *Clock) trusted() int64 {
+// Trusted returns the time for computing ages in Unix microseconds.
+func (c *Clock) Trusted() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall, run := c.now()
@@ -62,12 +64,12 @@ func (c *Clock) trusted() int64 {
 		c.offset, c.since = seen, 0
 	case c.since == 0 || !near(seen, c.candidate):
 		c.candidate, c.since = seen, run
-	case run-c.since >= clockTrust:
+	case run-c.since >= trust:
 		c.offset, c.since = seen, 0
 	}
 	return run.Microseconds() + c.offset
 }
 
 func near(a, b int64) bool {
-	return max(a-b, b-a) <= clockSlack.Microseconds()
+	return max(a-b, b-a) <= slack.Microseconds()
 }
