@@ -270,7 +270,7 @@ func TestRemotePluginNeedsCertificatesOnBothSides(t *testing.T) {
 			write(t, s, batch("ok-1", 0, 3))
 		}
 		kill(t, cmd.Process.Pid, syscall.SIGKILL)
-		eventually(t, 20*time.Second, func() string {
+		eventually(t, func() string {
 			if st := r.Status(); st[0].State != lifecycle.StateBackoff || st[1].State != lifecycle.StateBackoff || r.logs.FilterMessage("plugin restart scheduled").Len() < 6 {
 				return fmt.Sprintf("%s and %s", st[0].State, st[1].State)
 			}

@@ -122,7 +122,7 @@ func startAndStop(b *testing.B, cfg settings.Config) {
 	}
 	b.StopTimer()
 	defer b.StartTimer()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := h.Stop(ctx); err != nil {
 		b.Fatal(err)

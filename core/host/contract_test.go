@@ -109,7 +109,7 @@ func TestStagingSinkIsFlushedBeforeUpgrade(t *testing.T) {
 	if err := r.Apply(t.Context(), config(instance("p", "stager", map[string]any{"trace": trace, "number": 1}))); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if s.Session() == before || r.Status()[0].State != lifecycle.StateReady {
 			return "not replaced"
 		}
@@ -153,7 +153,7 @@ func TestConfigErrorOfWriteStopsInstance(t *testing.T) {
 	if !strings.Contains(st.LastError, "table is missing") {
 		t.Errorf("error %q", st.LastError)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if pid := r.Status()[0].PID; pid != 0 {
 			return fmt.Sprintf("process %d is still there", pid)
 		}
@@ -219,13 +219,13 @@ func TestSecretsReachOnlyThePlugin(t *testing.T) {
 	if got.Err.Message != "password [secret]" {
 		t.Errorf("message %q", got.Err.Message)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st := r.Status()[1]; st.State != lifecycle.StateMisconfigured {
 			return string(st.State)
 		}
 		return ""
 	})
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if r.logs.FilterMessage("structured").Len() == 0 {
 			return "no log line"
 		}
@@ -252,7 +252,7 @@ func TestPluginOutputIsLogged(t *testing.T) {
 		{"a panic is one record with its stack", "panic: no luck in a goroutine", "error", "stack"},
 	}
 	for _, tt := range tests {
-		eventually(t, 20*time.Second, func() string {
+		eventually(t, func() string {
 			entries := r.logs.FilterMessage(tt.message).All()
 			if len(entries) == 0 {
 				return tt.name + ": no line"

@@ -77,32 +77,45 @@ func bundled(name string) []string {
 	return []string{self, "plugin", "exec", name}
 }
 
-// config is a config whose waits are short.
+// patience limits the wait for something that must happen. It is long because the
+// machine may be slow, and a test that passes does not use it.
+const patience = 3 * time.Minute
+
+// config is a config with short delays between restarts. Exits at any distance count
+// for the quarantine.
 func config(instances ...settings.Instance) settings.Config {
 	cfg := settings.Default()
 	cfg.HealthInterval = 100 * time.Millisecond
 	cfg.Restart.Initial, cfg.Restart.Max = 10*time.Millisecond, 50*time.Millisecond
+	cfg.Restart.QuarantineWindow = time.Hour
 	cfg.Instances = instances
 	return cfg
 }
 
-// instance is an instance with the timeouts of tests. A healthy process on a busy
-// machine must stay within start and health: a health check that takes longer
-// restarts it.
+// instance is an instance whose timeouts a healthy process keeps on a slow machine. A
+// test in which a plugin does not answer sets those that it waits for.
 func instance(name, use string, pluginConfig map[string]any) settings.Instance {
 	return settings.Instance{
 		Name: name, Use: use, Kind: settings.KindSink, Config: pluginConfig,
 		Timeouts: settings.Timeouts{
-			Start: 30 * time.Second, Call: 2 * time.Second, Drain: time.Second, Flush: time.Second,
-			Stop: 300 * time.Millisecond, Health: 15 * time.Second,
+			Start: patience, Call: patience, Drain: patience, Flush: patience, Health: patience,
+			Stop: 300 * time.Millisecond,
 		},
 	}
 }
 
-// impatient is instance with a short health check, for processes that are stopped.
+// hanging returns c with a limit for calls, and short timeouts of the end of a process
+// in which a call does not end.
+func hanging(c settings.Instance, call time.Duration) settings.Instance {
+	c.Timeouts.Call, c.Timeouts.Drain, c.Timeouts.Flush = call, 100*time.Millisecond, 100*time.Millisecond
+	return c
+}
+
+// impatient is hanging with a short health check, for processes that are stopped. A
+// healthy process must stay within it, too.
 func impatient(name, use string, pluginConfig map[string]any) settings.Instance {
-	c := instance(name, use, pluginConfig)
-	c.Timeouts.Health = 300 * time.Millisecond
+	c := hanging(instance(name, use, pluginConfig), patience)
+	c.Timeouts.Health = 2 * time.Second
 	return c
 }
 
@@ -129,7 +142,7 @@ func start(t testing.TB, cfg settings.Config) *run {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := h.Stop(ctx); err != nil {
 			t.Error(err)
@@ -148,24 +161,20 @@ func (r *run) sink(t testing.TB) *host.SinkInstance {
 
 func ready(t testing.TB, r *run, s *host.SinkInstance) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := s.Ready(ctx); err != nil {
-		t.Fatalf("not ready: %v: %+v", err, r.Status())
-	}
+	usable(t, r, s)
 }
 
 // eventually polls until check returns "".
-func eventually(t testing.TB, limit time.Duration, check func() string) {
+func eventually(t testing.TB, check func() string) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(patience)
 	for {
 		problem := check()
 		if problem == "" {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %s", limit, problem)
+			t.Fatalf("after %s: %s", patience, problem)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -175,7 +184,7 @@ func eventually(t testing.TB, limit time.Duration, check func() string) {
 func (r *run) becomes(t testing.TB, state lifecycle.State) host.InstanceStatus {
 	t.Helper()
 	var st host.InstanceStatus
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st = r.Status()[0]; st.State == state {
 			return ""
 		}
@@ -232,7 +241,7 @@ func TestBundledFileSinkWritesEvents(t *testing.T) {
 func TestStopLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	c := instance("p", "probe", nil)
-	c.Timeouts.Stop = 5 * time.Second
+	c.Timeouts.Stop = patience
 	r := start(t, config(c))
 	s := r.sink(t)
 	pid := r.Status()[0].PID

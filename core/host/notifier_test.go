@@ -94,13 +94,26 @@ func (r *run) notifier(t testing.TB) *host.NotifierInstance {
 	return n
 }
 
-func usable(t testing.TB, r *run, n interface{ Ready(context.Context) error }) {
+// usable waits until the instance can be called and its status reports that, which is
+// a moment later.
+func usable(t testing.TB, r *run, n interface {
+	Name() string
+	Ready(context.Context) error
+}) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := n.Ready(ctx); err != nil {
 		t.Fatalf("not ready: %v: %+v", err, r.Status())
 	}
+	eventually(t, func() string {
+		for _, st := range r.Status() {
+			if st.Name == n.Name() && !st.State.Usable() {
+				return fmt.Sprintf("%s is %s (%s, %s)", st.Name, st.State, st.Reason, st.LastError)
+			}
+		}
+		return ""
+	})
 }
 
 func notification(id string) *sdk.Notification {
@@ -234,7 +247,7 @@ func TestNotifierRecoversFromLostSessionAndProcess(t *testing.T) {
 	}
 	usable(t, r, n)
 	kill(t, r.Status()[0].PID, syscall.SIGKILL)
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		usable(t, r, n)
 		results, err := n.Notify(t.Context(), notifications("ok-2"))
 		if err != nil || results[0].Outcome != sdk.Delivered && results[0].Outcome != sdk.Duplicate {
@@ -261,9 +274,7 @@ func TestConfigErrorOfNotifyStopsInstance(t *testing.T) {
 
 func TestHangingNotifierEndsAtTheDeadline(t *testing.T) {
 	t.Parallel()
-	c := notifierConfig("chat", "probe", nil)
-	c.Timeouts.Call = 300 * time.Millisecond
-	r := start(t, config(c))
+	r := start(t, config(hanging(notifierConfig("chat", "probe", nil), 300*time.Millisecond)))
 	n := r.notifier(t)
 	_, err := n.Notify(t.Context(), notifications("hang"))
 	if e := sdk.AsError(err); e == nil || e.Class != sdk.ClassTransient || e.Code != "deadline_exceeded" {
@@ -322,7 +333,7 @@ func TestInstanceOfAnotherKindIsIncompatible(t *testing.T) {
 	matcher := instance("m", "file", nil)
 	matcher.Kind = settings.KindMatcher
 	r := start(t, config(c, sink, matcher))
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		for i, says := range []string{"file is not a notifier", "raw is not a sink", "file is not a matcher"} {
 			if st := r.Status()[i]; st.State != lifecycle.StateIncompatible || !strings.Contains(st.LastError, says) {
 				return fmt.Sprintf("%s %s", st.State, st.LastError)
@@ -340,7 +351,7 @@ func TestInstanceOfAnotherKindIsIncompatible(t *testing.T) {
 func TestOpenWithoutOutcomeIsRetried(t *testing.T) {
 	t.Parallel()
 	r := start(t, config(notifierConfig("n", "raw", map[string]any{"answer": "open"})))
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st := r.Status()[0]; st.State != lifecycle.StateConfigured || !strings.Contains(st.LastError, "contract_breach") {
 			return fmt.Sprintf("%s %s", st.State, st.LastError)
 		}

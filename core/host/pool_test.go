@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func many(n int, pluginConfig map[string]any) []settings.Instance {
 func (r *run) pids(t *testing.T, except ...int) map[int]int {
 	t.Helper()
 	var out map[int]int
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		out = map[int]int{}
 		for _, st := range r.Status() {
 			if st.State != lifecycle.StateReady {
@@ -72,7 +73,7 @@ func TestInstancesShareOneProcess(t *testing.T) {
 		if err := r.Apply(t.Context(), config(next...)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 20*time.Second, func() string {
+		eventually(t, func() string {
 			if st := r.Status()[7]; st.Generation != 2 || st.State != lifecycle.StateReady {
 				return string(st.State)
 			}
@@ -135,7 +136,7 @@ func TestFrozenProcessIsReplacedForAllInstances(t *testing.T) {
 	t.Parallel()
 	instances := many(4, nil)
 	for i := range instances {
-		instances[i].Timeouts.Health = 300 * time.Millisecond
+		instances[i].Timeouts = impatient("p", "probe", nil).Timeouts
 	}
 	r := start(t, config(instances...))
 	r.pids(t)
@@ -150,6 +151,10 @@ func TestHangingInstanceDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	c := many(2, map[string]any{"trace": trace})
+	for i := range c {
+		c[i] = hanging(c[i], patience)
+	}
+	c[0].Timeouts.Call = time.Second
 	r := start(t, config(c...))
 	r.pids(t)
 	pid := r.Status()[0].PID
@@ -159,7 +164,8 @@ func TestHangingInstanceDoesNotDelayOthers(t *testing.T) {
 		hung <- err
 	}()
 	waitFor(trace, "write hang-1")
-	next := many(2, map[string]any{"trace": trace})
+	next := slices.Clone(c)
+	next[0].Timeouts.Call = patience
 	next[0].Config = map[string]any{"trace": trace, "number": 1}
 	if err := r.Apply(t.Context(), config(next...)); err != nil {
 		t.Fatal(err)

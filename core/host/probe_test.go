@@ -65,7 +65,7 @@ func (p *probe) Open(ctx context.Context, req sdk.OpenRequest) (sdk.SinkProperti
 		select {
 		case <-ctx.Done():
 			return sdk.SinkProperties{}, ctx.Err()
-		case <-time.After(time.Minute):
+		case <-time.After(time.Hour):
 		}
 	case "openconfig":
 		return sdk.SinkProperties{}, sdk.ConfigError("/secret", errors.New("the password "+p.cfg.Secret+" is wrong"))

@@ -107,7 +107,7 @@ func TestEmptyAnswersAreNoSuccess(t *testing.T) {
 			cfg := config(instance("p", "rawsink", map[string]any{"answer": tt.answer}))
 			cfg.Restart.QuarantineExits = 1
 			r := start(t, cfg)
-			eventually(t, 20*time.Second, func() string {
+			eventually(t, func() string {
 				st := r.Status()[0]
 				if st.State == tt.state && strings.Contains(st.LastError, tt.says) {
 					return ""

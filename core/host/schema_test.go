@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -135,7 +134,7 @@ func TestDevModeRunsUnverifiedExecutables(t *testing.T) {
 	if !st.Unverified || st.SHA256 != digest {
 		t.Errorf("status %+v", st)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if r.logs.FilterMessageSnippet("DEVELOPMENT MODE").Len() == 0 {
 			return "no banner"
 		}

@@ -74,7 +74,7 @@ func TestPluginEndsWhenStandardInputCloses(t *testing.T) {
 	if err := a.stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a.ends(t, 20*time.Second, 3)
+	a.ends(t, patience, 3)
 }
 
 func TestPluginIgnoresInterrupt(t *testing.T) {
@@ -118,7 +118,7 @@ func TestPluginEndsWhenItsParentChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if out, err := exec.Command("ps", "-o", "stat=", "-p", strings.TrimSpace(pid)).Output(); err == nil && !bytes.HasPrefix(out, []byte("Z")) {
 			return "alive"
 		}

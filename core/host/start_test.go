@@ -55,7 +55,7 @@ func TestStartFailuresBecomeStates(t *testing.T) {
 			c.SHA256 = strings.Repeat("0", 64)
 			tt.change(&c)
 			r := start(t, config(c, instance("good", "probe", nil)))
-			eventually(t, 20*time.Second, func() string {
+			eventually(t, func() string {
 				st := r.Status()[0]
 				if st.State == tt.state && st.Reason == tt.reason && strings.Contains(st.LastError, tt.says) {
 					return ""
@@ -130,7 +130,7 @@ func TestVerifiedCopyIsExecuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill(t, r.Status()[0].PID, 9)
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 1 {
 			return string(st.State) + ": " + st.LastError
 		}
@@ -189,7 +189,7 @@ func TestApplyAddsRemovesAndChanges(t *testing.T) {
 	if err := r.Apply(t.Context(), config(a, c)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.PID == pidOfA {
 			return string(st.State)
 		}
@@ -228,7 +228,7 @@ func TestRequiredInstancesDecideReadiness(t *testing.T) {
 	bad.Required, good.Required = true, true
 	r := start(t, config(bad, good))
 	r.becomes(t, lifecycle.StateQuarantined)
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		err := r.Ready()
 		if err == nil || !strings.Contains(err.Error(), "bad is quarantined") || strings.Contains(err.Error(), "good") {
 			return "ready: " + errText(err)

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -68,7 +67,7 @@ func TestTraceContinuesInPlugin(t *testing.T) {
 	if got := strings.Join(names, ", "); got != "guidon.sink.v1.SinkService/WriteBatch, plugin write_batch, whatever wants to write" {
 		t.Errorf("spans: %s", got)
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		for _, entry := range logs.FilterMessage("traced").All() {
 			if entry.ContextMap()["trace_id"] == id {
 				return ""

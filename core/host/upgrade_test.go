@@ -61,7 +61,7 @@ func (w *writer) run(ctx context.Context) error {
 func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
 	t.Helper()
 	var st host.InstanceStatus
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		if st = r.Status()[0]; st.Generation == generation && st.State == lifecycle.StateReady {
 			return ""
 		}
@@ -89,7 +89,7 @@ func TestUpgradesLoseNoBatch(t *testing.T) {
 		}
 		r.serves(t, uint64(n+1))
 		at := w.wrote.Load()
-		eventually(t, 20*time.Second, func() string {
+		eventually(t, func() string {
 			if w.wrote.Load() <= at {
 				return "nothing is written"
 			}
@@ -119,7 +119,7 @@ func TestUpgradesLoseNoBatch(t *testing.T) {
 	if strings.Count(string(raw), "open p") != swaps+1 {
 		t.Errorf("opened %d times", strings.Count(string(raw), "open p"))
 	}
-	eventually(t, 20*time.Second, func() string {
+	eventually(t, func() string {
 		raw, _ := os.ReadFile(trace)
 		if n := strings.Count(string(raw), "close\n"); n != swaps {
 			return fmt.Sprintf("%d old generations were closed", n)
@@ -161,7 +161,7 @@ func TestFailedUpgradeKeepsOldGeneration(t *testing.T) {
 			write(t, s, batch("ok-1", 0, 1))
 			// A death does not bring the broken one into service.
 			kill(t, pid, syscall.SIGKILL)
-			eventually(t, 20*time.Second, func() string {
+			eventually(t, func() string {
 				if st := r.Status()[0]; st.State != lifecycle.StateDegraded || st.PID == pid || st.Generation != 1 {
 					return fmt.Sprintf("%s, generation %d, %s", st.State, st.Generation, st.LastError)
 				}
@@ -255,7 +255,7 @@ func TestStopDuringUpgrade(t *testing.T) {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
 			c := instance("p", "probe", map[string]any{"trace": trace})
-			c.Timeouts.Start = time.Minute
+			c.Timeouts.Start = time.Hour
 			r := start(t, config(c))
 			r.sink(t)
 			c.Use = next
@@ -264,7 +264,7 @@ func TestStopDuringUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			if next != "probe" {
-				eventually(t, 20*time.Second, func() string {
+				eventually(t, func() string {
 					if r.logs.FilterMessage("plugin upgrade started").Len() == 0 {
 						return "no next generation"
 					}
