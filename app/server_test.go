@@ -2,10 +2,12 @@ package app_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -65,7 +67,20 @@ type server struct {
 func serve(t *testing.T, change ...func(*app.Config)) *server {
 	t.Helper()
 	s := serveExisting(t, change...)
+	ready := s.DB.IsReady()
+	select {
+	case <-s.Bootstrapped():
+	case <-time.After(2 * time.Minute):
+		t.Fatal("no first accounts")
+	}
 	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
+	if !ready { // the migration of Postgres takes seconds on a slow machine
+		s.until(t, "the server has its data", func() bool {
+			managed, _, _ := s.request(t, http.MethodGet, s.URL+"/api/projects/1/feature_flags/", "")
+			decided, _, _ := s.request(t, http.MethodPost, s.URL+"/decide?v=3", `{"api_key":"`+s.ProjectKey+`","distinct_id":"u"}`)
+			return managed == http.StatusOK && decided == http.StatusOK
+		})
+	}
 	return s
 }
 

@@ -81,7 +81,7 @@ func addPlugins(t *testing.T, c *app.Config, comment []byte) {
 			name = strings.TrimSpace(name)
 			c.Plugins.Instances = append(c.Plugins.Instances, settings.Instance{Name: name, Kind: "matcher", Use: name})
 			// Stories check answers; a busy machine must not fail them.
-			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 20*time.Second
+			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, time.Minute
 		}
 		name, ok := strings.CutPrefix(line, "notifier:")
 		if !ok {
@@ -375,7 +375,7 @@ func (s *story) rows(t *testing.T, text string) string {
 
 func (s *story) until(t *testing.T, try func() string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		problem := try()
 		if problem == "" {

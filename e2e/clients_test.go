@@ -191,7 +191,7 @@ func checkArrived(t *testing.T, s *server, run string) {
 	t.Helper()
 	places := map[string]func(*testing.T, string) []event{"event store": s.stored, "file sink": s.delivered}
 	for place, list := range places {
-		eventually(t, 20*time.Second, "the events are in the "+place, func() error {
+		eventually(t, time.Minute, "the events are in the "+place, func() error {
 			found := map[float64]bool{}
 			last := map[string]float64{}
 			for _, e := range list(t, "ordered") {
@@ -217,7 +217,7 @@ func checkArrived(t *testing.T, s *server, run string) {
 			return nil
 		})
 	}
-	eventually(t, 10*time.Second, "the identified person's stored properties decide a flag", func() error {
+	eventually(t, time.Minute, "the identified person's stored properties decide a flag", func() error {
 		var answer struct {
 			FeatureFlags map[string]any `json:"featureFlags"`
 		}

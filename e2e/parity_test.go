@@ -58,7 +58,7 @@ func (s *server) createCorpus(t *testing.T, corpus *flagstest.Corpus) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, 10*time.Second, "the group types are known", func() error {
+	eventually(t, time.Minute, "the group types are known", func() error {
 		var document struct {
 			GroupTypeMapping map[string]string `json:"group_type_mapping"`
 		}

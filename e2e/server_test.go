@@ -62,7 +62,7 @@ func start(t *testing.T) *server {
 			t.Logf("server log:\n%s", tail(log, 6000))
 		}
 	})
-	eventually(t, 20*time.Second, "the server is ready", func() error {
+	eventually(t, time.Minute, "the server is ready", func() error {
 		return s.status(http.MethodGet, "/_readiness", nil, http.StatusOK)
 	})
 	eventually(t, 20*time.Second, "the first run has printed its keys", func() error {

@@ -24,8 +24,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	natsgo "github.com/nats-io/nats.go"
 	parquetgo "github.com/parquet-go/parquet-go"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/plugins"
@@ -103,7 +105,7 @@ func TestBundledSinksConform(t *testing.T) {
 		}
 		s.Start()
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-		if !s.ReadyForConnections(20 * time.Second) {
+		if !s.ReadyForConnections(time.Minute) {
 			t.Fatal("the server does not come up")
 		}
 		conformance(t, "nats", plugintest.Target{
@@ -299,7 +301,7 @@ func inStream(url, stream string) ([]sdk.Event, error) {
 	}
 	var events []sdk.Event
 	for range info.State.Msgs {
-		m, err := sub.NextMsg(10 * time.Second)
+		m, err := sub.NextMsg(time.Minute)
 		if err != nil {
 			return nil, err
 		}
@@ -314,17 +316,50 @@ func inTopic(ctx context.Context, brokers []string, topic string) ([]sdk.Event, 
 		return nil, err
 	}
 	defer c.Close()
+	left, err := countRecords(ctx, c, topic)
+	if err != nil {
+		return nil, err
+	}
 	var events []sdk.Event
-	for quiet := 0; quiet < 2; { // the end is where nothing comes any more
-		wait, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-		fetched := c.PollFetches(wait)
-		cancel()
-		if fetched.NumRecords() == 0 {
-			quiet++
+	for left > 0 {
+		fetched := c.PollFetches(ctx)
+		if err := fetched.Err(); err != nil {
+			return nil, err
 		}
+		left -= int64(fetched.NumRecords())
 		fetched.EachRecord(func(r *kgo.Record) { events = append(events, lines(r.Value)...) })
 	}
 	return events, nil
+}
+
+// countRecords returns the number of records in a topic from which none was removed.
+func countRecords(ctx context.Context, c *kgo.Client, topic string) (int64, error) {
+	about := kmsg.NewPtrMetadataRequest()
+	about.Topics = []kmsg.MetadataRequestTopic{{Topic: kmsg.StringPtr(topic)}}
+	known, err := about.RequestWith(ctx, c)
+	if err != nil || len(known.Topics) == 0 || len(known.Topics[0].Partitions) == 0 {
+		return 0, err
+	}
+	ends := kmsg.NewPtrListOffsetsRequest()
+	ends.ReplicaID = -1
+	ends.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic}}
+	for _, p := range known.Topics[0].Partitions {
+		end := kmsg.NewListOffsetsRequestTopicPartition()
+		end.Partition, end.Timestamp = p.Partition, -1
+		ends.Topics[0].Partitions = append(ends.Topics[0].Partitions, end)
+	}
+	answer, err := ends.RequestWith(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	var count int64
+	for _, p := range answer.Topics[0].Partitions {
+		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+			return 0, err
+		}
+		count += p.Offset
+	}
+	return count, nil
 }
 
 // mailbox is a mail server that counts.

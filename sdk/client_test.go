@@ -305,7 +305,7 @@ func TestTheDialerOfOtherProtocolsIsAsStrict(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := sdk.Dialer(sdk.HTTPOptions{})(ctx, "tcp", l.Addr().String()); !refused(err) {
 		t.Errorf("%v", err)

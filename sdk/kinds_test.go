@@ -199,7 +199,7 @@ func TestNotificationsThatHaveNoTurnBeforeTheDeadlineAreToBeSentAgain(t *testing
 		}
 		return n.Delivered(""), nil
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	out, err := c.Notify(ctx, letters("quick", "slow", "never"))
 	if err != nil || outcomes(out) != "delivered retry retry" || out.GetResults()[2].GetError().GetCode() != "busy" {

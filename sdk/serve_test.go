@@ -58,14 +58,17 @@ func (c *counter) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, er
 }
 
 func (c *counter) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
-	if n := c.running.Add(1); n > maximum.Load() {
-		maximum.Store(n)
+	n := c.running.Add(1)
+	for m := maximum.Load(); n > m && !maximum.CompareAndSwap(m, n); m = maximum.Load() {
 	}
 	defer c.running.Add(-1)
 	if c.closed || !c.opened {
 		return sdk.WriteResult{}, errors.New("written to while closed")
 	}
-	if b.ID == "slow" {
+	if b.ID == "slow" { // until two run at once, and a little longer for a third
+		for deadline := time.Now().Add(time.Minute); maximum.Load() < 2 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	if _, err := b.Events(); err != nil {
@@ -241,14 +244,20 @@ func TestNoMoreWritesRunThanTheSinkAllows(t *testing.T) {
 		t.Errorf("%d ran at once", n)
 	}
 
-	// Drain lets the work at hand finish and refuses what comes after.
-	wg.Go(func() {
-		if out, err := s.WriteBatch(t.Context(), request("a", "slow", `{}`)); err != nil {
-			t.Errorf("%v %v", out, err)
-		}
-	})
-	time.Sleep(10 * time.Millisecond)
-	drained, err := p.Drain(t.Context(), &pluginv1.DrainRequest{Deadline: durationpb.New(5 * time.Second)})
+	// Drain lets the work at hand finish and refuses what comes after. The first
+	// of two batches waits for the second.
+	maximum.Store(0)
+	for range 2 {
+		wg.Go(func() {
+			if out, err := s.WriteBatch(t.Context(), request("a", "slow", `{}`)); err != nil {
+				t.Errorf("%v %v", out, err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(time.Minute); maximum.Load() < 2 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	drained, err := p.Drain(t.Context(), &pluginv1.DrainRequest{Deadline: durationpb.New(time.Minute)})
 	if err != nil || !drained.GetDrained() {
 		t.Errorf("%v %v", drained, err)
 	}

@@ -37,7 +37,7 @@ func TestKillUnderLoad(t *testing.T) {
 			acked[id] = true
 		}
 		aliases = append(aliases, merges...)
-		until(t, 20*time.Second, func() string {
+		until(t, time.Minute, func() string {
 			if left := runningProcesses(t); len(left) > 0 {
 				return fmt.Sprintf("processes outlive the killed server: %q", left)
 			}

@@ -16,7 +16,7 @@ func TestActionsGuideRuns(t *testing.T) {
 	s := newServer(t)
 	write(t, s.config(), "notifications: {every: 0s}\nplugins:\n  instances:\n"+notifier("team", hook.URL))
 	s.start(t)
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var one struct{ State string }
 		if s.get(t, "/api/plugins/team/", &one); one.State != "ready" {
 			return one.State
@@ -36,7 +36,7 @@ func TestActionsGuideRuns(t *testing.T) {
 	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"paid","distinct_id":"bob","properties":{"amount":99}}`); err != nil || code != http.StatusOK {
 		t.Fatalf("capture: %d %v", code, err)
 	}
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		received := strings.Join(hook.received(), "\n")
 		if !strings.Contains(received, "bob paid 99") || strings.Count(received, "Again: paid") != 2 { // the test notification and this one
 			return received

@@ -56,7 +56,7 @@ func (s *server) applyConfig(t *testing.T, body string) {
 	if strings.Contains(body, "name: warehouse") {
 		name, state = "warehouse", "untrusted" // the reader fills in the checksum
 	}
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct {
 				Name, State string

@@ -21,7 +21,7 @@ func TestOperatorsGuideCommandsRun(t *testing.T) {
 	}
 	write(t, s.config(), strings.Replace(string(text), "name: lines", "name: archive", 1))
 	s.start(t)
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var one struct{ State string }
 		if s.get(t, "/api/plugins/archive/", &one); one.State != "ready" {
 			return one.State

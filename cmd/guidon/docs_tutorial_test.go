@@ -71,7 +71,7 @@ func TestTutorialRuns(t *testing.T) {
 // Without a server the output of the first run must match.
 func (l *tutorial) runUntilShown(t *testing.T, block, expected string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		output := l.run(t, block)
 		missingWord := ""
 		for line := range strings.Lines(expected) {

@@ -21,7 +21,7 @@ func TestPluginsEndWithKilledServer(t *testing.T) {
 `)
 	s.start(t)
 	var pids []int
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct {
 				Name, State string
@@ -39,7 +39,7 @@ func TestPluginsEndWithKilledServer(t *testing.T) {
 		return ""
 	})
 	s.kill()
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		for _, pid := range pids {
 			if exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe"); err == nil && strings.TrimSuffix(exe, " (deleted)") == bin {
 				return strconv.Itoa(pid) + " is alive"

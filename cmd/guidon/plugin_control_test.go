@@ -19,7 +19,7 @@ func TestPluginCommandsCallServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		output, err := s.runWithKey(s.personal, "plugin", "status")
 		if err != nil || !strings.Contains(output, "lines  sink  file  ready") {
 			return output

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -77,15 +79,26 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// freeAddress returns a loopback address that no process listens on.
+var usedPorts sync.Map
+
+// freeAddress returns a loopback address that no process listens on. Its port is
+// below those that the kernel hands out, so that no connection or listener of another
+// test takes it before the server does, or while the server is restarted.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		if _, used := usedPorts.LoadOrStore(address, true); !used {
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func (s *server) config() string { return filepath.Join(s.dir, "guidon.yaml") }
@@ -114,10 +127,10 @@ func (s *server) start(t testing.TB) time.Duration {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := begin.Add(30 * time.Second)
+	deadline := begin.Add(2 * time.Minute)
 	for !s.isOK("/_readiness") {
 		if time.Now().After(deadline) {
-			t.Fatal("the server is not ready after 30 s")
+			t.Fatal("the server is not ready after two minutes")
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -164,7 +177,7 @@ func (s *server) stop(t testing.TB) error {
 	case err := <-done:
 		s.cmd = nil
 		return err
-	case <-time.After(45 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the server does not stop")
 		return nil
 	}

@@ -27,12 +27,12 @@ func TestSIGHUPReloadsConfig(t *testing.T) {
 		return id
 	}
 	first := send(1)
-	until(t, 20*time.Second, func() string { return missingEvents(map[string]bool{first: true}, sinkEvents(t, s), "the first file") })
+	until(t, time.Minute, func() string { return missingEvents(map[string]bool{first: true}, sinkEvents(t, s), "the first file") })
 	write(t, where, second)
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var p struct {
 			State      string
 			Generation int
@@ -45,7 +45,7 @@ func TestSIGHUPReloadsConfig(t *testing.T) {
 	})
 	next := send(2)
 	s.lines = second
-	until(t, 20*time.Second, func() string { return missingEvents(map[string]bool{next: true}, sinkEvents(t, s), "the second file") })
+	until(t, time.Minute, func() string { return missingEvents(map[string]bool{next: true}, sinkEvents(t, s), "the second file") })
 	if n := sinkEvents(t, s)[first]; n != 0 {
 		t.Errorf("the first event was written again")
 	}

@@ -54,7 +54,7 @@ func TestSecondRunKeepsDataAndPrintsNoKeys(t *testing.T) {
 	if strings.Contains(string(after[len(before):]), s.personal) {
 		t.Error("the second run printed the personal key again")
 	}
-	until(t, 5*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct{ Event string }
 		}
@@ -88,7 +88,7 @@ func TestStopFinishesRequests(t *testing.T) {
 		}
 	}
 	s.start(t)
-	until(t, 5*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct{ Event string }
 		}
@@ -165,7 +165,7 @@ func TestServerStartsWithBadPlugins(t *testing.T) {
       config: {path: `+s.lines+`}
 `)
 	s.start(t)
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct{ Name, State string }
 		}
@@ -200,12 +200,12 @@ func TestFileSinkSurvivesKills(t *testing.T) {
 			}
 		}
 	}
-	until(t, 20*time.Second, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	until(t, time.Minute, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
 }
 
 func killPlugin(t *testing.T, s *server) {
 	t.Helper()
-	until(t, 10*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		var page struct {
 			Results []struct {
 				State string

@@ -21,7 +21,7 @@ func TestStdoutSinkPrintsToServerOutput(t *testing.T) {
 	if err != nil || code != http.StatusOK {
 		t.Fatal(code, err)
 	}
-	until(t, 20*time.Second, func() string {
+	until(t, time.Minute, func() string {
 		output, _ := os.ReadFile(s.log.Name())
 		for line := range strings.Lines(string(output)) {
 			if strings.HasPrefix(line, `{"uuid":`) && strings.Contains(line, `"event":"seen on the console"`) {

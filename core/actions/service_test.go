@@ -141,7 +141,7 @@ func TestSnapshotFollowsOtherProcesses(t *testing.T) {
 		if err := actions.NewStore(d).Touch(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		deadline := time.Now().Add(20 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for len(fits(memory.ForProject(1), false, "paid")) != 2 {
 			if time.Now().After(deadline) {
 				t.Fatalf("memory has %v", fits(memory.ForProject(1), false, "paid"))

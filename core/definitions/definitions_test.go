@@ -96,7 +96,7 @@ func TestProcessWithoutTransaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("Process does not return")
 		}
 		if got := list(t, s, kind(definitions.Event)); got != "$groupidentify::0 paid::1" {

@@ -201,7 +201,7 @@ func TestDeadLettersWithoutAnEvent(t *testing.T) {
 	if _, err := l.Edit(t.Context(), 1, id, []byte(`{"event":"x"}`)); !fault.Is(err, fault.Conflict) {
 		t.Errorf("edit: %v", err)
 	}
-	if got := replayAll(t, l, 5*time.Second); got.Failed != 1 || !strings.Contains(got.Failures[0].Error, "not_an_event") || st.seen() != "" {
+	if got := replayAll(t, l, time.Minute); got.Failed != 1 || !strings.Contains(got.Failures[0].Error, "not_an_event") || st.seen() != "" {
 		t.Errorf("%+v, %q", got, st.seen())
 	}
 }
@@ -234,7 +234,7 @@ func TestReplayPassesTheStagesOnce(t *testing.T) {
 		put(t, d, 1, "worker", "known", "c", ingestiontest.Arrival)
 		put(t, d, 2, "worker", "bad", "c", ingestiontest.Arrival)
 		put(t, d, 3, "worker", "fine", "c", ingestiontest.Arrival)
-		got := replayAll(t, l, 5*time.Second)
+		got := replayAll(t, l, time.Minute)
 		if got.Replayed != 2 || got.Failed != 1 || st.seen() != "fine" || letters(t, d) != "bad" {
 			t.Errorf("%+v, went through: %q, left: %q", got, st.seen(), letters(t, d))
 		}

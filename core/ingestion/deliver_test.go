@@ -310,7 +310,7 @@ func TestDeliverInFlight(t *testing.T) {
 		most     int
 	}{{"any", sdk.OrderNone, 3}, {"keyed", sdk.OrderPerKey, 1}} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &slowSink{fakeSink: fakeSink{name: c.name, props: sdk.SinkProperties{MaxInFlight: 3, MaxEvents: 1, Ordering: c.ordering}}}
+			s := &slowSink{want: c.most, fakeSink: fakeSink{name: c.name, props: sdk.SinkProperties{MaxInFlight: 3, MaxEvents: 1, Ordering: c.ordering}}}
 			startDeliver(t, deliverConfig(), j, d, newSinks(s))
 			eventually(t, "everything", func() bool { return committed(t, j, "sink/"+c.name).Count == 8 })
 			s.mu.Lock()
@@ -322,18 +322,24 @@ func TestDeliverInFlight(t *testing.T) {
 	}
 }
 
-// slowSink counts how many calls run at once.
+// slowSink counts how many calls run at once. Its calls wait until as many run as the
+// test wants, and a little longer for one too many.
 type slowSink struct {
 	fakeSink
-	now, most int
+	want, now, most int
 }
 
 func (s *slowSink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	s.mu.Lock()
 	s.now++
 	s.most = max(s.most, s.now)
+	for deadline := time.Now().Add(time.Minute); s.most < s.want && time.Now().Before(deadline); {
+		s.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		s.mu.Lock()
+	}
 	s.mu.Unlock()
-	time.Sleep(3 * time.Millisecond) // this is how slow it is
+	time.Sleep(3 * time.Millisecond)
 	s.mu.Lock()
 	s.now--
 	s.mu.Unlock()

@@ -70,7 +70,7 @@ func startErasures(t *testing.T, d *db.DB, j journal.Journal, p erasure.Persons)
 
 func stopErasures(t *testing.T, s *erasure.Service) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Error(err)

@@ -46,7 +46,7 @@ func startFollowing(t *testing.T, j reader.Log, d *db.DB, w *pipeline.Worker, f 
 
 func stopFollowing(t *testing.T, f *pipeline.FollowerRunner) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := f.Stop(ctx); err != nil {
 		t.Error(err)

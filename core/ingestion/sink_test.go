@@ -154,7 +154,7 @@ func startDeliver(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, s
 
 func stopDeliver(tb testing.TB, d *delivery.Service) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := d.Stop(ctx); err != nil {
 		tb.Error(err)

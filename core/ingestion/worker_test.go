@@ -113,7 +113,7 @@ func (s *stage) failing(f func(batch []*sdk.Event) error) {
 
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			tb.Fatalf("never happened: %s", what)
 		}
@@ -141,7 +141,7 @@ func startWorker(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, kn
 
 func stopWorker(tb testing.TB, w *pipeline.Worker) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.Stop(ctx); err != nil {
 		tb.Error(err)

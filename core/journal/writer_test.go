@@ -44,7 +44,7 @@ func (g *gate) hold(t *testing.T, j journal.Journal) chan error {
 // eventually polls until ok, and fails after a while.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("timed out: %s", what)
 		}

@@ -152,7 +152,7 @@ type service struct {
 func newService(t testing.TB, change func(*operators.Config), fakes ...*fake) *service {
 	t.Helper()
 	cfg := operators.DefaultConfig()
-	cfg.CompileTimeout = 20 * time.Second
+	cfg.CompileTimeout = time.Minute
 	if change != nil {
 		change(&cfg)
 	}
@@ -214,7 +214,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 // ask evaluates pairs at a time, from the cache and then by the plugins.
 func (h *service) ask(t testing.TB, now time.Time, pairs ...match.Pair) []match.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	results := make([]match.Result, len(pairs))
 	var open []match.Pair
@@ -264,7 +264,7 @@ func (h *service) count(t testing.TB, name, label string) float64 {
 // eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not reached: %s", what)

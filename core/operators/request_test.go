@@ -170,7 +170,7 @@ func TestFailedCallIsUnknown(t *testing.T) {
 			f.set(func() { f.hold, f.away = hold, hold == nil })
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			if reason != "timeout" {
-				ctx, cancel = context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 			}
 			defer cancel()
 			results := make([]match.Result, 1)

@@ -71,7 +71,7 @@ func kill(t *testing.T, records, folded int) state {
 	s.done = uint64(records / 5)
 	must(t, j.Commit(ctx, "reader", journal.Position{Seq: s.done}))
 	path := filepath.Join(dir, "journal")
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		m, _, err := mark.Read(filepath.Join(path, journal.MarkName))
 		if err == nil && m.Last == uint64(records) {
 			break

@@ -51,7 +51,7 @@ func TestAmbiguousRequestsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := c.Write([]byte(tc.request)); err != nil {
 				t.Fatal(err)
 			}

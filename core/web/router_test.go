@@ -30,7 +30,7 @@ type reply struct {
 	body   string
 }
 
-var client = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 4}}
+var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 4}}
 
 // call sends a request. Each of headers is "Name: value".
 func call(tb testing.TB, method, url, body string, headers ...string) reply {
@@ -303,7 +303,7 @@ func TestRequestTimeout(t *testing.T) {
 			select {
 			case <-c.UserContext().Done():
 				return fault.New(fault.Unavailable, "too_slow", "Too slow.").Because(c.UserContext().Err())
-			case <-time.After(4 * time.Second):
+			case <-time.After(time.Minute):
 				return nil
 			}
 		})

@@ -40,7 +40,7 @@ func (g *gated) CountHistory(ctx context.Context, a *events.HistoryQuery, width 
 // until waits for something that is about to be true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}

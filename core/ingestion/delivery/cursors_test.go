@@ -66,7 +66,7 @@ func TestCursorsOpenAndCloseAnImport(t *testing.T) {
 	if c.closeHistorical(func(*sinkReader) bool { return true }); c.historical == nil {
 		t.Fatal("closed though a batch of it is pending")
 	}
-	for deadline := time.Now().Add(10 * time.Second); c.historical != nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); c.historical != nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		c.closeHistorical(settled)
 	}
 	if _, ok := log.readers["historical/sink/test"]; ok || c.historical != nil {

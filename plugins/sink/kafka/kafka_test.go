@@ -51,7 +51,7 @@ func try(t *testing.T, addresses []string, settings string) (*kafka.Sink, error)
 		return s, err
 	}
 	t.Cleanup(func() { _ = s.Close(context.Background()) })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := s.Open(ctx, sdk.OpenRequest{Instance: "test"})
 	return s, err
@@ -82,7 +82,7 @@ func consume(t *testing.T, c *kfake.Cluster, n int, topics ...string) []*kgo.Rec
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(out) < n {
