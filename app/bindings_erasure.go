@@ -8,8 +8,10 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
 	"github.com/guidonhq/guidon/core/journal"
@@ -46,9 +48,11 @@ func eraseWarnings(w *warning.Store) persons.EraseHook {
 	}
 }
 
-// respectErasures makes a new worker and traces respect erasures.
-func respectErasures(w *pipeline.Worker, t *trace.Tracer, e *erasure.Service) {
+// respectErasures makes the worker, deliveries, replays and traces respect erasures.
+func respectErasures(w *pipeline.Worker, d *delivery.Service, r *replay.Replayer, t *trace.Tracer, e *erasure.Service) {
 	w.RespectErasures(e)
+	d.RespectErasures(e)
+	r.RespectErasures(e)
 	t.WithErasures(e)
 	e.FollowProgress(w.Processed)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/sdk"
@@ -301,4 +303,78 @@ func TestUnreadableDeadLettersAreErased(t *testing.T) {
 	if n, err := store.Erase(t.Context(), 1, []string{"u"}); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
+}
+
+// TestErasureReachesWaitingDeliveries erases a person while a sink refuses a batch
+// with its events: the sink gets the events of others, and those that the same
+// distinct id sends later.
+func TestErasureReachesWaitingDeliveries(t *testing.T) {
+	t.Parallel()
+	for name, props := range map[string]sdk.SinkProperties{
+		"total order": {}, "order per key": {Ordering: sdk.OrderPerKey, MaxInFlight: 4}, "staged": {Commit: sdk.CommitOnFlush},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dbtest.Run(t, func(t *testing.T, d *db.DB) {
+				j := openJournal(t, t.TempDir())
+				accept(t, j, "before", ofV, "before")
+				var open atomic.Bool
+				s := &fakeSink{name: "one", props: props}
+				s.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
+					if !open.Load() {
+						return sdk.WriteResult{}, sdk.Errorf(sdk.ClassTransient, "busy", "busy")
+					}
+					if props.Commit == sdk.CommitOnFlush {
+						s.kept = append(s.kept, eventNames(b)...)
+						return sdk.WriteResult{Outcome: sdk.Staged}, nil
+					}
+					return b.Committed(), nil
+				}
+				e := startErasures(t, d, j, &removals{})
+				startErasingWorker(t, j, d, e)
+				del := newDeliver(t, deliverConfig(), j, d, newSinks(s))
+				del.RespectErasures(e)
+				runDeliver(t, del)
+				eventually(t, "the sink refuses", func() bool { return len(s.sent()) > 0 })
+				if err := e.Erase(t.Context(), persons.Removal{ProjectID: 1, PersonID: 7, DistinctIDs: []string{"u"}, Events: true}); err != nil {
+					t.Fatal(err)
+				}
+				accept(t, j, "after")
+				open.Store(true)
+				eventually(t, "the events behind the erasure", func() bool { return strings.Contains(s.has(), "after") })
+				if got := s.has(); got != "other after" {
+					t.Errorf("the sink has %q, want the events of others and later ones", got)
+				}
+				eventually(t, "the cursor moves over erased events", func() bool { return committed(t, j, "sink/one").Seq == 3 })
+			})
+		})
+	}
+}
+
+// A dead letter of an erased person that a sink added after the erasure is deleted
+// by its replay.
+func TestReplayToASinkSendsNoErasedPerson(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s := &fakeSink{name: "one"}
+		del, w := deadLetterAll(t, d, s, "erased", "other")
+		r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
+		r.RespectErasures(&erasedFirst{})
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Stop(context.Background()) })
+		replayAll(t, deadletter.NewService(d, event.DefaultLimits(), r.Wake), 0)
+		eventually(t, "no dead letters", func() bool { return letters(t, d) == "" })
+		if got := s.has(); got != "other" {
+			t.Errorf("the sink has %q, want the event of the other person", got)
+		}
+	})
+}
+
+// erasedFirst knows the first event that it is asked about as erased.
+type erasedFirst struct{ asked atomic.Bool }
+
+func (e *erasedFirst) DroppedAt(context.Context, int64, string, time.Time) (bool, error) {
+	return !e.asked.Swap(true), nil
 }

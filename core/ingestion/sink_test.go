@@ -141,15 +141,26 @@ func deliverConfig() ingestion.Config {
 
 func startDeliver(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, sinks delivery.Sinks) *delivery.Service {
 	tb.Helper()
+	del := newDeliver(tb, cfg, j, d, sinks)
+	runDeliver(tb, del)
+	return del
+}
+
+func newDeliver(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, sinks delivery.Sinks) *delivery.Service {
+	tb.Helper()
 	del, err := delivery.NewService(cfg.Deliver, cfg.Limits, j, d, sinks, delivery.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return del
+}
+
+func runDeliver(tb testing.TB, del *delivery.Service) {
+	tb.Helper()
 	if err := del.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { stopDeliver(tb, del) })
-	return del
 }
 
 func stopDeliver(tb testing.TB, d *delivery.Service) {

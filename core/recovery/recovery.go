@@ -141,5 +141,8 @@ func AcknowledgeIncidents(cfg journal.Config, dataDir string) ([]incident.Incide
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoJournal)
+	}
 	return incident.File{Path: filepath.Join(dir, incident.FileName)}.Acknowledge()
 }

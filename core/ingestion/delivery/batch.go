@@ -13,6 +13,7 @@ import (
 // batch is a number of events that are sent to a sink in one call.
 type batch struct {
 	events  []sdk.Event
+	seqs    []uint64 // of the journal records of the events
 	records []sdk.Record
 	ids     [][16]byte // of the records, after release
 	count   int
@@ -64,8 +65,8 @@ func keyGroup(ev *sdk.Event) uint64 {
 }
 
 // newBatch encodes events for a sink.
-func newBatch(events []sdk.Event, keys uint64) *batch {
-	b := &batch{events: events, records: make([]sdk.Record, len(events)), count: len(events), keys: keys}
+func newBatch(events []sdk.Event, seqs []uint64, keys uint64) *batch {
+	b := &batch{events: events, seqs: seqs, records: make([]sdk.Record, len(events)), count: len(events), keys: keys}
 	size := 0
 	for i := range events {
 		size += len(events[i].Properties) + reader.EventOverhead + 64
@@ -92,30 +93,30 @@ func (b *batch) release() {
 			b.ids[i] = b.records[i].UUID
 		}
 	}
-	b.events, b.records = nil, nil
+	b.events, b.seqs, b.records = nil, nil, nil
 }
 
 // splitBatches splits events into batches. With an order per distinct id, the
 // events of one id go to one of up to lanes lanes, so that the batches of
 // different lanes can be in flight together.
-func splitBatches(events []sdk.Event, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
+func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
 	lanes = min(lanes, (len(events)+size.events-1)/size.events)
 	if ordering != sdk.OrderPerKey || lanes < 2 {
-		return appendBatches(out, events, size, ordering)
+		return appendBatches(out, events, seqs, size, ordering)
 	}
-	byLane := make([][]sdk.Event, lanes)
+	byLane, seqsByLane := make([][]sdk.Event, lanes), make([][]uint64, lanes)
 	for i := range events {
 		lane := keyGroup(&events[i]) % uint64(lanes)
-		byLane[lane] = append(byLane[lane], events[i])
+		byLane[lane], seqsByLane[lane] = append(byLane[lane], events[i]), append(seqsByLane[lane], seqs[i])
 	}
-	for _, lane := range byLane {
-		out = appendBatches(out, lane, size, ordering)
+	for i, lane := range byLane {
+		out = appendBatches(out, lane, seqsByLane[i], size, ordering)
 	}
 	return out
 }
 
 // appendBatches cuts events into batches, in order.
-func appendBatches(out []*batch, events []sdk.Event, size batchSize, ordering sdk.Ordering) []*batch {
+func appendBatches(out []*batch, events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering) []*batch {
 	for start := 0; start < len(events); {
 		end, bytes := start, 0
 		keys := keysNone
@@ -133,7 +134,7 @@ func appendBatches(out []*batch, events []sdk.Event, size batchSize, ordering sd
 		default:
 			keys = keysAll
 		}
-		out = append(out, newBatch(events[start:end:end], keys))
+		out = append(out, newBatch(events[start:end:end], seqs[start:end:end], keys))
 		start = end
 	}
 	return out

@@ -88,12 +88,22 @@ func (c *cursors) lanes() int {
 func (c *cursors) newChunk(r *sinkReader, b *reader.Batch) *chunk {
 	out := &chunk{begin: b.Begin, end: b.End, firstHistorical: r.firstHistorical}
 	r.firstHistorical = nil
-	events := c.filter.Apply(b.Events, time.Now(), func(reason string) {
+	seqs, next := make([]uint64, 0, len(b.Events)), 0
+	keepTo := func(end int) {
+		for ; next < end; next++ {
+			seqs = append(seqs, b.Record(next))
+		}
+	}
+	read := len(b.Events)
+	events := c.filter.Apply(b.Events, time.Now(), func(i int, reason string) {
+		keepTo(i)
+		next = i + 1
 		out.filtered++
 		c.metrics.filtered.WithLabelValues(c.name(), reason).Inc()
 	})
 	c.stats.addFiltered(out.filtered)
-	out.batches = splitBatches(events, c.batchSize(), c.ordering(), c.lanes())
+	keepTo(read)
+	out.batches = splitBatches(events, seqs, c.batchSize(), c.ordering(), c.lanes())
 	return out
 }
 

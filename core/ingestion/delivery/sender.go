@@ -26,6 +26,7 @@ type sender struct {
 	deadLetters *deadletter.Store
 	pauses      *pauseStore
 	source      string // of dead letters
+	erased      Erased // nil without erasures
 
 	drainCtx context.Context // ends when nothing new is sent
 	killCtx  context.Context // ends when calls at hand are given up
@@ -42,6 +43,10 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 	for attempt := uint32(1); ; attempt++ {
 		if !s.waitReady() {
 			return errStopped
+		}
+		if kept, all := s.withoutErased(b, from, to); !all {
+			s.countErased(to - from - len(kept))
+			return s.sendIndexes(b, kept, st)
 		}
 		session := s.session()
 		result, failure := s.call(b.part(s.name(), from, to, attempt), st.exclusive)

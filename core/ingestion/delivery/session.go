@@ -57,7 +57,7 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 		<-d.drainCtx.Done()
 		return
 	}
-	if !d.sender.loadPause() || !d.cursors.register() {
+	if !d.sender.loadPause() || d.sender.erased != nil && !d.sender.erased.WaitRecovered(drainCtx) || !d.cursors.register() {
 		return
 	}
 	d.stats.setState("idle")

@@ -159,7 +159,7 @@ func (s *staging) findEvent(seq uint64) (*sdk.Event, error) {
 		}
 		for i := range section.Events {
 			if uuidBytes(section.Events[i].UUID) == id {
-				kept := s.filter.Apply(section.Events[i:i+1], time.Now(), func(string) {})
+				kept := s.filter.Apply(section.Events[i:i+1], time.Now(), func(int, string) {})
 				if len(kept) == 1 {
 					return &kept[0], nil
 				}

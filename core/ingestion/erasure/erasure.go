@@ -17,7 +17,8 @@
 // Events that arrive after the erasure belong to a new person. A record that is
 // trimmed from the journal protects no older backup.
 //
-// The package does not reach copies outside of the database: sinks, backups, and
+// Deliveries to sinks leave out the events that are not delivered yet. The package
+// does not reach copies outside of the server: what sinks have received, backups, and
 // the journal itself, whose records leave by its retention.
 package erasure
 

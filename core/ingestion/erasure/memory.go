@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 )
 
 // idHash is the keyed hash of a project and a distinct id.
@@ -29,6 +30,7 @@ type memory struct {
 	mu    sync.RWMutex
 	key   []byte
 	marks map[int64]map[idHash]mark // by project
+	some  atomic.Bool               // there are marks
 }
 
 func (m *memory) begin() (end func()) {
@@ -54,6 +56,7 @@ func (m *memory) set(projectID int64, h idHash, k mark) {
 		m.marks[projectID] = map[idHash]mark{}
 	}
 	m.marks[projectID][h] = k
+	m.some.Store(true)
 }
 
 // verdict returns the verdict for an event of a record. The caller is inside
@@ -80,4 +83,5 @@ func (m *memory) prune(passed uint64) {
 			delete(m.marks, project)
 		}
 	}
+	m.some.Store(len(m.marks) > 0)
 }

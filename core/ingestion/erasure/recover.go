@@ -28,6 +28,34 @@ func (s *Service) Verdict(projectID int64, distinctID string, seq uint64) Verdic
 	return s.memory.verdict(projectID, distinctID, seq)
 }
 
+// Any reports whether a reader of the journal may meet events of erased persons. It
+// costs one atomic load.
+func (s *Service) Any() bool { return s.memory.some.Load() }
+
+// Dropped reports whether the event of the record with this number was erased. The
+// caller is not between Begin and end.
+func (s *Service) Dropped(projectID int64, distinctID string, seq uint64) bool {
+	s.memory.mu.RLock()
+	defer s.memory.mu.RUnlock()
+	return s.memory.verdict(projectID, distinctID, seq) == DropData
+}
+
+// DroppedAt is Dropped for an event without a record, by the time it was received.
+func (s *Service) DroppedAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (bool, error) {
+	v, err := s.VerdictAt(ctx, projectID, distinctID, received)
+	return v == DropData, err
+}
+
+// WaitRecovered returns when Recover has succeeded; false when ctx ends first.
+func (s *Service) WaitRecovered(ctx context.Context) bool {
+	select {
+	case <-s.recovered:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // VerdictAt returns what becomes of an event that was received at a time and has
 // no place in the journal, such as that of a dead letter.
 func (s *Service) VerdictAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (Verdict, error) {
@@ -44,8 +72,12 @@ func (s *Service) VerdictAt(ctx context.Context, projectID int64, distinctID str
 // before it processes the first event behind that record.
 func (s *Service) Recover(ctx context.Context, after uint64) bool {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
-	return retry.Until(ctx, backoff, func() error { return s.recover(ctx, after) },
+	ok := retry.Until(ctx, backoff, func() error { return s.recover(ctx, after) },
 		func(err error) { s.log.Warn("waiting to recover erasures from the journal", zap.Error(err)) })
+	if ok {
+		s.once.Do(func() { close(s.recovered) })
+	}
+	return ok
 }
 
 const (

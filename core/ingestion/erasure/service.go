@@ -51,8 +51,10 @@ type Service struct {
 	memory      memory
 	background  retry.Service
 	wake        chan struct{}
-	swept       int64       // the last dead letter that was checked
-	truncate    atomic.Bool // the write-ahead log of the database holds erased data
+	swept       int64         // the last dead letter that was checked
+	recovered   chan struct{} // closed when Recover has succeeded
+	once        sync.Once     // closes recovered
+	truncate    atomic.Bool   // the write-ahead log of the database holds erased data
 
 	// processing is held while an erasure is carried out.
 	processing sync.Mutex
@@ -68,7 +70,7 @@ type Service struct {
 func New(d *db.DB, j Journal, p Persons, log *zap.Logger) *Service {
 	return &Service{
 		db: d, store: &store{d}, journal: j, persons: p, deadLetters: deadletter.NewStore(d), log: log.Named("erasure"),
-		wake: make(chan struct{}, 1), waiting: map[string]chan error{},
+		wake: make(chan struct{}, 1), recovered: make(chan struct{}), waiting: map[string]chan error{},
 	}
 }
 
@@ -339,7 +341,7 @@ func (s *Service) passed(stats journal.Stats) uint64 {
 	}
 	low := min(progress(), uint64(math.MaxInt64))
 	for _, r := range stats.Readers {
-		if strings.HasPrefix(r.Name, "follower/") {
+		if strings.HasPrefix(r.Name, "follower/") || strings.Contains(r.Name, deadletter.SourceSink) {
 			low = min(low, r.Position.Seq)
 		}
 	}

@@ -41,15 +41,6 @@ func (w *Worker) Processed() uint64 {
 	return min(w.live.status.Load().Position.Seq, w.historical.status.Load().Position.Seq)
 }
 
-// recordOf returns the number of the record that the event before an end is in.
-func recordOf(b *reader.Batch, i int) uint64 {
-	end := b.Ends[i]
-	if end.Index > 0 {
-		return end.Seq + 1
-	}
-	return end.Seq
-}
-
 // filterErased returns the events that may be processed, and those of them that
 // must not create a person. place[i] is the index of events[i] in b.
 func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place []int) ([]*sdk.Event, map[*sdk.Event]bool) {
@@ -59,7 +50,7 @@ func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place [
 	var detached map[*sdk.Event]bool
 	kept := events[:0]
 	for i, ev := range events {
-		switch s.verdict(ev, recordOf(b, place[i])) {
+		switch s.verdict(ev, b.Record(place[i])) {
 		case erasure.DropData:
 			continue
 		case erasure.Detach:
@@ -101,7 +92,7 @@ func (s *stageRunner) verdict(ev *sdk.Event, seq uint64) erasure.Verdict {
 // isDropped reports whether the event at i was erased.
 func isDropped(e Erased, b *reader.Batch, i int) bool {
 	ev := &b.Events[i]
-	return e != nil && e.Verdict(ev.ProjectID, ev.DistinctID, recordOf(b, i)) == erasure.DropData
+	return e != nil && e.Verdict(ev.ProjectID, ev.DistinctID, b.Record(i)) == erasure.DropData
 }
 
 // checkReplay returns whether the event of a dead letter may be processed, and the

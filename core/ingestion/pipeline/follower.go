@@ -211,7 +211,7 @@ var errErasedMeanwhile = fault.New(fault.Unavailable, "erased_meanwhile", "A per
 // gets neither the events nor what is left of the person.
 func (f *FollowerRunner) isKept(b *reader.Batch, i int) bool {
 	ev := &b.Events[i]
-	return f.worker.erased.Verdict(ev.ProjectID, ev.DistinctID, recordOf(b, i)) == erasure.Keep
+	return f.worker.erased.Verdict(ev.ProjectID, ev.DistinctID, b.Record(i)) == erasure.Keep
 }
 
 func (f *FollowerRunner) countKept(b *reader.Batch) (n int) {

@@ -57,6 +57,15 @@ type Unreadable struct {
 	Err    error
 }
 
+// Record returns the number of the journal record that the event at i is in.
+func (b *Batch) Record(i int) uint64 {
+	end := b.Ends[i]
+	if end.Index > 0 {
+		return end.Seq + 1
+	}
+	return end.Seq
+}
+
 // Empty reports whether the batch covers no part of the journal.
 func (b *Batch) Empty() bool { return b.Begin == b.End }
 

@@ -58,9 +58,20 @@ type Replayer struct {
 	wake    chan struct{}
 	service retry.Service
 
+	erased Erased // nil without erasures
+
 	mu   sync.Mutex
 	busy map[string]bool // sources that have a goroutine
 }
+
+// Erased knows the persons that were erased after their events were received.
+type Erased interface {
+	DroppedAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (bool, error)
+}
+
+// RespectErasures makes replays to sinks delete the dead letters of erased persons
+// instead. The pipeline does so itself. It must be called before Start.
+func (r *Replayer) RespectErasures(e Erased) { r.erased = e }
 
 // NewReplayer returns a Replayer that has not started.
 func NewReplayer(cfg Config, d *db.DB, p Pipeline, del *delivery.Service, m *deadletter.Metrics, logger *zap.Logger) *Replayer {
@@ -248,8 +259,16 @@ func (r *Replayer) replay(ctx context.Context, e *deadletter.Entry, attempt uint
 			return r.store.DeleteIfUnchanged(ctx, e.ID, e.Payload)
 		})
 	}
-	if err := r.delivery.Replay(ctx, sink, ev, e.Seq, attempt); err != nil {
-		return false, err
+	gone := false
+	if r.erased != nil {
+		if gone, err = r.erased.DroppedAt(ctx, ev.ProjectID, ev.DistinctID, ev.ReceivedAt); err != nil {
+			return false, fault.New(fault.Unavailable, "erasures_unknown", "It is not known whether the person was erased.").Because(err)
+		}
+	}
+	if !gone {
+		if err := r.delivery.Replay(ctx, sink, ev, e.Seq, attempt); err != nil {
+			return false, err
+		}
 	}
 	r.retryUntilDone(ctx, func() error { deleted, err = r.store.DeleteIfUnchanged(ctx, e.ID, e.Payload); return err })
 	return deleted, nil

@@ -66,12 +66,12 @@ func compileProperty(property map[string]any) (*match.Filter, error) {
 }
 
 // Apply filters and redacts events in place and returns those to send. It calls
-// skip with the reason for each of the others.
-func (f *Filter) Apply(events []sdk.Event, now time.Time, skip func(reason string)) []sdk.Event {
+// skip with the index and the reason for each of the others, in order.
+func (f *Filter) Apply(events []sdk.Event, now time.Time, skip func(i int, reason string)) []sdk.Event {
 	kept := events[:0]
 	for i := range events {
 		if reason := f.rejectReason(&events[i], now); reason != "" {
-			skip(reason)
+			skip(i, reason)
 			continue
 		}
 		kept = append(kept, events[i])
