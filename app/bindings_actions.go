@@ -11,6 +11,7 @@ import (
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/cohorts"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
@@ -37,7 +38,10 @@ var actionBindings = fx.Options(actions.Module, fx.Provide(
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
 	route(func(h *history.HTTP) web.Routes { return h }),
-))
+), fx.Invoke(func(h *history.Service, r *revision.Store, c *cohorts.Service, a *actions.Store) {
+	h.FollowCohorts(r)
+	c.UsedBy("action", a.UsingCohort)
+}))
 
 // traceActions shows the actions of an event in its trace.
 type traceActions struct{ matcher *actions.EventMatcher }

@@ -67,9 +67,23 @@ type Dependencies struct {
 // with its entry in the activity log, and is visible in the memory of this
 // process when the call returns. It is safe for concurrent use.
 type Service struct {
-	store *Store
-	deps  Dependencies
-	cfg   Config
+	store   *Store
+	deps    Dependencies
+	cfg     Config
+	readers []reader
+}
+
+// reader is another feature that reads cohorts.
+type reader struct {
+	kind  string
+	names func(ctx context.Context, projectID, cohortID int64) ([]string, error)
+}
+
+// UsedBy adds a feature that reads cohorts: a cohort that one of its objects uses
+// cannot be deleted. kind is the word for such an object, and names returns the
+// names of those that use a cohort. It must be called before the first request.
+func (s *Service) UsedBy(kind string, names func(ctx context.Context, projectID, cohortID int64) ([]string, error)) {
+	s.readers = append(s.readers, reader{kind, names})
 }
 
 // NewService returns the service over store.
@@ -138,8 +152,8 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 }
 
 // Update changes a cohort. It fails with NotFound; with Forbidden, see MayEdit;
-// and with Invalid for the first broken rule; a cohort that flags or other cohorts use cannot be
-// deleted.
+// and with Invalid for the first broken rule; a cohort that flags, other cohorts or
+// objects of other features use cannot be deleted.
 func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Cohort, error) {
 	var c *Cohort
 	in.checked = s.check(ctx, project.ID, id, in)
@@ -263,7 +277,7 @@ func (s *Service) applyMembers(ctx context.Context, c *Cohort, in Input) error {
 	return err
 }
 
-// checkUnused fails if flags or other cohorts use c.
+// checkUnused fails if flags, other cohorts or objects of other features use c.
 func (s *Service) checkUnused(ctx context.Context, c *Cohort) error {
 	flags, err := s.deps.Flags.FlagsUsingCohort(ctx, c.ProjectID, c.ID)
 	if err != nil {
@@ -279,6 +293,15 @@ func (s *Service) checkUnused(ctx context.Context, c *Cohort) error {
 	}
 	for _, name := range cohorts {
 		names = append(names, "cohort "+name)
+	}
+	for _, r := range s.readers {
+		found, err := r.names(ctx, c.ProjectID, c.ID)
+		if err != nil {
+			return err
+		}
+		for _, name := range found {
+			names = append(names, r.kind+" "+name)
+		}
 	}
 	if len(names) > 0 {
 		return fault.Newf(fault.Invalid, rules.CodeInvalid, "This cohort cannot be deleted because it is used by %s.", rules.FirstNames(names))

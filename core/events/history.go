@@ -65,6 +65,18 @@ func (s *Service) Checkpoint(ctx context.Context, projectID int64) (Checkpoint, 
 	return cp, nil
 }
 
+// FirstEvent returns the smallest timestamp of the events of a project, zero
+// without events.
+func (s *Service) FirstEvent(ctx context.Context, projectID int64) (time.Time, error) {
+	ctx, cancel := s.withQueryTimeout(ctx)
+	defer cancel()
+	micros, ok, err := s.history.first(ctx, projectID)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(micros).UTC(), nil
+}
+
 // HistoryCounts are numbers of events by interval.
 type HistoryCounts struct {
 	// Row is the last row that was counted.

@@ -30,6 +30,14 @@ func (s historyStore) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error)
 	return fn(tx)
 }
 
+// first returns the smallest timestamp of a project in microseconds, ok false
+// without events. The index of timestamps answers it.
+func (s historyStore) first(ctx context.Context, projectID int64) (micros int64, ok bool, err error) {
+	var at sql.NullInt64
+	err = s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("min(timestamp)").Where("project_id = ?", projectID).Scan(ctx, &at)
+	return at.Int64, at.Valid, err
+}
+
 func (s historyStore) count(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	t := HistoryCounts{Events: map[int64]int64{}}
 	err := s.inSnapshot(ctx, func(tx bun.IDB) error {

@@ -63,6 +63,16 @@ func (t *actionCounts) quarter(q int64) *int64 {
 
 // sum is the number of events in the quarters [from, to).
 func (t *actionCounts) sum(from, to int64) (n int64) {
+	if to-from > int64(len(t.days))*dayQuarters {
+		for number, d := range t.days {
+			for i, count := range d.counts {
+				if q := number*dayQuarters + int64(i); q >= from && q < to {
+					n += count
+				}
+			}
+		}
+		return n
+	}
 	for q := from; q < to; q++ {
 		if c := t.quarter(q); c != nil {
 			n += *c

@@ -4,9 +4,10 @@
 // Actions are retroactive: nothing is written beside an event. A count reads the
 // event store once and keeps what it found, a number for each quarter of an
 // hour, in the database; a later count reads only newer rows. Late events fall
-// into the quarter they belong to. Erased events, a changed definition, and for
-// definitions that read persons, groups, cohorts, plugins or dates the refresh
-// interval, start the count again.
+// into the quarter they belong to. Erased events and a changed definition start the
+// count again. So does a request for a definition that reads persons, groups,
+// cohorts, plugins or dates, unless counting takes too long for that, which the
+// refresh interval bounds; a changed cohort always does.
 //
 // Where an index of the event store answers the whole definition (event names,
 // URLs) no event is read; otherwise the matcher of core/actions/match decides
@@ -40,6 +41,8 @@ type Definition struct {
 type EventHistory interface {
 	// Checkpoint returns how far the history of a project has come.
 	Checkpoint(ctx context.Context, projectID int64) (events.Checkpoint, error)
+	// FirstEvent returns the smallest timestamp of a project, zero without events.
+	FirstEvent(ctx context.Context, projectID int64) (time.Time, error)
 	// CountHistory counts the events of q for each interval of the given width.
 	CountHistory(ctx context.Context, q *events.HistoryQuery, width time.Duration) (events.HistoryCounts, error)
 	// PersonIDs returns the persons of the events of q, ascending, and whether
@@ -66,6 +69,9 @@ type CountStatus struct {
 	Calculating bool
 	// CalculatedAt is the time of the last complete count, zero without one.
 	CalculatedAt time.Time
+	// Ages reports that the count depends on more than events, so that it may
+	// differ from a count now; see CalculatedAt.
+	Ages bool
 	// Problem is why the definition is invalid, or "".
 	Problem string
 }

@@ -59,6 +59,7 @@ func (h *HTTP) action(c *web.Call, id string) (Definition, error) {
 type countView struct {
 	Count         int64  `json:"count"`
 	IsCalculating bool   `json:"is_calculating,omitempty"`
+	AsOf          string `json:"as_of,omitempty"`
 	Undecided     int64  `json:"undecided,omitempty"`
 	BytecodeError string `json:"bytecode_error,omitempty"`
 }
@@ -73,15 +74,22 @@ func (h *HTTP) count(c *web.Call) error {
 		return err
 	}
 	loc := c.Project.Location()
-	now := time.Now().In(loc)
-	f, err := h.history.Count(c.UserContext(), &a, loc, now.AddDate(0, -3, 0), now)
+	from, to, err := countPeriod(c, time.Now().In(loc))
+	if err != nil {
+		return err
+	}
+	f, err := h.history.Count(c.UserContext(), &a, loc, from, to)
 	if err != nil {
 		return err
 	}
 	if csv {
 		return c.CSV([]string{"count"}, [][]string{{strconv.FormatInt(f.Count, 10)}})
 	}
-	return web.JSON(c.Ctx, countView{f.Count, f.Calculating, f.Undecided, f.Problem})
+	view := countView{Count: f.Count, IsCalculating: f.Calculating, Undecided: f.Undecided, BytecodeError: f.Problem}
+	if (f.Ages || f.Calculating) && !f.CalculatedAt.IsZero() {
+		view.AsOf = stampMicros(f.CalculatedAt)
+	}
+	return web.JSON(c.Ctx, view)
 }
 
 type bucketView struct {
@@ -108,12 +116,12 @@ func (h *HTTP) series(c *web.Call) error {
 	}
 	interval := Interval(c.Query("interval", string(Day)))
 	switch interval {
-	case Hour, Day, Week, Month:
+	case Hour, Day, Week, Month, Year:
 	default:
 		return fault.Fieldf("interval", "invalid_choice", "%q is not a valid choice.", string(interval))
 	}
 	loc := c.Project.Location()
-	from, to, err := period(c, time.Now().In(loc))
+	from, to, err := period(c, "-7d", time.Now().In(loc))
 	if err != nil {
 		return err
 	}
@@ -149,10 +157,20 @@ func (h *HTTP) series(c *web.Call) error {
 
 func stampMicros(t time.Time) string { return t.UTC().Format(web.TimeLayout) }
 
-// period reads date_from and date_to. The default is the last seven days,
-// today included.
-func period(c *web.Call, now time.Time) (from, to time.Time, err error) {
-	if from, err = dateParam(c, "date_from", "-7d", now, false); err != nil {
+// countPeriod reads date_from and date_to of a count. The default is three months
+// up to now. to is not included.
+func countPeriod(c *web.Call, now time.Time) (from, to time.Time, err error) {
+	if c.Query("date_from") == "" && c.Query("date_to") == "" {
+		return now.AddDate(0, -3, 0), now, nil
+	}
+	from, to, err = period(c, "-3m", now)
+	return from, to.Add(time.Microsecond), err
+}
+
+// period reads date_from and date_to. The default is the time from first, today
+// included.
+func period(c *web.Call, first string, now time.Time) (from, to time.Time, err error) {
+	if from, err = dateParam(c, "date_from", first, now, false); err != nil {
 		return from, to, err
 	}
 	if to, err = dateParam(c, "date_to", "now", now, true); err != nil {

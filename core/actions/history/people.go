@@ -30,6 +30,8 @@ type personFinder struct {
 	workers *workers
 	refresh time.Duration // Config.Refresh
 	cache   *personCache
+
+	freshness *freshness
 }
 
 // PersonPage is a page of the persons of a query, by id.
@@ -88,7 +90,9 @@ type personSet struct {
 	ids        []int64 // ascending
 	undecided  int64
 	checkpoint events.Checkpoint
+	revision   int64 // of the cohorts
 	at         time.Time
+	took       time.Duration // of the search of all events
 }
 
 // personSetTTL is how long a set is updated before it is read again: a
@@ -102,7 +106,11 @@ func (h *personFinder) currentPersons(ctx context.Context, projectID int64, p *p
 	if err != nil {
 		return nil, err
 	}
-	if c := h.cache.get(key); c != nil && c.checkpoint == st && !h.expired(c, p) {
+	revision, err := h.freshness.revision(ctx, projectID, p)
+	if err != nil {
+		return nil, err
+	}
+	if c := h.cache.get(key); c != nil && c.checkpoint == st && !h.expired(c, p, revision) {
 		return c, nil
 	}
 	s, mine := h.cache.startSearch(key)
@@ -110,7 +118,7 @@ func (h *personFinder) currentPersons(ctx context.Context, projectID int64, p *p
 		started := h.workers.start(func(ctx context.Context) {
 			var set *personSet
 			err := h.workers.withSlot(nil, p, func() (err error) {
-				set, err = h.findPersons(ctx, projectID, p, q, h.cache.get(key))
+				set, err = h.findPersons(ctx, projectID, p, q, h.cache.get(key), revision)
 				return err
 			})
 			h.cache.finishSearch(key, s, set, err)
@@ -128,16 +136,19 @@ func (h *personFinder) currentPersons(ctx context.Context, projectID int64, p *p
 	}
 }
 
-func (h *personFinder) expired(c *personSet, p *plan) bool {
+func (h *personFinder) expired(c *personSet, p *plan, revision int64) bool {
 	life := personSetTTL
-	if p.timeDependent || c.undecided > 0 {
+	switch {
+	case p.timeDependent:
+		life = min(life, lifetime(c.took, h.refresh))
+	case c.undecided > 0:
 		life = min(life, h.refresh)
 	}
-	return time.Since(c.at) > life
+	return c.revision != revision || time.Since(c.at) > life
 }
 
 // findPersons reads a set, and starts from an older one that is still valid.
-func (h *personFinder) findPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery, old *personSet) (*personSet, error) {
+func (h *personFinder) findPersons(ctx context.Context, projectID int64, p *plan, q *PersonQuery, old *personSet, revision int64) (*personSet, error) {
 	st, err := h.reader.events.Checkpoint(ctx, projectID)
 	if err != nil {
 		return nil, err
@@ -147,12 +158,12 @@ func (h *personFinder) findPersons(ctx context.Context, projectID int64, p *plan
 	if ask.To.IsZero() {
 		ask.To = now
 	}
-	out := &personSet{checkpoint: st, at: now}
-	if old != nil && !h.expired(old, p) && old.checkpoint.Erased == st.Erased && old.checkpoint.Persons == st.Persons {
+	out := &personSet{checkpoint: st, revision: revision, at: now}
+	if old != nil && !h.expired(old, p, revision) && old.checkpoint.Erased == st.Erased && old.checkpoint.Persons == st.Persons {
 		if ask.After = old.checkpoint.Row; ask.After == st.Row {
 			return old, nil
 		}
-		out.ids, out.undecided, out.at = slices.Clone(old.ids), old.undecided, old.at
+		out.ids, out.undecided, out.at, out.took = slices.Clone(old.ids), old.undecided, old.at, old.took
 	} else {
 		// The index of names holds no rows. Newer events do no harm.
 		ask.Through = 0
@@ -160,6 +171,7 @@ func (h *personFinder) findPersons(ctx context.Context, projectID int64, p *plan
 	if err := h.addPersons(ctx, p, ask, out); err != nil {
 		return nil, fmt.Errorf("find the persons of the history: %w", err)
 	}
+	out.took = max(out.took, time.Since(now))
 	slices.Sort(out.ids)
 	out.ids = slices.Compact(out.ids)
 	return out, nil

@@ -23,6 +23,8 @@ type plan struct {
 	exact bool
 	// readsPerson reports whether the matcher reads properties of the person.
 	readsPerson bool
+	// readsCohorts reports whether the matcher reads cohorts.
+	readsCohorts bool
 	// usesPlugins reports whether the definition has plugin operators.
 	usesPlugins bool
 	// timeDependent reports whether the result can change without a new event.
@@ -37,7 +39,7 @@ func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Regis
 		return nil, err
 	}
 	needs := m.Needs()
-	p := &plan{matcher: m, exact: true, readsPerson: len(needs.Person) > 0, usesPlugins: len(needs.Operators) > 0, timeDependent: needs.NeedsLookup()}
+	p := &plan{matcher: m, exact: true, readsPerson: len(needs.Person) > 0, readsCohorts: len(needs.Cohorts) > 0, usesPlugins: len(needs.Operators) > 0, timeDependent: needs.NeedsLookup()}
 	for _, s := range m.Steps() {
 		p.add(&s)
 	}

@@ -88,7 +88,8 @@ type runState struct {
 	counter             *counter
 	actionID, projectID int64
 	counts              *actionCounts
-	recount             bool // all stored counts are stale
+	recount             bool  // all stored counts are stale
+	revision            int64 // of the cohorts
 }
 
 // update counts the missing days, the newest first, and then adds the events
@@ -96,6 +97,9 @@ type runState struct {
 func (b *runState) update(ctx context.Context) error {
 	st, err := b.service.reader.events.Checkpoint(ctx, b.projectID)
 	if err != nil {
+		return err
+	}
+	if b.revision, err = b.service.freshness.revision(ctx, b.projectID, b.run.plan); err != nil {
 		return err
 	}
 	if b.counts, err = b.service.store.load(ctx, b.actionID); err != nil {
@@ -123,7 +127,11 @@ func (b *runState) update(ctx context.Context) error {
 	if err := b.addNewRows(ctx, st.Row); err != nil {
 		return err
 	}
-	b.counts.lastRow, b.counts.calculatedAt = st.Row, b.counter.now
+	b.counts.lastRow = st.Row
+	if b.recount || b.counts.reset || b.counts.calculatedAt.IsZero() || !b.run.plan.timeDependent {
+		b.counts.calculatedAt = b.counter.now
+		b.service.freshness.counted(b.actionID, b.revision, time.Since(b.counter.now))
+	}
 	if !dirty && st.Row-saved < unsavedRows && b.counter.now.Sub(savedAt) < unsavedTime {
 		return nil
 	}
@@ -154,7 +162,7 @@ func (b *runState) prepare(st events.Checkpoint) {
 		*t = actionCounts{serial: t.serial, fingerprint: b.run.plan.fingerprint, erased: st.Erased, days: map[int64]*day{}, reset: true}
 		return
 	}
-	if !b.service.isStale(t, b.run.plan, st, b.counter.now) {
+	if !b.service.isStale(&Definition{ID: b.actionID}, t, b.run.plan, st, b.revision) {
 		return
 	}
 	b.recount = true

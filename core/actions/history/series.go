@@ -17,6 +17,7 @@ const (
 	Day   Interval = "day"
 	Week  Interval = "week"
 	Month Interval = "month"
+	Year  Interval = "year"
 )
 
 // maxBuckets bounds the buckets of a series.
@@ -33,6 +34,8 @@ func (i Interval) begin(t time.Time) time.Time {
 		return midnight(y, m, d-(int(t.Weekday())+6)%7, t.Location())
 	case Month:
 		return midnight(y, m, 1, t.Location())
+	case Year:
+		return midnight(y, time.January, 1, t.Location())
 	case Day:
 	}
 	return midnight(y, m, d, t.Location())
@@ -48,6 +51,8 @@ func (i Interval) next(t time.Time) time.Time {
 		return midnight(y, m, d+7, t.Location())
 	case Month:
 		return midnight(y, m+1, 1, t.Location())
+	case Year:
+		return midnight(y+1, time.January, 1, t.Location())
 	case Day:
 	}
 	return midnight(y, m, d+1, t.Location())
@@ -82,9 +87,11 @@ func (i Interval) starts(from, to time.Time) ([]time.Time, error) {
 // each interval of the zone, also for those without events. It waits as Count
 // does.
 func (h *Service) Series(ctx context.Context, a *Definition, loc *time.Location, from, to time.Time, i Interval) ([]Bucket, CountStatus, error) {
-	year, month, today := time.Now().In(loc).Date()
-	if from.Before(midnight(year, month, today+1-h.cfg.Days, loc)) {
-		return nil, CountStatus{}, fault.Fieldf("date_from", "invalid_input", "A series goes back %d days at most.", h.cfg.Days-1)
+	if from.IsZero() {
+		var err error
+		if from, err = h.firstOf(ctx, a.ProjectID, from); err != nil {
+			return nil, CountStatus{}, fmt.Errorf("count action %d: %w", a.ID, err)
+		}
 	}
 	starts, err := i.starts(from.In(loc), to)
 	if err != nil {

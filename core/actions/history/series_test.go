@@ -169,9 +169,9 @@ func TestDayWithoutMidnight(t *testing.T) {
 		if got := buckets[1].Start.Format(time.RFC3339); got != "2026-03-29T01:00:00+03:00" {
 			t.Errorf("the day begins at %s", got)
 		}
-		_, _, err = p.history.Series(t.Context(), action(1), loc, from.AddDate(-20, 0, 0), from, history.Day)
+		_, _, err = p.history.Series(t.Context(), action(1), loc, from.AddDate(-20, 0, 0), from, history.Hour)
 		if fault.KindOf(err) != fault.Invalid {
-			t.Errorf("a series of twenty years: %v", err)
+			t.Errorf("the hours of twenty years: %v", err)
 		}
 	})
 }

@@ -26,7 +26,9 @@ type Service struct {
 	metrics  metrics
 	workers  *workers
 	problems problemCache
-	actions  Actions // set by CorrectWith
+
+	freshness freshness
+	actions   Actions // set by CorrectWith
 
 	mu   sync.Mutex
 	runs map[int64]*run // by action
@@ -58,10 +60,13 @@ func newMetrics(reg prometheus.Registerer) metrics {
 func New(cfg Config, d *db.DB, e EventHistory, p Persons, sources actionmatch.Sources, log *zap.Logger, reg prometheus.Registerer) *Service {
 	r := &reader{events: e, sources: sources, log: log.Named("actions")}
 	w := newWorkers(cfg.ParallelRuns)
-	return &Service{
-		cfg: cfg, reader: r, store: &store{db: d}, metrics: newMetrics(reg), workers: w, runs: map[int64]*run{},
+	s := &Service{
+		freshness: freshness{last: map[int64]lastRun{}},
+		cfg:       cfg, reader: r, store: &store{db: d}, metrics: newMetrics(reg), workers: w, runs: map[int64]*run{},
 		finder: &personFinder{reader: r, persons: p, workers: w, refresh: cfg.Refresh, cache: newPersonCache(cfg.PersonCacheBytes)},
 	}
+	s.finder.freshness = &s.freshness
+	return s
 }
 
 // keepUnrequested is how long a history is kept without a request.
@@ -87,6 +92,9 @@ func (h *Service) Count(ctx context.Context, a *Definition, loc *time.Location, 
 	if err != nil || p.neverMatches() {
 		return f, err
 	}
+	if from, err = h.firstOf(ctx, a.ProjectID, from); err != nil {
+		return f, err
+	}
 	f.Count = t.sum(quarterOf(from), quarterOf(to)+1)
 	only := []Bucket{{Start: from, Count: f.Count}}
 	return f, h.trim(ctx, a, p, t, only, &f, from, to)
@@ -103,12 +111,34 @@ func (h *Service) requestCounts(ctx context.Context, a *Definition, loc *time.Lo
 		f.CalculatedAt = time.Now()
 		return p, nil, f, nil
 	}
+	if from, err = h.firstOf(ctx, a.ProjectID, from); err != nil {
+		return nil, nil, CountStatus{}, fmt.Errorf("count action %d: %w", a.ID, err)
+	}
 	t, done, err := h.upToDate(ctx, a, p, dayOf(from), dayOf(to))
 	if err != nil {
 		return nil, nil, CountStatus{}, fmt.Errorf("count action %d: %w", a.ID, err)
 	}
-	f.Undecided, f.Calculating, f.CalculatedAt = t.undecided, !done, t.calculatedAt
+	f.Undecided, f.Calculating, f.CalculatedAt, f.Ages = t.undecided, !done, t.calculatedAt, p.timeDependent
 	return p, t, f, nil
+}
+
+// firstOf returns from, or the time of the first event if from is before the days
+// that are always stored: the days before the first event need no count.
+func (h *Service) firstOf(ctx context.Context, projectID int64, from time.Time) (time.Time, error) {
+	now := time.Now()
+	if from.After(now.AddDate(0, 0, -h.cfg.Days)) {
+		return from, nil
+	}
+	first, err := h.reader.events.FirstEvent(ctx, projectID)
+	switch {
+	case err != nil:
+		return from, err
+	case first.IsZero():
+		return now, nil
+	case first.After(from):
+		return first, nil
+	}
+	return from, nil
 }
 
 // countPartialQuarter counts the events of a part of a quarter.
@@ -151,13 +181,15 @@ func (h *Service) Problem(d *Definition, loc *time.Location) string {
 
 // isStale reports whether all stored counts have to be counted again. Counts that
 // were corrected for an erasure can be newer than the checkpoint.
-func (h *Service) isStale(t *actionCounts, p *plan, st events.Checkpoint, now time.Time) bool {
-	return t.erased < st.Erased || (p.timeDependent || t.undecided > 0) && now.Sub(t.calculatedAt) > h.cfg.Refresh
+func (h *Service) isStale(a *Definition, t *actionCounts, p *plan, st events.Checkpoint, revision int64) bool {
+	age := time.Since(t.calculatedAt)
+	return t.erased < st.Erased || p.timeDependent && h.freshness.expired(a.ID, revision, age, h.cfg.Refresh) ||
+		t.undecided > 0 && age > h.cfg.Refresh
 }
 
 // isComplete reports whether t covers all of the days.
-func (h *Service) isComplete(t *actionCounts, p *plan, st events.Checkpoint, from, to int64) bool {
-	return t.serial > 0 && t.fingerprint == p.fingerprint && !h.isStale(t, p, st, time.Now()) &&
+func (h *Service) isComplete(a *Definition, t *actionCounts, p *plan, st events.Checkpoint, revision, from, to int64) bool {
+	return t.serial > 0 && t.fingerprint == p.fingerprint && !h.isStale(a, t, p, st, revision) &&
 		!t.calculatedAt.IsZero() && t.minRow() >= st.Row && len(t.missingDays(from, to, 1)) == 0
 }
 
@@ -192,11 +224,15 @@ func (h *Service) storedCounts(ctx context.Context, a *Definition, p *plan, from
 	if err != nil {
 		return nil, false, err
 	}
+	revision, err := h.freshness.revision(ctx, a.ProjectID, p)
+	if err != nil {
+		return nil, false, err
+	}
 	t, err := h.store.load(ctx, a.ID)
 	if err != nil {
 		return nil, false, err
 	}
-	if h.isComplete(t, p, st, from, to) {
+	if h.isComplete(a, t, p, st, revision, from, to) {
 		return t, true, nil
 	}
 	if t.fingerprint != p.fingerprint {
