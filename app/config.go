@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/changes"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
@@ -45,6 +46,7 @@ type Config struct {
 	Events        events.Config        `koanf:"events"`
 	Definitions   definitions.Config   `koanf:"definitions"`
 	Flags         flags.Config         `koanf:"flags"`
+	Changes       changes.Config       `koanf:"changes"`
 	Actions       actions.Config       `koanf:"actions"`
 	Notifications notifications.Config `koanf:"notifications"`
 	Operators     operators.Config     `koanf:"operators"`
@@ -78,6 +80,7 @@ func DefaultConfig() Config {
 		Events:        events.DefaultConfig(),
 		Definitions:   definitions.DefaultConfig(),
 		Flags:         flags.DefaultConfig(),
+		Changes:       changes.DefaultConfig(),
 		Actions:       actions.DefaultConfig(),
 		Notifications: notifications.DefaultConfig(),
 		Operators:     operators.DefaultConfig(),
@@ -100,7 +103,7 @@ func (c Config) Validate() error {
 		config interface{ Validate() error }
 	}{
 		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
-		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"actions", c.Actions},
+		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))

@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
 	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored"},
-	"core/activity":    {"core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
+	"core/activity":    {"core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
 	"migrations":       {},
 	"api":              {},
 
@@ -87,6 +87,10 @@ var mayImport = map[string][]string{
 	"core/journal/incident":   {},
 	"core/journal/mark":       {},
 
+	"core/web/stream":        {"core/web/listener", "core/web/receive"},
+	"core/changes/changelog": {"core/db"},
+	"core/changes":           with("core/changes/changelog", "core/web/listener", "core/web/stream"),
+
 	// Data packages: any feature may import their read API.
 	"core/accounts":    with(),
 	"core/persons":     with("core/persons/..."),
@@ -101,7 +105,7 @@ var mayImport = map[string][]string{
 	"core/flags/eval":             {"core/flags/eval/filters", "core/flags/eval/explanation", "core/match"},
 	"core/flags/document":         {},
 	"core/flags/rules":            {"core/flags/eval/filters", "core/flags/document", "core/match", "core/fault"},
-	"core/flags/revision":         with(),
+	"core/flags/revision":         with("core/changes/changelog"),
 	"core/flags/access":           {"core/auth", "core/fault"},
 	"core/flags/continuity":       with(),
 	"core/flags/source":           with("core/flags/decide", "core/flags/eval", "core/flags/revision", "core/cohorts"),

@@ -183,6 +183,8 @@ func (w *accessWorld) ask(t *testing.T, a access, c *credential, disposable bool
 	event := fmt.Sprintf(`{"api_key":%q,"project_id":%d,"event":"e","distinct_id":"u"}`, c.key, w.First.Project.ID)
 	switch {
 	case !a.need("project-key"):
+	case a.in("/changes"):
+		path += fmt.Sprintf("?token=%s&project_id=%d", url.QueryEscape(c.key), w.First.Project.ID)
 	case a.in("/:token"):
 		path += fmt.Sprintf("?project_id=%d", w.First.Project.ID)
 	case a.method == "GET":

@@ -4,18 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/changes/changelog"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Log stores the entries of all features.
-type Log struct{ db *db.DB }
+type Log struct {
+	db      *db.DB
+	changes *changelog.Store
+}
 
 // NewLog returns the log in d.
-func NewLog(d *db.DB) *Log { return &Log{d} }
+func NewLog(d *db.DB) *Log { return &Log{db: d, changes: changelog.NewStore(d)} }
 
 type row struct {
 	bun.BaseModel `bun:"table:activity_log,alias:a"`
@@ -32,7 +37,8 @@ type row struct {
 	CreatedAt db.Time
 }
 
-// Add writes an entry. It belongs in the transaction of the change.
+// Add writes an entry, and records the change for clients that follow changes. It
+// belongs in the transaction of the change.
 func (l *Log) Add(ctx context.Context, e Entry) error {
 	detail, err := jsontext.Marshal(e.Detail)
 	if err != nil {
@@ -45,7 +51,29 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	if _, err := l.db.Write(ctx).NewInsert().Model(r).Exec(ctx); err != nil {
 		return fmt.Errorf("log activity: %w", err)
 	}
-	return nil
+	return l.record(ctx, e)
+}
+
+var kinds = map[Scope]changelog.Kind{Flag: changelog.Flag, Cohort: changelog.Cohort, Action: changelog.Action}
+
+// record adds the change to the changelog. An item that is marked as deleted is
+// deleted for those who follow it.
+func (l *Log) record(ctx context.Context, e Entry) error {
+	kind, ok := kinds[e.Scope]
+	if !ok {
+		return nil
+	}
+	id, err := strconv.ParseInt(e.ItemID, 10, 64)
+	if err != nil {
+		return fmt.Errorf("log activity: %w", err)
+	}
+	operation := e.Activity
+	for _, c := range e.Detail.Changes {
+		if c.Field == "deleted" && string(c.After) == "true" {
+			operation = changelog.Deleted
+		}
+	}
+	return l.changes.Record(ctx, changelog.Change{ProjectID: e.ProjectID, At: e.CreatedAt, Kind: kind, ItemID: id, Name: e.Detail.Name, Operation: operation})
 }
 
 // Query selects entries of a project.

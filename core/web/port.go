@@ -169,7 +169,7 @@ func (p *port) serve() {
 	hs := p.app.Server()
 	hs.Handler, hs.ErrorHandler = p.rejectRebound(p.handler), p.unreadable
 	hs.HeaderReceived = framing.Guard(func() { p.router.metrics.Refused("framing") })
-	hs.CloseOnShutdown = true
+	hs.CloseOnShutdown, hs.KeepHijackedConns = true, true // core/web/stream closes its connections
 	hs.Logger = accesslog.Connections{Log: p.router.log}
 	go func() { p.served <- hs.Serve(p.ln) }()
 	p.router.log.Info("listening", zap.String("address", p.boundAddress()), zap.String("setting", "http."+p.setting))

@@ -202,3 +202,6 @@ func (s *Server) stop(ctx context.Context) error {
 	}
 	return err
 }
+
+// MaxConnections returns the maximum number of connections to the public address.
+func (r *Router) MaxConnections() int { return r.public.most }

@@ -19,6 +19,7 @@ type HTTP struct {
 	cfg     decide.Config
 	decider *decide.Decider
 	quota   decide.Quota
+	changes Changes
 	log     *zap.Logger
 	router  *web.Router
 	tables  tables
@@ -26,13 +27,13 @@ type HTTP struct {
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the paths over d. A nil quota limits nothing, a nil log
-// disables logging.
-func NewHTTP(cfg decide.Config, d *decide.Decider, quota decide.Quota, log *zap.Logger) *HTTP {
+// NewHTTP returns the paths over d. A nil quota limits nothing, nil changes and log
+// disable event streams and logging.
+func NewHTTP(cfg decide.Config, d *decide.Decider, quota decide.Quota, changes Changes, log *zap.Logger) *HTTP {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &HTTP{cfg: cfg, decider: d, quota: quota, log: log.Named("ofrep")}
+	return &HTTP{cfg: cfg, decider: d, quota: quota, changes: changes, log: log.Named("ofrep")}
 }
 
 const pathFlags = "/ofrep/v1/evaluate/flags"
@@ -134,6 +135,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 	if err != nil {
 		return h.fail(c, "", err)
 	}
+	h.await(c, project)
 	e, set := h.decider.Begin(project, k.context.targetingKey)
 	defer e.Release()
 	k.context.applyTo(e)
@@ -150,7 +152,8 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 	}
 	k.out = append(k.out, `],"metadata":{"flagSetId":"`...)
 	k.out = strconv.AppendInt(k.out, project, 10)
-	k.out = append(k.out, `"}}`...)
+	k.out = append(k.out, `"}`...)
+	k.out = append(h.appendStreams(k.out, keyOf(c)), '}')
 	return sendWithETag(c, k.out)
 }
 

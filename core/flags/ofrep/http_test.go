@@ -58,7 +58,7 @@ func newHTTP(tb testing.TB, s *memorySource, p people) *ofrep.HTTP {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return ofrep.NewHTTP(cfg, d, nil, zap.NewNop())
+	return ofrep.NewHTTP(cfg, d, nil, nil, zap.NewNop())
 }
 
 func serve(tb testing.TB, s *memorySource, p people) string {

@@ -20,8 +20,20 @@
 package ofrep
 
 import (
+	"context"
+	"time"
+
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
+
+// Changes notifies clients of changes.
+type Changes interface {
+	// StreamPath returns the path of the event stream for a project key.
+	StreamPath(key string) string
+	// Await makes the flags in memory at least as new as a client has been notified
+	// of: a revision of the stream and a time in whole seconds. Each may be zero.
+	Await(ctx context.Context, projectID, revision int64, modified time.Time) error
+}
 
 // reason is a reason of the protocol.
 type reason string

@@ -5,17 +5,22 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/changes/changelog"
 	"github.com/guidonhq/guidon/core/db"
 )
 
 // Store keeps the revisions in the database.
-type Store struct{ db *db.DB }
+type Store struct {
+	db      *db.DB
+	changes *changelog.Store
+}
 
 // NewStore returns the revisions in d.
-func NewStore(d *db.DB) *Store { return &Store{db: d} }
+func NewStore(d *db.DB) *Store { return &Store{db: d, changes: changelog.NewStore(d)} }
 
 // row is the revision of one project.
 type row struct {
@@ -29,17 +34,25 @@ type row struct {
 // advances its revision.
 func (s *Store) Change(ctx context.Context, projectID int64, fn func(ctx context.Context) error) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
-		if err := s.Touch(ctx, projectID); err != nil {
+		if err := s.advance(ctx, projectID); err != nil {
 			return err
 		}
 		return fn(ctx)
 	})
 }
 
-// Touch advances the revision of a project: every process loads the project again.
-// It joins the transaction in ctx, and then holds the lock of the project until
-// the end of the transaction.
+// Touch advances the revision of a project after a change of its group types:
+// every process loads the project again, and clients that follow changes are
+// notified. It joins the transaction in ctx, and then holds the lock of the
+// project until the end of the transaction.
 func (s *Store) Touch(ctx context.Context, projectID int64) error {
+	return s.Change(ctx, projectID, func(ctx context.Context) error {
+		return s.changes.Record(ctx, changelog.Change{ProjectID: projectID, At: time.Now(), Kind: changelog.GroupTypes, Operation: changelog.Updated})
+	})
+}
+
+// advance advances the revision in the transaction in ctx.
+func (s *Store) advance(ctx context.Context, projectID int64) error {
 	_, err := s.db.Write(ctx).NewInsert().Model(&row{ProjectID: projectID, Stamp: 1}).
 		On("CONFLICT (project_id) DO UPDATE").Set("stamp = r.stamp + 1").Exec(ctx)
 	if err != nil {

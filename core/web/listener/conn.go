@@ -23,6 +23,7 @@ type Conn struct {
 	readDeadline deadline
 	received     atomic.Bool
 	drains       atomic.Bool
+	detached     atomic.Bool
 
 	// waiting is 0 while a request is handled. While the connection waits for the
 	// client it is the time since it does, in nanoseconds: positive between two
@@ -42,12 +43,20 @@ func (c *Conn) Ended() bool { return c.ended }
 // Received reports whether the client has sent anything of a request.
 func (c *Conn) Received() bool { return c.received.Load() }
 
+// Detach takes the connection from the HTTP server, for an answer without an end.
+// It still counts against the bounds. It does not give way to other connections,
+// and a stop closes it at once (CloseUnused).
+func (c *Conn) Detach() { c.detached.Store(true) }
+
 // DrainOnClose sets whether Close reads what the client is still sending. Use
 // it when a request is rejected before its end.
 func (c *Conn) DrainOnClose(drain bool) { c.drains.Store(drain) }
 
 // Read reads from the client. The first call does the TLS handshake.
 func (c *Conn) Read(p []byte) (int, error) {
+	if c.detached.Load() {
+		return c.Conn.Read(p)
+	}
 	if c.inRequest {
 		c.waiting.Store(-c.begun)
 	} else {

@@ -276,11 +276,11 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// CloseUnused closes the connections that have received nothing: they carry no
-// request to wait for.
+// CloseUnused closes the connections that carry no request to wait for: those
+// that have received nothing, and detached ones.
 func (l *Listener) CloseUnused() {
 	for _, c := range l.open() {
-		if !c.Received() {
+		if !c.Received() || c.detached.Load() {
 			_ = c.raw.Close()
 		}
 	}

@@ -1,0 +1,110 @@
+// Package stream sends answers without an end to many clients: server-sent events.
+//
+// The HTTP library keeps a goroutine with a deep stack, a request and buffers of
+// 20 KiB and more for each answer that is being written. A stream therefore takes
+// its connection from the library after the head of the answer is sent, and
+// keeps nothing but the connection and one goroutine with a small stack, which
+// notices the end of the connection: about 5 KiB.
+//
+// Writes are bounded in time. A client whose connection does not take a few bytes
+// at once does not read; its stream ends.
+package stream
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/guidonhq/guidon/core/web/listener"
+	"github.com/guidonhq/guidon/core/web/receive"
+)
+
+// writeTime bounds a write. The buffers of the system take what is written to a
+// client that reads, so a write normally does not wait.
+const writeTime = 50 * time.Millisecond
+
+// ErrNoConn means that a request has no connection of its own, as in tests of
+// handlers.
+var ErrNoConn = errors.New("the request has no connection to stream to")
+
+// Stream is one open stream. Its methods are safe for concurrent use.
+type Stream struct {
+	mu     sync.Mutex
+	conn   *listener.Conn
+	closed bool
+}
+
+// Open sends the head of ctx.Response and then calls opened with the stream, in a
+// goroutine of the connection; opened must not wait. The function that it returns
+// is called once, when the stream has ended, for whatever reason. The body of the
+// response is ignored. Open must be the last use of ctx by its handler.
+func Open(ctx *fasthttp.RequestCtx, opened func(*Stream) (ended func())) error {
+	conn := receive.Conn(ctx)
+	if conn == nil {
+		return ErrNoConn
+	}
+	h := &ctx.Response.Header
+	h.SetContentType("text/event-stream")
+	h.Set(fasthttp.HeaderCacheControl, "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no") // nginx
+	h.SetContentLength(-2)           // the body ends with the connection
+	ctx.HijackSetNoResponse(true)
+	head := append([]byte(nil), h.Header()...)
+	ctx.Hijack(func(net.Conn) {
+		conn.Detach()
+		s := &Stream{conn: conn}
+		s.Write(head)
+		go s.watch(opened(s))
+	})
+	return nil
+}
+
+// Write sends p. It returns false if the stream has ended, also because the
+// client does not read.
+func (s *Stream) Write(p []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	err := s.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	if err == nil {
+		_, err = s.conn.Write(p)
+	}
+	if err != nil {
+		s.closeLocked()
+	}
+	return err == nil
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closeLocked()
+}
+
+func (s *Stream) closeLocked() {
+	if !s.closed {
+		s.closed = true
+		_ = s.conn.Close()
+	}
+}
+
+// maxReads bounds what a client may send to a stream. Nothing is expected.
+const maxReads = 64
+
+// watch ends the stream with its connection.
+func (s *Stream) watch(ended func()) {
+	var b [1]byte
+	for range maxReads {
+		if _, err := s.conn.Read(b[:]); err != nil {
+			break
+		}
+	}
+	s.Close()
+	ended()
+}

@@ -1,0 +1,2 @@
+DROP TABLE changes;
+DROP TABLE change_revisions;
