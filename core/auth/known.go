@@ -6,17 +6,19 @@ import (
 	"github.com/guidonhq/guidon/core/auth/apikey"
 )
 
-// Known reports whether a project key or a personal key is valid by what is in
-// memory. It reads nothing from the database, so the answer for a valid key that
-// was not used lately may be false.
+// Known reports whether a project key or a personal key is valid by the snapshot,
+// which holds the digests of all valid personal keys. It reads nothing from the
+// database: the answer for a key that another process created within the refresh
+// interval may be false.
 func (a *authenticator) Known(key string) bool {
 	key = strings.TrimSpace(key)
-	if m := a.snapshot.Load(); m != nil && m.byKey[key] != nil {
-		return true
-	}
-	if len(key) > apikey.MaxPersonal {
+	m := a.snapshot.Load()
+	if m == nil || len(key) > apikey.MaxPersonal {
 		return false
 	}
-	_, ok := a.principals.get(apikey.DigestOf(key))
+	if m.byKey[key] != nil {
+		return true
+	}
+	_, ok := m.byHash[apikey.DigestOf(key).String()]
 	return ok
 }

@@ -17,12 +17,13 @@ var (
 		"Project API key invalid. You can find your project API key in the settings of your project.")
 )
 
-// snapshot is all projects and valid project keys at one time. It is immutable.
+// snapshot is all projects and valid keys at one time. It is immutable.
 type snapshot struct {
 	version int64
 	readAt  time.Time
 	byKey   map[string]*Project
 	byID    map[int64]*Project
+	byHash  map[string]struct{} // digests of personal keys, in hexadecimal
 }
 
 // equal reports whether both hold the same projects and keys.

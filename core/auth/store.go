@@ -57,7 +57,7 @@ func (s *store) write(ctx context.Context, fn func(ctx context.Context) error, c
 	}))
 }
 
-// snapshot returns all projects and keys, or old if the version is unchanged
+// snapshot returns all projects and valid keys, or old if the version is unchanged
 // and old is younger than maxAge.
 func (s *store) snapshot(ctx context.Context, old *snapshot, maxAge time.Duration) (*snapshot, error) {
 	m := &snapshot{readAt: time.Now(), byKey: map[string]*Project{}, byID: map[int64]*Project{}}
@@ -90,7 +90,8 @@ func (s *store) snapshot(ctx context.Context, old *snapshot, maxAge time.Duratio
 			m.byKey[*r.Key] = p
 		}
 	}
-	return m, nil
+	m.byHash, err = s.validHashes(ctx, m.readAt)
+	return m, err
 }
 
 // now returns the current time as the database keeps it.

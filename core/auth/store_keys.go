@@ -43,6 +43,21 @@ func (s keyStore) addPersonalKey(ctx context.Context, k *PersonalKey, d apikey.D
 	return found(err, "add personal key")
 }
 
+// validHashes returns the digests of all personal keys that are valid at a time.
+func (s keyStore) validHashes(ctx context.Context, at time.Time) (map[string]struct{}, error) {
+	var hashes []string
+	err := s.db.Read(ctx).NewSelect().Model((*personalKeyRow)(nil)).Column("hash").
+		Where("k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)", at.UnixMicro()).Scan(ctx, &hashes)
+	if err != nil {
+		return nil, fmt.Errorf("read the digests of personal keys: %w", err)
+	}
+	out := make(map[string]struct{}, len(hashes))
+	for _, h := range hashes {
+		out[h] = struct{}{}
+	}
+	return out, nil
+}
+
 func (s keyStore) personalKeys(ctx context.Context, userID int64) ([]PersonalKey, error) {
 	var rows []personalKeyRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("k.user_id = ?", userID).Order("k.id").Scan(ctx)

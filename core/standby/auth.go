@@ -74,3 +74,17 @@ func (a *Auth) ProjectFor(ctx context.Context, p *auth.Principal, idOrCurrent st
 	}
 	return found, err
 }
+
+// Known reports whether a key is valid by the accounts in memory or by the snapshot.
+func (a *Auth) Known(key string) bool {
+	if a.Service.Known(key) {
+		return true
+	}
+	i := a.standby.usable()
+	if i == nil {
+		return false
+	}
+	d := digestOf(strings.TrimSpace(key))
+	_, project := i.byKey[d]
+	return project || i.principals[d] != nil
+}
