@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"core/jsontext":    {"core/fault"},
 	"core/config":      {"core/host/secret", "core/text"},
 	"core/snapshot":    {"core/retry"},
-	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search"},
+	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search", "core/match/pattern"},
 	"core/db":          {"migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal"},
 	"core/db/dbtest":   {"core/db"},
 	"core/journal":     {"core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
@@ -53,6 +53,7 @@ var mayImport = map[string][]string{
 	"api":              {},
 
 	"core/match/search":   {"core/fault"},
+	"core/match/pattern":  {"core/match/search", "core/fault", "core/text"},
 	"core/propertyfilter": {"core/match", "core/fault"},
 
 	"cmd/notices": {},
@@ -114,11 +115,11 @@ var mayImport = map[string][]string{
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":           with("core/flags/eval"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide"),
-	"core/flags/local":            with("core/flags/eval", "core/flags/document"),
+	"core/flags/local":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/document"),
 	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 
 	// Actions and notifications.
-	"core/actions/match":   {"core/match", "core/match/search", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/actions/match":   {"core/match", "core/match/search", "core/match/pattern", "core/fault", "core/jsontext", "core/text", "sdk"},
 	"core/actions/history": with("core/actions/match", "core/cohorts", "core/persons", "core/events"),
 	"core/actions":         with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
 	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),

@@ -139,7 +139,7 @@ func (m *Members) load(ctx context.Context, projectID int64, _ *cohortSet) (*coh
 		})
 	}
 	set.flags = eval.Compile(flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
-		Location: d.Location, Operators: m.deps.Operators, Limits: m.deps.Limits, Budget: m.deps.Budget,
+		Operators: m.deps.Operators, Limits: m.deps.Limits, Budget: m.deps.Budget,
 	})
 	return set, d.Revision, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // apply applies the fields of in to f and checks the write rules. The key goes
@@ -21,6 +22,9 @@ func (a *applier) apply(ctx context.Context, f *Flag, in Input) error {
 		return err
 	}
 	in.applyTo(f)
+	if err := f.checkBucketing(); err != nil {
+		return err
+	}
 	return a.applyDashboards(ctx, f, in.AnalyticsDashboards)
 }
 
@@ -72,8 +76,10 @@ func (a *applier) freeKey(ctx context.Context, f *Flag) error {
 	return a.deps.HashKeys.RenameFlag(ctx, f.ProjectID, key, f.Key)
 }
 
-// applyFilters replaces the filters of f as a whole. Filters without a list of
-// condition sets leave an existing flag unchanged.
+// applyFilters replaces the filters of f as a whole. Filters of the oldest form are
+// replaced by their normalized form if that is stored. Empty filters leave an
+// existing flag unchanged, as in the reference; other filters without a list of
+// condition sets are rejected, because they would be lost.
 func (a *applier) applyFilters(ctx context.Context, f *Flag, in Input) error {
 	if in.Filters == nil {
 		return nil
@@ -81,11 +87,37 @@ func (a *applier) applyFilters(ctx context.Context, f *Flag, in Input) error {
 	count, exists := document.ConditionSets(in.Filters)
 	switch {
 	case f.ID != 0 && !exists:
-		return nil
+		if d, err := document.Parse(in.Filters); err != nil || !hasLegacyFilters(d) {
+			return missingGroups(d)
+		}
 	case f.ID == 0 && exists && count == 0:
 		return fault.Field("filters", rules.CodeInvalid, "Feature flag filters must contain at least one condition set.")
 	}
-	return a.setFilters(ctx, f, in.checked)
+	stored := f.Filters
+	if err := a.setFilters(ctx, f, in.checked); err != nil {
+		return err
+	}
+	if sameFilters(stored, f.Filters) {
+		f.Filters = stored
+	}
+	return nil
+}
+
+// sameFilters reports whether two texts of filters have the same normalized form.
+func sameFilters(a, b json.RawMessage) bool {
+	a, errA := document.Normalized(a)
+	b, errB := document.Normalized(b)
+	return errA == nil && errB == nil && jsontext.Equal(a, b)
+}
+
+// missingGroups returns the error for filters without condition sets, or nil if they
+// are empty.
+func missingGroups(d *document.Object) error {
+	if d == nil || len(d.Names) == 0 {
+		return nil
+	}
+	return fault.Field("filters", rules.CodeInvalid,
+		"Filters replace those of the flag as a whole: send the condition sets (groups), too.")
 }
 
 // check checks filters for a flag before the transaction that stores them. Only

@@ -39,6 +39,9 @@ type Fields struct {
 	UsageDashboard       *int64          `json:"usage_dashboard"` // a dashboard id
 	AnalyticsDashboards  []int64         `json:"analytics_dashboards"`
 	EnrichedAnalytics    bool            `json:"has_enriched_analytics"`
+	Bucketing            string          `json:"bucketing_identifier"` // distinct_id or device_id
+	Runtime              string          `json:"evaluation_runtime"`   // client, server or all
+	Contexts             []string        `json:"evaluation_contexts"`
 }
 
 // Status is the state of a flag.
@@ -98,6 +101,10 @@ type view struct {
 	Version              int64           `json:"version"`
 	UpdatedAt            web.Time        `json:"updated_at"`
 	Status               Status          `json:"status"`
+	Bucketing            string          `json:"bucketing_identifier"`
+	Runtime              string          `json:"evaluation_runtime"`
+	Contexts             []string        `json:"evaluation_contexts"`
+	ContextTags          []string        `json:"evaluation_tags"` // the older name of Contexts
 }
 
 // show builds the JSON form of f. filters are normalized and contain the names of
@@ -110,6 +117,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
 		EnrichedAnalytics: f.EnrichedAnalytics, UsageDashboard: f.UsageDashboard, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
+		Bucketing: f.Bucketing, Runtime: f.Runtime, Contexts: f.Contexts, ContextTags: f.Contexts,
 	}
 	v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
 	if v.RollbackConditions == nil {

@@ -17,9 +17,10 @@ func TestLocalEvaluationPaths(t *testing.T) {
 		h.create(`{"key":"off","active":false,"ensure_experience_continuity":true,"filters":{}}`)
 		gone := h.create(`{"key":"gone"}`)
 		h.patch(gone.ID, `{"deleted":true}`).want(200)
+		const scope = `"bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[],"has_experiment":false`
 		want := `{"flags":[` +
-			`{"id":1,"team_id":1,"name":"N","key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":45}],"payloads":{"true":"{\"a\":1}"}},"deleted":false,"active":true,"ensure_experience_continuity":false,"version":1},` +
-			`{"id":2,"team_id":1,"name":"","key":"off","filters":{"groups":[{"properties":[],"rollout_percentage":null}]},"deleted":false,"active":false,"ensure_experience_continuity":true,"version":1}],` +
+			`{"id":1,"team_id":1,"name":"N","key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":45}],"payloads":{"true":"{\"a\":1}"}},"deleted":false,"active":true,"ensure_experience_continuity":false,"version":1,` + scope + `},` +
+			`{"id":2,"team_id":1,"name":"","key":"off","filters":{"groups":[{"properties":[],"rollout_percentage":null}]},"deleted":false,"active":false,"ensure_experience_continuity":true,"version":1,` + scope + `}],` +
 			`"group_type_mapping":{"0":"company","1":"project"},"cohorts":{},"property_matching_version":2}`
 		for _, p := range []string{
 			"/api/projects/1/feature_flags/local_evaluation", "/api/projects/@current/feature_flags/local_evaluation/?send_cohorts",
@@ -142,7 +143,7 @@ type localAnswer struct {
 func localOf(t *testing.T, stored eval.ProjectDefinitions, cohorts bool) localAnswer {
 	t.Helper()
 	var l localAnswer
-	if err := json.Unmarshal(local.Document(stored, cohorts, nil), &l); err != nil {
+	if err := json.Unmarshal(local.Document(stored, local.Options{Cohorts: cohorts, Client: local.Client{Current: true, GroupDependencies: true}}), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -217,6 +218,6 @@ func BenchmarkLocalEvaluationOf100Flags(b *testing.B) {
 			Filters: json.RawMessage(`{"groups":[{"properties":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}],"rollout_percentage":50}]}`)})
 	}
 	for b.Loop() {
-		local.Document(stored, true, nil)
+		local.Document(stored, local.Options{Cohorts: true})
 	}
 }

@@ -18,7 +18,7 @@ func TestFlagJSON(t *testing.T) {
 			`"created_at":"2023-10-02T09:00:00.123456Z","is_simple_flag":true,"rollout_percentage":30,"ensure_experience_continuity":false,` +
 			`"experiment_set":[],"features":{},"rollback_conditions":null,"performed_rollback":null,"can_edit":true,"tags":["beta"],` +
 			`"usage_dashboard":null,"analytics_dashboards":[],"has_enriched_analytics":false,` +
-			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE"}`
+			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE","bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[]}`
 		if got != want {
 			t.Errorf("created flag\n got %s\nwant %s", got, want)
 		}
@@ -143,9 +143,10 @@ func TestRestoreKey(t *testing.T) {
 func TestPatchReplacesFilters(t *testing.T) {
 	h := onOne(t)
 	f := h.create(`{"key":"a","filters":{"groups":[{"properties":[],"rollout_percentage":30}],"payloads":{"true":"1"}}}`)
-	got := h.patch(f.ID, `{"filters":{"payloads":{"true":"2"}},"name":"n"}`).flag(200)
+	h.patch(f.ID, `{"filters":{"payloads":{"true":"2"}},"name":"n"}`).fails(400, "invalid_input", "filters")
+	got := h.patch(f.ID, `{"filters":{},"name":"n"}`).flag(200)
 	if string(got.Filters) != string(f.Filters) || got.Name != "n" {
-		t.Errorf("filters without groups changed the flag to %s", got.Filters)
+		t.Errorf("empty filters changed the flag to %s", got.Filters)
 	}
 	got = h.patch(f.ID, `{"filters":{"groups":[]}}`).flag(200)
 	if string(got.Filters) != `{"groups":[]}` {

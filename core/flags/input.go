@@ -28,6 +28,9 @@ type Input struct {
 	Tags                 *[]string       `json:"tags,omitempty"`
 	AnalyticsDashboards  *[]int64        `json:"analytics_dashboards,omitempty"`
 	EnrichedAnalytics    *bool           `json:"has_enriched_analytics,omitempty"`
+	Bucketing            *string         `json:"bucketing_identifier,omitempty"`
+	Runtime              *string         `json:"evaluation_runtime,omitempty"`
+	Contexts             *[]string       `json:"evaluation_contexts,omitempty"`
 
 	// Version and Original are the version and the flag that the caller has read.
 	// They detect lost updates.
@@ -71,6 +74,7 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 	in.Tags = dashboards.ReadTags(body)
 	in.AnalyticsDashboards = dashboardIDs(body)
 	in.EnrichedAnalytics = orFalse(body.Bool("has_enriched_analytics", web.Nullable))
+	in.Bucketing, in.Runtime, in.Contexts = readBucketing(body), readRuntime(body), readContexts(body)
 	in.Version = value(body.Int("version", web.Nullable))
 	in.Original = body.Any("original_flag", web.Nullable).Value
 	in.UsageDashboard = value(body.Bool("_should_create_usage_dashboard"))
@@ -87,6 +91,9 @@ func (in *Input) applyTo(f *Flag) {
 	set(&f.Active, in.Active)
 	set(&f.Tags, in.Tags)
 	set(&f.EnrichedAnalytics, in.EnrichedAnalytics)
+	set(&f.Bucketing, in.Bucketing)
+	set(&f.Runtime, in.Runtime)
+	set(&f.Contexts, in.Contexts)
 	if in.RollbackConditions != nil {
 		f.RollbackConditions = in.RollbackConditions
 	}

@@ -316,7 +316,7 @@ func FuzzCheckFilters(f *testing.F) {
 			t.Fatalf("%q: accepted, but the evaluator fails: %v", raw, err)
 		}
 		eval.Compile([]eval.Definition{{ID: 1, Key: "k", Filters: got, Active: true}}, nil, nil, eval.CompileOptions{})
-		if !json.Valid(local.Document(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, true, nil)) {
+		if !json.Valid(local.Document(eval.ProjectDefinitions{Flags: []eval.Definition{{ID: 1, Key: "k", Filters: got}}}, local.Options{Cohorts: true})) {
 			t.Fatalf("%q: the document for local evaluation is not JSON", raw)
 		}
 	})

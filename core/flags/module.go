@@ -99,6 +99,6 @@ func newService(c ManageConfig, m *decide.Snapshots, store *Store, keys *continu
 	})
 }
 
-func newLocalHTTP(s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
-	return local.NewHTTP(s, source, operators)
+func newLocalHTTP(c decide.Config, s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
+	return local.NewHTTP(s, source, local.Options{Operators: operators, MinimalEvents: c.MinimalFlagCalledEvents})
 }

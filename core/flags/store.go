@@ -70,6 +70,9 @@ type flagRow struct {
 	Search               string
 	Multivariate         bool
 	FullyRolledOut       bool
+	BucketingIdentifier  string
+	EvaluationRuntime    string
+	EvaluationContexts   string
 
 	LastCalledAt sql.NullInt64 `bun:"last_called_at,scanonly"`
 }
@@ -81,9 +84,10 @@ func rowOf(f *Flag) *flagRow {
 		UpdatedBy: f.UpdatedBy, UpdatedAt: f.UpdatedAt.UnixMicro(), Version: f.Version,
 		ExperienceContinuity: f.ExperienceContinuity, Tags: string(document.Encode(f.Tags)),
 		AnalyticsDashboards: string(document.Encode(f.AnalyticsDashboards)), EnrichedAnalytics: f.EnrichedAnalytics,
-		Search:         strings.ToLower(f.Key + "\n" + f.Name),
-		Multivariate:   document.HasVariants(f.Filters),
-		FullyRolledOut: document.FullyRolledOut(f.Filters),
+		Search:              strings.ToLower(f.Key + "\n" + f.Name),
+		Multivariate:        document.HasVariants(f.Filters),
+		FullyRolledOut:      document.FullyRolledOut(f.Filters),
+		BucketingIdentifier: f.Bucketing, EvaluationRuntime: f.Runtime, EvaluationContexts: string(document.Encode(f.Contexts)),
 	}
 	if len(f.RollbackConditions) > 0 && !document.IsNull(f.RollbackConditions) {
 		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
@@ -104,6 +108,7 @@ func (r *flagRow) flag() (*Flag, error) {
 		Fields: Fields{
 			Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters), Active: r.Active, Deleted: r.Deleted,
 			ExperienceContinuity: r.ExperienceContinuity, RollbackConditions: json.RawMessage("null"), EnrichedAnalytics: r.EnrichedAnalytics,
+			Bucketing: r.BucketingIdentifier, Runtime: r.EvaluationRuntime,
 		},
 	}
 	if r.UsageDashboard != 0 {
@@ -124,6 +129,10 @@ func (r *flagRow) flag() (*Flag, error) {
 	if err := json.Unmarshal([]byte(r.AnalyticsDashboards), &f.AnalyticsDashboards); err != nil {
 		return nil, fmt.Errorf("read dashboards of flag %d: %w", r.ID, err)
 	}
+	if err := json.Unmarshal([]byte(r.EvaluationContexts), &f.Contexts); err != nil {
+		return nil, fmt.Errorf("read contexts of flag %d: %w", r.ID, err)
+	}
+	f.setDefaults()
 	return f, nil
 }
 

@@ -13,17 +13,24 @@ import (
 func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Definition, error) {
 	var rows []flagRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).
-		Column("id", "key", "name", "filters", "active", "experience_continuity", "version").
+		Column("id", "key", "name", "filters", "active", "experience_continuity", "version",
+			"bucketing_identifier", "evaluation_runtime", "evaluation_contexts").
 		Where("project_id = ? AND deleted = ?", projectID, false).OrderExpr("id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read flags of project %d: %w", projectID, err)
 	}
 	out := make([]eval.Definition, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, eval.Definition{
+		d := eval.Definition{
 			ID: r.ID, ProjectID: projectID, Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters),
 			Active: r.Active, ExperienceContinuity: r.ExperienceContinuity, Version: r.Version,
-		})
+			ByDevice: r.BucketingIdentifier == byDevice,
+		}
+		d.Runtime, _ = eval.ParseRuntime(r.EvaluationRuntime)
+		if err := json.Unmarshal([]byte(r.EvaluationContexts), &d.Contexts); err != nil {
+			return nil, fmt.Errorf("read contexts of flag %d: %w", r.ID, err)
+		}
+		out = append(out, d)
 	}
 	return out, nil
 }

@@ -46,5 +46,6 @@ func (s versionStore) version(ctx context.Context, flagID, version int64) (Field
 	if err := json.Unmarshal([]byte(row.State), &fields); err != nil {
 		return Fields{}, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
 	}
+	fields.setDefaults()
 	return fields, true, nil
 }

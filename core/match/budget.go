@@ -3,6 +3,7 @@ package match
 import (
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/match/pattern"
 	"github.com/guidonhq/guidon/core/match/search"
 )
 
@@ -38,7 +39,7 @@ func CheckPattern(l Limits, operator string, value []byte) (int64, error) {
 		return 0, nil //nolint:nilerr // the compilation reports the error
 	}
 	whole, _ := FromJSON(v, nil)
-	size, err := search.CheckExpression(loose(&whole), l.Expression)
+	size, err := pattern.Check(loose(&whole), l.Expression)
 	return size.Memory, err
 }
 

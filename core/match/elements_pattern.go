@@ -1,9 +1,8 @@
 package match
 
 import (
-	"regexp"
-
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match/pattern"
 	"github.com/guidonhq/guidon/core/match/search"
 )
 
@@ -38,7 +37,7 @@ func ParseMatching(name string, other Matching) (Matching, error) {
 type Pattern struct {
 	way   Matching
 	text  string
-	re    *regexp.Regexp
+	re    *pattern.Pattern
 	like  *search.Like
 	price int64 // per byte of text; of a regular expression the size
 }
@@ -51,7 +50,7 @@ func CompilePattern(text string, way Matching, fold bool) (*Pattern, error) {
 	switch way {
 	case Regex:
 		var err error
-		if p.re, p.price, err = compilePattern(text, DefaultLimits().Definition); err != nil {
+		if p.re, p.price, err = pattern.Compile(text, DefaultLimits().Definition); err != nil {
 			return nil, err
 		}
 	case Contains:

@@ -1,6 +1,10 @@
 package match
 
-import "time"
+import (
+	"time"
+
+	"github.com/valyala/fastjson"
+)
 
 // compileDate compares instants. The filter value is a date or a relative date
 // ("30d", "-2w"); the property is a date or seconds since 1970.
@@ -22,6 +26,21 @@ func compileDate(holds func(t, than time.Time) bool) func(operand) (test, error)
 			return ok && holds(t, than)
 		}, nil
 	}
+}
+
+// Instant returns the point in time that a date operator compares with, given the
+// JSON text of its value. It returns false for a relative date and for no date. A
+// date without an offset is in UTC.
+func Instant(value []byte) (time.Time, bool) {
+	parsed, err := fastjson.ParseBytes(value)
+	if err != nil {
+		return time.Time{}, false
+	}
+	v, _ := FromJSON(parsed, nil)
+	if _, relative := parseAgo(loose(&v)); relative {
+		return time.Time{}, false
+	}
+	return instant(&v, time.UTC)
 }
 
 // ago is a relative date: a number of hours, days, weeks, months or years back.

@@ -6,7 +6,7 @@ import (
 )
 
 // compileOrder compares numbers if both sides start with one, else texts byte by
-// byte. Null, lists and objects pass nothing.
+// byte. Null and lists pass nothing.
 func compileOrder(holds func(c int) bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
 		err := o.scalar()
@@ -29,7 +29,7 @@ func compileOrder(holds func(c int) bool) func(operand) (test, error) {
 	}
 }
 
-func ordered(v *Value) bool { return v.kind == Bool || v.kind == Number || v.kind == String }
+func ordered(v *Value) bool { return v.kind != Null && v.kind != Array && v.kind != Missing }
 
 // compileBetween compares with [min, max], both inclusive. Only numbers pass,
 // within or outside.

@@ -1,13 +1,10 @@
 package match
 
 import (
-	"regexp"
-	"strings"
 	"time"
 
-	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/match/pattern"
 	"github.com/guidonhq/guidon/core/match/search"
-	"github.com/guidonhq/guidon/core/text"
 )
 
 // compileText searches the value's text for a text, ignoring the case of ASCII
@@ -42,43 +39,15 @@ func compileAny(found func(s, needle string) bool) func(operand) (test, error) {
 	}
 }
 
-// compileRegex searches the value's text for a pattern in RE2 syntax. An invalid
+// compileRegex searches the value's text for a pattern; see package pattern. An invalid
 // or too large pattern passes nothing, negated or not.
 func compileRegex(want bool) func(operand) (test, error) {
 	return func(o operand) (test, error) {
-		re, size, err := compilePattern(loose(&o.value), o.limits.Expression)
+		re, size, err := pattern.Compile(loose(&o.value), o.limits.Expression)
 		if err != nil {
 			return nil, err
 		}
 		*o.price = size
 		return func(v *Value, _ time.Time) bool { return re.MatchString(loose(v)) == want }, o.scalar()
 	}
-}
-
-// compilePattern compiles a pattern of at most a size, and returns the size of
-// its program. It compiles nothing for a larger one.
-func compilePattern(pattern string, most int64) (*regexp.Regexp, int64, error) {
-	size, err := search.CheckExpression(pattern, most)
-	if err != nil {
-		return nil, 0, err
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, 0, badPattern(err)
-	}
-	if _, literal := re.LiteralPrefix(); literal {
-		return re, 1, nil // a search for a text
-	}
-	return re, size.Insts, nil
-}
-
-func badPattern(err error) error {
-	hint := ""
-	for _, mark := range []string{"(?=", "(?!", "(?<=", "(?<!", "invalid escape sequence"} {
-		if strings.Contains(err.Error(), mark) {
-			hint = "; look-ahead, look-behind and back-references are not available (RE2 syntax)"
-		}
-	}
-	return fault.Fieldf("value", "invalid_input", "invalid regex pattern: %s%s",
-		text.Ellipsis(strings.TrimPrefix(err.Error(), "error parsing regexp: "), 2*maxQuoted), hint)
 }

@@ -39,6 +39,7 @@ const (
 	AnyForm     Form = iota
 	PatternForm      // a regular expression in RE2 syntax
 	VersionForm      // a version such as 1.2.3, as a string or a number
+	DateForm         // a date, or how long ago
 )
 
 // table holds all built-in operators, one row each.
@@ -63,9 +64,9 @@ var table = map[string]row{
 	"lte":                 {False, WholeValue, AnyForm, compileOrder(func(c int) bool { return c <= 0 })},
 	"between":             {False, WholeValue, AnyForm, compileBetween(true)},
 	"not_between":         {True, WholeValue, AnyForm, compileBetween(false)},
-	"is_date_before":      {False, AnyOf, AnyForm, compileDate(time.Time.Before)},
-	"is_date_after":       {False, AnyOf, AnyForm, compileDate(time.Time.After)},
-	"is_date_exact":       {False, AnyOf, AnyForm, compileDate(time.Time.Equal)},
+	"is_date_before":      {False, AnyOf, DateForm, compileDate(time.Time.Before)},
+	"is_date_after":       {False, AnyOf, DateForm, compileDate(time.Time.After)},
+	"is_date_exact":       {False, AnyOf, DateForm, compileDate(time.Time.Equal)},
 	"semver_eq":           {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c == 0 })},
 	"semver_neq":          {False, AllOf, VersionForm, compileVersion(func(c int) bool { return c != 0 })},
 	"semver_gt":           {False, AnyOf, VersionForm, compileVersion(func(c int) bool { return c > 0 })},

@@ -41,7 +41,7 @@ func (c *content) definitions() map[int64]eval.ProjectDefinitions {
 	out := make(map[int64]eval.ProjectDefinitions, len(c.Flags))
 	for _, p := range c.Projects {
 		if d, ok := c.Flags[p.ID]; ok {
-			out[p.ID] = eval.ProjectDefinitions{Flags: d.Flags, Cohorts: d.Cohorts, GroupTypes: d.GroupTypes, Location: p.Location()}
+			out[p.ID] = eval.ProjectDefinitions{Flags: d.Flags, Cohorts: d.Cohorts, GroupTypes: d.GroupTypes}
 		}
 	}
 	return out

@@ -86,10 +86,12 @@ func requestID(c *fiber.Ctx) string {
 	return hex.EncodeToString(id[:])
 }
 
-// NewRequestID returns a random id for a request. It is unique, not secret.
+// NewRequestID returns a random id for a request: a UUID of version 4. It is unique,
+// not secret.
 func NewRequestID() (id [16]byte) {
 	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
 	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id
 }
 

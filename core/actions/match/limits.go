@@ -5,7 +5,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
-	"github.com/guidonhq/guidon/core/match/search"
+	"github.com/guidonhq/guidon/core/match/pattern"
 )
 
 // Limits of a whole definition: bytes, property filters, and instructions of
@@ -81,7 +81,7 @@ func filterProgramSize(raw json.RawMessage) (size int64) {
 
 // programSize is the number of instructions of a regular expression, estimated
 // without compiling it; 0 for an invalid one.
-func programSize(pattern string) int64 {
-	size, _ := search.CheckExpression(pattern, maxRegexProgram) // the sum reports an error
+func programSize(expression string) int64 {
+	size, _ := pattern.Check(expression, maxRegexProgram) // the sum reports an error
 	return size.Memory
 }

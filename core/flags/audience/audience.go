@@ -178,7 +178,7 @@ func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.Ra
 		}
 	}
 	n.set = eval.Compile(append(needed.flags, flag), needed.cohorts, d.GroupTypes, eval.CompileOptions{
-		Location: d.Location, Operators: c.deps.Operators, Limits: c.deps.Limits, Budget: c.deps.Budget,
+		Operators: c.deps.Operators, Limits: c.deps.Limits, Budget: c.deps.Budget,
 	})
 	n.idsNeeded = needed.staticCohorts || len(needed.flags) > 0 || n.set.ReadsPersonProperty("distinct_id")
 	return n, nil

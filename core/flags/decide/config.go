@@ -25,6 +25,10 @@ type Config struct {
 	// EnableCollectEverything tells browsers to capture clicks and page views
 	// by themselves.
 	EnableCollectEverything bool `koanf:"enable_collect_everything"`
+	// MinimalFlagCalledEvents tells clients to send their events about called
+	// flags with the properties about the flag only, for flags without an
+	// experiment.
+	MinimalFlagCalledEvents bool `koanf:"minimal_flag_called_events"`
 	// Patterns bound the regular expressions of flags and cohorts.
 	Patterns match.Limits `koanf:",squash"`
 	// EvaluationBudget is the work of comparing texts that one request may

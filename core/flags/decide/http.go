@@ -78,14 +78,17 @@ func decideShape(c *fiber.Ctx) (shape eval.Format, withConfig bool) {
 }
 
 // flagsShape reads ?v= and ?config= of /flags. Its first version is the third
-// one of /decide.
+// one of /decide. From the third version on, records have a typed value.
 func flagsShape(c *fiber.Ctx) (shape eval.Format, withConfig bool) {
 	v, given, config := queryOf(c)
 	if !given && config == "" {
-		return eval.FormatDetails, true
+		return eval.FormatRecords, true
 	}
-	if version, err := strconv.Atoi(v); err == nil && version > 1 {
-		return eval.FormatDetails, isTruthy(config)
+	switch version, err := strconv.Atoi(v); {
+	case err == nil && version == 2:
+		return eval.FormatRecords, isTruthy(config)
+	case err == nil && version > 2:
+		return eval.FormatTyped, isTruthy(config)
 	}
 	return eval.FormatValues, true
 }
@@ -145,6 +148,7 @@ func newCall() *call {
 	c.request.visit = c.request.field
 	c.request.visitGroup = c.request.group
 	c.request.visitGroupProperties = c.request.groupProperties
+	c.request.visitGroupTypes = c.request.checkGroupType
 	return c
 }
 
@@ -179,7 +183,7 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	k.request.reset()
 	p, err := web.Body(c, limits)
 	if f := fault.From(err); f != nil && f.Code == "no_data" {
-		return h.readWithoutBody(c)
+		return h.readWithoutBody(c, err)
 	}
 	if err != nil {
 		return 0, err
@@ -235,7 +239,7 @@ func (k *call) parse(text []byte) error {
 		return malformed(err)
 	}
 	v.GetObject().Visit(k.request.visit)
-	return nil
+	return k.request.check()
 }
 
 // release returns k to the pool, without the memory of a large request.
@@ -247,9 +251,13 @@ func (k *call) release() {
 	calls.Put(k)
 }
 
-// readWithoutBody returns the project of a request that has a key and no body.
-func (h *HTTP) readWithoutBody(c *fiber.Ctx) (int64, error) {
+// readWithoutBody returns the project of a request that has a key and no body. It
+// fails with missing, the error about the body, if there is no key either.
+func (h *HTTP) readWithoutBody(c *fiber.Ctx, missing error) (int64, error) {
 	token := c.Query("token", c.Query("api_key"))
+	if token == "" {
+		return 0, missing
+	}
 	project, err := h.router.ProjectOf(c, token, c.Query("project_id"))
 	return project.ID, err
 }
@@ -260,8 +268,12 @@ func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format)
 	e := eval.NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
 	defer e.Release()
 	k.request.applyTo(e)
+	h.limit(c, k, e)
 	d.run(c.UserContext(), project, e)
 	k.out = e.AppendFlags(k.out, shape)
+	if h.decider.cfg.MinimalFlagCalledEvents && shape >= eval.FormatRecords {
+		k.out = append(k.out, `"minimalFlagCalledEvents":true,`...)
+	}
 }
 
 func (h *HTTP) begin(k *call, withConfig bool) {

@@ -248,7 +248,7 @@ func TestDecideRequests(t *testing.T) {
 		{name: "empty distinct id", body: `{"token":"phc_test","distinct_id":""}`, status: 400, want: map[string]any{"code": "missing_distinct_id"}},
 		{name: "unknown key", body: `{"token":"phc_other","distinct_id":"u"}`, status: 401, want: map[string]any{"type": "authentication_error", "code": "invalid_api_key"}},
 		{name: "no key", body: `{"distinct_id":"u"}`, status: 401, want: map[string]any{"code": "invalid_api_key"}},
-		{name: "no body at all", status: 401, want: map[string]any{"code": "invalid_api_key"}},
+		{name: "no body at all", status: 400, want: map[string]any{"code": "no_data"}},
 		{name: "a personal key without a project: the current one of its user", body: `{"token":"phx_test","distinct_id":"u"}`, want: map[string]any{"blue": "blue"}},
 		{name: "a personal key with an unknown project", body: `{"token":"phx_test","project_id":4711,"distinct_id":"u"}`, status: 400, want: map[string]any{"code": "invalid_project", "attr": "project_id"}},
 		{name: "an invalid personal key", body: `{"token":"phx_other","project_id":1,"distinct_id":"u"}`, status: 401, want: map[string]any{"code": "invalid_personal_api_key"}},
@@ -321,7 +321,7 @@ func TestFailedStoreLeavesOutDependentFlags(t *testing.T) {
 		t.Errorf("a store that has just failed was asked %d times", w.asked.Load())
 	}
 	_, got, _ := post(t, base+"/flags?v=2", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
-	if details := got["flags"].(map[string]any); details["mail"] != nil || len(details) != 4 {
+	if details := got["flags"].(map[string]any); details["mail"].(map[string]any)["failed"] != true || len(details) != 5 {
 		t.Errorf("got %v", details)
 	}
 }

@@ -1,12 +1,15 @@
 package decide
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"unicode/utf8"
 	"unsafe"
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web"
@@ -19,22 +22,28 @@ const maxIDChars = 200
 // body. Of equal names the last one counts. The visit functions are allocated
 // once: requests are pooled.
 type decideRequest struct {
-	distinctID string
-	anonymous  string
-	disabled   bool
-	groups     *fastjson.Object
-	person     *fastjson.Object
-	properties *fastjson.Object // by group type
-	keys       *fastjson.Value
+	distinctID  string
+	anonymous   string
+	deviceID    string
+	runtime     string
+	disabled    bool
+	surveysOnly bool
+	groups      *fastjson.Object
+	person      *fastjson.Object
+	properties  *fastjson.Object // by group type
+	keys        *fastjson.Value
+	contextList *fastjson.Value
+	wrongField  string // the first field whose type is wrong
 
 	evaluation           *eval.Evaluation
 	visit                func(name []byte, v *fastjson.Value)
 	visitGroup           func(name []byte, v *fastjson.Value)
 	visitGroupProperties func(name []byte, v *fastjson.Value)
+	visitGroupTypes      func(name []byte, v *fastjson.Value)
 }
 
 func (r *decideRequest) reset() {
-	*r = decideRequest{visit: r.visit, visitGroup: r.visitGroup, visitGroupProperties: r.visitGroupProperties}
+	*r = decideRequest{visit: r.visit, visitGroup: r.visitGroup, visitGroupProperties: r.visitGroupProperties, visitGroupTypes: r.visitGroupTypes}
 }
 
 func (r *decideRequest) field(name []byte, v *fastjson.Value) {
@@ -50,11 +59,23 @@ func (r *decideRequest) field(name []byte, v *fastjson.Value) {
 	case "disable_flags":
 		r.disabled = boolOf(v)
 	case "groups", "$groups":
-		r.groups = objectIn(v)
-	case "person_properties":
-		r.person = objectIn(v)
-	case "group_properties":
-		r.properties = objectIn(v)
+		r.groups = r.object(name, v)
+	case "person_properties", "$properties":
+		r.person = r.object(name, v)
+	case "group_properties", "$group_properties":
+		r.properties = r.object(name, v)
+	case "$device_id":
+		r.deviceID = identifierOf(v)
+	case "device_id":
+		if r.deviceID == "" {
+			r.deviceID = identifierOf(v)
+		}
+	case "evaluation_runtime":
+		r.runtime = unsafeText(v.GetStringBytes())
+	case "evaluation_contexts", "evaluation_environments", "evaluation_tags":
+		r.contextList = v
+	case "only_evaluate_survey_feature_flags":
+		r.surveysOnly = boolOf(v)
 	case "flag_keys_to_evaluate", "flag_keys":
 		r.keys = nil
 		if v.Type() == fastjson.TypeArray {
@@ -63,25 +84,93 @@ func (r *decideRequest) field(name []byte, v *fastjson.Value) {
 	}
 }
 
-func objectIn(v *fastjson.Value) *fastjson.Object {
-	if v.Type() != fastjson.TypeObject {
+// object returns the object of a field. Null and an empty list are no object: PHP
+// encodes an empty array as a list. Other types are an error, see check.
+func (r *decideRequest) object(name []byte, v *fastjson.Value) *fastjson.Object {
+	switch v.Type() {
+	case fastjson.TypeObject:
+		return v.GetObject()
+	case fastjson.TypeNull:
+	default:
+		if v.Type() == fastjson.TypeArray && len(v.GetArray()) == 0 {
+			break
+		}
+		if r.wrongField == "" {
+			r.wrongField = string(name)
+		}
+	}
+	return nil
+}
+
+// check fails with an Invalid fault if a field has a wrong type: the flags would be
+// decided without what the client sent.
+func (r *decideRequest) check() error {
+	if r.wrongField == "" && r.properties != nil {
+		r.properties.Visit(r.visitGroupTypes)
+	}
+	if r.wrongField == "" {
 		return nil
 	}
-	return v.GetObject()
+	return fault.Fieldf(r.wrongField, "invalid_input", "%s must be an object.", r.wrongField)
+}
+
+func (r *decideRequest) checkGroupType(_ []byte, v *fastjson.Value) {
+	_ = r.object(groupPropertiesField, v)
+}
+
+var groupPropertiesField = []byte("group_properties")
+
+// contexts returns the evaluation contexts that the request names.
+func (r *decideRequest) contexts() []string {
+	if r.contextList == nil {
+		return nil
+	}
+	return keysIn(r.contextList)
+}
+
+// device returns the id of the person's device: a field of the request, else the
+// property of the person that the request gives.
+func (r *decideRequest) device() string {
+	if r.deviceID == "" && r.person != nil {
+		if v := r.person.Get("$device_id"); v != nil {
+			return identifierOf(v)
+		}
+	}
+	return r.deviceID
 }
 
 // identifierOf returns the text of an identifier: a string itself, null as
-// nothing, any other value as JSON. It is truncated to maxIDChars.
+// nothing, any other value as JSON with sorted names, as capture stores it. It is
+// truncated to maxIDChars.
 func identifierOf(v *fastjson.Value) string {
 	var s string
 	switch v.Type() {
 	case fastjson.TypeNull:
 	case fastjson.TypeString:
 		s = unsafeText(v.GetStringBytes())
+	case fastjson.TypeObject, fastjson.TypeArray:
+		s = sortedJSON(v)
 	default:
 		s = unsafeText(jsontext.AppendJSON(nil, v))
 	}
 	return truncateID(s)
+}
+
+func sortedJSON(v *fastjson.Value) string {
+	text := jsontext.AppendJSON(nil, v)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var sorted any
+	if dec.Decode(&sorted) != nil {
+		return string(text)
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(sorted) != nil {
+		return string(text)
+	}
+	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
 func truncateID(s string) string {
@@ -115,6 +204,9 @@ func boolOf(v *fastjson.Value) bool {
 func (r *decideRequest) applyTo(e *eval.Evaluation) {
 	r.evaluation = e
 	e.SetAnonymousID(r.anonymous)
+	if e.BucketsByDevice() {
+		e.SetDeviceID(r.device())
+	}
 	if r.groups != nil {
 		r.groups.Visit(r.visitGroup)
 	}
@@ -148,7 +240,9 @@ func (r *decideRequest) group(name []byte, v *fastjson.Value) {
 }
 
 func (r *decideRequest) groupProperties(name []byte, v *fastjson.Value) {
-	r.evaluation.SetGroupProperties(unsafeText(name), objectIn(v))
+	if v.Type() == fastjson.TypeObject {
+		r.evaluation.SetGroupProperties(unsafeText(name), v.GetObject())
+	}
 }
 
 // appendRequestID appends the id of the request as a UUID: the id itself if it
@@ -163,9 +257,7 @@ func appendRequestID(dst []byte, id string) []byte {
 			return appendUUID(dst, raw)
 		}
 	}
-	raw = web.NewRequestID()
-	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
-	return appendUUID(dst, raw)
+	return appendUUID(dst, web.NewRequestID())
 }
 
 func appendUUID(dst []byte, raw [16]byte) []byte {

@@ -129,7 +129,7 @@ func (s *Snapshots) compile(ctx context.Context, projectID int64, old *eval.Set)
 		return nil, 0, fmt.Errorf("flags of project %d: %w", projectID, err)
 	}
 	set := eval.Compile(d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
-		Location: d.Location, Operators: s.operators, Limits: s.limits, Budget: s.budget,
+		Operators: s.operators, Limits: s.limits, Budget: s.budget,
 	})
 	flags, cohorts := set.Broken(), set.BrokenCohorts()
 	for key, err := range flags {

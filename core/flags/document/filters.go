@@ -92,7 +92,7 @@ func CohortReferences(filters json.RawMessage) []int64 {
 }
 
 // Normalized returns stored filters in the form for callers: filters without
-// "groups" become one condition set of the top-level properties, without a
+// "groups" become one condition set of the top-level properties and the top-level
 // rollout. All other parts stay unchanged.
 func Normalized(filters json.RawMessage) (json.RawMessage, error) {
 	d, err := Parse(filters)
@@ -108,8 +108,13 @@ func Normalized(filters json.RawMessage) (json.RawMessage, error) {
 	}
 	set := NewObject()
 	set.Set("properties", properties)
-	set.Set("rollout_percentage", json.RawMessage("null"))
+	rollout, ok := d.Get("rollout_percentage")
+	if !ok {
+		rollout = json.RawMessage("null")
+	}
+	set.Set("rollout_percentage", rollout)
 	d.Remove("properties")
+	d.Remove("rollout_percentage")
 	d.Set("groups", JoinList([]json.RawMessage{set.Raw()}))
 	return d.Raw(), nil
 }

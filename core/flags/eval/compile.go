@@ -3,7 +3,6 @@ package eval
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
@@ -11,9 +10,6 @@ import (
 
 // CompileOptions are the inputs of a compilation besides the definitions.
 type CompileOptions struct {
-	// Location is the time zone of the project, for dates without an offset. Nil
-	// is UTC.
-	Location *time.Location
 	// Operators finds the operators of plugins. Nil disables them.
 	Operators match.Registry
 	// Limits bound the regular expressions. A flag or cohort over a limit is
@@ -39,7 +35,7 @@ func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[strin
 	slices.SortStableFunc(live, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
 	limits := opts.Limits.WithDefaults()
 	c := &compiler{
-		opts:     match.Options{Location: opts.Location, Registry: opts.Operators, Limits: limits},
+		opts:     match.Options{Registry: opts.Operators, Limits: limits},
 		programs: filters.Programs{Limits: limits},
 		byID:     make(map[int64]int32, len(live)),
 		set: &Set{
@@ -68,6 +64,8 @@ type Set struct {
 	flags      []flag // by id
 	byKey      map[string]int32
 	active     []int32
+	scoped     bool     // some active flag has a runtime or contexts
+	byDevice   bool     // some active flag buckets by device
 	continuous []string // keys of the active flags with experience continuity
 
 	people     schema

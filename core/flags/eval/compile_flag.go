@@ -23,14 +23,17 @@ type flag struct {
 	enrolment  *enrolment
 	holdout    *holdout
 	subject    int32 // bucketed by default
+	contexts   []string
+	runtime    Runtime
 	active     bool
 	continuous bool
+	byDevice   bool // buckets persons by their device
 	earlyExit  bool
 
-	quotedKey   string // "key":
-	onPayload   string // for the value true: a JSON string, or empty
-	detailsHead string // "key":{"key":"key","enabled":
-	detailsTail string // ,"metadata":{"id":1,"version":1,"description":null,"payload":
+	quotedKey  string // "key":
+	onPayload  string // for the value true: a JSON string, or empty
+	recordHead string // "key":{"key":"key"
+	recordTail string // ,"metadata":{"id":1,"version":1
 }
 
 type condition struct {
@@ -81,14 +84,16 @@ type enrolment struct {
 
 func (c *compiler) flag(f *flag, d *Definition) {
 	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
-	f.active, f.continuous, f.subject = d.Active, d.ExperienceContinuity, person
+	f.active, f.continuous, f.subject = d.Active, d.ExperienceContinuity && !d.ByDevice, person
+	f.runtime, f.contexts = d.Runtime, d.Contexts
 	quoted := string(match.AppendString(nil, d.Key))
 	f.quotedKey = quoted + ":"
-	f.detailsHead = quoted + `:{"key":` + quoted + `,"enabled":`
-	f.detailsTail = `,"metadata":{"id":` + strconv.FormatInt(d.ID, 10) + `,"version":` + strconv.FormatInt(d.Version, 10) +
-		`,"description":null,"has_experiment":false,"payload":`
+	f.recordHead = quoted + `:{"key":` + quoted
+	f.recordTail = `,"metadata":{"id":` + strconv.FormatInt(d.ID, 10) + `,"version":` + strconv.FormatInt(d.Version, 10)
 	if f.active {
 		c.set.active = append(c.set.active, c.byID[d.ID])
+		c.set.scoped = c.set.scoped || f.runtime != AnyRuntime || len(f.contexts) > 0
+		c.set.byDevice = c.set.byDevice || d.ByDevice
 		if f.continuous {
 			c.set.continuous = append(c.set.continuous, d.Key)
 		}
@@ -109,6 +114,7 @@ func (c *compiler) flag(f *flag, d *Definition) {
 	c.values(f, &parsed)
 	f.earlyExit = parsed.EarlyExit
 	f.subject = c.subject(parsed.Aggregation)
+	f.byDevice = d.ByDevice && f.subject == person
 	f.enrolment = c.enrolment(f, &parsed)
 	f.conditions = make([]condition, len(parsed.Groups))
 	for i := range parsed.Groups {

@@ -1,9 +1,6 @@
 package eval
 
-import (
-	"encoding/json"
-	"time"
-)
+import "encoding/json"
 
 // Definition is the stored form of a flag, as far as Compile and clients that
 // evaluate locally need it.
@@ -17,6 +14,11 @@ type Definition struct {
 	Deleted              bool
 	ExperienceContinuity bool
 	Version              int64
+	// ByDevice buckets persons by the id of their device, and not by the distinct
+	// id. Conditions on groups ignore it. It disables ExperienceContinuity.
+	ByDevice bool
+	Runtime  Runtime  // the kind of clients that get the flag
+	Contexts []string // evaluation contexts; without any the flag is for all
 }
 
 // CohortDefinition is the stored form of a cohort: the people that match Filters,
@@ -34,6 +36,5 @@ type ProjectDefinitions struct {
 	Flags      []Definition // deleted ones may be missing
 	Cohorts    []CohortDefinition
 	GroupTypes map[string]int // group type name to index
-	Location   *time.Location // the project's time zone; nil is UTC
 	Revision   int64          // of the project, read before the definitions; 0 when unknown
 }

@@ -1,7 +1,5 @@
 package eval
 
-import "strconv"
-
 // Format is the form of the flags in an answer.
 type Format uint8
 
@@ -11,6 +9,8 @@ const (
 	FormatOn                    // an object of the flags that are on
 	FormatValues                // an object of all flags, and their payloads
 	FormatDetails               // an object of all flags with reason and metadata
+	FormatRecords               // FormatDetails with the flags that failed
+	FormatTyped                 // FormatRecords with one typed value per flag
 )
 
 // AppendFlags appends the members of the answer that depend on flags, without
@@ -28,8 +28,8 @@ func (e *Evaluation) AppendFlags(dst []byte, f Format) []byte {
 		dst, failed = e.appendValues(append(dst, `"featureFlags":{`...), false)
 		dst = e.appendPayloads(append(dst, `},"featureFlagPayloads":{`...))
 		dst = append(dst, `},`...)
-	case FormatDetails:
-		dst, failed = e.appendDetails(append(dst, `"flags":{`...))
+	case FormatDetails, FormatRecords, FormatTyped:
+		dst, failed = e.appendRecords(append(dst, `"flags":{`...), f)
 		dst = append(dst, `},`...)
 	}
 	return appendFailed(dst, failed)
@@ -99,40 +99,6 @@ func (e *Evaluation) appendPayloads(dst []byte) []byte {
 		}
 	}
 	return dst
-}
-
-func (e *Evaluation) appendDetails(dst []byte) ([]byte, bool) {
-	failed, start := false, len(dst)
-	for _, at := range e.selected() {
-		if o := &e.outcomes[at]; o.stage == settled {
-			dst = e.set.flags[at].appendDetail(appendComma(dst, start), o)
-		} else {
-			failed = true
-		}
-	}
-	return dst, failed
-}
-
-func (f *flag) appendDetail(dst []byte, o *outcome) []byte {
-	dst = append(dst, f.detailsHead...)
-	dst = strconv.AppendBool(dst, o.on)
-	dst = append(dst, `,"variant":`...)
-	dst = appendOrNull(dst, f.quotedVariant(o))
-	dst = append(dst, `,"reason":{"code":"`...)
-	dst = append(dst, o.reason.Code()...)
-	dst = append(dst, `","condition_index":`...)
-	if o.condition >= 0 {
-		dst = strconv.AppendInt(dst, int64(o.condition), 10)
-	} else {
-		dst = append(dst, "null"...)
-	}
-	dst = append(dst, `,"description":"`...)
-	dst = append(dst, reasonTexts[o.reason]...)
-	if o.reason == ReasonConditionMatch {
-		dst = strconv.AppendInt(dst, int64(o.condition)+1, 10)
-	}
-	dst = append(append(dst, `"}`...), f.detailsTail...)
-	return append(appendOrNull(dst, f.quotedPayload(o)), `}}`...)
 }
 
 func appendOrNull(dst []byte, quoted string) []byte {

@@ -59,7 +59,7 @@ func (e *Evaluation) flagOutcome(at int32) *outcome {
 // evaluateFlag runs the checks of a flag in order.
 func (e *Evaluation) evaluateFlag(f *flag) outcome {
 	switch {
-	case !f.active:
+	case !f.active || !e.scope.inContext(f):
 		return off(ReasonDisabled, -1)
 	case f.broken != nil:
 		return outcome{stage: failed, cause: f.cause}
@@ -175,7 +175,7 @@ func (e *Evaluation) tryConditions(f *flag) outcome {
 		if reason >= best.reason {
 			best.reason, best.condition = reason, int32(i)
 		}
-		if f.earlyExit && reason == ReasonOutOfRollout {
+		if f.earlyExit && reason == ReasonOutOfRollout && !e.missesDevice(f, c.subject) {
 			break
 		}
 	}
@@ -203,6 +203,9 @@ func (e *Evaluation) lookAhead(rest []condition) {
 func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result) {
 	if !e.hasSubject(c.subject) {
 		return ReasonNoGroupType, match.False
+	}
+	if e.missesDevice(f, c.subject) {
+		return ReasonOutOfRollout, match.False
 	}
 	if res := e.matchFilters(c); res != match.True {
 		return ReasonNoConditionMatch, res

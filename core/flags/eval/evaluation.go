@@ -34,9 +34,12 @@ type Evaluation struct {
 	budget    match.Budget // the work on texts
 	cause     Cause        // why the last unknown result is unknown
 	selection []int32
+	scope     Scope
+	scoped    []int32 // memory of the selection by a scope
 	outcomes  []outcome
 
 	person       subject
+	deviceID     string
 	groups       []subject
 	stored       storedData
 	plugins      pluginAnswers
@@ -64,7 +67,7 @@ func NewEvaluation(set *Set, distinctID string, now time.Time) *Evaluation {
 	}
 	e.budget.Reset(set.budget)
 	e.env = match.Env{Now: now, Budget: &e.budget}
-	e.buckets.flag, e.arena, e.selection = nil, e.arena[:0], nil
+	e.buckets.flag, e.arena, e.selection, e.deviceID = nil, e.arena[:0], nil, ""
 	e.stored.reset(len(set.cohorts))
 	e.plugins.reset()
 	e.env.External = &e.plugins
@@ -107,6 +110,7 @@ func (e *Evaluation) Release() {
 	if cap(e.arena) > keptBytes {
 		e.arena = nil
 	}
+	e.deviceID, e.scope = "", Scope{}
 	e.set, e.trace, e.selection, e.buckets.flag, e.stored.hashKeys = nil, nil, nil, nil, nil
 	e.filling.subject, e.filling.schema = nil, nil
 	evaluations.Put(e)

@@ -82,6 +82,19 @@ var causeCodes = [Causes]string{
 	CauseBudget:      "evaluation_budget_spent",
 }
 
+// causeTexts are descriptions for clients. They contain nothing that JSON escapes.
+var causeTexts = [Causes]string{
+	CauseDefinition:  "The definition of the flag cannot be read",
+	CauseOperator:    "An operator of the flag is not available",
+	CauseCohort:      "A cohort of the flag cannot be evaluated",
+	CauseDependency:  "A flag that this flag depends on cannot be evaluated",
+	CauseCycle:       "Flags depend on each other in a circle",
+	CauseUnavailable: "Stored data cannot be read",
+	CauseTooLarge:    "The regular expressions of the flag are too large",
+	CauseText:        "A property is too long for a regular expression",
+	CauseBudget:      "The request needs too much work",
+}
+
 // Code returns the stable name of the cause.
 func (c Cause) Code() string { return causeCodes[c] }
 

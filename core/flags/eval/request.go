@@ -12,10 +12,12 @@ import (
 type Request struct {
 	DistinctID       string
 	AnonymousID      string                     // the id before login, for flags with experience continuity
+	DeviceID         string                     // for flags that bucket by device
 	Groups           map[string]string          // group type name to group key
 	PersonProperties json.RawMessage            // an object; precedes the stored properties
 	GroupProperties  map[string]json.RawMessage // the same by group type name
 	FlagKeys         []string                   // nil selects all active flags
+	Scope            Scope
 }
 
 // KnownProperties is the stored data about the subjects of a request.
@@ -80,6 +82,7 @@ func (s *Set) evaluate(q *Request, known *KnownProperties, now time.Time, traced
 	}
 	e.SetRequest(q)
 	e.Select(q.FlagKeys, traced)
+	e.Limit(q.Scope)
 	e.setKnown(known)
 	e.Run()
 	return e

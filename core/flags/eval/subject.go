@@ -52,6 +52,18 @@ type filling struct {
 // continuity.
 func (e *Evaluation) SetAnonymousID(id string) { e.stored.anonymousID = id }
 
+// SetDeviceID sets the id of the person's device, for flags that bucket by device.
+func (e *Evaluation) SetDeviceID(id string) { e.deviceID = id }
+
+// BucketsByDevice reports whether an active flag buckets by device.
+func (e *Evaluation) BucketsByDevice() bool { return e.set.byDevice }
+
+// missesDevice reports whether a condition buckets by device and the request has
+// none. Such a condition does not match, whatever its rollout.
+func (e *Evaluation) missesDevice(f *flag, subject int32) bool {
+	return f.byDevice && subject == person && e.deviceID == ""
+}
+
 // SetGroup sets the group of a type that the person belongs to. Unknown types
 // and empty keys are ignored.
 func (e *Evaluation) SetGroup(typeName, key string) {
@@ -80,7 +92,7 @@ func (e *Evaluation) SetGroupProperties(typeName string, o *fastjson.Object) {
 
 // SetRequest applies a request, except its selection of flags.
 func (e *Evaluation) SetRequest(q *Request) {
-	e.stored.anonymousID = q.AnonymousID
+	e.stored.anonymousID, e.deviceID = q.AnonymousID, q.DeviceID
 	for name, key := range q.Groups {
 		e.SetGroup(name, key)
 	}
@@ -159,6 +171,8 @@ func (e *Evaluation) identifier(f *flag, at int32) (string, match.Result) {
 		return e.groups[at].id, match.Of(e.groups[at].given)
 	case at == unknownGroup:
 		return "", match.False
+	case f.byDevice:
+		return e.deviceID, match.Of(e.deviceID != "")
 	case !f.continuous:
 		return e.person.id, match.True
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/guidonhq/guidon/core/flags/eval/explanation"
@@ -41,10 +42,20 @@ func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 	outer := *t
 	e := &Explanation{
 		ID: f.id, Key: f.key, Version: f.version, Subject: r.subjectName(f.subject),
+		Bucketing: "distinct_id", Runtime: f.runtime.String(), Contexts: slices.Clone(f.contexts), Served: f.active && r.scope.includes(f),
 		Gates: []explanation.Gate{}, Conditions: []explanation.Set{}, DependsOn: []*Explanation{},
+	}
+	if f.byDevice {
+		e.Bucketing = "device_id"
+	}
+	if e.Contexts == nil {
+		e.Contexts = []string{}
 	}
 	t.byKey[f.key], t.current, t.set, t.filters = e, e, nil, nil
 	t.gate(explanation.Gate{Name: "active", Result: gateResult(f.active)})
+	if f.active && !r.scope.inContext(f) {
+		t.gate(explanation.Gate{Name: "contexts", Result: "decided", Detail: "the request names other evaluation contexts"})
+	}
 	o := r.evaluateFlag(f)
 	e.Identifier = r.explainIdentifier(f)
 	t.finish(r, f, &o)
@@ -70,7 +81,7 @@ func (t *tracer) finish(r *Evaluation, f *flag, o *outcome) {
 	if f.active && f.broken != nil {
 		t.gate(explanation.Gate{Name: "definition", Result: "failed", Detail: f.broken.Error()})
 	}
-	if f.active && f.broken == nil && (o.stage != settled || o.reason < ReasonHoldout) {
+	if f.active && f.broken == nil && (o.stage != settled || ReasonDisabled < o.reason && o.reason < ReasonHoldout) {
 		result := "decided"
 		if o.stage != settled {
 			result = "failed"
@@ -119,6 +130,8 @@ func (e *Evaluation) explainIdentifier(f *flag) explanation.Identifier {
 		from = "none"
 	case f.subject >= 0:
 		from = "group_key"
+	case f.byDevice:
+		from = "device_id"
 	case f.continuous && e.stored.hashKeys[f.key] != "":
 		from = "hash_key_override"
 	case f.continuous && e.stored.anonymousID != "":

@@ -27,6 +27,10 @@ type Flag struct {
 	Key     string         `json:"key"`
 	Filters map[string]any `json:"filters"`
 	Active  bool           `json:"active"`
+
+	BucketingIdentifier string   `json:"bucketing_identifier,omitempty"`
+	EvaluationRuntime   string   `json:"evaluation_runtime,omitempty"`
+	EvaluationContexts  []string `json:"evaluation_contexts,omitempty"`
 }
 
 // Cohort is a dynamic cohort.
@@ -41,6 +45,7 @@ type Person struct {
 	Properties      map[string]any            `json:"person_properties"`
 	Groups          map[string]string         `json:"groups"`
 	GroupProperties map[string]map[string]any `json:"group_properties"`
+	DeviceID        string                    `json:"device_id,omitempty"`
 }
 
 // Generate makes up a project with so many flags and so many people.
@@ -62,7 +67,10 @@ func Generate(seed uint64, flagCount, people int) *Corpus {
 func (c *Corpus) Stored() eval.ProjectDefinitions {
 	s := eval.ProjectDefinitions{GroupTypes: c.GroupTypes}
 	for _, f := range c.Flags {
-		s.Flags = append(s.Flags, eval.Definition{ID: f.ID, ProjectID: 1, Key: f.Key, Filters: encode(f.Filters), Active: f.Active, Version: 1})
+		d := eval.Definition{ID: f.ID, ProjectID: 1, Key: f.Key, Filters: encode(f.Filters), Active: f.Active, Version: 1}
+		d.ByDevice, d.Contexts = f.BucketingIdentifier == "device_id", f.EvaluationContexts
+		d.Runtime, _ = eval.ParseRuntime(f.EvaluationRuntime)
+		s.Flags = append(s.Flags, d)
 	}
 	for _, k := range c.Cohorts {
 		s.Cohorts = append(s.Cohorts, eval.CohortDefinition{ID: k.ID, Filters: encode(k.Filters)})
@@ -72,7 +80,7 @@ func (c *Corpus) Stored() eval.ProjectDefinitions {
 
 // Question asks for all flags of the person.
 func (p *Person) Question() *eval.Request {
-	q := &eval.Request{DistinctID: p.DistinctID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
+	q := &eval.Request{DistinctID: p.DistinctID, DeviceID: p.DeviceID, Groups: p.Groups, PersonProperties: encode(p.Properties), GroupProperties: map[string]json.RawMessage{}}
 	for name, properties := range p.GroupProperties {
 		q.GroupProperties[name] = encode(properties)
 	}

@@ -26,7 +26,7 @@ func (l *builder) trees(send bool) map[string]json.RawMessage {
 		if tree == nil {
 			tree = json.RawMessage("{}")
 		}
-		out[name] = tree
+		out[name] = exportedTree(tree)
 		for _, next := range document.ReadCohortTree(c.Filters).Cohorts {
 			add(next)
 		}

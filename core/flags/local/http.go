@@ -11,7 +11,6 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags/eval"
-	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -48,10 +47,10 @@ func (l *cache) definitions(ctx context.Context, projectID int64) (eval.ProjectD
 }
 
 // NewHTTP returns the endpoints. A document is made from source and kept
-// while sets returns the same set. Nil operators disables operators of
-// plugins.
-func NewHTTP(sets Sets, source Source, operators match.Registry) *HTTP {
-	return &HTTP{&cache{sets: sets, source: source, operators: operators, projects: map[int64]*pair{}}}
+// while sets returns the same set. The cohorts and the client of opts are those of
+// the request.
+func NewHTTP(sets Sets, source Source, opts Options) *HTTP {
+	return &HTTP{&cache{sets: sets, source: source, opts: opts, projects: map[int64]*projectDocuments{}}}
 }
 
 const scopeRead = "feature_flag:read"
@@ -75,10 +74,11 @@ func (h *HTTP) Routes(g *web.Router) {
 // serve answers with the document for local evaluation, or with 304 if the
 // client has it already.
 func (h *HTTP) serve(c *web.Call, project auth.Project) error {
-	doc, err := h.documents.get(c.UserContext(), project.ID, wantsCohorts(c))
+	doc, err := h.documents.get(c.UserContext(), project.ID, form{wantsCohorts(c), ClientOf(c.Get(fiber.HeaderUserAgent))})
 	if err != nil {
 		return err
 	}
+	c.Append(fiber.HeaderVary, fiber.HeaderUserAgent)
 	c.Set(fiber.HeaderETag, doc.etag)
 	c.Set(fiber.HeaderCacheControl, "private, must-revalidate")
 	if matchesETag(c.Get(fiber.HeaderIfNoneMatch), doc.etag) {
@@ -121,49 +121,56 @@ type cached struct {
 // cache keeps the documents of every project while its set stays the
 // same: a poll of a client costs one map lookup.
 type cache struct {
-	sets      Sets
-	source    Source
-	operators match.Registry
+	sets   Sets
+	source Source
+	opts   Options
 
 	mu       sync.Mutex
-	projects map[int64]*pair
+	projects map[int64]*projectDocuments
 }
 
-// pair is both documents of a project, made from one set.
-type pair struct {
+// form is what the document of a project depends on besides its definitions.
+type form struct {
+	cohorts bool
+	client  Client
+}
+
+// projectDocuments has the documents of a project that clients asked for, made
+// from one set.
+type projectDocuments struct {
 	mu          sync.Mutex
 	set         *eval.Set
-	plain       *cached
-	withCohorts *cached
+	definitions eval.ProjectDefinitions
+	byForm      map[form]*cached
 }
 
 // get returns the document of a project, and makes it if the set has changed.
 // Projects do not wait for each other.
-func (l *cache) get(ctx context.Context, projectID int64, cohorts bool) (*cached, error) {
-	p := l.pair(projectID)
+func (l *cache) get(ctx context.Context, projectID int64, f form) (*cached, error) {
+	p := l.project(projectID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if set := l.sets.Set(projectID); p.plain == nil || p.set != set {
+	if set := l.sets.Set(projectID); p.byForm == nil || p.set != set {
 		definitions, err := l.definitions(ctx, projectID)
 		if err != nil {
 			return nil, err
 		}
-		p.set = set
-		p.plain = newCached(Document(definitions, false, l.operators))
-		p.withCohorts = newCached(Document(definitions, true, l.operators))
+		p.set, p.definitions, p.byForm = set, definitions, map[form]*cached{}
 	}
-	if cohorts {
-		return p.withCohorts, nil
+	if p.byForm[f] == nil {
+		opts := l.opts
+		opts.Cohorts, opts.Client = f.cohorts, f.client
+		p.byForm[f] = newCached(Document(p.definitions, opts))
 	}
-	return p.plain, nil
+	return p.byForm[f], nil
 }
 
-func (l *cache) pair(projectID int64) *pair {
+func (l *cache) project(projectID int64) *projectDocuments {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.projects[projectID]
 	if p == nil {
-		p = &pair{}
+		p = &projectDocuments{}
 		l.projects[projectID] = p
 	}
 	return p

@@ -4,7 +4,9 @@
 // A document lists the flags of a project in the form that clients of all ages
 // read: other flags by key with the chain of dependencies, cohorts as trees or
 // inlined, percentages as integers where possible. Filters that a client cannot
-// evaluate are marked. Documents are cached while the compiled flags of the
+// evaluate are marked. A flag that a client would decide differently from the
+// server is exported so that it asks the server; the User-Agent tells what it
+// knows. Documents are cached while the compiled flags of the
 // project stay the same, so that the polls of many servers cost one comparison
 // of tags each.
 package local
@@ -19,20 +21,35 @@ import (
 
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// Document returns the document for local evaluation in client libraries: every flag that is not deleted, on or off, the group types, and
-// with sendCohorts the property trees of the cohorts these flags use. Without
-// it a flag with one simple cohort is rewritten to filter by the properties of
-// that cohort. Filters with an operator of a plugin are marked;
-// operators, which may be nil, provides equivalent expressions for clients.
-func Document(stored eval.ProjectDefinitions, sendCohorts bool, operators match.Registry) []byte {
-	l := &builder{stored: stored, operators: operators, keys: map[int64]string{}, needs: map[int64][]int64{}, cohorts: map[int64]eval.CohortDefinition{}}
-	for _, d := range stored.Flags {
-		if !d.Deleted {
-			l.keys[d.ID] = d.Key
-			l.needs[d.ID] = document.FlagDependencies(d.Filters)
+// Options select the form of a document.
+type Options struct {
+	// Cohorts adds the property trees of the cohorts that flags use. Without it a
+	// flag with one simple cohort is rewritten to filter by the properties of that
+	// cohort.
+	Cohorts bool
+	// Client evaluates the document.
+	Client Client
+	// Operators provides equivalent expressions for filters with an operator of a
+	// plugin. Nil has none.
+	Operators match.Registry
+	// MinimalEvents tells clients to send their events about called flags with the
+	// properties about the flag only.
+	MinimalEvents bool
+}
+
+// Document returns the document for local evaluation in client libraries: every
+// flag that is not deleted, on or off, the group types, and cohorts. Filters with
+// an operator of a plugin are marked. A flag that the client would decide
+// differently from the server has one condition set that the client cannot decide.
+func Document(stored eval.ProjectDefinitions, opts Options) []byte {
+	l := &builder{stored: stored, opts: opts, flagsByID: map[int64]*linkedFlag{}, cohorts: map[int64]eval.CohortDefinition{}}
+	for i := range stored.Flags {
+		if d := &stored.Flags[i]; !d.Deleted {
+			l.flagsByID[d.ID] = linkOf(d)
 		}
 	}
 	for _, c := range stored.Cohorts {
@@ -41,11 +58,27 @@ func Document(stored eval.ProjectDefinitions, sendCohorts bool, operators match.
 		}
 	}
 	return document.Encode(documentView{
-		Flags:            l.flags(sendCohorts),
+		Flags:            l.flags(),
 		GroupTypeMapping: groupTypeMapping(stored.GroupTypes),
-		Cohorts:          l.trees(sendCohorts),
+		Cohorts:          l.trees(opts.Cohorts),
 		MatchingVersion:  matchingVersion,
+		MinimalEvents:    opts.MinimalEvents,
 	})
+}
+
+// linkedFlag is a flag as the flags that depend on it need it.
+type linkedFlag struct {
+	key       string
+	dependsOn []int64
+	groups    bool // it is about groups
+}
+
+func linkOf(d *eval.Definition) *linkedFlag {
+	f := &linkedFlag{key: d.Key, dependsOn: document.FlagDependencies(d.Filters)}
+	if parsed, err := filters.Parse(d.Filters); err == nil {
+		f.groups = bucketsGroups(&parsed)
+	}
+	return f
 }
 
 type documentView struct {
@@ -53,6 +86,7 @@ type documentView struct {
 	GroupTypeMapping map[string]string          `json:"group_type_mapping"`
 	Cohorts          map[string]json.RawMessage `json:"cohorts"`
 	MatchingVersion  int                        `json:"property_matching_version"`
+	MinimalEvents    bool                       `json:"minimal_flag_called_events,omitempty"`
 }
 
 // matchingVersion makes clients compare boolean-like values as the server does;
@@ -70,6 +104,11 @@ type flagView struct {
 	Active               bool            `json:"active"`
 	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
 	Version              int64           `json:"version"`
+	Bucketing            string          `json:"bucketing_identifier"`
+	Runtime              string          `json:"evaluation_runtime"`
+	Contexts             []string        `json:"evaluation_contexts"`
+	ContextTags          []string        `json:"evaluation_tags"` // the older name of Contexts
+	HasExperiment        bool            `json:"has_experiment"`
 }
 
 func groupTypeMapping(types map[string]int) map[string]string {
@@ -83,50 +122,68 @@ func groupTypeMapping(types map[string]int) map[string]string {
 // builder converts stored flags to the document.
 type builder struct {
 	stored    eval.ProjectDefinitions
-	operators match.Registry
-	keys      map[int64]string
-	needs     map[int64][]int64
+	opts      Options
+	flagsByID map[int64]*linkedFlag
 	cohorts   map[int64]eval.CohortDefinition
 }
 
-func (l *builder) flags(sendCohorts bool) []flagView {
+func (l *builder) flags() []flagView {
 	out := make([]flagView, 0, len(l.stored.Flags))
-	for _, d := range l.stored.Flags {
-		if d.Deleted {
-			continue
+	for i := range l.stored.Flags {
+		if d := &l.stored.Flags[i]; !d.Deleted {
+			out = append(out, l.flag(d))
 		}
-		out = append(out, flagView{
-			ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d.Filters, sendCohorts),
-			Active: d.Active, ExperienceContinuity: d.ExperienceContinuity, Version: d.Version,
-		})
 	}
 	return out
 }
 
-// filters converts stored filters for clients: with condition sets, payloads as
-// texts, whole percentages as integers, and other flags by their keys. Filters
-// that cannot be parsed are sent unchanged.
-func (l *builder) filters(filters json.RawMessage, sendCohorts bool) json.RawMessage {
-	normal, err := document.Normalized(filters)
+func (l *builder) flag(d *eval.Definition) flagView {
+	v := flagView{
+		ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d),
+		Active: d.Active, ExperienceContinuity: d.ExperienceContinuity && !d.ByDevice, Version: d.Version,
+		Bucketing: "distinct_id", Runtime: d.Runtime.String(), Contexts: d.Contexts,
+	}
+	if d.ByDevice {
+		v.Bucketing = "device_id"
+	}
+	if v.Contexts == nil {
+		v.Contexts = []string{}
+	}
+	v.ContextTags = v.Contexts
+	return v
+}
+
+// filters converts stored filters for the client: with condition sets, payloads as
+// texts, whole percentages as integers, dates as instants, and other flags by their
+// keys. Filters that cannot be parsed are sent unchanged.
+func (l *builder) filters(flag *eval.Definition) json.RawMessage {
+	normal, err := document.Normalized(flag.Filters)
 	if err != nil {
-		return filters
+		return flag.Filters
 	}
 	d, err := document.Parse(normal)
 	if err != nil {
-		return filters
+		return flag.Filters
 	}
 	wholePercentages(d)
 	textPayloads(d)
-	if !sendCohorts {
-		l.inlineCohort(d)
+	if parsed, err := filters.Parse(normal); err == nil {
+		if !l.opts.Client.decides(flag, &parsed) {
+			remoteOnly(d)
+			return d.Raw()
+		}
+		currentHoldout(d, &parsed)
+		if !l.opts.Cohorts {
+			l.inlineCohort(d)
+		}
+		byGroup := parsed.Aggregation != nil
+		return document.RewriteProperties(d.Raw(), document.ConditionLists, func(p *document.Object) {
+			l.dependency(p, byGroup)
+			l.external(p)
+			instantOf(p)
+		})
 	}
-	if !bytes.Contains(filters, []byte(`"flag"`)) && !bytes.ContainsRune(filters, '/') {
-		return d.Raw()
-	}
-	return document.RewriteProperties(d.Raw(), document.ConditionLists, func(p *document.Object) {
-		l.dependency(p)
-		l.external(p)
-	})
+	return d.Raw()
 }
 
 // external marks a filter with an operator of a plugin: with an equivalent
@@ -137,8 +194,8 @@ func (l *builder) external(p *document.Object) {
 	if !ok || !strings.Contains(id, "/") {
 		return
 	}
-	if l.operators != nil {
-		if o, known := l.operators.Operator(id); known && o.Equivalent != "" {
+	if l.opts.Operators != nil {
+		if o, known := l.opts.Operators.Operator(id); known && o.Equivalent != "" {
 			p.Set("equivalent", document.Quote(o.Equivalent))
 			return
 		}
@@ -206,9 +263,10 @@ func textPayloads(d *document.Object) {
 }
 
 // dependency names another flag by its key and lists the flags to decide first,
-// that one last. The list is empty for a cycle or a missing flag: clients then
-// ask the server.
-func (l *builder) dependency(p *document.Object) {
+// that one last. The list is empty if the client cannot decide them: for a cycle, a
+// missing flag, or a flag of groups that it would decide with the wrong subject.
+// Clients then ask the server.
+func (l *builder) dependency(p *document.Object, byGroup bool) {
 	if raw, _ := p.Get("type"); string(raw) != `"flag"` {
 		return
 	}
@@ -220,13 +278,15 @@ func (l *builder) dependency(p *document.Object) {
 	chain, ok := l.chain(id, nil, map[int64]bool{})
 	names := []string{}
 	for _, id := range chain {
-		names = append(names, l.keys[id])
+		f := l.flagsByID[id]
+		names = append(names, f.key)
+		ok = ok && (l.opts.Client.GroupDependencies || !f.groups && !byGroup)
 	}
 	if !ok {
 		names = []string{}
 	}
-	if key, known := l.keys[id]; known {
-		p.Set("key", document.Quote(key))
+	if f := l.flagsByID[id]; f != nil {
+		p.Set("key", document.Quote(f.key))
 	}
 	p.Set("dependency_chain", document.Encode(names))
 }
@@ -234,14 +294,15 @@ func (l *builder) dependency(p *document.Object) {
 // chain appends the dependencies of a flag and the flag, in order of decision. It
 // returns false for a missing flag or a cycle.
 func (l *builder) chain(id int64, chain []int64, open map[int64]bool) ([]int64, bool) {
-	if _, known := l.keys[id]; !known || open[id] {
+	f := l.flagsByID[id]
+	if f == nil || open[id] {
 		return chain, false
 	}
 	if slices.Contains(chain, id) {
 		return chain, true
 	}
 	open[id] = true
-	for _, next := range l.needs[id] {
+	for _, next := range f.dependsOn {
 		var ok bool
 		if chain, ok = l.chain(next, chain, open); !ok {
 			return chain, false

@@ -23,7 +23,7 @@ func TestFiltersWithOperatorsOfPluginsAreMarked(t *testing.T) {
 		flagstest.Define(1, "place", `{"groups":[{"properties":[{"key":"place","operator":"geo/at","value":"a"}]}]}`),
 		flagstest.Define(2, "net", `{"groups":[{"properties":[{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"},{"key":"path","value":"a/b"}]}]}`),
 	}}
-	doc := string(local.Document(stored, false, geoRegistry{}))
+	doc := string(local.Document(stored, local.Options{Operators: geoRegistry{}}))
 	if strings.Count(doc, `"equivalent":"value == property"`) != 1 || strings.Count(doc, `"remote_only":true`) != 1 {
 		t.Error(doc)
 	}

@@ -50,9 +50,11 @@ func (t *treeChecker) group(raw json.RawMessage, at string) (json.RawMessage, er
 		return json.RawMessage("{}"), nil
 	}
 	kind, _ := d.Get("type")
-	if word, _ := document.Text(kind); !strings.EqualFold(word, "AND") && !strings.EqualFold(word, "OR") {
+	word, _ := document.Text(kind)
+	if word = strings.ToUpper(word); word != "AND" && word != "OR" {
 		return nil, bad(CodeInvalid, "%s.type must be AND or OR", at)
 	}
+	d.Set("type", document.Quote(word)) // clients compare the word as it is
 	values, _ := d.Get("values")
 	list, err := document.ParseList(values)
 	if err != nil {

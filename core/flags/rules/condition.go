@@ -35,6 +35,9 @@ func (c *checker) groups(d *document.Object, index *int64) error {
 
 // bareProperties checks the older form: one set with top-level properties.
 func (c *checker) bareProperties(d *document.Object, index *int64) error {
+	if err := percentage(d, "filters", false); err != nil {
+		return err
+	}
 	return c.properties(d, "", index)
 }
 

@@ -5,7 +5,6 @@ package source
 
 import (
 	"context"
-	"hash/crc32"
 	"sync"
 	"time"
 
@@ -35,7 +34,7 @@ type Projects interface {
 }
 
 // Definitions is the source of snapshots: flags and cohorts from the database,
-// group types and time zones from persons and auth.
+// group types from persons, and the existence of projects from auth.
 type Definitions struct {
 	flags     Flags
 	cohorts   *cohorts.Store
@@ -60,8 +59,7 @@ func New(flags Flags, c *cohorts.Store, revisions *revision.Store, groups GroupT
 // reads the revision first: a change that commits during the read has a later one.
 func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
 	var out eval.ProjectDefinitions
-	project, err := d.projects.Project(ctx, projectID)
-	if err != nil {
+	if _, err := d.projects.Project(ctx, projectID); err != nil {
 		return out, err
 	}
 	n, err := d.revisions.Of(ctx, projectID)
@@ -77,51 +75,42 @@ func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.Pr
 	if out.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
 		return out, err
 	}
-	out.Location, out.Revision = project.Location(), withTimezone(n, project)
+	out.Revision = n
 	return out, nil
 }
 
-// Revisions returns a number per project that changes with its definitions: with
-// the stored revision and with the time zone of the project.
+// Revisions returns the revision of each existing project.
 func (d *Definitions) Revisions(ctx context.Context) (map[int64]int64, error) {
 	revisions, err := d.revisions.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for id, n := range revisions {
-		project, err := d.project(ctx, id)
-		switch {
+	for id := range revisions {
+		switch err := d.checkProject(ctx, id); {
 		case fault.Is(err, fault.NotFound):
 			delete(revisions, id)
 		case err != nil:
 			return nil, err
-		default:
-			revisions[id] = withTimezone(n, project)
 		}
 	}
 	return revisions, nil
 }
 
-// project is Projects.Project, and remembers missing projects: Projects answers
-// for an existing project from memory and for a missing one from the database.
-func (d *Definitions) project(ctx context.Context, id int64) (auth.Project, error) {
+// checkProject fails with NotFound for a project that does not exist. It remembers
+// missing projects: Projects answers for an existing project from memory and for a
+// missing one from the database.
+func (d *Definitions) checkProject(ctx context.Context, id int64) error {
 	d.mu.Lock()
 	since, missing := d.missing[id]
 	d.mu.Unlock()
 	if missing && time.Since(since) < time.Minute {
-		return auth.Project{}, errNoProject
+		return errNoProject
 	}
-	project, err := d.projects.Project(ctx, id)
+	_, err := d.projects.Project(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		d.mu.Lock()
 		d.missing[id] = time.Now()
 		d.mu.Unlock()
 	}
-	return project, err
-}
-
-// withTimezone returns a revision that differs between time zones. It is not 0
-// if n is not.
-func withTimezone(n int64, project auth.Project) int64 {
-	return n<<32 | int64(crc32.ChecksumIEEE([]byte(project.Timezone)))
+	return err
 }

@@ -8,14 +8,21 @@ import (
 // Explanation lists the steps that led to the value of a flag. The evaluator
 // writes it during the evaluation.
 type Explanation struct {
-	ID         int64          `json:"id"`
-	Key        string         `json:"key"`
-	Version    int64          `json:"version"`
-	Computed   bool           `json:"computed"`          // false: the flag is left out of answers
-	Failure    string         `json:"failure,omitempty"` // the cause if not computed
-	Value      any            `json:"value"`             // true, false, a variant key, or null
-	Payload    *string        `json:"payload"`
-	Reason     *Reason        `json:"reason"`
+	ID       int64   `json:"id"`
+	Key      string  `json:"key"`
+	Version  int64   `json:"version"`
+	Computed bool    `json:"computed"`          // false: the flag is left out of answers
+	Failure  string  `json:"failure,omitempty"` // the cause if not computed
+	Value    any     `json:"value"`             // true, false, a variant key, or null
+	Payload  *string `json:"payload"`
+	Reason   *Reason `json:"reason"`
+	// Bucketing is distinct_id or device_id. Served is false if the answer of
+	// the request leaves the flag out: it is inactive, or for another runtime or
+	// other contexts.
+	Bucketing  string         `json:"bucketing_identifier"`
+	Runtime    string         `json:"evaluation_runtime"`
+	Contexts   []string       `json:"evaluation_contexts"`
+	Served     bool           `json:"served"`
 	Subject    string         `json:"subject"` // person, or a group type
 	Identifier Identifier     `json:"identifier"`
 	Gates      []Gate         `json:"gates"` // in order; the last one decided
@@ -34,12 +41,12 @@ type Reason struct {
 // Identifier is the identifier that the flag hashes.
 type Identifier struct {
 	Value  string `json:"value"`
-	Source string `json:"source"` // distinct_id, anon_distinct_id, hash_key_override or group_key
+	Source string `json:"source"` // distinct_id, device_id, anon_distinct_id, hash_key_override, group_key or none
 }
 
 // Gate is one step of the decision.
 type Gate struct {
-	Name       string          `json:"name"`   // active, definition, enrolment, holdout, conditions
+	Name       string          `json:"name"`   // active, contexts, definition, enrolment, holdout, conditions
 	Result     string          `json:"result"` // passed, decided, or failed
 	Detail     string          `json:"detail,omitempty"`
 	Property   string          `json:"property,omitempty"`
@@ -52,7 +59,14 @@ type Gate struct {
 
 // Set is one condition set.
 type Set struct {
-	Index      int      `json:"index"`
+	Index int `json:"index"`
+	// Bucketing is distinct_id or device_id. Served is false if the answer of
+	// the request leaves the flag out: it is inactive, or for another runtime or
+	// other contexts.
+	Bucketing  string   `json:"bucketing_identifier"`
+	Runtime    string   `json:"evaluation_runtime"`
+	Contexts   []string `json:"evaluation_contexts"`
+	Served     bool     `json:"served"`
 	Subject    string   `json:"subject"`
 	Result     string   `json:"result"` // true, false, unknown, or not_reached
 	Reason     string   `json:"reason,omitempty"`

@@ -1,0 +1,3 @@
+ALTER TABLE feature_flags DROP COLUMN evaluation_contexts;
+ALTER TABLE feature_flags DROP COLUMN evaluation_runtime;
+ALTER TABLE feature_flags DROP COLUMN bucketing_identifier;
