@@ -49,11 +49,8 @@ func Load(path string, environ []string) (Config, error) {
 	inFile := config.Decode(&cfg, given, src)
 	src.Name = envName
 	inEnv := config.Decode(&cfg, nested(fromEnv), src)
-	err = errors.Join(inFile, inEnv)
-	if err == nil {
-		err = cfg.Validate()
-	}
-	if err != nil {
+	// A value that is not of the type of its setting leaves the default there.
+	if err = errors.Join(inFile, inEnv, cfg.Validate()); err != nil {
 		return Config{}, describe(path, err, cfg.Secrets)
 	}
 	return cfg, nil

@@ -131,6 +131,10 @@ func TestLoadReportsEveryError(t *testing.T) {
 			t.Errorf("got %q, want %q in it", err, want)
 		}
 	}
+	_, err = app.Load(file(t, "journal:\n  max_age: -1h\n  max_bytes: lots\nhttp:\n  read_timeout: 5\n"), nil)
+	if err == nil || !strings.Contains(err.Error(), "3 errors") || !strings.Contains(err.Error(), "journal.max_age must not be negative") {
+		t.Errorf("got %v, want the invalid value beside those of a wrong type", err)
+	}
 	_, err = app.Load(file(t, "flags:\n  list_values: 0\nauth:\n  max_remembered: 0\n"), nil)
 	if err == nil || !strings.Contains(err.Error(), "flags.list_values") || !strings.Contains(err.Error(), "auth.max_remembered") {
 		t.Errorf("got %v, want both invalid values", err)

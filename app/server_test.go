@@ -87,6 +87,12 @@ func serve(t *testing.T, change ...func(*app.Config)) *server {
 // serveExisting is serve for a database that may hold accounts or be away.
 func serveExisting(t *testing.T, change ...func(*app.Config)) *server {
 	t.Helper()
+	return serveLogged(t, zap.NewNop(), change...)
+}
+
+// serveLogged is serveExisting with a log.
+func serveLogged(t *testing.T, log *zap.Logger, change ...func(*app.Config)) *server {
+	t.Helper()
 	dir := t.TempDir()
 	s := &server{Lines: filepath.Join(dir, "events.ndjson")}
 	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+s.Lines+"}\n"), nil)
@@ -99,7 +105,7 @@ func serveExisting(t *testing.T, change ...func(*app.Config)) *server {
 	for _, c := range change {
 		c(&cfg)
 	}
-	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
+	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: log, BundledNames: plugins.Names(), Operators: plugins.Operators,
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
 	if err != nil {
 		t.Fatal(err)

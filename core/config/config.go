@@ -178,9 +178,12 @@ func (d *decoder) decodeValue(key string, value any, into reflect.Value) {
 		}
 		value = expanded
 	}
-	if err := setValue(key, value, into); err != nil {
+	converted := reflect.New(into.Type()).Elem()
+	if err := setValue(key, value, converted); err != nil {
 		d.reject(key, "%s %w", written, err)
+		return
 	}
+	into.Set(converted)
 }
 
 // protect adds a resolved value to the redactor, and the password in it if the

@@ -123,5 +123,13 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
+// CodeOf returns the code of err for metrics and dead letters: "error" without one.
+func CodeOf(err error) string {
+	if e := From(err); e != nil && e.Code != "" {
+		return e.Code
+	}
+	return "error"
+}
+
 // Is reports whether err has the given kind. A nil err has no kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }

@@ -51,3 +51,17 @@ func TestCopiesLeaveTheOriginalAlone(t *testing.T) {
 		t.Errorf("got %+v", changed)
 	}
 }
+
+func TestCodeOf(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"error": errors.New("plain"), "row_missing": fmt.Errorf("read: %w", fault.New(fault.NotFound, "row_missing", "No row.")),
+	} {
+		if got := fault.CodeOf(err); got != want {
+			t.Errorf("%v: code %q, want %q", err, got, want)
+		}
+	}
+	if got := fault.CodeOf(fault.New(fault.Internal, "", "")); got != "error" {
+		t.Errorf("no code: %q", got)
+	}
+}

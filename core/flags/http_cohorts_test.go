@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -140,8 +141,56 @@ func TestStaticCohortMembers(t *testing.T) {
 	})
 }
 
+// An uploaded file has a million rows at most, and the memory of its rows and cells
+// is taken from that of all requests before it is read.
+func TestUploadsAreBounded(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		h.cohort(`{"name":"list","is_static":true}`)
+		h.tryUpload("1/", "a"+strings.Repeat("\n", 1_000_000)).fails(413, "request_too_large", "")
+		h.holdMemory()
+		wide := strings.Repeat(",", 6_000_000) // one row, of 24 bytes for each cell
+		got := h.tryUpload("1/", wide)
+		for deadline := time.Now().Add(time.Minute); got.status == 200 && time.Now().Before(deadline); {
+			got = h.tryUpload("1/", wide) // the server had not received the other request
+		}
+		if got.fails(503, "server_saturated", ""); got.header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+		long := strings.Repeat("x", 401)
+		h.upload("1/", "distinct_id\n"+long+"\n"+long[:400]+"\n")
+		h.upload("1/", "a"+strings.Repeat("\n", 999_999))
+		for id, listed := range map[string]int{long: 0, long[:400]: 1, "a": 1} {
+			if got, err := h.cohorts.StaticCohorts(t.Context(), 1, id); err != nil || len(got) != listed {
+				t.Errorf("lists of the id of %d characters: %v, %v", len(id), got, err)
+			}
+		}
+	})
+}
+
+// holdMemory sends a request whose body does not end, because a request that is the
+// only one may have all memory.
+func (h *server) holdMemory() {
+	h.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = c.Close() })
+	if _, err := fmt.Fprintf(c, "PATCH %s1/ HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 200000\r\n\r\n%s",
+		cohortsPath, h.key, strings.Repeat(" ", 100_000)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // upload sends a CSV file to a cohort as a form.
 func (h *server) upload(where, file string) cohort {
+	h.t.Helper()
+	var c cohort
+	h.tryUpload(where, file).want(200).into(&c)
+	return c
+}
+
+func (h *server) tryUpload(where, file string) answer {
 	h.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -155,9 +204,7 @@ func (h *server) upload(where, file string) cohort {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var c cohort
-	h.do("PATCH", cohortsPath+where, body.String(), "Content-Type", form.FormDataContentType()).want(200).into(&c)
-	return c
+	return h.do("PATCH", cohortsPath+where, body.String(), "Content-Type", form.FormDataContentType())
 }
 
 // sql runs a statement on the tables of other packages.

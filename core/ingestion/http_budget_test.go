@@ -72,3 +72,36 @@ func TestMemoryBudgetAllowsOneLargeRequest(t *testing.T) {
 		}
 	}
 }
+
+// ingestion.max_batch_events bounds the items of a request in every protocol and
+// encoding, before anything is stored of them. 0 is no bound.
+func TestRequestWithTooManyEventsIsRefused(t *testing.T) {
+	t.Parallel()
+	const limit = 3
+	j := new(memoryJournal)
+	base := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithMaxItems(limit))
+	batch := func(n int) string {
+		item := `{"event":"a","distinct_id":"u","uuid":"` + id1 + `"},`
+		return `{"api_key":"phc_x","batch":[` + strings.TrimSuffix(strings.Repeat(item, n), ",") + `]}`
+	}
+	for name, encode := range map[string]func(string) string{"plain": func(s string) string { return s }, "gzip": gzipped} {
+		for _, path := range []string{"/batch/", "/e/", "/capture/"} {
+			if got := send(t, "POST", base+path, "", encode(batch(limit+1))); got.status != 413 || !strings.Contains(got.body, `"code":"too_many_events"`) {
+				t.Errorf("%s, %s: %d %s", path, name, got.status, got.body)
+			}
+		}
+	}
+	if got := v1(t, base, batch(limit+1)); got.status != 413 {
+		t.Errorf("the protocol of 2026: %d %s", got.status, got.body)
+	}
+	if events, _ := j.events(t); len(events) != 0 {
+		t.Errorf("%d events of refused requests are stored", len(events))
+	}
+	if got := send(t, "POST", base+"/batch/", "", batch(limit)); got.status != 200 {
+		t.Errorf("as many as allowed: %d %s", got.status, got.body)
+	}
+	unbounded := webtest.Serve(t, keys(), capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithMaxItems(0))
+	if got := send(t, "POST", unbounded+"/batch/", "", batch(1000)); got.status != 200 {
+		t.Errorf("without a bound: %d %s", got.status, got.body)
+	}
+}

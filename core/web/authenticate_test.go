@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
@@ -217,6 +218,47 @@ func TestPersonalKeysOfManagementPaths(t *testing.T) {
 			got := call(t, tc.method, base+tc.path, tc.body, headers...)
 			if got.status != tc.status || got.body != tc.want {
 				t.Errorf("%d %s\nwant %d %s", got.status, got.body, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+// A personal key is found in bodies of up to 256 KiB that are not compressed; in
+// others it is not looked for, since nothing is known of their sender.
+func TestPersonalKeyInLargeBodyIsNotSearched(t *testing.T) {
+	t.Parallel()
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
+		g.Manage("POST", "/api/x", "", managed("x"))
+	}))
+	const limit = 256 << 10
+	padded := func(n int) string {
+		const head, tail = `{"personal_api_key":"phx_test","pad":"`, `"}`
+		return head + strings.Repeat("x", n-len(head)-len(tail)) + tail
+	}
+	form := func(n int) string {
+		const head = "personal_api_key=phx_test&pad="
+		return head + strings.Repeat("x", n-len(head))
+	}
+	const isForm, isJSON = "Content-Type: application/x-www-form-urlencoded", "Content-Type: application/json"
+	for name, tc := range map[string]struct {
+		body, kind, query, header string
+		status                    int
+	}{
+		"JSON at the limit":                 {padded(limit), isJSON, "", "", 200},
+		"JSON above it":                     {padded(limit + 1), isJSON, "", "", 401},
+		"a form at the limit":               {form(limit), isForm, "", "", 200},
+		"a form above it":                   {form(limit + 1), isForm, "", "", 401},
+		"a large body with a key in query":  {padded(limit + 1), isJSON, "?personal_api_key=phx_test", "", 200},
+		"a large body with a key in header": {padded(limit + 1), isJSON, "", bearer, 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			headers := []string{tc.kind}
+			if tc.header != "" {
+				headers = append(headers, tc.header)
+			}
+			if got := call(t, "POST", base+"/api/x"+tc.query, tc.body, headers...); got.status != tc.status {
+				t.Errorf("%d %.200s, want %d", got.status, got.body, tc.status)
 			}
 		})
 	}

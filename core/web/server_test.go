@@ -225,6 +225,38 @@ func TestChunkedBodySizeLimit(t *testing.T) {
 	}
 }
 
+// A chunked body has no length: it is cut off once it is over the limit, however long
+// the client goes on.
+func TestEndlessChunkedBodyIsCutOff(t *testing.T) {
+	t.Parallel()
+	cfg := webtest.Config()
+	cfg.BodyBytes = 100_000
+	s := webtest.Start(t, cfg, webtest.DefaultKeys(), zap.NewNop(), nil, routesFunc(echo))
+	c, err := net.Dial("tcp", s.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	answered := make(chan *http.Response, 1)
+	go func() {
+		res, _ := http.ReadResponse(bufio.NewReader(c), nil)
+		answered <- res
+	}()
+	_, err = io.WriteString(c, "POST /e HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+	chunk := []byte("2710\r\n" + strings.Repeat("x", 10_000) + "\r\n")
+	sent := 0
+	for ; err == nil && sent < 256<<20; sent += len(chunk) {
+		_, err = c.Write(chunk)
+	}
+	if err == nil {
+		t.Errorf("the server received %d bytes of a body of at most %d", sent, cfg.BodyBytes)
+	}
+	if res := <-answered; res == nil || res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("answer %v", res)
+	}
+}
+
 func TestGzipBombIsRejected(t *testing.T) {
 	t.Parallel()
 	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(echo))

@@ -123,6 +123,8 @@ func (h *HTTP) flags(c *fiber.Ctx) error {
 	return h.serve(c, shape, withConfig)
 }
 
+var errTooLarge = fault.New(fault.TooLarge, "request_too_large", "Request too large.")
+
 // wrappingFactor is how much larger than its JSON a body may be: base64 in a form.
 const wrappingFactor = 2
 
@@ -187,6 +189,9 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	}
 	if err != nil {
 		return 0, err
+	}
+	if len(p.JSON) > limits.InflatedBytes {
+		return 0, errTooLarge
 	}
 	env, err := envelope.Read(p.JSON)
 	if fault.Is(err, fault.Malformed) {

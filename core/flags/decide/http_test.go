@@ -435,3 +435,46 @@ func TestStoresMayKeepIDs(t *testing.T) {
 		}
 	}
 }
+
+// decide_bytes bounds the JSON of a request after its encoding is removed, and the
+// number of its values is a sixteenth of it.
+func TestDecideRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	base := serve(t, sampleProject(), around(&memoryStore{}))
+	limit := decide.DefaultConfig().DecideBytes
+	request := func(properties string) string {
+		return `{"api_key":"phc_test","distinct_id":"u","person_properties":` + properties + `}`
+	}
+	text := func(n int) string { return request(`{"t":"` + strings.Repeat("x", n-len(request(`{"t":""}`))) + `"}`) }
+	values := func(n int) string {
+		return request("{\"list\":[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]}")
+	}
+	zip := func(s string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(s))
+		_ = w.Close()
+		return b.String()
+	}
+	for name, tc := range map[string]struct {
+		body   string
+		status int
+	}{
+		"as many bytes as allowed":   {text(limit), 200},
+		"a byte more":                {text(limit + 1), 413},
+		"a byte more, compressed":    {zip(text(limit + 1)), 413},
+		"almost as many values":      {values(limit/16 - 10), 200},
+		"too many values":            {values(limit/16 + 1), 413},
+		"too many values,compressed": {zip(values(limit/16 + 1)), 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, path := range []string{"/decide?v=3", "/flags?v=2"} {
+				status, got, _ := post(t, base+path, "application/json", tc.body)
+				if status != tc.status || status == 413 && got["code"] != "request_too_large" {
+					t.Errorf("%s: %d %v, want %d", path, status, got, tc.status)
+				}
+			}
+		})
+	}
+}

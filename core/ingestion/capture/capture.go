@@ -16,22 +16,10 @@
 // the answer; the 2026 protocol has them always.
 package capture
 
-import (
-	"context"
-
-	"github.com/guidonhq/guidon/core/fault"
-)
+import "context"
 
 // Appender is the journal as capture needs it. Append returns after fsync, or
 // fails with Unavailable.
 type Appender interface {
 	Append(ctx context.Context, data []byte) (seq uint64, err error)
-}
-
-// codeOf returns the code of a fault, or "error".
-func codeOf(err error) string {
-	if f := fault.From(err); f != nil && f.Code != "" {
-		return f.Code
-	}
-	return "error"
 }

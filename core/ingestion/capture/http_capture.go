@@ -32,7 +32,7 @@ func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
 		return h.answerOverQuota(c, results)
 	}
 	if err != nil {
-		h.metrics.rejected.WithLabelValues(codeOf(err)).Inc()
+		h.metrics.rejected.WithLabelValues(fault.CodeOf(err)).Inc()
 		return err
 	}
 	if results != nil {

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
@@ -99,7 +100,7 @@ func (l *lane) deadLetter(killCtx, drainCtx context.Context, b *reader.Batch, a 
 		a.failures = failuresBeforeBisect - 1
 		return false, nil
 	}
-	entry := deadletter.New(deadletter.SourceWorker, ev, &sdk.Error{Class: sdk.ClassPermanent, Code: codeOf(cause), Message: cause.Error()}, time.Now())
+	entry := deadletter.New(deadletter.SourceWorker, ev, &sdk.Error{Class: sdk.ClassPermanent, Code: fault.CodeOf(cause), Message: cause.Error()}, time.Now())
 	skipped := *b
 	skipped.Events = nil
 	if failure := l.commitBatch(killCtx, &skipped, func(ctx context.Context) error {

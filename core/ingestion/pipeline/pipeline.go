@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -84,12 +83,4 @@ func (c Config) Validate() error {
 	check(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry_min", "positive and at most worker.retry_max")
 	check(c.MaxPoison > 0, "max_poison", "positive")
 	return errors.Join(errs...)
-}
-
-// codeOf returns the code of a fault, or "error".
-func codeOf(err error) string {
-	if f := fault.From(err); f != nil && f.Code != "" {
-		return f.Code
-	}
-	return "error"
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 )
@@ -149,7 +150,7 @@ func (l *lagMonitor) measure(status Status, stats journal.Stats, now time.Time) 
 // PublicReason returns why a lane makes no progress, without details that only
 // operators may read.
 func PublicReason(err error) string {
-	if c := codeOf(err); c != "error" {
+	if c := fault.CodeOf(err); c != "error" {
 		return c
 	}
 	return "the last batch failed and is tried again"
