@@ -48,6 +48,9 @@ func (c *Conn) Received() bool { return c.received.Load() }
 // and a stop closes it at once (CloseUnused).
 func (c *Conn) Detach() { c.detached.Store(true) }
 
+// Encrypted reports whether the connection has TLS.
+func (c *Conn) Encrypted() bool { return c.tls != nil }
+
 // DrainOnClose sets whether Close reads what the client is still sending. Use
 // it when a request is rejected before its end.
 func (c *Conn) DrainOnClose(drain bool) { c.drains.Store(drain) }
@@ -128,6 +131,9 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // Close closes the connection, after draining it if DrainOnClose was set.
 func (c *Conn) Close() error {
 	c.listener.remove(c)
+	if c.detached.Load() {
+		return c.raw.Close() // the end of a TLS connection would wait for the client
+	}
 	if c.drains.Load() {
 		c.drain()
 	}

@@ -6,13 +6,17 @@
 // keeps nothing but the connection and one goroutine with a small stack, which
 // notices the end of the connection: about 5 KiB.
 //
-// Writes are bounded in time. A client whose connection does not take a few bytes
-// at once does not read; its stream ends.
+// A write does not wait for a client. The buffers of the system take what is
+// written to a client that reads; what they do not take at once is written by a
+// goroutine of its own, and a stream whose client does not read for some seconds
+// ends.
 package stream
 
 import (
 	"errors"
 	"net"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +26,12 @@ import (
 	"github.com/guidonhq/guidon/core/web/receive"
 )
 
-// writeTime bounds a write. The buffers of the system take what is written to a
-// client that reads, so a write normally does not wait.
-const writeTime = 50 * time.Millisecond
+// Bounds of writes.
+const (
+	inlineTime = 50 * time.Millisecond // of the first attempt
+	lateTime   = 5 * time.Second       // of the goroutine that writes the rest
+	maxLate    = 64 << 10              // bytes that wait
+)
 
 // ErrNoConn means that a request has no connection of its own, as in tests of
 // handlers.
@@ -35,6 +42,7 @@ type Stream struct {
 	mu     sync.Mutex
 	conn   *listener.Conn
 	closed bool
+	late   []byte // waits for the goroutine that writes; nil without one
 }
 
 // Open sends the head of ctx.Response and then calls opened with the stream, in a
@@ -62,22 +70,61 @@ func Open(ctx *fasthttp.RequestCtx, opened func(*Stream) (ended func())) error {
 	return nil
 }
 
-// Write sends p. It returns false if the stream has ended, also because the
-// client does not read.
+// Write sends p, without waiting for the client. It returns false if the stream
+// has ended, also because the client does not read.
 func (s *Stream) Write(p []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return false
+	case s.late != nil && len(s.late)+len(p) > maxLate:
+		s.closeLocked()
+		return false
+	case s.late != nil:
+		s.late = append(s.late, p...)
+		return true
+	case s.conn.Encrypted(): // TLS does not survive a write that is given up
+		s.writeLate(p)
+		return true
 	}
-	err := s.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	n, err := 0, s.conn.SetWriteDeadline(time.Now().Add(inlineTime))
 	if err == nil {
-		_, err = s.conn.Write(p)
+		n, err = s.conn.Write(p)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // or this goroutine had to wait for a processor
+		s.writeLate(p[n:])
+	case err != nil:
 		s.closeLocked()
 	}
-	return err == nil
+	return !s.closed
+}
+
+// writeLate starts a goroutine that writes p and what follows it.
+func (s *Stream) writeLate(p []byte) {
+	s.late = []byte{}
+	go s.flush(slices.Clone(p))
+}
+
+func (s *Stream) flush(p []byte) {
+	for {
+		err := s.conn.SetWriteDeadline(time.Now().Add(lateTime))
+		if err == nil {
+			_, err = s.conn.Write(p)
+		}
+		s.mu.Lock()
+		if err != nil {
+			s.closeLocked()
+		}
+		if p = s.late; len(p) == 0 || s.closed {
+			s.late = nil
+			s.mu.Unlock()
+			return
+		}
+		s.late = []byte{}
+		s.mu.Unlock()
+	}
 }
 
 // Close ends the stream.
