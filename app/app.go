@@ -29,6 +29,7 @@ import (
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
@@ -179,7 +180,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins, cfg.Standby,
-			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir)),
+			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
@@ -191,7 +192,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, standby.Module, journal.Module, web.Module,
-		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module,
+		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module, clients.Module,
 	)
 }
 

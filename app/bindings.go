@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -35,6 +36,9 @@ var coreBindings = fx.Provide(
 	// snapshot while the database is away.
 	func(a *standby.Auth) web.Auth { return a },
 	route(func(s *standby.Service) web.Routes { return standby.NewHTTP(s) }),
+
+	// Browsers load the library together with the config of their project.
+	func(h *decide.HTTP) clients.RemoteConfig { return h },
 
 	// Flags have no quota.
 	func() decide.Quota { return nil },

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/changes"
+	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
@@ -51,6 +52,7 @@ type Config struct {
 	Notifications notifications.Config `koanf:"notifications"`
 	Operators     operators.Config     `koanf:"operators"`
 	Plugins       settings.Config      `koanf:"plugins"`
+	Clients       clients.Config       `koanf:"clients"`
 
 	// Secrets replaces the resolved references of the settings in text; nil
 	// replaces nothing.
@@ -85,6 +87,7 @@ func DefaultConfig() Config {
 		Notifications: notifications.DefaultConfig(),
 		Operators:     operators.DefaultConfig(),
 		Plugins:       settings.Default(),
+		Clients:       clients.DefaultConfig(),
 	}
 }
 
@@ -104,7 +107,7 @@ func (c Config) Validate() error {
 	}{
 		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
-		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins},
+		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}

@@ -93,11 +93,14 @@ var mayImport = map[string][]string{
 	"core/changes":           with("core/changes/changelog", "core/web/listener", "core/web/stream"),
 
 	// Data packages: any feature may import their read API.
-	"core/accounts":    with(),
-	"core/persons":     with("core/persons/..."),
-	"core/events":      with(),
-	"core/definitions": with("core/persons"),
-	"core/cohorts":     with("core/persons", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
+	"core/accounts":        with(),
+	"core/clients":         with("core/clients/scripts"),
+	"core/clients/scripts": {},
+	"core/clients/install": {"core/clients/scripts"},
+	"core/persons":         with("core/persons/..."),
+	"core/events":          with(),
+	"core/definitions":     with("core/persons"),
+	"core/cohorts":         with("core/persons", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},

@@ -198,8 +198,8 @@ func (w *accessWorld) addObjects(t *testing.T) {
 		"role_memberships/:id": membership, "resource_access/:resource": "feature_flags", "keys/:id": w.newProjectKey(t),
 		"personal_api_keys/:id": absent, "events/:uuid": "01900000-0000-7000-8000-0000" + absent, "dead_letters/:id": absent,
 		"persons/:id": absent, "groups_types/:index": absent, "event_definitions/:id": absent, "property_definitions/:id": absent,
-		"deliveries/:delivery_id": absent, "plugins/:name": absent, "pprof/:profile": "cmdline",
-		"flags/:key": absent,
+		"flags/:key":              absent,
+		"deliveries/:delivery_id": absent, "plugins/:name": absent, "pprof/:profile": "cmdline", "static/:file": "array.js", "static/:version": "1", "1/:file": "array.js",
 	}
 }
 

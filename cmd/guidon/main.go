@@ -35,6 +35,7 @@ type commands struct {
 	Key        keyCmd        `cmd:"" help:"Create, list and revoke project keys (phc_) and personal keys (phx_)."`
 	Events     eventsCmd     `cmd:"" help:"Print stored events."`
 	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`
+	Clients    clientsCmd    `cmd:"" help:"Install and list versions of the browser library."`
 	Journal    journalCmd    `cmd:"" help:"Check the journal for damage and repair it."`
 	Check      checkCmd      `cmd:"" help:"Check the database and the journal for damage."`
 	Plugin     pluginCmd     `cmd:"" help:"Write and test plugins; control the instances of a running server."`

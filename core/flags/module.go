@@ -43,7 +43,8 @@ var Module = fx.Module("flags",
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
 			return calls.NewStage(s, w, p)
 		},
-		route(decide.NewHTTP), route(ofrep.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
+		decide.NewHTTP, route(func(h *decide.HTTP) *decide.HTTP { return h }),
+		route(ofrep.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -25,41 +26,48 @@ func (h *HTTP) prepareConfig(cfg Config) {
 
 // config answers the remote config of a browser client.
 func (h *HTTP) config(c *fiber.Ctx) error {
-	body, err := h.remoteConfig(c)
+	project, token, err := h.configProject(c)
 	if err != nil {
 		return err
 	}
 	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
-	c.Response().SetBodyRaw(body)
+	c.Response().SetBodyRaw(h.remoteConfig(project, token))
 	return nil
 }
 
 // configScript answers the same as a script that browser clients load.
 func (h *HTTP) configScript(c *fiber.Ctx) error {
-	body, err := h.remoteConfig(c)
+	project, token, err := h.configProject(c)
 	if err != nil {
 		return err
 	}
-	const registry = "window._POSTHOG_REMOTE_CONFIG"
-	out := []byte("(function(){" + registry + "=" + registry + "||{};" + registry + "[")
-	out = jsontext.AppendString(out, web.Param(c, "token"))
-	out = append(append(append(out, "]={config:"...), body...), ",siteApps:[]}})();"...)
 	c.Response().Header.SetContentType("application/javascript")
-	c.Response().SetBodyRaw(out)
+	c.Response().SetBodyRaw(h.ConfigScript(project, token))
 	return nil
 }
 
-func (h *HTTP) remoteConfig(c *fiber.Ctx) ([]byte, error) {
+// ConfigScript returns the script that gives browser clients the remote config of
+// a project. It is safe for concurrent use.
+func (h *HTTP) ConfigScript(project auth.Project, token string) []byte {
+	const registry = "window._POSTHOG_REMOTE_CONFIG"
+	out := []byte("(function(){" + registry + "=" + registry + "||{};" + registry + "[")
+	out = jsontext.AppendString(out, token)
+	return append(append(append(out, "]={config:"...), h.remoteConfig(project, token)...), ",siteApps:[]}})();"...)
+}
+
+// configProject returns the project of the key in the path.
+func (h *HTTP) configProject(c *fiber.Ctx) (auth.Project, string, error) {
 	token := web.Param(c, "token")
 	project, err := h.router.ProjectOf(c, token, c.Query("project_id"))
-	if err != nil {
-		return nil, err
-	}
 	c.Set(fiber.HeaderCacheControl, "no-cache")
+	return project, token, err
+}
+
+func (h *HTTP) remoteConfig(project auth.Project, token string) []byte {
 	out := jsontext.AppendString([]byte(`{"token":`), token)
 	out = append(out, `,"hasFeatureFlags":`...)
 	out = strconv.AppendBool(out, h.decider.snapshots.Set(project.ID).HasActive())
 	out = append(append(append(out, ','), h.head...), h.remote...)
 	out[len(out)-1] = '}'
-	return out, nil
+	return out
 }
