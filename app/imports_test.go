@@ -134,6 +134,8 @@ var mayImport = map[string][]string{
 	"core/ingestion/deadletter":      with("core/ingestion/event", "core/journal"),
 	"core/ingestion/erasure":         with("core/ingestion/event", "core/ingestion/deadletter", "core/journal", "core/persons"),
 	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/warning"),
+	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
+	"core/ingestion/ai":              with("core/ingestion/capture"),
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "sdk"},
 	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/journal", "core/host/settings"),

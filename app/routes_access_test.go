@@ -183,6 +183,9 @@ func (w *accessWorld) ask(t *testing.T, a access, c *credential, disposable bool
 	event := fmt.Sprintf(`{"api_key":%q,"project_id":%d,"event":"e","distinct_id":"u"}`, c.key, w.First.Project.ID)
 	switch {
 	case !a.need("project-key"):
+	case a.in("/logs"), a.in("/traces"), a.in("/metrics"), strings.HasPrefix(a.path, "/i/v0/ai") && !a.in("/batch"):
+		path += fmt.Sprintf("?project_id=%d&token=%s", w.First.Project.ID, c.key)
+		body = "{}"
 	case a.in("/changes"):
 		path += fmt.Sprintf("?token=%s&project_id=%d", url.QueryEscape(c.key), w.First.Project.ID)
 	case a.in("/:token"):

@@ -214,7 +214,7 @@ func (w *accessWorld) path(t *testing.T, a access, c *credential, disposable boo
 		kind := segments[i-1] + "/" + s
 		last := i == len(segments)-1
 		switch value, ok := w.objects[kind]; {
-		case kind == "array/:token":
+		case kind == "array/:token", kind == "datadog/:token":
 			segments[i] = c.key
 			if c.key == "" {
 				segments[i] = "-"

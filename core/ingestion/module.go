@@ -5,10 +5,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/ai"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/otlp"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/ingestion/replay"
@@ -33,6 +35,8 @@ var Module = fx.Module("ingestion",
 		started(NewRetention, (*Retention).Start, (*Retention).Stop),
 		route(func(h *capture.HTTP) web.Routes { return h }),
 		route(func(m *capture.Meter) web.Routes { return capture.NewUsageHTTP(m) }),
+		route(func(c Config, h *capture.HTTP) web.Routes { return otlp.NewHTTP(h, c.Limits.MaxEventBytes) }),
+		route(func(c Config, h *capture.HTTP) web.Routes { return ai.NewHTTP(h, c.Limits.MaxEventBytes) }),
 		route(func(d *db.DB) web.Routes { return warning.NewHTTP(d) }),
 		route(func(s *deadletter.Service) web.Routes { return deadletter.NewHTTP(s) }),
 		route(func(t *trace.Tracer) web.Routes { return trace.NewHTTP(t) }),

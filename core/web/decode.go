@@ -37,6 +37,22 @@ func Body(c *fiber.Ctx, limits Limits) (*Payload, error) {
 	return s.body.Decode(c.Request(), limits)
 }
 
+// Plain returns the body of a request without its content encoding, which is also
+// recognized by the first bytes of gzip. The budget of the server pays for it. It
+// is valid until the handler returns.
+func Plain(c *fiber.Ctx, limits Limits) ([]byte, error) {
+	s := stateOf(c)
+	if s.bodyErr != nil {
+		return nil, s.bodyErr
+	}
+	limits.Memory = &s.memory
+	raw, err := plainBody(c, limits)
+	if err == nil && len(raw) > 2 && raw[0] == 0x1f && raw[1] == 0x8b {
+		return s.body.Inflate(raw, "gzip", limits)
+	}
+	return raw, err
+}
+
 // Sanitize checks and repairs the JSON of the Payload that Body has returned for
 // limits.Unchecked.
 func Sanitize(c *fiber.Ctx, limits Limits) error {
