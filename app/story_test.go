@@ -81,7 +81,7 @@ func addPlugins(t *testing.T, c *app.Config, comment []byte) {
 			name = strings.TrimSpace(name)
 			c.Plugins.Instances = append(c.Plugins.Instances, settings.Instance{Name: name, Kind: "matcher", Use: name})
 			// Stories check answers; a busy machine must not fail them.
-			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, time.Minute
+			c.Flags.PluginTimeout, c.Operators.CompileTimeout = 50*time.Millisecond, 30*time.Second
 		}
 		name, ok := strings.CutPrefix(line, "notifier:")
 		if !ok {

@@ -152,7 +152,7 @@ type service struct {
 func newService(t testing.TB, change func(*operators.Config), fakes ...*fake) *service {
 	t.Helper()
 	cfg := operators.DefaultConfig()
-	cfg.CompileTimeout = time.Minute
+	cfg.CompileTimeout = 30 * time.Second
 	if change != nil {
 		change(&cfg)
 	}
