@@ -108,7 +108,7 @@ var mayImport = map[string][]string{
 	"core/flags/eval/explanation": {},
 	"core/flags/eval":             {"core/flags/eval/filters", "core/flags/eval/explanation", "core/match"},
 	"core/flags/document":         {},
-	"core/flags/rules":            {"core/flags/eval/filters", "core/flags/document", "core/match", "core/fault"},
+	"core/flags/rules":            {"core/flags/eval/filters", "core/flags/document", "core/match", "core/jsontext", "core/fault"},
 	"core/flags/revision":         with("core/changes/changelog"),
 	"core/flags/access":           {"core/auth", "core/fault"},
 	"core/flags/continuity":       with(),

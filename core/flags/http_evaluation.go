@@ -151,20 +151,44 @@ func (h evaluationHTTP) blastRadius(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	properties := json.RawMessage("[]")
-	if d, err := document.Parse(condition.Value); err == nil {
-		if raw, ok := d.Given("properties"); ok {
-			properties = raw
-		}
-	}
-	var groupIndex *int
-	if n := value(index); n != nil {
-		i := int(*n)
-		groupIndex = &i
+	properties, groupIndex, err := conditionOf(condition.Value, value(index))
+	if err != nil {
+		return err
 	}
 	a, err := h.service.BlastRadius(c.UserContext(), c.Project, properties, groupIndex)
 	if err != nil {
 		return err
 	}
 	return web.JSON(c.Ctx, blastView(a))
+}
+
+// conditionOf returns the properties of a condition set, and the group type that it
+// is about: the given one or its own.
+func conditionOf(condition json.RawMessage, given *int64) (properties json.RawMessage, groupIndex *int, err error) {
+	properties = json.RawMessage("[]")
+	if given != nil {
+		i := int(*given)
+		groupIndex = &i
+	}
+	d, err := document.Parse(condition)
+	if err != nil {
+		return properties, groupIndex, nil //nolint:nilerr // no condition: everyone
+	}
+	if raw, ok := d.Given("properties"); ok {
+		properties = raw
+	}
+	raw, ok := d.Given("aggregation_group_type_index")
+	if !ok {
+		return properties, groupIndex, nil
+	}
+	own, isInt := document.Integer(raw)
+	if !isInt || own < 0 || own >= rules.MaxGroupTypes {
+		return nil, nil, fault.New(fault.Invalid, rules.CodeInvalid, "condition.aggregation_group_type_index must be the index of a group type")
+	}
+	if i := int(own); groupIndex == nil {
+		groupIndex = &i
+	} else if *groupIndex != i {
+		return nil, nil, fault.New(fault.Invalid, rules.CodeInvalid, "group_type_index and condition.aggregation_group_type_index must be equal")
+	}
+	return properties, groupIndex, nil
 }

@@ -153,7 +153,7 @@ func TestWriteRules(t *testing.T) {
 func TestAcceptedFilters(t *testing.T) {
 	t.Parallel()
 	h := onOne(t)
-	h.create(`{"key":"dep"}`)
+	h.create(`{"key":"dep","filters":{"groups":[{}],"multivariate":{"variants":[{"key":"blue","rollout_percentage":100}]},"holdout":{"id":4,"exclusion_percentage":5}}}`)
 	h.cohort(`{"name":"people","filters":{"properties":{"type":"OR","values":[{"type":"AND","values":[{"key":"plan","type":"person","operator":"exact","value":["pro"]}]}]}}}`)
 	cases := []struct{ name, filters, want string }{
 		{"numbers stay as sent", `{"groups":[{"properties":[{"key":"a","type":"person","operator":"gt","value":1.50},{"key":"a","type":"person","operator":"regex","value":7}]}]}`, ""},
@@ -174,6 +174,7 @@ func TestAcceptedFilters(t *testing.T) {
 		{"cohort by text, with the name that an answer had", `{"groups":[{"properties":[{"cohort_name":"old","key":"id","type":"cohort","value":"1"}]}]}`,
 			`{"groups":[{"properties":[{"key":"id","type":"cohort","value":"1","cohort_name":"people"}]}]}`},
 		{"dependency", `{"groups":[{"properties":[{"key":"1","type":"flag","operator":"flag_evaluates_to","value":"blue"}]}]}`, ""},
+		{"dependency on a holdout", `{"groups":[{"properties":[{"key":"1","type":"flag","operator":"flag_evaluates_to","value":"holdout-4"}]}]}`, ""},
 		{"dates", `{"groups":[{"properties":[{"key":"a","type":"person","operator":"is_date_before","value":"-30d"},{"key":"a","type":"person","operator":"is_date_after","value":"2024-01-02"}]}]}`, ""},
 		{"versions", `{"groups":[{"properties":[{"key":"a","type":"person","operator":"semver_gte","value":"v1.2"},{"key":"a","type":"person","operator":"semver_wildcard","value":"1.2.*"}]}]}`, ""},
 		{"ranges and affixes", `{"groups":[{"properties":[{"key":"a","type":"person","operator":"between","value":["1",2]},{"key":"a","type":"person","operator":"not_starts_with","value":"x"}]}]}`, ""},

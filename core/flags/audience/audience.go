@@ -26,7 +26,8 @@ import (
 type Audience struct {
 	Affected int64
 	Total    int64
-	// Estimated is true if the budget ended before all were counted: Affected
+	// Estimated is true if the filters depend on a flag that buckets by device, which
+	// is not stored, and if the budget ended before all were counted: Affected
 	// is then projected from the counted ones.
 	Estimated bool
 	// Unknown is the number of those whose result could not be computed.
@@ -138,7 +139,7 @@ func (c *Counter) Count(ctx context.Context, projectID int64, filters json.RawMe
 	}
 	switch {
 	case err == nil:
-		return Audience{Affected: n.affected, Total: n.counted, Unknown: n.unknown}, nil
+		return Audience{Affected: n.affected, Total: n.counted, Unknown: n.unknown, Estimated: n.byDevice}, nil
 	case !errors.Is(err, errBudgetSpent):
 		return Audience{}, err
 	}
@@ -180,6 +181,10 @@ func (c *Counter) newCount(ctx context.Context, projectID int64, filters json.Ra
 	n.set = eval.Compile(append(needed.flags, flag), needed.cohorts, d.GroupTypes, eval.CompileOptions{
 		Operators: c.deps.Operators, Limits: c.deps.Limits, Budget: c.deps.Budget,
 	})
-	n.idsNeeded = needed.staticCohorts || len(needed.flags) > 0 || n.set.ReadsPersonProperty("distinct_id")
+	n.dependsOnID = n.set.ReadsPersonProperty("distinct_id")
+	n.idsNeeded = needed.staticCohorts || len(needed.flags) > 0 || n.dependsOnID
+	for i := range needed.flags {
+		n.byDevice = n.byDevice || needed.flags[i].ByDevice
+	}
 	return n, nil
 }

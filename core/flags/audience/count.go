@@ -24,16 +24,20 @@ type count struct {
 	idsNeeded      bool // the filters need distinct ids
 	listsNeeded    bool // the filters test static cohorts
 	hashKeysNeeded bool // the filters depend on flags with experience continuity
+	dependsOnID    bool // a filter tests the distinct id
+	byDevice       bool // the filters depend on flags that bucket by device
 	now            time.Time
 	deadline       time.Time
 
 	counted, affected, unknown int64
 }
 
-// subject is one person or group of a page.
+// subject is one person or group of a page. A person is counted if the filters hold
+// for one of the distinct ids that a filter tests: decide asks with any of them.
 type subject struct {
 	request eval.Request
 	known   eval.KnownProperties
+	others  []string // further distinct ids to try
 }
 
 func (n *count) countPersons(ctx context.Context, page []persons.Person) error {
@@ -48,9 +52,12 @@ func (n *count) countPersons(ctx context.Context, page []persons.Person) error {
 	subjects := make([]subject, 0, len(page))
 	for i := range page {
 		p := &page[i]
-		s := subject{eval.Request{FlagKeys: []string{flagKey}}, eval.KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]}}
+		s := subject{
+			request: eval.Request{FlagKeys: []string{flagKey}},
+			known:   eval.KnownProperties{PersonProperties: p.Properties, HashKeys: hashKeys[p.ID]},
+		}
 		if len(p.DistinctIDs) > 0 {
-			s.request.DistinctID = p.DistinctIDs[0]
+			s.request.DistinctID, s.others = p.DistinctIDs[0], p.DistinctIDs[1:]
 		}
 		for _, id := range p.DistinctIDs {
 			s.known.StaticCohorts = append(s.known.StaticCohorts, lists[id]...)
@@ -87,8 +94,8 @@ func (n *count) countGroups(ctx context.Context, page []persons.Group) error {
 	for i := range page {
 		g := &page[i]
 		subjects = append(subjects, subject{
-			eval.Request{FlagKeys: []string{flagKey}, Groups: map[string]string{n.groupType: g.Key}},
-			eval.KnownProperties{GroupProperties: map[string]json.RawMessage{n.groupType: g.Properties}},
+			request: eval.Request{FlagKeys: []string{flagKey}, Groups: map[string]string{n.groupType: g.Key}},
+			known:   eval.KnownProperties{GroupProperties: map[string]json.RawMessage{n.groupType: g.Properties}},
 		})
 	}
 	return n.add(ctx, subjects)
@@ -131,16 +138,31 @@ func (n *count) evaluate(page []subject) (affected, unknown int64, done int) {
 				return affected, unknown, i
 			}
 		}
-		decided, spent := n.set.EvaluateWork(&page[i].request, &page[i].known, n.now)
+		on, failed, spent := n.decide(page[i])
 		work += spent
-		for _, d := range decided {
-			switch {
-			case d.Failed != eval.CauseNone:
-				unknown++
-			case d.On:
-				affected++
-			}
+		switch {
+		case on:
+			affected++
+		case failed:
+			unknown++
 		}
 	}
 	return affected, unknown, len(page)
+}
+
+// decide reports whether the filters hold for a subject, or cannot be decided, and
+// the work that it took.
+func (n *count) decide(s subject) (on, failed bool, work int64) {
+	for {
+		decided, spent := n.set.EvaluateWork(&s.request, &s.known, n.now)
+		work += spent
+		for _, d := range decided {
+			failed = failed || d.Failed != eval.CauseNone
+			on = on || d.Failed == eval.CauseNone && d.On
+		}
+		if on || len(s.others) == 0 || !n.dependsOnID {
+			return on, failed, work
+		}
+		s.request.DistinctID, s.others = s.others[0], s.others[1:]
+	}
 }

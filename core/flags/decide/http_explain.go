@@ -69,10 +69,30 @@ func explainRequest(c *web.Call) (*eval.Request, error) {
 		PersonProperties: f.Object("person_properties", web.Nullable).Value,
 	}
 	q.Groups, q.GroupProperties = groupsIn(f)
+	q.DeviceID = deviceIn(f, q.PersonProperties)
+	q.Scope.Runtime, _ = eval.ParseRuntime(f.String("evaluation_runtime", web.Nullable, web.Blank).Value)
+	q.Scope.Contexts = f.Strings("evaluation_contexts", web.Nullable).Value
 	if keys := f.Strings("flag_keys_to_evaluate", web.Nullable); keys.Set && !keys.Null {
 		q.FlagKeys = append([]string{}, keys.Value...)
 	}
 	return q, f.Err()
+}
+
+// deviceIn returns the id of the device: a field of the request, else a property of
+// the person.
+func deviceIn(f *web.Fields, properties []byte) string {
+	for _, name := range []string{"$device_id", "device_id"} {
+		if id := f.String(name, web.Nullable, web.Blank, web.Untrimmed).Value; id != "" {
+			return truncateID(id)
+		}
+	}
+	id := ""
+	eachMember(properties, func(name string, v *fastjson.Value) {
+		if name == "$device_id" && v.Type() == fastjson.TypeString {
+			id = truncateID(string(v.GetStringBytes()))
+		}
+	})
+	return id
 }
 
 func groupsIn(f *web.Fields) (keys map[string]string, properties map[string]json.RawMessage) {

@@ -119,6 +119,11 @@ func areKeys(o *fastjson.Object) bool {
 // Release.
 func (x *evaluationContext) applyTo(e *eval.Evaluation) {
 	e.SetAnonymousID(x.anonymous)
+	if e.BucketsByDevice() && x.person != nil {
+		if id := x.person.Get("$device_id"); id != nil {
+			e.SetDeviceID(truncateID(textView(id.GetStringBytes())))
+		}
+	}
 	if x.groups != nil {
 		x.groups.Visit(func(name []byte, v *fastjson.Value) {
 			switch v.Type() {

@@ -43,6 +43,7 @@ type FlagRef struct {
 	Key       string
 	Active    bool
 	DependsOn []int64
+	Variants  []string // keys; none for a boolean flag
 }
 
 // CohortRef is a cohort as the rules need it. Behavioural cohorts, nested ones
@@ -78,6 +79,9 @@ func CheckFilters(raw json.RawMessage, refs References, limits Limits) (json.Raw
 	}
 	if len(raw) > limits.FiltersBytes {
 		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(raw), limits.FiltersBytes)
+	}
+	if err := checkText(raw); err != nil {
+		return nil, err
 	}
 	c := newChecker("flag", refs, limits)
 	if err := c.document(d); err != nil {
@@ -132,6 +136,9 @@ func (c *checker) document(d *document.Object) error {
 		if err := c.looseGroups(d, name); err != nil {
 			return err
 		}
+	}
+	if err := c.members(d); err != nil {
+		return err
 	}
 	return c.payloads(d)
 }

@@ -17,6 +17,9 @@ func CheckCohort(filters json.RawMessage, self int64, trees map[int64]document.C
 	if len(filters) > c.limits.FiltersBytes {
 		return nil, bad(CodeInvalid, "filters are %d bytes long, at most %d are allowed", len(filters), c.limits.FiltersBytes)
 	}
+	if err := checkText(filters); err != nil {
+		return nil, err
+	}
 	tree := document.CohortGroups(filters)
 	if tree == nil {
 		return nil, bad(CodeInvalid, `filters must have the form {"properties": {"type": "AND", "values": […]}}`)

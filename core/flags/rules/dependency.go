@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/guidonhq/guidon/core/flags/document"
@@ -34,6 +35,10 @@ func (c *checker) dependency(p *document.Object, at string) error {
 	}
 	if !ref.Active {
 		return bad(CodeInvalid, "%s.key: flag %q is disabled and cannot be depended on", at, ref.Key)
+	}
+	value, _ := p.Get("value")
+	if name, isText := document.Text(value); isText && !slices.Contains(ref.Variants, name) {
+		return bad(codeValue, "%s.value: flag %q has no variant %q", at, ref.Key, name)
 	}
 	return nil
 }
