@@ -68,13 +68,14 @@ func Document(stored eval.ProjectDefinitions, opts Options) []byte {
 
 // linkedFlag is a flag as the flags that depend on it need it.
 type linkedFlag struct {
-	key       string
-	dependsOn []int64
-	groups    bool // it is about groups
+	definition *eval.Definition
+	key        string
+	dependsOn  []int64
+	groups     bool // it is about groups
 }
 
 func linkOf(d *eval.Definition) *linkedFlag {
-	f := &linkedFlag{key: d.Key, dependsOn: document.FlagDependencies(d.Filters)}
+	f := &linkedFlag{definition: d, key: d.Key, dependsOn: document.FlagDependencies(d.Filters)}
 	if parsed, err := filters.Parse(d.Filters); err == nil {
 		f.groups = bucketsGroups(&parsed)
 	}
@@ -168,7 +169,7 @@ func (l *builder) filters(flag *eval.Definition) json.RawMessage {
 	wholePercentages(d)
 	textPayloads(d)
 	if parsed, err := filters.Parse(normal); err == nil {
-		if !l.opts.Client.decides(flag, &parsed) {
+		if l.asks(flag, &parsed) {
 			remoteOnly(d)
 			return d.Raw()
 		}

@@ -95,6 +95,42 @@ func TestDatesAreExportedAsInstants(t *testing.T) {
 	}
 }
 
+// TestUndecidedSetsOfVariants has flags whose first set a client cannot decide: it
+// would take the variant of the next one.
+func TestUndecidedSetsOfVariants(t *testing.T) {
+	t.Parallel()
+	flag := func(property, more string) eval.Definition {
+		return flagstest.Define(9, "f", `{"groups":[{"properties":[`+property+`],"variant":"blue"},`+flagstest.Everyone+`]`+more+`}`)
+	}
+	const (
+		dependency = `{"key":"1","type":"flag","operator":"flag_evaluates_to","value":true}`
+		plugin     = `{"key":"ip","operator":"cidr/contains","value":"10.0.0.0/8"}`
+		cohort     = `{"key":"id","type":"cohort","value":3}`
+	)
+	for _, c := range []struct {
+		name                 string
+		first                eval.Definition
+		flag                 eval.Definition
+		currentAsks, oldAsks bool
+	}{
+		{"a dependency that asks", flagstest.Define(1, "first", `{"groups":[`+flagstest.Everyone+`],"feature_enrollment":true}`), flag(dependency, ","+flagstest.Variants), true, true},
+		{"a dependency that is decided", flagstest.Define(1, "first", `{"groups":[`+flagstest.Everyone+`]}`), flag(dependency, ","+flagstest.Variants), false, false},
+		{"a missing dependency", flagstest.Define(2, "other", `{}`), flag(dependency, ","+flagstest.Variants), true, true},
+		{"a boolean flag", flagstest.Define(2, "other", `{}`), flag(dependency, ""), false, false},
+		{"early exit", flagstest.Define(2, "other", `{}`), flag(dependency, `,"early_exit":true`), true, true},
+		{"an operator of a plugin", flagstest.Define(2, "other", `{}`), flag(plugin, ","+flagstest.Variants), true, true},
+		{"a static cohort", flagstest.Define(2, "other", `{}`), flag(cohort, ","+flagstest.Variants), false, true},
+	} {
+		for client, want := range map[local.Client]bool{current: c.currentAsks, old: c.oldAsks} {
+			stored := eval.ProjectDefinitions{Flags: []eval.Definition{c.first, c.flag}, Cohorts: []eval.CohortDefinition{{ID: 3, Static: true}}}
+			doc := string(local.Document(stored, local.Options{Cohorts: true, Client: client}))
+			if got := strings.Contains(doc[strings.Index(doc, `"key":"f"`):], "$server_evaluation"); got != want {
+				t.Errorf("%s for %+v: %s", c.name, client, doc)
+			}
+		}
+	}
+}
+
 func TestDependenciesOnFlagsOfGroups(t *testing.T) {
 	t.Parallel()
 	stored := eval.ProjectDefinitions{GroupTypes: map[string]int{"company": 0}, Flags: []eval.Definition{
