@@ -17,6 +17,8 @@ for (const p of task.people) {
   const args = {
     groups: p.groups, personProperties: p.person_properties, groupProperties: p.group_properties, disableGeoip: true,
   }
+  // posthog-node sends the device id as a person property.
+  if (p.device_id) args.personProperties = { ...args.personProperties, $device_id: p.device_id }
   seen.remote[p.distinct_id] = await remote.getAllFlags(p.distinct_id, args)
   seen.local[p.distinct_id] = await local.getAllFlags(p.distinct_id, { ...args, onlyEvaluateLocally: true })
 }
