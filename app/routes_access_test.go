@@ -239,3 +239,28 @@ func classify(a access, path string, status int, answer string) string {
 	}
 	return passes
 }
+
+// Programs that name environments where they mean projects reach every route.
+func TestEveryProjectRouteHasItsAlias(t *testing.T) {
+	t.Parallel()
+	w := newAccessWorld(t)
+	found := 0
+	for _, r := range w.Routes {
+		rest, ok := strings.CutPrefix(r.Path, "/api/projects/:project_id")
+		if !ok || r.Admin || r.Public {
+			continue
+		}
+		found++
+		req, err := http.NewRequestWithContext(t.Context(), r.Method, w.URL+"/api/environments/1"+rest, nil)
+		check(t, err)
+		res, err := http.DefaultClient.Do(req)
+		check(t, err)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s /api/environments/1%s without a key = %d, want 401", r.Method, rest, res.StatusCode)
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d routes of projects", found)
+	}
+}

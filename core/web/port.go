@@ -95,13 +95,13 @@ func (p *port) install() error {
 		return err
 	}
 	for _, rt := range p.table.sorted() {
-		p.app.Add(rt.method, rt.pattern, rt.serve)
+		p.register(rt.method, rt)
 		if rt.method == fiber.MethodGet && !rt.public && !p.table.has(fiber.MethodHead, rt) {
-			p.app.Add(fiber.MethodHead, rt.pattern, rt.serve)
+			p.register(fiber.MethodHead, rt)
 		}
 	}
 	for _, rt := range p.options() {
-		p.app.Add(rt.method, rt.pattern, rt.serve)
+		p.register(rt.method, rt)
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func (t *routeTable) allowed(rt *route, rejected string) string {
 // find returns the first route in the order of matching whose pattern has the
 // path, with any method; nil without one.
 func (t *routeTable) find(path string) (found *route) {
-	segments := strings.Split(trimSlash(path), "/")
+	segments := strings.Split(trimSlash(withoutAlias(path)), "/")
 	for _, rt := range t.routes {
 		if (found == nil || bySpecificity(rt, found) < 0) && rt.matches(segments) {
 			found = rt
