@@ -144,10 +144,16 @@ func (d *Decoder) distinctID(ev *item, p *properties) string {
 			ev.addChange(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
 			return cut
 		}
+		if id == cookielessID {
+			ev.addChange(KindCookieless)
+		}
 		return id
 	}
 	return ""
 }
+
+// cookielessID is the distinct id of all visitors whose browser keeps no id.
+const cookielessID = "$posthog_cookieless"
 
 // PlainText returns a JSON value as text: an unescaped string, the digits of a
 // number, true or false, the compact JSON of a container with sorted names, and ""

@@ -266,3 +266,13 @@ func checkEvent(t *testing.T, name, id string, props json.RawMessage) {
 		t.Fatalf("properties %q", props)
 	}
 }
+
+// Visitors without cookies have one distinct id: a project learns from a warning
+// that its counts of visitors are too low.
+func TestCookielessVisitorsAreReported(t *testing.T) {
+	got := ingestiontest.Decode(event.Record{ReceivedAt: ingestiontest.Arrival, ProjectID: 1,
+		Items: []byte(`{"event":"$pageview","distinct_id":"$posthog_cookieless","properties":{"$cookieless_mode":true}}`)})
+	if len(got.Events) != 1 || len(got.Notices) != 1 || got.Notices[0].Kind != event.KindCookieless || got.Notices[0].Dropped {
+		t.Errorf("%+v", got)
+	}
+}

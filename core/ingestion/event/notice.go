@@ -25,6 +25,7 @@ const (
 	KindFutureTimestamp     = "event_timestamp_in_future"
 	KindInvalidSet          = "ignored_invalid_set"
 	KindInvalidPersonSwitch = "invalid_process_person_profile"
+	KindCookieless          = "cookieless_visitor_not_told_apart"
 )
 
 // Notice tells a project that one of its events was dropped or changed. The
