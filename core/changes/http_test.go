@@ -164,7 +164,7 @@ func TestPublicStream(t *testing.T) {
 	hub := newHub(t, fastConfig(), l, changes.Memory{Flags: flags, Actions: actions})
 	base := webtest.Serve(t, keys(), changes.NewHTTP(hub))
 	s := open(t, base+publicURL, "Origin", "https://app.example.com")
-	if s.res.StatusCode != 200 || s.res.Header.Get("Content-Type") != "text/event-stream" || s.res.Header.Get("Access-Control-Allow-Origin") == "" {
+	if s.res.StatusCode != http.StatusOK || s.res.Header.Get("Content-Type") != "text/event-stream" || s.res.Header.Get("Access-Control-Allow-Origin") == "" {
 		t.Fatalf("got %d %v", s.res.StatusCode, s.res.Header)
 	}
 	expect(t, s, `id: 1|event: ready|data: {"revision":1}`)
@@ -273,7 +273,7 @@ func TestStreamsAreBounded(t *testing.T) {
 			}
 			_ = first.res.Body.Close()
 			for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-				if s := open(t, base+publicURL); s.res.StatusCode == 200 {
+				if s := open(t, base+publicURL); s.res.StatusCode == http.StatusOK {
 					break
 				}
 				if time.Now().After(deadline) {
@@ -296,7 +296,7 @@ func TestStopEndsStreams(t *testing.T) {
 	if got := s.next(); got != "" {
 		t.Errorf("got %s", got)
 	}
-	if s := open(t, base+publicURL); s.res.StatusCode != 503 {
+	if s := open(t, base+publicURL); s.res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a stream after the stop: %d", s.res.StatusCode)
 	}
 }

@@ -72,7 +72,7 @@ func (s *Store) Head(ctx context.Context, projectID int64) (Head, error) {
 // Heads returns the newest revisions of the projects that ever had a change.
 func (s *Store) Heads(ctx context.Context, projectIDs []int64) (map[int64]Head, error) {
 	var rows []headRow
-	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id IN (?)", bun.In(projectIDs)).Scan(ctx)
+	err := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id IN (?)", bun.List(projectIDs)).Scan(ctx)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("read revisions of changes: %w", err)
 	}
