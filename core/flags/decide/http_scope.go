@@ -20,10 +20,10 @@ var (
 // surveyPrefix starts the keys of the flags that target surveys.
 const surveyPrefix = "survey-targeting-"
 
-// runtimeOf returns the runtime of the client of a request: the given one, else the
+// RuntimeOf returns the runtime of the client of a request: the given one, else the
 // one of its User-Agent, else ClientRuntime for a request with headers that only
-// browsers send.
-func runtimeOf(c *fiber.Ctx, given string) eval.Runtime {
+// browsers send, else UnknownRuntime.
+func RuntimeOf(c *fiber.Ctx, given string) eval.Runtime {
 	if given != "" {
 		r, _ := eval.ParseRuntime(given)
 		return r
@@ -68,7 +68,7 @@ func (h *HTTP) limit(c *fiber.Ctx, k *call, e *eval.Evaluation) {
 		s.Prefix = surveyPrefix
 	}
 	if e.IsScoped() {
-		s.Runtime, s.Contexts = runtimeOf(c, k.request.runtime), k.request.contexts()
+		s.Runtime, s.Contexts = RuntimeOf(c, k.request.runtime), k.request.contexts()
 	}
 	e.Limit(s)
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/flags/decide"
+	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -88,6 +89,10 @@ func (h *HTTP) begin(c *fiber.Ctx, k *call) (project int64, err error) {
 		return 0, err
 	}
 	limits.Memory = web.Memory(c)
+	if err := limits.Memory.StartProcessing(); err != nil {
+		return 0, err
+	}
+	defer limits.Memory.EndProcessing()
 	if err := limits.CheckValues(p.JSON); err != nil {
 		return 0, err
 	}
@@ -117,6 +122,7 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	defer e.Release()
 	k.context.applyTo(e)
 	e.Select([]string{key}, true)
+	limit(c, k, e, eval.ServerRuntime)
 	h.decider.Finish(c.UserContext(), project, e)
 	if e.Len() == 0 {
 		return h.fail(c, key, errNoFlag)
@@ -125,6 +131,20 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	k.out = h.tables.of(project, set).flags[place].append(k.out[:0], &d)
 	c.Status(statusOf(d.Failed))
 	return send(c, k.out)
+}
+
+// limit leaves out the flags of other runtimes and contexts. A client that is not
+// recognized has the runtime that the protocol has made the request for: servers ask
+// for one flag, browsers and applications for all.
+func limit(c *fiber.Ctx, k *call, e *eval.Evaluation, usual eval.Runtime) {
+	if !e.IsScoped() {
+		return
+	}
+	runtime := decide.RuntimeOf(c, k.context.runtime)
+	if runtime == eval.UnknownRuntime {
+		runtime = usual
+	}
+	e.Limit(eval.Scope{Runtime: runtime, Contexts: k.context.contexts})
 }
 
 // bulk answers the values of all flags of the project, disabled ones included.
@@ -140,6 +160,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 	defer e.Release()
 	k.context.applyTo(e)
 	e.Select(nil, true)
+	limit(c, k, e, eval.ClientRuntime)
 	h.decider.Finish(c.UserContext(), project, e)
 	t := h.tables.of(project, set)
 	k.out = append(k.out[:0], `{"flags":[`...)

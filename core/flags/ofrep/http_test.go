@@ -386,6 +386,57 @@ func TestBulkETag(t *testing.T) {
 	}
 }
 
+// Flags for servers are not in answers to browsers, and flags bucketed by device
+// need the id of one.
+func TestRuntimeContextsAndDevice(t *testing.T) {
+	t.Parallel()
+	s := sample()
+	define := func(id int64, key string, change func(*eval.Definition)) {
+		d := flagstest.Define(id, key, `{"groups":[`+flagstest.Everyone+`]}`)
+		change(&d)
+		s.stored.Flags = append(s.stored.Flags, d)
+	}
+	define(30, "server", func(d *eval.Definition) { d.Runtime = eval.ServerRuntime })
+	define(31, "client", func(d *eval.Definition) { d.Runtime = eval.ClientRuntime })
+	define(32, "docs", func(d *eval.Definition) { d.Contexts = []string{"docs"} })
+	define(33, "device", func(d *eval.Definition) { d.ByDevice = true })
+	base := serve(t, s, people{})
+	for _, c := range []struct {
+		name, body, agent string
+		bulk, single      string // the flags of both paths
+	}{
+		{"a browser", `{"context":{"targetingKey":"u"}}`, "Mozilla/5.0", "client,docs", "client,docs"},
+		{"a server library", `{"context":{"targetingKey":"u"}}`, "python-requests/2", "docs,server", "docs,server"},
+		{"not recognized", `{"context":{"targetingKey":"u"}}`, "Java-http-client/17", "client,docs", "docs,server"},
+		{"a given runtime", `{"context":{"targetingKey":"u","evaluation_runtime":"server"}}`, "Mozilla/5.0", "docs,server", "docs,server"},
+		{"another context", `{"context":{"targetingKey":"u","evaluation_contexts":["app"]}}`, "Mozilla/5.0", "client", "client"},
+	} {
+		header := []string{"X-API-Key", "phc_test", "User-Agent", c.agent}
+		var bulk, single []string
+		all := flagsOf(ask(t, base+pathFlags, c.body, header...))
+		for _, key := range []string{"client", "docs", "server"} {
+			if all[key] != nil {
+				bulk = append(bulk, key)
+			}
+			if ask(t, base+pathFlags+"/"+key, c.body, header...).status == 200 {
+				single = append(single, key)
+			}
+		}
+		if strings.Join(bulk, ",") != c.bulk || strings.Join(single, ",") != c.single {
+			t.Errorf("%s: got %v and %v, want %s and %s", c.name, bulk, single, c.bulk, c.single)
+		}
+	}
+	for body, want := range map[string]any{
+		`{"context":{"targetingKey":"u"}}`:                  false,
+		`{"context":{"targetingKey":"u","$device_id":"d"}}`: true,
+		`{"context":{"targetingKey":"u","device_id":"d"}}`:  true,
+	} {
+		if a := ask(t, base+pathFlags+"/device", body); a.body["value"] != want {
+			t.Errorf("%s: got %s, want %v", body, a.text, want)
+		}
+	}
+}
+
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	base := serve(t, sample(), people{})

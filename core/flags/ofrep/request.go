@@ -21,6 +21,10 @@ const (
 	attrGroupProperties = "groupProperties"
 	attrGroupSnake      = "group_properties"
 	attrAnonymous       = "$anon_distinct_id"
+	attrRuntime         = "evaluation_runtime"
+	attrContexts        = "evaluation_contexts"
+	attrDevice          = "$device_id" // stays a property, as in a request to /decide
+	attrDeviceID        = "device_id"
 )
 
 // evaluationContext is the context of a request. Its fields refer to the parsed
@@ -30,6 +34,9 @@ type evaluationContext struct {
 	size            int
 	targetingKey    string
 	anonymous       string
+	device          string
+	runtime         string
+	contexts        []string
 	person          *fastjson.Object
 	groups          *fastjson.Object
 	groupProperties *fastjson.Object
@@ -46,8 +53,7 @@ var (
 // parse reads the body of a request. The codes of its errors are those of the
 // protocol.
 func (x *evaluationContext) parse(body []byte) error {
-	x.size = len(body)
-	x.targetingKey, x.anonymous, x.person, x.groups, x.groupProperties = "", "", nil, nil, nil
+	*x = evaluationContext{parser: x.parser, size: len(body), contexts: x.contexts[:0]}
 	v, err := x.parser.ParseBytes(body)
 	if err != nil || v.Type() != fastjson.TypeObject {
 		return errBody.Because(err)
@@ -84,8 +90,30 @@ func (x *evaluationContext) read(o *fastjson.Object) error {
 		x.anonymous = truncateID(textView(id.GetStringBytes()))
 		o.Del(attrAnonymous)
 	}
+	x.readScope(o)
 	x.person = o
 	return nil
+}
+
+// readScope takes the attributes that select flags.
+func (x *evaluationContext) readScope(o *fastjson.Object) {
+	if v := o.Get(attrRuntime); v != nil && v.Type() == fastjson.TypeString {
+		x.runtime = textView(v.GetStringBytes())
+		o.Del(attrRuntime)
+	}
+	if v := o.Get(attrContexts); v != nil && v.Type() == fastjson.TypeArray {
+		for _, item := range v.GetArray() {
+			if item.Type() == fastjson.TypeString {
+				x.contexts = append(x.contexts, textView(item.GetStringBytes()))
+			}
+		}
+		o.Del(attrContexts)
+	}
+	for _, name := range [...]string{attrDeviceID, attrDevice} {
+		if v := o.Get(name); v != nil && v.Type() == fastjson.TypeString {
+			x.device = truncateID(textView(v.GetStringBytes()))
+		}
+	}
 }
 
 // takeObject removes an attribute that is an object. Any other attribute of the
@@ -119,11 +147,7 @@ func areKeys(o *fastjson.Object) bool {
 // Release.
 func (x *evaluationContext) applyTo(e *eval.Evaluation) {
 	e.SetAnonymousID(x.anonymous)
-	if e.BucketsByDevice() && x.person != nil {
-		if id := x.person.Get("$device_id"); id != nil {
-			e.SetDeviceID(truncateID(textView(id.GetStringBytes())))
-		}
-	}
+	e.SetDeviceID(x.device)
 	if x.groups != nil {
 		x.groups.Visit(func(name []byte, v *fastjson.Value) {
 			switch v.Type() {

@@ -1,0 +1,31 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The test runs the commands of the guide to OpenFeature in one shell.
+func TestOpenFeatureGuideRuns(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	script := strings.ReplaceAll(fencedText(t, "../../docs/openfeature.md", "sh"), "http://localhost:8000", s.url)
+	if strings.Count(script, "curl ") < 8 {
+		t.Fatalf("too few commands:\n%s", script)
+	}
+	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
+	cmd.Env = append(os.Environ(), "PROJECT_KEY="+s.project, "PERSONAL_KEY="+s.personal)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{
+		`"key":"new-nav","reason":"TARGETING_MATCH","variant":"true","value":true`,
+		`"key":"integer-flag","reason":"STATIC","variant":"ten","value":10`,
+		`"eventStreams":[{"type":"sse"`, "event: ready", `"name":"integer-flag","operation":"created"`,
+	} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("no %s: %v\n%s", want, err, out)
+		}
+	}
+}
