@@ -181,6 +181,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.Plugins, cfg.Standby,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
+		fx.Supply(cfg.Activity),
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/guidonhq/guidon/core/accounts"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
@@ -53,6 +54,8 @@ var coreBindings = fx.Provide(
 	// Accounts list the flags of a role.
 	func(s *flags.Store) accounts.Flags { return s },
 	accounts.NewHTTP,
+	activity.NewAudit, activity.NewLog, activity.NewHTTP,
+	fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
 
 	func(r *reloader) admin.Reload {
 		return func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) }
@@ -60,6 +63,7 @@ var coreBindings = fx.Provide(
 
 	// Routes.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
+	route(func(h *activity.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *events.HTTP) web.Routes { return h }),

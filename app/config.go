@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/changes"
 	"github.com/guidonhq/guidon/core/clients"
@@ -41,6 +42,7 @@ type Config struct {
 	Database      db.Config            `koanf:"database"`
 	Standby       standby.Config       `koanf:"standby"`
 	Auth          auth.Config          `koanf:"auth"`
+	Activity      activity.Config      `koanf:"activity"`
 	Journal       journal.Config       `koanf:"journal"`
 	Ingestion     ingestion.Config     `koanf:"ingestion"`
 	Persons       persons.Config       `koanf:"persons"`
@@ -76,6 +78,7 @@ func DefaultConfig() Config {
 		Database:      db.DefaultConfig(),
 		Standby:       standby.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
+		Activity:      activity.DefaultConfig(),
 		Journal:       journal.DefaultConfig(),
 		Ingestion:     ingestion.DefaultConfig(),
 		Persons:       persons.DefaultConfig(),
@@ -105,7 +108,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
 	} {

@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
 	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored"},
-	"core/activity":    {"core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text"},
+	"core/activity":    {"core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
 	"migrations":       {},
 	"api":              {},
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -16,12 +17,16 @@ import (
 type HTTP struct {
 	auth  *auth.Service
 	flags Flags
+	audit *activity.Audit
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes of s. flags may be nil: roles then show no flags.
-func NewHTTP(s *auth.Service, flags Flags) *HTTP { return &HTTP{auth: s, flags: flags} }
+// NewHTTP returns the routes of s. flags may be nil: roles then show no flags; audit
+// may be nil: changes then have no entries in the activity log.
+func NewHTTP(s *auth.Service, flags Flags, audit *activity.Audit) *HTTP {
+	return &HTTP{auth: s, flags: flags, audit: audit}
+}
 
 const (
 	projectsPath      = "/api/projects"

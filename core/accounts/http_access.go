@@ -59,6 +59,6 @@ func (h *HTTP) changeAccess(c *web.Call) error {
 		return err
 	}
 	change := auth.OrganizationChange{FlagsAccessLevel: number(level)}
-	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Principal.OrganizationID, change)
+	o, err := h.updateOrganization(c, change)
 	return answer(c, showAccess, o, err)
 }

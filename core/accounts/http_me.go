@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -46,7 +47,20 @@ func (h *HTTP) changeMe(c *web.Call) error {
 			return err
 		}
 	}
-	if caller.User, err = h.auth.UpdateUser(c.UserContext(), caller.User.ID, change); err != nil {
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		before, err := h.auth.User(ctx, caller.User.ID)
+		if err != nil {
+			return nil, err
+		}
+		if caller.User, err = h.auth.UpdateUser(ctx, caller.User.ID, change); err != nil || change.FirstName == nil && change.Email == nil {
+			return nil, err
+		}
+		return &activity.Event{
+			Scope: activity.User, ItemID: activity.ItemID(before.ID), Activity: activity.Updated, Name: caller.User.Email,
+			Before: userState{before.FirstName, before.Email}, After: userState{caller.User.FirstName, caller.User.Email},
+		}, nil
+	})
+	if err != nil {
 		return err
 	}
 	return h.answerMe(c, &caller)

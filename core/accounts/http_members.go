@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -63,7 +64,12 @@ func (h *HTTP) changeMember(c *web.Call) error {
 		if err := requireRank(c.Principal, m, int(level.Value)); err != nil {
 			return err
 		}
-		if err := h.auth.SetMemberLevel(ctx, org, m.User.ID, int(level.Value)); err != nil {
+		err := h.change(c, func(ctx context.Context) (*activity.Event, error) {
+			e := memberEvent(m, activity.Updated)
+			e.Before, e.After = memberState{m.Level}, memberState{int(level.Value)}
+			return e, h.auth.SetMemberLevel(ctx, org, m.User.ID, int(level.Value))
+		})
+		if err != nil {
 			return err
 		}
 		m, err = h.member(ctx, org, m.User.UUID)
@@ -80,7 +86,9 @@ func (h *HTTP) removeMember(c *web.Call) error {
 	if err := requireRemoval(c.Principal, m); err != nil {
 		return err
 	}
-	return noContent(c, h.auth.RemoveMember(ctx, org, m.User.ID))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		return memberEvent(m, activity.Deleted), h.auth.RemoveMember(ctx, org, m.User.ID)
+	}))
 }
 
 // member finds a member by the id or the uuid of the user.

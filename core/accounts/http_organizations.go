@@ -51,6 +51,6 @@ func (h *HTTP) changeOrganization(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	o, err := h.auth.UpdateOrganization(c.UserContext(), c.Principal.OrganizationID, change)
+	o, err := h.updateOrganization(c, change)
 	return answer(c, showOrganization(c.Principal), o, err)
 }

@@ -1,10 +1,12 @@
 package accounts
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -72,7 +74,14 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	k, secret, err := h.auth.CreatePersonalKey(c.UserContext(), in)
+	var k auth.PersonalKey
+	var secret string
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		k, secret, err = h.auth.CreatePersonalKey(ctx, in)
+		e := keyEvent(k, activity.Created)
+		e.After = stateOfKey(k)
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -124,7 +133,13 @@ func (h *HTTP) changePersonalKey(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	k, err = h.auth.UpdatePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID, change)
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		before := stateOfKey(k)
+		k, err = h.auth.UpdatePersonalKey(ctx, c.Principal.User.ID, k.ID, change)
+		e := keyEvent(k, activity.Updated)
+		e.Before, e.After = before, stateOfKey(k)
+		return e, err
+	})
 	return answer(c, showPersonalKey, k, err)
 }
 
@@ -136,5 +151,7 @@ func (h *HTTP) revokePersonalKey(c *web.Call) error {
 	if !c.Principal.Covers(k.Scopes, k.ProjectIDs) {
 		return fault.New(fault.Forbidden, "permission_denied", "An API key can only revoke keys that may do nothing it may not do itself.")
 	}
-	return noContent(c, h.auth.RevokePersonalKey(c.UserContext(), c.Principal.User.ID, k.ID))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		return keyEvent(k, activity.Deleted), h.auth.RevokePersonalKey(ctx, c.Principal.User.ID, k.ID)
+	}))
 }

@@ -1,6 +1,8 @@
 package accounts
 
 import (
+	"context"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -55,7 +57,11 @@ func (h *HTTP) createProjectKey(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	k, err := h.auth.CreateProjectKey(c.UserContext(), in)
+	var k auth.ProjectKey
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		k, err = h.auth.CreateProjectKey(ctx, in)
+		return projectKeyEvent(c.Project.ID, k, activity.Created), err
+	})
 	if err != nil {
 		return err
 	}
@@ -67,5 +73,7 @@ func (h *HTTP) revokeProjectKey(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return noContent(c, h.auth.RevokeProjectKey(c.UserContext(), c.Project.ID, id))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		return projectKeyEvent(c.Project.ID, auth.ProjectKey{ID: id}, activity.Deleted), h.auth.RevokeProjectKey(ctx, c.Project.ID, id)
+	}))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -80,7 +81,14 @@ func (h *HTTP) createProject(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	p, key, err := h.auth.CreateProject(c.UserContext(), in)
+	var p auth.Project
+	var key auth.ProjectKey
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		p, key, err = h.auth.CreateProject(ctx, in)
+		e := projectEvent(p, activity.Created)
+		e.After = stateOfProject(p)
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -102,7 +110,13 @@ func (h *HTTP) changeProject(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	p, err := h.auth.UpdateProject(c.UserContext(), c.Project.ID, change)
+	var p auth.Project
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		p, err = h.auth.UpdateProject(ctx, c.Project.ID, change)
+		e := projectEvent(p, activity.Updated)
+		e.Before, e.After = stateOfProject(c.Project), stateOfProject(p)
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -117,5 +131,7 @@ func (h *HTTP) answerProject(c *web.Call, p auth.Project) error {
 // closeProject closes the project: its keys become invalid and it is no longer
 // listed. Its data is not deleted.
 func (h *HTTP) closeProject(c *web.Call) error {
-	return noContent(c, h.auth.RevokeProject(c.UserContext(), c.Project.ID))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		return projectEvent(c.Project, activity.Deleted), h.auth.RevokeProject(ctx, c.Project.ID)
+	}))
 }

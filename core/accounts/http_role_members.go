@@ -1,8 +1,10 @@
 package accounts
 
 import (
+	"context"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
@@ -44,7 +46,11 @@ func (h *HTTP) addRoleMember(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	m, err := h.auth.AddRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), member.User.ID)
+	var m auth.RoleMember
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		m, err = h.auth.AddRoleMember(ctx, c.Principal.OrganizationID, c.Params("role_id"), member.User.ID)
+		return &activity.Event{Scope: activity.RoleMember, ItemID: m.ID, Activity: activity.Created, Name: member.User.Email}, err
+	})
 	if f := fault.From(err); f != nil && f.Kind == fault.Invalid {
 		return f.At(attr)
 	}
@@ -63,5 +69,17 @@ func userOf(body *web.Fields) (attr, user string) {
 }
 
 func (h *HTTP) removeRoleMember(c *web.Call) error {
-	return noContent(c, h.auth.RemoveRoleMember(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), c.Params("id")))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		r, err := h.auth.Role(ctx, c.Principal.OrganizationID, c.Params("role_id"))
+		if err != nil {
+			return nil, err
+		}
+		e := &activity.Event{Scope: activity.RoleMember, ItemID: c.Params("id"), Activity: activity.Deleted}
+		for _, m := range r.Members {
+			if m.ID == e.ItemID {
+				e.Name = m.User.Email
+			}
+		}
+		return e, h.auth.RemoveRoleMember(ctx, c.Principal.OrganizationID, r.ID, c.Params("id"))
+	}))
 }

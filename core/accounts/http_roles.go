@@ -5,6 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -124,7 +125,13 @@ func (h *HTTP) createRole(c *web.Call) error {
 	if level != nil {
 		in.FlagsAccessLevel = *level
 	}
-	r, err := h.auth.CreateRole(c.UserContext(), in)
+	var r auth.Role
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		r, err = h.auth.CreateRole(ctx, in)
+		e := roleEvent(r, activity.Created)
+		e.After = stateOfRole(r)
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -158,7 +165,17 @@ func (h *HTTP) changeRole(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	r, err := h.auth.UpdateRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"), change)
+	var r auth.Role
+	err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		before, err := h.auth.Role(ctx, c.Principal.OrganizationID, c.Params("role_id"))
+		if err != nil {
+			return nil, err
+		}
+		r, err = h.auth.UpdateRole(ctx, c.Principal.OrganizationID, before.ID, change)
+		e := roleEvent(r, activity.Updated)
+		e.Before, e.After = stateOfRole(before), stateOfRole(r)
+		return e, err
+	})
 	if err != nil {
 		return err
 	}
@@ -166,5 +183,11 @@ func (h *HTTP) changeRole(c *web.Call) error {
 }
 
 func (h *HTTP) deleteRole(c *web.Call) error {
-	return noContent(c, h.auth.DeleteRole(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id")))
+	return noContent(c, h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		r, err := h.auth.Role(ctx, c.Principal.OrganizationID, c.Params("role_id"))
+		if err != nil {
+			return nil, err
+		}
+		return roleEvent(r, activity.Deleted), h.auth.DeleteRole(ctx, r.OrganizationID, r.ID)
+	}))
 }

@@ -311,7 +311,7 @@ func TestKeysOfAnotherOrganizationAreNotFound(t *testing.T) {
 func TestRolesWithoutFlags(t *testing.T) {
 	t.Parallel()
 	w := build(t, dbtest.SQLite(t))
-	w.url = webtest.Serve(t, w.auth, accounts.NewHTTP(w.auth, nil))
+	w.url = webtest.Serve(t, w.auth, accounts.NewHTTP(w.auth, nil, nil))
 	if got := w.want(t, http.StatusCreated, "owner", "POST", "/api/organizations/@current/roles/", `{"name": "x"}`); got.body["associated_flags"] != "[]" {
 		t.Errorf("got %s", got.text)
 	}

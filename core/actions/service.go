@@ -130,7 +130,7 @@ func (s *Service) Activity(ctx context.Context, projectID, id int64, limit, offs
 			return nil, 0, err
 		}
 	}
-	return s.activity.Find(ctx, activity.Query{ProjectID: projectID, Scope: activity.Action, ItemID: id, Limit: limit, Offset: offset})
+	return s.activity.Find(ctx, activity.Query{ProjectID: projectID, Scope: activity.Action, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
 }
 
 // Create creates an action. It fails with Invalid for the first invalid field.

@@ -1,5 +1,6 @@
-// Package activity is the activity log: who changed which flag, cohort or
-// action, when, and how.
+// Package activity is the activity log: who changed what, when, from where, and how.
+// It covers flags, cohorts, actions, dashboards, accounts with their keys, erased
+// persons and the administration of plugins. It holds no secrets.
 //
 // An Entry is written in the transaction of the change it describes, so a
 // change without an entry and an entry without a change do not exist. It
@@ -7,8 +8,9 @@
 // stays readable when these are gone. Diff derives the changed fields from two
 // states of an item, which a feature describes as a struct with JSON names.
 //
-// The log is append-only. It neither expires entries nor checks permissions;
-// features decide who reads their part of it.
+// The log is append-only; entries expire after Config.Retention. Features decide who
+// reads their part of it under their own paths. HTTP serves all of it: the log of a
+// project to its members, the log of an organization to its admins.
 package activity
 
 import (
@@ -26,9 +28,20 @@ type Scope string
 
 // The scopes of the log.
 const (
-	Flag   Scope = "FeatureFlag"
-	Cohort Scope = "Cohort"
-	Action Scope = "Action"
+	Flag         Scope = "FeatureFlag"
+	Cohort       Scope = "Cohort"
+	Action       Scope = "Action"
+	Dashboard    Scope = "Dashboard"
+	Person       Scope = "Person"
+	PersonalKey  Scope = "PersonalAPIKey"
+	ProjectKey   Scope = "ProjectAPIKey"
+	Project      Scope = "Project"
+	Organization Scope = "Organization"
+	Member       Scope = "OrganizationMembership"
+	Role         Scope = "Role"
+	RoleMember   Scope = "RoleMembership"
+	User         Scope = "User"
+	Plugin       Scope = "Plugin"
 )
 
 // What was done to an item.
@@ -41,15 +54,19 @@ const (
 // Entry is one line of the log.
 type Entry struct {
 	ID        string // a UUIDv7
-	ProjectID int64
-	Scope     Scope
-	ItemID    string
-	Activity  string // Created, Updated or Deleted
-	UserID    int64  // 0 if the system made the change
-	UserName  string
-	UserEmail string
-	Detail    Detail
-	CreatedAt time.Time
+	ProjectID int64  // 0 for what belongs to no project
+	// OrganizationID is that of the item, "" for what belongs to the server.
+	OrganizationID string
+	Scope          Scope
+	ItemID         string
+	Activity       string // Created, Updated, Deleted, or the verb of an operation
+	UserID         int64  // 0 if the system or the command line made the change
+	UserName       string
+	UserEmail      string
+	KeyID          int64  // of the personal key; 0 without a request
+	Client         string // address of the client; "" without a request
+	Detail         Detail
+	CreatedAt      time.Time
 }
 
 // Detail describes the change. The fields that are always null are part of the
@@ -80,6 +97,14 @@ type Trigger struct {
 	Payload map[string]any `json:"payload"`
 }
 
+// ItemID returns the id of an item with a number; "" for 0, which selects all.
+func ItemID(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
+}
+
 // NewEntry returns an entry without detail. A nil principal is the system.
 func NewEntry(who *auth.Principal, projectID int64, scope Scope, itemID int64, activity string, at time.Time) Entry {
 	e := Entry{
@@ -88,6 +113,7 @@ func NewEntry(who *auth.Principal, projectID int64, scope Scope, itemID int64, a
 	}
 	if who != nil {
 		e.UserID, e.UserName, e.UserEmail = who.User.ID, who.User.FirstName, who.User.Email
+		e.OrganizationID, e.KeyID = who.OrganizationID, who.KeyID
 	}
 	return e
 }

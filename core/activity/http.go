@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/guidonhq/guidon/core/web"
@@ -14,11 +15,11 @@ const (
 
 // page is the answer. It is not the list envelope of other endpoints: clients
 // of the log count pages.
-type page struct {
-	Results    []entryView `json:"results"`
-	Next       *string     `json:"next"`
-	Previous   *string     `json:"previous"`
-	TotalCount int         `json:"total_count"`
+type page[V any] struct {
+	Results    []V     `json:"results"`
+	Next       *string `json:"next"`
+	Previous   *string `json:"previous"`
+	TotalCount int     `json:"total_count"`
 }
 
 type entryView struct {
@@ -41,6 +42,10 @@ type userView struct {
 // query and calls find with the part they select; find returns the entries,
 // newest first, and how many there are in all. A page past the end is empty.
 func Answer(c *web.Call, find func(ctx context.Context, limit, offset int) ([]Entry, int, error)) error {
+	return answer(c, find, viewOf)
+}
+
+func answer[V any](c *web.Call, find func(ctx context.Context, limit, offset int) ([]Entry, int, error), show func(*Entry) V) error {
 	limit, err := c.PositiveQuery("limit", defaultLimit)
 	if err != nil {
 		return err
@@ -54,9 +59,9 @@ func Answer(c *web.Call, find func(ctx context.Context, limit, offset int) ([]En
 	if err != nil {
 		return err
 	}
-	v := page{Results: make([]entryView, len(entries)), TotalCount: total}
+	v := page[V]{Results: make([]V, len(entries)), TotalCount: total}
 	for i := range entries {
-		v.Results[i] = viewOf(&entries[i])
+		v.Results[i] = show(&entries[i])
 	}
 	if number*limit < total {
 		next := c.PageURL(number+1, limit)
@@ -72,7 +77,7 @@ func Answer(c *web.Call, find func(ctx context.Context, limit, offset int) ([]En
 func viewOf(e *Entry) entryView {
 	user := userView{FirstName: e.UserName, Email: &e.UserEmail}
 	if e.UserID == 0 {
-		user = userView{FirstName: "System", IsSystem: true}
+		user = userView{FirstName: cmp.Or(e.UserName, "System"), IsSystem: true}
 	}
 	return entryView{e.ID, user, e.Activity, e.Scope, e.ItemID, e.Detail, web.Time(e.CreatedAt)}
 }

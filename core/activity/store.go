@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/changes/changelog"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/jsontext"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // Log stores the entries of all features.
@@ -35,10 +37,15 @@ type row struct {
 	UserEmail string
 	Detail    string
 	CreatedAt db.Time
+
+	OrganizationID string
+	KeyID          int64
+	Client         string
 }
 
 // Add writes an entry, and records the change for clients that follow changes. It
-// belongs in the transaction of the change.
+// belongs in the transaction of the change. An entry without an address gets the one
+// of the request in ctx.
 func (l *Log) Add(ctx context.Context, e Entry) error {
 	detail, err := jsontext.Marshal(e.Detail)
 	if err != nil {
@@ -47,6 +54,10 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	r := &row{
 		ID: e.ID, ProjectID: e.ProjectID, Scope: e.Scope, ItemID: e.ItemID, Activity: e.Activity, UserID: e.UserID,
 		UserName: e.UserName, UserEmail: e.UserEmail, Detail: string(detail), CreatedAt: db.At(e.CreatedAt),
+		OrganizationID: e.OrganizationID, KeyID: e.KeyID, Client: e.Client,
+	}
+	if r.Client == "" {
+		r.Client = web.ClientOf(ctx)
 	}
 	if _, err := l.db.Write(ctx).NewInsert().Model(r).Exec(ctx); err != nil {
 		return fmt.Errorf("log activity: %w", err)
@@ -76,22 +87,36 @@ func (l *Log) record(ctx context.Context, e Entry) error {
 	return l.changes.Record(ctx, changelog.Change{ProjectID: e.ProjectID, At: e.CreatedAt, Kind: kind, ItemID: id, Name: e.Detail.Name, Operation: operation})
 }
 
-// Query selects entries of a project.
+// Query selects entries of a project or of an organization. Zero values of the other
+// fields select everything.
 type Query struct {
-	ProjectID int64
-	Scope     Scope
-	ItemID    int64 // 0 selects all items of the scope
-	Limit     int
-	Offset    int
+	ProjectID      int64  // 0 selects those of OrganizationID
+	OrganizationID string // of its projects, too
+	Scope          Scope
+	ItemID         string
+	UserID         int64
+	Limit          int
+	Offset         int
 }
 
 // Find returns the entries of q, newest first, and how many there are without
 // its limit.
 func (l *Log) Find(ctx context.Context, q Query) ([]Entry, int, error) {
 	var rows []row
-	sel := l.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ?", q.ProjectID).Where("scope = ?", q.Scope)
-	if q.ItemID != 0 {
-		sel = sel.Where("item_id = ?", fmt.Sprint(q.ItemID))
+	sel := l.db.Read(ctx).NewSelect().Model(&rows)
+	if q.ProjectID != 0 {
+		sel = sel.Where("project_id = ?", q.ProjectID)
+	} else {
+		sel = sel.Where("organization_id = ?", q.OrganizationID)
+	}
+	if q.Scope != "" {
+		sel = sel.Where("scope = ?", q.Scope)
+	}
+	if q.ItemID != "" {
+		sel = sel.Where("item_id = ?", q.ItemID)
+	}
+	if q.UserID != 0 {
+		sel = sel.Where("user_id = ?", q.UserID)
 	}
 	total, err := sel.OrderExpr("created_at DESC, id DESC").Limit(int64(q.Limit)).Offset(int64(q.Offset)).ScanAndCount(ctx)
 	if err != nil {
@@ -106,10 +131,20 @@ func (l *Log) Find(ctx context.Context, q Query) ([]Entry, int, error) {
 	return entries, int(total), nil
 }
 
+// DeleteBefore deletes entries that are older than a time, and returns how many.
+func (l *Log) DeleteBefore(ctx context.Context, before time.Time) (int64, error) {
+	result, err := l.db.Write(ctx).NewDelete().Model((*row)(nil)).Where("created_at < ?", db.At(before)).Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("delete old activity: %w", err)
+	}
+	return result.RowsAffected()
+}
+
 func (r *row) entry() (Entry, error) {
 	e := Entry{
 		ID: r.ID, ProjectID: r.ProjectID, Scope: r.Scope, ItemID: r.ItemID, Activity: r.Activity, UserID: r.UserID,
 		UserName: r.UserName, UserEmail: r.UserEmail, CreatedAt: r.CreatedAt.Time,
+		OrganizationID: r.OrganizationID, KeyID: r.KeyID, Client: r.Client,
 	}
 	if err := json.Unmarshal([]byte(r.Detail), &e.Detail); err != nil {
 		return e, fmt.Errorf("read activity %s: %w", r.ID, err)

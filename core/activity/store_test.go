@@ -36,7 +36,7 @@ func TestFindReturnsPagesNewestFirst(t *testing.T) {
 		}{
 			{"all flags", activity.Query{ProjectID: 1, Scope: activity.Flag, Limit: 3}, []string{"4", "3", "2"}, 5},
 			{"the next page", activity.Query{ProjectID: 1, Scope: activity.Flag, Limit: 3, Offset: 3}, []string{"1", "0"}, 5},
-			{"one flag", activity.Query{ProjectID: 1, Scope: activity.Flag, ItemID: 2, Limit: 9}, []string{"3", "1"}, 2},
+			{"one flag", activity.Query{ProjectID: 1, Scope: activity.Flag, ItemID: "2", Limit: 9}, []string{"3", "1"}, 2},
 			{"past the end", activity.Query{ProjectID: 1, Scope: activity.Flag, Limit: 9, Offset: 90}, nil, 5},
 			{"another scope", activity.Query{ProjectID: 1, Scope: activity.Action, Limit: 9}, nil, 0},
 		} {
@@ -148,7 +148,7 @@ func checkOldEntries(t *testing.T, log *activity.Log) {
 		activity.Cohort: "f2 updated of 3 by , women at 2000",
 		activity.Action: "a1 deleted of 3 by Ada, sign up at 3000",
 	} {
-		entries, total, err := log.Find(t.Context(), activity.Query{ProjectID: 1, Scope: scope, ItemID: 3, Limit: 9})
+		entries, total, err := log.Find(t.Context(), activity.Query{ProjectID: 1, Scope: scope, ItemID: "3", Limit: 9})
 		if err != nil || total != 1 {
 			t.Fatalf("%s: %d entries, %v; want one", scope, total, err)
 		}

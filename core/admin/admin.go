@@ -20,6 +20,7 @@ package admin
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -38,11 +39,24 @@ type Plugins struct {
 	delivery  *delivery.Service
 	operators *operators.Operators
 	reload    Reload
+	audit     *activity.Audit
 }
 
 // NewPlugins returns the handlers of /api/plugins.
-func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reload Reload) *Plugins {
-	return &Plugins{host: h, delivery: d, operators: o, reload: reload}
+func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reload Reload, audit *activity.Audit) *Plugins {
+	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit}
+}
+
+// logged runs an operation and adds its entry to the activity log: verb is what was
+// done to the instance of the path, or to the configuration.
+func (p *Plugins) logged(verb string, do func(c *web.Call) error) func(c *web.Call) error {
+	return func(c *web.Call) error {
+		return p.audit.Change(c.UserContext(), c.Principal, func(ctx context.Context) (*activity.Event, error) {
+			c.SetUserContext(ctx)
+			name := c.Params("name", "configuration")
+			return &activity.Event{Scope: activity.Plugin, ItemID: name, Activity: verb, Name: name}, do(c)
+		})
+	}
 }
 
 // operatorsOnly accepts only requests of operators with a key that is not

@@ -41,14 +41,14 @@ const (
 // Routes registers everything below /api/plugins, for operators.
 func (p *Plugins) Routes(g *web.Router) {
 	g.Admin("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
-	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
+	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.logged("reloaded", p.reloadConfig)))
 	g.Admin("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
 	g.Admin("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
-	g.Admin("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.change((*host.Host).Release)))
-	g.Admin("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.change((*host.Host).Restart)))
+	g.Admin("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.logged("released", p.change((*host.Host).Release))))
+	g.Admin("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.logged("restarted", p.change((*host.Host).Restart))))
 	g.Admin("POST", "/api/plugins/:name/check", "plugin:write", operatorsOnly(p.check))
-	g.Admin("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.pause))
-	g.Admin("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.resume))
+	g.Admin("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.logged("paused", p.pause)))
+	g.Admin("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.logged("resumed", p.resume)))
 }
 
 func (p *Plugins) list(c *web.Call) error {

@@ -153,7 +153,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 		t.Fatal(err)
 	}
 	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil,
-		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage)).Address()
+		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage, nil)).Address()
 	return h
 }
 

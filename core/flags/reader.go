@@ -45,7 +45,7 @@ func (r *reader) Activity(ctx context.Context, project auth.Project, id int64, l
 			return nil, 0, err
 		}
 	}
-	return r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: id, Limit: limit, Offset: offset})
+	return r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
 }
 
 // RemoteConfig returns the payload for the value true of a flag that is not

@@ -5,18 +5,24 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // HTTP serves persons and groups to users of their project.
-type HTTP struct{ persons *Service }
+type HTTP struct {
+	persons *Service
+	audit   *activity.Audit
+}
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes of s.
-func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
+// NewHTTP returns the routes of s. audit may be nil: deletions then have no entries in
+// the activity log.
+func NewHTTP(s *Service, audit *activity.Audit) *HTTP { return &HTTP{s, audit} }
 
 const personsPath = "/api/projects/:project_id/persons"
 
@@ -92,7 +98,19 @@ func (h *HTTP) get(c *web.Call) error {
 
 // delete deletes a person, and with delete_events=true also its events.
 func (h *HTTP) delete(c *web.Call) error {
-	if err := h.persons.Delete(c.UserContext(), c.Project.ID, c.Params("id"), c.QueryBool("delete_events")); err != nil {
+	p, err := h.persons.Get(c.UserContext(), c.Project.ID, c.Params("id"))
+	if err != nil {
+		return err
+	}
+	events := c.QueryBool("delete_events")
+	// The entry names the number of the person, and nothing that leads to a distinct id.
+	ctx := h.audit.Attach(c.UserContext(), c.Principal, &activity.Event{
+		Scope: activity.Person, ItemID: activity.ItemID(p.ID), Activity: activity.Deleted, ProjectID: c.Project.ID,
+		After: struct {
+			Events bool `json:"delete_events"`
+		}{events},
+	})
+	if err := h.persons.Delete(ctx, c.Project.ID, c.Params("id"), events); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)

@@ -170,7 +170,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	}
 	ctx, cancel := context.WithTimeout(r.base, r.cfg.RequestTimeout)
 	defer cancel()
-	c.SetUserContext(ctx)
+	c.SetUserContext(context.WithValue(ctx, clientKey{}, r.IP(c).String()))
 	principal, err := r.auth.principal(c)
 	if err != nil {
 		return err

@@ -1,20 +1,25 @@
 package dashboards
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // HTTP serves dashboards under /api/projects/:project_id/dashboards.
-type HTTP struct{ service *Service }
+type HTTP struct {
+	service *Service
+	audit   *activity.Audit
+}
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the endpoints over service.
-func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
+func NewHTTP(service *Service, audit *activity.Audit) *HTTP { return &HTTP{service, audit} }
 
 const basePath = "/api/projects/:project_id/dashboards"
 
@@ -89,7 +94,7 @@ func (h *HTTP) update(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	d, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, change)
+	d, err := h.change(c, id, change)
 	if err != nil {
 		return err
 	}
@@ -102,10 +107,45 @@ func (h *HTTP) delete(c *web.Call) error {
 		return err
 	}
 	gone := true
-	if _, err := h.service.Update(c.UserContext(), c.Principal, c.Project, id, Change{Deleted: &gone}); err != nil {
+	if _, err := h.change(c, id, Change{Deleted: &gone}); err != nil {
 		return err
 	}
 	return web.Empty(c.Ctx, fiber.StatusNoContent)
+}
+
+// dashboardState is the state of a dashboard in the activity log.
+type dashboardState struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Deleted     bool     `json:"deleted"`
+}
+
+func stateOf(d *Dashboard) dashboardState {
+	return dashboardState{d.Name, d.Description, d.Tags, d.Deleted}
+}
+
+// change changes a dashboard together with its entry in the activity log.
+func (h *HTTP) change(c *web.Call, id int64, change Change) (d *Dashboard, err error) {
+	err = h.audit.Change(c.UserContext(), c.Principal, func(ctx context.Context) (*activity.Event, error) {
+		before, err := h.service.Get(ctx, c.Project, id)
+		if err != nil {
+			return nil, err
+		}
+		was := stateOf(before)
+		if d, err = h.service.Update(ctx, c.Principal, c.Project, id, change); err != nil {
+			return nil, err
+		}
+		done := activity.Updated
+		if d.Deleted {
+			done = activity.Deleted
+		}
+		return &activity.Event{
+			Scope: activity.Dashboard, ItemID: activity.ItemID(id), Activity: done, Name: d.Name, ProjectID: c.Project.ID,
+			Before: was, After: stateOf(d),
+		}, nil
+	})
+	return d, err
 }
 
 // answer shows one dashboard with what its tiles count now.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
@@ -114,7 +115,13 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 		defer s.mu.Unlock()
 		delete(s.waiting, e.ID)
 	}()
-	if err := s.store.insert(ctx, e); err != nil {
+	err = s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.store.insert(ctx, e); err != nil {
+			return err
+		}
+		return activity.AddAttached(ctx)
+	})
+	if err != nil {
 		return err
 	}
 	s.wakeUp()

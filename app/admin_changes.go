@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
+)
+
+// change makes a change together with its entry in the activity log, whose user is
+// the command line.
+func (a *Admin) change(ctx context.Context, do func(ctx context.Context) (*activity.Event, error)) error {
+	return a.audit.Change(ctx, activity.CommandLine, do)
+}
+
+// organizationOf returns the organization of a project; "" if there is none.
+func (a *Admin) organizationOf(ctx context.Context, project int64) string {
+	p, err := a.Project(ctx, project)
+	if err != nil {
+		return ""
+	}
+	return p.OrganizationID
+}
+
+// organizationOfUser returns the organization of a user that has one; else "".
+func (a *Admin) organizationOfUser(ctx context.Context, user int64) string {
+	all, err := a.Organizations(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, o := range all {
+		members, err := a.Members(ctx, o.ID)
+		if err != nil {
+			return ""
+		}
+		for _, m := range members {
+			if m.User.ID == user {
+				return o.ID
+			}
+		}
+	}
+	return ""
+}
+
+// userEvent is what was done to a user.
+func (a *Admin) userEvent(ctx context.Context, id int64, done string) *activity.Event {
+	e := &activity.Event{Scope: activity.User, ItemID: activity.ItemID(id), Activity: done, OrganizationID: a.organizationOfUser(ctx, id)}
+	if u, err := a.User(ctx, id); err == nil {
+		e.Name = u.Email
+	}
+	return e
+}
+
+// NewProject creates a project with a key and returns its id and that key.
+func (a *Admin) NewProject(ctx context.Context, organization, name, timezone string) (id int64, key string, err error) {
+	err = a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		p, k, err := a.CreateProject(ctx, auth.NewProject{OrganizationID: organization, Name: name, Timezone: timezone})
+		id, key = p.ID, k.Key
+		return &activity.Event{
+			Scope: activity.Project, ItemID: activity.ItemID(p.ID), Activity: activity.Created, Name: p.Name, ProjectID: p.ID, OrganizationID: p.OrganizationID,
+		}, err
+	})
+	return id, key, err
+}
+
+// RevokeProject closes a project.
+func (a *Admin) RevokeProject(ctx context.Context, id int64) error {
+	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		e := &activity.Event{
+			Scope: activity.Project, ItemID: activity.ItemID(id), Activity: activity.Deleted, ProjectID: id, OrganizationID: a.organizationOf(ctx, id),
+		}
+		return e, a.Service.RevokeProject(ctx, id)
+	})
+}
+
+// NewUser creates a user and returns the id. level is member, admin or owner;
+// operator also grants the right to administer the server.
+func (a *Admin) NewUser(ctx context.Context, organization, email, name, level string, operator bool) (id int64, err error) {
+	levels := map[string]int{"member": auth.LevelMember, "admin": auth.LevelAdmin, "owner": auth.LevelOwner}
+	err = a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		u, err := a.CreateUser(ctx, auth.NewUser{Email: email, FirstName: name, OrganizationID: organization, Level: levels[level], Operator: operator})
+		id = u.ID
+		return &activity.Event{
+			Scope: activity.User, ItemID: activity.ItemID(u.ID), Activity: activity.Created, Name: u.Email, OrganizationID: organization,
+			After: userRights{level, operator},
+		}, err
+	})
+	return id, err
+}
+
+// userRights are the rights of a user in the activity log.
+type userRights struct {
+	Level    string `json:"level,omitempty"`
+	Operator bool   `json:"operator"`
+}
+
+// RevokeUser revokes the access of a user.
+func (a *Admin) RevokeUser(ctx context.Context, id int64) error {
+	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		return a.userEvent(ctx, id, activity.Deleted), a.Service.RevokeUser(ctx, id)
+	})
+}
+
+// SetOperator grants or revokes the operator right of a user.
+func (a *Admin) SetOperator(ctx context.Context, id int64, operator bool) error {
+	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		e := a.userEvent(ctx, id, activity.Updated)
+		e.Before, e.After = userRights{Operator: !operator}, userRights{Operator: operator}
+		return e, a.Service.SetOperator(ctx, id, operator)
+	})
+}
+
+// NewProjectKey creates a project key, or stores the given one, and returns it.
+func (a *Admin) NewProjectKey(ctx context.Context, project int64, label, key string) (text string, err error) {
+	err = a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		k, err := a.CreateProjectKey(ctx, auth.NewProjectKey{ProjectID: project, Label: label, Key: key})
+		text = k.Key
+		return a.keyEvent(ctx, project, k.ID, label, activity.Created), err
+	})
+	return text, err
+}
+
+func (a *Admin) keyEvent(ctx context.Context, project, id int64, label, done string) *activity.Event {
+	return &activity.Event{
+		Scope: activity.ProjectKey, ItemID: activity.ItemID(id), Activity: done, Name: label, ProjectID: project, OrganizationID: a.organizationOf(ctx, project),
+	}
+}
+
+// RevokeProjectKey revokes a project key.
+func (a *Admin) RevokeProjectKey(ctx context.Context, project, id int64) error {
+	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		return a.keyEvent(ctx, project, id, "", activity.Deleted), a.Service.RevokeProjectKey(ctx, project, id)
+	})
+}
+
+// NewPersonalKey creates a personal key and returns its secret, which is not
+// stored. A zero expires makes a key without an end.
+func (a *Admin) NewPersonalKey(ctx context.Context, user int64, label string, scopes []string, expires time.Time) (secret string, err error) {
+	err = a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		k, text, err := a.CreatePersonalKey(ctx, auth.NewPersonalKey{UserID: user, Label: label, Scopes: scopes, ExpiresAt: expires})
+		secret = text
+		return &activity.Event{
+			Scope: activity.PersonalKey, ItemID: activity.ItemID(k.ID), Activity: activity.Created, Name: k.Label, OrganizationID: k.OrganizationID,
+		}, err
+	})
+	return secret, err
+}
+
+// RevokePersonalKey revokes a personal key of a user.
+func (a *Admin) RevokePersonalKey(ctx context.Context, user, id int64) error {
+	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		k, err := a.PersonalKey(ctx, user, id)
+		if err != nil {
+			return nil, err
+		}
+		return &activity.Event{
+			Scope: activity.PersonalKey, ItemID: activity.ItemID(id), Activity: activity.Deleted, Name: k.Label, OrganizationID: k.OrganizationID,
+		}, a.Service.RevokePersonalKey(ctx, user, id)
+	})
+}
