@@ -33,6 +33,7 @@ type commands struct {
 	Project    projectCmd    `cmd:"" help:"Create, list and close projects."`
 	User       userCmd       `cmd:"" help:"Create, list and revoke users."`
 	Key        keyCmd        `cmd:"" help:"Create, list and revoke project keys (phc_) and personal keys (phx_)."`
+	Person     personCmd     `cmd:"" help:"List erasures of persons and apply them after a restore."`
 	Events     eventsCmd     `cmd:"" help:"Print stored events."`
 	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`
 	Clients    clientsCmd    `cmd:"" help:"Install and list versions of the browser library."`

@@ -32,6 +32,7 @@ var databaseCommands = map[string][]string{
 	"key create":        {"--project", "1"},
 	"key list":          {"--project", "1"},
 	"key revoke":        {"--project", "1", "1"},
+	"person erasures":   nil,
 	"events tail":       nil,
 	"deadletter list":   nil,
 	"deadletter show":   {"1"},
@@ -47,7 +48,7 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.
 var otherCommands = []string{
-	"serve", "migrate", "config", "version", "help", "clients install", "clients list",
+	"serve", "migrate", "config", "version", "help", "person erase", "clients install", "clients list",
 	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
 	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload",
 }
