@@ -16,7 +16,7 @@ type clientsCmd struct {
 }
 
 type clientsInstallCmd struct {
-	Version string        `placeholder:"VERSION" help:"Version to install, such as 1.449.2; default: the newest."`
+	Version string        `arg:"" optional:"" help:"Version to install, such as 1.449.2; default: the newest."`
 	Timeout time.Duration `default:"5m" help:"How long the download may take."`
 }
 

@@ -184,3 +184,16 @@ func schema(t *testing.T, url string) int {
 	}
 	return current
 }
+
+// The version to install is an argument: --version prints the version of the server.
+func TestClientsInstallTakesAVersion(t *testing.T) {
+	t.Parallel()
+	var c commands
+	k, err := kong.New(&c, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Parse([]string{"clients", "install", "1.449.2"}); err != nil || c.Clients.Install.Version != "1.449.2" {
+		t.Errorf("got version %q, %v", c.Clients.Install.Version, err)
+	}
+}
