@@ -40,7 +40,7 @@ async function stream(page, origin, seen) {
     const provider = new OFREPWebProvider({ baseUrl: task.url, headers: [['Authorization', `Bearer ${task.project_key}`]], cacheMode: 'disabled' })
     await OpenFeature.setProviderAndWait(provider, { targetingKey: 'ada' })
     window.changed = new Promise((resolve) => OpenFeature.addHandler('PROVIDER_CONFIGURATION_CHANGED', resolve))
-    return OpenFeature.getClient().getBooleanValue('plain-flag', null)
+    return OpenFeature.getClient().getBooleanValue('plain-flag', true)
   }, task)
   for (const deadline = Date.now() + 20000; streams.length === 0 && Date.now() < deadline;) await page.waitForTimeout(50)
   const { method, path, body } = task.change
@@ -49,7 +49,7 @@ async function stream(page, origin, seen) {
   })
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status}`)
   const after = await page.evaluate(async () => {
-    const value = () => OpenFeature.getClient().getBooleanValue('plain-flag', null)
+    const value = () => OpenFeature.getClient().getBooleanValue('plain-flag', false)
     for (const deadline = Date.now() + 20000; value() !== true && Date.now() < deadline;) {
       await Promise.race([window.changed, new Promise((resolve) => setTimeout(resolve, 100))])
     }
