@@ -32,8 +32,9 @@ type server struct {
 
 var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
-// start runs bin/guidon with one file sink, as in the README.
-func start(t *testing.T) *server {
+// start runs bin/guidon with one file sink, as in the README, and further variables
+// of the environment.
+func start(t *testing.T, environment ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
 	s := &server{lines: filepath.Join(dir, "events.ndjson")}
@@ -50,6 +51,7 @@ func start(t *testing.T) *server {
 	}
 	cmd := exec.Command(binary(t), "serve", "--config", config)
 	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS=", "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
