@@ -123,7 +123,7 @@ func (s *server) fixtures(t *testing.T) string {
 	config := "parameters = { \"path.project_id\" = \"@current\", \"path.organization_id\" = \"@current\", \"path.parent_lookup_feature_flag_id\" = \"1\", \"path.token\" = \"" + s.project + "\" }\n"
 	// These paths are on the admin address, end the key or the project of the test, or
 	// answer with a stream that does not end.
-	for _, path := range []string{"^/(metrics|debug|api/plugins|openapi)", "/(personal_api_keys|keys)/\\{id", "^/api/projects/\\{project_id\\}$", "[sS]tream"} {
+	for _, path := range []string{"^/(metrics|debug|api/plugins|openapi)", "/(personal_api_keys|keys)/\\{id", "^/api/projects/\\{project_id\\}$", "/changes$"} {
 		config += fmt.Sprintf("[[operations]]\ninclude-path-regex = %q\nenabled = false\n", path)
 	}
 	for _, id := range ids {
