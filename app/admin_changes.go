@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 )
 
 // change makes a change together with its entry in the activity log, whose user is
@@ -158,4 +160,46 @@ func (a *Admin) RevokePersonalKey(ctx context.Context, user, id int64) error {
 			Scope: activity.PersonalKey, ItemID: activity.ItemID(id), Activity: activity.Deleted, Name: k.Label, OrganizationID: k.OrganizationID,
 		}, a.Service.RevokePersonalKey(ctx, user, id)
 	})
+}
+
+// NewSecretKey creates a named secret key of a project and returns its secret, which
+// is not stored. A zero expires makes a key without an end.
+func (a *Admin) NewSecretKey(ctx context.Context, project int64, label string, scopes []string, expires time.Time) (string, error) {
+	if _, err := a.Project(ctx, project); err != nil {
+		return "", err
+	}
+	in := secretkey.NewKey{ProjectID: project, Label: label, Scopes: scopes, ExpiresAt: expires}
+	_, secret, err := a.SecretKeys.Create(ctx, in, a.noteSecretKey(ctx, project))
+	return secret, err
+}
+
+// RotateSecret replaces the secret of a key, or for key 0 the rotating secret of the
+// project, and returns the new one.
+func (a *Admin) RotateSecret(ctx context.Context, project, key int64) (secret string, err error) {
+	if _, err := a.Project(ctx, project); err != nil {
+		return "", err
+	}
+	note := a.noteSecretKey(ctx, project)
+	if key == 0 {
+		_, secret, err = a.SecretKeys.Rotate(ctx, project, 0, note)
+	} else {
+		_, secret, err = a.SecretKeys.Roll(ctx, project, key, note)
+	}
+	return secret, err
+}
+
+// RevokeSecretKey revokes a secret key of a project.
+func (a *Admin) RevokeSecretKey(ctx context.Context, project, key int64) error {
+	return a.SecretKeys.Revoke(ctx, project, key, a.noteSecretKey(ctx, project))
+}
+
+// noteSecretKey returns a function that adds a change of a secret key to the
+// activity log.
+func (a *Admin) noteSecretKey(ctx context.Context, project int64) secretkey.Note {
+	organization := a.organizationOf(ctx, project)
+	return func(ctx context.Context, before, after *secretkey.Key) error {
+		e := accounts.SecretKeyEvent(before, after)
+		e.OrganizationID = organization
+		return a.audit.Add(ctx, activity.CommandLine, e)
+	}
 }

@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
-	"core/propertyfilter", "core/auth/apikey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
+	"core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"core/db/dbtest":   {"core/db"},
 	"core/journal":     {"core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
 	"core/auth/apikey": {"core/fault"},
-	"core/auth":        {"core/auth/apikey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
+	"core/auth":        {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
 	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored"},
 	"core/activity":    {"core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
@@ -57,6 +57,10 @@ var mayImport = map[string][]string{
 	"core/propertyfilter": {"core/match", "core/fault"},
 
 	"cmd/notices": {},
+
+	"core/auth/keyusage": {},
+
+	"core/auth/secretkey": {"core/auth/apikey", "core/db", "core/fault"},
 
 	"core/web/listener":   {},
 	"core/web/forwarded":  {},

@@ -86,8 +86,10 @@ func (a access) verdict(c *credential) string {
 		return passes
 	case a.need("project-key"):
 		return a.publicVerdict(c)
-	case c.kind != personal:
+	case c.kind != personal && c.kind != secret:
 		return unauthorized
+	case c.kind == secret && !a.need("secret-key"):
+		return forbidden
 	case a.in("/:project_id") && c.foreign:
 		return hidden
 	case a.in("/:project_id") && c.project == restrictedElsewhere:
@@ -110,7 +112,7 @@ func (a access) verdict(c *credential) string {
 // number of the project.
 func (a access) publicVerdict(c *credential) string {
 	switch {
-	case c.kind == invalid:
+	case c.kind == invalid || c.kind == secret:
 		return unauthorized
 	case a.in("/ofrep/"): // names no project: a personal key stands for the project that its user works in
 		return passes
@@ -136,7 +138,7 @@ func TestEveryRouteWithEveryCredential(t *testing.T) {
 			continue
 		}
 		delete(table, routeName(r))
-		if first := append(a.scopes(), "")[0]; first != r.Scope || r.Public != a.need("project-key") && !a.need("open") {
+		if first := append(a.scopes(), "")[0]; first != r.Scope || r.Public != a.need("project-key") && !a.need("open") || r.SecretKeys != a.need("secret-key") {
 			t.Errorf("%s: the table has scope %q, the route %q", a.name(), first, r.Scope)
 		}
 		for _, c := range w.credentialsFor(t, a) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 )
 
 // Kinds of credentials.
@@ -19,6 +20,7 @@ const (
 	invalid  = iota // of no holder
 	project         // a project key
 	personal        // a personal key
+	secret          // a secret key of a project
 )
 
 // Projects that a personal key is restricted to.
@@ -62,6 +64,7 @@ func newAccessWorld(t *testing.T) *accessWorld {
 	t.Cleanup(w.client.CloseIdleConnections)
 	w.addObjects(t)
 	w.addHolders(t)
+	w.addSecretKeys(t)
 	w.addInvalid(t)
 	return w
 }
@@ -99,6 +102,25 @@ func (w *accessWorld) addHolders(t *testing.T) {
 	}
 }
 
+// addSecretKeys adds secret keys of the projects.
+func (w *accessWorld) addSecretKeys(t *testing.T) {
+	t.Helper()
+	make := func(project int64, scope string) string {
+		_, key, err := w.auth.SecretKeys.Create(t.Context(), secretkey.NewKey{ProjectID: project, Label: "x", Scopes: []string{scope}}, nil)
+		check(t, err)
+		return key
+	}
+	abroad, _, err := w.auth.CreateProject(t.Context(), auth.NewProject{OrganizationID: w.other.ID, Name: "Abroad"})
+	check(t, err)
+	const read = "feature_flag:read"
+	w.credentials = append(w.credentials,
+		&credential{name: "secret key", key: make(w.First.Project.ID, read), kind: secret, project: restrictedHere},
+		&credential{name: "secret key without the scope", key: make(w.First.Project.ID, "endpoint:read"), kind: secret, project: restrictedHere, lacks: true},
+		&credential{name: "secret key of another project", key: make(w.second.ID, read), kind: secret, project: restrictedElsewhere},
+		&credential{name: "secret key of another organization", key: make(abroad.ID, read), kind: secret, foreign: true},
+	)
+}
+
 // addInvalid adds keys that are not or no longer valid.
 func (w *accessWorld) addInvalid(t *testing.T) {
 	t.Helper()
@@ -126,7 +148,7 @@ func (w *accessWorld) addInvalid(t *testing.T) {
 	check(t, w.auth.RemoveMember(ctx, w.first.ID, w.users["leaver"].ID))
 	check(t, w.auth.RevokeUser(ctx, w.users["revoked"].ID))
 	for name, key := range map[string]string{
-		"none": "", "wrong project key": apikey.New(apikey.ProjectPrefix), "wrong personal key": apikey.New(apikey.PersonalPrefix),
+		"none": "", "wrong project key": apikey.New(apikey.ProjectPrefix), "wrong personal key": apikey.New(apikey.PersonalPrefix), "wrong secret key": apikey.New(apikey.SecretPrefix),
 		"revoked personal key": revoked, "expired personal key": expired, "revoked project key": old.Key, "key of a closed project": closedKey.Key,
 		"key of a former member": w.keys["leaver"], "key of a revoked user": w.keys["revoked"],
 	} {
@@ -196,7 +218,8 @@ func (w *accessWorld) addObjects(t *testing.T) {
 		"cohorts/:id":    w.create(t, base+"/cohorts", `{"name":"c","is_static":true}`),
 		"dashboards/:id": w.newDashboard(t), "members/:user_id": w.newMember(t), "roles/:role_id": role,
 		"role_memberships/:id": membership, "resource_access/:resource": "feature_flags", "keys/:id": w.newProjectKey(t),
-		"personal_api_keys/:id": absent, "events/:uuid": "01900000-0000-7000-8000-0000" + absent, "dead_letters/:id": absent,
+		"project_secret_api_keys/:id": w.newSecretKey(t),
+		"personal_api_keys/:id":       absent, "events/:uuid": "01900000-0000-7000-8000-0000" + absent, "dead_letters/:id": absent,
 		"persons/:id": absent, "groups_types/:index": absent, "event_definitions/:id": absent, "property_definitions/:id": absent,
 		"flags/:key":              absent,
 		"deliveries/:delivery_id": absent, "plugins/:name": absent, "pprof/:profile": "cmdline", "static/:file": "array.js", "static/:version": "1", "1/:file": "array.js",
@@ -249,6 +272,8 @@ func (w *accessWorld) newObject(t *testing.T, kind, value string) string {
 		return w.newMember(t)
 	case "keys/:id":
 		return w.newProjectKey(t)
+	case "project_secret_api_keys/:id":
+		return w.newSecretKey(t)
 	case "dashboards/:id":
 		return w.newDashboard(t)
 	case "role_access/:id":
@@ -316,6 +341,13 @@ func (w *accessWorld) newMember(t *testing.T) string {
 func (w *accessWorld) newProjectKey(t *testing.T) string {
 	t.Helper()
 	k, err := w.auth.CreateProjectKey(t.Context(), auth.NewProjectKey{ProjectID: w.First.Project.ID, Label: "short"})
+	check(t, err)
+	return strconv.FormatInt(k.ID, 10)
+}
+
+func (w *accessWorld) newSecretKey(t *testing.T) string {
+	t.Helper()
+	k, _, err := w.auth.SecretKeys.Create(t.Context(), secretkey.NewKey{ProjectID: w.First.Project.ID, Label: "short", Scopes: []string{"feature_flag:read"}}, nil)
 	check(t, err)
 	return strconv.FormatInt(k.ID, 10)
 }

@@ -32,7 +32,7 @@ type commands struct {
 	Config     configCmd     `cmd:"" help:"Print the default config with comments."`
 	Project    projectCmd    `cmd:"" help:"Create, list and close projects."`
 	User       userCmd       `cmd:"" help:"Create, list and revoke users."`
-	Key        keyCmd        `cmd:"" help:"Create, list and revoke project keys (phc_) and personal keys (phx_)."`
+	Key        keyCmd        `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
 	Person     personCmd     `cmd:"" help:"List erasures of persons and apply them after a restore."`
 	Events     eventsCmd     `cmd:"" help:"Print stored events."`
 	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`

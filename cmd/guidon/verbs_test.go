@@ -32,6 +32,7 @@ var databaseCommands = map[string][]string{
 	"key create":        {"--project", "1"},
 	"key list":          {"--project", "1"},
 	"key revoke":        {"--project", "1", "1"},
+	"key rotate":        {"--project", "1"},
 	"person erasures":   nil,
 	"events tail":       nil,
 	"deadletter list":   nil,

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/api/apitest"
 	"github.com/guidonhq/guidon/core/accounts"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -88,7 +89,7 @@ func build(t *testing.T, d *db.DB) *world {
 	w.keys["kept"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"*"}, ProjectIDs: []int64{1}})
 	w.keys["scopeless"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"action:read"}})
 	w.keys["reader"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"user:read", "project:read", "organization:read", "role:read"}})
-	w.url = webtest.Serve(t, s, accounts.NewHTTP(s, given{"any": {{ID: 0, Key: "new-nav"}, {ID: 1, Key: "<b>"}}}, nil))
+	w.url = webtest.Serve(t, s, accounts.NewHTTP(s, given{"any": {{ID: 0, Key: "new-nav"}, {ID: 1, Key: "<b>"}}}, activity.NewAudit(d)))
 	return w
 }
 

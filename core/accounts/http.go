@@ -42,6 +42,7 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodPatch, "/api/users/@me", "user:write", h.changeMe)
 	h.personalKeyRoutes(g)
 	h.projectRoutes(g)
+	h.secretKeyRoutes(g)
 	h.organizationRoutes(g)
 	h.memberRoutes(g)
 	h.roleRoutes(g)

@@ -22,7 +22,9 @@ func (h *HTTP) projectRoutes(g *web.Router) {
 	g.Manage(fiber.MethodDelete, projectPath+"/keys/:id", "project:write", adminsOnly(h.revokeProjectKey))
 }
 
-// projectView is the JSON form of a project. APIToken is its oldest valid key.
+// projectView is the JSON form of a project. APIToken is its oldest valid key. The
+// secret tokens are masks of the rotating secret, except for the new secret in the
+// answer to its rotation; lists have null.
 type projectView struct {
 	ID           int64    `json:"id"`
 	Organization string   `json:"organization"`
@@ -31,6 +33,8 @@ type projectView struct {
 	Timezone     string   `json:"timezone"`
 	AnonymizeIPs bool     `json:"anonymize_ips"`
 	CreatedAt    web.Time `json:"created_at"`
+	Secret       *string  `json:"secret_api_token"`
+	SecretBackup *string  `json:"secret_api_token_backup"`
 }
 
 func showProject(p auth.Project, token string) projectView {
@@ -124,8 +128,30 @@ func (h *HTTP) changeProject(c *web.Call) error {
 }
 
 func (h *HTTP) answerProject(c *web.Call, p auth.Project) error {
-	show, err := h.showProjects(c.UserContext(), p)
-	return answer(c, show, p, err)
+	return h.answerProjectWith(c, p, "")
+}
+
+// answerProjectWith answers with a project and its new secret, which may be empty.
+func (h *HTTP) answerProjectWith(c *web.Call, p auth.Project, secret string) error {
+	tokens, err := h.auth.Tokens(c.UserContext(), []int64{p.ID})
+	if err != nil {
+		return err
+	}
+	rotation, err := h.auth.SecretKeys.Rotation(c.UserContext(), p.ID)
+	if err != nil {
+		return err
+	}
+	v := showProject(p, tokens[p.ID])
+	if rotation.Active != nil {
+		v.Secret = &rotation.Active.Mask
+	}
+	if rotation.Backup != nil {
+		v.SecretBackup = &rotation.Backup.Mask
+	}
+	if secret != "" {
+		v.Secret = &secret
+	}
+	return web.JSON(c.Ctx, v)
 }
 
 // closeProject closes the project: its keys become invalid and it is no longer

@@ -62,7 +62,7 @@ func TestProjects(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		made := w.want(t, http.StatusCreated, "admin", "POST", "/api/projects/", `{"name": " Shop ", "timezone": "Europe/Berlin", "anonymize_ips": true}`)
-		if names(t, made.text) != "id organization name api_token timezone anonymize_ips created_at" {
+		if names(t, made.text) != "id organization name api_token timezone anonymize_ips created_at secret_api_token secret_api_token_backup" {
 			t.Errorf("got %s", made.text)
 		}
 		token, _ := made.body["api_token"].(string)

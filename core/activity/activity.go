@@ -42,6 +42,7 @@ const (
 	RoleMember   Scope = "RoleMembership"
 	User         Scope = "User"
 	Plugin       Scope = "Plugin"
+	SecretKey    Scope = "ProjectSecretAPIKey"
 )
 
 // What was done to an item.

@@ -75,6 +75,22 @@ func (a *Audit) Change(ctx context.Context, who *auth.Principal, do func(ctx con
 	})
 }
 
+// Add adds the entry of a change to the transaction of ctx.
+func (a *Audit) Add(ctx context.Context, who *auth.Principal, e *Event) error {
+	if a == nil {
+		return nil
+	}
+	return a.log.Add(ctx, e.entry(who))
+}
+
+// Log returns the log; nil for a nil Audit.
+func (a *Audit) Log() *Log {
+	if a == nil {
+		return nil
+	}
+	return a.log
+}
+
 type attachedKey struct{}
 
 // attached is an entry that waits for the transaction of its change.

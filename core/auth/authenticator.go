@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/guidonhq/guidon/core/auth/keyusage"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -32,7 +33,7 @@ type authenticator struct {
 
 	principals *principalCache
 	loading    singleflight.Group
-	usage      *keyUsage
+	usage      *keyusage.Usage
 
 	mu       sync.Mutex
 	onChange []func()
@@ -48,7 +49,7 @@ func newAuthenticator(cfg Config, st *store, log *zap.Logger, m metrics) *authen
 		refresh:    newRefresher(),
 		unknown:    newNegativeCache(cfg.MaxRemembered, cfg.RefreshInterval),
 		principals: newPrincipalCache(cfg.MaxRemembered),
-		usage:      newKeyUsage(),
+		usage:      keyusage.New(),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -23,6 +24,17 @@ type Principal struct {
 	// FromSnapshot marks a key that was not checked with the database, which is
 	// away: it may only read what the server has in memory.
 	FromSnapshot bool
+	// SecretKey marks a secret key of the project CurrentProjectID: it has no user
+	// and no rights beyond its scopes. KeyID is negative then.
+	SecretKey bool
+}
+
+// SecretPrincipal returns the principal that stands for the project of a secret key.
+func SecretPrincipal(k secretkey.Holder) *Principal {
+	return &Principal{
+		OrganizationID: k.OrganizationID, Scopes: k.Scopes, ProjectIDs: []int64{k.ProjectID}, CurrentProjectID: k.ProjectID,
+		KeyID: -k.ID, KeyExpiresAt: k.ExpiresAt, SecretKey: true,
+	}
 }
 
 // HasScope reports whether the key has scope, an object and an action as in
@@ -38,7 +50,11 @@ func (p *Principal) CheckExpiry(now time.Time) error {
 	if p.KeyExpiresAt.IsZero() || now.Before(p.KeyExpiresAt) {
 		return nil
 	}
-	return fault.Newf(fault.Unauthenticated, CodeExpired, "The personal API key expired at %s.", p.KeyExpiresAt.Format(time.RFC3339))
+	kind := "personal API key"
+	if p.SecretKey {
+		kind = "secret key"
+	}
+	return fault.Newf(fault.Unauthenticated, CodeExpired, "The %s expired at %s.", kind, p.KeyExpiresAt.Format(time.RFC3339))
 }
 
 // RequireScope fails with Forbidden unless the key has scope; an empty scope

@@ -59,8 +59,8 @@ func (p *principalCache) drop(d apikey.Digest) {
 	delete(p.byKey, d)
 }
 
-// PrincipalByKey returns the principal of a personal key. It fails with
-// Unauthenticated authentication_failed if the key is unknown or revoked, or
+// PrincipalByKey returns the principal of a personal key, or one that stands for
+// the project of a secret key. It fails with Unauthenticated authentication_failed if the key is unknown or revoked, or
 // its user is revoked or no longer in the organization; with Unauthenticated
 // CodeExpired from the moment at which the key expires; and with Unavailable if
 // the database cannot be asked; a key used within the last minutes stays valid
@@ -87,16 +87,16 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 	d := apikey.DigestOf(key)
 	k, ok := a.principals.get(d)
 	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.version() {
-		a.usage.record(k.principal.KeyID)
+		a.usage.Record(k.principal.KeyID)
 		return k.principal, nil
 	}
 	if a.unknown.has(string(d[:])) {
 		return nil, errBadPersonalKey
 	}
-	p, err := a.loadPrincipal(ctx, d)
+	p, err := a.loadPrincipal(ctx, d, apikey.IsSecret(key))
 	switch {
 	case err == nil:
-		a.usage.record(p.KeyID)
+		a.usage.Record(p.KeyID)
 		return p, nil
 	case fault.Is(err, fault.NotFound):
 		return nil, errBadPersonalKey
@@ -116,12 +116,16 @@ func (a *authenticator) version() int64 {
 }
 
 // loadPrincipal reads a principal. Concurrent calls for one key share a query.
-func (a *authenticator) loadPrincipal(ctx context.Context, d apikey.Digest) (*Principal, error) {
+func (a *authenticator) loadPrincipal(ctx context.Context, d apikey.Digest, secret bool) (*Principal, error) {
 	loaded := a.loading.DoChan(string(d[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 		defer cancel()
 		version := a.version()
-		p, err := a.store.principal(ctx, d)
+		read := a.store.principal
+		if secret {
+			read = a.store.secretPrincipal
+		}
+		p, err := read(ctx, d)
 		switch {
 		case err == nil:
 			a.principals.put(d, cachedPrincipal{principal: p, version: version, at: time.Now()})

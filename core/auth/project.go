@@ -2,10 +2,9 @@ package auth
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -47,22 +46,6 @@ type ProjectChange struct {
 	Settings     *string
 }
 
-const maxName = 200
-
-// checkName returns name without surrounding space, or Invalid for attr.
-func checkName(attr, name string) (string, error) {
-	name = strings.TrimSpace(name)
-	switch {
-	case name == "":
-		return "", fault.Field(attr, "blank", "This field may not be blank.")
-	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
-		return "", fault.Field(attr, "invalid_input", "This field must be text.")
-	case utf8.RuneCountInString(name) > maxName:
-		return "", fault.Fieldf(attr, "max_length", "Ensure this field has no more than %d characters.", maxName)
-	}
-	return name, nil
-}
-
 func checkTimezone(name string) error {
 	// LoadLocation accepts these as UTC and as the zone of this machine.
 	if name == "" || name == "Local" {
@@ -86,7 +69,7 @@ func checkSettings(text string) error {
 func (c ProjectChange) apply(p *Project) error {
 	var err error
 	if c.Name != nil {
-		if p.Name, err = checkName("name", *c.Name); err != nil {
+		if p.Name, err = apikey.CheckName("name", *c.Name); err != nil {
 			return err
 		}
 	}

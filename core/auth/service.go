@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -24,6 +25,9 @@ type Service struct {
 	*organizationManager
 	*roleManager
 	*userManager
+
+	// SecretKeys manages the secret keys of projects.
+	SecretKeys *secretkey.Manager
 
 	tx *transactor
 }
@@ -50,6 +54,7 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Ser
 		organizationManager: &organizationManager{tx},
 		roleManager:         &roleManager{tx},
 		userManager:         &userManager{tx},
+		SecretKeys:          secretkey.NewManager(d, tx.change),
 		tx:                  tx,
 	}, nil
 }

@@ -12,7 +12,7 @@ import (
 // CreatePersonalKey creates a key of a user and returns it with the secret, which
 // cannot be read again.
 func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (PersonalKey, string, error) {
-	label, err := checkName("label", in.Label)
+	label, err := apikey.CheckName("label", in.Label)
 	if err != nil {
 		return PersonalKey{}, "", err
 	}
@@ -117,7 +117,7 @@ func (m *keyManager) UpdatePersonalKey(ctx context.Context, userID, id int64, c 
 
 func (c PersonalKeyChange) apply(k *PersonalKey) (err error) {
 	if c.Label != nil {
-		if k.Label, err = checkName("label", *c.Label); err != nil {
+		if k.Label, err = apikey.CheckName("label", *c.Label); err != nil {
 			return err
 		}
 	}

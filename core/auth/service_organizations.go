@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
 // CreateOrganization creates an organization without members. By default its
 // members may edit each other's flags.
 func (m *organizationManager) CreateOrganization(ctx context.Context, name string) (Organization, error) {
-	name, err := checkName("name", name)
+	name, err := apikey.CheckName("name", name)
 	if err != nil {
 		return Organization{}, err
 	}
@@ -41,7 +42,7 @@ func (m *organizationManager) UpdateOrganization(ctx context.Context, id string,
 			return err
 		}
 		if c.Name != nil {
-			if o.Name, err = checkName("name", *c.Name); err != nil {
+			if o.Name, err = apikey.CheckName("name", *c.Name); err != nil {
 				return err
 			}
 		}

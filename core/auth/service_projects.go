@@ -31,7 +31,7 @@ func (m *projectManager) CreateProject(ctx context.Context, in NewProject) (Proj
 
 // project returns the checked project, without an id.
 func (in NewProject) project() (Project, error) {
-	name, err := checkName("name", in.Name)
+	name, err := apikey.CheckName("name", in.Name)
 	if err != nil {
 		return Project{}, err
 	}
@@ -86,7 +86,7 @@ func (m *projectManager) CreateProjectKey(ctx context.Context, in NewProjectKey)
 		return ProjectKey{}, err
 	}
 	var err error
-	if k.Label, err = checkName("label", in.Label); err != nil {
+	if k.Label, err = apikey.CheckName("label", in.Label); err != nil {
 		return ProjectKey{}, err
 	}
 	err = m.change(ctx, func(ctx context.Context) error {

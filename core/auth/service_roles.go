@@ -3,12 +3,13 @@ package auth
 import (
 	"context"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
 // CreateRole creates a role without members.
 func (m *roleManager) CreateRole(ctx context.Context, in NewRole) (Role, error) {
-	name, err := checkName("name", in.Name)
+	name, err := apikey.CheckName("name", in.Name)
 	if err != nil {
 		return Role{}, err
 	}
@@ -86,7 +87,7 @@ func (m *roleManager) UpdateRole(ctx context.Context, organizationID, id string,
 			return err
 		}
 		if c.Name != nil {
-			if r.Name, err = checkName("name", *c.Name); err != nil {
+			if r.Name, err = apikey.CheckName("name", *c.Name); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 )
 
 // keyStore is the table of personal keys.
@@ -142,12 +143,28 @@ func (s keyStore) principal(ctx context.Context, d apikey.Digest) (*Principal, e
 	return p, nil
 }
 
+// secretPrincipal reads the principal that stands for the project of a secret key
+// that is not revoked, also of an expired one.
+func (s keyStore) secretPrincipal(ctx context.Context, d apikey.Digest) (*Principal, error) {
+	k, err := secretkey.NewStore(s.db).Find(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return SecretPrincipal(k), nil
+}
+
 // saveKeyUsage advances the last use of keys. It leaves the version of the
 // accounts unchanged: the snapshot does not depend on it.
 func (s keyStore) saveKeyUsage(ctx context.Context, last map[int64]time.Time) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
 		// In the order of the ids, so that two nodes cannot deadlock.
 		for _, id := range slices.Sorted(maps.Keys(last)) {
+			if id < 0 {
+				if err := secretkey.NewStore(s.db).MarkUsed(ctx, -id, last[id]); err != nil {
+					return err
+				}
+				continue
+			}
 			when := last[id].UnixMicro()
 			_, err := s.db.Write(ctx).NewUpdate().Table("personal_keys").Set("last_used_at = ?", when).
 				Where("id = ? AND (last_used_at IS NULL OR last_used_at < ?)", id, when).Exec(ctx)

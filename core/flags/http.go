@@ -51,7 +51,7 @@ func (h flagsHTTP) routes(g *web.Router) {
 	g.Manage("GET", flagsPath, scopeRead, h.list)
 	g.Manage("POST", flagsPath, scopeWrite, h.create)
 	g.Manage("GET", flagsPath+"/activity", scopeRead, h.projectActivity)
-	g.Manage("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
+	g.ManageClient("GET", flagsPath+"/:id/remote_config", scopeRead, h.remoteConfig)
 	g.Manage("GET", flagsPath+"/:id/status", scopeRead, h.status)
 	g.Manage("GET", flagsPath+"/:id", scopeRead, h.retrieve)
 	g.Manage("PATCH", flagsPath+"/:id", scopeWrite, h.update(false))

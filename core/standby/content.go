@@ -22,8 +22,8 @@ type projectKey struct {
 	ProjectID int64  `json:"project_id"`
 }
 
-// personalKey is what a server needs of a personal key without a database. It names no
-// person.
+// personalKey is what a server needs of a personal key or a secret key without a
+// database. It names no person.
 type personalKey struct {
 	Digest           string    `json:"digest"`
 	KeyID            int64     `json:"key_id"`
@@ -33,7 +33,8 @@ type personalKey struct {
 	Scopes           []string  `json:"scopes"`
 	ProjectIDs       []int64   `json:"project_ids"`
 	CurrentProjectID int64     `json:"current_project_id"`
-	ExpiresAt        time.Time `json:"expires_at,omitzero"` // zero: never
+	ExpiresAt        time.Time `json:"expires_at,omitzero"`  // zero: never
+	Secret           bool      `json:"secret_key,omitempty"` // of the project, not of a user
 }
 
 // definitions returns the definitions in the form of the evaluator.
@@ -68,7 +69,7 @@ func newIndex(c *content) *index {
 	for _, k := range c.PersonalKeys {
 		i.principals[k.Digest] = &auth.Principal{
 			User: auth.User{ID: k.UserID}, OrganizationID: k.OrganizationID, OrgLevel: k.Level, Scopes: k.Scopes,
-			ProjectIDs: k.ProjectIDs, CurrentProjectID: k.CurrentProjectID, KeyID: k.KeyID, KeyExpiresAt: k.ExpiresAt, FromSnapshot: true,
+			ProjectIDs: k.ProjectIDs, CurrentProjectID: k.CurrentProjectID, KeyID: k.KeyID, KeyExpiresAt: k.ExpiresAt, FromSnapshot: true, SecretKey: k.Secret,
 		}
 	}
 	i.confirmedAt.Store(c.TakenAt.UnixNano())

@@ -2,7 +2,7 @@
 // also when it starts then.
 //
 // While the database is ready, Service writes a snapshot to the data directory:
-// projects, digests of project keys and personal keys, and the definitions of
+// projects, digests of keys, and the definitions of
 // flags, cohorts and group types. It is written within seconds of a change and
 // confirmed every few minutes. At a start without the database it is read back:
 // project keys are recognized, so capture goes into the journal, and flags are
@@ -187,6 +187,11 @@ func (s *Service) take(ctx context.Context, now time.Time) (*content, uint64, er
 	if c.PersonalKeys, err = s.store.personalKeys(ctx); err != nil {
 		return nil, 0, err
 	}
+	secrets, err := s.store.secretKeys(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	c.PersonalKeys = append(c.PersonalKeys, secrets...)
 	all, changes := s.flags.All()
 	for id, d := range all {
 		c.Flags[id] = definitions{Flags: d.Flags, Cohorts: d.Cohorts, GroupTypes: d.GroupTypes}

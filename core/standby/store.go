@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/secretkey"
 	"github.com/guidonhq/guidon/core/db"
 )
 
@@ -63,6 +65,23 @@ func (s store) personalKeys(ctx context.Context) ([]personalKey, error) {
 		}
 		if err := errors.Join(json.Unmarshal([]byte(r.Scopes), &out[i].Scopes), json.Unmarshal([]byte(r.ProjectIDs), &out[i].ProjectIDs)); err != nil {
 			return nil, fmt.Errorf("read personal key %d: %w", r.ID, err)
+		}
+	}
+	return out, nil
+}
+
+// secretKeys reads the secret keys of projects in the form of personal keys.
+func (s store) secretKeys(ctx context.Context) ([]personalKey, error) {
+	holders, err := secretkey.NewStore(s.db).Holders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]personalKey, len(holders))
+	for i, h := range holders {
+		p := auth.SecretPrincipal(h)
+		out[i] = personalKey{
+			Digest: h.Digest, KeyID: p.KeyID, OrganizationID: p.OrganizationID, Scopes: p.Scopes, ProjectIDs: p.ProjectIDs,
+			CurrentProjectID: p.CurrentProjectID, ExpiresAt: p.KeyExpiresAt, Secret: true,
 		}
 	}
 	return out, nil

@@ -54,7 +54,11 @@ func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
 		return nil, err
 	}
 	if fault.Is(err, fault.Unauthenticated) || (err == nil && found == nil) {
-		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "Personal API key found in request %s is invalid.", place).Because(err)
+		kind := "Personal API key"
+		if apikey.IsSecret(key) {
+			kind = "Secret key"
+		}
+		return nil, fault.Newf(fault.Unauthenticated, codeInvalidUser, "%s found in request %s is invalid.", kind, place).Because(err)
 	}
 	return found, err
 }

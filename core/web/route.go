@@ -22,6 +22,8 @@ type Route struct {
 	Scope  string // that a personal key needs; empty for public paths
 	Public bool
 	Admin  bool // served on the admin address
+
+	SecretKeys bool // accepts secret keys of projects
 }
 
 // noRoute is the name of requests without a route in logs and metrics.
@@ -34,6 +36,7 @@ type route struct {
 	scope      string
 	public     bool
 	open       bool // any origin may read the answer, as of a public route
+	secretKeys bool // admits secret keys of projects
 	fromMemory bool // admits keys that were not checked with the database
 	body       int  // the maximum size of a body; 0: that of the configuration
 	run        fiber.Handler

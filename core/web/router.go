@@ -65,10 +65,17 @@ func (r *Router) Manage(method, path, scope string, h func(c *Call) error) {
 	r.addManaged(r.public, method, path, scope, h)
 }
 
-// ManageFromMemory is Manage for a path that reads only memory: it also serves
-// keys that were not checked with the database while that is away.
+// ManageClient is Manage for a path that server-side client libraries call: it also
+// accepts secret keys of the project. Call.Principal then has no user.
+func (r *Router) ManageClient(method, path, scope string, h func(c *Call) error) {
+	r.addManaged(r.public, method, path, scope, h).secretKeys = true
+}
+
+// ManageFromMemory is ManageClient for a path that reads only memory: it also
+// serves keys that were not checked with the database while that is away.
 func (r *Router) ManageFromMemory(method, path, scope string, h func(c *Call) error) {
-	r.addManaged(r.public, method, path, scope, h).fromMemory = true
+	rt := r.addManaged(r.public, method, path, scope, h)
+	rt.fromMemory, rt.secretKeys = true, true
 }
 
 // Admin is Manage for a path of the admin address: administration of the server
@@ -104,7 +111,7 @@ func (r *Router) Registered() []Route {
 	var out []Route
 	for _, p := range []*port{r.public, r.admin} {
 		for _, rt := range p.table.sorted() {
-			out = append(out, Route{Method: rt.method, Path: rt.pattern, Scope: rt.scope, Public: rt.public, Admin: p == r.admin})
+			out = append(out, Route{Method: rt.method, Path: rt.pattern, Scope: rt.scope, Public: rt.public, Admin: p == r.admin, SecretKeys: rt.secretKeys})
 		}
 	}
 	return out
@@ -159,6 +166,8 @@ func (r *Router) baseURL(c *fiber.Ctx) string {
 var errDatabaseAway = fault.New(fault.Unavailable, "database_unavailable",
 	"The database is away: personal API keys can only read flag definitions for local evaluation.").After(2 * time.Second)
 
+var errSecretKey = fault.New(fault.Forbidden, "permission_denied", "This path does not accept a secret key of a project.")
+
 // serveManaged authenticates a management request and calls h: the key first,
 // then the project, then the scope. The body is received before the key only if
 // it may hold the key.
@@ -179,7 +188,10 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 		r.metrics.Refused("manage_rate")
 		return err
 	}
-	if principal.FromSnapshot && !rt.fromMemory {
+	switch {
+	case principal.SecretKey && !rt.secretKeys:
+		return errSecretKey
+	case principal.FromSnapshot && !rt.fromMemory:
 		return errDatabaseAway
 	}
 	call := Call{Ctx: c, Principal: principal, router: r}

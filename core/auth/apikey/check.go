@@ -17,6 +17,7 @@ const (
 	ShapeTooLong  Shape = "too_long"
 	ShapeNotASCII Shape = "not_ascii"
 	ShapePersonal Shape = "personal_api_key"
+	ShapeSecret   Shape = "secret_api_key"
 	ShapeNullByte Shape = "null_byte"
 )
 
@@ -34,6 +35,8 @@ func Check(key string) (string, Shape) {
 		return key, ShapeNotASCII
 	case strings.HasPrefix(key, PersonalPrefix):
 		return key, ShapePersonal
+	case IsSecret(key):
+		return key, ShapeSecret
 	case strings.IndexByte(key, 0) >= 0:
 		return key, ShapeNullByte
 	}
@@ -54,8 +57,8 @@ var ownKey = regexp.MustCompile(`^[A-Za-z0-9_-]{8,64}$`)
 
 // CheckOwn returns Invalid for a project key that may not be imported.
 func CheckOwn(key string) error {
-	if !ownKey.MatchString(key) || strings.HasPrefix(key, PersonalPrefix) {
-		return fault.Field("key", "invalid_input", "A project key is 8 to 64 letters, digits, - and _ and does not begin with phx_.")
+	if !ownKey.MatchString(key) || strings.HasPrefix(key, PersonalPrefix) || IsSecret(key) {
+		return fault.Field("key", "invalid_input", "A project key is 8 to 64 letters, digits, - and _ and begins neither with phx_ nor with phs_.")
 	}
 	return nil
 }

@@ -2,8 +2,12 @@ package apikey
 
 import "bytes"
 
-// Removed stands in stored JSON for a personal key.
-const Removed = "(personal key)"
+// Removed and RemovedSecret stand in stored JSON for a personal key and for a
+// secret key of a project.
+const (
+	Removed       = "(personal key)"
+	RemovedSecret = "(secret key)"
+)
 
 // minSecret is the number of characters after a prefix from which a text counts
 // as a key wherever it stands. Keys have 43; shorter texts are keys only in a
@@ -12,30 +16,33 @@ const minSecret = 32
 
 // keyFields are the fields of events and their properties that hold keys.
 var keyFields = map[string]bool{
-	"token": true, "api_key": true, "$token": true, "personal_api_key": true, "secret_api_key": true, "project_api_key": true,
+	"token": true, "api_key": true, "$token": true, "personal_api_key": true, "secret_api_key": true, "secret_key": true, "project_api_key": true,
 }
 
-// MayHoldSecret reports whether data contains the prefix of a personal key. It
-// does not allocate. It looks for the x, the rarest byte of the prefix in JSON.
+var secretPrefix = []byte(SecretPrefix)
+
+// MayHoldSecret reports whether data contains the prefix of a personal key or a
+// secret key. It does not allocate.
 func MayHoldSecret(data []byte) bool { return secretAt(data, 0) >= 0 }
 
-// secretAt returns the position of the first prefix of a personal key at from or
-// after it, -1 for none.
+// secretAt returns the position of the first prefix of a personal key or a secret
+// key at from or after it, -1 for none. It looks for the underscore, the rarest
+// byte that both prefixes have in JSON.
 func secretAt(data []byte, from int) int {
-	for at := from + 2; at < len(data); at++ {
-		i := bytes.IndexByte(data[at:], 'x')
+	for at := from + 3; at < len(data); at++ {
+		i := bytes.IndexByte(data[at:], '_')
 		if i < 0 {
 			return -1
 		}
-		if at += i; at+1 < len(data) && data[at+1] == '_' && data[at-1] == 'h' && data[at-2] == 'p' {
-			return at - 2
+		if at += i; data[at-2] == 'h' && data[at-3] == 'p' && (data[at-1] == 'x' || data[at-1] == 's') {
+			return at - 3
 		}
 	}
 	return -1
 }
 
-// RemoveSecrets returns valid JSON in which Removed replaces every personal key:
-// any key of full length, also inside of longer texts such as URLs,
+// RemoveSecrets returns valid JSON in which Removed replaces every personal key
+// and RemovedSecret every secret key: any key of full length, also inside of longer texts such as URLs,
 // and any value with the prefix in a field for keys (token, api_key,
 // personal_api_key and the like). token, if not empty, is removed at any length.
 // The result shares no memory with data unless nothing was removed. Other bytes
@@ -52,7 +59,7 @@ func RemoveSecrets(data []byte, token string) []byte {
 		if key := plain[at:end]; len(key) < 4+minSecret && (token == "" || string(key) != token) && !inKeyField(plain[:at]) {
 			at = end
 		} else {
-			out = append(append(out, plain[done:at]...), Removed...)
+			out = append(append(out, plain[done:at]...), replacement(key)...)
 			done, at = end, end
 		}
 		if at >= len(plain) {
@@ -63,6 +70,13 @@ func RemoveSecrets(data []byte, token string) []byte {
 		return data
 	}
 	return append(out, plain[done:]...)
+}
+
+func replacement(key []byte) string {
+	if bytes.HasPrefix(key, secretPrefix) {
+		return RemovedSecret
+	}
+	return Removed
 }
 
 func isKeyByte(b byte) bool {

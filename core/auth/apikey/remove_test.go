@@ -11,6 +11,8 @@ import (
 
 const secret = "phx_abcdefghijklmnopqrstuvwxyz0123456789-_ABCDE"
 
+var projectSecret = "phs_" + secret[4:]
+
 func TestRemoveSecrets(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ in, token, want string }{
@@ -27,13 +29,17 @@ func TestRemoveSecrets(t *testing.T) {
 		"an escaped backslash":      {`{"note":"\\u0070 phx_"}`, "", `{"note":"\\u0070 phx_"}`},
 		"another word":              {`{"note":"phx_airport","graph_x":"phx"}`, "", `{"note":"phx_airport","graph_x":"phx"}`},
 		"a project key":             {`{"api_key":"phc_abcdefghijklmnopqrstuvwxyz0123456789"}`, "", `{"api_key":"phc_abcdefghijklmnopqrstuvwxyz0123456789"}`},
+		"a secret key":              {`{"note":"see ` + projectSecret + `!","secret_key":"phs_a"}`, "", `{"note":"see (secret key)!","secret_key":"(secret key)"}`},
+		"keys of both kinds":        {`["` + projectSecret + `","` + secret + `","` + projectSecret + `"]`, "", `["(secret key)","(personal key)","(secret key)"]`},
+		"an escaped secret key":     {`{"note":"\u0070hs\u005F` + projectSecret[4:] + `"}`, "", `{"note":"(secret key)"}`},
+		"another word with phs":     {`{"note":"phs_airport","graphs_x":1}`, "", `{"note":"phs_airport","graphs_x":1}`},
 		"a prefix at the end":       {`"phx_`, "", `"phx_`},
 		"a name that ends like one": {`{"airport":"phx_test","x":"token"}`, "", `{"airport":"phx_test","x":"token"}`},
 	} {
 		if got := apikey.RemoveSecrets([]byte(c.in), c.token); string(got) != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
-		if has := strings.Contains(c.in, "phx_"); apikey.MayHoldSecret([]byte(c.in)) != has {
+		if has := strings.Contains(c.in, "phx_") || strings.Contains(c.in, "phs_"); apikey.MayHoldSecret([]byte(c.in)) != has {
 			t.Errorf("%s: MayHoldSecret is not %v", name, has)
 		}
 	}

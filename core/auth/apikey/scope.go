@@ -33,6 +33,29 @@ func CheckScopes(scopes []string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
+// secretScopes are the scopes that a secret key of a project may have, sorted.
+// endpoint:read is accepted for keys that clients of PostHog create; no path
+// needs it.
+var secretScopes = []string{"endpoint:read", "feature_flag:read"}
+
+// SecretScopes returns the scopes that a secret key may have.
+func SecretScopes() []string { return slices.Clone(secretScopes) }
+
+// CheckSecretScopes is CheckScopes for a secret key of a project.
+func CheckSecretScopes(scopes []string) ([]string, error) {
+	if len(scopes) == 0 {
+		return nil, fault.Field("scopes", "required", "At least one scope is needed.")
+	}
+	out := slices.Clone(scopes)
+	slices.Sort(out)
+	for _, s := range out {
+		if !slices.Contains(secretScopes, s) {
+			return nil, fault.Fieldf("scopes", "invalid_input", "Invalid scope: %s. A secret key may have %s.", s, strings.Join(secretScopes, ", "))
+		}
+	}
+	return slices.Compact(out), nil
+}
+
 func validScope(scope string) bool {
 	if scope == "*" {
 		return true

@@ -121,8 +121,8 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (resu
 	return results, h.appendRecord(c, &rec, env.Count)
 }
 
-// withoutSecrets returns items without personal keys, which authenticate a request
-// and are never stored. token is the key in the body.
+// withoutSecrets returns items without personal keys, which authenticate a request,
+// and secret keys: they are never stored. token is the key in the body.
 func withoutSecrets(items []byte, token string) []byte {
 	if !strings.HasPrefix(token, apikey.PersonalPrefix) {
 		if !apikey.MayHoldSecret(items) {
