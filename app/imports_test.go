@@ -60,6 +60,10 @@ var mayImport = map[string][]string{
 
 	"core/auth/keyusage": {},
 
+	"core/flags/sealed": {"core/flags/document", "core/fault"},
+
+	"core/flags/listing": with("core/flags/eval", "core/flags/document"),
+
 	"core/auth/secretkey": {"core/auth/apikey", "core/db", "core/fault"},
 
 	"core/web/listener":   {},

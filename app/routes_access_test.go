@@ -188,7 +188,7 @@ func (w *accessWorld) ask(t *testing.T, a access, c *credential, disposable bool
 	case a.in("/logs"), a.in("/traces"), a.in("/metrics"), strings.HasPrefix(a.path, "/i/v0/ai") && !a.in("/batch"):
 		path += fmt.Sprintf("?project_id=%d&token=%s", w.First.Project.ID, c.key)
 		body = "{}"
-	case a.in("/changes"):
+	case a.in("/changes"), a.in("/early_access_features"):
 		path += fmt.Sprintf("?token=%s&project_id=%d", url.QueryEscape(c.key), w.First.Project.ID)
 	case a.in("/:token"):
 		path += fmt.Sprintf("?project_id=%d", w.First.Project.ID)

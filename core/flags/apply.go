@@ -18,11 +18,16 @@ func (a *applier) apply(ctx context.Context, f *Flag, in Input) error {
 	if err := a.applyKey(ctx, f, in); err != nil {
 		return err
 	}
+	stored := f.Filters
 	if err := a.applyFilters(ctx, f, in); err != nil {
 		return err
 	}
 	in.applyTo(f)
 	if err := f.checkBucketing(); err != nil {
+		return err
+	}
+	var err error
+	if f.Filters, err = a.deps.Payloads.Apply(f.ProjectID, f.EncryptedPayloads, f.RemoteConfiguration, f.Filters, stored); err != nil {
 		return err
 	}
 	return a.applyDashboards(ctx, f, in.AnalyticsDashboards)

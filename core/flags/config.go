@@ -2,10 +2,12 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -40,6 +42,11 @@ type ManageConfig struct {
 	// CohortMembers is the most distinct ids a static cohort may list.
 	CohortMembers int `koanf:"cohort_members"`
 
+	// EncryptionKey has the keys for encrypted payloads, 32 bytes in base64 each,
+	// separated by commas or white space: the first one encrypts, all decrypt.
+	// Empty is the file payload.key in the data directory, which is created.
+	EncryptionKey string `koanf:"encryption_key"`
+
 	// Patterns and Budget are those of the evaluation.
 	Patterns match.Limits `koanf:"-"`
 	Budget   int64        `koanf:"-"`
@@ -68,6 +75,9 @@ func (c ManageConfig) Validate() error {
 		return errors.New("flags: count_budget must be at least 10ms")
 	case c.CohortMembers < 1:
 		return errors.New("flags: cohort_members must be at least 1")
+	}
+	if _, err := sealed.ParseKeys(c.EncryptionKey); err != nil {
+		return fmt.Errorf("flags: encryption_key: %w", err)
 	}
 	return nil
 }

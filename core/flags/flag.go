@@ -42,6 +42,8 @@ type Fields struct {
 	Bucketing            string          `json:"bucketing_identifier"` // distinct_id or device_id
 	Runtime              string          `json:"evaluation_runtime"`   // client, server or all
 	Contexts             []string        `json:"evaluation_contexts"`
+	RemoteConfiguration  bool            `json:"is_remote_configuration"`
+	EncryptedPayloads    bool            `json:"has_encrypted_payloads"` // Filters has them encrypted; see package sealed
 }
 
 // Status is the state of a flag.
@@ -105,6 +107,8 @@ type view struct {
 	Runtime              string          `json:"evaluation_runtime"`
 	Contexts             []string        `json:"evaluation_contexts"`
 	ContextTags          []string        `json:"evaluation_tags"` // the older name of Contexts
+	RemoteConfiguration  bool            `json:"is_remote_configuration"`
+	EncryptedPayloads    bool            `json:"has_encrypted_payloads"`
 }
 
 // show builds the JSON form of f. filters are normalized and contain the names of
@@ -116,6 +120,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		CreatedBy: who, CreatedAt: web.Time(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
+		RemoteConfiguration: f.RemoteConfiguration, EncryptedPayloads: f.EncryptedPayloads,
 		EnrichedAnalytics: f.EnrichedAnalytics, UsageDashboard: f.UsageDashboard, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
 		Bucketing: f.Bucketing, Runtime: f.Runtime, Contexts: f.Contexts, ContextTags: f.Contexts,
 	}

@@ -205,7 +205,7 @@ func idOf(c *web.Call, name string) (int64, error) {
 // remoteConfig answers with the payload of a flag, by its key or id: its JSON
 // text as a JSON string, or null.
 func (h flagsHTTP) remoteConfig(c *web.Call) error {
-	payload, err := h.service.RemoteConfig(c.UserContext(), c.Project, c.Params("id"))
+	payload, err := h.service.RemoteConfig(c.UserContext(), c.Principal, c.Project, c.Params("id"))
 	if err != nil {
 		return err
 	}

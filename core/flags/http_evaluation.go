@@ -41,7 +41,7 @@ func (h evaluationHTTP) evaluationReasons(c *web.Call) error {
 		return fault.Field("distinct_id", "required", "distinct_id is required")
 	}
 	var err error
-	if q.Groups, err = groupsParam(c); err != nil {
+	if q.Groups, err = rules.ReadGroups(c.Query("groups")); err != nil {
 		return err
 	}
 	out := map[string]reasoned{}
@@ -68,29 +68,6 @@ func (h evaluationHTTP) evaluationReasons(c *web.Call) error {
 	return web.JSON(c.Ctx, out)
 }
 
-// groupsParam reads the query parameter groups: a JSON object of group types and
-// keys.
-func groupsParam(c *web.Call) (map[string]string, error) {
-	raw := c.Query("groups")
-	if raw == "" {
-		return nil, nil
-	}
-	given, err := document.Parse([]byte(raw))
-	if err != nil {
-		return nil, fault.Field("groups", rules.CodeInvalid, "groups must be a JSON object of group types and keys.")
-	}
-	groups := map[string]string{}
-	for _, name := range given.Names {
-		key, _ := given.Get(name)
-		if s, isText := document.Text(key); isText {
-			groups[name] = s
-		} else if document.KindOf(key) == "number" {
-			groups[name] = string(key)
-		}
-	}
-	return groups, nil
-}
-
 // myFlag is a flag and its value for the caller.
 type myFlag struct {
 	FeatureFlag view `json:"feature_flag"`
@@ -102,7 +79,7 @@ type myFlag struct {
 func (h evaluationHTTP) myFlags(c *web.Call) error {
 	q := eval.Request{DistinctID: c.Principal.User.DistinctID}
 	var err error
-	if q.Groups, err = groupsParam(c); err != nil {
+	if q.Groups, err = rules.ReadGroups(c.Query("groups")); err != nil {
 		return err
 	}
 	values := map[int64]any{}

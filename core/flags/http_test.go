@@ -18,7 +18,7 @@ func TestFlagJSON(t *testing.T) {
 			`"created_at":"2023-10-02T09:00:00.123456Z","is_simple_flag":true,"rollout_percentage":30,"ensure_experience_continuity":false,` +
 			`"experiment_set":[],"features":{},"rollback_conditions":null,"performed_rollback":null,"can_edit":true,"tags":["beta"],` +
 			`"usage_dashboard":null,"analytics_dashboards":[],"has_enriched_analytics":false,` +
-			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE","bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[]}`
+			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE","bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[],"is_remote_configuration":false,"has_encrypted_payloads":false}`
 		if got != want {
 			t.Errorf("created flag\n got %s\nwant %s", got, want)
 		}

@@ -31,6 +31,8 @@ type Input struct {
 	Bucketing            *string         `json:"bucketing_identifier,omitempty"`
 	Runtime              *string         `json:"evaluation_runtime,omitempty"`
 	Contexts             *[]string       `json:"evaluation_contexts,omitempty"`
+	RemoteConfiguration  *bool           `json:"is_remote_configuration,omitempty"`
+	EncryptedPayloads    *bool           `json:"has_encrypted_payloads,omitempty"`
 
 	// Version and Original are the version and the flag that the caller has read.
 	// They detect lost updates.
@@ -75,6 +77,8 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 	in.AnalyticsDashboards = dashboardIDs(body)
 	in.EnrichedAnalytics = orFalse(body.Bool("has_enriched_analytics", web.Nullable))
 	in.Bucketing, in.Runtime, in.Contexts = readBucketing(body), readRuntime(body), readContexts(body)
+	in.RemoteConfiguration = orFalse(body.Bool("is_remote_configuration", web.Nullable))
+	in.EncryptedPayloads = orFalse(body.Bool("has_encrypted_payloads", web.Nullable))
 	in.Version = value(body.Int("version", web.Nullable))
 	in.Original = body.Any("original_flag", web.Nullable).Value
 	in.UsageDashboard = value(body.Bool("_should_create_usage_dashboard"))
@@ -94,6 +98,8 @@ func (in *Input) applyTo(f *Flag) {
 	set(&f.Bucketing, in.Bucketing)
 	set(&f.Runtime, in.Runtime)
 	set(&f.Contexts, in.Contexts)
+	set(&f.RemoteConfiguration, in.RemoteConfiguration)
+	set(&f.EncryptedPayloads, in.EncryptedPayloads)
 	if in.RollbackConditions != nil {
 		f.RollbackConditions = in.RollbackConditions
 	}

@@ -30,12 +30,14 @@ import (
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
 // server is the management of flags over HTTP, with a real router and database.
 type server struct {
+	payloads  *sealed.Keyring
 	t         testing.TB
 	url       string
 	key       string
@@ -111,6 +113,7 @@ func keys() webtest.Keys {
 	k.Principals["phx_ada"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, KeyID: 1}
 	k.Principals["phx_bob"] = &auth.Principal{User: bob, OrgLevel: auth.LevelMember, Scopes: []string{"*"}, KeyID: 2}
 	k.Principals["phx_read"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"feature_flag:read"}, KeyID: 3}
+	k.Principals["phs_one"] = &auth.Principal{Scopes: []string{"feature_flag:read"}, ProjectIDs: []int64{1}, CurrentProjectID: 1, KeyID: -1, SecretKey: true}
 	k.Principals["phx_one"] = &auth.Principal{User: ada, OrgLevel: auth.LevelOwner, Scopes: []string{"*"}, ProjectIDs: []int64{1}, KeyID: 5}
 	return k
 }
@@ -121,6 +124,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 		levels: map[int64]auth.Levels{1: {Default: auth.CanEdit, Admin: true}, 2: {Default: auth.CanEdit}},
 		roles:  map[string]auth.Role{},
 	}}
+	h.payloads = newKeyring(t)
 	h.store, h.cohorts = flags.NewStore(d), cohorts.NewStore(d)
 	revisions := revision.NewStore(d)
 	definitions := source.New(h.store, h.cohorts, revisions, projects{}, projects{})
@@ -143,7 +147,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
 		Revisions: h.revisions, Cohorts: h.cohorts, HashKeys: continuity.NewStore(d), Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
-		Operators: &h.operators, Sets: h.snapshots,
+		Operators: &h.operators, Sets: h.snapshots, Payloads: h.payloads,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,11 @@ import (
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/listing"
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/ofrep"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
@@ -44,7 +46,7 @@ var Module = fx.Module("flags",
 			return calls.NewStage(s, w, p)
 		},
 		decide.NewHTTP, route(func(h *decide.HTTP) *decide.HTTP { return h }),
-		route(ofrep.NewHTTP), route(newLocalHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
+		route(ofrep.NewHTTP), route(newLocalHTTP), route(newListingHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),
 )
 
@@ -94,12 +96,20 @@ func newMembers(c ManageConfig, d *source.Definitions, lists *cohorts.Store, p *
 	})
 }
 
-func newService(c ManageConfig, m *decide.Snapshots, store *Store, keys *continuity.Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators) (*Service, error) {
+func newService(c ManageConfig, m *decide.Snapshots, store *Store, hashKeys *continuity.Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators, dir db.DataDir) (*Service, error) {
+	keys, err := sealed.Load(string(dir), c.EncryptionKey)
+	if err != nil {
+		return nil, err
+	}
 	return NewService(c, store, Dependencies{
-		Revisions: w, Cohorts: lists, HashKeys: keys, Dashboards: ds, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
+		Revisions: w, Cohorts: lists, HashKeys: hashKeys, Dashboards: ds, Payloads: keys, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
 	})
 }
 
 func newLocalHTTP(c decide.Config, s *decide.Snapshots, source decide.Source, operators match.Registry) *local.HTTP {
 	return local.NewHTTP(s, source, local.Options{Operators: operators, MinimalEvents: c.MinimalFlagCalledEvents})
+}
+
+func newListingHTTP(s *decide.Snapshots, known *decide.LastKnown) *listing.HTTP {
+	return listing.NewHTTP(s, known)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
 // Get returns one flag of the project, also a deleted one, or NotFound.
@@ -45,13 +46,21 @@ func (r *reader) Activity(ctx context.Context, project auth.Project, id int64, l
 			return nil, 0, err
 		}
 	}
-	return r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
+	entries, total, err := r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
+	for _, e := range entries {
+		for i := range e.Detail.Changes {
+			change := &e.Detail.Changes[i]
+			change.Before, change.After = sealed.Redact(change.Before), sealed.Redact(change.After)
+		}
+	}
+	return entries, total, err
 }
 
 // RemoteConfig returns the payload for the value true of a flag that is not
 // deleted, nil if it has none or is disabled. A text that is both a key and an id
-// is a key.
-func (r *reader) RemoteConfig(ctx context.Context, project auth.Project, keyOrID string) (*string, error) {
+// is a key. An encrypted payload is decrypted for a caller who may read it, else
+// redacted.
+func (r *reader) RemoteConfig(ctx context.Context, who *auth.Principal, project auth.Project, keyOrID string) (*string, error) {
 	f, err := r.store.flagByKey(ctx, project.ID, keyOrID)
 	if id, isID := strconv.ParseInt(keyOrID, 10, 64); isID == nil && fault.Is(err, fault.NotFound) {
 		f, err = r.store.flag(ctx, project.ID, id)
@@ -63,10 +72,12 @@ func (r *reader) RemoteConfig(ctx context.Context, project auth.Project, keyOrID
 		return nil, errNotFound
 	}
 	parsed, err := filters.Parse(f.Filters)
-	if payload, ok := parsed.Payloads["true"]; ok && err == nil && f.Active {
-		return &payload, nil
+	payload, ok := parsed.Payloads["true"]
+	if !ok || err != nil || !f.Active {
+		return nil, nil
 	}
-	return nil, nil
+	payload, err = r.deps.Payloads.Read(f.ProjectID, payload, who.SecretKey || who.HasScope(scopeWrite))
+	return &payload, err
 }
 
 // show builds the JSON form of flags, with one query each for their creators,
@@ -124,10 +135,12 @@ func (r *reader) cohortNames(ctx context.Context, list []*Flag) (map[int64]strin
 	return r.deps.Cohorts.Names(ctx, list[0].ProjectID, ids)
 }
 
-// shownFilters returns stored filters as answers show them: with their list of
+// shownFilters returns stored filters as answers show them: with encrypted payloads
+// redacted, with their list of
 // condition sets, and each cohort filter with the name of its cohort, null for a
 // deleted cohort. Unreadable filters are returned unchanged.
 func shownFilters(filters json.RawMessage, names map[int64]string) json.RawMessage {
+	filters = sealed.Redact(filters)
 	normal, err := document.Normalized(filters)
 	if err != nil {
 		return filters

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -45,7 +46,8 @@ type Dependencies struct {
 	Users      Users
 	Roles      Roles
 	Operators  match.Registry
-	Sets       cohorts.Sets // the flags in memory; nil is none
+	Payloads   *sealed.Keyring // of encrypted payloads; nil encrypts none
+	Sets       cohorts.Sets    // the flags in memory; nil is none
 	Now        func() time.Time
 }
 

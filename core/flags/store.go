@@ -67,6 +67,8 @@ type flagRow struct {
 	UsageDashboard       int64
 	AnalyticsDashboards  string
 	EnrichedAnalytics    bool
+	RemoteConfiguration  bool `bun:"is_remote_configuration"`
+	EncryptedPayloads    bool `bun:"has_encrypted_payloads"`
 	Search               string
 	Multivariate         bool
 	FullyRolledOut       bool
@@ -88,6 +90,7 @@ func rowOf(f *Flag) *flagRow {
 		Multivariate:        document.HasVariants(f.Filters),
 		FullyRolledOut:      document.FullyRolledOut(f.Filters),
 		BucketingIdentifier: f.Bucketing, EvaluationRuntime: f.Runtime, EvaluationContexts: string(document.Encode(f.Contexts)),
+		RemoteConfiguration: f.RemoteConfiguration, EncryptedPayloads: f.EncryptedPayloads,
 	}
 	if len(f.RollbackConditions) > 0 && !document.IsNull(f.RollbackConditions) {
 		r.RollbackConditions = sql.NullString{String: string(f.RollbackConditions), Valid: true}
@@ -109,6 +112,7 @@ func (r *flagRow) flag() (*Flag, error) {
 			Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters), Active: r.Active, Deleted: r.Deleted,
 			ExperienceContinuity: r.ExperienceContinuity, RollbackConditions: json.RawMessage("null"), EnrichedAnalytics: r.EnrichedAnalytics,
 			Bucketing: r.BucketingIdentifier, Runtime: r.EvaluationRuntime,
+			RemoteConfiguration: r.RemoteConfiguration, EncryptedPayloads: r.EncryptedPayloads,
 		},
 	}
 	if r.UsageDashboard != 0 {

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
 // Definitions returns the flags that are not deleted, in the form of the
-// evaluator.
+// evaluator. Encrypted payloads are redacted: clients and snapshots get no others.
 func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Definition, error) {
 	var rows []flagRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).
@@ -22,7 +23,7 @@ func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Def
 	out := make([]eval.Definition, 0, len(rows))
 	for _, r := range rows {
 		d := eval.Definition{
-			ID: r.ID, ProjectID: projectID, Key: r.Key, Name: r.Name, Filters: json.RawMessage(r.Filters),
+			ID: r.ID, ProjectID: projectID, Key: r.Key, Name: r.Name, Filters: sealed.Redact(json.RawMessage(r.Filters)),
 			Active: r.Active, ExperienceContinuity: r.ExperienceContinuity, Version: r.Version,
 			ByDevice: r.BucketingIdentifier == byDevice,
 		}

@@ -80,7 +80,9 @@ func (s flagStore) filtered(query *bun.SelectQuery, projectID int64, q Query, no
 		query = query.Where("f.multivariate = ?", false)
 	case "multivariant":
 		query = query.Where("f.multivariate = ?", true)
-	case "experiment", "remote_config": // no such flags exist
+	case "remote_config":
+		query = query.Where("f.is_remote_configuration = ?", true)
+	case "experiment": // no such flags exist
 		query = query.Where("1 = 0")
 	}
 	if len(q.Tags) > 0 {

@@ -1,0 +1,116 @@
+package sealed
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
+)
+
+const codeInvalid = "invalid_input"
+
+// Apply returns the filters of a flag as they are stored: with all payloads
+// encrypted if encrypted, else as they are. stored is the filters before the change.
+// It fails with Invalid if the flag is no remote configuration, if r is nil, or for
+// a payload that has to be sent.
+func (r *Keyring) Apply(projectID int64, encrypted, remote bool, filters, stored json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case !encrypted:
+		return filters, CheckPlain(filters)
+	case !remote:
+		return nil, fault.Field("has_encrypted_payloads", codeInvalid, "Only the payloads of a remote configuration can be encrypted: is_remote_configuration must be true.")
+	case r == nil:
+		return nil, fault.Field("has_encrypted_payloads", codeInvalid, "This server has no key for encrypted payloads.")
+	}
+	return r.SealFilters(projectID, filters, stored)
+}
+
+var errUnknownKey = fault.New(fault.Unavailable, "encryption_key_unknown", "The payload was encrypted with a key that this server does not have.")
+
+// Read returns a payload for a reader: an encrypted one decrypted if allowed, else
+// Redacted. It fails with Unavailable encryption_key_unknown without its key.
+func (r *Keyring) Read(projectID int64, payload string, allowed bool) (string, error) {
+	switch {
+	case !IsSealed(payload):
+		return payload, nil
+	case !allowed:
+		return Redacted, nil
+	case r == nil:
+		return "", errUnknownKey
+	}
+	text, err := r.Open(projectID, payload)
+	if errors.Is(err, ErrUnknownKey) {
+		err = errUnknownKey.Because(err)
+	}
+	return text, err
+}
+
+// SealFilters returns filters whose payloads are all encrypted. A payload that is
+// Redacted is taken from stored, the filters before the change. It fails with
+// Invalid if stored has no such payload.
+func (r *Keyring) SealFilters(projectID int64, filters, stored json.RawMessage) (json.RawMessage, error) {
+	return rewrite(filters, func(name, payload string) (string, error) {
+		kept, err := storedPayload(stored, name)
+		switch {
+		case payload == Redacted, payload == kept && err == nil:
+			return kept, err
+		}
+		return r.Seal(projectID, payload), nil
+	})
+}
+
+// CheckPlain fails with Invalid if filters have an encrypted payload or Redacted:
+// the payloads of a flag whose payloads are no longer encrypted have to be sent.
+func CheckPlain(filters json.RawMessage) error {
+	_, err := rewrite(filters, func(_, payload string) (string, error) {
+		if IsSealed(payload) || payload == Redacted {
+			return "", fault.Field("filters", codeInvalid, "Send the payloads of the flag to store them without encryption.")
+		}
+		return payload, nil
+	})
+	return err
+}
+
+func storedPayload(stored json.RawMessage, name string) (payload string, err error) {
+	_, err = rewrite(stored, func(n, p string) (string, error) {
+		if n == name {
+			payload = p
+		}
+		return p, nil
+	})
+	if err == nil && !IsSealed(payload) {
+		err = fault.Fieldf("filters", codeInvalid, "There is no encrypted payload for %q to keep.", name)
+	}
+	return payload, err
+}
+
+// rewrite replaces the payloads of filters, which are JSON texts. Filters without
+// payloads are returned unchanged.
+func rewrite(filters json.RawMessage, fn func(name, payload string) (string, error)) (json.RawMessage, error) {
+	d, err := document.Parse(filters)
+	if err != nil {
+		return filters, nil // rejected elsewhere
+	}
+	raw, ok := d.Given("payloads")
+	if !ok {
+		return filters, nil
+	}
+	payloads, err := document.Parse(raw)
+	if err != nil {
+		return filters, nil
+	}
+	for _, name := range payloads.Names {
+		value, _ := payloads.Get(name)
+		text, isText := document.Text(value)
+		if !isText {
+			text = string(value)
+		}
+		if text, err = fn(name, text); err != nil {
+			return nil, err
+		}
+		payloads.Set(name, document.Quote(text))
+	}
+	d.Set("payloads", payloads.Raw())
+	return d.Raw(), nil
+}
