@@ -8,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
 // Create stores a new flag. If a deleted flag has the key, that flag keeps its id
@@ -131,6 +132,9 @@ func (e *editor) save(ctx context.Context, who *auth.Principal, before, f *Flag,
 	}
 	if len(changes) == 0 {
 		return nil
+	}
+	for i := range changes {
+		changes[i].Before, changes[i].After = sealed.Redact(changes[i].Before), sealed.Redact(changes[i].After)
 	}
 	entry := activity.NewEntry(who, f.ProjectID, activity.Flag, f.ID, activity.Updated, f.UpdatedAt)
 	entry.Detail.Name, entry.Detail.Changes, entry.Detail.Trigger = f.Key, changes, trigger

@@ -46,14 +46,7 @@ func (r *reader) Activity(ctx context.Context, project auth.Project, id int64, l
 			return nil, 0, err
 		}
 	}
-	entries, total, err := r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
-	for _, e := range entries {
-		for i := range e.Detail.Changes {
-			change := &e.Detail.Changes[i]
-			change.Before, change.After = sealed.Redact(change.Before), sealed.Redact(change.After)
-		}
-	}
-	return entries, total, err
+	return r.activity.Find(ctx, activity.Query{ProjectID: project.ID, Scope: activity.Flag, ItemID: activity.ItemID(id), Limit: limit, Offset: offset})
 }
 
 // RemoteConfig returns the payload for the value true of a flag that is not
