@@ -60,19 +60,20 @@ func NewAudit(d *db.DB) *Audit { return &Audit{d, NewLog(d)} }
 
 // Change calls do, which makes a change, in a transaction with the entry that do
 // returns. A change that fails has no entry, and a failed entry undoes the change. A
-// nil event is no change. do must not wait for other writers of the database.
+// nil event is no change. do must not wait for other writers of the database. It
+// fails with the errors of do, and with Unavailable if the database is away.
 func (a *Audit) Change(ctx context.Context, who *auth.Principal, do func(ctx context.Context) (*Event, error)) error {
 	if a == nil {
 		_, err := do(ctx)
 		return err
 	}
-	return a.db.Tx(ctx, func(ctx context.Context) error {
+	return db.Away(a.db.Tx(ctx, func(ctx context.Context) error {
 		e, err := do(ctx)
 		if err != nil || e == nil {
 			return err
 		}
 		return a.log.Add(ctx, e.entry(who))
-	})
+	}))
 }
 
 // Add adds the entry of a change to the transaction of ctx.
