@@ -16,7 +16,9 @@ import (
 	"github.com/guidonhq/guidon/core/accounts"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/flagapi"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/decide"
@@ -43,6 +45,12 @@ var coreBindings = fx.Provide(
 
 	// Flags have no quota.
 	func() decide.Quota { return nil },
+
+	// Requests about several flags.
+	route(func(s *flags.Service, a *auth.Service) web.Routes { return flagapi.NewHTTP(s, a) }),
+
+	// Persons show when they were last seen.
+	func(e *events.Service) persons.LastSeen { return e },
 
 	// Capture appends to the journal, the worker and the sinks read it. The worker
 	// filters duplicates with the event store.

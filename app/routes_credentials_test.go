@@ -214,6 +214,7 @@ func (w *accessWorld) addObjects(t *testing.T) {
 	w.objects = map[string]string{
 		"projects/:project_id": number(w.First.Project.ID, 10), "organizations/:organization_id": w.first.ID,
 		"feature_flags/:id": flag, "feature_flags/:parent_lookup_feature_flag_id": flag,
+		"feature_flags/:key": "f", "versions/:version": "1", "scheduled_changes/:id": absent,
 		"role_access/:id": w.newRoleAccess(t, flag), "actions/:id": w.create(t, base+"/actions", `{"name":"a","steps":[{"event":"e"}]}`),
 		"cohorts/:id":    w.create(t, base+"/cohorts", `{"name":"c","is_static":true}`),
 		"dashboards/:id": w.newDashboard(t), "members/:user_id": w.newMember(t), "roles/:role_id": role,

@@ -17,6 +17,13 @@ func (h *HTTP) projectRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, projectPath, "project:read", h.readProject)
 	g.Manage(fiber.MethodPatch, projectPath, "project:write", adminsOnly(h.changeProject))
 	g.Manage(fiber.MethodDelete, projectPath, "project:write", adminsOnly(h.closeProject))
+	// The same under the path of the organization, as other clients name it.
+	of := organizationPath + "/projects"
+	g.Manage(fiber.MethodGet, of, "project:read", ownOrganization(h.listProjects))
+	g.Manage(fiber.MethodPost, of, "project:write", ownOrganization(adminsOnly(h.createProject)))
+	g.Manage(fiber.MethodGet, of+"/:project_id", "project:read", ownOrganization(h.readProject))
+	g.Manage(fiber.MethodPatch, of+"/:project_id", "project:write", ownOrganization(adminsOnly(h.changeProject)))
+	g.Manage(fiber.MethodDelete, of+"/:project_id", "project:write", ownOrganization(adminsOnly(h.closeProject)))
 	g.Manage(fiber.MethodGet, projectPath+"/keys", "project:read", h.listProjectKeys)
 	g.Manage(fiber.MethodPost, projectPath+"/keys", "project:write", adminsOnly(h.createProjectKey))
 	g.Manage(fiber.MethodDelete, projectPath+"/keys/:id", "project:write", adminsOnly(h.revokeProjectKey))

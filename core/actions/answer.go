@@ -54,6 +54,8 @@ type actionView struct {
 	IsAction           bool             `json:"is_action"`
 	BytecodeError      *string          `json:"bytecode_error"`
 	PinnedAt           *jsonTimePointer `json:"pinned_at"`
+	UserAccessLevel    string           `json:"user_access_level"` // every member may edit actions
+	CreationContext    *string          `json:"creation_context"`  // null: not kept
 }
 
 // stepView is a step with every key; absent fields are null.
@@ -112,6 +114,7 @@ func (a *Action) view(creator *auth.User, c calculation) actionView {
 		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: viewSteps(a.Steps),
 		CreatedAt: jsonTime(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
 		LastCalculatedAt: jsonTime(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*jsonTimePointer)(a.PinnedAt),
+		UserAccessLevel: "editor",
 	}
 	if a.Name != "" {
 		v.Name = &a.Name

@@ -22,6 +22,10 @@ type userColumns struct {
 	Email           string
 	IsEmailVerified bool
 	Operator        bool
+
+	LastName           string    `bun:"-"`
+	RoleAtOrganization *string   `bun:"-"`
+	HedgehogConfig     *struct{} `bun:"-"`
 }
 
 func (c userColumns) user() User { return User(c) }

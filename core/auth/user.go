@@ -19,6 +19,11 @@ type User struct {
 	Email           string `json:"email"`
 	IsEmailVerified bool   `json:"is_email_verified"`
 	Operator        bool   `json:"-"`
+
+	// Fields that clients expect and that are not kept here.
+	LastName           string    `json:"last_name"`
+	RoleAtOrganization *string   `json:"role_at_organization"`
+	HedgehogConfig     *struct{} `json:"hedgehog_config"`
 }
 
 // Levels of a member in an organization.

@@ -48,6 +48,14 @@ type Fields struct {
 	Deleted     bool            `json:"deleted"`
 }
 
+// Query selects the cohorts of a list. The zero Query selects all that are not
+// deleted.
+type Query struct {
+	Search    string // part of the name, in any case
+	Static    *bool
+	CreatedBy int64
+}
+
 // Input is a request to create or change a cohort. Nil fields were not sent.
 type Input struct {
 	Name        *string

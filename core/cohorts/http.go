@@ -39,7 +39,7 @@ func (h *HTTP) Routes(r *web.Router) {
 
 func (h *HTTP) list(c *web.Call) error {
 	page := c.Page()
-	list, total, err := h.service.List(c.UserContext(), c.Project, strings.Clone(c.Query("search")), page.Limit, page.Offset)
+	list, total, err := h.service.List(c.UserContext(), c.Project, listQuery(c), page.Limit, page.Offset)
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,20 @@ func (h *HTTP) list(c *web.Call) error {
 		return err
 	}
 	return c.List(page, total, views)
+}
+
+// listQuery reads the filters of a list. Unreadable ones select nothing less.
+func listQuery(c *web.Call) Query {
+	q := Query{Search: strings.Clone(c.Query("search"))}
+	switch c.Query("type") {
+	case "static":
+		q.Static = new(bool)
+		*q.Static = true
+	case "dynamic":
+		q.Static = new(bool)
+	}
+	q.CreatedBy, _ = strconv.ParseInt(c.Query("created_by_id", c.Query("created_by")), 10, 64)
+	return q
 }
 
 func (h *HTTP) create(c *web.Call) error {

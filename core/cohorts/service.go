@@ -98,9 +98,9 @@ func NewService(cfg Config, store *Store, deps Dependencies) *Service {
 func (s *Service) now() time.Time { return s.deps.Now().UTC().Truncate(time.Microsecond) }
 
 // List returns a page of the cohorts that are not deleted, newest first, and the
-// total. search is a part of the name; "" matches all.
-func (s *Service) List(ctx context.Context, project auth.Project, search string, limit, offset int) ([]*Cohort, int, error) {
-	return s.store.list(ctx, project.ID, search, limit, offset)
+// total.
+func (s *Service) List(ctx context.Context, project auth.Project, q Query, limit, offset int) ([]*Cohort, int, error) {
+	return s.store.list(ctx, project.ID, q, limit, offset)
 }
 
 // Get returns a cohort, deleted ones too, or NotFound.

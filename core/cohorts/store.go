@@ -82,11 +82,17 @@ func (s *Store) cohort(ctx context.Context, projectID, id int64) (*Cohort, error
 
 // list reads a page of the cohorts that are not deleted, newest first, and
 // the total. A limit of 0 reads all of them.
-func (s *Store) list(ctx context.Context, projectID int64, search string, limit, offset int) ([]*Cohort, int, error) {
+func (s *Store) list(ctx context.Context, projectID int64, query Query, limit, offset int) ([]*Cohort, int, error) {
 	var rows []row
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND deleted = ?", projectID, false)
-	if search != "" {
-		q = q.Where(`LOWER(name) LIKE LOWER(?) ESCAPE '!'`, db.Contains(search))
+	if query.Search != "" {
+		q = q.Where(`LOWER(name) LIKE LOWER(?) ESCAPE '!'`, db.Contains(query.Search))
+	}
+	if query.Static != nil {
+		q = q.Where("is_static = ?", *query.Static)
+	}
+	if query.CreatedBy != 0 {
+		q = q.Where("created_by = ?", query.CreatedBy)
 	}
 	q = q.OrderExpr("created_at DESC, id DESC")
 	if limit > 0 {

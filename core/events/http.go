@@ -15,7 +15,6 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
-	"github.com/guidonhq/guidon/sdk"
 )
 
 // HTTP serves the events of a project.
@@ -36,7 +35,7 @@ func (h *HTTP) Routes(g *web.Router) {
 // its first hundred events is not worth the cost.
 type page struct {
 	Next    *string     `json:"next"`
-	Results []sdk.Event `json:"results"`
+	Results []eventView `json:"results"`
 }
 
 func (h *HTTP) list(c *web.Call) error {
@@ -58,11 +57,12 @@ func (h *HTTP) list(c *web.Call) error {
 		return err
 	}
 	p := c.Page()
-	results, next, err := h.events.List(c.UserContext(), c.Project.ID, f, p.Limit)
+	f.withPersons = true
+	rows, next, err := h.events.listRows(c.UserContext(), c.Project.ID, f, p.Limit)
 	if err != nil {
 		return err
 	}
-	out := page{Results: results}
+	out := page{Results: viewsOf(c, rows)}
 	if next != (Cursor{}) {
 		link := nextLink(c, next)
 		out.Next = &link
@@ -71,11 +71,11 @@ func (h *HTTP) list(c *web.Call) error {
 }
 
 func (h *HTTP) get(c *web.Call) error {
-	ev, err := h.events.Get(c.UserContext(), c.Project.ID, c.Params("uuid"))
+	row, err := h.events.get(c.UserContext(), c.Project.ID, c.Params("uuid"))
 	if err != nil {
 		return err
 	}
-	return web.JSON(c.Ctx, ev)
+	return web.JSON(c.Ctx, viewOf(c, &row))
 }
 
 // timeParam reads a time from the query: RFC 3339, or a date, which is its
@@ -134,6 +134,7 @@ func nextLink(c *web.Call, next Cursor) string {
 	for name, value := range c.Request().URI().QueryArgs().All() {
 		q.Add(string(name), string(value))
 	}
+	q.Del("personal_api_key") // links are copied and logged
 	q.Set("cursor", next.String())
 	return c.BaseURL() + c.Path() + "?" + q.Encode()
 }

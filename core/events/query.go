@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,6 +22,18 @@ func (s *Service) withQueryTimeout(ctx context.Context) (context.Context, contex
 // number of events: it may return fewer events than limit, or none, with a cursor
 // that continues.
 func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
+	rows, next, err := s.listRows(ctx, projectID, f, limit)
+	if err != nil {
+		return nil, Cursor{}, err
+	}
+	out := make([]sdk.Event, len(rows))
+	for i := range rows {
+		out[i] = rows[i].event()
+	}
+	return out, next, nil
+}
+
+func (s *Service) listRows(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	find := s.page
@@ -31,11 +44,7 @@ func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int
 	if err != nil {
 		return nil, Cursor{}, fmt.Errorf("list events: %w", err)
 	}
-	out := make([]sdk.Event, len(rows))
-	for i := range rows {
-		out[i] = rows[i].event()
-	}
-	return out, next, nil
+	return rows, next, nil
 }
 
 // page returns at most limit events, and the cursor of the next page.
@@ -49,20 +58,28 @@ func (s *Service) page(ctx context.Context, projectID int64, f Filter, limit int
 
 // Get returns the event with a uuid, or NotFound.
 func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Event, error) {
+	row, err := s.get(ctx, projectID, id)
+	if err != nil {
+		return sdk.Event{}, err
+	}
+	return row.event(), nil
+}
+
+func (s *Service) get(ctx context.Context, projectID int64, id string) (eventRow, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
-		return sdk.Event{}, fault.New(fault.NotFound, "not_found", "Not found.")
+		return eventRow{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	rows, err := s.store.byUUID(ctx, projectID, u)
 	switch {
 	case err != nil:
-		return sdk.Event{}, fmt.Errorf("read event %s: %w", id, err)
+		return eventRow{}, fmt.Errorf("read event %s: %w", id, err)
 	case len(rows) == 0:
-		return sdk.Event{}, fault.New(fault.NotFound, "not_found", "Not found.")
+		return eventRow{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
-	return rows[0].event(), nil
+	return rows[0], nil
 }
 
 // Tail returns at most limit events stored after the given row, oldest first. A
@@ -92,6 +109,18 @@ func (s *Service) Last(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("find the newest event: %w", err)
 	}
 	return row, nil
+}
+
+// LastSeen returns the newest timestamp of the events of each distinct id that has
+// any.
+func (s *Service) LastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error) {
+	ctx, cancel := s.withQueryTimeout(ctx)
+	defer cancel()
+	out, err := s.store.lastSeen(ctx, projectID, distinctIDs)
+	if err != nil {
+		return nil, fmt.Errorf("read when persons were last seen: %w", err)
+	}
+	return out, nil
 }
 
 // Count returns how many events pass the filter; its cursor and its

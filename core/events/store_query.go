@@ -27,8 +27,9 @@ type eventRow struct {
 	ElementsChain *string    `bun:"elements_chain"`
 	Properties    string     `bun:"properties"`
 
-	// PersonProperties are read for filters of person properties only.
+	// The person is read for filters of person properties and for answers only.
 	PersonProperties *string `bun:"person_properties"`
+	PersonIdentified *bool   `bun:"person_identified"`
 }
 
 // cursor returns the position of the event in a list.
@@ -113,7 +114,9 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
 	var out []eventRow
 	q := s.selectFrom(ctx, s.tableFor(&f))
-	if slices.ContainsFunc(f.Properties, func(i propertyfilter.Item) bool { return i.Kind == PersonProperty }) {
+	if f.withPersons {
+		q = q.ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties")
+	} else if slices.ContainsFunc(f.Properties, func(i propertyfilter.Item) bool { return i.Kind == PersonProperty }) {
 		q = q.ColumnExpr("p.properties AS person_properties")
 	}
 	err := f.where(q, projectID).OrderExpr("e.timestamp DESC, e.id DESC").
@@ -123,7 +126,8 @@ func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) (
 
 func (s store) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
 	var out []eventRow
-	err := s.selectEvents(ctx).Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.uuidValue(id)).Scan(ctx, &out)
+	err := s.selectEvents(ctx).ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties").
+		Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.uuidValue(id)).Scan(ctx, &out)
 	return out, err
 }
 

@@ -76,6 +76,13 @@ func (m *accessManager) parent(ctx context.Context, who *auth.Principal, project
 	return f, m.policy.RequireGiver(ctx, who, f.ref())
 }
 
+// MayGiveAccess returns nil if the caller may change the role access of a flag,
+// NotFound for an unknown flag and Forbidden otherwise.
+func (m *accessManager) MayGiveAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64) error {
+	_, err := m.parent(ctx, who, project, flagID, true)
+	return err
+}
+
 // RoleAccesses returns a flag and its role accesses, oldest first. Accesses of
 // deleted roles are left out.
 func (m *accessManager) RoleAccesses(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64) (*Flag, []RoleAccess, error) {

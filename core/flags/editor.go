@@ -8,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/fields"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
@@ -23,7 +24,7 @@ func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.P
 		ProjectID: project.ID, CreatedAt: now, CreatedBy: who.User.ID,
 		Fields: Fields{
 			Filters: json.RawMessage("{}"), Active: true, RollbackConditions: json.RawMessage("null"), Tags: []string{}, AnalyticsDashboards: []int64{},
-			Bucketing: byDistinctID, Runtime: eval.AnyRuntime.String(), Contexts: []string{},
+			Bucketing: fields.ByDistinctID, Runtime: eval.AnyRuntime.String(), Contexts: []string{},
 		},
 	}
 	in.checked = e.fields.check(ctx, f, in.Filters)

@@ -109,6 +109,12 @@ type view struct {
 	ContextTags          []string        `json:"evaluation_tags"` // the older name of Contexts
 	RemoteConfiguration  bool            `json:"is_remote_configuration"`
 	EncryptedPayloads    bool            `json:"has_encrypted_payloads"`
+	LastModifiedBy       *auth.User      `json:"last_modified_by"`
+	LastCalledAt         web.Time        `json:"last_called_at"`
+	UserAccessLevel      string          `json:"user_access_level"` // editor or viewer
+	Surveys              []struct{}      `json:"surveys"`           // there are no surveys
+	CreationContext      *string         `json:"creation_context"`  // null: not kept
+	Archived             bool            `json:"archived"`          // flags cannot be archived
 }
 
 // show builds the JSON form of f. filters are normalized and contain the names of
@@ -123,6 +129,10 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 		RemoteConfiguration: f.RemoteConfiguration, EncryptedPayloads: f.EncryptedPayloads,
 		EnrichedAnalytics: f.EnrichedAnalytics, UsageDashboard: f.UsageDashboard, Version: f.Version, UpdatedAt: web.Time(f.UpdatedAt), Status: status,
 		Bucketing: f.Bucketing, Runtime: f.Runtime, Contexts: f.Contexts, ContextTags: f.Contexts,
+	}
+	v.LastCalledAt, v.UserAccessLevel, v.Surveys = web.Time(f.LastCalled), "viewer", []struct{}{}
+	if canEdit {
+		v.UserAccessLevel = "editor"
 	}
 	v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
 	if v.RollbackConditions == nil {

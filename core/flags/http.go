@@ -63,7 +63,7 @@ func (h flagsHTTP) routes(g *web.Router) {
 
 func (h flagsHTTP) list(c *web.Call) error {
 	page := c.Page()
-	q := listQuery(c)
+	q := ReadQuery(c)
 	q.Limit, q.Offset = page.Limit, page.Offset
 	flags, total, err := h.service.List(c.UserContext(), c.Project, q)
 	if err != nil {
@@ -76,8 +76,8 @@ func (h flagsHTTP) list(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-// listQuery reads the filters of a list. Unreadable filters are ignored.
-func listQuery(c *web.Call) Query {
+// ReadQuery reads the filters of a list. Unreadable filters are ignored.
+func ReadQuery(c *web.Call) Query {
 	q := Query{
 		Search: strings.Clone(c.Query("search")), Type: strings.Clone(c.Query("type")), Order: strings.Clone(c.Query("order")),
 		Tags: stringList(c.Query("tags")), ExcludedKeys: stringList(c.Query("excluded_properties")),

@@ -64,6 +64,9 @@ func (h accessHTTP) giveAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
+	if err := h.service.MayGiveAccess(c.UserContext(), c.Principal, c.Project, flagID); err != nil {
+		return err
+	}
 	body, err := c.Fields()
 	if err != nil {
 		return err

@@ -1,14 +1,12 @@
 package flags
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"time"
-	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/flags/dashboards"
-	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/fields"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -65,7 +63,7 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 		Deleted:            value(body.Bool("deleted")),
 		Active:             value(body.Bool("active")),
 		CreatedAt:          value(body.Time("created_at")),
-		RollbackConditions: rollbackConditions(body),
+		RollbackConditions: fields.RollbackConditions(body),
 	}
 	// Older servers stored null, and clients send it back: null is false.
 	in.ExperienceContinuity = orFalse(body.Bool("ensure_experience_continuity", web.Nullable))
@@ -74,11 +72,11 @@ func ReadInput(body *web.Fields, full bool) (Input, error) {
 		*in.PerformedRollback = value(o)
 	}
 	in.Tags = dashboards.ReadTags(body)
-	in.AnalyticsDashboards = dashboardIDs(body)
+	in.AnalyticsDashboards = fields.DashboardIDs(body)
 	in.EnrichedAnalytics = orFalse(body.Bool("has_enriched_analytics", web.Nullable))
-	in.Bucketing, in.Runtime, in.Contexts = readBucketing(body), readRuntime(body), readContexts(body)
 	in.RemoteConfiguration = orFalse(body.Bool("is_remote_configuration", web.Nullable))
 	in.EncryptedPayloads = orFalse(body.Bool("has_encrypted_payloads", web.Nullable))
+	in.Bucketing, in.Runtime, in.Contexts = fields.Bucketing(body), fields.Runtime(body), fields.Contexts(body)
 	in.Version = value(body.Int("version", web.Nullable))
 	in.Original = body.Any("original_flag", web.Nullable).Value
 	in.UsageDashboard = value(body.Bool("_should_create_usage_dashboard"))
@@ -129,39 +127,4 @@ func orFalse(o web.Opt[bool]) *bool {
 		return nil
 	}
 	return &o.Value
-}
-
-// rollbackConditions reads rollback conditions. They are stored and not evaluated.
-func rollbackConditions(body *web.Fields) json.RawMessage {
-	o := body.Any("rollback_conditions", web.Nullable)
-	switch {
-	case !o.Set:
-		return nil
-	case o.Null:
-		return json.RawMessage("null")
-	case !document.StartsWith(o.Value, '{') && !document.StartsWith(o.Value, '['):
-		body.Fail("rollback_conditions", rules.CodeInvalid, "Must be an object, a list or null.")
-	}
-	return bytes.ToValidUTF8(o.Value, []byte(string(utf8.RuneError)))
-}
-
-// dashboardIDs reads the ids of dashboards, each once.
-func dashboardIDs(body *web.Fields) *[]int64 {
-	o := body.List("analytics_dashboards")
-	if !o.Set || o.Null {
-		return nil
-	}
-	out := []int64{}
-	seen := map[int64]bool{}
-	for _, raw := range o.Value {
-		id, ok := document.Integer(raw)
-		if !ok {
-			body.Fail("analytics_dashboards", "incorrect_type", "Incorrect type. Expected pk value, received "+document.KindOf(raw)+".")
-		}
-		if !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-	}
-	return &out
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/local"
 	"github.com/guidonhq/guidon/core/flags/ofrep"
 	"github.com/guidonhq/guidon/core/flags/revision"
+	"github.com/guidonhq/guidon/core/flags/schedule"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/flags/source"
 	"github.com/guidonhq/guidon/core/match"
@@ -40,6 +41,11 @@ var Module = fx.Module("flags",
 		newSource,
 		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
 		newLookups, decide.NewDecider,
+		schedule.NewStore,
+		fx.Annotate(func(s *schedule.Store, f *Service, a *auth.Service, log *zap.Logger) *schedule.Service {
+			return schedule.NewService(s, f, a, log)
+		}, fx.OnStart((*schedule.Service).Start), fx.OnStop((*schedule.Service).Stop)),
+		route(schedule.NewHTTP),
 		newPolicy, newCounter, newDashboards, newCohorts, newService,
 		fx.Annotate(newMembers, fx.OnStart((*cohorts.Members).Start), fx.OnStop((*cohorts.Members).Stop)),
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {

@@ -86,7 +86,7 @@ func (r *reader) show(ctx context.Context, who *auth.Principal, list ...*Flag) (
 	}
 	ids := make([]int64, 0, len(list))
 	for _, f := range list {
-		ids = append(ids, f.CreatedBy)
+		ids = append(ids, f.CreatedBy, f.UpdatedBy)
 	}
 	users, err := r.users(ctx, ids)
 	if err != nil {
@@ -98,7 +98,9 @@ func (r *reader) show(ctx context.Context, who *auth.Principal, list ...*Flag) (
 	}
 	now := r.now()
 	for _, f := range list {
-		views = append(views, f.show(shownFilters(f.Filters, names), users[f.CreatedBy], may[f.ID], now))
+		v := f.show(shownFilters(f.Filters, names), users[f.CreatedBy], may[f.ID], now)
+		v.LastModifiedBy = users[f.UpdatedBy]
+		views = append(views, v)
 	}
 	return views, nil
 }

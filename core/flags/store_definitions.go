@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/fields"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
@@ -25,7 +26,7 @@ func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Def
 		d := eval.Definition{
 			ID: r.ID, ProjectID: projectID, Key: r.Key, Name: r.Name, Filters: sealed.Redact(json.RawMessage(r.Filters)),
 			Active: r.Active, ExperienceContinuity: r.ExperienceContinuity, Version: r.Version,
-			ByDevice: r.BucketingIdentifier == byDevice,
+			ByDevice: r.BucketingIdentifier == fields.ByDevice,
 		}
 		d.Runtime, _ = eval.ParseRuntime(r.EvaluationRuntime)
 		if err := json.Unmarshal([]byte(r.EvaluationContexts), &d.Contexts); err != nil {

@@ -59,6 +59,27 @@ func (s flagStore) list(ctx context.Context, projectID int64, q Query, now time.
 	return list, int(total), nil
 }
 
+// byIDs returns the flags with the ids, also deleted ones, by id.
+func (s flagStore) byIDs(ctx context.Context, projectID int64, ids []int64) ([]*Flag, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var rows []flagRow
+	err := s.flags(ctx, &rows).Where("f.project_id = ? AND f.id IN (?)", projectID, bun.List(ids)).OrderExpr("f.id").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read flags: %w", err)
+	}
+	list := make([]*Flag, 0, len(rows))
+	for i := range rows {
+		f, err := rows[i].flag()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
 // filtered adds the conditions of q to a query.
 func (s flagStore) filtered(query *bun.SelectQuery, projectID int64, q Query, now time.Time) *bun.SelectQuery {
 	query = query.Where("f.project_id = ?", projectID).Where("f.deleted = ?", false)

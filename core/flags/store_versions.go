@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -30,6 +31,16 @@ func (s versionStore) addVersion(ctx context.Context, f *Flag) error {
 		return fmt.Errorf("store version %d of flag %d: %w", f.Version, f.ID, err)
 	}
 	return nil
+}
+
+// versionOrigin returns who made a version, and when.
+func (s versionStore) versionOrigin(ctx context.Context, flagID, version int64) (by int64, at time.Time, err error) {
+	var row versionRow
+	err = s.db.Read(ctx).NewSelect().Model(&row).Column("user_id", "created_at").Where("flag_id = ? AND version = ?", flagID, version).Scan(ctx)
+	if err != nil {
+		return 0, at, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
+	}
+	return row.UserID, time.UnixMicro(row.CreatedAt).UTC(), nil
 }
 
 // version returns the fields of a version, and whether the version exists.

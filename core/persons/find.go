@@ -15,6 +15,7 @@ import (
 type Query struct {
 	DistinctID string
 	Search     string          // part of a distinct id, an e-mail address or a name, in any case
+	Identified *bool           // nil: both
 	Properties []*match.Filter // all of them have to pass
 }
 

@@ -1,12 +1,16 @@
 package persons
 
 import (
+	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
@@ -16,13 +20,21 @@ import (
 type HTTP struct {
 	persons *Service
 	audit   *activity.Audit
+	events  LastSeen
+}
+
+// LastSeen reads when persons were last seen. core/events implements it.
+type LastSeen interface {
+	// LastSeen returns the newest timestamp of the events of each distinct id that
+	// has any.
+	LastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error)
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s. audit may be nil: deletions then have no entries in
-// the activity log.
-func NewHTTP(s *Service, audit *activity.Audit) *HTTP { return &HTTP{s, audit} }
+// the activity log. Nil events leave last_seen_at null.
+func NewHTTP(s *Service, audit *activity.Audit, events LastSeen) *HTTP { return &HTTP{s, audit, events} }
 
 const personsPath = "/api/projects/:project_id/persons"
 
@@ -44,6 +56,34 @@ type personView struct {
 	Properties   json.RawMessage `json:"properties"`
 	CreatedAt    string          `json:"created_at"`
 	IsIdentified bool            `json:"is_identified"`
+	LastSeenAt   web.Time        `json:"last_seen_at"`
+}
+
+// views returns the JSON form of persons.
+func (h *HTTP) views(c *web.Call, list []Person) ([]personView, error) {
+	var ids []string
+	for i := range list {
+		ids = append(ids, list[i].DistinctIDs...)
+	}
+	var seen map[string]time.Time
+	if h.events != nil && len(ids) > 0 {
+		var err error
+		if seen, err = h.events.LastSeen(c.UserContext(), c.Project.ID, ids); err != nil {
+			return nil, err
+		}
+	}
+	views := make([]personView, len(list))
+	for i := range list {
+		views[i] = viewPerson(&list[i])
+		last := time.Time{}
+		for _, id := range list[i].DistinctIDs {
+			if t := seen[id]; t.After(last) {
+				last = t
+			}
+		}
+		views[i].LastSeenAt = web.Time(last)
+	}
+	return views, nil
 }
 
 func viewPerson(p *Person) personView {
@@ -63,16 +103,48 @@ func (h *HTTP) list(c *web.Call) error {
 	if q.Properties, err = filters(c.Query("properties"), c.Project.Location()); err != nil {
 		return err
 	}
+	if err := narrow(c, &q); err != nil {
+		return err
+	}
 	page := c.Page()
 	found, total, err := h.persons.Find(c.UserContext(), c.Project.ID, q, page.Limit, page.Offset)
 	if err != nil {
 		return err
 	}
-	views := make([]personView, len(found))
-	for i := range found {
-		views[i] = viewPerson(&found[i])
+	views, err := h.views(c, found)
+	if err != nil {
+		return err
 	}
 	return c.List(page, total, views)
+}
+
+// narrow reads the parameters email and is_identified. An empty email is Invalid:
+// a caller without an address must not get all persons.
+func narrow(c *web.Call, q *Query) error {
+	if text := c.Query("is_identified"); text != "" {
+		identified, err := strconv.ParseBool(text)
+		if err != nil {
+			return fault.Field("is_identified", "invalid_input", "Must be a valid boolean.")
+		}
+		q.Identified = &identified
+	}
+	if !c.HasQuery("email") {
+		return nil
+	}
+	email := strings.Clone(c.Query("email"))
+	if email == "" {
+		return fault.Field("email", "blank", "This field may not be blank.")
+	}
+	filter, err := json.Marshal([]map[string]string{{"key": "email", "type": "person", "operator": "exact", "value": email}})
+	if err != nil {
+		return err
+	}
+	exact, err := filters(string(filter), nil)
+	q.Properties = append(q.Properties, exact...)
+	if q.Search == "" {
+		q.Search = email // an index narrows the persons that the filter reads
+	}
+	return err
 }
 
 // filters parses a JSON list of property filters.
@@ -93,7 +165,11 @@ func (h *HTTP) get(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	return web.JSON(c.Ctx, viewPerson(&p))
+	views, err := h.views(c, []Person{p})
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, views[0])
 }
 
 // delete deletes a person, and with delete_events=true also its events.

@@ -71,7 +71,11 @@ func (h *HTTP) findGroup(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	g, err := h.persons.Groups.Get(c.UserContext(), c.Project.ID, index, c.Query("group_key"))
+	key := c.Query("group_key")
+	if key == "" {
+		return fault.Field("group_key", "required", "This field is required.")
+	}
+	g, err := h.persons.Groups.Get(c.UserContext(), c.Project.ID, index, key)
 	if err != nil {
 		return err
 	}

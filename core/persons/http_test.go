@@ -20,13 +20,13 @@ func TestHTTP(t *testing.T) {
 		`$identify u2 {"$anon_distinct_id":"anon"}`,
 		`$groupidentify u2 {"$group_type":"company","$group_key":"acme","$group_set":{"name":"ACME"}}`,
 	))
-	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil))
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil))
 	const (
 		ann = `{"id":1,"uuid":"UUID","name":"ann@example.com","distinct_ids":["u1"],` +
 			`"properties":{"email":"ann@example.com","n":1.0,"$creator_event_uuid":"UUID"},` +
-			`"created_at":"2026-03-01T12:00:00.000000Z","is_identified":false}`
+			`"created_at":"2026-03-01T12:00:00.000000Z","is_identified":false,"last_seen_at":null}`
 		bob = `{"id":2,"uuid":"UUID","name":"u2","distinct_ids":["u2","anon"],` +
-			`"properties":{"$creator_event_uuid":"UUID"},"created_at":"2026-03-01T12:00:01.000000Z","is_identified":true}`
+			`"properties":{"$creator_event_uuid":"UUID"},"created_at":"2026-03-01T12:00:01.000000Z","is_identified":true,"last_seen_at":null}`
 		acme = `{"group_type_index":0,"group_key":"acme","group_properties":{"name":"ACME"},"created_at":"2026-03-01T12:00:02.000000Z"}`
 		none = `{"count":0,"next":null,"previous":null,"results":[]}`
 	)
@@ -68,7 +68,7 @@ func TestHTTP(t *testing.T) {
 			refused("main_distinct_id", "invalid_input", "The person has no such distinct id.")},
 		{"split", "POST", "/persons/2/split/", `{"main_distinct_id":"u2"}`, `201 {"success":true}`},
 		{"after the split", "GET", "/persons/?search=anon", "", `200 {"count":1,"next":null,"previous":null,"results":[` +
-			`{"id":3,"uuid":"UUID","name":"anon","distinct_ids":["anon"],"properties":{},"created_at":"2026-03-01T12:00:01.000000Z","is_identified":false}]}`},
+			`{"id":3,"uuid":"UUID","name":"anon","distinct_ids":["anon"],"properties":{},"created_at":"2026-03-01T12:00:01.000000Z","is_identified":false,"last_seen_at":null}]}`},
 		{"erase without a hook", "DELETE", "/persons/1/?delete_events=true", "",
 			`503 {"type":"server_error","code":"erasure_unavailable","detail":"Events cannot be erased here.","attr":null}`},
 		{"delete", "DELETE", "/persons/1/", "", "204 "},
@@ -95,7 +95,7 @@ func TestZeroCreationTimeIsNotNull(t *testing.T) {
 		e.Timestamp = time.Time{}
 	}
 	process(t, s, events)
-	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil)) + "/api/projects/1"
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil)) + "/api/projects/1"
 	for _, path := range []string{"/persons/", "/groups/?group_type_index=0", "/groups_types/"} {
 		if got := ask(t, "GET", base+path, ""); !strings.Contains(got, `"created_at":"0001-01-01T00:00:00.000000Z"`) {
 			t.Errorf("%s: %s", path, got)

@@ -22,6 +22,9 @@ func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 			UNION SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND lower(distinct_id) LIKE ? ESCAPE '!')`,
 			projectID, like, projectID, like)
 	}
+	if q.Identified != nil {
+		sel = sel.Where("p.is_identified = ?", *q.Identified)
+	}
 	return sel
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/credential"
 )
 
 // PositiveQuery reads a whole number of at least 1 from the query, fallback if
@@ -33,6 +34,7 @@ func (c *Call) PageURL(page, limit int) string {
 	for name, value := range c.Queries() {
 		q.Set(strings.Clone(name), strings.Clone(value)) // their memory belongs to the request
 	}
+	q.Del(credential.PersonalField) // links are copied and logged
 	q.Set("page", strconv.Itoa(page))
 	q.Set("limit", strconv.Itoa(limit))
 	return c.BaseURL() + c.Path() + "?" + q.Encode()

@@ -35,6 +35,7 @@ const maxName = 400
 // Routes registers the endpoints.
 func (h *HTTP) Routes(r *web.Router) {
 	r.Manage("GET", basePath, scopeRead, h.list)
+	r.Manage("POST", basePath, scopeWrite, h.create)
 	r.Manage("GET", basePath+"/:id", scopeRead, h.retrieve)
 	r.Manage("PATCH", basePath+"/:id", scopeWrite, h.update)
 	r.Manage("DELETE", basePath+"/:id", scopeWrite, h.delete)
@@ -59,6 +60,30 @@ func (h *HTTP) list(c *web.Call) error {
 		views = append(views, viewOf(d, users))
 	}
 	return c.List(page, total, views)
+}
+
+func (h *HTTP) create(c *web.Call) error {
+	if err := h.service.MayCreate(c.UserContext(), c.Principal); err != nil {
+		return err
+	}
+	body, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	in := Change{
+		Name:        pointer(body.String("name", web.Required, web.Max(maxName))),
+		Description: pointer(body.String("description", web.Blank)),
+		Tags:        ReadTags(body),
+	}
+	if err := body.Err(); err != nil {
+		return err
+	}
+	d, err := h.service.Create(c.UserContext(), c.Principal, c.Project, in)
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return h.answer(c, d)
 }
 
 func (h *HTTP) retrieve(c *web.Call) error {

@@ -122,9 +122,34 @@ func (s *Service) List(ctx context.Context, project auth.Project, limit, offset 
 	return s.store.list(ctx, project.ID, limit, offset)
 }
 
-// Get returns a dashboard with its tiles, or NotFound.
+// Get returns a dashboard with its tiles, also a deleted one, or NotFound.
 func (s *Service) Get(ctx context.Context, project auth.Project, id int64) (*Dashboard, error) {
 	return s.store.dashboard(ctx, project.ID, id)
+}
+
+// Create stores a dashboard without tiles. It fails with Forbidden unless the caller
+// may edit all flags.
+func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.Project, c Change) (*Dashboard, error) {
+	if err := s.MayCreate(ctx, who); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	d := &Dashboard{ProjectID: project.ID, DateFrom: "-30d", Tags: []string{}, CreatedBy: who.User.ID, CreatedAt: now, UpdatedAt: now}
+	if c.Name != nil {
+		d.Name = *c.Name
+	}
+	if c.Description != nil {
+		d.Description = *c.Description
+	}
+	if c.Tags != nil {
+		d.Tags = *c.Tags
+	}
+	return d, s.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) error { return s.store.insert(ctx, d) })
+}
+
+// MayCreate returns nil if the caller may create dashboards, Forbidden otherwise.
+func (s *Service) MayCreate(ctx context.Context, who *auth.Principal) error {
+	return s.deps.Access.RequireEditor(ctx, who)
 }
 
 // Change is a request to change a dashboard. Nil fields stay.
@@ -166,7 +191,9 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 		if c.Tags != nil {
 			d.Tags = *c.Tags
 		}
-		d.Deleted = c.Deleted != nil && *c.Deleted
+		if c.Deleted != nil {
+			d.Deleted = *c.Deleted
+		}
 		d.UpdatedAt = s.now()
 		if err := s.store.update(ctx, d); err != nil || !d.Deleted {
 			return err

@@ -72,7 +72,7 @@ func (r *dashboardRow) dashboard() (*Dashboard, error) {
 // dashboard reads one dashboard of the project with its tiles.
 func (s *Store) dashboard(ctx context.Context, projectID, id int64) (*Dashboard, error) {
 	var row dashboardRow
-	err := s.db.Read(ctx).NewSelect().Model(&row).Where("project_id = ? AND id = ? AND deleted = ?", projectID, id, false).Scan(ctx)
+	err := s.db.Read(ctx).NewSelect().Model(&row).Where("project_id = ? AND id = ?", projectID, id).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errNotFound
 	}
@@ -146,6 +146,9 @@ func (s *Store) insert(ctx context.Context, d *Dashboard) error {
 }
 
 func (s *Store) addTiles(ctx context.Context, dashboardID int64, tiles []Tile) error {
+	if len(tiles) == 0 {
+		return nil
+	}
 	rows := make([]tileRow, len(tiles))
 	for i, t := range tiles {
 		rows[i] = tileRow{DashboardID: dashboardID, Name: t.Name, Description: t.Description, Query: string(document.Encode(t.Query))}

@@ -81,7 +81,7 @@ func (g *groupState) addType(name string, index int) {
 
 // applyEvent applies one event to groups.
 func (g *groupState) applyEvent(b *batchState, f *parsedEvent) {
-	g.addGroupProperties(f)
+	g.addGroupProperties(b, f)
 	if f.groupIdentify {
 		g.identify(b, f)
 	}
@@ -89,7 +89,7 @@ func (g *groupState) applyEvent(b *batchState, f *parsedEvent) {
 
 // addGroupProperties gives the event a property $group_<index> for each group
 // that it names.
-func (g *groupState) addGroupProperties(f *parsedEvent) {
+func (g *groupState) addGroupProperties(b *batchState, f *parsedEvent) {
 	f.addedProperties = ""
 	if f.groups == "" {
 		return
@@ -106,15 +106,31 @@ func (g *groupState) addGroupProperties(f *parsedEvent) {
 			added = strconv.AppendInt(added, int64(i), 10)
 			added = append(added, `":`...)
 			added = jsontext.AppendString(added, key)
+		} else {
+			g.warnOfType(b, f, name)
 		}
 	}
 	f.addedProperties = string(added)
+}
+
+// warnOfType reports a group type without an index, once in a batch.
+func (g *groupState) warnOfType(b *batchState, f *parsedEvent, name string) {
+	for i := range b.warnings {
+		if b.warnings[i].Type == WarnGroupType && b.warnings[i].Details["groupType"] == name {
+			return
+		}
+	}
+	if len(name) > MaxTypeName {
+		name = name[:MaxTypeName]
+	}
+	b.warnings = append(b.warnings, f.warn(WarnGroupType, map[string]any{"groupType": name, "limit": g.limit}))
 }
 
 // identify merges the properties of a $groupidentify into those of its group.
 func (g *groupState) identify(b *batchState, f *parsedEvent) {
 	i, ok := g.index(f.groupType, f)
 	if !ok {
+		g.warnOfType(b, f, f.groupType)
 		return
 	}
 	given, ok := properties.Parse(f.groupSet)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -86,8 +85,6 @@ func (w *pgWriter) create(ps []*person) {
 	if w.skip(len(ps)) {
 		return
 	}
-	// Sorted, so that two nodes that create the same persons do not deadlock.
-	ps = slices.SortedFunc(slices.Values(ps), func(x, y *person) int { return strings.Compare(x.uuid, y.uuid) })
 	byUUID := make(map[string]*person, len(ps))
 	uuids, labels, props := make([]string, len(ps)), make([]*string, len(ps)), make([]string, len(ps))
 	created, identified := make([]int64, len(ps)), make([]bool, len(ps))
@@ -96,11 +93,15 @@ func (w *pgWriter) create(ps []*person) {
 		uuids[i], labels[i], props[i] = p.uuid, p.searchText(), p.next.properties
 		created[i], identified[i] = p.next.createdAt, p.next.identified
 	}
+	// Ids are in the order of arrival, and rows are inserted in the order of uuids, so
+	// that two nodes that create the same persons do not deadlock.
 	rows, err := w.conn.Query(w.ctx, `
-		INSERT INTO persons (project_id, uuid, created_at, updated_at, is_identified, label, properties)
-		SELECT $1, n.uuid, n.created_at, $2, n.is_identified, n.label, n.properties
-		FROM unnest($3::text[], $4::bigint[], $5::bool[], $6::text[], $7::text[])
-			AS n (uuid, created_at, is_identified, label, properties)
+		WITH n AS MATERIALIZED (
+			SELECT nextval(pg_get_serial_sequence('persons', 'id')) AS id, a.* FROM (
+				SELECT * FROM unnest($3::text[], $4::bigint[], $5::bool[], $6::text[], $7::text[])
+				WITH ORDINALITY AS u (uuid, created_at, is_identified, label, properties, place) ORDER BY place) AS a)
+		INSERT INTO persons (id, project_id, uuid, created_at, updated_at, is_identified, label, properties)
+		SELECT n.id, $1, n.uuid, n.created_at, $2, n.is_identified, n.label, n.properties FROM n ORDER BY n.uuid
 		ON CONFLICT (project_id, uuid) DO NOTHING RETURNING uuid, id`,
 		w.project, time.Now().UnixMicro(), uuids, created, identified, labels, props)
 	if err != nil {

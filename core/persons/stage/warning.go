@@ -22,6 +22,9 @@ const (
 	// WarnGroupSize: an update to group properties above the size limit was
 	// rejected.
 	WarnGroupSize = "group_upsert_message_size_too_large"
+	// WarnGroupType: the project has no free index for a new group type, or its
+	// name is too long; the group was ignored.
+	WarnGroupType = "group_type_ignored"
 	// WarnUpdateIgnored: $set, $set_once or $unset on an event that never
 	// updates persons.
 	WarnUpdateIgnored = "person_update_ignored"

@@ -12,24 +12,32 @@ import (
 	"unicode/utf8"
 )
 
-// Encode returns a table as CSV with CRLF line ends. It changes rows in place.
+// Encode returns a table as CSV. Lines end with CRLF; line ends inside of cells stay
+// as they are. It changes rows in place.
 func Encode(head []string, rows [][]string) ([]byte, error) {
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.UseCRLF = true
-	if err := w.Write(head); err != nil {
+	w := csv.NewWriter(&out) // with its CRLF it would change the cells, too
+	add := func(row []string) error {
+		if err := w.Write(row); err != nil {
+			return err
+		}
+		w.Flush()
+		out.Truncate(out.Len() - 1)
+		out.WriteString("\r\n")
+		return w.Error()
+	}
+	if err := add(head); err != nil {
 		return nil, err
 	}
 	for _, row := range rows {
 		for i := range row {
 			row[i] = withoutFormula(row[i])
 		}
-		if err := w.Write(row); err != nil {
+		if err := add(row); err != nil {
 			return nil, err
 		}
 	}
-	w.Flush()
-	return out.Bytes(), w.Error()
+	return out.Bytes(), nil
 }
 
 // withoutFormula prefixes a cell that a spreadsheet would run as a formula.
