@@ -14,11 +14,12 @@ func TestFlagJSON(t *testing.T) {
 		h.at(time.Date(2023, 10, 2, 9, 0, 0, 123456000, time.UTC))
 		got := string(h.do("POST", base, `{"key":"new-nav","name":"Roll out nav","filters":{"groups":[{"properties":[],"rollout_percentage":30}]},"tags":["Beta "],"_should_create_usage_dashboard":false}`).want(201).body)
 		want := `{"id":1,"name":"Roll out nav","key":"new-nav","filters":{"groups":[{"properties":[],"rollout_percentage":30}]},` +
-			`"deleted":false,"active":true,"created_by":{"id":1,"uuid":"018b0c1e-1111-7aaa-8bbb-0123456789ab","distinct_id":"ada-1","first_name":"Ada","email":"ada@corp.test","is_email_verified":true},` +
+			`"deleted":false,"active":true,"created_by":{"id":1,"uuid":"018b0c1e-1111-7aaa-8bbb-0123456789ab","distinct_id":"ada-1","first_name":"Ada","email":"ada@corp.test","is_email_verified":true,"last_name":"","role_at_organization":null,"hedgehog_config":null},` +
 			`"created_at":"2023-10-02T09:00:00.123456Z","is_simple_flag":true,"rollout_percentage":30,"ensure_experience_continuity":false,` +
 			`"experiment_set":[],"features":{},"rollback_conditions":null,"performed_rollback":null,"can_edit":true,"tags":["beta"],` +
 			`"usage_dashboard":null,"analytics_dashboards":[],"has_enriched_analytics":false,` +
-			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE","bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[],"is_remote_configuration":false,"has_encrypted_payloads":false}`
+			`"version":1,"updated_at":"2023-10-02T09:00:00.123456Z","status":"ACTIVE","bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[],"is_remote_configuration":false,"has_encrypted_payloads":false,` +
+			`"last_modified_by":{"id":1,"uuid":"018b0c1e-1111-7aaa-8bbb-0123456789ab","distinct_id":"ada-1","first_name":"Ada","email":"ada@corp.test","is_email_verified":true,"last_name":"","role_at_organization":null,"hedgehog_config":null},"last_called_at":null,"user_access_level":"editor","surveys":[],"creation_context":null,"archived":false}`
 		if got != want {
 			t.Errorf("created flag\n got %s\nwant %s", got, want)
 		}

@@ -91,7 +91,7 @@ func TestUsageDashboardOfAFlag(t *testing.T) {
 		h.do("PATCH", where, `{"name":""}`).fails(400, "blank", "name")
 		h.patch(f.ID, `{"analytics_dashboards":[`+itoa(d.ID)+`]}`).want(200)
 		h.do("DELETE", where, "").want(204)
-		h.do("GET", where, "").fails(404, "not_found", "")
+		h.do("GET", where, "").want(200) // it can be restored
 		if got := h.do("GET", path(f.ID), "").flag(200); got.UsageDashboard != nil || len(got.AnalyticsDashboards) != 0 {
 			t.Errorf("the flag still shows the deleted dashboard: %+v", got)
 		}
