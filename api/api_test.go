@@ -149,7 +149,8 @@ func TestFlagsHaveTheFieldsOfTheContractInItsOrder(t *testing.T) {
 	flag := load(t).Components.Schemas["FeatureFlag"].Value
 	want := strings.Fields(`id name key filters deleted active created_by created_at is_simple_flag rollout_percentage
 		ensure_experience_continuity experiment_set features rollback_conditions performed_rollback can_edit tags usage_dashboard
-		analytics_dashboards has_enriched_analytics version updated_at status`)
+		analytics_dashboards has_enriched_analytics version updated_at status
+		bucketing_identifier evaluation_runtime evaluation_contexts evaluation_tags`)
 	if !slices.Equal(flag.Required, want) {
 		t.Errorf("got %v", flag.Required)
 	}
