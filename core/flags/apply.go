@@ -92,7 +92,7 @@ func (a *applier) applyFilters(ctx context.Context, f *Flag, in Input) error {
 	count, exists := document.ConditionSets(in.Filters)
 	switch {
 	case f.ID != 0 && !exists:
-		if d, err := document.Parse(in.Filters); err != nil || !hasLegacyFilters(d) {
+		if d, err := document.Parse(in.Filters); err != nil || !document.HasLegacyFilters(d) {
 			return missingGroups(d)
 		}
 	case f.ID == 0 && exists && count == 0:

@@ -55,11 +55,3 @@ func (r *reader) Version(ctx context.Context, project auth.Project, id, version 
 func (r *reader) ByKey(ctx context.Context, projectID int64, key string) (*Flag, error) {
 	return r.store.flagByKey(ctx, projectID, key)
 }
-
-// View is the JSON form of a flag.
-type View = view
-
-// Show returns the JSON form of flags for a caller.
-func (r *reader) Show(ctx context.Context, who *auth.Principal, list ...*Flag) ([]View, error) {
-	return r.show(ctx, who, list...)
-}

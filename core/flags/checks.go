@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -43,7 +44,7 @@ func (c *checker) clashes(ctx context.Context, f *Flag, in Input, original *docu
 		return false, err
 	}
 	now := f.Fields
-	now.Filters = shownFilters(f.Filters, names)
+	now.Filters = document.Shown(sealed.Redact(f.Filters), names)
 	current, err := document.Parse(document.Encode(now))
 	if err != nil {
 		return false, fmt.Errorf("compare flag %d: %w", f.ID, err)

@@ -77,9 +77,9 @@ func (f *Flag) Status(now time.Time) (Status, string) {
 	return StatusActive, "Flag is in use"
 }
 
-// view is the JSON form of a flag, also inside a role access: the fields of the
+// View is the JSON form of a flag, also inside a role access: the fields of the
 // contract in its order, then the fields of this server.
-type view struct {
+type View struct {
 	ID                   int64           `json:"id"`
 	Name                 string          `json:"name"`
 	Key                  string          `json:"key"`
@@ -119,9 +119,9 @@ type view struct {
 
 // show builds the JSON form of f. filters are normalized and contain the names of
 // cohorts; who is the creator or nil.
-func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now time.Time) view {
+func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now time.Time) View {
 	status, _ := f.Status(now)
-	v := view{
+	v := View{
 		ID: f.ID, Name: f.Name, Key: f.Key, Filters: filters, Deleted: f.Deleted, Active: f.Active,
 		CreatedBy: who, CreatedAt: web.Time(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,

@@ -69,7 +69,7 @@ func (h flagsHTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Principal, flags...)
+	views, err := h.service.Show(c.UserContext(), c.Principal, flags...)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (h flagsHTTP) rollback(c *web.Call) error {
 
 // answerFlag answers with one flag.
 func (h flagsHTTP) answerFlag(c *web.Call, f *Flag) error {
-	views, err := h.service.show(c.UserContext(), c.Principal, f)
+	views, err := h.service.Show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (h accessHTTP) routes(g *web.Router) {
 // accessView is the JSON form of a role access.
 type accessView struct {
 	ID          int64     `json:"id"`
-	FeatureFlag view      `json:"feature_flag"`
+	FeatureFlag View      `json:"feature_flag"`
 	Role        *roleView `json:"role"`
 	AddedAt     web.Time  `json:"added_at"`
 	UpdatedAt   web.Time  `json:"updated_at"`
@@ -132,7 +132,7 @@ func (h accessHTTP) answerAccess(c *web.Call, f *Flag, a RoleAccess) error {
 }
 
 func (h accessHTTP) showAccess(c *web.Call, f *Flag, list ...RoleAccess) ([]accessView, error) {
-	flag, err := h.service.show(c.UserContext(), c.Principal, f)
+	flag, err := h.service.Show(c.UserContext(), c.Principal, f)
 	if err != nil {
 		return nil, err
 	}

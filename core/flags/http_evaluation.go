@@ -70,7 +70,7 @@ func (h evaluationHTTP) evaluationReasons(c *web.Call) error {
 
 // myFlag is a flag and its value for the caller.
 type myFlag struct {
-	FeatureFlag view `json:"feature_flag"`
+	FeatureFlag View `json:"feature_flag"`
 	Value       any  `json:"value"`
 }
 
@@ -93,7 +93,7 @@ func (h evaluationHTTP) myFlags(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.service.show(c.UserContext(), c.Principal, list...)
+	views, err := h.service.Show(c.UserContext(), c.Principal, list...)
 	if err != nil {
 		return err
 	}

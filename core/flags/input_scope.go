@@ -2,7 +2,6 @@ package flags
 
 import (
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/fields"
 	"github.com/guidonhq/guidon/core/flags/rules"
@@ -29,12 +28,4 @@ func (f *Fields) setDefaults() {
 	if f.Contexts == nil {
 		f.Contexts = []string{}
 	}
-}
-
-// hasLegacyFilters reports whether filters without condition sets have the members
-// of the oldest form: the properties and the rollout of the only set.
-func hasLegacyFilters(d *document.Object) bool {
-	_, properties := d.Get("properties")
-	_, rollout := d.Get("rollout_percentage")
-	return properties || rollout
 }

@@ -2,7 +2,6 @@ package flags
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/guidonhq/guidon/core/activity"
@@ -73,10 +72,10 @@ func (r *reader) RemoteConfig(ctx context.Context, who *auth.Principal, project 
 	return &payload, err
 }
 
-// show builds the JSON form of flags, with one query each for their creators,
+// Show builds the JSON form of flags, with one query each for their creators,
 // their cohorts and the rights of the caller.
-func (r *reader) show(ctx context.Context, who *auth.Principal, list ...*Flag) ([]view, error) {
-	views := make([]view, 0, len(list))
+func (r *reader) Show(ctx context.Context, who *auth.Principal, list ...*Flag) ([]View, error) {
+	views := make([]View, 0, len(list))
 	if len(list) == 0 {
 		return views, nil
 	}
@@ -98,7 +97,7 @@ func (r *reader) show(ctx context.Context, who *auth.Principal, list ...*Flag) (
 	}
 	now := r.now()
 	for _, f := range list {
-		v := f.show(shownFilters(f.Filters, names), users[f.CreatedBy], may[f.ID], now)
+		v := f.show(document.Shown(sealed.Redact(f.Filters), names), users[f.CreatedBy], may[f.ID], now)
 		v.LastModifiedBy = users[f.UpdatedBy]
 		views = append(views, v)
 	}
@@ -128,32 +127,4 @@ func (r *reader) cohortNames(ctx context.Context, list []*Flag) (map[int64]strin
 		return nil, nil
 	}
 	return r.deps.Cohorts.Names(ctx, list[0].ProjectID, ids)
-}
-
-// shownFilters returns stored filters as answers show them: with encrypted payloads
-// redacted, with their list of
-// condition sets, and each cohort filter with the name of its cohort, null for a
-// deleted cohort. Unreadable filters are returned unchanged.
-func shownFilters(filters json.RawMessage, names map[int64]string) json.RawMessage {
-	filters = sealed.Redact(filters)
-	normal, err := document.Normalized(filters)
-	if err != nil {
-		return filters
-	}
-	if names == nil {
-		return normal
-	}
-	return document.RewriteProperties(normal, document.ConditionLists, func(p *document.Object) {
-		if raw, _ := p.Get("type"); string(raw) != `"cohort"` {
-			return
-		}
-		raw, _ := p.Get("value")
-		name := json.RawMessage("null")
-		if id, ok := document.Integer(raw); ok {
-			if n, ok := names[id]; ok {
-				name = document.Quote(n)
-			}
-		}
-		p.Set("cohort_name", name)
-	})
 }

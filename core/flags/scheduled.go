@@ -7,6 +7,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/schedule"
 )
 
@@ -26,7 +27,7 @@ func (e *editor) Apply(ctx context.Context, who *auth.Principal, project auth.Pr
 		}
 		var in Input
 		var err error
-		if in.Active, in.Filters, err = op.Change(shownFilters(f.Filters, nil)); err != nil {
+		if in.Active, in.Filters, err = op.Change(document.Shown(f.Filters, nil)); err != nil {
 			return err
 		}
 		in.checked = e.fields.check(ctx, f, in.Filters)

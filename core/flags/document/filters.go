@@ -218,3 +218,37 @@ func RenameEnrollment(filters json.RawMessage, to string) json.RawMessage {
 		}
 	})
 }
+
+// Shown returns stored filters as answers show them: with their list of
+// condition sets, and each cohort filter with the name of its cohort, null for a
+// deleted cohort. Unreadable filters are returned unchanged.
+func Shown(filters json.RawMessage, names map[int64]string) json.RawMessage {
+	normal, err := Normalized(filters)
+	if err != nil {
+		return filters
+	}
+	if names == nil {
+		return normal
+	}
+	return RewriteProperties(normal, ConditionLists, func(p *Object) {
+		if raw, _ := p.Get("type"); string(raw) != `"cohort"` {
+			return
+		}
+		raw, _ := p.Get("value")
+		name := json.RawMessage("null")
+		if id, ok := Integer(raw); ok {
+			if n, ok := names[id]; ok {
+				name = Quote(n)
+			}
+		}
+		p.Set("cohort_name", name)
+	})
+}
+
+// HasLegacyFilters reports whether filters without condition sets have the members
+// of the oldest form: the properties and the rollout of the only set.
+func HasLegacyFilters(filters *Object) bool {
+	_, properties := filters.Get("properties")
+	_, rollout := filters.Get("rollout_percentage")
+	return properties || rollout
+}
