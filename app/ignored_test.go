@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/web/ignored"
 )
+
+// withoutFields are the paths whose PATCH is an action without fields.
+var withoutFields = []string{"/api/projects/:project_id/rotate_secret_token", "/api/projects/:project_id/delete_secret_token_backup"}
 
 // TestEveryRouteNamesWhatItIgnores sends a parameter and a field that no route
 // knows to every management route. An answer that is not an error must name them,
@@ -28,7 +32,7 @@ func TestEveryRouteNamesWhatItIgnores(t *testing.T) {
 		body[unknown+"_field"] = 1
 		sent := a.method != "GET" && a.method != "DELETE"
 		status, header, answer := w.sendUnknown(t, a, holder, unknown, body)
-		if a.method == "PATCH" {
+		if a.method == "PATCH" && !slices.Contains(withoutFields, a.path) {
 			if status != 400 && !strings.Contains(w.path(t, a, holder, false), absent) {
 				t.Errorf("%s with an unknown field only: %d %.200s, want 400", a.name(), status, answer)
 			}
