@@ -61,7 +61,7 @@ func TestOpenAPI(t *testing.T) {
 			args := append([]string{"--config-file", config, "--no-color", "run", document, "--url", s.url, "-H", "Authorization: Bearer " + key,
 				"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance",
 				"--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--seed", fmt.Sprint(seed(t)), "--max-time", fmt.Sprint(run.seconds),
-				"--workers", "2", "--continue-on-failure", "--suppress-health-check", "all", "--generation-database", "none", "--warnings", "off",
+				"--workers", "1", "--continue-on-failure", "--suppress-health-check", "all", "--generation-database", "none", "--warnings", "off",
 			}, run.filter...)
 			cmd := exec.Command(filepath.Join(dir, "venv/bin/schemathesis"), args...)
 			cmd.Dir = t.TempDir()
