@@ -138,7 +138,7 @@ func TestUsers(t *testing.T) {
 		wantFault(t, err, fault.Invalid, "does_not_exist", "organization_id")
 
 		text, err := json.Marshal(ann)
-		if want := `"first_name":"Ann","email":"ann@example.com","is_email_verified":false}`; err != nil || !strings.HasSuffix(string(text), want) {
+		if want := `"first_name":"Ann","email":"ann@example.com","is_email_verified":false,"last_name":"","role_at_organization":null,"hedgehog_config":null}`; err != nil || !strings.HasSuffix(string(text), want) {
 			t.Errorf("got %s, %v", text, err)
 		}
 		ann, err = s.UpdateUser(ctx, ann.ID, auth.UserChange{FirstName: ptr("Anna"), CurrentProjectID: ptr(int64(1))})

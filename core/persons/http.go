@@ -34,7 +34,9 @@ var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s. audit may be nil: deletions then have no entries in
 // the activity log. Nil events leave last_seen_at null.
-func NewHTTP(s *Service, audit *activity.Audit, events LastSeen) *HTTP { return &HTTP{s, audit, events} }
+func NewHTTP(s *Service, audit *activity.Audit, events LastSeen) *HTTP {
+	return &HTTP{s, audit, events}
+}
 
 const personsPath = "/api/projects/:project_id/persons"
 

@@ -59,14 +59,7 @@ type Gate struct {
 
 // Set is one condition set.
 type Set struct {
-	Index int `json:"index"`
-	// Bucketing is distinct_id or device_id. Served is false if the answer of
-	// the request leaves the flag out: it is inactive, or for another runtime or
-	// other contexts.
-	Bucketing  string   `json:"bucketing_identifier"`
-	Runtime    string   `json:"evaluation_runtime"`
-	Contexts   []string `json:"evaluation_contexts"`
-	Served     bool     `json:"served"`
+	Index      int      `json:"index"`
 	Subject    string   `json:"subject"`
 	Result     string   `json:"result"` // true, false, unknown, or not_reached
 	Reason     string   `json:"reason,omitempty"`
