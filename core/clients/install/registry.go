@@ -21,10 +21,11 @@ import (
 )
 
 const (
-	defaultRegistry  = "https://registry.npmjs.org"
 	maxMetadataBytes = 4 << 20
 	maxArchiveBytes  = 64 << 20
 )
+
+var errNoRegistry = errors.New("npm is not in PATH and its configuration names no registry: install npm, or set registry in ~/.npmrc")
 
 // Registry is an npm registry. The zero value is that of the npm configuration.
 type Registry struct {
@@ -39,6 +40,9 @@ func (r Registry) download(ctx context.Context, dir, version string) (archive, f
 	base := r.URL
 	if base == "" {
 		base = configuredRegistry()
+	}
+	if base == "" {
+		return "", "", errNoRegistry
 	}
 	var meta struct {
 		Name, Version string
@@ -118,7 +122,8 @@ func checkIntegrity(content []byte, integrity string) error {
 }
 
 // configuredRegistry returns the registry of the npm configuration: from the
-// environment, or from .npmrc of the working directory or the user.
+// environment, or from .npmrc of the working directory or the user; "" if none of
+// them names one.
 func configuredRegistry() string {
 	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
 		if v := os.Getenv(name); v != "" {
@@ -134,7 +139,7 @@ func configuredRegistry() string {
 			return v
 		}
 	}
-	return defaultRegistry
+	return ""
 }
 
 // registryIn returns the setting registry of an .npmrc, or "".
