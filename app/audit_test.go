@@ -154,15 +154,15 @@ func TestErasuresOperationsAndCommandsAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, err := a.NewUser(t.Context(), "", "grace@example.com", "Grace", "member", false)
-	if err == nil {
+	if _, err := a.NewUser(t.Context(), "", "grace@example.com", "Grace", "member", false); err == nil {
 		t.Error("a user without an organization was created")
 	}
 	organization, err := a.DefaultOrganization(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if user, err = a.NewUser(t.Context(), organization, "grace@example.com", "Grace", "member", false); err != nil {
+	user, err := a.NewUser(t.Context(), organization, "grace@example.com", "Grace", "member", false)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := a.SetOperator(t.Context(), user, true); err != nil {

@@ -64,7 +64,7 @@ func (h *HTTP) changeMember(c *web.Call) error {
 		if err := requireRank(c.Principal, m, int(level.Value)); err != nil {
 			return err
 		}
-		err := h.change(c, func(ctx context.Context) (*activity.Event, error) {
+		err = h.change(c, func(ctx context.Context) (*activity.Event, error) {
 			e := memberEvent(m, activity.Updated)
 			e.Before, e.After = memberState{m.Level}, memberState{int(level.Value)}
 			return e, h.auth.SetMemberLevel(ctx, org, m.User.ID, int(level.Value))

@@ -63,9 +63,9 @@ func (r *reader) RemoteConfig(ctx context.Context, who *auth.Principal, project 
 	if f.Deleted {
 		return nil, errNotFound
 	}
-	parsed, err := filters.Parse(f.Filters)
+	parsed, unreadable := filters.Parse(f.Filters)
 	payload, ok := parsed.Payloads["true"]
-	if !ok || err != nil || !f.Active {
+	if !ok || unreadable != nil || !f.Active {
 		return nil, nil
 	}
 	payload, err = r.deps.Payloads.Read(f.ProjectID, payload, who.SecretKey || who.HasScope(scopeWrite))

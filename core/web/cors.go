@@ -20,19 +20,19 @@ const (
 // answer. Public paths name every origin, because browsers reject a star with
 // credentials; management paths name only configured origins.
 func (rt *route) addCORSHeaders(c *fiber.Ctx) {
-	any := rt.public || rt.open
-	if !any && len(rt.router.origins) == 0 {
+	anyOrigin := rt.public || rt.open
+	if !anyOrigin && len(rt.router.origins) == 0 {
 		return
 	}
 	h := &c.Response().Header
 	h.Add(fiber.HeaderVary, fiber.HeaderOrigin)
 	origin := c.Request().Header.Peek(fiber.HeaderOrigin)
-	if len(origin) == 0 || (!any && !rt.router.origins[string(origin)]) {
+	if len(origin) == 0 || (!anyOrigin && !rt.router.origins[string(origin)]) {
 		return
 	}
 	h.SetBytesV(fiber.HeaderAccessControlAllowOrigin, origin)
 	methods, headers := manageMethods, manageHeaders
-	if any {
+	if anyOrigin {
 		methods, headers = publicMethods, publicHeaders
 		h.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	}

@@ -32,7 +32,7 @@ func flag(id int64, key, filters string) eval.Definition {
 // get returns the body and the header of an answer.
 func get(t *testing.T, url, key string, status int) (string, http.Header) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

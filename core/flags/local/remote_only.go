@@ -34,8 +34,9 @@ func (c Client) decides(flag *eval.Definition, f *filters.Filters) bool {
 	if c.Current {
 		return true
 	}
-	return f.Holdout == nil && !(f.EarlyExit && len(f.Groups) > 1) && !mixesSubjects(f) &&
-		!(flag.ByDevice && f.Aggregation == nil) && !excludesCohort(f)
+	earlyExit := f.EarlyExit && len(f.Groups) > 1
+	byDevice := flag.ByDevice && f.Aggregation == nil
+	return f.Holdout == nil && !earlyExit && !byDevice && !mixesSubjects(f) && !excludesCohort(f)
 }
 
 // mixesSubjects reports whether a condition set has another subject than the flag.

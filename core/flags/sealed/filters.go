@@ -85,19 +85,25 @@ func storedPayload(stored json.RawMessage, name string) (payload string, err err
 	return payload, err
 }
 
+// payloadsOf returns the document of filters and that of their payloads, nil without
+// payloads. Unreadable filters, which are rejected elsewhere, have none.
+func payloadsOf(filters json.RawMessage) (d, payloads *document.Object) {
+	d, err := document.Parse(filters)
+	if err != nil {
+		return nil, nil
+	}
+	raw, _ := d.Given("payloads")
+	if payloads, err = document.Parse(raw); err != nil {
+		return nil, nil
+	}
+	return d, payloads
+}
+
 // rewrite replaces the payloads of filters, which are JSON texts. Filters without
 // payloads are returned unchanged.
 func rewrite(filters json.RawMessage, fn func(name, payload string) (string, error)) (json.RawMessage, error) {
-	d, err := document.Parse(filters)
-	if err != nil {
-		return filters, nil // rejected elsewhere
-	}
-	raw, ok := d.Given("payloads")
-	if !ok {
-		return filters, nil
-	}
-	payloads, err := document.Parse(raw)
-	if err != nil {
+	d, payloads := payloadsOf(filters)
+	if payloads == nil {
 		return filters, nil
 	}
 	for _, name := range payloads.Names {
@@ -106,7 +112,8 @@ func rewrite(filters json.RawMessage, fn func(name, payload string) (string, err
 		if !isText {
 			text = string(value)
 		}
-		if text, err = fn(name, text); err != nil {
+		text, err := fn(name, text)
+		if err != nil {
 			return nil, err
 		}
 		payloads.Set(name, document.Quote(text))

@@ -155,7 +155,6 @@ func (e *event) build(limit int) (text []byte, cut []string, err error) {
 // truncate cuts the values of parts, the largest first, until the event fits.
 func (e *event) truncate(limit int) (text []byte, cut []string, err error) {
 	sort.SliceStable(e.blobs, func(i, j int) bool { return len(e.blobs[i].value) > len(e.blobs[j].value) })
-	excess := 0
 	for _, b := range e.blobs {
 		if text, err = e.encode(); err != nil || len(text) <= limit {
 			return text, cut, err
@@ -164,7 +163,7 @@ func (e *event) truncate(limit int) (text []byte, cut []string, err error) {
 		names, _ := json.Marshal(cut)
 		e.properties[truncatedP] = names
 		// Escapes make a cut text longer than its source: a third is left of what may stay.
-		excess = len(text) - limit
+		excess := len(text) - limit
 		keep := max(0, (len(b.value)-excess-len(names)-64)/3)
 		start := strings.ToValidUTF8(string(b.value[:keep]), "")
 		if _, err := take(e.properties, b.path); err == nil {

@@ -72,11 +72,12 @@ func rewriteNode(re *syntax.Regexp) *syntax.Regexp {
 		return encloseClass([]rune{0, unicode.MaxRune})
 	case syntax.OpAnyCharNotNL:
 		return encloseClass([]rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune})
+	default:
+		for i := range re.Sub {
+			re.Sub[i] = rewriteNode(re.Sub[i])
+		}
+		return re
 	}
-	for i := range re.Sub {
-		re.Sub[i] = rewriteNode(re.Sub[i])
-	}
-	return re
 }
 
 func rewriteLiteral(re *syntax.Regexp) *syntax.Regexp {
