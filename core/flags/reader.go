@@ -66,7 +66,7 @@ func (r *reader) RemoteConfig(ctx context.Context, who *auth.Principal, project 
 	parsed, unreadable := filters.Parse(f.Filters)
 	payload, ok := parsed.Payloads["true"]
 	if !ok || unreadable != nil || !f.Active {
-		return nil, nil
+		return nil, nil //nolint:nilerr // unreadable filters have no payload
 	}
 	payload, err = r.deps.Payloads.Read(f.ProjectID, payload, who.SecretKey || who.HasScope(scopeWrite))
 	return &payload, err

@@ -88,12 +88,13 @@ func storedPayload(stored json.RawMessage, name string) (payload string, err err
 // payloadsOf returns the document of filters and that of their payloads, nil without
 // payloads. Unreadable filters, which are rejected elsewhere, have none.
 func payloadsOf(filters json.RawMessage) (d, payloads *document.Object) {
-	d, err := document.Parse(filters)
-	if err != nil {
+	d, unreadable := document.Parse(filters)
+	if unreadable != nil {
 		return nil, nil
 	}
 	raw, _ := d.Given("payloads")
-	if payloads, err = document.Parse(raw); err != nil {
+	payloads, unreadable = document.Parse(raw)
+	if unreadable != nil {
 		return nil, nil
 	}
 	return d, payloads
