@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -63,6 +64,23 @@ func TestRequestsGetTheFlagsOfTheirRuntimeAndContexts(t *testing.T) {
 	_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`, "User-Agent", "thing/1", "Origin", "https://app.test")
 	if got["featureFlags"].(map[string]any)["client"] != true {
 		t.Errorf("a request with an origin: %v", got["featureFlags"])
+	}
+}
+
+// A project without a flag for the client has an empty answer, also in an evaluation
+// that has not been used before.
+func TestNoFlagOfTheRuntime(t *testing.T) {
+	t.Parallel()
+	s := scopedProject()
+	s.stored.Flags = s.stored.Flags[2:3]
+	base := serve(t, s, decide.Lookups{})
+	for range 20 {
+		runtime.GC()
+		runtime.GC() // empties the pools
+		_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`, "User-Agent", "Mozilla/5.0")
+		if flags := got["featureFlags"].(map[string]any); len(flags) > 0 {
+			t.Fatalf("a browser got %v", flags)
+		}
 	}
 }
 

@@ -64,6 +64,9 @@ func (e *Evaluation) Limit(s Scope) {
 	if e.trace != nil {
 		return // explanations include the flags that are left out
 	}
+	if e.scoped == nil {
+		e.scoped = []int32{} // a nil selection means all flags
+	}
 	e.scoped = e.scoped[:0]
 	for _, at := range e.selected() {
 		if s.includes(&e.set.flags[at]) {
