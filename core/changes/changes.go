@@ -50,7 +50,7 @@ type Refresher interface {
 type Memory struct{ Flags, Actions Refresher }
 
 // maxSent is the number of changes that one write to a stream may have. A client
-// that has missed more is told to load everything.
+// that has missed more gets an event to load everything.
 const maxSent = 200
 
 // storeTimeout bounds a poll and the refresh after it.

@@ -372,7 +372,7 @@ func TestReplayToASinkSendsNoErasedPerson(t *testing.T) {
 	})
 }
 
-// erasedFirst knows the first event that it is asked about as erased.
+// erasedFirst reports the first event as erased.
 type erasedFirst struct{ asked atomic.Bool }
 
 func (e *erasedFirst) DroppedAt(context.Context, int64, string, time.Time) (bool, error) {

@@ -12,7 +12,7 @@ func FuzzUnpack(f *testing.F) {
 		dir := t.TempDir()
 		archive, into := filepath.Join(dir, "a.tgz"), filepath.Join(dir, "into")
 		if os.WriteFile(archive, data, 0o600) != nil || os.Mkdir(into, 0o700) != nil {
-			t.Skip()
+			t.Fatal("the directories cannot be made")
 		}
 		_, _, _ = unpack(archive, into)
 		entries, err := os.ReadDir(dir)

@@ -220,10 +220,15 @@ func (h *HTTP) readRequest(c *fiber.Ctx, k *call) (int64, error) {
 	return project.ID, k.parse(p.JSON)
 }
 
+// Limit returns limits with the bounds of a request that evaluates flags.
+func (c Config) Limit(limits web.Limits) web.Limits {
+	limits.InflatedBytes = min(limits.InflatedBytes, c.DecideBytes)
+	limits.Values = c.DecideBytes / 16
+	return limits
+}
+
 func (h *HTTP) limits() web.Limits {
-	limits := h.router.Limits()
-	limits.InflatedBytes = min(limits.InflatedBytes, h.decider.cfg.DecideBytes)
-	limits.Values = h.decider.cfg.DecideBytes / 16
+	limits := h.decider.cfg.Limit(h.router.Limits())
 	limits.Malformed = "malformed_data"
 	limits.Unchecked = true
 	return limits

@@ -59,7 +59,7 @@ func (e *Evaluation) SetDeviceID(id string) { e.deviceID = id }
 func (e *Evaluation) BucketsByDevice() bool { return e.set.byDevice }
 
 // missesDevice reports whether a condition buckets by device and the request has
-// none. Such a condition does not match, whatever its rollout.
+// none. Such a condition does not match with any rollout.
 func (e *Evaluation) missesDevice(f *flag, subject int32) bool {
 	return f.byDevice && subject == person && e.deviceID == ""
 }

@@ -46,7 +46,7 @@ func activeFlags(d eval.ProjectDefinitions) []flagView {
 		}
 		v := flagView{ID: f.ID, Name: f.Name, Key: f.Key, Filters: filters, Active: true}
 		v.IsSimpleFlag, v.RolloutPercentage = document.SimpleRollout(filters)
-		// Continuity, and whatever else the server decides by, is for the server only.
+		// Continuity and the other conditions are for the server only.
 		if f.ExperienceContinuity || hasAny(filters, remoteOnly) || !wholeRollout(filters) {
 			v.IsSimpleFlag = false
 		}

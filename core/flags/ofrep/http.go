@@ -80,9 +80,7 @@ func (h *HTTP) begin(c *fiber.Ctx, k *call) (project int64, err error) {
 	if h.quota != nil && h.quota.FlagsExhausted(found.ID) {
 		return 0, errQuota
 	}
-	limits := h.router.Limits()
-	limits.InflatedBytes = min(limits.InflatedBytes, h.cfg.DecideBytes)
-	limits.Values = h.cfg.DecideBytes / 16
+	limits := h.cfg.Limit(h.router.Limits())
 	limits.Malformed = codeParse
 	p, err := web.Body(c, limits)
 	if err != nil {
@@ -179,7 +177,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 }
 
 // sendWithETag answers with body, or with 304 if the client has it. The tag is a
-// hash of the answer: it changes with the values, for whatever reason.
+// hash of the answer: it changes with any of the values.
 func sendWithETag(c *fiber.Ctx, body []byte) error {
 	var buf [24]byte
 	tag := append(buf[:0], '"')

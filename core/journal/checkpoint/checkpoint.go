@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// LogBytes is how large the write-ahead log grows before it begins anew.
+	// LogBytes is how large the write-ahead log grows before it starts again at its beginning.
 	// It also bounds what an open after a crash has to replay.
 	LogBytes = 16 << 20
 	// copyBytes is how much of it is copied to the main file at a time.
@@ -37,7 +37,7 @@ type Log struct {
 	mu     sync.Mutex   // held while the log is copied in the background, or the file is replaced
 	db     *sql.DB      // for writing; guarded by mu after the start
 	sync   func() error // syncs the main file; like db
-	failed func(error)  // is told that the main file cannot be trusted any more
+	failed func(error)  // called when the main file cannot be trusted any more
 
 	grown int64 // bytes in the log; the writer's
 	fresh int64 // of those, added since the last copy began; the writer's

@@ -59,7 +59,7 @@ const (
 
 // Parse reads a body of the content type kind, in lower case and without
 // parameters. boundary is that of a multipart form. JSON must be an object (an
-// empty body is an empty object) and is parsed strictly, whatever kind says.
+// empty body is an empty object) and is parsed strictly; kind does not matter then.
 // personal_api_key is not a field.
 //
 // It fails with Malformed parse_error for an unreadable body, with Unsupported for

@@ -7,8 +7,8 @@ import (
 	"github.com/guidonhq/guidon/core/web/ignored"
 )
 
-// TestValue checks that the header is one line of bounded length, whatever the
-// names are.
+// TestValue checks that the header is one line of bounded length for
+// all names.
 func TestValue(t *testing.T) {
 	t.Parallel()
 	if got := ignored.Value([]string{"a", "b,\r\nX-Evil: 1", "a", ""}); got != "a, b%2C%0D%0AX-Evil:%201, %" {

@@ -47,7 +47,7 @@ type Stream struct {
 
 // Open sends the head of ctx.Response and then calls opened with the stream, in a
 // goroutine of the connection; opened must not wait. The function that it returns
-// is called once, when the stream has ended, for whatever reason. The body of the
+// is called once, after every end of the stream. The body of the
 // response is ignored. Open must be the last use of ctx by its handler.
 func Open(ctx *fasthttp.RequestCtx, opened func(*Stream) (ended func())) error {
 	conn := receive.Conn(ctx)
