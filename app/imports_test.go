@@ -157,7 +157,7 @@ var mayImport = map[string][]string{
 	// Plugins.
 	"core/host/settings":  {},
 	"core/host/secret":    {"core/host/settings"},
-	"core/host/process":   {"core/host/settings", "core/host/secret", "core/text", "sdk"},
+	"core/host/process":   {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/hostcert"},
 	"core/host/wire":      {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/pb/..."},
 	"core/host/lifecycle": {"core/host/settings", "core/host/process", "core/host/wire", "core/text"},
 	"core/host/schema":    {"core/host/settings", "core/host/secret", "core/host/wire", "core/text"},
@@ -170,7 +170,8 @@ var mayImport = map[string][]string{
 	"core/operators": {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
 	"plugins":        {"plugins/...", "sdk"},
 	"sdk":            {"sdk/pb/..."},
-	"sdk/plugintest": {"sdk", "sdk/pb/..."},
+	"sdk/hostcert":   {},
+	"sdk/plugintest": {"sdk", "sdk/hostcert", "sdk/pb/..."},
 
 	// Support for tests.
 	"api/apitest":                  {},

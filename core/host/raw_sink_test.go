@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -70,6 +71,8 @@ func (r rawSink) Open(_ context.Context, req *sinkv1.OpenRequest) (*sinkv1.OpenR
 	switch r.of(req.GetInstanceId()) {
 	case "open":
 		return &sinkv1.OpenResponse{}, nil
+	case "exception":
+		return nil, errors.New("the database is away")
 	case "properties":
 		return &sinkv1.OpenResponse{Opened: true}, nil
 	case "limits":
@@ -98,6 +101,7 @@ func TestEmptyAnswersAreNoSuccess(t *testing.T) {
 	}{
 		{"configure", lifecycle.StateQuarantined, "neither accepted nor refused"},
 		{"open", lifecycle.StateConfigured, "neither done nor refused"},
+		{"exception", lifecycle.StateConfigured, "the database is away"}, // and no exit counts
 		{"properties", lifecycle.StateConfigured, "neither done nor refused"},
 		{"health", lifecycle.StateQuarantined, "says that it does not serve"},
 	}

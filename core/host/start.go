@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/guidonhq/guidon/core/host/conn"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/secret"
@@ -137,6 +140,8 @@ func (s *supervisor) openInstance(session *conn.Session, opens int) error {
 		}
 		opened, refused, err := s.handler.open(s.drainCtx, session)
 		switch {
+		case status.Code(err) == codes.Unknown: // an exception in a language without an SDK
+			refused = &sdk.Error{Class: sdk.ClassTransient, Code: "open", Message: session.Redactor.Redact(status.Convert(err).Message())}
 		case err != nil:
 			return session.CallFailure(s.drainCtx, "open", err)
 		case opened != nil:

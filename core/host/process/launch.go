@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/hostcert"
 )
 
 // ExitGrace is how long a process that broke a call gets to exit by itself, so
@@ -63,6 +65,10 @@ type Launched struct {
 // Launch starts a process and returns it after the handshake. After an error,
 // always a *StartError, no process is left.
 func Launch(ctx context.Context, o Options) (*Launched, error) {
+	pair, certificate, err := hostcert.New()
+	if err != nil {
+		return nil, &StartError{Reason: "start", Message: "make the certificate of the host: " + err.Error()}
+	}
 	var started atomic.Pointer[Process]
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{
@@ -70,14 +76,15 @@ func Launch(ctx context.Context, o Options) (*Launched, error) {
 		},
 		Plugins:          goplugin.PluginSet{"guidon": dialer{}},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		// go-plugin's own certificate (AutoMTLS) is refused by other TLS libraries.
+		TLSConfig:        hostcert.ClientConfig(pair),
 		SkipHostEnv:      true,
 		StartTimeout:     o.StartTimeout,
 		Logger:           hclog.NewNullLogger(),
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: o.SocketDir},
 		GRPCDialOptions:  o.DialOptions,
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			started.Store(newProcess(o.Argv, append(append([]string{}, spec.Env...), o.Env...), o.Limits, o.Logs))
+			started.Store(newProcess(o.Argv, slices.Concat(spec.Env, []string{hostcert.EnvKey + "=" + string(certificate)}, o.Env), o.Limits, o.Logs))
 			return started.Load(), nil
 		},
 	})
