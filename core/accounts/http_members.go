@@ -21,8 +21,10 @@ func (h *HTTP) memberRoutes(g *web.Router) {
 	g.Manage(fiber.MethodDelete, membersPath+"/:user_id", "organization:write", ownOrganization(h.removeMember))
 }
 
-// memberView is the JSON form of a membership in an organization.
+// memberView is the JSON form of a membership in an organization. ID is the UUID of
+// the user: a user has one membership in an organization.
 type memberView struct {
+	ID        string    `json:"id"`
 	User      auth.User `json:"user"`
 	Level     int       `json:"level"`
 	JoinedAt  web.Time  `json:"joined_at"`
@@ -30,7 +32,7 @@ type memberView struct {
 }
 
 func showMember(m auth.Member) memberView {
-	return memberView{User: m.User, Level: m.Level, JoinedAt: web.Time(m.JoinedAt), UpdatedAt: web.Time(m.UpdatedAt)}
+	return memberView{ID: m.User.UUID, User: m.User, Level: m.Level, JoinedAt: web.Time(m.JoinedAt), UpdatedAt: web.Time(m.UpdatedAt)}
 }
 
 func (h *HTTP) listMembers(c *web.Call) error {

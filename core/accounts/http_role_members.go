@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
@@ -26,6 +27,19 @@ func showRoleMember(m auth.RoleMember) roleMemberView {
 func (h *HTTP) listRoleMembers(c *web.Call) error {
 	r, err := h.auth.Role(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"))
 	return list(c, showRoleMember, r.Members, err)
+}
+
+func (h *HTTP) readRoleMember(c *web.Call) error {
+	r, err := h.auth.Role(c.UserContext(), c.Principal.OrganizationID, c.Params("role_id"))
+	if err != nil {
+		return err
+	}
+	for _, m := range r.Members {
+		if strings.EqualFold(m.ID, c.Params("id")) {
+			return web.JSON(c.Ctx, showRoleMember(m))
+		}
+	}
+	return errNotFound
 }
 
 // addRoleMember adds a user to the role, named by user_uuid, or by the number

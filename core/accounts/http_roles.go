@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -23,19 +24,36 @@ func (h *HTTP) roleRoutes(g *web.Router) {
 	g.Manage(fiber.MethodDelete, rolePath, "role:write", ownOrganization(adminsOnly(h.deleteRole)))
 	g.Manage(fiber.MethodGet, rolePath+"/role_memberships", "role:read", ownOrganization(h.listRoleMembers))
 	g.Manage(fiber.MethodPost, rolePath+"/role_memberships", "role:write", ownOrganization(adminsOnly(h.addRoleMember)))
+	g.Manage(fiber.MethodGet, rolePath+"/role_memberships/:id", "role:read", ownOrganization(h.readRoleMember))
 	g.Manage(fiber.MethodDelete, rolePath+"/role_memberships/:id", "role:write", ownOrganization(adminsOnly(h.removeRoleMember)))
 }
 
 // roleView is the JSON form of a role, also in the access of a flag. The lists of
-// the role are JSON inside strings.
+// the role are JSON inside strings. CreatedBy is what creatorFor returns.
 type roleView struct {
-	ID              string     `json:"id"`
-	Name            string     `json:"name"`
-	Level           int        `json:"feature_flags_access_level"`
-	CreatedAt       web.Time   `json:"created_at"`
-	CreatedBy       *auth.User `json:"created_by"`
-	Members         string     `json:"members"`
-	AssociatedFlags string     `json:"associated_flags"`
+	ID              string   `json:"id"`
+	Name            string   `json:"name"`
+	Level           int      `json:"feature_flags_access_level"`
+	CreatedAt       web.Time `json:"created_at"`
+	CreatedBy       any      `json:"created_by"`
+	Members         string   `json:"members"`
+	AssociatedFlags string   `json:"associated_flags"`
+}
+
+// terraformAgent is the beginning of the User-Agent of PostHog's Terraform provider.
+const terraformAgent = "posthog/terraform-provider"
+
+// creatorFor returns the form of the creator that the client reads: the user, nil
+// for none. PostHog's Terraform provider reads a string, documented as the UUID of
+// the user, and fails on an object after it has created the role.
+func creatorFor(c *web.Call, u *auth.User) any {
+	switch {
+	case u == nil:
+		return nil
+	case strings.HasPrefix(c.Get(fiber.HeaderUserAgent), terraformAgent):
+		return u.UUID
+	}
+	return u
 }
 
 func showRole(r auth.Role, flags []auth.RoleFlag) (roleView, error) {
@@ -46,7 +64,7 @@ func showRole(r auth.Role, flags []auth.RoleFlag) (roleView, error) {
 	if flags == nil {
 		flags = []auth.RoleFlag{}
 	}
-	v := roleView{ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: web.Time(r.CreatedAt), CreatedBy: r.CreatedBy}
+	v := roleView{ID: r.ID, Name: r.Name, Level: r.FlagsAccessLevel, CreatedAt: web.Time(r.CreatedAt)}
 	var err error
 	if v.Members, err = inText(members); err != nil {
 		return v, err
@@ -61,7 +79,7 @@ func (h *HTTP) listRoles(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	views, err := h.showRoles(c.UserContext(), c.Principal, pageOf(page, all)...)
+	views, err := h.showRoles(c, pageOf(page, all)...)
 	if err != nil {
 		return err
 	}
@@ -70,8 +88,8 @@ func (h *HTTP) listRoles(c *web.Call) error {
 
 // showRoles returns the JSON forms of roles, with the flags of the projects that
 // the key may access.
-func (h *HTTP) showRoles(ctx context.Context, caller *auth.Principal, roles ...auth.Role) ([]roleView, error) {
-	flags, err := h.flagsOf(ctx, caller, roles)
+func (h *HTTP) showRoles(c *web.Call, roles ...auth.Role) ([]roleView, error) {
+	flags, err := h.flagsOf(c.UserContext(), c.Principal, roles)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +98,7 @@ func (h *HTTP) showRoles(ctx context.Context, caller *auth.Principal, roles ...a
 		if views[i], err = showRole(r, flags[r.ID]); err != nil {
 			return nil, err
 		}
+		views[i].CreatedBy = creatorFor(c, r.CreatedBy)
 	}
 	return views, nil
 }
@@ -104,7 +123,7 @@ func (h *HTTP) flagsOf(ctx context.Context, caller *auth.Principal, roles []auth
 }
 
 func (h *HTTP) answerRole(c *web.Call, r auth.Role, status int) error {
-	views, err := h.showRoles(c.UserContext(), c.Principal, r)
+	views, err := h.showRoles(c, r)
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func TestMembersAreNamedByIDOrUUID(t *testing.T) {
 			t.Errorf("got %s", all.text)
 		}
 		one := w.want(t, http.StatusOK, "member", "GET", path+"{member}/", "")
-		if names(t, one.text) != "user level joined_at updated_at" || w.want(t, http.StatusOK, "member", "GET", path+"{member id}", "").text != one.text {
+		if names(t, one.text) != "id user level joined_at updated_at" || w.want(t, http.StatusOK, "member", "GET", path+"{member id}", "").text != one.text {
 			t.Errorf("got %s", one.text)
 		}
 		if same := w.want(t, http.StatusOK, "admin", "PATCH", path+"{member}/", `{}`); same.text != one.text {
