@@ -166,12 +166,16 @@ var mayImport = map[string][]string{
 		"core/host/settings", "core/host/secret", "core/host/process", "core/host/wire", "core/host/lifecycle", "core/host/schema",
 		"core/host/metrics", "core/text", "sdk", "sdk/pb/...",
 	},
-	"core/host":      {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
-	"core/operators": {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
-	"plugins":        {"plugins/...", "sdk"},
-	"sdk":            {"sdk/pb/..."},
-	"sdk/hostcert":   {},
-	"sdk/plugintest": {"sdk", "sdk/hostcert", "sdk/pb/..."},
+	"core/host/status": {
+		"core/host/settings", "core/host/process", "core/host/wire", "core/host/lifecycle", "core/host/metrics", "core/host/conn", "core/text",
+	},
+	"core/host/executable": {"core/host/settings", "core/host/process", "core/host/lifecycle", "core/text"},
+	"core/host":            {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
+	"core/operators":       {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
+	"plugins":              {"plugins/...", "sdk"},
+	"sdk":                  {"sdk/pb/..."},
+	"sdk/hostcert":         {},
+	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/..."},
 
 	// Support for tests.
 	"api/apitest":                  {},

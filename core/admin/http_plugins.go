@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -17,7 +18,7 @@ var _ web.Routes = (*Plugins)(nil)
 // instance is the answer for one plugin instance. Delivery is null for a
 // plugin that takes no events; Operators are those of a matcher.
 type instance struct {
-	host.InstanceStatus
+	status.Status
 	Delivery  *delivery.SinkStatus `json:"delivery"`
 	Operators []operator           `json:"operators,omitempty"`
 }
@@ -70,9 +71,9 @@ func (p *Plugins) instances(c *web.Call, name string) ([]instance, error) {
 		bySink[deliveries[i].Sink] = &deliveries[i]
 	}
 	results := []instance{}
-	for _, status := range p.host.Status() {
-		if name == "" || status.Name == name {
-			results = append(results, instance{status, bySink[status.Name], operatorsOf(p.operators, status.Name)})
+	for _, st := range p.host.Status() {
+		if name == "" || st.Name == name {
+			results = append(results, instance{st, bySink[st.Name], operatorsOf(p.operators, st.Name)})
 		}
 	}
 	return results, nil

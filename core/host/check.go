@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/guidonhq/guidon/core/host/metrics"
 	"github.com/guidonhq/guidon/core/host/wire"
@@ -41,7 +41,7 @@ func (h *Host) Check(ctx context.Context, name string) (CheckResult, bool) {
 func (i *instance) check(ctx context.Context) CheckResult {
 	s := i.gate.Enter()
 	if s == nil {
-		st := i.status.get()
+		st := i.status.Get()
 		return CheckResult{Code: unchecked, Error: "the plugin is " + string(st.State) + ": " + st.LastError}
 	}
 	defer s.InFlight.Done()
@@ -57,7 +57,7 @@ func (i *instance) check(ctx context.Context) CheckResult {
 	result := CheckResult{OK: err == nil && out.GetOk() && out.GetError() == nil, LatencyMS: float64(time.Since(start).Microseconds()) / 1000}
 	switch refused := wire.ErrorFromProto(out.GetError(), s.Redactor); {
 	case err != nil:
-		result.Error, result.Code = s.Redactor.Redact(status.Convert(err).Message()), "call_failed"
+		result.Error, result.Code = s.Redactor.Redact(grpcstatus.Convert(err).Message()), "call_failed"
 	case refused != nil:
 		result.Error, result.Code = refused.Message, refused.Code
 	case !result.OK:

@@ -16,8 +16,8 @@
 // The children of this package are below it and never import it: settings (types of
 // the configuration), secret (references and redaction), process (start, limit, watch
 // and stop a process), wire (protobuf to SDK types), schema (config schemas), metrics,
-// lifecycle (states, failures, restart delays) and conn (shared connections and
-// sessions).
+// lifecycle (states, failures, restart delays), status (what operators see),
+// executable (finds the file to run) and conn (shared connections and sessions).
 package host
 
 import (
@@ -35,10 +35,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/host/conn"
+	"github.com/guidonhq/guidon/core/host/executable"
 	"github.com/guidonhq/guidon/core/host/metrics"
 	"github.com/guidonhq/guidon/core/host/process"
 	"github.com/guidonhq/guidon/core/host/schema"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -71,7 +73,7 @@ type Host struct {
 	deps        Deps
 	log         *zap.Logger
 	metrics     *metrics.Metrics
-	executables *executables
+	executables *executable.Finder
 	schemas     *schema.Store
 	pool        *conn.Pool
 	logs        logBuffers
@@ -86,7 +88,7 @@ type Host struct {
 	phase     phase
 	instances []*supervisor
 	changed   chan struct{}
-	onChange  []func(InstanceStatus)
+	onChange  []func(status.Status)
 }
 
 // phase is where the host is between New and Stop.
@@ -115,7 +117,7 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, deps: deps, log: deps.Log.Named("host"), metrics: m, changed: make(chan struct{}), seed: maphash.MakeSeed(),
-		executables: &executables{copies: process.NewVerifiedCopies(deps.DataDir), bundled: deps.Bundled, names: deps.BundledNames},
+		executables: &executable.Finder{Copies: process.NewVerifiedCopies(deps.DataDir), Bundled: deps.Bundled, Names: deps.BundledNames},
 		schemas:     &schema.Store{Dir: filepath.Join(deps.DataDir, "plugins", "schema"), Bundled: deps.Schema},
 	}
 	h.pool = conn.NewPool(conn.Deps{

@@ -20,6 +20,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/plugins/sink/file"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -181,9 +182,9 @@ func eventually(t testing.TB, check func() string) {
 }
 
 // becomes waits for the only instance to be in a state.
-func (r *run) becomes(t testing.TB, state lifecycle.State) host.InstanceStatus {
+func (r *run) becomes(t testing.TB, state lifecycle.State) status.Status {
 	t.Helper()
-	var st host.InstanceStatus
+	var st status.Status
 	eventually(t, func() string {
 		if st = r.Status()[0]; st.State == state {
 			return ""

@@ -5,11 +5,12 @@ import (
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/guidonhq/guidon/core/host/conn"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/metrics"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -25,7 +26,7 @@ type instance struct {
 	name    string
 	gate    *conn.Gate
 	mailbox *mailbox
-	status  *statusTracker
+	status  *status.Tracker
 	target  *target
 	metrics *metrics.Metrics
 	log     *zap.Logger
@@ -57,8 +58,8 @@ func (i *instance) report(s *conn.Session, write func(*messages)) {
 // process. refused means that the plugin did not process the call; unknown that the
 // outcome is unknown.
 func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (refused, unknown *sdk.Error) {
-	message := s.Redactor.Redact(status.Convert(err).Message())
-	switch status.Code(err) {
+	message := s.Redactor.Redact(grpcstatus.Convert(err).Message())
+	switch grpcstatus.Code(err) {
 	case codes.Unavailable:
 		i.suspect(s, "call failed: "+message)
 		return nil, wire.Unavailable(message)
@@ -111,6 +112,6 @@ func (i *instance) handleInstanceError(s *conn.Session, err *sdk.Error) {
 // caller's error: the outcome is unknown.
 func (i *instance) rejectAnswer(v *wire.ContractViolation) *sdk.Error {
 	i.metrics.ContractViolations.WithLabelValues(i.name, v.Kind).Inc()
-	i.status.recordViolation(v)
+	i.status.RecordViolation(v)
 	return wire.UnknownOutcome("contract_breach", v.Error())
 }

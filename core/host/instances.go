@@ -1,6 +1,10 @@
 package host
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/guidonhq/guidon/core/host/status"
+)
 
 // Release lets an instance that is quarantined, misconfigured, untrusted or
 // incompatible try again. It reports whether the instance exists.
@@ -33,14 +37,14 @@ func (h *Host) Changed() <-chan struct{} {
 
 // OnChange registers a function that receives every change of state, in order for each
 // instance. It must not block. Call it before Start.
-func (h *Host) OnChange(fn func(InstanceStatus)) {
+func (h *Host) OnChange(fn func(status.Status)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.onChange = append(h.onChange, fn)
 }
 
 // notifyListeners passes a status to the functions of OnChange.
-func (h *Host) notifyListeners(status InstanceStatus) {
+func (h *Host) notifyListeners(status status.Status) {
 	h.mu.Lock()
 	listeners := h.onChange
 	h.mu.Unlock()
@@ -50,11 +54,11 @@ func (h *Host) notifyListeners(status InstanceStatus) {
 }
 
 // Status returns the status of every instance, in the order of the configuration.
-func (h *Host) Status() []InstanceStatus {
+func (h *Host) Status() []status.Status {
 	instances := h.supervisors()
-	out := make([]InstanceStatus, len(instances))
+	out := make([]status.Status, len(instances))
 	for i, s := range instances {
-		out[i] = s.status.get()
+		out[i] = s.status.Get()
 	}
 	return out
 }

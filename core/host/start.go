@@ -29,7 +29,7 @@ type startedSession struct {
 // step with each state on the way. After an error, a *lifecycle.Failure, nothing is
 // left.
 func (s *supervisor) startSession(ctx context.Context, g generation, step func(lifecycle.State)) (*startedSession, error) {
-	argv, err := s.host.executables.command(g.cfg, s.host.settings().Dev)
+	argv, err := s.host.executables.Command(g.cfg, s.host.settings().Dev)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (s *supervisor) openInstance(session *conn.Session, opens int) error {
 		if refused.Class == sdk.ClassConfig {
 			return configFailure(refused)
 		}
-		s.status.enter(lifecycle.StateConfigured, "open_failed", refused)
+		s.status.Enter(lifecycle.StateConfigured, "open_failed", refused)
 		if end := s.pauseOpen(session, refused.RetryAfter); end != nil {
 			return end
 		}
@@ -211,13 +211,13 @@ func (s *supervisor) reopenGate(session *conn.Session) {
 	if failed != nil {
 		state, reason = lifecycle.StateDegraded, reasonUpgradeFailed
 	}
-	st := s.status.get()
+	st := s.status.Get()
 	switch {
 	case st.State == state && st.Reason == reason && !wasClosed:
 	case failed != nil:
-		s.status.enter(state, reason, failed)
+		s.status.Enter(state, reason, failed)
 	default:
-		s.status.enter(state, reason, nil)
+		s.status.Enter(state, reason, nil)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/status"
 )
 
 // A bad plugin is a state with a reason a person understands, and it never
@@ -251,7 +252,7 @@ func TestReadyInstanceIsAvailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := make(chan bool, 100)
-	h.OnChange(func(st host.InstanceStatus) {
+	h.OnChange(func(st status.Status) {
 		if st.State.Usable() {
 			seen <- h.Sinks()[0].Available()
 		}

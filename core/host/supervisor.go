@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/conn"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -39,16 +40,12 @@ func newSupervisor(h *Host, c settings.Instance) *supervisor {
 		instance: &instance{
 			name: c.Name, gate: conn.NewGate(), mailbox: box, metrics: h.metrics, log: log,
 			target: &target{mailbox: box, cfg: c, generation: 1},
-			status: &statusTracker{log: log, metrics: h.metrics, notify: h.notifyListeners, status: InstanceStatus{
-				Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(),
-				State: lifecycle.StateDiscovered, Since: time.Now().UTC(),
-			}},
+			status: status.NewTracker(c, log, h.metrics, h.notifyListeners),
 		},
 		host: h,
 	}
 	s.upgrader.supervisor = s
 	s.service.Start()
-	h.metrics.SetState(c.Name, lifecycle.StateDiscovered)
 	switch c.Kind {
 	case settings.KindNotifier:
 		s.handler = newNotifierInstance(s.instance)
@@ -56,7 +53,7 @@ func newSupervisor(h *Host, c settings.Instance) *supervisor {
 		s.handler = newMatcherInstance(s.instance)
 	default:
 		sink := newSinkInstance(s.instance)
-		s.handler, s.status.committed = sink, sink.CommittedThrough
+		s.handler, s.status.Committed = sink, sink.CommittedThrough
 	}
 	return s
 }
@@ -73,15 +70,15 @@ func (s *supervisor) stop(ctx context.Context) { _ = s.service.Stop(ctx) }
 // may be gone.
 func (s *supervisor) configure(c settings.Instance) {
 	digest := ""
-	argv, err := s.host.executables.command(c, s.host.settings().Dev)
+	argv, err := s.host.executables.Command(c, s.host.settings().Dev)
 	if resolved, rerr := resolveSecrets(c); err == nil && rerr == nil {
 		digest = resolved.Digest(argv)
 	}
-	s.status.setSettings(c)
+	s.status.SetSettings(c)
 	if s.target.configure(c, digest) {
 		return
 	}
-	switch s.status.get().State {
+	switch s.status.Get().State {
 	case lifecycle.StateMisconfigured, lifecycle.StateUntrusted, lifecycle.StateIncompatible:
 		s.mailbox.post(func(m *messages) { m.release = true })
 	default:
@@ -107,31 +104,31 @@ func (s *supervisor) run(drainCtx, killCtx context.Context) {
 		}
 	}
 	s.finishing.Wait()
-	s.status.enter(lifecycle.StateStopped, "stopped", nil)
+	s.status.Enter(lifecycle.StateStopped, "stopped", nil)
 }
 
 // waitRestart waits as the failure requires: for a delay or for the operator.
 func (s *supervisor) waitRestart(restarts *lifecycle.Restarts, f *lifecycle.Failure, ready time.Duration) {
 	c := s.target.settings()
 	if f.State != lifecycle.StateBackoff {
-		s.status.enter(f.State, f.Reason, f)
+		s.status.Enter(f.State, f.Reason, f)
 		s.waitSignal(0)
 		restarts.Reset()
 		return
 	}
 	if c.Restart == settings.RestartNever {
-		s.status.enter(lifecycle.StateStopped, f.Reason, f)
+		s.status.Enter(lifecycle.StateStopped, f.Reason, f)
 		s.waitSignal(0)
 		return
 	}
 	restarts.NoQuarantine = c.Attached() // the host does not start that process
 	delay, quarantine := restarts.Next(time.Now(), ready, s.host.jitter(c.Use, restarts.Tries()))
 	if !quarantine {
-		s.status.enterBackoff(f, delay)
+		s.status.EnterBackoff(f, delay)
 		s.waitSignal(max(delay, time.Nanosecond))
 		return
 	}
-	s.status.enter(lifecycle.StateQuarantined, f.Reason, f)
+	s.status.Enter(lifecycle.StateQuarantined, f.Reason, f)
 	if c.Restart == settings.RestartAlways {
 		s.waitSignal(s.host.settings().Restart.QuarantineFor)
 	} else {
@@ -173,20 +170,20 @@ func (s *supervisor) runSession() (ready time.Duration, end error) {
 	if err != nil {
 		return 0, err
 	}
-	s.status.recordProcess(started.Session, started.remarks)
+	s.status.RecordProcess(started.Session, started.remarks)
 	session, answers := started.Session, true
 	defer func() {
 		s.upgrader.cancel()
 		s.gate.Close(nil)
 		if errors.Is(end, errReconfigured) {
-			s.status.enter(lifecycle.StateDraining, "", nil)
+			s.status.Enter(lifecycle.StateDraining, "", nil)
 		}
 		session.End(s.killCtx, answers)
 		s.handler.onEnd(session)
-		s.status.recordExit(session.Conn)
+		s.status.RecordExit(session.Conn)
 	}()
 	for opens := 0; ; opens++ {
-		s.status.enter(lifecycle.StateConfigured, "", nil)
+		s.status.Enter(lifecycle.StateConfigured, "", nil)
 		if end = s.openInstance(session, opens); end != nil {
 			return ready, end
 		}
@@ -209,8 +206,8 @@ func (s *supervisor) runSession() (ready time.Duration, end error) {
 func (s *supervisor) onStartStep(state lifecycle.State) {
 	if state == lifecycle.StateStarting {
 		if s.processes++; s.processes > 1 {
-			s.status.recordRestart(s.processes-1, s.restartReason)
+			s.status.RecordRestart(s.processes-1, s.restartReason)
 		}
 	}
-	s.status.enter(state, "", nil)
+	s.status.Enter(state, "", nil)
 }

@@ -145,7 +145,7 @@ func (u *upgrader) finish(present *conn.Session) (*conn.Session, error) {
 		failure = &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "start", Message: up.err.Error()}
 	}
 	if s.target.setUpgradeError(up.generation.number, failure) {
-		s.status.enter(lifecycle.StateDegraded, reasonUpgradeFailed, failure)
+		s.status.Enter(lifecycle.StateDegraded, reasonUpgradeFailed, failure)
 		u.retryLater(present, failure)
 	}
 	return present, nil
@@ -176,8 +176,8 @@ func (u *upgrader) switchOver(old *conn.Session, up *upgrade) {
 	s.gate.Open(up.session.Session)
 	u.failures = 0
 	s.target.setServed(up.session.Session)
-	s.status.recordProcess(up.session.Session, up.session.remarks)
-	s.status.enter(lifecycle.StateReady, "", nil)
+	s.status.RecordProcess(up.session.Session, up.session.remarks)
+	s.status.Enter(lifecycle.StateReady, "", nil)
 	s.log.Info("plugin upgraded", zap.Uint64("generation", up.generation.number))
 	s.finishing.Go(func() {
 		old.End(s.killCtx, true)

@@ -15,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -58,9 +59,9 @@ func (w *writer) run(ctx context.Context) error {
 }
 
 // serves waits until the instance serves with a generation and is ready.
-func (r *run) serves(t *testing.T, generation uint64) host.InstanceStatus {
+func (r *run) serves(t *testing.T, generation uint64) status.Status {
 	t.Helper()
-	var st host.InstanceStatus
+	var st status.Status
 	eventually(t, func() string {
 		if st = r.Status()[0]; st.Generation == generation && st.State == lifecycle.StateReady {
 			return ""

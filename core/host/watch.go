@@ -133,7 +133,7 @@ func (w *watcher) onNotConnected(reason string) step {
 	if w.supervisor.upgrader.current != nil {
 		return w.finish(errReconfigured)
 	}
-	w.supervisor.status.enter(lifecycle.StateConfigured, "not_connected", errors.New(reason))
+	w.supervisor.status.Enter(lifecycle.StateConfigured, "not_connected", errors.New(reason))
 	return w.finishReopen()
 }
 
@@ -166,7 +166,7 @@ func (w *watcher) checkHealth() step {
 			w.answers = false
 			return w.finish(&lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "health", Message: err.Error()})
 		}
-		s.status.enter(lifecycle.StateDegraded, "health", err)
+		s.status.Enter(lifecycle.StateDegraded, "health", err)
 		w.recheckSoon()
 	}
 	return stepContinue

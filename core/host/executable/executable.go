@@ -1,4 +1,9 @@
-package host
+// Package executable finds the executable of a plugin: the server itself for a bundled
+// plugin, the verified copy of a file for a third-party one.
+//
+// A missing, untrusted or unknown executable is a lifecycle.Failure, which becomes the
+// state of the instance.
+package executable
 
 import (
 	"errors"
@@ -12,17 +17,20 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// executables finds the executables of plugins.
-type executables struct {
-	copies  *process.VerifiedCopies
-	bundled func(name string) []string
-	names   []string // of bundled plugins
+// Finder finds the executables of plugins. Its methods are safe for concurrent use.
+type Finder struct {
+	// Copies are the verified copies of third-party executables.
+	Copies *process.VerifiedCopies
+	// Bundled returns the command line of a bundled plugin, or nil for an unknown name.
+	Bundled func(name string) []string
+	// Names are the names that Bundled knows, for messages.
+	Names []string
 }
 
-// command returns the command line of an instance with its executable verified, or the
+// Command returns the command line of an instance with its executable verified, or the
 // connection key of an attached process. dev accepts files without a checksum. The
 // error is a *lifecycle.Failure.
-func (e *executables) command(c settings.Instance, dev bool) ([]string, error) {
+func (e *Finder) Command(c settings.Instance, dev bool) ([]string, error) {
 	if c.Attached() {
 		return c.ConnectionKey(), nil
 	}
@@ -38,7 +46,7 @@ func (e *executables) command(c settings.Instance, dev bool) ([]string, error) {
 		}
 		return []string{path}, nil
 	}
-	argv := e.bundled(c.Use)
+	argv := e.Bundled(c.Use)
 	if len(argv) == 0 {
 		return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "unknown_plugin", Message: e.unknownPlugin(c.Use)}
 	}
@@ -46,17 +54,17 @@ func (e *executables) command(c settings.Instance, dev bool) ([]string, error) {
 }
 
 // verifiedCopy returns the path of the copy of a third-party executable.
-func (e *executables) verifiedCopy(c settings.Instance, dev bool) (string, error) {
+func (e *Finder) verifiedCopy(c settings.Instance, dev bool) (string, error) {
 	if dev && c.Unverified() {
-		return e.copies.DevCopy(c.Use)
+		return e.Copies.DevCopy(c.Use)
 	}
-	return e.copies.Executable(c.Use, c.SHA256)
+	return e.Copies.Executable(c.Use, c.SHA256)
 }
 
 // unknownPlugin returns the message for an unknown name, with a suggestion.
-func (e *executables) unknownPlugin(name string) string {
+func (e *Finder) unknownPlugin(name string) string {
 	message := fmt.Sprintf("no bundled plugin is named %q", name)
-	if best := text.Nearest(name, slices.Values(e.names), 3); best != "" {
+	if best := text.Nearest(name, slices.Values(e.Names), 3); best != "" {
 		return fmt.Sprintf("%s; did you mean %q?", message, best)
 	}
 	return message + "; write ./" + name + " for a file of that name"

@@ -1,4 +1,4 @@
-package host
+package status
 
 import (
 	"errors"
@@ -16,38 +16,48 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
-// statusTracker keeps the status of an instance, logs changes and notifies listeners.
+// Tracker keeps the status of an instance, logs changes and notifies listeners.
 // Its methods are safe for concurrent use.
-type statusTracker struct {
+type Tracker struct {
 	log     *zap.Logger
 	metrics *metrics.Metrics
-	// notify receives each change of state.
-	notify func(InstanceStatus)
-	// committed returns a sink's committed sequence number; nil for other kinds.
-	committed func() uint64
+	notify  func(Status)
+	// Committed returns a sink's committed sequence number; nil for other kinds. Set it
+	// before the first use.
+	Committed func() uint64
 
 	mu     sync.Mutex
-	status InstanceStatus
+	status Status
 }
 
-// get returns the current status.
-func (t *statusTracker) get() InstanceStatus {
+// NewTracker returns the tracker of a discovered instance. notify receives each change of
+// state.
+func NewTracker(c settings.Instance, log *zap.Logger, m *metrics.Metrics, notify func(Status)) *Tracker {
+	m.SetState(c.Name, lifecycle.StateDiscovered)
+	return &Tracker{log: log, metrics: m, notify: notify, status: Status{
+		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(),
+		State: lifecycle.StateDiscovered, Since: time.Now().UTC(),
+	}}
+}
+
+// Get returns the current status.
+func (t *Tracker) Get() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.snapshot()
 }
 
 // snapshot copies the status. The caller holds the lock.
-func (t *statusTracker) snapshot() InstanceStatus {
+func (t *Tracker) snapshot() Status {
 	out := t.status
-	if t.committed != nil {
-		out.CommittedThrough = t.committed()
+	if t.Committed != nil {
+		out.CommittedThrough = t.Committed()
 	}
 	return out
 }
 
 // update changes the status and notifies listeners of a new state.
-func (t *statusTracker) update(change func(*InstanceStatus)) {
+func (t *Tracker) update(change func(*Status)) {
 	t.mu.Lock()
 	before := t.status.State
 	change(&t.status)
@@ -60,14 +70,14 @@ func (t *statusTracker) update(change func(*InstanceStatus)) {
 	t.notify(now)
 }
 
-// setSettings copies the settings that the status contains.
-func (t *statusTracker) setSettings(c settings.Instance) {
-	t.update(func(st *InstanceStatus) { st.Use, st.Required, st.Address = c.Use, c.Required, c.Address() })
+// SetSettings copies the settings that the status contains.
+func (t *Tracker) SetSettings(c settings.Instance) {
+	t.update(func(st *Status) { st.Use, st.Required, st.Address = c.Use, c.Required, c.Address() })
 }
 
-// enter sets the state, and the last error unless err is nil, and logs both.
-func (t *statusTracker) enter(state lifecycle.State, reason string, err error) {
-	t.update(func(st *InstanceStatus) {
+// Enter sets the state, and the last error unless err is nil, and logs both.
+func (t *Tracker) Enter(state lifecycle.State, reason string, err error) {
+	t.update(func(st *Status) {
 		if st.State != state {
 			st.State, st.Since = state, time.Now().UTC()
 		}
@@ -90,9 +100,9 @@ func (t *statusTracker) enter(state lifecycle.State, reason string, err error) {
 	}
 }
 
-// enterBackoff sets the state between a failure and the next start.
-func (t *statusTracker) enterBackoff(f *lifecycle.Failure, delay time.Duration) {
-	t.update(func(st *InstanceStatus) {
+// EnterBackoff sets the state between a failure and the next start.
+func (t *Tracker) EnterBackoff(f *lifecycle.Failure, delay time.Duration) {
+	t.update(func(st *Status) {
 		now := time.Now().UTC()
 		next := now.Add(delay)
 		st.State, st.Since, st.Reason, st.NextStart = lifecycle.StateBackoff, now, f.Reason, &next
@@ -101,15 +111,15 @@ func (t *statusTracker) enterBackoff(f *lifecycle.Failure, delay time.Duration) 
 	t.log.Warn("plugin restart scheduled", zap.String("reason", f.Reason), zap.String("error", f.Message), zap.Duration("delay", delay))
 }
 
-// recordRestart counts a process after the first.
-func (t *statusTracker) recordRestart(restarts int, reason string) {
-	t.update(func(st *InstanceStatus) { st.Restarts = restarts })
-	t.metrics.Restarts.WithLabelValues(t.get().Name, reason).Inc()
+// RecordRestart counts a process after the first.
+func (t *Tracker) RecordRestart(restarts int, reason string) {
+	t.update(func(st *Status) { st.Restarts = restarts })
+	t.metrics.Restarts.WithLabelValues(t.Get().Name, reason).Inc()
 }
 
-// recordProcess records the process of a session and the plugin's description.
-func (t *statusTracker) recordProcess(s *conn.Session, remarks []wire.Diagnostic) {
-	t.update(func(st *InstanceStatus) {
+// RecordProcess records the process of a session and the plugin's description.
+func (t *Tracker) RecordProcess(s *conn.Session, remarks []wire.Diagnostic) {
+	t.update(func(st *Status) {
 		st.PID, st.Generation, st.Diagnostics = s.PID(), s.Generation, remarks
 		st.SHA256, st.Unverified = "", s.Settings.Unverified()
 		if s.Settings.External() {
@@ -119,9 +129,9 @@ func (t *statusTracker) recordProcess(s *conn.Session, remarks []wire.Diagnostic
 	})
 }
 
-// recordExit records how the process ended, if it has.
-func (t *statusTracker) recordExit(c *conn.Conn) {
-	t.update(func(st *InstanceStatus) {
+// RecordExit records how the process ended, if it has.
+func (t *Tracker) RecordExit(c *conn.Conn) {
+	t.update(func(st *Status) {
 		st.PID = 0
 		if !c.Alive() {
 			exit := c.Exit()
@@ -130,14 +140,14 @@ func (t *statusTracker) recordExit(c *conn.Conn) {
 	})
 }
 
-// recordViolation records and logs an answer that violates the contract.
-func (t *statusTracker) recordViolation(v *wire.ContractViolation) {
-	t.update(func(st *InstanceStatus) { st.setError(v) })
+// RecordViolation records and logs an answer that violates the contract.
+func (t *Tracker) RecordViolation(v *wire.ContractViolation) {
+	t.update(func(st *Status) { st.setError(v) })
 	t.log.Error("plugin violated the contract", zap.String("violation", v.Kind), zap.String("error", v.Detail))
 }
 
 // setError sets the last error, with the diagnostics and the exit of a Failure.
-func (st *InstanceStatus) setError(err error) {
+func (st *Status) setError(err error) {
 	now := time.Now().UTC()
 	st.LastError, st.LastErrorAt = lifecycle.OneLine(err), &now
 	if f, ok := errors.AsType[*lifecycle.Failure](err); ok {

@@ -1,4 +1,10 @@
-package host
+// Package status keeps the status of a plugin instance for operators: its state with
+// the begin and the reason, the last error, the process and the last exit.
+//
+// A Tracker belongs to one instance. The supervisor in core/host reports each change to
+// it; the tracker logs the change, sets the metric and passes the new status to the
+// host's listeners. A Status contains no secrets: every text in it is redacted before.
+package status
 
 import (
 	"time"
@@ -8,8 +14,8 @@ import (
 	"github.com/guidonhq/guidon/core/host/wire"
 )
 
-// InstanceStatus is the status of an instance for operators. It contains no secrets.
-type InstanceStatus struct {
+// Status is the status of an instance for operators. It contains no secrets.
+type Status struct {
 	Name     string `json:"name"`
 	Kind     string `json:"kind"`
 	Use      string `json:"use"`
