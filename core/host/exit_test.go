@@ -244,20 +244,95 @@ func TestQuarantineAndRelease(t *testing.T) {
 	if len(st.Exit.Stderr) == 0 && st.Exit.Code != 3 && !strings.Contains(st.LastError, "code 3") {
 		t.Errorf("status %+v", st)
 	}
+	if st.NextStart == nil || time.Until(*st.NextStart) < 9*time.Minute || time.Until(*st.NextStart) > 10*time.Minute {
+		t.Errorf("the next start is at %v", st.NextStart)
+	}
 	before := len(r.logs.FilterMessage("plugin restart scheduled").All())
-	if before != 2 {
+	if before < 3 { // the pauses reach their maximum first
 		t.Errorf("%d restarts before the quarantine", before)
 	}
 	if !r.Release("p") || r.Release("q") {
 		t.Error("release")
 	}
 	eventually(t, func() string {
-		if len(r.logs.FilterMessage("plugin restart scheduled").All()) < before+2 {
+		if len(r.logs.FilterMessage("plugin restart scheduled").All()) < 2*before {
 			return "not tried again"
 		}
 		return ""
 	})
 	r.becomes(t, lifecycle.StateQuarantined)
+}
+
+func TestQuarantineEndsByItself(t *testing.T) {
+	t.Parallel()
+	cfg := config(instance("p", "crash", nil))
+	cfg.Restart.QuarantineExits, cfg.Restart.QuarantineFor = 3, 20*time.Millisecond
+	r := start(t, cfg)
+	var last time.Duration
+	for n := 1; n <= 3; n++ {
+		eventually(t, func() string {
+			entries := r.logs.FilterMessage("plugin quarantined").All()
+			if len(entries) < n {
+				return fmt.Sprintf("%d quarantines", len(entries))
+			}
+			last = entries[n-1].ContextMap()["for"].(time.Duration)
+			return ""
+		})
+		if want := 20 * time.Millisecond << (n - 1); last != want {
+			t.Errorf("quarantine %d lasts %s, want %s", n, last, want)
+		}
+	}
+}
+
+// Exits before a committed batch, and exits whose cause is known, do not lead to a
+// quarantine; also not those of another instance in the same process.
+func TestProgressPreventsQuarantine(t *testing.T) {
+	t.Parallel()
+	for _, forgive := range []bool{false, true} {
+		t.Run(fmt.Sprint(forgive), func(t *testing.T) {
+			t.Parallel()
+			cfg := config(instance("p", "probe", nil), instance("idle", "probe", nil))
+			if !forgive {
+				cfg.Instances = cfg.Instances[:1]
+			}
+			cfg.Restart.QuarantineExits = 2
+			r := start(t, cfg)
+			s := r.Sinks()[0]
+			for n := range uint64(12) {
+				ready(t, r, s)
+				if n%3 != 0 {
+					writes(t, s, batch(fmt.Sprint("ok-", n), n, 1))
+				}
+				ready(t, r, s)
+				_, _ = s.Write(t.Context(), batch(fmt.Sprint("exit-", n), n, 1))
+				if forgive {
+					s.ForgiveExits()
+				}
+			}
+			writes(t, s, batch("ok", 20, 1))
+			if n := r.logs.FilterMessage("plugin quarantined").Len(); n > 0 {
+				t.Errorf("%d quarantines", n)
+			}
+		})
+	}
+}
+
+func TestRestartAlwaysHasNoQuarantine(t *testing.T) {
+	t.Parallel()
+	c := instance("p", "crash", nil)
+	c.Restart = settings.RestartAlways
+	cfg := config(c)
+	cfg.Restart.QuarantineExits = 2
+	r := start(t, cfg)
+	eventually(t, func() string {
+		if n := r.logs.FilterMessage("plugin restart scheduled").Len(); n < 10 {
+			return fmt.Sprintf("%d restarts", n)
+		}
+		return ""
+	})
+	if n := r.logs.FilterMessage("plugin quarantined").Len(); n > 0 {
+		t.Errorf("%d quarantines", n)
+	}
 }
 
 func TestRestartNever(t *testing.T) {

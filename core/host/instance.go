@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
@@ -30,7 +31,25 @@ type instance struct {
 	target  *target
 	metrics *metrics.Metrics
 	log     *zap.Logger
+
+	// progressed is set when the plugin has done its work, or when the cause of its
+	// exits is known. The supervisor then forgets earlier exits.
+	progressed atomic.Bool
+	forgive    func(*instance) // for all instances of the plugin
 }
+
+// recordProgress records that the plugin has done its work: earlier exits do not count
+// any more.
+func (i *instance) recordProgress() {
+	if !i.progressed.Load() {
+		i.progressed.Store(true)
+	}
+}
+
+// ForgiveExits records that the cause of the latest exits is known and gone, such as an
+// event that is a dead letter now. They do not count for a quarantine, also not for
+// other instances in the same process.
+func (i *instance) ForgiveExits() { i.forgive(i) }
 
 // Name returns the instance's name in the configuration.
 func (i *instance) Name() string { return i.name }

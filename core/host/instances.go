@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 
+	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/status"
 )
 
@@ -14,6 +15,21 @@ func (h *Host) Release(name string) bool {
 		s.mailbox.post(func(m *messages) { m.release = true })
 	}
 	return s != nil
+}
+
+// forgiveExits forgives the exits of all instances of a plugin, because they may share a
+// process. One that is in quarantine for such exits tries again.
+func (h *Host) forgiveExits(i *instance) {
+	use := i.target.settings().Use
+	for _, s := range h.supervisors() {
+		if s.target.settings().Use != use {
+			continue
+		}
+		s.recordProgress()
+		if s.status.Get().State == lifecycle.StateQuarantined {
+			s.mailbox.post(func(m *messages) { m.release = true })
+		}
+	}
 }
 
 // Restart starts the same config in another process beside the one that serves, and

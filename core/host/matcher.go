@@ -165,6 +165,7 @@ func (i *MatcherInstance) matchOnce(ctx context.Context, s *conn.Session, b *wir
 			return nil, nil, unknown
 		}
 	}
+	i.recordProgress()
 	known.AddExcept(b.Programs, out.GetNeedPrograms())
 	i.mu.Lock()
 	i.dataVersion = answer.DataVersion

@@ -99,6 +99,9 @@ func (i *NotifierInstance) notifyChunk(ctx context.Context, items []*sdk.Notific
 		}
 	}
 	for _, r := range results {
+		if r.Outcome == sdk.Delivered {
+			i.recordProgress()
+		}
 		if r.Err != nil {
 			i.handleInstanceError(s, r.Err)
 		}

@@ -137,6 +137,9 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 // applyResult updates the committed sequence number, and reports an error of the
 // instance.
 func (i *SinkInstance) applyResult(s *conn.Session, b *sdk.Batch, r sdk.WriteResult) {
+	if r.Outcome != sdk.Rejected {
+		i.recordProgress()
+	}
 	switch r.Outcome {
 	case sdk.Rejected:
 		i.handleInstanceError(s, r.Err)

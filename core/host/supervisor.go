@@ -38,7 +38,7 @@ func newSupervisor(h *Host, c settings.Instance) *supervisor {
 	box := newMailbox()
 	s := &supervisor{
 		instance: &instance{
-			name: c.Name, gate: conn.NewGate(), mailbox: box, metrics: h.metrics, log: log,
+			name: c.Name, gate: conn.NewGate(), forgive: h.forgiveExits, mailbox: box, metrics: h.metrics, log: log,
 			target: &target{mailbox: box, cfg: c, generation: 1},
 			status: status.NewTracker(c, log, h.metrics, h.notifyListeners),
 		},
@@ -121,24 +121,34 @@ func (s *supervisor) waitRestart(restarts *lifecycle.Restarts, f *lifecycle.Fail
 		s.waitSignal(0)
 		return
 	}
-	restarts.NoQuarantine = c.Attached() // the host does not start that process
+	s.forgiveExits(restarts)
+	restarts.NoQuarantine = c.Attached() || c.Restart == settings.RestartAlways // the host does not start an attached process
 	delay, quarantine := restarts.Next(time.Now(), ready, s.host.jitter(c.Use, restarts.Tries()))
 	if !quarantine {
 		s.status.EnterBackoff(f, delay)
 		s.waitSignal(max(delay, time.Nanosecond))
 		return
 	}
-	s.status.Enter(lifecycle.StateQuarantined, f.Reason, f)
-	if c.Restart == settings.RestartAlways {
-		s.waitSignal(s.host.settings().Restart.QuarantineFor)
-	} else {
-		s.waitSignal(0)
+	s.status.EnterQuarantine(f, delay)
+	if s.progressed.Load() { // the cause was found meanwhile
+		return
 	}
-	restarts.Reset()
+	if signalled := s.waitSignal(delay); signalled {
+		restarts.Reset()
+	}
 }
 
-// waitSignal waits for a new config, a release, the stop or, unless it is 0, for d.
-func (s *supervisor) waitSignal(d time.Duration) {
+// forgiveExits forgets the exits of an instance that has made progress since the last
+// call.
+func (s *supervisor) forgiveExits(restarts *lifecycle.Restarts) {
+	if s.progressed.Swap(false) {
+		restarts.Forgive()
+	}
+}
+
+// waitSignal waits for a new config, a release, the stop or, unless it is 0, for d. It
+// reports whether a config or a release ended the wait.
+func (s *supervisor) waitSignal(d time.Duration) (signalled bool) {
 	var timer <-chan time.Time
 	if d > 0 {
 		t := time.NewTimer(d)
@@ -148,12 +158,12 @@ func (s *supervisor) waitSignal(d time.Duration) {
 	for {
 		select {
 		case <-timer:
-			return
+			return false
 		case <-s.drainCtx.Done():
-			return
+			return false
 		case <-s.mailbox.wake:
 			if m := s.mailbox.take(nil); m.config || m.release {
-				return
+				return true
 			}
 		}
 	}

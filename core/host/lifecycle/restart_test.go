@@ -11,33 +11,85 @@ import (
 // constant returns a random source that returns x.
 func constant(x float64) func() float64 { return func() float64 { return x } }
 
-func TestRestartDelaysGrowUntilQuarantine(t *testing.T) {
+// exitsUntilQuarantine lets an instance end until it is quarantined. It returns the
+// delays before and the duration of the quarantine.
+func exitsUntilQuarantine(t *testing.T, r *lifecycle.Restarts, now *time.Time) (delays []time.Duration, quarantine time.Duration) {
+	t.Helper()
+	for range 100 {
+		delay, quarantined := r.Next(*now, 0, constant(1))
+		if quarantined {
+			return delays, delay
+		}
+		delays = append(delays, delay)
+		*now = now.Add(delay + 10*time.Millisecond)
+	}
+	t.Fatal("never quarantined")
+	return nil, 0
+}
+
+func TestRestartDelaysGrowToTheirMaximumBeforeQuarantine(t *testing.T) {
 	t.Parallel()
 	cfg := settings.Default().Restart
-	b := &lifecycle.Restarts{Settings: cfg}
+	r := &lifecycle.Restarts{Settings: cfg}
 	now := time.Now()
-	for i, want := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second} {
-		now = now.Add(time.Second)
-		if got, quarantine := b.Next(now, 0, constant(1)); got != want || quarantine {
-			t.Errorf("exit %d: %s, %t", i+1, got, quarantine)
-		}
+	delays, quarantine := exitsUntilQuarantine(t, r, &now)
+	if delays[0] != 0 || delays[1] != cfg.Initial || delays[2] != 2*cfg.Initial || delays[len(delays)-1] != cfg.Max {
+		t.Errorf("delays %s", delays)
 	}
-	if _, quarantine := b.Next(now, 0, constant(1)); !quarantine {
-		t.Error("the sixth exit is no quarantine")
+	if quarantine != cfg.QuarantineFor {
+		t.Errorf("quarantine %s", quarantine)
+	}
+	few := cfg
+	few.QuarantineExits = 2
+	now = now.Add(time.Hour)
+	if delays, _ := exitsUntilQuarantine(t, &lifecycle.Restarts{Settings: few}, &now); delays[len(delays)-1] != cfg.Max {
+		t.Errorf("quarantined after %s", delays)
 	}
 
-	b = &lifecycle.Restarts{Settings: cfg}
+	r = &lifecycle.Restarts{Settings: cfg}
 	for i := range 40 { // every three minutes: no quarantine, at most a minute of delay
 		now = now.Add(3 * time.Minute)
-		if got, quarantine := b.Next(now, time.Minute, constant(1)); got > cfg.Max || quarantine {
+		if got, quarantine := r.Next(now, time.Minute, constant(1)); got > cfg.Max || quarantine {
 			t.Errorf("exit %d: %s, %t", i+1, got, quarantine)
 		}
 	}
-	if got, _ := b.Next(now.Add(time.Hour), cfg.ResetAfter, constant(1)); got != 0 {
+	if got, _ := r.Next(now.Add(time.Hour), cfg.ResetAfter, constant(1)); got != 0 {
 		t.Errorf("after ResetAfter: %s", got)
 	}
-	if got, _ := b.Next(now.Add(time.Hour), 0, constant(0.5)); got != 125*time.Millisecond {
-		t.Errorf("half of the jitter: %s", got)
+	if got, _ := r.Next(now.Add(time.Hour), 0, constant(0)); got != cfg.Initial/2 {
+		t.Errorf("without jitter: %s", got)
+	}
+}
+
+func TestQuarantineDoublesUntilForgiven(t *testing.T) {
+	t.Parallel()
+	cfg := settings.Default().Restart
+	r := &lifecycle.Restarts{Settings: cfg}
+	now := time.Now()
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 32} {
+		if _, got := exitsUntilQuarantine(t, r, &now); got != want*cfg.QuarantineFor {
+			t.Errorf("quarantine %d lasts %s", i+1, got)
+		}
+	}
+	r.Forgive()
+	if _, got := exitsUntilQuarantine(t, r, &now); got != cfg.QuarantineFor {
+		t.Errorf("after progress it lasts %s", got)
+	}
+}
+
+func TestProgressForgivesExits(t *testing.T) {
+	t.Parallel()
+	r := &lifecycle.Restarts{Settings: settings.Default().Restart}
+	now := time.Now()
+	for i := range 200 {
+		now = now.Add(time.Second)
+		delay, quarantine := r.Next(now, 0, constant(1))
+		if quarantine || i%4 == 3 && delay < r.Settings.Initial {
+			t.Fatalf("exit %d: %s, %t", i+1, delay, quarantine)
+		}
+		if i%4 == 3 {
+			r.Forgive()
+		}
 	}
 }
 
@@ -46,13 +98,13 @@ func TestClockJumpsDoNotChangeRestartDelays(t *testing.T) {
 	cfg := settings.Default().Restart
 	for name, jump := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			b := &lifecycle.Restarts{Settings: cfg}
+			r := &lifecycle.Restarts{Settings: cfg}
 			now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) // a wall clock only
 			for range cfg.QuarantineExits - 1 {
 				now = now.Add(time.Second)
-				b.Next(now, 0, constant(1))
+				r.Next(now, 0, constant(1))
 			}
-			delay, quarantine := b.Next(now.Add(jump), 0, constant(1))
+			delay, quarantine := r.Next(now.Add(jump), 0, constant(1))
 			if quarantine || delay > cfg.Max {
 				t.Errorf("waits %s, quarantine %t", delay, quarantine)
 			}

@@ -60,8 +60,7 @@ type Instance struct {
 	Config map[string]any `koanf:"config"`
 	// Delivery selects the events of a sink, and their batches and retries.
 	Delivery Delivery `koanf:"delivery"`
-	// Restart is on_exit, always (leaves quarantine by itself, too) or never;
-	// "" is on_exit.
+	// Restart is on_exit, always (without quarantine) or never; "" is on_exit.
 	Restart string `koanf:"restart"`
 	// Env adds variables to the process environment, which otherwise holds only
 	// PATH, TZ, TMPDIR and the certificate locations.
@@ -120,17 +119,19 @@ type Timeouts struct {
 }
 
 // Restart is the delay between restarts: the first is immediate, later ones wait
-// a random part of Initial × 2ⁿ, at most Max.
+// between half and all of Initial × 2ⁿ, at most Max.
 type Restart struct {
 	Initial time.Duration `koanf:"initial"`
 	Max     time.Duration `koanf:"max"`
 	// ResetAfter is how long an instance must be ready to reset the delay.
 	ResetAfter time.Duration `koanf:"reset_after"`
 	// QuarantineExits exits within QuarantineWindow put the instance into
-	// quarantine, which ends the restarts.
+	// quarantine, once the delay has grown to Max. Exits that an isolated event
+	// explains and those before a committed batch do not count.
 	QuarantineExits  int           `koanf:"quarantine_exits"`
 	QuarantineWindow time.Duration `koanf:"quarantine_window"`
-	// QuarantineFor is how long the quarantine lasts with restart: always.
+	// QuarantineFor is how long the first quarantine lasts. Each further one in a
+	// row lasts twice as long, up to 32 times.
 	QuarantineFor time.Duration `koanf:"quarantine_for"`
 }
 
@@ -159,7 +160,7 @@ func Default() Config {
 		HealthInterval:    5 * time.Second,
 		Restart: Restart{
 			Initial: 250 * time.Millisecond, Max: time.Minute, ResetAfter: 5 * time.Minute,
-			QuarantineExits: 6, QuarantineWindow: 10 * time.Minute, QuarantineFor: 30 * time.Minute,
+			QuarantineExits: 12, QuarantineWindow: 10 * time.Minute, QuarantineFor: 10 * time.Minute,
 		},
 	}
 }

@@ -46,7 +46,7 @@ type Status struct {
 	SDK     string `json:"sdk,omitempty"`
 	// Restarts counts the processes started after the first.
 	Restarts int `json:"restarts"`
-	// NextStart is the time of the next start, in backoff.
+	// NextStart is the time of the next start, in backoff and quarantine.
 	NextStart *time.Time `json:"next_start,omitempty"`
 	// Exit is how the last process ended.
 	Exit *process.ExitStatus `json:"exit,omitempty"`

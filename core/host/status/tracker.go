@@ -111,6 +111,18 @@ func (t *Tracker) EnterBackoff(f *lifecycle.Failure, delay time.Duration) {
 	t.log.Warn("plugin restart scheduled", zap.String("reason", f.Reason), zap.String("error", f.Message), zap.Duration("delay", delay))
 }
 
+// EnterQuarantine sets the state of an instance that failed too often and is started
+// again after d.
+func (t *Tracker) EnterQuarantine(f *lifecycle.Failure, d time.Duration) {
+	t.update(func(st *Status) {
+		now := time.Now().UTC()
+		next := now.Add(d)
+		st.State, st.Since, st.Reason, st.NextStart = lifecycle.StateQuarantined, now, f.Reason, &next
+		st.setError(f)
+	})
+	t.log.Warn("plugin quarantined", zap.String("reason", f.Reason), zap.String("error", f.Message), zap.Duration("for", d))
+}
+
 // RecordRestart counts a process after the first.
 func (t *Tracker) RecordRestart(restarts int, reason string) {
 	t.update(func(st *Status) { st.Restarts = restarts })

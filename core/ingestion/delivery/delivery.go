@@ -28,7 +28,8 @@ import (
 // A Sink may also have Resume(committedThrough uint64), which is called before
 // anything else, and Session() uint64, which counts how often the plugin was
 // opened: events staged in one session are lost in the next. Without Session
-// nothing stays staged from one call to the next. A Sink with a delivery section of
+// nothing stays staged from one call to the next. ForgiveExits() is called when an
+// event that crashed the plugin is a dead letter. A Sink with a delivery section of
 // its own has Delivery() (settings.Delivery, error). It is called once: a sink whose
 // section changes must be replaced by another Sink.
 type Sink interface {

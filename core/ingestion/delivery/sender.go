@@ -31,15 +31,16 @@ type sender struct {
 	drainCtx context.Context // ends when nothing new is sent
 	killCtx  context.Context // ends when calls at hand are given up
 
-	exclusive   sync.RWMutex // write-locked by a batch that may crash the plugin
-	crashStreak atomic.Int64 // consecutive events that crashed the plugin
+	exclusive    sync.RWMutex // write-locked by a batch that may crash the plugin
+	crashStreak  atomic.Int64 // consecutive events that crashed the plugin
+	doubtfulTime time.Duration
 }
 
 // send sends the records of b from index from up to to. It fails with errStopped
 // only, when the delivery stops first.
 func (s *sender) send(b *batch, from, to int, st retryState) error {
 	pauses := s.retryPauses()
-	crashes := 0
+	crashes, since := 0, time.Now()
 	for attempt := uint32(1); ; attempt++ {
 		if !s.waitReady() {
 			return errStopped
@@ -73,7 +74,7 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 				crashes++
 			}
 			st.exclusive = true
-			if s.crashesSuffice(to-from, crashes) {
+			if s.crashesSuffice(to-from, crashes, since) {
 				return s.isolateCrash(b, from, to, st, failure)
 			}
 		}

@@ -213,3 +213,30 @@ func TestWindowShrinksOncePerOverload(t *testing.T) {
 		t.Errorf("%d after a window of successes, want 8", w.current())
 	}
 }
+
+// After many consecutive crashes the events are probably not the cause. An event is then
+// a dead letter only when it has crashed the plugin for longer than a quarantine.
+func TestSenderDoubtsAfterManyCrashesAndStillGoesOn(t *testing.T) {
+	t.Parallel()
+	crashes, forgiven := 0, 0
+	sink := &forgivingSink{scriptedSink: scriptedSink{write: func(*sdk.Batch) (sdk.WriteResult, error) {
+		crashes++
+		return reject(sdk.ClassTransient, codeDied)
+	}}, forgiven: &forgiven}
+	s := testSender(t, sink)
+	b := testBatch("a", "b", "c", "d", "e")
+	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+		t.Fatal(err)
+	}
+	if got := deadLettersOf(t, s); got != "a b c d e" || forgiven != maxCrashStreak || crashes < maxCrashStreak*eventCrashes+2*doubtfulCrashes {
+		t.Errorf("dead letters %q, %d forgiven, %d crashes", got, forgiven, crashes)
+	}
+}
+
+// forgivingSink counts the dead letters that explain an exit.
+type forgivingSink struct {
+	scriptedSink
+	forgiven *int
+}
+
+func (s *forgivingSink) ForgiveExits() { *s.forgiven++ }

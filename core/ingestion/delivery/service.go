@@ -137,7 +137,7 @@ func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan stru
 	}
 	t.stats.setState("starting")
 	sched := &scheduler{}
-	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased}
+	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
 	return &delivery{
 		target: t, sched: sched, sender: send, staging: &staging{target: t, log: d.log, sched: sched, sender: send},
 		cursors: &cursors{target: t, log: d.log, window: &send.window, deadLetters: d.deadLetters},

@@ -63,6 +63,13 @@ func (s *deliveryStats) addDelivered(n int) {
 	s.delivered += uint64(n)
 }
 
+// hasDelivered reports whether the sink has taken any event.
+func (s *deliveryStats) hasDelivered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.delivered > 0
+}
+
 func (s *deliveryStats) addDeadLetter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

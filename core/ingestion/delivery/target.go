@@ -47,6 +47,14 @@ func (t *target) session() uint64 {
 	return 0
 }
 
+// forgiveExits tells the sink that an event was the cause of the last exits of its
+// process, and is sent no more.
+func (t *target) forgiveExits() {
+	if s, ok := t.sink.(interface{ ForgiveExits() }); ok {
+		s.ForgiveExits()
+	}
+}
+
 func (t *target) reportsSessions() bool {
 	_, ok := t.sink.(interface{ Session() uint64 })
 	return ok

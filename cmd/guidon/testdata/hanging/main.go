@@ -1,9 +1,11 @@
-// Command hanging is a sink that never returns from one of its calls, and ignores
-// SIGTERM.
+// Command hanging is a sink that misbehaves as its config selects: it never returns from
+// one of its calls, ends at an event, or prints a part of its secret. It ignores SIGTERM.
 package main
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"os/signal"
 	"syscall"
 
@@ -12,7 +14,8 @@ import (
 
 type sink struct {
 	cfg struct {
-		In string `json:"in" doc:"Call that hangs: open, write or close."`
+		In     string `json:"in" doc:"Call that hangs: open, write or close."`
+		ExitOn string `json:"exit_on" doc:"Event at which the process ends."`
 	}
 }
 
@@ -31,6 +34,11 @@ func (s *sink) Open(context.Context, sdk.OpenRequest) (sdk.SinkProperties, error
 
 func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	s.hang("write")
+	for _, r := range b.Records {
+		if s.cfg.ExitOn != "" && bytes.Contains(r.JSON, []byte(`"`+s.cfg.ExitOn+`"`)) {
+			os.Exit(3)
+		}
+	}
 	return b.Committed(), nil
 }
 

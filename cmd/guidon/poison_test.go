@@ -1,0 +1,97 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hangingPlugin builds the sink that misbehaves as its config selects.
+func hangingPlugin(t *testing.T) string {
+	t.Helper()
+	plugin := filepath.Join(t.TempDir(), "hanging")
+	if out, err := exec.Command("go", "build", "-o", plugin, "./testdata/hanging").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return plugin
+}
+
+// withInstance adds an instance to the config file and allows plugins without a
+// checksum.
+func (s *server) withInstance(t *testing.T, instance string) {
+	t.Helper()
+	yaml, err := os.ReadFile(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(yaml)
+	if !strings.Contains(text, "dev: true") {
+		text = strings.Replace(text, "plugins:\n", "plugins:\n  dev: true\n", 1)
+	}
+	write(t, s.config(), text+"    - "+instance+"\n")
+}
+
+// sinkState is the state of a sink in the answer of /api/plugins/.
+type sinkState struct {
+	State, Reason, Trouble string
+	Restarts               int
+	LastError              string `json:"last_error"`
+	Delivery               struct {
+		State       string
+		Delivered   int
+		DeadLetters int `json:"dead_letters"`
+	}
+}
+
+// Events that end the process of a sink become dead letters one after the other, and the
+// sink goes on: it is not quarantined for them, however many there are.
+func TestPoisonEventsNeverStopASink(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.withInstance(t, fmt.Sprintf("{name: fragile, kind: sink, use: %s, config: {exit_on: poison}}", hangingPlugin(t)))
+	s.start(t)
+	send := func(names ...string) {
+		t.Helper()
+		var batch []map[string]any
+		for i, name := range names {
+			batch = append(batch, map[string]any{"event": name, "distinct_id": fmt.Sprint(i), "properties": map[string]any{}})
+		}
+		body, _ := json.Marshal(map[string]any{"api_key": s.project, "batch": batch})
+		if code, err := s.post("/batch/", string(body)); err != nil || code != http.StatusOK {
+			t.Fatalf("batch: %d %v", code, err)
+		}
+	}
+	var sink sinkState
+	expect := func(delivered, dead int) {
+		t.Helper()
+		until(t, 3*time.Minute, func() string {
+			sink = sinkState{}
+			s.get(t, "/api/plugins/fragile/", &sink)
+			if sink.Delivery.Delivered != delivered || sink.Delivery.DeadLetters != dead || sink.State != "ready" {
+				return fmt.Sprintf("%+v", sink)
+			}
+			return ""
+		})
+	}
+	send("good")
+	expect(1, 0)
+	send("poison", "poison", "poison", "poison", "poison", "good")
+	expect(2, 5)
+	send("poison")
+	expect(2, 6)
+	send("good")
+	expect(3, 6)
+	if sink.Restarts < 12 {
+		t.Errorf("only %d restarts: the test proves nothing", sink.Restarts)
+	}
+	log, err := os.ReadFile(s.log.Name())
+	if err != nil || strings.Contains(string(log), "plugin quarantined") {
+		t.Errorf("the sink was quarantined: %v", err)
+	}
+}
