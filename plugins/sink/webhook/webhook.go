@@ -204,18 +204,25 @@ func (s *Sink) request(ctx context.Context, b *sdk.Batch) (*http.Request, error)
 	}
 	req.Header.Set("User-Agent", "guidon-webhook/1.0.0")
 	req.Header.Set("Idempotency-Key", b.ID)
-	return req, s.sign(req, b.ID, sent)
+	return req, s.sign(req, b.ID, body, sent)
 }
 
-// sign signs the body, byte for byte.
-func (s *Sink) sign(req *http.Request, id string, sent []byte) error {
+// sign signs the body byte for byte. A compressed body has two signatures, which
+// Standard Webhooks allows: that of its content, for receivers whose framework
+// decompresses, and that of the bytes on the wire.
+func (s *Sink) sign(req *http.Request, id string, body, sent []byte) error {
 	now := time.Now()
 	req.Header.Set(webhooks.HeaderWebhookID, id)
 	req.Header.Set(webhooks.HeaderWebhookTimestamp, fmt.Sprint(now.Unix()))
 	if s.signer == nil {
 		return nil
 	}
-	signature, err := s.signer.Sign(id, now, sent)
+	signature, err := s.signer.Sign(id, now, body)
+	if err == nil && s.cfg.Gzip {
+		var wire string
+		wire, err = s.signer.Sign(id, now, sent)
+		signature += " " + wire
+	}
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,9 @@ func TestABatchIsPostedSignedAndTheSameEachTime(t *testing.T) {
 				if body, err = io.ReadAll(r); err != nil {
 					t.Fatal(err)
 				}
+				if err := signer.Verify(body, e.got[0].Header); err != nil {
+					t.Errorf("the signature of the decompressed body: %v", err)
+				}
 			}
 			var sent struct {
 				Type string
