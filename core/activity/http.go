@@ -68,7 +68,8 @@ func answer[V any](c *web.Call, find func(ctx context.Context, limit, offset int
 		v.Next = &next
 	}
 	if number > 1 {
-		previous := c.PageURL(number-1, limit)
+		last := max(total+limit-1, limit) / limit // a page past the end leads to the last one
+		previous := c.PageURL(min(number-1, last), limit)
 		v.Previous = &previous
 	}
 	return web.JSON(c.Ctx, v)

@@ -1,6 +1,10 @@
 package web
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
 
 // The paths of a project, and their alias: programs written for environments name
 // those where they mean the project.
@@ -16,6 +20,15 @@ func (p *port) register(method string, rt *route) {
 	rest, ok := strings.CutPrefix(rt.pattern, projectPaths)
 	if ok && (rest == "" || rest[0] == '/') {
 		p.app.Add(method, environmentPaths+rest, rt.serve)
+	}
+}
+
+// reject makes Fiber answer 405 for a method of a path.
+func (p *port) reject(method, pattern string) {
+	refuse := func(*fiber.Ctx) error { return fiber.ErrMethodNotAllowed }
+	p.app.Add(method, pattern, refuse)
+	if rest, ok := strings.CutPrefix(pattern, projectPaths); ok {
+		p.app.Add(method, environmentPaths+rest, refuse)
 	}
 }
 

@@ -59,7 +59,8 @@ func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 		e.Next = &next
 	}
 	if p.Offset > 0 {
-		previous := base + pageQuery(c, p.Limit, p.Offset-p.Limit)
+		last := max(count-1, 0) / p.Limit * p.Limit // a page past the end leads to the last one
+		previous := base + pageQuery(c, p.Limit, min(p.Offset-p.Limit, last))
 		e.Previous = &previous
 	}
 	return JSON(c, e)

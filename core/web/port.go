@@ -94,7 +94,11 @@ func (p *port) install() error {
 	if err := p.table.err(); err != nil {
 		return err
 	}
-	for _, rt := range p.table.sorted() {
+	for _, rt := range p.table.withRejections() {
+		if rt.run == nil {
+			p.reject(rt.method, rt.pattern)
+			continue
+		}
 		p.register(rt.method, rt)
 		if rt.method == fiber.MethodGet && !rt.public && !p.table.has(fiber.MethodHead, rt) {
 			p.register(fiber.MethodHead, rt)

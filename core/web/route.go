@@ -162,14 +162,50 @@ func (t *routeTable) has(method string, like *route) bool {
 func (t *routeTable) allowed(rt *route, rejected string) string {
 	var out []string
 	for _, o := range t.routes {
-		if o.shape() == rt.shape() && o.method != rejected {
-			out = append(out, o.method)
-			if o.method == fiber.MethodGet {
-				out = append(out, fiber.MethodHead)
+		if o.shape() != rt.shape() {
+			continue
+		}
+		out = append(out, o.method)
+		if o.method == fiber.MethodGet && !o.public {
+			out = append(out, fiber.MethodHead)
+		}
+	}
+	return strings.Join(slices.DeleteFunc(out, func(method string) bool { return method == rejected }), ", ")
+}
+
+// withRejections returns the routes in the order of matching, with a route that
+// has no handler for each method of a path that only a more general pattern has:
+// it keeps GET of flags/explain from being read as the flag "explain".
+func (t *routeTable) withRejections() []*route {
+	out := t.sorted()
+	for _, rt := range t.sorted() {
+		segments := strings.Split(rt.pattern, "/")
+		for _, other := range t.routes {
+			for _, method := range other.methods() {
+				rejected := &route{method: method, pattern: rt.pattern}
+				if other.shape() != rt.shape() && other.matches(segments) && !t.serves(method, rt) {
+					out = append(out, rejected)
+				}
 			}
 		}
 	}
-	return strings.Join(out, ", ")
+	slices.SortStableFunc(out, bySpecificity)
+	return out
+}
+
+// methods returns the methods that the route serves.
+func (rt *route) methods() []string {
+	if rt.method == fiber.MethodGet && !rt.public {
+		return []string{fiber.MethodGet, fiber.MethodHead}
+	}
+	return []string{rt.method}
+}
+
+// serves reports whether the path of like is served for method.
+func (t *routeTable) serves(method string, like *route) bool {
+	return slices.ContainsFunc(t.routes, func(o *route) bool {
+		return o.shape() == like.shape() && slices.Contains(o.methods(), method)
+	})
 }
 
 // find returns the first route in the order of matching whose pattern has the

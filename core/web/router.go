@@ -172,6 +172,9 @@ var errSecretKey = fault.New(fault.Forbidden, "permission_denied", "This path do
 // then the project, then the scope. The body is received before the key only if
 // it may hold the key.
 func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) error {
+	if strings.HasSuffix(c.Path(), "//") {
+		return fiber.ErrNotFound // an empty id, which must not stand for the whole list
+	}
 	if _, given := credential.Bearer(c.Request()); !given && credential.MayBeInBody(c.Request()) {
 		if err := r.receiveBody(c, stateOf(c)); err != nil {
 			return err

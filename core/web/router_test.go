@@ -281,6 +281,38 @@ func TestMethodNotAllowed(t *testing.T) {
 	}
 }
 
+// TestFixedPathsRejectOtherMethods checks that a method that only a pattern with a
+// parameter has is rejected on a fixed path, and that an empty id is not found.
+func TestFixedPathsRejectOtherMethods(t *testing.T) {
+	t.Parallel()
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
+		g.Manage("GET", "/api/projects/:project_id/flags/", "", managed("all flags"))
+		g.Manage("POST", "/api/projects/:project_id/flags/explain/", "", managed("explanation"))
+		g.Manage("GET", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
+		g.Manage("PATCH", "/api/projects/:project_id/flags/:id/", "", managed("flag"))
+		g.Public("GET", "/capture", text("captured"))
+	}))
+	for _, c := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"GET", "/api/projects/1/flags/explain/", 405, "POST"},
+		{"HEAD", "/api/projects/1/flags/explain", 405, "POST"},
+		{"PATCH", "/api/environments/1/flags/explain/", 405, "POST"},
+		{"POST", "/api/projects/1/flags/explain/", 200, ""},
+		{"GET", "/api/projects/1/flags/explained/", 200, ""},
+		{"GET", "/api/projects/1/flags/", 200, ""},
+		{"GET", "/api/projects/1/flags//", 404, ""},
+		{"PATCH", "/api/projects/1/flags//", 405, "GET, HEAD"},
+		{"HEAD", "/capture", 405, "GET"},
+	} {
+		if got := call(t, c.method, base+c.path, "", bearer); got.status != c.status || got.header.Get("Allow") != c.allow {
+			t.Errorf("%s %s = %d, Allow %q, want %d, %q", c.method, c.path, got.status, got.header.Get("Allow"), c.status, c.allow)
+		}
+	}
+}
+
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {

@@ -17,6 +17,15 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return at.UTC().AppendFormat(nil, `"`+TimeLayout+`"`), nil
 }
 
+// Instant is a time in an answer that is always known. It prints the zero time,
+// which a client may have sent.
+type Instant time.Time
+
+// MarshalJSON prints the time by TimeLayout.
+func (t Instant) MarshalJSON() ([]byte, error) {
+	return time.Time(t).UTC().AppendFormat(nil, `"`+TimeLayout+`"`), nil
+}
+
 // OptionalTime returns t for an answer, null for nil.
 func OptionalTime(t *time.Time) Time {
 	if t == nil {

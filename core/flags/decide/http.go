@@ -45,15 +45,19 @@ func (h *HTTP) Routes(g *web.Router) {
 	wire := wrappingFactor * h.decider.cfg.DecideBytes
 	g.PublicUpTo(wire, fiber.MethodPost, "/decide", h.decide)
 	g.PublicUpTo(wire, fiber.MethodGet, "/decide", h.decide)
+	g.Public(fiber.MethodHead, "/decide", answerHead)
 	g.PublicUpTo(wire, fiber.MethodPost, "/flags", h.flags)
 	g.PublicUpTo(wire, fiber.MethodGet, "/flags", h.flags)
-	g.Public(fiber.MethodHead, "/flags", func(*fiber.Ctx) error { return nil })
+	g.Public(fiber.MethodHead, "/flags", answerHead)
 	g.Public(fiber.MethodOptions, "/flags", allowFlags)
 	g.Public(fiber.MethodGet, "/array/:token/config", h.config)
 	g.Public(fiber.MethodGet, "/array/:token/config.js", h.configScript)
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/feature_flags/explain", "feature_flag:read", h.explainAll)
 	g.Manage(fiber.MethodPost, "/api/projects/:project_id/feature_flags/:id/explain", "feature_flag:read", h.explain)
 }
+
+// answerHead answers probes, which send no key.
+func answerHead(*fiber.Ctx) error { return nil }
 
 func allowFlags(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAllow, "GET, HEAD, POST, OPTIONS")

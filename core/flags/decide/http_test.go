@@ -212,7 +212,7 @@ func TestDecideSupportsEveryVersion(t *testing.T) {
 
 func TestDecideRequests(t *testing.T) {
 	t.Parallel()
-	w := &memoryStore{people: map[string]string{"u": `{"email":"u@corp.test"}`, "23": `{"email":"n@corp.test"}`}, groups: map[string]string{"company:7": `{"plan":"pro"}`}}
+	w := &memoryStore{people: map[string]string{"u": `{"email":"u@corp.test"}`, "23": `{"email":"n@corp.test"}`}, groups: map[string]string{"company:7": `{"plan":"pro"}`, `company:{"a":[2],"b":1}`: `{"plan":"pro"}`}}
 	base := serve(t, sampleProject(), around(w))
 	body := `{"token":"phc_test","distinct_id":"u"}`
 	form := "data=" + url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(body)))
@@ -231,6 +231,7 @@ func TestDecideRequests(t *testing.T) {
 		{name: "a long distinct id is cut to 200 characters", body: `{"token":"phc_test","distinct_id":"` + long + `"}`, want: map[string]any{"mail": true}},
 		{name: "$distinct_id", body: `{"$token":"phc_test","$distinct_id":"u"}`, want: map[string]any{"mail": true}},
 		{name: "a numeric group key and stored group properties", body: `{"token":"phc_test","distinct_id":"u","groups":{"company":7}}`, want: map[string]any{"company": true}},
+		{name: "a group key that is an object, as capture stores it", body: `{"token":"phc_test","distinct_id":"u","groups":{"company":{"b": 1, "a":[2]}}}`, want: map[string]any{"company": true}},
 		{name: "group override", body: `{"token":"phc_test","distinct_id":"u","groups":{"company":"x"},"group_properties":{"company":{"plan":"pro"}}}`, want: map[string]any{"company": true}},
 		{name: "nulls are nothing", body: `{"token":"phc_test","distinct_id":"u","groups":null,"person_properties":null,"group_properties":null,"flag_keys_to_evaluate":null}`, want: map[string]any{"mail": true}},
 		{name: "only some flags", body: `{"token":"phc_test","distinct_id":"u","flag_keys_to_evaluate":["on","inactive","nope","on"]}`, want: map[string]any{"on": true, "mail": nil, "inactive": nil}},
@@ -333,7 +334,7 @@ func TestRequestsWithoutData(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/decide?v=3", 200}, {"GET", "/decide", 200}, {"GET", "/flags", 200}, {"HEAD", "/flags", 200},
+		{"GET", "/decide?v=3", 200}, {"GET", "/decide", 200}, {"GET", "/flags", 200}, {"HEAD", "/flags", 200}, {"HEAD", "/decide/", 200},
 		{"OPTIONS", "/decide/", 200}, {"OPTIONS", "/flags/?v=2", 204}, {"PUT", "/flags", 405}, {"DELETE", "/decide", 405},
 		{"GET", "/array/phc_other/config", 401}, {"GET", "/array/phc_other/config.js", 401},
 	} {
