@@ -1,12 +1,16 @@
 package app
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
@@ -16,14 +20,23 @@ import (
 var notificationBindings = fx.Options(
 	notifications.Module,
 	fx.Provide(
-		func(n notifications.Notifiers, m notifications.Actions, p *persons.Service, a *auth.Service, log *zap.Logger, reg prometheus.Registerer) notifications.Dependencies {
-			return notifications.Dependencies{Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg}
-		},
+		notificationDependencies,
 		fx.Annotate(newFollower, fx.OnStart((*pipeline.FollowerRunner).Start), fx.OnStop((*pipeline.FollowerRunner).Stop)),
 		route(func(h *notifications.HTTP) web.Routes { return h }),
 	),
 	fx.Invoke(func(*pipeline.FollowerRunner) {}),
 )
+
+func notificationDependencies(n notifications.Notifiers, m notifications.Actions, p *persons.Service, a *auth.Service,
+	j journal.Journal, log *zap.Logger, reg prometheus.Registerer,
+) (notifications.Dependencies, error) {
+	// One process at a time has the journal.
+	stats, err := j.Stats(context.Background())
+	if err != nil {
+		return notifications.Dependencies{}, fmt.Errorf("read the id of the journal: %w", err)
+	}
+	return notifications.Dependencies{Owner: stats.ID, Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg}, nil
+}
 
 func newFollower(w *pipeline.Worker, s *notifications.Service) *pipeline.FollowerRunner {
 	return pipeline.NewFollowerRunner(w, s)

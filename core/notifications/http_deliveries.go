@@ -38,33 +38,37 @@ func (h *HTTP) Routes(g *web.Router) {
 
 // deliveryView is a delivery in answers.
 type deliveryView struct {
-	ID          int64      `json:"id"`
-	ActionID    int64      `json:"action_id"`
-	Notifier    string     `json:"notifier"`
-	Destination string     `json:"destination"`
-	EventUUID   string     `json:"event_uuid"`
-	Text        string     `json:"text"`
-	TextHidden  bool       `json:"text_hidden,omitempty"`
-	Suppressed  int64      `json:"suppressed"`
-	State       State      `json:"state"`
-	Attempts    int64      `json:"attempts"`
-	NextAt      *time.Time `json:"next_at"`
-	CreatedAt   time.Time  `json:"created_at"`
-	ExpiresAt   time.Time  `json:"expires_at"`
-	SettledAt   *time.Time `json:"settled_at"`
-	MessageID   string     `json:"message_id"`
-	ErrorCode   string     `json:"error_code"`
-	Error       string     `json:"error"`
+	ID          int64    `json:"id"`
+	ActionID    int64    `json:"action_id"`
+	Notifier    string   `json:"notifier"`
+	Destination string   `json:"destination"`
+	EventUUID   string   `json:"event_uuid"`
+	Text        string   `json:"text"`
+	TextHidden  bool     `json:"text_hidden,omitempty"`
+	Suppressed  int64    `json:"suppressed"`
+	State       State    `json:"state"`
+	Attempts    int64    `json:"attempts"`
+	NextAt      web.Time `json:"next_at"`
+	CreatedAt   web.Time `json:"created_at"`
+	ExpiresAt   web.Time `json:"expires_at"`
+	SettledAt   web.Time `json:"settled_at"`
+	MessageID   string   `json:"message_id"`
+	ErrorCode   string   `json:"error_code"`
+	Error       string   `json:"error"`
 }
 
 func show(d *Delivery) deliveryView {
 	v := deliveryView{
 		ID: d.ID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, EventUUID: d.EventUUID, Text: d.Text,
-		Suppressed: d.Suppressed, State: d.State, Attempts: d.Attempts, CreatedAt: d.CreatedAt, ExpiresAt: d.ExpiresAt, SettledAt: d.SettledAt,
+		Suppressed: d.Suppressed, State: d.State, Attempts: d.Attempts, CreatedAt: web.Time(d.CreatedAt), ExpiresAt: web.Time(d.ExpiresAt), SettledAt: web.OptionalTime(d.SettledAt),
 		MessageID: d.MessageID, ErrorCode: d.ErrorCode, Error: d.Error,
 	}
-	if d.State == Waiting {
-		v.NextAt = &d.NextAt
+	if d.State != Waiting {
+		return v
+	}
+	v.NextAt = web.Time(d.NextAt)
+	if d.LeasedUntil.After(d.NextAt) { // an attempt is under way
+		v.NextAt = web.Time(d.LeasedUntil)
 	}
 	return v
 }

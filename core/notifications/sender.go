@@ -33,6 +33,7 @@ type sender struct {
 	*base
 	queue      *queue
 	lanes      *lanes
+	recovered  bool // the leases of the process before are ended; of dispatch
 	background retry.Service
 }
 
@@ -65,9 +66,23 @@ func (s *sender) dispatch(drainCtx, _ context.Context) {
 	}
 }
 
+// endOldLeases ends the leases that the process before left, once: a notification
+// that it was sending is sent before newer ones.
+func (s *sender) endOldLeases(ctx context.Context) error {
+	if s.recovered || s.deps.Owner == "" {
+		return nil
+	}
+	err := s.store.endLeases(ctx, s.deps.Owner)
+	s.recovered = err == nil
+	return err
+}
+
 // serveDue queues due summaries and starts serving the destinations with due
 // notifications.
 func (s *sender) serveDue(ctx context.Context) error {
+	if err := s.endOldLeases(ctx); err != nil {
+		return err
+	}
 	if err := s.queue.queueSummaries(ctx); err != nil {
 		return err
 	}
@@ -100,7 +115,7 @@ func (s *sender) serve(drainCtx, killCtx context.Context, l lane, n Notifier) {
 		if !retry.Sleep(drainCtx, s.lanes.reserve(l, n.Properties())) {
 			return
 		}
-		d, err := s.store.claim(drainCtx, l, s.clock(), lease)
+		d, err := s.store.claim(drainCtx, l, s.deps.Owner, s.clock(), lease)
 		if err != nil || d == nil {
 			return
 		}

@@ -63,6 +63,10 @@ type Projects interface {
 
 // Dependencies are what the service uses; Now and Metrics may be nil.
 type Dependencies struct {
+	// Owner names the process. No other running process has the name, and the next
+	// process on the same data has it again: it sends at once what the one before
+	// did not confirm. Without a name that takes as long as a lease.
+	Owner     string
 	Notifiers Notifiers
 	Actions   Actions
 	People    People

@@ -177,6 +177,12 @@ func open(t *testing.T, d *db.DB, change func(*notifications.Config, *world)) *p
 
 func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config, *world)) *place {
 	t.Helper()
+	return prepareFor(t, d, c, "", change)
+}
+
+// prepareFor prepares a service of a process with a name.
+func prepareFor(t *testing.T, d *db.DB, c *clock, owner string, change func(*notifications.Config, *world)) *place {
+	t.Helper()
 	cfg := notifications.DefaultConfig()
 	cfg.RetryMin, cfg.RetryMax = time.Second, time.Minute
 	w := &world{
@@ -187,7 +193,7 @@ func prepare(t *testing.T, d *db.DB, c *clock, change func(*notifications.Config
 		change(&cfg, w)
 	}
 	s, err := notifications.NewService(cfg, d, notifications.Dependencies{
-		Notifiers: w, Actions: w, People: w, Projects: w, Now: c.now, Log: zap.NewNop(),
+		Owner: owner, Notifiers: w, Actions: w, People: w, Projects: w, Now: c.now, Log: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -522,6 +528,26 @@ func TestUnconfirmedMessageIsResentWithSameID(t *testing.T) {
 		}
 		c.pass(3 * time.Minute)
 		third.expectTexts(t, third.chats[0], "ada")
+	})
+}
+
+// TestUnconfirmedMessageIsSentFirstAfterARestart ends a process while it sends: the
+// next one on the same journal sends that message at once, before newer ones.
+func TestUnconfirmedMessageIsSentFirstAfterARestart(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		c := &clock{at: noon}
+		first := prepare(t, d, c, nil)
+		first.happen(t, "paid", "ada")
+		if _, err := d.Write(t.Context()).NewRaw("UPDATE notifications SET leased_until = ?, leased_by = 'journal-1'",
+			noon.Add(2*time.Minute).UnixMicro()).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.pass(time.Second)
+		first.happen(t, "paid", "bob")
+		second := prepareFor(t, d, c, "journal-1", nil)
+		second.run(t)
+		second.expectTexts(t, second.chats[0], "ada bob")
 	})
 }
 

@@ -36,6 +36,7 @@ type row struct {
 	Attempts    int64
 	NextAt      int64
 	LeasedUntil int64
+	LeasedBy    string
 	CreatedAt   int64
 	ExpiresAt   int64
 	SettledAt   sql.NullInt64
@@ -90,19 +91,19 @@ func (s *store) due(ctx context.Context, now time.Time) ([]lane, error) {
 	return lanes, nil
 }
 
-// claim leases the oldest due notification of a destination, nil if there is
-// none. Two processes never lease the same one.
-func (s *store) claim(ctx context.Context, l lane, now time.Time, lease time.Duration) (*Delivery, error) {
+// claim leases the oldest due notification of a destination for owner, nil if there
+// is none. Two processes never lease the same one.
+func (s *store) claim(ctx context.Context, l lane, owner string, now time.Time, lease time.Duration) (*Delivery, error) {
 	skip := ""
 	if s.db.Postgres() {
 		skip = " FOR UPDATE SKIP LOCKED"
 	}
 	var rows []row
 	// Raw: bun cannot lock the rows of a subquery.
-	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ? WHERE id IN (
+	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ?, leased_by = ? WHERE id IN (
 		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
 		ORDER BY next_at, id LIMIT 1`+skip+`) RETURNING *`,
-		now.Add(lease).UnixMicro(), l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
+		now.Add(lease).UnixMicro(), owner, l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("lease a notification: %w", err)
 	}
@@ -111,6 +112,16 @@ func (s *store) claim(ctx context.Context, l lane, now time.Time, lease time.Dur
 	}
 	d := rows[0].delivery()
 	return &d, nil
+}
+
+// endLeases ends the leases of owner, whose process has ended.
+func (s *store) endLeases(ctx context.Context, owner string) error {
+	_, err := s.db.Write(ctx).NewUpdate().Model((*row)(nil)).Set("leased_until = 0").
+		Where("state = 'waiting' AND leased_by = ? AND leased_until > 0", owner).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end leases of notifications: %w", err)
+	}
+	return nil
 }
 
 // knownKeys returns which of the keys exist.
