@@ -31,6 +31,21 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), nil
 }
 
+// Sorted returns a JSON value without white space and with the names of its objects
+// in order: one text for equal values. Numbers keep their digits. Invalid text is
+// returned unchanged.
+func Sorted(raw []byte) string {
+	v, err := decodeAny(raw)
+	if err != nil {
+		return string(raw)
+	}
+	text, err := Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
+}
+
 // Equal reports whether two JSON texts have the same value. The order of names
 // and white space do not matter, the digits of numbers do. Invalid texts are
 // equal only if their bytes are.

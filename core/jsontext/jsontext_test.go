@@ -17,6 +17,19 @@ func TestMarshalKeepsHTML(t *testing.T) {
 	}
 }
 
+func TestSorted(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		` {"b": 1.50, "a" : [ {"d":"<","c":null} ]}`: `{"a":[{"c":null,"d":"<"}],"b":1.50}`,
+		`[1, 2]`:  `[1,2]`,
+		`{broken`: `{broken`,
+	} {
+		if got := jsontext.Sorted([]byte(raw)); got != want {
+			t.Errorf("Sorted(%s) = %s, want %s", raw, got, want)
+		}
+	}
+}
+
 func TestEqualComparesValues(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

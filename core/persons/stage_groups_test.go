@@ -77,6 +77,15 @@ func TestGroups(t *testing.T) {
 			groups: `company:42 {}`,
 		},
 		{
+			name: "a key that is an object has one spelling",
+			events: []string{
+				`$groupidentify u {"$group_type":"company","$group_key":{"b": 1, "a" : [1.50, {"d":1,"c":2}]}}`,
+				`x u {"$groups":{"company":{ "a":[1.50,{"c":2,"d":1}],"b":1}}}`,
+			},
+			groups: `company:{"a":[1.50,{"c":2,"d":1}],"b":1} {}`,
+			last:   `{"$groups":{"company":{ "a":[1.50,{"c":2,"d":1}],"b":1}},"$group_0":"{\"a\":[1.50,{\"c\":2,\"d\":1}],\"b\":1}"}`,
+		},
+		{
 			name:   "a missing or null set is an empty one",
 			events: []string{`$groupidentify u {"$group_type":"company","$group_key":"x","$group_set":null}`},
 			groups: `company:x {}`,

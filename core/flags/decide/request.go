@@ -1,9 +1,7 @@
 package decide
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"unicode/utf8"
 	"unsafe"
 
@@ -139,38 +137,22 @@ func (r *decideRequest) device() string {
 	return r.deviceID
 }
 
-// identifierOf returns the text of an identifier: a string itself, null as
-// nothing, any other value as JSON with sorted names, as capture stores it. It is
-// truncated to maxIDChars.
-func identifierOf(v *fastjson.Value) string {
-	var s string
+// identifierOf returns identifierText truncated to maxIDChars.
+func identifierOf(v *fastjson.Value) string { return truncateID(identifierText(v)) }
+
+// identifierText returns the text of an identifier: a string itself, null as
+// nothing, any other value as JSON with sorted names, as capture stores it.
+func identifierText(v *fastjson.Value) string {
 	switch v.Type() {
 	case fastjson.TypeNull:
+		return ""
 	case fastjson.TypeString:
-		s = unsafeText(v.GetStringBytes())
+		return unsafeText(v.GetStringBytes())
 	case fastjson.TypeObject, fastjson.TypeArray:
-		s = sortedJSON(v)
+		return jsontext.Sorted(jsontext.AppendJSON(nil, v))
 	default:
-		s = unsafeText(jsontext.AppendJSON(nil, v))
+		return unsafeText(jsontext.AppendJSON(nil, v))
 	}
-	return truncateID(s)
-}
-
-func sortedJSON(v *fastjson.Value) string {
-	text := jsontext.AppendJSON(nil, v)
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var sorted any
-	if dec.Decode(&sorted) != nil {
-		return string(text)
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(sorted) != nil {
-		return string(text)
-	}
-	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
 func truncateID(s string) string {
@@ -229,13 +211,11 @@ func keysIn(v *fastjson.Value) []string {
 	return keys
 }
 
+// group sets a group of the request, whose key is read as capture reads it. Null is
+// no group.
 func (r *decideRequest) group(name []byte, v *fastjson.Value) {
-	switch v.Type() {
-	case fastjson.TypeString:
-		r.evaluation.SetGroup(unsafeText(name), unsafeText(v.GetStringBytes()))
-	case fastjson.TypeNumber:
-		r.evaluation.SetGroup(unsafeText(name), unsafeText(v.MarshalTo(nil)))
-	default: // not a key
+	if v.Type() != fastjson.TypeNull {
+		r.evaluation.SetGroup(unsafeText(name), identifierText(v))
 	}
 }
 

@@ -2,7 +2,6 @@ package event
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 	"unicode/utf8"
 
@@ -167,7 +166,7 @@ func PlainText(raw []byte) string {
 		}
 		return string(t.Append(make([]byte, 0, len(t.Raw))))
 	case '{', '[':
-		return sortedJSON(raw)
+		return jsontext.Sorted(jsontext.AppendClean(nil, raw))
 	case 'n', 'N', 'I':
 		return ""
 	case '-':
@@ -176,22 +175,6 @@ func PlainText(raw []byte) string {
 		}
 	}
 	return string(raw)
-}
-
-func sortedJSON(raw []byte) string {
-	dec := json.NewDecoder(bytes.NewReader(jsontext.AppendClean(nil, raw)))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return string(jsontext.AppendClean(nil, raw))
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return string(jsontext.AppendClean(nil, raw))
-	}
-	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n")))
 }
 
 // FirstChars returns at most the first n characters of s.

@@ -173,10 +173,14 @@ func (f *parsedEvent) resolveGroup(r *rawProperties) {
 	f.groupIdentify = f.groupType != "" && f.groupKey != "" && utf8.RuneCountInString(f.groupKey) <= maxGroupKey
 }
 
-// groupText returns a group type or key as text, "" for none.
+// groupText returns a group type or key as text, "" for none. Objects and lists are
+// JSON in one spelling, as decide reads them.
 func groupText(val string) string {
-	if val == "" || val == "null" {
+	switch {
+	case val == "" || val == "null":
 		return ""
+	case val[0] == '{' || val[0] == '[':
+		val = jsontext.Sorted([]byte(val))
 	}
 	return withoutNUL(properties.Text(val))
 }
