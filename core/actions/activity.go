@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 func newEntry(principal *auth.Principal, a *Action, done string, at time.Time) activity.Entry {
@@ -16,15 +17,15 @@ func newEntry(principal *auth.Principal, a *Action, done string, at time.Time) a
 
 // state is what users decide about an action, in the order of the activity log.
 type state struct {
-	Name         string           `json:"name"`
-	Description  string           `json:"description"`
-	Tags         []string         `json:"tags"`
-	PostToChat   bool             `json:"post_to_chat"`
-	Format       string           `json:"chat_message_format"`
-	Destinations []Destination    `json:"chat_destinations"`
-	Steps        json.RawMessage  `json:"steps"`
-	Deleted      bool             `json:"deleted"`
-	PinnedAt     *jsonTimePointer `json:"pinned_at"`
+	Name         string          `json:"name"`
+	Description  string          `json:"description"`
+	Tags         []string        `json:"tags"`
+	PostToChat   bool            `json:"post_to_chat"`
+	Format       string          `json:"chat_message_format"`
+	Destinations []Destination   `json:"chat_destinations"`
+	Steps        json.RawMessage `json:"steps"`
+	Deleted      bool            `json:"deleted"`
+	PinnedAt     *web.Instant    `json:"pinned_at"`
 }
 
 // state is the fields of an action that users set, in the order of the
@@ -32,6 +33,6 @@ type state struct {
 func (a *Action) state() state {
 	return state{
 		Name: a.Name, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, Format: a.Format,
-		Destinations: a.Destinations, Steps: mustJSON(viewSteps(a.Steps)), Deleted: a.Deleted, PinnedAt: (*jsonTimePointer)(a.PinnedAt),
+		Destinations: a.Destinations, Steps: mustJSON(viewSteps(a.Steps)), Deleted: a.Deleted, PinnedAt: (*web.Instant)(a.PinnedAt),
 	}
 }

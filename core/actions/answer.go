@@ -2,60 +2,36 @@ package actions
 
 import (
 	"encoding/json"
-	"time"
 
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// jsonTime is a time in answers; the zero time is null.
-type jsonTime time.Time
-
-// jsonTimePointer is an optional jsonTime.
-type jsonTimePointer time.Time
-
-// MarshalJSON prints the time, or null for the zero time.
-func (s jsonTime) MarshalJSON() ([]byte, error) {
-	t := time.Time(s)
-	if t.IsZero() {
-		return []byte("null"), nil
-	}
-	return []byte(`"` + t.UTC().Format(web.TimeLayout) + `"`), nil
-}
-
-// MarshalJSON prints the time.
-func (s *jsonTimePointer) MarshalJSON() ([]byte, error) {
-	if s == nil {
-		return []byte("null"), nil
-	}
-	return jsonTime(*s).MarshalJSON()
-}
-
 // actionView is an action in answers. The notification fields occur under the
 // names of older clients as well.
 type actionView struct {
-	ID                 int64            `json:"id"`
-	Name               *string          `json:"name"`
-	Description        string           `json:"description"`
-	Tags               []string         `json:"tags"`
-	PostToChat         bool             `json:"post_to_chat"`
-	ChatMessageFormat  string           `json:"chat_message_format"`
-	ChatDestinations   []Destination    `json:"chat_destinations"`
-	PostToSlack        bool             `json:"post_to_slack"`
-	SlackMessageFormat string           `json:"slack_message_format"`
-	Steps              []stepView       `json:"steps"`
-	CreatedAt          jsonTime         `json:"created_at"`
-	CreatedBy          *auth.User       `json:"created_by"`
-	Deleted            bool             `json:"deleted"`
-	IsCalculating      bool             `json:"is_calculating"`
-	LastCalculatedAt   jsonTime         `json:"last_calculated_at"`
-	TeamID             int64            `json:"team_id"`
-	IsAction           bool             `json:"is_action"`
-	BytecodeError      *string          `json:"bytecode_error"`
-	PinnedAt           *jsonTimePointer `json:"pinned_at"`
-	UserAccessLevel    string           `json:"user_access_level"` // every member may edit actions
-	CreationContext    *string          `json:"creation_context"`  // null: not kept
+	ID                 int64         `json:"id"`
+	Name               *string       `json:"name"`
+	Description        string        `json:"description"`
+	Tags               []string      `json:"tags"`
+	PostToChat         bool          `json:"post_to_chat"`
+	ChatMessageFormat  string        `json:"chat_message_format"`
+	ChatDestinations   []Destination `json:"chat_destinations"`
+	PostToSlack        bool          `json:"post_to_slack"`
+	SlackMessageFormat string        `json:"slack_message_format"`
+	Steps              []stepView    `json:"steps"`
+	CreatedAt          web.Instant   `json:"created_at"`
+	CreatedBy          *auth.User    `json:"created_by"`
+	Deleted            bool          `json:"deleted"`
+	IsCalculating      bool          `json:"is_calculating"`
+	LastCalculatedAt   web.Instant   `json:"last_calculated_at"`
+	TeamID             int64         `json:"team_id"`
+	IsAction           bool          `json:"is_action"`
+	BytecodeError      *string       `json:"bytecode_error"`
+	PinnedAt           *web.Instant  `json:"pinned_at"`
+	UserAccessLevel    string        `json:"user_access_level"` // every member may edit actions
+	CreationContext    *string       `json:"creation_context"`  // null: not kept
 }
 
 // stepView is a step with every key; absent fields are null.
@@ -112,15 +88,15 @@ func (a *Action) view(creator *auth.User, c calculation) actionView {
 	v := actionView{
 		ID: a.ID, Description: a.Description, Tags: a.Tags, PostToChat: a.PostToChat, ChatMessageFormat: a.Format,
 		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: viewSteps(a.Steps),
-		CreatedAt: jsonTime(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
-		LastCalculatedAt: jsonTime(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*jsonTimePointer)(a.PinnedAt),
+		CreatedAt: web.Instant(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
+		LastCalculatedAt: web.Instant(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*web.Instant)(a.PinnedAt),
 		UserAccessLevel: "editor",
 	}
 	if a.Name != "" {
 		v.Name = &a.Name
 	}
 	if c.at.After(a.CalculatedAt) {
-		v.LastCalculatedAt = jsonTime(c.at)
+		v.LastCalculatedAt = web.Instant(c.at)
 	}
 	if c.problem != "" {
 		v.BytecodeError = &c.problem

@@ -2,8 +2,8 @@ package actions
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -11,28 +11,20 @@ import (
 )
 
 // actionsCSV answers with one row per action. Nested values have columns named
-// by their path: created_by.email, steps.0.event.
+// by their path: created_by.email, steps.0.event. A list without actions has the
+// columns of an empty one.
 func actionsCSV(c *web.Call, views []actionView) error {
 	flat := make([]map[string]string, len(views))
-	columns := map[string]bool{}
 	for i := range views {
-		flat[i] = map[string]string{}
-		var v any
-		dec := json.NewDecoder(strings.NewReader(string(mustJSON(views[i]))))
-		dec.UseNumber()
-		if err := dec.Decode(&v); err != nil {
+		var err error
+		if flat[i], err = cellsOf(&views[i]); err != nil {
 			return err
 		}
-		flatten(flat[i], "", v)
-		for name := range flat[i] {
-			columns[name] = true
-		}
 	}
-	head := make([]string, 0, len(columns))
-	for name := range columns {
-		head = append(head, name)
+	head, err := columnsOf(flat)
+	if err != nil {
+		return err
 	}
-	sort.Slice(head, func(i, j int) bool { return columnLess(head[i], head[j]) })
 	rows := make([][]string, len(flat))
 	for i, cells := range flat {
 		rows[i] = make([]string, len(head))
@@ -41,6 +33,37 @@ func actionsCSV(c *web.Call, views []actionView) error {
 		}
 	}
 	return c.CSV(head, rows)
+}
+
+// cellsOf returns the cells of an action by the names of their columns.
+func cellsOf(view *actionView) (map[string]string, error) {
+	dec := json.NewDecoder(strings.NewReader(string(mustJSON(view))))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	cells := map[string]string{}
+	flatten(cells, "", v)
+	return cells, nil
+}
+
+// columnsOf returns the columns of the rows, in their order.
+func columnsOf(rows []map[string]string) ([]string, error) {
+	if len(rows) == 0 {
+		empty, err := cellsOf(&actionView{Tags: []string{}, ChatDestinations: []Destination{}, Steps: []stepView{}})
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, empty)
+	}
+	columns := map[string]bool{}
+	for _, cells := range rows {
+		for name := range cells {
+			columns[name] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(columns), compareColumns), nil
 }
 
 // flatten sets every value in v under its path.
@@ -80,13 +103,12 @@ func flatten(to map[string]string, path string, v any) {
 // firstColumns are the first columns; the others follow by name.
 var firstColumns = []string{"id", "name", "description", "tags", "post_to_chat", "chat_message_format"}
 
-// columnLess orders columns: firstColumns, then by name, numeric parts by
+// compareColumns orders columns: firstColumns, then by name, numeric parts by
 // value.
-func columnLess(a, b string) bool {
+func compareColumns(a, b string) int {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
-	i, j := slices.Index(firstColumns, x[0]), slices.Index(firstColumns, y[0])
-	if i != j {
-		return i >= 0 && (j < 0 || i < j)
+	if i, j := rank(x[0]), rank(y[0]); i != j {
+		return i - j
 	}
 	for k := range min(len(x), len(y)) {
 		if x[k] == y[k] {
@@ -95,9 +117,17 @@ func columnLess(a, b string) bool {
 		m, errM := strconv.Atoi(x[k])
 		n, errN := strconv.Atoi(y[k])
 		if errM == nil && errN == nil {
-			return m < n
+			return m - n
 		}
-		return x[k] < y[k]
+		return strings.Compare(x[k], y[k])
 	}
-	return len(x) < len(y)
+	return len(x) - len(y)
+}
+
+// rank is the place of a column among firstColumns, or behind them.
+func rank(column string) int {
+	if i := slices.Index(firstColumns, column); i >= 0 {
+		return i
+	}
+	return len(firstColumns)
 }

@@ -42,6 +42,10 @@ func TestActionsCSVEscapesFormulas(t *testing.T) {
 		}
 	}
 	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewHTTP(s))
+	if code, _, body := fetched(t, base+"/api/projects/1/actions/?format=csv&search=nothing", "*/*"); code != 200 ||
+		!strings.HasPrefix(body, "id,name,description,tags,post_to_chat,chat_message_format,") || strings.Count(body, "\r\n") != 1 {
+		t.Errorf("a list without actions: %d %q", code, body)
+	}
 	for path, accept := range map[string]string{"?format=csv": "application/json", "": "text/csv"} {
 		code, kind, body := fetched(t, base+"/api/projects/1/actions/"+path, accept)
 		if code != 200 || kind != "text/csv; charset=utf-8" {

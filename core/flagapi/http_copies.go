@@ -57,7 +57,7 @@ type projectFlag struct {
 	TeamID    int64           `json:"team_id"` // another name of the project
 	CreatedBy *auth.User      `json:"created_by"`
 	Filters   json.RawMessage `json:"filters"`
-	CreatedAt web.Time        `json:"created_at"`
+	CreatedAt web.Instant     `json:"created_at"`
 	Active    bool            `json:"active"`
 }
 

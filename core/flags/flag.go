@@ -87,7 +87,7 @@ type View struct {
 	Deleted              bool            `json:"deleted"`
 	Active               bool            `json:"active"`
 	CreatedBy            *auth.User      `json:"created_by"`
-	CreatedAt            web.Time        `json:"created_at"`
+	CreatedAt            web.Instant     `json:"created_at"`
 	IsSimpleFlag         bool            `json:"is_simple_flag"`
 	RolloutPercentage    *int64          `json:"rollout_percentage"`
 	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
@@ -123,7 +123,7 @@ func (f *Flag) show(filters json.RawMessage, who *auth.User, canEdit bool, now t
 	status, _ := f.Status(now)
 	v := View{
 		ID: f.ID, Name: f.Name, Key: f.Key, Filters: filters, Deleted: f.Deleted, Active: f.Active,
-		CreatedBy: who, CreatedAt: web.Time(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
+		CreatedBy: who, CreatedAt: web.Instant(f.CreatedAt), ExperienceContinuity: f.ExperienceContinuity,
 		ExperimentSet: []int64{}, RollbackConditions: f.RollbackConditions, PerformedRollback: f.PerformedRollback,
 		CanEdit: canEdit, Tags: f.Tags, AnalyticsDashboards: f.AnalyticsDashboards,
 		RemoteConfiguration: f.RemoteConfiguration, EncryptedPayloads: f.EncryptedPayloads,

@@ -211,6 +211,9 @@ func TestCreatedAtIsWritable(t *testing.T) {
 	if f = h.patch(f.ID, `{"created_at":"2021-01-01T00:00:00Z"}`).flag(200); f.CreatedAt != "2021-01-01T00:00:00.000000Z" {
 		t.Errorf("created_at is %s", f.CreatedAt)
 	}
+	if f = h.patch(f.ID, `{"created_at":"0001-01-01T00:00:00Z"}`).flag(200); f.CreatedAt != "0001-01-01T00:00:00.000000Z" {
+		t.Errorf("the first moment of the calendar is shown as %q", f.CreatedAt)
+	}
 }
 
 func TestListPagesAndFilters(t *testing.T) {
