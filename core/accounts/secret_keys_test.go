@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/secretkey"
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 const secretKeys = "/api/projects/1/project_secret_api_keys"
@@ -80,6 +82,31 @@ func TestSecretKeyIsShownOnce(t *testing.T) {
 		}
 		if strings.Contains(answer.text, *rolled.Value) {
 			t.Error("the activity log has the secret")
+		}
+	})
+}
+
+func TestExpiredSecretKeyHasItsOwnCode(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		in := secretkey.NewKey{ProjectID: 1, Label: "a", Scopes: []string{"feature_flag:read"}}
+		var secret string
+		for life := 100 * time.Millisecond; secret == ""; life *= 2 { // on a slow machine the end may come before the key
+			in.ExpiresAt = time.Now().Add(life)
+			var err error
+			if _, secret, err = w.auth.SecretKeys.Create(t.Context(), in, nil); err != nil && time.Now().Before(in.ExpiresAt) {
+				t.Fatal(err)
+			}
+		}
+		for {
+			_, err := w.auth.PrincipalByKey(t.Context(), secret)
+			if err == nil {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			if f := fault.From(err); f == nil || f.Kind != fault.Unauthenticated || f.Code != auth.CodeSecretExpired {
+				t.Errorf("got %v, want %s", err, auth.CodeSecretExpired)
+			}
+			return
 		}
 	})
 }

@@ -44,17 +44,17 @@ func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.ContainsFunc(p.Scopes, func(held string) bool { return apikey.Covers(held, scope) })
 }
 
-// CheckExpiry fails with Unauthenticated CodeExpired from the moment at which the
-// key expires.
+// CheckExpiry fails with Unauthenticated CodeExpired, or CodeSecretExpired for a
+// secret key, from the moment at which the key expires.
 func (p *Principal) CheckExpiry(now time.Time) error {
 	if p.KeyExpiresAt.IsZero() || now.Before(p.KeyExpiresAt) {
 		return nil
 	}
-	kind := "personal API key"
+	kind, code := "personal API key", CodeExpired
 	if p.SecretKey {
-		kind = "secret key"
+		kind, code = "secret key", CodeSecretExpired
 	}
-	return fault.Newf(fault.Unauthenticated, CodeExpired, "The %s expired at %s.", kind, p.KeyExpiresAt.Format(time.RFC3339))
+	return fault.Newf(fault.Unauthenticated, code, "The %s expired at %s.", kind, p.KeyExpiresAt.Format(time.RFC3339))
 }
 
 // RequireScope fails with Forbidden unless the key has scope; an empty scope

@@ -62,7 +62,7 @@ func (p *principalCache) drop(d apikey.Digest) {
 // PrincipalByKey returns the principal of a personal key, or one that stands for
 // the project of a secret key. It fails with Unauthenticated authentication_failed if the key is unknown or revoked, or
 // its user is revoked or no longer in the organization; with Unauthenticated
-// CodeExpired from the moment at which the key expires; and with Unavailable if
+// CodeExpired or CodeSecretExpired from the moment at which the key expires; and with Unavailable if
 // the database cannot be asked; a key used within the last minutes stays valid
 // in that case. The result is shared and must not be changed.
 func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
@@ -76,8 +76,17 @@ func (a *authenticator) PrincipalByKey(ctx context.Context, personalKey string) 
 	return p, nil
 }
 
-// CodeExpired is the code of the error for an expired personal key.
-const CodeExpired = "expired_personal_api_key"
+// The codes of the errors for an expired personal key and an expired secret key.
+const (
+	CodeExpired       = "expired_personal_api_key"
+	CodeSecretExpired = "expired_secret_key"
+)
+
+// IsExpired reports whether err stands for an expired key.
+func IsExpired(err error) bool {
+	f := fault.From(err)
+	return f != nil && (f.Code == CodeExpired || f.Code == CodeSecretExpired)
+}
 
 func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey string) (*Principal, error) {
 	key := strings.TrimSpace(personalKey)

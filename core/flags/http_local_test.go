@@ -19,8 +19,8 @@ func TestLocalEvaluationPaths(t *testing.T) {
 		h.patch(gone.ID, `{"deleted":true}`).want(200)
 		const scope = `"bucketing_identifier":"distinct_id","evaluation_runtime":"all","evaluation_contexts":[],"evaluation_tags":[],"has_experiment":false`
 		want := `{"flags":[` +
-			`{"id":1,"team_id":1,"name":"N","key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":45}],"payloads":{"true":"{\"a\":1}"}},"deleted":false,"active":true,"ensure_experience_continuity":false,"version":1,` + scope + `},` +
-			`{"id":2,"team_id":1,"name":"","key":"off","filters":{"groups":[{"properties":[],"rollout_percentage":null}]},"deleted":false,"active":false,"ensure_experience_continuity":true,"version":1,` + scope + `}],` +
+			`{"id":1,"team_id":1,"name":"N","key":"on","filters":{"groups":[{"properties":[],"rollout_percentage":45}],"payloads":{"true":"{\"a\":1}"}},"deleted":false,"active":true,"ensure_experience_continuity":false,"has_encrypted_payloads":false,"version":1,` + scope + `},` +
+			`{"id":2,"team_id":1,"name":"","key":"off","filters":{"groups":[{"properties":[],"rollout_percentage":null}]},"deleted":false,"active":false,"ensure_experience_continuity":true,"has_encrypted_payloads":false,"version":1,` + scope + `}],` +
 			`"group_type_mapping":{"0":"company","1":"project"},"cohorts":{},"property_matching_version":2}`
 		for _, p := range []string{
 			"/api/projects/1/feature_flags/local_evaluation", "/api/projects/@current/feature_flags/local_evaluation/?send_cohorts",

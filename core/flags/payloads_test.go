@@ -71,6 +71,11 @@ func TestEncryptedPayloads(t *testing.T) {
 			}
 		}
 		h.noSecretIn("feature_flags", "feature_flag_versions", "activity_log")
+		for _, path := range []string{"/flags/definitions?token=phc_one", "/api/feature_flag/local_evaluation?token=phc_one", "/api/projects/1/feature_flags/local_evaluation"} {
+			if body := string(h.as("phs_one").do("GET", path, "").want(200).body); !strings.Contains(body, `"has_encrypted_payloads":true`) || !strings.Contains(body, redacted) {
+				t.Errorf("GET %s: %s", path, body)
+			}
+		}
 
 		h.patch(f.ID, `{"has_encrypted_payloads":false,"filters":{"groups":[{"properties":[]}],"payloads":{"true":"1"}}}`).want(200)
 		if got := h.payload("phx_read"); got != `"1"` {

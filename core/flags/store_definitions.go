@@ -16,7 +16,7 @@ func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Def
 	var rows []flagRow
 	err := s.db.Read(ctx).NewSelect().Model(&rows).
 		Column("id", "key", "name", "filters", "active", "experience_continuity", "version",
-			"bucketing_identifier", "evaluation_runtime", "evaluation_contexts").
+			"bucketing_identifier", "evaluation_runtime", "evaluation_contexts", "has_encrypted_payloads").
 		Where("project_id = ? AND deleted = ?", projectID, false).OrderExpr("id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read flags of project %d: %w", projectID, err)
@@ -26,7 +26,7 @@ func (s flagStore) Definitions(ctx context.Context, projectID int64) ([]eval.Def
 		d := eval.Definition{
 			ID: r.ID, ProjectID: projectID, Key: r.Key, Name: r.Name, Filters: sealed.Redact(json.RawMessage(r.Filters)),
 			Active: r.Active, ExperienceContinuity: r.ExperienceContinuity, Version: r.Version,
-			ByDevice: r.BucketingIdentifier == fields.ByDevice,
+			ByDevice: r.BucketingIdentifier == fields.ByDevice, Sealed: r.EncryptedPayloads,
 		}
 		d.Runtime, _ = eval.ParseRuntime(r.EvaluationRuntime)
 		if err := json.Unmarshal([]byte(r.EvaluationContexts), &d.Contexts); err != nil {

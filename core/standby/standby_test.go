@@ -67,6 +67,7 @@ func TestKeysOfTheSnapshotExpire(t *testing.T) {
 	c.PersonalKeys = []personalKey{
 		{Digest: digestOf("phx_forever"), KeyID: 1, OrganizationID: "o"},
 		{Digest: digestOf("phx_ends"), KeyID: 2, OrganizationID: "o", ExpiresAt: now.Add(time.Hour)},
+		{Digest: digestOf("phs_ends"), KeyID: -2, OrganizationID: "o", ExpiresAt: now.Add(time.Hour), Secret: true},
 	}
 	s, a := started(t, c)
 	for _, step := range []struct {
@@ -78,6 +79,7 @@ func TestKeysOfTheSnapshotExpire(t *testing.T) {
 		{now, "phx_ends", ""},
 		{now.Add(time.Hour - time.Microsecond), "phx_ends", ""},
 		{now.Add(time.Hour), "phx_ends", auth.CodeExpired},
+		{now.Add(time.Hour), "phs_ends", auth.CodeSecretExpired},
 		{now.Add(time.Hour), "phx_forever", ""},
 		{now, "phx_unknown", db.CodeUnavailable},
 	} {

@@ -50,7 +50,7 @@ func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
 		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 	}
 	found, err := a.principalByKey(c, key)
-	if f := fault.From(err); f != nil && f.Code == auth.CodeExpired {
+	if auth.IsExpired(err) {
 		return nil, err
 	}
 	if fault.Is(err, fault.Unauthenticated) || (err == nil && found == nil) {
@@ -119,9 +119,8 @@ func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string
 		return auth.Project{}, invalid
 	}
 	principal, err := a.principalByKey(c, key)
-	f := fault.From(err)
 	switch {
-	case f != nil && f.Code == auth.CodeExpired:
+	case auth.IsExpired(err):
 		return auth.Project{}, err
 	case fault.Is(err, fault.Unauthenticated):
 		return auth.Project{}, fault.New(fault.Unauthenticated, codeInvalidUser, "Invalid Personal API key.").Because(err)

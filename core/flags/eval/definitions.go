@@ -19,6 +19,7 @@ type Definition struct {
 	ByDevice bool
 	Runtime  Runtime  // the kind of clients that get the flag
 	Contexts []string // evaluation contexts; without any the flag is for all
+	Sealed   bool     // its payloads are encrypted; Filters has redacted ones
 }
 
 // CohortDefinition is the stored form of a cohort: the people that match Filters,

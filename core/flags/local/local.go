@@ -104,6 +104,7 @@ type flagView struct {
 	Deleted              bool            `json:"deleted"`
 	Active               bool            `json:"active"`
 	ExperienceContinuity bool            `json:"ensure_experience_continuity"`
+	EncryptedPayloads    bool            `json:"has_encrypted_payloads"` // Filters has redacted ones
 	Version              int64           `json:"version"`
 	Bucketing            string          `json:"bucketing_identifier"`
 	Runtime              string          `json:"evaluation_runtime"`
@@ -141,7 +142,7 @@ func (l *builder) flags() []flagView {
 func (l *builder) flag(d *eval.Definition) flagView {
 	v := flagView{
 		ID: d.ID, TeamID: d.ProjectID, Name: d.Name, Key: d.Key, Filters: l.filters(d),
-		Active: d.Active, ExperienceContinuity: d.ExperienceContinuity && !d.ByDevice, Version: d.Version,
+		Active: d.Active, ExperienceContinuity: d.ExperienceContinuity && !d.ByDevice, EncryptedPayloads: d.Sealed, Version: d.Version,
 		Bucketing: "distinct_id", Runtime: d.Runtime.String(), Contexts: d.Contexts,
 	}
 	if d.ByDevice {
