@@ -60,7 +60,8 @@ var mayImport = map[string][]string{
 
 	"core/auth/keyusage": {},
 
-	"core/flags/sealed": {"core/flags/document", "core/fault"},
+	"core/flags/sealed":  {"core/flags/document", "core/fault"},
+	"core/flags/history": {"core/activity", "core/db", "core/flags/document", "core/flags/sealed", "core/jsontext"},
 
 	"core/flags/listing": with("core/flags/eval", "core/flags/document"),
 
@@ -118,14 +119,14 @@ var mayImport = map[string][]string{
 	"core/flags/document":         {},
 	"core/flags/rules":            {"core/flags/eval/filters", "core/flags/document", "core/match", "core/jsontext", "core/fault"},
 	"core/flags/revision":         with("core/changes/changelog"),
-	"core/flags/access":           {"core/auth", "core/fault"},
+	"core/flags/access":           {"core/auth", "core/db", "core/fault"},
 	"core/flags/continuity":       with(),
 	"core/flags/source":           with("core/flags/decide", "core/flags/eval", "core/flags/revision", "core/cohorts"),
 	"core/flags/calls":            with("core/flags/revision"),
 	"core/flags/audience":         with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/fields":           with("core/flags/document", "core/flags/eval", "core/flags/rules"),
 	"core/flagapi":                with("core/flags"),
-	"core/flags/schedule":         with(),
+	"core/flags/schedule":         with("core/flags/sealed"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":           with("core/flags/eval"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide"),

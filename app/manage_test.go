@@ -52,6 +52,21 @@ func TestManagementPaths(t *testing.T) {
 			t.Errorf("flags with the key in projects: %s", got)
 		}
 	})
+	t.Run("copies of encrypted payloads", func(t *testing.T) {
+		conf := w.create(t, base+"/feature_flags", `{"key":"conf","is_remote_configuration":true,"has_encrypted_payloads":true,"filters":{"groups":[{"properties":[]}],"payloads":{"true":"\"s3cret\""}}}`)
+		copied := w.wants(t, "POST", "/api/organizations/@current/feature_flags/copy_flags/",
+			fmt.Sprintf(`{"feature_flag_key":"conf","from_project":1,"target_project_ids":[%d]}`, w.second.ID), 200, `"failed":[]`, `"has_encrypted_payloads":true`, "(encrypted)")
+		second := fmt.Sprintf("/api/projects/%d/feature_flags/conf/remote_config/", w.second.ID)
+		if got := w.wants(t, "GET", second, "", 200); strings.TrimSpace(got) != `"\"s3cret\""` {
+			t.Errorf("the copy has the payload %s", got)
+		}
+		for _, path := range []string{"/api/organizations/@current/feature_flags/conf/", base + "/feature_flags/" + conf + "/versions/1/"} {
+			copied += w.wants(t, "GET", path, "", 200)
+		}
+		if strings.Contains(copied, "s3cret") || strings.Contains(copied, "guidon:sealed") {
+			t.Errorf("an answer has the payload: %s", copied)
+		}
+	})
 	t.Run("projects", func(t *testing.T) {
 		w.wants(t, "GET", "/api/organizations/@current/projects/", "", 200, `"name":"Second"`)
 		id := w.create(t, "/api/organizations/@current/projects/", `{"name":"Third"}`)

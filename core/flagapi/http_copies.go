@@ -154,10 +154,15 @@ func (h copiesHTTP) copyTo(c *web.Call, source *flags.Flag, projects map[int64]a
 	if id == source.ProjectID {
 		return flags.View{}, fault.New(fault.Invalid, "invalid_input", "The flag is from this project.")
 	}
+	filters, err := h.service.OpenFilters(source)
+	if err != nil {
+		return flags.View{}, err
+	}
 	in := flags.Input{
-		Name: &source.Name, Key: &source.Key, Filters: source.Filters, Active: &source.Active,
+		Name: &source.Name, Key: &source.Key, Filters: filters, Active: &source.Active,
 		ExperienceContinuity: &source.ExperienceContinuity, Tags: &source.Tags, RollbackConditions: source.RollbackConditions,
 		Bucketing: &source.Bucketing, Runtime: &source.Runtime, Contexts: &source.Contexts,
+		RemoteConfiguration: &source.RemoteConfiguration, EncryptedPayloads: &source.EncryptedPayloads,
 	}
 	existing, err := h.service.ByKey(c.UserContext(), id, source.Key)
 	var f *flags.Flag

@@ -3,7 +3,6 @@ package flags
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
@@ -17,15 +16,8 @@ type Roles interface {
 	RolesByID(ctx context.Context, organizationID string, ids []string) (map[string]auth.Role, error)
 }
 
-// RoleAccess allows the members of a role to edit one flag, although their level
-// only allows to view flags.
-type RoleAccess struct {
-	ID        int64
-	FlagID    int64
-	RoleID    string
-	AddedAt   time.Time
-	UpdatedAt time.Time
-}
+// RoleAccess allows the members of a role to edit one flag.
+type RoleAccess = access.RoleAccess
 
 // MayEdit returns nil if the caller may edit the flag, NotFound for an unknown
 // flag and Forbidden otherwise. Handlers call it before they read the body, so
@@ -90,7 +82,7 @@ func (m *accessManager) RoleAccesses(ctx context.Context, who *auth.Principal, p
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := m.store.roleAccesses(ctx, flagID)
+	list, err := m.store.RoleAccesses(ctx, flagID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +108,7 @@ func (m *accessManager) RoleAccess(ctx context.Context, who *auth.Principal, pro
 	if err != nil {
 		return nil, RoleAccess{}, err
 	}
-	a, err := m.store.roleAccess(ctx, flagID, id)
+	a, err := m.store.RoleAccess(ctx, flagID, id)
 	return f, a, err
 }
 
@@ -139,7 +131,7 @@ func (m *accessManager) GiveAccess(ctx context.Context, who *auth.Principal, pro
 		}
 		now := m.now()
 		a = RoleAccess{FlagID: flagID, RoleID: roleID, AddedAt: now, UpdatedAt: now}
-		return m.store.addRoleAccess(ctx, &a)
+		return m.store.AddRoleAccess(ctx, &a)
 	})
 	if err != nil {
 		return nil, RoleAccess{}, err
@@ -153,7 +145,7 @@ func (m *accessManager) RemoveAccess(ctx context.Context, who *auth.Principal, p
 		if _, err := m.parent(ctx, who, project, flagID, true); err != nil {
 			return err
 		}
-		return m.store.removeRoleAccess(ctx, flagID, id)
+		return m.store.RemoveRoleAccess(ctx, flagID, id)
 	})
 }
 

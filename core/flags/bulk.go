@@ -2,6 +2,7 @@ package flags
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/guidonhq/guidon/core/auth"
@@ -39,16 +40,24 @@ func (r *reader) Version(ctx context.Context, project auth.Project, id, version 
 	if err != nil {
 		return nil, err
 	}
-	past, ok, err := r.store.version(ctx, id, version)
+	past, v, ok, err := r.store.version(ctx, id, version)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return nil, errNotFound
 	}
-	f.Fields, f.Version = past, version
-	f.UpdatedBy, f.UpdatedAt, err = r.store.versionOrigin(ctx, id, version)
-	return f, err
+	f.Fields, f.Version, f.UpdatedBy, f.UpdatedAt = past, version, v.By, v.At
+	return f, nil
+}
+
+// OpenFilters returns the filters of a flag with its payloads in clear, to store them
+// for another project. It fails with Unavailable without the key of a payload.
+func (r *reader) OpenFilters(f *Flag) (json.RawMessage, error) {
+	if !f.EncryptedPayloads {
+		return f.Filters, nil
+	}
+	return r.deps.Payloads.OpenFilters(f.ProjectID, f.Filters, nil)
 }
 
 // ByKey returns the flag of a project with a key, or NotFound.

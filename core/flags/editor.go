@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/fields"
+	"github.com/guidonhq/guidon/core/flags/history"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 )
 
@@ -66,12 +67,47 @@ func (e *editor) Create(ctx context.Context, who *auth.Principal, project auth.P
 // nothing.
 func (e *editor) Update(ctx context.Context, who *auth.Principal, project auth.Project, id int64, in Input) (*Flag, error) {
 	in.checked = e.fields.check(ctx, &Flag{ID: id, ProjectID: project.ID}, in.Filters)
+	mark, err := e.sealHistory(ctx, who, project, id, in.EncryptedPayloads != nil && *in.EncryptedPayloads)
+	if err != nil {
+		return nil, err
+	}
 	return e.edit(ctx, who, project, id, nil, func(ctx context.Context, f *Flag) error {
+		before := *f
 		if err := e.checks.checkConflict(ctx, f, in); err != nil {
 			return err
 		}
-		return e.fields.apply(ctx, f, in)
+		if err := e.fields.apply(ctx, f, in); err != nil {
+			return err
+		}
+		return e.sealRest(ctx, &before, f, mark)
 	})
+}
+
+// sealHistory encrypts the payloads in the history of a flag that is about to get
+// encrypted payloads, if the caller may edit it. The transaction of the change then
+// encrypts the rest: sealRest.
+func (e *editor) sealHistory(ctx context.Context, who *auth.Principal, project auth.Project, id int64, encrypted bool) (history.Mark, error) {
+	if !encrypted {
+		return history.Mark{}, nil
+	}
+	f, err := e.store.flag(ctx, project.ID, id)
+	if err == nil {
+		err = e.access.mayEdit(ctx, who, f)
+	}
+	if err != nil || f.EncryptedPayloads {
+		return history.Mark{}, err
+	}
+	return e.sealer.Seal(ctx, project.ID, id, history.Mark{})
+}
+
+// sealRest encrypts the payloads in the history of f after mark, if the payloads of
+// f became encrypted.
+func (e *editor) sealRest(ctx context.Context, before, f *Flag, mark history.Mark) error {
+	if before.EncryptedPayloads || !f.EncryptedPayloads {
+		return nil
+	}
+	_, err := e.sealer.Seal(ctx, f.ProjectID, f.ID, mark)
+	return err
 }
 
 // edit reads a flag, changes it with fn, checks its dependencies and stores it as
@@ -135,7 +171,12 @@ func (e *editor) save(ctx context.Context, who *auth.Principal, before, f *Flag,
 		return nil
 	}
 	for i := range changes {
-		changes[i].Before, changes[i].After = sealed.Redact(changes[i].Before), sealed.Redact(changes[i].After)
+		c := &changes[i]
+		c.Before, c.After = sealed.Redact(c.Before), sealed.Redact(c.After)
+		if f.EncryptedPayloads && c.Field == "filters" { // before may have them in clear
+			c.Before, _ = sealed.Hide(c.Before)
+			c.After, _ = sealed.Hide(c.After)
+		}
 	}
 	entry := activity.NewEntry(who, f.ProjectID, activity.Flag, f.ID, activity.Updated, f.UpdatedAt)
 	entry.Detail.Name, entry.Detail.Changes, entry.Detail.Trigger = f.Key, changes, trigger

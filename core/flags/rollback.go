@@ -9,17 +9,23 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/rules"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
 // Rollback restores the fields of a flag from a version, as a new version. The
 // references of the flag are checked like those of an update, and deleted
-// dashboards are dropped. It fails with NotFound, with Forbidden, or with Invalid
+// dashboards are dropped. Payloads that were encrypted since the version stay
+// encrypted. It fails with NotFound, with Forbidden, or with Invalid
 // on the field "version" if the flag never had that version.
 func (e *editor) Rollback(ctx context.Context, who *auth.Principal, project auth.Project, id, version int64) (*Flag, error) {
 	trigger := &activity.Trigger{JobType: "rollback", JobID: strconv.FormatInt(version, 10), Payload: map[string]any{"version": version}}
-	past, ok, err := e.store.version(ctx, id, version)
+	past, _, ok, err := e.store.version(ctx, id, version)
 	checked := e.fields.check(ctx, &Flag{ID: id, ProjectID: project.ID}, past.Filters)
+	mark, sealErr := e.sealHistory(ctx, who, project, id, past.EncryptedPayloads || sealed.HasSealed(past.Filters))
+	if sealErr != nil {
+		return nil, sealErr
+	}
 	return e.edit(ctx, who, project, id, trigger, func(ctx context.Context, f *Flag) error {
 		switch {
 		case err != nil:
@@ -27,7 +33,11 @@ func (e *editor) Rollback(ctx context.Context, who *auth.Principal, project auth
 		case !ok:
 			return fault.Fieldf("version", "does_not_exist", "Feature flag %d has no version %d.", id, version)
 		}
-		return e.restore(ctx, f, past, checked)
+		before := *f
+		if err := e.restore(ctx, f, past, checked); err != nil {
+			return err
+		}
+		return e.sealRest(ctx, &before, f, mark)
 	})
 }
 
@@ -47,6 +57,9 @@ func (e *editor) restore(ctx context.Context, f *Flag, past Fields, checked rule
 	}
 	past.AnalyticsDashboards = slices.DeleteFunc(slices.Clone(past.AnalyticsDashboards), func(id int64) bool { return !known[id] })
 	past.Key, past.Filters, past.UsageDashboard = f.Key, f.Filters, f.UsageDashboard
+	// The payloads of a version from before their encryption are encrypted, and stay so.
+	past.EncryptedPayloads = past.EncryptedPayloads || sealed.HasSealed(past.Filters)
+	past.Filters, err = e.deps.Payloads.Apply(f.ProjectID, past.EncryptedPayloads, past.RemoteConfiguration, past.Filters, past.Filters)
 	f.Fields = past
-	return nil
+	return err
 }

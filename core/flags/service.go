@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
+	"github.com/guidonhq/guidon/core/flags/history"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/match"
@@ -59,7 +60,7 @@ func NewService(cfg ManageConfig, store *Store, deps Dependencies) (*Service, er
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
-	sh := &shared{store: store, activity: activity.NewLog(store.db), deps: deps, cfg: cfg}
+	sh := &shared{store: store, activity: activity.NewLog(store.db), sealer: history.NewSealer(store.db, deps.Payloads), deps: deps, cfg: cfg}
 	access := &accessManager{shared: sh, policy: access.NewPolicy(deps.Roles, store)}
 	read := &reader{shared: sh, access: access}
 	fields := &applier{shared: sh}
@@ -114,6 +115,7 @@ type (
 type shared struct {
 	store    *Store
 	activity *activity.Log
+	sealer   *history.Sealer
 	deps     Dependencies
 	cfg      ManageConfig
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/history"
 )
 
 // Store keeps flags, their versions and role access in the database.
@@ -23,16 +25,12 @@ import (
 type Store struct {
 	table
 	flagStore
-	versionStore
-	accessStore
+	*access.Store
+	versions *history.Versions
 }
 
-// The topics of the store.
-type (
-	flagStore    struct{ table }
-	versionStore struct{ table }
-	accessStore  struct{ table }
-)
+// flagStore keeps the flags themselves.
+type flagStore struct{ table }
 
 // table is what the topics have in common.
 type table struct{ db *db.DB }
@@ -40,7 +38,24 @@ type table struct{ db *db.DB }
 // NewStore returns the store of flags in d.
 func NewStore(d *db.DB) *Store {
 	t := table{d}
-	return &Store{t, flagStore{t}, versionStore{t}, accessStore{t}}
+	return &Store{t, flagStore{t}, access.NewStore(d), history.NewVersions(d)}
+}
+
+// addVersion stores the fields of f as a version.
+func (s *Store) addVersion(ctx context.Context, f *Flag) error {
+	return s.versions.Add(ctx, f.ID, f.Version, history.Version{State: document.Encode(f.Fields), By: f.UpdatedBy, At: f.UpdatedAt})
+}
+
+// version returns a version of a flag with its fields, and whether it exists.
+func (s *Store) version(ctx context.Context, flagID, version int64) (fields Fields, v history.Version, ok bool, err error) {
+	if v, ok, err = s.versions.Get(ctx, flagID, version); err != nil || !ok {
+		return fields, v, false, err
+	}
+	if err := json.Unmarshal(v.State, &fields); err != nil {
+		return fields, v, false, fmt.Errorf("read version %d of flag %d: %w", version, flagID, err)
+	}
+	fields.setDefaults()
+	return fields, v, true, nil
 }
 
 // flagRow is a row of feature_flags with the joined time of the last call:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -60,7 +61,7 @@ func (h *HTTP) views(c *web.Call, list ...Change) ([]view, error) {
 	for i := range list {
 		ch := &list[i]
 		out[i] = view{
-			ID: ch.ID, TeamID: ch.ProjectID, RecordID: strconv.FormatInt(ch.FlagID, 10), ModelName: modelFlag, Payload: ch.Payload,
+			ID: ch.ID, TeamID: ch.ProjectID, RecordID: strconv.FormatInt(ch.FlagID, 10), ModelName: modelFlag, Payload: sealed.Redact(ch.Payload),
 			ScheduledAt: web.Time(ch.ScheduledAt), ExecutedAt: web.Time(ch.ExecutedAt), CreatedAt: web.Time(ch.CreatedAt), UpdatedAt: web.Time(ch.UpdatedAt),
 		}
 		if ch.FailureReason != "" {

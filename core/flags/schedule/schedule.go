@@ -7,6 +7,9 @@
 // also with several nodes and after a crash. A change that breaks a rule is marked
 // with the reason; one that fails because the database is away is tried again.
 //
+// The payloads of a change are encrypted if those of the flag are, and redacted in
+// what HTTP shows.
+//
 // The package does not know the rules of flags; it calls Flags.
 package schedule
 
@@ -53,6 +56,9 @@ const (
 type Flags interface {
 	// MayEdit fails with NotFound for an unknown flag, and with Forbidden.
 	MayEdit(ctx context.Context, who *auth.Principal, project auth.Project, id int64) error
+	// Schedule runs store in a transaction with the form in which the payload of a
+	// change is stored. It fails like MayEdit.
+	Schedule(ctx context.Context, who *auth.Principal, project auth.Project, flagID int64, payload json.RawMessage, store func(ctx context.Context, payload json.RawMessage) error) error
 	// Apply applies an operation to a flag in one transaction that runs mark first.
 	Apply(ctx context.Context, who *auth.Principal, project auth.Project, flagID, changeID int64, op Operation, mark func(ctx context.Context) error) error
 }

@@ -62,8 +62,12 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 	if !at.After(now) {
 		return Change{}, fault.Field("scheduled_at", "invalid_input", "The time must be in the future.")
 	}
-	c := Change{ProjectID: project.ID, FlagID: flagID, Payload: payload, ScheduledAt: at, CreatedBy: who.User.ID, CreatedAt: now, UpdatedAt: now}
-	return c, s.store.insert(ctx, &c)
+	c := Change{ProjectID: project.ID, FlagID: flagID, ScheduledAt: at, CreatedBy: who.User.ID, CreatedAt: now, UpdatedAt: now}
+	err := s.flags.Schedule(ctx, who, project, flagID, payload, func(ctx context.Context, payload json.RawMessage) error {
+		c.Payload = payload
+		return s.store.insert(ctx, &c)
+	})
+	return c, err
 }
 
 // Delete deletes a change that is not executed. It fails with NotFound, Forbidden,

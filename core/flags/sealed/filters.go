@@ -103,9 +103,16 @@ func payloadsOf(filters json.RawMessage) (d, payloads *document.Object) {
 // rewrite replaces the payloads of filters, which are JSON texts. Filters without
 // payloads are returned unchanged.
 func rewrite(filters json.RawMessage, fn func(name, payload string) (string, error)) (json.RawMessage, error) {
+	out, _, err := Rewrite(filters, fn)
+	return out, err
+}
+
+// Rewrite replaces the payloads of filters, which are JSON texts, by those that fn
+// returns. Filters in which nothing changes are returned unchanged, with false.
+func Rewrite(filters json.RawMessage, fn func(name, payload string) (string, error)) (out json.RawMessage, changed bool, err error) {
 	d, payloads := payloadsOf(filters)
 	if payloads == nil {
-		return filters, nil
+		return filters, false, nil
 	}
 	for _, name := range payloads.Names {
 		value, _ := payloads.Get(name)
@@ -113,12 +120,60 @@ func rewrite(filters json.RawMessage, fn func(name, payload string) (string, err
 		if !isText {
 			text = string(value)
 		}
-		text, err := fn(name, text)
+		next, err := fn(name, text)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		payloads.Set(name, document.Quote(text))
+		if next != text {
+			changed = true
+			payloads.Set(name, document.Quote(next))
+		}
+	}
+	if !changed {
+		return filters, false, nil
 	}
 	d.Set("payloads", payloads.Raw())
-	return d.Raw(), nil
+	return d.Raw(), true, nil
+}
+
+// Hide returns filters with Redacted in the place of every payload, and whether
+// they had another one.
+func Hide(filters json.RawMessage) (json.RawMessage, bool) {
+	out, changed, _ := Rewrite(filters, func(string, string) (string, error) { return Redacted, nil }) // fn never fails
+	return out, changed
+}
+
+// RewriteOperation is Rewrite for the payloads of a scheduled change, which are in
+// its value. Of a change with payloads only its operation and its value are kept.
+func RewriteOperation(raw json.RawMessage, fn func(name, payload string) (string, error)) (out json.RawMessage, changed bool, err error) {
+	var op struct {
+		Operation string          `json:"operation"`
+		Value     json.RawMessage `json:"value"`
+	}
+	if json.Unmarshal(raw, &op) != nil {
+		return raw, false, nil
+	}
+	op.Value, changed, err = Rewrite(op.Value, fn)
+	if err != nil || !changed {
+		return raw, false, err
+	}
+	return document.Encode(op), true, nil
+}
+
+// SealOperation returns a scheduled change whose payloads are encrypted.
+func (r *Keyring) SealOperation(projectID int64, raw json.RawMessage) (json.RawMessage, error) {
+	out, _, err := RewriteOperation(raw, func(_, payload string) (string, error) { return r.Seal(projectID, payload), nil })
+	return out, err
+}
+
+// OpenFilters returns filters with every payload in clear, except those of kept:
+// filters of the same flag. It fails with Unavailable encryption_key_unknown without
+// the key of one.
+func (r *Keyring) OpenFilters(projectID int64, filters, kept json.RawMessage) (json.RawMessage, error) {
+	return rewrite(filters, func(name, payload string) (string, error) {
+		if own, err := storedPayload(kept, name); err == nil && own == payload {
+			return payload, nil
+		}
+		return r.Read(projectID, payload, true)
+	})
 }

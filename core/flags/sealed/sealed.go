@@ -7,7 +7,8 @@
 // Redact replaces them in what the server shows.
 //
 // A text names its key. A Keyring has one key or more: the first one seals, all of
-// them open, so keys are rotated by putting a new one in front.
+// them open, so keys are rotated by putting a new one in front. Package history
+// encrypts what is stored with the new one; then the old one can be removed.
 package sealed
 
 import (
@@ -35,9 +36,12 @@ const prefix = "guidon:sealed:1:"
 // KeyBytes is the length of a key.
 const KeyBytes = 32
 
-// ErrUnknownKey means that a payload was sealed with a key that the server does not
-// have.
-var ErrUnknownKey = errors.New("the payload was encrypted with a key that this server does not have")
+// ErrPayload means that a payload cannot be decrypted.
+var ErrPayload = errors.New("the encrypted payload cannot be decrypted")
+
+// ErrUnknownKey is the ErrPayload of a payload that was sealed with a key that the
+// server does not have.
+var ErrUnknownKey = fmt.Errorf("%w: it was encrypted with a key that this server does not have", ErrPayload)
 
 type key struct {
 	id   string
@@ -102,7 +106,7 @@ func (r *Keyring) Open(projectID int64, payload string) (string, error) {
 	id, encoded, _ := strings.Cut(strings.TrimSuffix(payload[1+len(prefix):], `"`), ":")
 	box, err := base64.RawStdEncoding.DecodeString(encoded)
 	if err != nil {
-		return "", fmt.Errorf("open encrypted payload: %w", err)
+		return "", fmt.Errorf("%w: %w", ErrPayload, err)
 	}
 	for _, k := range r.keys {
 		if k.id != id || len(box) < k.aead.NonceSize() {
@@ -110,16 +114,32 @@ func (r *Keyring) Open(projectID int64, payload string) (string, error) {
 		}
 		text, err := k.aead.Open(nil, box[:k.aead.NonceSize()], box[k.aead.NonceSize():], boundTo(projectID))
 		if err != nil {
-			return "", fmt.Errorf("open encrypted payload: %w", err)
+			return "", fmt.Errorf("%w: %w", ErrPayload, err)
 		}
 		return string(text), nil
 	}
 	return "", ErrUnknownKey
 }
 
+// Reseal returns a payload encrypted with the first key. It returns one that is
+// unchanged, and fails as Open.
+func (r *Keyring) Reseal(projectID int64, payload string) (string, error) {
+	if strings.HasPrefix(payload, `"`+prefix+r.keys[0].id+":") {
+		return payload, nil
+	}
+	text, err := r.Open(projectID, payload)
+	if err != nil {
+		return "", err
+	}
+	return r.Seal(projectID, text), nil
+}
+
 func boundTo(projectID int64) []byte {
 	return strconv.AppendInt([]byte("flag payload of project "), projectID, 10)
 }
+
+// HasSealed reports whether JSON has an encrypted payload.
+func HasSealed(raw json.RawMessage) bool { return bytes.Contains(raw, []byte(`"\"`+prefix)) }
 
 // IsSealed reports whether a payload is encrypted.
 func IsSealed(payload string) bool { return strings.HasPrefix(payload, `"`+prefix) }

@@ -1,4 +1,4 @@
-package flags
+package access
 
 import (
 	"context"
@@ -13,6 +13,25 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 )
+
+// RoleAccess allows the members of a role to edit one flag, although their level
+// only allows to view flags.
+type RoleAccess struct {
+	ID        int64
+	FlagID    int64
+	RoleID    string
+	AddedAt   time.Time
+	UpdatedAt time.Time
+}
+
+// Store keeps role accesses in the database. Its methods join the transaction in
+// their context.
+type Store struct{ db *db.DB }
+
+// NewStore returns the role accesses in d.
+func NewStore(d *db.DB) *Store { return &Store{d} }
+
+var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
 // accessRow is a row of feature_flag_role_access.
 type accessRow struct {
@@ -30,7 +49,7 @@ func (r *accessRow) access() RoleAccess {
 }
 
 // RolesOfFlags returns the ids of the roles with access to each flag.
-func (s accessStore) RolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
+func (s *Store) RolesOfFlags(ctx context.Context, flagIDs []int64) (map[int64][]string, error) {
 	var rows []accessRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("flag_id IN (?)", bun.List(flagIDs)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read roles of flags: %w", err)
@@ -42,8 +61,8 @@ func (s accessStore) RolesOfFlags(ctx context.Context, flagIDs []int64) (map[int
 	return out, nil
 }
 
-// roleAccesses returns the role accesses of a flag, oldest first.
-func (s accessStore) roleAccesses(ctx context.Context, flagID int64) ([]RoleAccess, error) {
+// RoleAccesses returns the role accesses of a flag, oldest first.
+func (s *Store) RoleAccesses(ctx context.Context, flagID int64) ([]RoleAccess, error) {
 	var rows []accessRow
 	if err := s.db.Read(ctx).NewSelect().Model(&rows).Where("flag_id = ?", flagID).OrderExpr("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("list roles of flag %d: %w", flagID, err)
@@ -55,8 +74,8 @@ func (s accessStore) roleAccesses(ctx context.Context, flagID int64) ([]RoleAcce
 	return list, nil
 }
 
-// roleAccess returns one role access of a flag, or NotFound.
-func (s accessStore) roleAccess(ctx context.Context, flagID, id int64) (RoleAccess, error) {
+// RoleAccess returns one role access of a flag, or NotFound.
+func (s *Store) RoleAccess(ctx context.Context, flagID, id int64) (RoleAccess, error) {
 	var row accessRow
 	err := s.db.Read(ctx).NewSelect().Model(&row).Where("flag_id = ? AND id = ?", flagID, id).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,8 +87,8 @@ func (s accessStore) roleAccess(ctx context.Context, flagID, id int64) (RoleAcce
 	return row.access(), nil
 }
 
-// addRoleAccess stores a and sets its id. A second access of one role is Invalid.
-func (s accessStore) addRoleAccess(ctx context.Context, a *RoleAccess) error {
+// AddRoleAccess stores a and sets its id. A second access of one role is Invalid.
+func (s *Store) AddRoleAccess(ctx context.Context, a *RoleAccess) error {
 	row := &accessRow{FlagID: a.FlagID, RoleID: a.RoleID, AddedAt: a.AddedAt.UnixMicro(), UpdatedAt: a.UpdatedAt.UnixMicro()}
 	_, err := s.db.Write(ctx).NewInsert().Model(row).Returning("id").Exec(ctx)
 	if db.Duplicate(err) {
@@ -82,8 +101,8 @@ func (s accessStore) addRoleAccess(ctx context.Context, a *RoleAccess) error {
 	return nil
 }
 
-// removeRoleAccess deletes a role access of a flag, or returns NotFound.
-func (s accessStore) removeRoleAccess(ctx context.Context, flagID, id int64) error {
+// RemoveRoleAccess deletes a role access of a flag, or returns NotFound.
+func (s *Store) RemoveRoleAccess(ctx context.Context, flagID, id int64) error {
 	res, err := s.db.Write(ctx).NewDelete().Model((*accessRow)(nil)).Where("flag_id = ? AND id = ?", flagID, id).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("remove role access %d: %w", id, err)
@@ -96,7 +115,7 @@ func (s accessStore) removeRoleAccess(ctx context.Context, flagID, id int64) err
 
 // FlagsOfRoles returns the flags of the projects that each role has access to, by
 // the id of the role, without deleted flags.
-func (s accessStore) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
+func (s *Store) FlagsOfRoles(ctx context.Context, projectIDs []int64, roleIDs []string) (map[string][]auth.RoleFlag, error) {
 	out := map[string][]auth.RoleFlag{}
 	if len(roleIDs) == 0 || len(projectIDs) == 0 {
 		return out, nil
