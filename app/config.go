@@ -22,6 +22,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/operators"
@@ -114,9 +115,22 @@ func (c Config) Validate() error {
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
+	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {
 		errs = append(errs, checkAddress("http.admin_address", c.HTTP.AdminAddress))
+	}
+	return errors.Join(errs...)
+}
+
+// checkDeliveries reports invalid delivery sections of sinks. References to secrets are
+// resolved later: they may appear while the server runs.
+func checkDeliveries(instances []settings.Instance) error {
+	var errs []error
+	for i, c := range instances {
+		if err := delivery.ValidateSection(c.Delivery); err != nil && c.Kind == settings.KindSink {
+			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): %s", i, c.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -231,6 +231,44 @@ func TestConfigReload(t *testing.T) {
 	}
 }
 
+// A wrong delivery section is refused like any other key: nothing changes.
+func TestReloadRefusesAWrongDelivery(t *testing.T) {
+	t.Parallel()
+	e := serveConfigFile(t, "    []\n")
+	for section, says := range map[string]string{
+		"{sample: 3}": "plugins.instances[0] (a): delivery.sample must be from 0 to 1",
+		"{properties: [{key: a, operator: equals, value: b}]}": "delivery.properties[0]",
+		"{retry: {on_exhausted: drop}}":                        "delivery.retry.on_exhausted",
+	} {
+		e.edit(t, strings.Replace(e.sink("a", ""), "}}\n", "}, delivery: "+section+"}\n", 1))
+		answer := e.mustFailReload(t)
+		if !strings.Contains(answer, says) {
+			t.Errorf("%s: %s", section, answer)
+		}
+		if _, err := app.Load(e.config, nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s at the start: %v", section, err)
+		}
+	}
+	if len(e.plugins(t)) > 0 {
+		t.Error("the sink was added")
+	}
+}
+
+// mustFailReload requests a reload that is refused, and returns the answer.
+func (e *reloadServer) mustFailReload(t *testing.T) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, e.AdminURL+"/api/plugins/reload/", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+e.PersonalKey)
+	status, answer := e.send(t, req)
+	if status != http.StatusBadRequest {
+		t.Errorf("reload: %d %s", status, answer)
+	}
+	return answer
+}
+
 // TestPluginSecretsAreRedacted checks that a secret appears in no answer, log line
 // or metric.
 func TestPluginSecretsAreRedacted(t *testing.T) {

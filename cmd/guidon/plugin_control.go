@@ -10,24 +10,17 @@ import (
 
 // instance is a plugin instance in the answer of GET /api/plugins.
 type instance struct {
-	Name, Kind, Use, Plugin, Version, State string
+	Name, Kind, Use, State, Trouble string
 
-	Since     time.Time
-	Restarts  int
-	Reason    string
-	LastError string `json:"last_error"`
-
-	Diagnostics []struct{ Pointer, Summary string }
-	Delivery    *sinkDelivery
+	Since    time.Time
+	Restarts int
+	Delivery *sinkDelivery
 }
 
 // sinkDelivery is the state of the delivery to a sink.
 type sinkDelivery struct {
-	State       string
-	Paused      *struct{ Reason string }
-	LagRecords  int64  `json:"lag_records"`
-	DeadLetters int64  `json:"dead_letters"`
-	LastError   string `json:"last_error"`
+	LagRecords  int64 `json:"lag_records"`
+	DeadLetters int64 `json:"dead_letters"`
 }
 
 // pluginPath returns the path of an action on an instance, or on all of them.
@@ -62,40 +55,9 @@ func (c pluginStatusCmd) Run(e *env) error {
 		if d := p.Delivery; d != nil {
 			lag, dead = strconv.FormatInt(d.LagRecords, 10), strconv.FormatInt(d.DeadLetters, 10)
 		}
-		rows[i] = []any{p.Name, p.Kind, p.Use, p.State, time.Since(p.Since).Round(time.Second), p.Restarts, lag, dead, oneLine(p.problem(), 80)}
+		rows[i] = []any{p.Name, p.Kind, p.Use, p.State, time.Since(p.Since).Round(time.Second), p.Restarts, lag, dead, oneLine(p.Trouble, 120)}
 	}
 	return e.table("NAME KIND USE STATE FOR RESTARTS BEHIND DEAD_LETTERS TROUBLE", rows)
-}
-
-// problem describes in a few words why an instance does not work, "" if it does.
-func (p *instance) problem() string {
-	switch {
-	case len(p.Diagnostics) > 0:
-		return p.Diagnostics[0].Pointer + " " + p.Diagnostics[0].Summary
-	case p.State != "ready" && p.LastError != "":
-		return p.LastError
-	case p.State != "ready":
-		return p.Reason
-	case p.Delivery != nil:
-		return p.Delivery.problem()
-	}
-	return ""
-}
-
-// problem describes in a few words why a sink receives nothing, "" if it does.
-func (d *sinkDelivery) problem() string {
-	switch d.State {
-	case "idle", "delivering", "starting":
-		return ""
-	case "paused":
-		if d.Paused != nil {
-			return "delivery is paused: " + d.Paused.Reason
-		}
-	}
-	if d.LastError == "" {
-		return "delivery is " + d.State
-	}
-	return "delivery is " + d.State + ": " + d.LastError
 }
 
 type pluginLogsCmd struct {

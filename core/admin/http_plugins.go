@@ -19,6 +19,8 @@ var _ web.Routes = (*Plugins)(nil)
 // plugin that takes no events; Operators are those of a matcher.
 type instance struct {
 	status.Status
+	// Trouble is why the instance does not work, or works with a problem, in one line.
+	Trouble   string               `json:"trouble,omitempty"`
 	Delivery  *delivery.SinkStatus `json:"delivery"`
 	Operators []operator           `json:"operators,omitempty"`
 }
@@ -66,14 +68,11 @@ func (p *Plugins) instances(c *web.Call, name string) ([]instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	bySink := make(map[string]*delivery.SinkStatus, len(deliveries))
-	for i := range deliveries {
-		bySink[deliveries[i].Sink] = &deliveries[i]
-	}
 	results := []instance{}
 	for _, st := range p.host.Status() {
 		if name == "" || st.Name == name {
-			results = append(results, instance{st, bySink[st.Name], operatorsOf(p.operators, st.Name)})
+			d := findDelivery(deliveries, st.Name)
+			results = append(results, instance{st, troubleOf(st, d), d, operatorsOf(p.operators, st.Name)})
 		}
 	}
 	return results, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -15,17 +16,18 @@ import (
 
 // Readiness registers the checks and fields of GET /_readiness.
 type Readiness struct {
-	journal journal.Journal
-	host    *host.Host
-	worker  *pipeline.Worker
+	journal  journal.Journal
+	host     *host.Host
+	delivery *delivery.Service
+	worker   *pipeline.Worker
 }
 
 var _ web.Routes = (*Readiness)(nil)
 
-// NewReadiness returns the checks of the journal, the required plugins and the
-// progress of processing.
-func NewReadiness(j journal.Journal, h *host.Host, w *pipeline.Worker) *Readiness {
-	return &Readiness{journal: j, host: h, worker: w}
+// NewReadiness returns the checks of the journal, the required plugins, the trouble of
+// all plugins and the progress of processing.
+func NewReadiness(j journal.Journal, h *host.Host, d *delivery.Service, w *pipeline.Worker) *Readiness {
+	return &Readiness{journal: j, host: h, delivery: d, worker: w}
 }
 
 // Routes registers the checks.
@@ -33,6 +35,7 @@ func (r *Readiness) Routes(g *web.Router) {
 	g.Check("journal", r.checkJournal)
 	g.Check("plugins", func(context.Context) error { return r.host.Ready() })
 	g.ReadinessField("journal", func() any { return r.journalState() })
+	g.ReadinessField("plugins", func() any { return r.pluginsState() })
 	g.ReadinessField("ingestion", func() any { return progress{r.worker.Progress(), r.worker.HistoricalProgress()} })
 }
 

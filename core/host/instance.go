@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -19,6 +20,10 @@ import (
 // maxLateCalls is how many consecutive calls may end at their deadline before the
 // supervisor checks the process.
 const maxLateCalls = 3
+
+// maxDeadlines is how many calls in a row may have no answer before the process is
+// restarted, although it reports that it is healthy.
+const maxDeadlines = 5
 
 // instance is what the kinds of instances share: the gate to the current session, and
 // reports of failed calls to the supervisor. It exists before the process and stays
@@ -41,8 +46,17 @@ type instance struct {
 // recordProgress records that the plugin has done its work: earlier exits do not count
 // any more.
 func (i *instance) recordProgress() {
+	i.status.RecordSuccess()
 	if !i.progressed.Load() {
 		i.progressed.Store(true)
+	}
+}
+
+// recordFailure records that the plugin has not done its work. An error that says that it
+// never will is an answer: the caller goes on without.
+func (i *instance) recordFailure(ctx context.Context, err *sdk.Error) {
+	if ctx.Err() == nil && err.Class != sdk.ClassPermanent && err.Class != sdk.ClassUnsupported {
+		i.status.RecordFailure(err)
 	}
 }
 
@@ -83,9 +97,7 @@ func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (r
 		i.suspect(s, "call failed: "+message)
 		return nil, wire.Unavailable(message)
 	case codes.DeadlineExceeded:
-		if s.LateCalls.Add(1) >= maxLateCalls {
-			i.suspect(s, "calls do not return")
-		}
+		i.recordLateCall(ctx, s)
 		return nil, wire.UnknownOutcome("deadline_exceeded", "the plugin did not answer in time")
 	case codes.Canceled:
 		if ctx.Err() == nil { // the connection is being closed
@@ -104,6 +116,27 @@ func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (r
 	return wire.NewError(sdk.ClassInternal, "internal", message), nil
 }
 
+// recordLateCall reports a process whose calls end at their deadline. The caller of a call
+// may have had a shorter limit, which says nothing of the process.
+func (i *instance) recordLateCall(ctx context.Context, s *conn.Session) {
+	if ctx.Err() == nil && s.RecordDeadline() >= maxDeadlines {
+		i.gate.Close(s)
+		i.mailbox.postFor(s, func(m *messages) {
+			m.failure = &lifecycle.Failure{
+				State: lifecycle.StateBackoff, Reason: reasonDeadlines,
+				Message: fmt.Sprintf("%d calls in a row did not return within %s", maxDeadlines, s.Timeouts.Call),
+			}
+		})
+		return
+	}
+	if s.LateCalls.Add(1) >= maxLateCalls {
+		i.suspect(s, "calls do not return")
+	}
+}
+
+// reasonDeadlines is the reason of a restart because calls do not return.
+const reasonDeadlines = "deadlines"
+
 // anyCallError is callError for calls in which both cases mean the same.
 func (i *instance) anyCallError(ctx context.Context, s *conn.Session, err error) *sdk.Error {
 	refused, unknown := i.callError(ctx, s, err)
@@ -121,7 +154,7 @@ func (i *instance) handleInstanceError(s *conn.Session, err *sdk.Error) {
 		i.report(s, func(m *messages) { m.reopenReason = err.Error() })
 	case sdk.ClassConfig:
 		i.report(s, func(m *messages) {
-			m.configErr = &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "rejected_config", Message: err.Error()}
+			m.failure = &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "rejected_config", Message: err.Error()}
 		})
 	default: // the caller handles it
 	}
@@ -131,6 +164,7 @@ func (i *instance) handleInstanceError(s *conn.Session, err *sdk.Error) {
 // caller's error: the outcome is unknown.
 func (i *instance) rejectAnswer(v *wire.ContractViolation) *sdk.Error {
 	i.metrics.ContractViolations.WithLabelValues(i.name, v.Kind).Inc()
+	i.status.RecordFailure(v)
 	i.status.RecordViolation(v)
 	return wire.UnknownOutcome("contract_breach", v.Error())
 }

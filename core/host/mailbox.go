@@ -22,7 +22,7 @@ type messages struct {
 	release       bool               // the operator requests another try
 	suspectReason string             // calls fail: check the process
 	reopenReason  string             // the plugin lost its connection
-	configErr     *lifecycle.Failure // the plugin rejects its config
+	failure       *lifecycle.Failure // the session must end: a rejected config, calls without an answer
 	session       *conn.Session      // the session of the last three
 }
 
@@ -54,7 +54,7 @@ func (b *mailbox) take(s *conn.Session) messages {
 	m := b.messages
 	b.messages = messages{}
 	if m.session != s {
-		m.suspectReason, m.reopenReason, m.configErr = "", "", nil
+		m.suspectReason, m.reopenReason, m.failure = "", "", nil
 	}
 	return m
 }

@@ -152,9 +152,11 @@ func (i *MatcherInstance) matchOnce(ctx context.Context, s *conn.Session, b *wir
 		return metrics.Outcome(out.GetError() == nil && len(out.GetVerdicts()) == len(b.Pairs)), err
 	})
 	if err := i.resultOf(ctx, s, err); err != nil {
+		i.recordFailure(ctx, err)
 		return nil, nil, err
 	}
 	if refused := wire.ErrorFromProto(out.GetError(), s.Redactor); refused != nil {
+		i.recordFailure(ctx, refused)
 		i.handleInstanceError(s, refused)
 		return nil, nil, refused
 	}
@@ -177,7 +179,7 @@ func (i *MatcherInstance) matchOnce(ctx context.Context, s *conn.Session, b *wir
 // change nothing, so refused and unknown mean the same.
 func (i *MatcherInstance) resultOf(ctx context.Context, s *conn.Session, err error) *sdk.Error {
 	if err == nil {
-		s.LateCalls.Store(0)
+		s.RecordAnswer()
 		return nil
 	}
 	return i.anyCallError(ctx, s, err)

@@ -82,12 +82,15 @@ func (i *NotifierInstance) notifyChunk(ctx context.Context, items []*sdk.Notific
 	if err != nil {
 		refused, unknown := i.callError(ctx, s, err)
 		if refused != nil {
+			i.recordFailure(ctx, refused)
 			return refusedAll(len(items), refused), nil
 		}
+		i.recordFailure(ctx, unknown)
 		return nil, unknown
 	}
-	s.LateCalls.Store(0)
+	s.RecordAnswer()
 	if refused := wire.ErrorFromProto(out.GetError(), s.Redactor); refused != nil {
+		i.recordFailure(ctx, refused)
 		i.handleInstanceError(s, refused)
 		return nil, refused
 	}
@@ -103,6 +106,7 @@ func (i *NotifierInstance) notifyChunk(ctx context.Context, items []*sdk.Notific
 			i.recordProgress()
 		}
 		if r.Err != nil {
+			i.recordFailure(ctx, r.Err)
 			i.handleInstanceError(s, r.Err)
 		}
 	}
@@ -156,7 +160,7 @@ func (i *NotifierInstance) Preview(ctx context.Context, n *sdk.Notification) (sd
 	if err != nil {
 		return sdk.Preview{}, i.anyCallError(ctx, s, err)
 	}
-	s.LateCalls.Store(0)
+	s.RecordAnswer()
 	switch refused := wire.ErrorFromProto(out.GetError(), s.Redactor); {
 	case refused != nil:
 		return sdk.Preview{}, refused

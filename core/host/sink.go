@@ -123,13 +123,20 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 	case err != nil:
 		refused, unknown := i.callError(ctx, s, err)
 		if refused != nil {
+			i.recordFailure(ctx, refused)
 			return sdk.WriteResult{Outcome: sdk.Rejected, Err: refused}, nil
 		}
+		i.recordFailure(ctx, unknown)
 		return sdk.WriteResult{}, unknown
 	case violation != nil:
 		return sdk.WriteResult{}, i.rejectAnswer(violation)
 	}
-	s.LateCalls.Store(0)
+	s.RecordAnswer()
+	if result.Outcome == sdk.Rejected {
+		i.recordFailure(ctx, result.Err)
+	} else {
+		i.recordProgress()
+	}
 	i.applyResult(s, b, result)
 	return result, nil
 }
@@ -137,9 +144,6 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 // applyResult updates the committed sequence number, and reports an error of the
 // instance.
 func (i *SinkInstance) applyResult(s *conn.Session, b *sdk.Batch, r sdk.WriteResult) {
-	if r.Outcome != sdk.Rejected {
-		i.recordProgress()
-	}
 	switch r.Outcome {
 	case sdk.Rejected:
 		i.handleInstanceError(s, r.Err)
@@ -176,8 +180,9 @@ func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo u
 	if err != nil {
 		return sdk.FlushResult{}, i.anyCallError(ctx, s, err)
 	}
-	s.LateCalls.Store(0)
+	s.RecordAnswer()
 	if refused := wire.ErrorFromProto(out.GetError(), s.Redactor); refused != nil {
+		i.recordFailure(ctx, refused)
 		i.handleInstanceError(s, refused)
 		return sdk.FlushResult{}, refused
 	}

@@ -140,7 +140,7 @@ func (i *SinkInstance) query(ctx context.Context, method string, call func(conte
 	if err != nil {
 		return i.anyCallError(ctx, s, err)
 	}
-	s.LateCalls.Store(0)
+	s.RecordAnswer()
 	if a.message != nil {
 		if refused := wire.ErrorFromProto(a.message.GetError(), s.Redactor); refused != nil {
 			i.handleInstanceError(s, refused)

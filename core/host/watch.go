@@ -107,8 +107,9 @@ func (w *watcher) onMessages(m messages) step {
 	switch {
 	case m.config, m.release && w.supervisor.target.upgradeError() != nil:
 		return w.onNewConfig()
-	case m.configErr != nil:
-		return w.finish(m.configErr)
+	case m.failure != nil:
+		w.answers = m.failure.Reason != reasonDeadlines
+		return w.finish(m.failure)
 	case m.reopenReason != "":
 		return w.onNotConnected(m.reopenReason)
 	case m.suspectReason != "":

@@ -266,3 +266,25 @@ func TestDeliverReportsASinkThatNeverFlushes(t *testing.T) {
 		t.Errorf("committed %+v", at)
 	}
 }
+
+// A new sink whose delivery section is wrong gets the events that were accepted before the
+// correction.
+func TestSinkWithAnInvalidSectionKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	lay(t, j, false, numbered(0, 2)...)
+	cfg := deliverConfig()
+	cfg.Deliver.Start = "end"
+	sinks := newSinks()
+	del := startDeliver(t, cfg, j, d, sinks)
+	s := configured{&fakeSink{name: "one"}, settings.Delivery{Sample: 2}}
+	sinks.set(&s)
+	eventually(t, "it says so", func() bool {
+		status, err := del.Status(t.Context())
+		return err == nil && len(status) == 1 && status[0].State == "misconfigured"
+	})
+	lay(t, j, false, numbered(2, 5)...)
+	repaired := configured{s.fakeSink, settings.Delivery{}}
+	sinks.set(&repaired)
+	eventually(t, "the events since it was added", func() bool { return s.has() == "2 3 4" })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +34,10 @@ type Session struct {
 
 	// InFlight counts the calls from outside the host.
 	InFlight InFlight
-	// LateCalls counts consecutive calls that ended at their deadline.
+	// LateCalls counts consecutive calls that ended at their deadline since the last
+	// health check.
 	LateCalls atomic.Int32
+	deadlines deadlines
 	// Progress is the state of a sink's records.
 	Progress Progress
 
@@ -42,6 +45,37 @@ type Session struct {
 	config  *secret.Config
 	metrics *metrics.Metrics
 	tracing *Tracing
+}
+
+// deadlines counts the calls that ended at their deadline in a row. Calls that waited at
+// the same time count as one.
+type deadlines struct {
+	mu   sync.Mutex
+	n    int
+	last time.Time
+}
+
+// RecordDeadline records that a call of the session's own time limit ended at it. It
+// returns how many such calls in a row had no answer, each of which began after the
+// end of the one before.
+func (s *Session) RecordDeadline() int {
+	d := &s.deadlines
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if began := now.Add(-s.Timeouts.Call); began.After(d.last) {
+		d.n, d.last = d.n+1, now
+	}
+	return d.n
+}
+
+// RecordAnswer records that the plugin has answered a call.
+func (s *Session) RecordAnswer() {
+	s.LateCalls.Store(0)
+	d := &s.deadlines
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.n = 0
 }
 
 // Progress is how far the records of a sink have got in one session.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,9 +27,17 @@ type Tracker struct {
 	// before the first use.
 	Committed func() uint64
 
+	failures atomic.Int32 // in a row, of calls for events, notifications or filters
+
 	mu     sync.Mutex
 	status Status
 }
+
+// maxFailures is how many failures in a row make an instance degraded.
+const maxFailures = 5
+
+// reasonFailing is the reason of an instance that is degraded for its failures.
+const reasonFailing = "failing"
 
 // NewTracker returns the tracker of a discovered instance. notify receives each change of
 // state.
@@ -78,6 +87,9 @@ func (t *Tracker) SetSettings(c settings.Instance) {
 // Enter sets the state, and the last error unless err is nil, and logs both.
 func (t *Tracker) Enter(state lifecycle.State, reason string, err error) {
 	t.update(func(st *Status) {
+		if state == lifecycle.StateReady && t.failures.Load() >= maxFailures {
+			state, reason = lifecycle.StateDegraded, reasonFailing
+		}
 		if st.State != state {
 			st.State, st.Since = state, time.Now().UTC()
 		}
@@ -97,6 +109,42 @@ func (t *Tracker) Enter(state lifecycle.State, reason string, err error) {
 		t.log.Info("plugin "+string(state), fields...)
 	default:
 		t.log.Debug("plugin "+string(state), fields...)
+	}
+}
+
+// RecordFailure counts a call that did not do its work. Several in a row make a ready
+// instance degraded, until RecordSuccess.
+func (t *Tracker) RecordFailure(err error) {
+	if t.failures.Add(1) < maxFailures {
+		return
+	}
+	var entered bool
+	t.update(func(st *Status) {
+		if entered = st.State == lifecycle.StateReady; entered {
+			st.State, st.Since, st.Reason = lifecycle.StateDegraded, time.Now().UTC(), reasonFailing
+		}
+		if st.Reason == reasonFailing {
+			st.setError(err)
+		}
+	})
+	if entered {
+		t.log.Warn("plugin degraded", zap.String("reason", reasonFailing), zap.String("error", lifecycle.OneLine(err)))
+	}
+}
+
+// RecordSuccess ends a row of failures.
+func (t *Tracker) RecordSuccess() {
+	if t.failures.Load() == 0 || t.failures.Swap(0) < maxFailures {
+		return
+	}
+	var recovered bool
+	t.update(func(st *Status) {
+		if recovered = st.Reason == reasonFailing; recovered {
+			st.State, st.Since, st.Reason = lifecycle.StateReady, time.Now().UTC(), ""
+		}
+	})
+	if recovered {
+		t.log.Info("plugin ready", zap.String("state", string(lifecycle.StateReady)))
 	}
 }
 
@@ -132,6 +180,9 @@ func (t *Tracker) RecordRestart(restarts int, reason string) {
 // RecordProcess records the process of a session and the plugin's description.
 func (t *Tracker) RecordProcess(s *conn.Session, remarks []wire.Diagnostic) {
 	t.update(func(st *Status) {
+		if st.Generation != s.Generation {
+			t.failures.Store(0) // those of another config
+		}
 		st.PID, st.Generation, st.Diagnostics = s.PID(), s.Generation, remarks
 		st.SHA256, st.Unverified = "", s.Settings.Unverified()
 		if s.Settings.External() {

@@ -57,6 +57,7 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 			return nil
 		case sdk.Staged:
 			b.markStaged(session)
+			s.stats.setSucceeded()
 			return nil
 		case sdk.Partial:
 			return s.sendRest(b, from, to, result.Failures, st)

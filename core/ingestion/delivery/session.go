@@ -51,13 +51,19 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 	if d.after != nil {
 		<-d.after
 	}
+	// The cursor comes first: a sink that cannot be sent to keeps its place.
+	if !d.cursors.register() {
+		return
+	}
 	if err := d.configure(); err != nil {
 		d.stats.setFailed("misconfigured", err)
 		d.logger.Error("sink delivery misconfigured: no events are sent", zap.Error(err))
 		<-d.drainCtx.Done()
+		d.cursors.flush(d.killCtx)
 		return
 	}
-	if !d.sender.loadPause() || d.sender.erased != nil && !d.sender.erased.WaitRecovered(drainCtx) || !d.cursors.register() {
+	if !d.sender.loadPause() || d.sender.erased != nil && !d.sender.erased.WaitRecovered(drainCtx) {
+		d.cursors.flush(d.killCtx)
 		return
 	}
 	d.stats.setState("idle")

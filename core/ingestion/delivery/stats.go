@@ -7,12 +7,19 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 )
 
+// The states of a delivery that works.
+const (
+	stateIdle       = "idle" // everything is sent
+	stateDelivering = "delivering"
+)
+
 // deliveryStats holds the state and the counts of a delivery for its status. It
 // is safe for concurrent use.
 type deliveryStats struct {
 	mu          sync.Mutex
 	state       string
 	since       time.Time
+	failing     string // the state of the last failure, until something succeeds
 	delivered   uint64
 	deadLetters uint64
 	filtered    uint64
@@ -42,25 +49,55 @@ func (s *deliveryStats) setStaged(events, bytes int, since time.Time) {
 	s.staged, s.stagedBytes, s.stagedSince = events, bytes, since
 }
 
+// setState sets the state. A delivery that tries again after a failure keeps the state
+// of the failure until something succeeds: a call that hangs is not progress.
 func (s *deliveryStats) setState(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case state == stateIdle:
+		s.failing = ""
+	case state == stateDelivering && s.failing != "":
+		state = s.failing
+	}
 	if s.state != state {
 		s.state, s.since = state, time.Now()
 	}
 }
 
+// setFailed sets the state and the last error. The failure that comes with a dead
+// letter is over: its state is delivering.
 func (s *deliveryStats) setFailed(state string, err error) {
-	s.setState(state)
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.failing = state
+	if state == stateDelivering {
+		s.failing = ""
+	}
 	s.lastError, s.lastErrorAt = deadletter.Clean(err.Error()), time.Now()
+	s.mu.Unlock()
+	s.setState(state)
 }
 
 func (s *deliveryStats) addDelivered(n int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.delivered += uint64(n)
+	s.mu.Unlock()
+	if n > 0 {
+		s.setSucceeded()
+	}
+}
+
+// setSucceeded ends the state of a failure.
+func (s *deliveryStats) setSucceeded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failing == "" {
+		return
+	}
+	if s.state == s.failing {
+		s.state, s.since = stateDelivering, time.Now()
+	}
+	s.failing = ""
 }
 
 // hasDelivered reports whether the sink has taken any event.

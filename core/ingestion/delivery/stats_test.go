@@ -35,3 +35,28 @@ func TestDeliveryStats(t *testing.T) {
 		t.Errorf("nothing is staged since %v", got.StagedSince)
 	}
 }
+
+func TestDeliveryKeepsTheStateOfAFailureUntilASuccess(t *testing.T) {
+	t.Parallel()
+	var s deliveryStats
+	s.setFailed("retrying", errors.New("refused"))
+	s.setState("delivering") // the next attempt
+	if got := s.status("one").State; got != "retrying" {
+		t.Errorf("while it tries again: %s", got)
+	}
+	s.setState("waiting") // for the plugin
+	s.setState("delivering")
+	if got := s.status("one").State; got != "retrying" {
+		t.Errorf("after it waited: %s", got)
+	}
+	s.addDelivered(1)
+	if got := s.status("one").State; got != "delivering" {
+		t.Errorf("after a success: %s", got)
+	}
+	s.setFailed("retrying", errors.New("refused"))
+	s.setFailed("delivering", errors.New("a dead letter"))
+	s.setState("delivering")
+	if got := s.status("one").State; got != "delivering" {
+		t.Errorf("after a dead letter: %s", got)
+	}
+}

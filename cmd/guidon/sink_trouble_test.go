@@ -95,3 +95,51 @@ func TestPoisonEventsNeverStopASink(t *testing.T) {
 		t.Errorf("the sink was quarantined: %v", err)
 	}
 }
+
+// A sink that receives nothing is in trouble everywhere where an operator looks, although
+// its process works: in the API, in the table of the command line, in readiness. A process
+// whose calls do not return is restarted.
+func TestASinkThatReceivesNothingIsInTrouble(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.withInstance(t, fmt.Sprintf("{name: stuck, kind: sink, use: %s, config: {in: write}, timeouts: {call: 500ms, drain: 100ms, flush: 100ms, stop: 100ms}}", hangingPlugin(t)))
+	s.start(t)
+	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"e","distinct_id":"d"}`); err != nil || code != http.StatusOK {
+		t.Fatalf("capture: %d %v", code, err)
+	}
+	const says = "delivery is retrying: "
+	var sink sinkState
+	until(t, 3*time.Minute, func() string {
+		sink = sinkState{}
+		s.get(t, "/api/plugins/stuck/", &sink)
+		if !strings.Contains(sink.Trouble, says) || sink.State == "ready" || sink.Restarts == 0 {
+			return fmt.Sprintf("%+v", sink)
+		}
+		return ""
+	})
+	until(t, 3*time.Minute, func() string {
+		out, err := s.guidon("plugin", "status", "--key", s.personal)
+		if err != nil || !strings.Contains(out, says) {
+			return fmt.Sprint(out, err)
+		}
+		return ""
+	})
+	var readiness struct {
+		Plugins struct{ Trouble []struct{ Name, Trouble string } }
+	}
+	until(t, 3*time.Minute, func() string {
+		res, err := http.Get("http://" + s.admin + "/_readiness")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&readiness); err != nil {
+			t.Fatal(err)
+		}
+		in := readiness.Plugins.Trouble
+		if len(in) != 1 || in[0].Name != "stuck" || !strings.Contains(in[0].Trouble, says) {
+			return fmt.Sprintf("%+v", in)
+		}
+		return ""
+	})
+}
