@@ -3,11 +3,12 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
+const executablePath = (process.env.PATH ?? '').split(delimiter)
+  .flatMap((dir) => ['chromium', 'chromium-browser'].map((name) => join(dir, name))).find(existsSync)
 const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync', '--no-proxy-server']
 
