@@ -77,12 +77,14 @@ soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
 
 .PHONY: generate
-generate: ## Regenerate sdk/pb, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES
+generate: ## Regenerate sdk/pb, sdk/python, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES
 	$(GO) generate ./...
+	@./e2e/need 'python3 -c "import ensurepip, venv"' python3 python3-venv
+	./sdk/python/generate
 
 .PHONY: generated
 generated: generate ## Fail if generated files are not up to date
-	@git diff --exit-code -- sdk/pb docs/plugins/catalogue.md THIRD_PARTY_NOTICES || { echo "generated code is stale: run make generate and commit"; exit 1; }
+	@git diff --exit-code -- sdk/pb sdk/python docs/plugins/catalogue.md THIRD_PARTY_NOTICES || { echo "generated code is stale: run make generate and commit"; exit 1; }
 
 .PHONY: api
 api: ## Check that SDK and plugin contract are compatible with the last release

@@ -37,7 +37,7 @@ func install(t *testing.T, name string) string {
 	}
 	cmd := exec.Command("./install")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "NEED="+need)
+	cmd.Env = append(os.Environ(), "NEED="+need, "GUIDON_E2E_ROOT="+filepath.Dir(filepath.Dir(need)))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("install %s: %v\n%s", name, err, tail(out, 6000))
 	}

@@ -36,10 +36,16 @@ var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 // of the environment.
 func start(t *testing.T, environment ...string) *server {
 	t.Helper()
+	return startWith(t, "", environment...)
+}
+
+// startWith is start with further instances of plugins, as YAML of the list.
+func startWith(t *testing.T, instances string, environment ...string) *server {
+	t.Helper()
 	dir := t.TempDir()
 	s := &server{lines: filepath.Join(dir, "events.ndjson")}
 	config := filepath.Join(dir, "guidon.yaml")
-	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n"
+	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n" + instances
 	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,10 @@
 package plugintest
 
 import (
-	"context"
-	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/guidonhq/guidon/sdk"
@@ -37,26 +33,7 @@ var handshake = group{"handshake", []oneCase{
 		c.info, err = p.plugin().Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest", ProtocolMinor: sdk.ProtocolMinor}, grpc.WaitForReady(true))
 		c.no(err, "Info")
 	}},
-	{"speaks mutual TLS", func(c *check) {
-		client := goplugin.NewClient(&goplugin.ClientConfig{
-			HandshakeConfig: goplugin.HandshakeConfig{
-				ProtocolVersion: sdk.ProtocolVersion, MagicCookieKey: sdk.CookieKey, MagicCookieValue: sdk.CookieValue,
-			},
-			Plugins: goplugin.PluginSet{"guidon": dialer{}}, AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-			AutoMTLS: true, SkipHostEnv: true, StartTimeout: startLimit, Logger: hclog.NewNullLogger(),
-			UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: c.dir},
-			Cmd:              &exec.Cmd{Path: lookPath(c.target.Command[0]), Args: c.target.Command, Env: c.target.Env},
-		})
-		defer client.Kill()
-		proto, err := client.Client()
-		c.no(err, "start it with certificates")
-		raw, err := proto.Dispense("guidon")
-		c.no(err, "connect with certificates")
-		ctx, cancel := c.call(15 * time.Second)
-		defer cancel()
-		_, err = pluginv1.NewPluginServiceClient(raw.(*grpc.ClientConn)).Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest"})
-		c.no(err, "Info with certificates")
-	}},
+	{"speaks mutual TLS", tlsCase},
 	{"ends when it is told to", func(c *check) {
 		p := c.another()
 		ctx, cancel := c.call(15 * time.Second)
@@ -93,21 +70,3 @@ var farewell = group{"process", []oneCase{
 		}
 	}},
 }}
-
-func lookPath(name string) string {
-	if path, err := exec.LookPath(name); err == nil {
-		return path
-	}
-	return name
-}
-
-// dialer has go-plugin hand out the connection.
-type dialer struct {
-	goplugin.NetRPCUnsupportedPlugin
-}
-
-func (dialer) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return nil }
-
-func (dialer) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return conn, nil
-}

@@ -292,7 +292,7 @@ func (c *check) process() *process {
 		c.retire()
 		c.fail("it ended by itself in or after the case before: %s", said)
 	}
-	p, err := start(c.ctx, &c.target, c.dir)
+	p, err := start(c.ctx, &c.target, c.dir, nil)
 	c.no(err, "start the plugin")
 	c.serves = p
 	return p
@@ -316,7 +316,7 @@ func (c *check) retire() {
 
 // another starts a process for this case alone.
 func (c *check) another() *process {
-	p, err := start(c.ctx, &c.target, c.dir)
+	p, err := start(c.ctx, &c.target, c.dir, nil)
 	c.no(err, "start the plugin")
 	c.own = append(c.own, p)
 	return p

@@ -42,6 +42,9 @@ func serve(fault string) {
 		p.Notifier = func() sdk.Notifier { return &notifier{fault: fault} }
 	case "matcher":
 		p.Matcher = func() sdk.Matcher { return &matcher{fault: fault} }
+	case "faulty":
+		serveFaulty(fault)
+		return
 	case "nothing":
 		fmt.Println("this is not a handshake")
 		return

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/hostcert"
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
@@ -27,44 +30,54 @@ import (
 // startLimit is how long a plugin may take to shake hands.
 const startLimit = 15 * time.Second
 
-// process is a running plugin, reached without TLS, so that nothing is between
-// the kit and what the process does.
+// process is a running plugin. Unless it was started with a certificate it is
+// reached without TLS, so that nothing is between the kit and what the process does.
 type process struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer
-	conn   *grpc.ClientConn
-	exited chan struct{}
+	cmd         *exec.Cmd
+	stdin       io.Closer
+	conn        *grpc.ClientConn // without TLS; nil with a certificate
+	target      string           // for gRPC
+	certificate string           // of the plugin, as the handshake line has it
+	exited      chan struct{}
 
 	mu     sync.Mutex
 	stdout bytes.Buffer // after the handshake line
-	stderr tail
+	stderr logged
 }
 
-// tail keeps the end of what was printed.
-type tail struct{ bytes.Buffer }
+// inherited are the variables that the server hands on from its own environment.
+var inherited = []string{"PATH", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-func (t *tail) add(line string) {
-	t.WriteString(line)
-	if t.Len() > 16<<10 {
-		rest := bytes.Clone(t.Bytes()[t.Len()-8<<10:])
-		t.Reset()
-		t.Write(rest)
+// outside returns the environment of a process that no host has started.
+func outside(t *Target) []string {
+	var env []string
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
 	}
+	return append(env, t.Env...)
 }
 
-// environment returns the environment of the process.
+// environment returns the environment of the process, as the server sets it.
 func environment(t *Target, dir string) []string {
 	return append([]string{
 		sdk.CookieKey + "=" + sdk.CookieValue, sdk.WatchKey + "=stdin", sdk.LogLevelKey + "=warn",
-		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", sdk.ProtocolVersion), "PLUGIN_UNIX_SOCKET_DIR=" + dir, "TMPDIR=" + dir,
-	}, t.Env...)
+		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", sdk.ProtocolVersion), socketDirKey + "=" + dir, "TMPDIR=" + dir,
+	}, outside(t)...)
 }
 
-// start runs the plugin and shakes hands.
-func start(ctx context.Context, t *Target, dir string) (*process, error) {
+const socketDirKey = "PLUGIN_UNIX_SOCKET_DIR"
+
+// start runs the plugin and shakes hands. With the certificate of a host, in PEM, the
+// caller connects with connectTLS.
+func start(ctx context.Context, t *Target, dir string, certificate []byte) (*process, error) {
 	p := &process{exited: make(chan struct{})}
 	p.cmd = exec.Command(t.Command[0], t.Command[1:]...)
 	p.cmd.Env = environment(t, dir)
+	if certificate != nil {
+		p.cmd.Env = append(p.cmd.Env, hostcert.EnvKey+"="+string(certificate))
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.WaitDelay = time.Second
 	stdin, err := p.cmd.StdinPipe()
@@ -94,7 +107,9 @@ func start(ctx context.Context, t *Target, dir string) (*process, error) {
 	}()
 	select {
 	case line := <-first:
-		err = p.dial(line)
+		if err = p.handshake(line); err == nil && certificate == nil {
+			p.conn, err = p.connect(insecure.NewCredentials())
+		}
 	case <-p.exited:
 		err = fmt.Errorf("it ended before the handshake (%s)", p.cmd.ProcessState)
 	case <-time.After(startLimit):
@@ -132,11 +147,11 @@ func (p *process) read(r io.Reader, first chan<- string) {
 }
 
 func (p *process) listen(r io.Reader) {
-	in := bufio.NewReader(r)
+	buf := make([]byte, 64<<10)
 	for {
-		line, err := in.ReadString('\n')
+		n, err := r.Read(buf)
 		p.mu.Lock()
-		p.stderr.add(line)
+		p.stderr.add(buf[:n], time.Now())
 		p.mu.Unlock()
 		if err != nil {
 			return
@@ -144,25 +159,31 @@ func (p *process) listen(r io.Reader) {
 	}
 }
 
-// dial reads the handshake line, core|protocol|network|address|grpc, and connects.
-func (p *process) dial(line string) error {
+// handshake reads the handshake line, core|protocol|network|address|grpc|certificate.
+func (p *process) handshake(line string) error {
 	part := strings.Split(strings.TrimSpace(line), "|")
 	switch {
 	case len(part) < 5:
 		return fmt.Errorf("%q is not a handshake line", clip(line))
 	case part[0] != "1" || part[1] != fmt.Sprint(sdk.ProtocolVersion):
-		return fmt.Errorf("it speaks protocol %s of core %s, want %d of 1", part[1], part[0], sdk.ProtocolVersion)
+		return fmt.Errorf("it speaks protocol %s of core %s, want %d of 1", clip(part[1]), clip(part[0]), sdk.ProtocolVersion)
 	case part[4] != "grpc":
-		return fmt.Errorf("it speaks %s, want grpc", part[4])
+		return fmt.Errorf("it speaks %s, want grpc", clip(part[4]))
 	}
-	target := "passthrough:///" + part[3]
+	p.target = "passthrough:///" + part[3]
 	if part[2] == "unix" {
-		target = "unix:" + part[3]
+		p.target = "unix:" + part[3]
 	}
-	var err error
-	p.conn, err = grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(
+	if len(part) > 5 {
+		p.certificate = part[5]
+	}
+	return nil
+}
+
+// connect makes a connection, which is established at the first call.
+func (p *process) connect(creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+	return grpc.NewClient(p.target, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(
 		grpc.MaxCallRecvMsgSize(sdk.MaxMessageBytes), grpc.MaxCallSendMsgSize(sdk.MaxMessageBytes), grpc.WaitForReady(false)))
-	return err
 }
 
 func clip(s string) string {
@@ -236,7 +257,7 @@ func byHand(ctx context.Context, t *Target) (code int, stdout, stderr string, er
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.Command[0], t.Command[1:]...)
-	cmd.Env, cmd.WaitDelay = t.Env, time.Second
+	cmd.Env, cmd.WaitDelay = outside(t), time.Second
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err = cmd.Run()

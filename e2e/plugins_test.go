@@ -1,0 +1,145 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// run runs a command in a directory, which must succeed.
+func run(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, tail(out, 8000))
+	}
+	return string(out)
+}
+
+// packageDir is the Python package of plugins in the checkout.
+func packageDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../sdk/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestPythonPackage runs the type checker, the linter and the tests of the package.
+func TestPythonPackage(t *testing.T) {
+	venv := filepath.Join(install(t, "plugin-python"), "venv", "bin")
+	dir := packageDir(t)
+	run(t, dir, filepath.Join(venv, "mypy"), "--cache-dir", t.TempDir())
+	run(t, dir, filepath.Join(venv, "ruff"), "check", "--no-cache", ".")
+	run(t, dir, filepath.Join(venv, "ruff"), "format", "--no-cache", "--check", ".")
+	run(t, dir, filepath.Join(venv, "python"), "-B", "-m", "unittest", "discover", "-s", "tests")
+}
+
+// pythonExample makes an executable of an example: the script with the interpreter of
+// the virtual environment in its first line.
+func pythonExample(t *testing.T, name string) string {
+	t.Helper()
+	venv := filepath.Join(install(t, "plugin-python"), "venv", "bin")
+	source, err := os.ReadFile(filepath.Join(packageDir(t), "examples", name+".py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, append([]byte("#!"+filepath.Join(venv, "python")+"\n"), source...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// conforms judges a plugin with the conformance kit.
+func conforms(t *testing.T, plugin, config string, arguments ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := append([]string{binary(t), "plugin", "test", plugin, "--config", "config.json"}, arguments...)
+	if out := run(t, dir, command...); !strings.Contains(out, " 0 failed") {
+		t.Errorf("the report:\n%s", out)
+	}
+}
+
+// TestPythonPlugins judges the examples of the Python package: grpcio requires and
+// verifies the certificate of the host.
+func TestPythonPlugins(t *testing.T) {
+	t.Run("sink", func(t *testing.T) {
+		conforms(t, pythonExample(t, "lines"), `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
+	})
+	t.Run("notifier", func(t *testing.T) {
+		url, count := chat(t)
+		conforms(t, pythonExample(t, "chat"), `{"url": "`+url+`"}`, "--messages", "cat "+count, "--control", "<!channel>")
+	})
+	t.Run("matcher", func(t *testing.T) {
+		conforms(t, pythonExample(t, "hours"), `{}`)
+	})
+}
+
+// chat is an incoming webhook. The file holds the number of its messages.
+func chat(t *testing.T) (url, count string) {
+	t.Helper()
+	count = filepath.Join(t.TempDir(), "count")
+	if err := os.WriteFile(count, []byte("0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var posts atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		_ = os.WriteFile(count, fmt.Append(nil, posts.Add(1)), 0o600)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, count
+}
+
+// delivered starts a server with the sink as an instance, captures events and waits
+// until all are in the file that the sink appends to.
+func delivered(t *testing.T, plugin string) {
+	t.Helper()
+	file, err := os.ReadFile(plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(file)
+	out := filepath.Join(t.TempDir(), "out.ndjson")
+	s := startWith(t, fmt.Sprintf("    - name: other\n      kind: sink\n      use: %s\n      sha256: %s\n      config:\n        path: %s\n",
+		plugin, hex.EncodeToString(sum[:]), out))
+	const events = 200
+	for i := range events {
+		body := fmt.Sprintf(`{"api_key":%q,"event":"e%d","distinct_id":"ada"}`, s.project, i)
+		if err := s.status(http.MethodPost, "/capture/", strings.NewReader(body), http.StatusOK); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, time.Minute, "the sink has all events", func() error {
+		text, err := os.ReadFile(out)
+		if n := bytes.Count(text, []byte("\n")); n != events {
+			return fmt.Errorf("%d of %d events: %v", n, events, err)
+		}
+		return nil
+	})
+}
+
+// TestPythonSinkUnderServer delivers events to a Python sink.
+func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "lines")) }
