@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,8 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/process"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
@@ -158,6 +161,12 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 	if opts.Log == nil {
 		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 		defer func() { _ = opts.Log.Sync() }()
+	}
+	if err := process.HideMemory(); err != nil {
+		opts.Log.Warn("server memory readable by plugins", zap.Error(err))
+	}
+	if os.Geteuid() == 0 && slices.ContainsFunc(cfg.Plugins.Instances, settings.Instance.External) {
+		opts.Log.Warn("server runs as root: so do its plugins, which can read everything on this machine")
 	}
 	s, err := Start(ctx, cfg, opts)
 	if err != nil {

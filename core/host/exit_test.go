@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -230,8 +231,10 @@ func TestChildrenOfPluginAreKilled(t *testing.T) {
 	if d := time.Since(begin); d > patience {
 		t.Errorf("the restart took %s", d)
 	}
-	if alive(children[0]) {
-		t.Error("the child in the group is alive")
+	for i, pid := range children {
+		if alive(pid) && runtime.GOOS == "linux" || alive(pid) && i == 0 {
+			t.Errorf("child %d of 2 is alive", i+1)
+		}
 	}
 }
 

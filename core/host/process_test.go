@@ -36,6 +36,32 @@ func TestProcessLimits(t *testing.T) {
 	}
 }
 
+func TestDefaultLimits(t *testing.T) {
+	t.Parallel()
+	cfg := config(instance("p", "ok", nil))
+	cfg.Limits = settings.Default().Limits
+	r := start(t, cfg)
+	r.sink(t)
+	pid := strconv.Itoa(r.Status()[0].PID)
+	text, err := os.ReadFile("/proc/" + pid + "/limits")
+	if err != nil {
+		t.Log("limits are for Linux")
+		return
+	}
+	if !regexp.MustCompile(`Max data size +1073741824 `).Match(text) {
+		t.Errorf("limits: %s", text)
+	}
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The priority is field 19; the name of the program in field 2 ends with ).
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	if nice := strings.Fields(rest)[16]; nice != "5" {
+		t.Errorf("nice %s", nice)
+	}
+}
+
 func TestExitIsExplained(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ use, says string }{

@@ -209,8 +209,9 @@ func (p *Pool) connect(ctx context.Context, plan Plan, logs *process.LogPipe) (*
 	if err != nil {
 		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "socket_dir", Message: err.Error()}
 	}
+	limits := plan.Settings.Limits.Or(p.deps.Settings().Limits)
 	launched, err := process.Launch(ctx, process.Options{
-		Argv: plan.Argv, Env: p.environment(plan), Limits: plan.Settings.Limits,
+		Argv: plan.Argv, Env: p.environment(plan, limits), Limits: limits, Network: plan.Settings.Network,
 		StartTimeout: plan.Settings.EffectiveTimeouts().Start, SocketDir: dir, DialOptions: options, Logs: logs,
 	})
 	if err != nil {
@@ -223,9 +224,9 @@ func (p *Pool) connect(ctx context.Context, plan Plan, logs *process.LogPipe) (*
 
 // environment returns the environment of a plugin: the host's variables and those of
 // the settings.
-func (p *Pool) environment(plan Plan) []string {
+func (p *Pool) environment(plan Plan, limits settings.Limits) []string {
 	env := []string{sdk.WatchKey + "=stdin", sdk.LogLevelKey + "=" + p.deps.Settings().LogLevel}
-	if limit := plan.Settings.Limits.MemoryBytes; limit > 0 { // Go collects garbage before the limit; other runtimes ignore it
+	if limit := limits.MemoryBytes; limit > 0 { // Go collects garbage before the limit; other runtimes ignore it
 		env = append(env, "GOMEMLIMIT="+strconv.Itoa(limit/10*9))
 	}
 	return append(env, plan.Config.Env...)

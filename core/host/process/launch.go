@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type Options struct {
 	// Env is the environment, apart from the variables of the handshake.
 	Env    []string
 	Limits settings.Limits
+	// Network is that of settings.Instance.
+	Network string
 	// StartTimeout limits start and handshake.
 	StartTimeout time.Duration
 	// SocketDir is the directory of the socket.
@@ -65,6 +68,9 @@ type Launched struct {
 // Launch starts a process and returns it after the handshake. After an error,
 // always a *StartError, no process is left.
 func Launch(ctx context.Context, o Options) (*Launched, error) {
+	if o.Network == settings.NetworkNone && runtime.GOOS != "linux" {
+		return nil, &StartError{Reason: "not_executable_here", Message: "network: none works on Linux only", Incompatible: true}
+	}
 	pair, certificate, err := hostcert.New()
 	if err != nil {
 		return nil, &StartError{Reason: "start", Message: "make the certificate of the host: " + err.Error()}
@@ -84,7 +90,7 @@ func Launch(ctx context.Context, o Options) (*Launched, error) {
 		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: o.SocketDir},
 		GRPCDialOptions:  o.DialOptions,
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			started.Store(newProcess(o.Argv, slices.Concat(spec.Env, []string{hostcert.EnvKey + "=" + string(certificate)}, o.Env), o.Limits, o.Logs))
+			started.Store(newProcess(o, slices.Concat(spec.Env, []string{hostcert.EnvKey + "=" + string(certificate)}, o.Env)))
 			return started.Load(), nil
 		},
 	})

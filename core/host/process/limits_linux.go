@@ -38,6 +38,12 @@ func restrict(pid int, l settings.Limits) error {
 	if l.CPUTime > 0 {
 		set("cpu_time", unix.RLIMIT_CPU, uint64(math.Ceil(l.CPUTime.Seconds())))
 	}
+	if l.Nice > 0 {
+		// The group, as the priority of a process is that of its first thread.
+		if err := unix.Setpriority(unix.PRIO_PGRP, pid, l.Nice); err != nil && !errors.Is(err, unix.ESRCH) {
+			problems = append(problems, fmt.Errorf("limit nice: %w", err))
+		}
+	}
 	return errors.Join(problems...)
 }
 

@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -36,6 +37,9 @@ import (
 	"github.com/guidonhq/guidon/core/text"
 )
 
+// socketDirKey is the variable with the directory for the socket of the process.
+const socketDirKey = "PLUGIN_UNIX_SOCKET_DIR"
+
 // Process is one plugin process, from exec to reaped. It implements go-plugin's
 // Runner, so that the host controls how the process is started, where its streams
 // go and how it is killed.
@@ -43,13 +47,15 @@ import (
 // The kernel ties the parent-death signal to the thread that started the child, so
 // that thread is kept as long as the child lives.
 type Process struct {
-	argv   []string
-	env    []string
-	limits settings.Limits
-	cmd    *exec.Cmd
-	logs   *LogPipe
-	stdout *io.PipeReader // the handshake line, for go-plugin
-	lines  *io.PipeWriter
+	argv      []string
+	env       []string
+	limits    settings.Limits
+	offline   bool   // without a network
+	socketDir string // the directory of its socket, of no other process
+	cmd       *exec.Cmd
+	logs      *LogPipe
+	stdout    *io.PipeReader // the handshake line, for go-plugin
+	lines     *io.PipeWriter
 
 	reaped  chan struct{} // closed when the process is reaped
 	exited  chan struct{} // closed when its output is read, too
@@ -67,10 +73,19 @@ type Process struct {
 
 var _ runner.Runner = (*Process)(nil)
 
-// newProcess prepares a process that runs argv with exactly env.
-func newProcess(argv, env []string, limits settings.Limits, logs *LogPipe) *Process {
+// newProcess prepares a process that runs o.Argv with exactly env.
+func newProcess(o Options, env []string) *Process {
 	out, lines := io.Pipe()
-	return &Process{argv: argv, env: env, limits: limits, logs: logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{})}
+	p := &Process{
+		argv: o.Argv, env: env, limits: o.Limits, offline: o.Network == settings.NetworkNone,
+		logs: o.Logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{}),
+	}
+	for _, variable := range env {
+		if dir, ok := strings.CutPrefix(variable, socketDirKey+"="); ok {
+			p.socketDir = dir
+		}
+	}
+	return p
 }
 
 // Start starts the process. It must be called once only.
@@ -119,6 +134,9 @@ func (p *Process) run(started chan<- error, files [6]*os.File) {
 
 	p.reap()
 	close(p.reaped)
+	if n := p.killSurvivors(); n > 0 {
+		p.logs.log.Warn("plugin left processes behind", zap.Int("killed", n))
+	}
 	// A descendant that left the group may still hold the pipes open.
 	deadline := time.Now().Add(250 * time.Millisecond)
 	_ = files[2].SetReadDeadline(deadline)
@@ -137,7 +155,12 @@ func (p *Process) exec(stdin, stdout, stderr *os.File) error {
 		p.cmd.Args = p.argv
 		p.cmd.Env, p.cmd.SysProcAttr = p.env, childAttributes()
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
-		err := p.cmd.Start()
+		start := p.cmd.Start
+		if p.offline {
+			withoutNetwork(p.cmd.SysProcAttr)
+			start = func() error { return startInNamespace(p.cmd.Start) }
+		}
+		err := start()
 		if !errors.Is(err, syscall.ETXTBSY) || try == 20 {
 			return err
 		}
@@ -255,8 +278,16 @@ func (p *Process) ID() string {
 // Diagnose adds nothing: Launch makes its own message.
 func (p *Process) Diagnose(context.Context) string { return "" }
 
-// PluginToHost returns its arguments: both sides share a file system.
+// PluginToHost returns the address of the handshake. It fails for any other than
+// a socket in the directory that the process was given: the host must not connect
+// to what a plugin names.
 func (p *Process) PluginToHost(network, address string) (string, string, error) {
+	if network != "unix" || filepath.Dir(filepath.Clean(address)) != filepath.Clean(p.socketDir) {
+		return "", "", fmt.Errorf("the handshake names %s %q, which is no socket in %s", network, text.Ellipsis(address, 100), socketDirKey)
+	}
+	if info, err := os.Lstat(address); err != nil || info.Mode().Type() != os.ModeSocket {
+		return "", "", fmt.Errorf("the handshake names %q, which is no socket", text.Ellipsis(address, 100))
+	}
 	return network, address, nil
 }
 

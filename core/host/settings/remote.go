@@ -61,8 +61,8 @@ func (c Instance) validateAttached() error {
 		return fmt.Errorf("remote.address must be host:port, not %q", r.Address)
 	case r.Address != "" && (r.CA == "" || r.Cert == "" || r.Key == ""):
 		return errors.New("remote needs ca, cert and key: both sides show a certificate")
-	case c.SHA256 != "" || c.Limits != Limits{} || len(c.Env.Allow)+len(c.Env.Set) > 0:
-		return errors.New("sha256, limits and env are for processes that the server starts itself")
+	case c.SHA256 != "" || c.Limits != Limits{} || c.Network != "" || len(c.Env.Allow)+len(c.Env.Set) > 0:
+		return errors.New("sha256, limits, network and env are for processes that the server starts itself")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -35,6 +36,8 @@ type Config struct {
 	HealthInterval time.Duration `koanf:"health_interval"`
 	// Restart controls restarts after an exit.
 	Restart Restart `koanf:"restart"`
+	// Limits apply to each process that starts, where the instance sets none.
+	Limits Limits `koanf:"limits"`
 	// Dev runs executables without a configured checksum. It is for the
 	// development of plugins; the log warns each minute.
 	Dev bool `koanf:"dev"`
@@ -70,25 +73,57 @@ type Instance struct {
 	// Isolated gives the instance its own process where it would otherwise
 	// share one.
 	Isolated bool `koanf:"isolated"`
-	// Limits are the resource limits of the process.
+	// Limits are the resource limits of the process; those of the plugins section
+	// apply where they are zero.
 	Limits Limits `koanf:"limits"`
+	// Network is host, or none for a process without a network. It is for
+	// matchers, and for sinks and notifiers that write files only. "" is host.
+	Network string `koanf:"network"`
 	// Reattach and Remote connect to a process that the server does not start;
 	// Use is then the name that the plugin reports.
 	Reattach Reattach `koanf:"reattach"`
 	Remote   Remote   `koanf:"remote"`
 }
 
-// Limits are the resource limits of a plugin process. They work on Linux; zero is
-// the default.
+// Limits are the resource limits of a plugin process. They work on Linux; zero
+// takes the value of the plugins section, where it means none.
 type Limits struct {
-	// MemoryBytes is the largest data segment (RLIMIT_DATA); 0 is no limit.
+	// MemoryBytes is the largest data segment (RLIMIT_DATA).
 	MemoryBytes int `koanf:"memory_bytes"`
 	// OpenFiles limits open files and connections; 0 is the server's own limit.
 	OpenFiles int `koanf:"open_files"`
-	// CPUTime ends the process after this much CPU time; 0 is no limit.
+	// CPUTime ends the process after this much CPU time.
 	CPUTime time.Duration `koanf:"cpu_time"`
+	// Nice is the scheduling priority, 1 to 19: the higher, the more a busy
+	// process leaves to the server.
+	Nice int `koanf:"nice"`
 	// CoreDumps allows core dumps, which contain the secrets of the process.
 	CoreDumps bool `koanf:"core_dumps"`
+}
+
+// Or returns l with the values of defaults in place of zeros.
+func (l Limits) Or(defaults Limits) Limits {
+	return Limits{
+		MemoryBytes: cmp.Or(l.MemoryBytes, defaults.MemoryBytes),
+		OpenFiles:   cmp.Or(l.OpenFiles, defaults.OpenFiles),
+		CPUTime:     cmp.Or(l.CPUTime, defaults.CPUTime),
+		Nice:        cmp.Or(l.Nice, defaults.Nice),
+		CoreDumps:   l.CoreDumps || defaults.CoreDumps,
+	}
+}
+
+func (l Limits) validate() error {
+	switch {
+	case l.MemoryBytes < 0 || l.OpenFiles < 0 || l.CPUTime < 0:
+		return errors.New("limits must not be negative")
+	case l.MemoryBytes > 0 && l.MemoryBytes < minMemory:
+		return fmt.Errorf("limits.memory_bytes must be at least %d: no plugin starts with less", minMemory)
+	case l.OpenFiles > 0 && l.OpenFiles < minFiles:
+		return fmt.Errorf("limits.open_files must be at least %d", minFiles)
+	case l.Nice < 0 || l.Nice > 19:
+		return errors.New("limits.nice must be 0 to 19")
+	}
+	return nil
 }
 
 // Env selects the environment variables that a plugin sees.
@@ -144,6 +179,9 @@ const (
 	RestartOnExit = "on_exit"
 	RestartAlways = "always"
 	RestartNever  = "never"
+
+	NetworkHost = "host"
+	NetworkNone = "none"
 )
 
 // The smallest limits under which a plugin starts.
@@ -158,6 +196,7 @@ func Default() Config {
 		LogLevel:          "info",
 		LogLinesPerSecond: 1000,
 		HealthInterval:    5 * time.Second,
+		Limits:            Limits{MemoryBytes: 1 << 30, Nice: 5},
 		Restart: Restart{
 			Initial: 250 * time.Millisecond, Max: time.Minute, ResetAfter: 5 * time.Minute,
 			QuarantineExits: 12, QuarantineWindow: 10 * time.Minute, QuarantineFor: 10 * time.Minute,
@@ -194,6 +233,9 @@ func (c Config) Validate() error {
 	if r := c.Restart; r.Initial <= 0 || r.Max < r.Initial || r.QuarantineExits < 1 || r.QuarantineWindow <= 0 || r.QuarantineFor <= 0 {
 		bad("restart: initial, quarantine_exits, quarantine_window and quarantine_for must be positive, max at least initial")
 	}
+	if err := c.Limits.validate(); err != nil {
+		bad("%w", err)
+	}
 	seen := map[string]bool{}
 	for i, instance := range c.Instances {
 		if seen[instance.Name] {
@@ -221,14 +263,13 @@ func (c Instance) validate() error {
 	default:
 		return fmt.Errorf("restart must be %s, %s or %s, not %q", RestartOnExit, RestartAlways, RestartNever, c.Restart)
 	}
-	if l := c.Limits; l.MemoryBytes < 0 || l.OpenFiles < 0 || l.CPUTime < 0 {
-		return errors.New("limits must not be negative")
+	if err := c.Limits.validate(); err != nil {
+		return err
 	}
-	if l := c.Limits; l.MemoryBytes > 0 && l.MemoryBytes < minMemory {
-		return fmt.Errorf("limits.memory_bytes must be at least %d: no plugin starts with less", minMemory)
-	}
-	if l := c.Limits; l.OpenFiles > 0 && l.OpenFiles < minFiles {
-		return fmt.Errorf("limits.open_files must be at least %d", minFiles)
+	switch c.Network {
+	case "", NetworkHost, NetworkNone:
+	default:
+		return fmt.Errorf("network must be %s or %s, not %q", NetworkHost, NetworkNone, c.Network)
 	}
 	t := c.Timeouts
 	for _, d := range []time.Duration{t.Start, t.Open, t.Call, t.Flush, t.Drain, t.Stop, t.Health} {
@@ -244,7 +285,7 @@ func (c Instance) validate() error {
 func (c Instance) ProcessPart() Instance {
 	return Instance{
 		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Env: c.Env, Timeouts: c.Timeouts,
-		Isolated: c.Isolated, Limits: c.Limits, Reattach: c.Reattach, Remote: c.Remote,
+		Isolated: c.Isolated, Limits: c.Limits, Network: c.Network, Reattach: c.Reattach, Remote: c.Remote,
 	}
 }
 
