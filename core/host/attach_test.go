@@ -305,7 +305,7 @@ func TestValidateRejectsInvalidConnections(t *testing.T) {
 		"must not be negative":  func(c *settings.Instance) { c.Reattach = settings.Reattach{Socket: "/s", PID: -1} },
 		"must be host:port":     func(c *settings.Instance) { c.Remote = tls; c.Remote.Address = "there" },
 		"ca, cert and key":      func(c *settings.Instance) { c.Remote.Address = "there:1" },
-		"sha256, limits and en": func(c *settings.Instance) { c.Remote, c.SHA256 = tls, "ab" },
+		"sha256, limits, netwo": func(c *settings.Instance) { c.Remote, c.SHA256 = tls, "ab" },
 	} {
 		c := instance("p", "probe", nil)
 		change(&c)

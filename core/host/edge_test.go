@@ -107,7 +107,7 @@ func TestConfigChangeWhilePluginIsNotRunning(t *testing.T) {
 			cfg := config(bad)
 			cfg.Restart.Initial, cfg.Restart.Max = time.Hour, time.Hour
 			if tt.when == lifecycle.StateQuarantined {
-				cfg.Restart.QuarantineExits = 1
+				cfg.Restart.QuarantineExits, cfg.Restart.Initial, cfg.Restart.Max = 1, time.Millisecond, time.Millisecond
 			}
 			r := start(t, cfg)
 			r.becomes(t, tt.when)

@@ -32,7 +32,7 @@ func TestStartFailuresBecomeStates(t *testing.T) {
 		{"ends at once with an error", use("crash"), lifecycle.StateQuarantined, "start", "exited with code 3 while starting; last line: cannot find my own head"},
 		{"ends at once without one", use("exit0"), lifecycle.StateQuarantined, "start", "exited with code 0 while starting"},
 		{"prints before the handshake", use("noise"), lifecycle.StateQuarantined, "start", `printed before the handshake: "Hello, I am a plugin!"`},
-		{"lies about its address", use("liar"), lifecycle.StateQuarantined, "info", "no such file or directory"},
+		{"lies about its address", use("liar"), lifecycle.StateQuarantined, "start", "the handshake names unix"},
 		{"drowns its last words", use("torrent"), lifecycle.StateQuarantined, "start", "last line: after the flood"},
 		{"prints nothing", func(c *settings.Instance) { c.Use, c.Timeouts.Start = "silent", 100*time.Millisecond },
 			lifecycle.StateQuarantined, "start", "no handshake within 100ms"},
