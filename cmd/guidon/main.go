@@ -33,6 +33,7 @@ type commands struct {
 	Project    projectCmd    `cmd:"" help:"Create, list and close projects."`
 	User       userCmd       `cmd:"" help:"Create, list and revoke users."`
 	Key        keyCmd        `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
+	Flag       flagCmd       `cmd:"" help:"Encrypt the payloads of flags again after a change of the key."`
 	Person     personCmd     `cmd:"" help:"List erasures of persons and apply them after a restore."`
 	Events     eventsCmd     `cmd:"" help:"Print stored events."`
 	Deadletter deadletterCmd `cmd:"" help:"List, edit, replay and delete events that failed processing or delivery."`

@@ -33,6 +33,7 @@ var databaseCommands = map[string][]string{
 	"key list":          {"--project", "1"},
 	"key revoke":        {"--project", "1", "1"},
 	"key rotate":        {"--project", "1"},
+	"flag reencrypt":    nil,
 	"person erasures":   nil,
 	"events tail":       nil,
 	"deadletter list":   nil,

@@ -17,10 +17,15 @@ const fileName = "payload.key"
 // Load returns a keyring of the keys in configured, as ParseKeys reads them. Without
 // any it reads the file payload.key in dir, and creates it with a random key and
 // mode 0600 if there is none.
-func Load(dir, configured string) (*Keyring, error) {
+func Load(dir, configured string) (*Keyring, error) { return load(dir, configured, true) }
+
+// LoadExisting is Load without creating a file: it fails if there is no key.
+func LoadExisting(dir, configured string) (*Keyring, error) { return load(dir, configured, false) }
+
+func load(dir, configured string, mayCreate bool) (*Keyring, error) {
 	keys, err := ParseKeys(configured)
 	if err == nil && len(keys) == 0 {
-		keys, err = fileKeys(filepath.Join(dir, fileName))
+		keys, err = fileKeys(filepath.Join(dir, fileName), mayCreate)
 	}
 	if err != nil {
 		return nil, err
@@ -28,9 +33,9 @@ func Load(dir, configured string) (*Keyring, error) {
 	return NewKeyring(keys...)
 }
 
-func fileKeys(path string) ([][]byte, error) {
+func fileKeys(path string, mayCreate bool) ([][]byte, error) {
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if mayCreate && errors.Is(err, fs.ErrNotExist) {
 		if err := create(path); err != nil {
 			return nil, fmt.Errorf("create the key for encrypted payloads: %w", err)
 		}
