@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
+	"github.com/guidonhq/guidon/core/changes/changelog"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
@@ -42,6 +43,10 @@ var operatorBindings = fx.Options(
 				log.Warn("refresh after change of plugin operators failed", zap.Error(err))
 			}
 		})
+	}),
+	// Clients that follow changes ask again when plugins come and go.
+	fx.Invoke(func(o *operators.Operators, known *decide.LastKnown, c *changelog.Store) {
+		o.OnAnswers(func(ctx context.Context) error { return c.RecordOperators(ctx, known.WithPluginOperators()) })
 	}),
 )
 

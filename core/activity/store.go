@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,12 +66,21 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	return l.record(ctx, e)
 }
 
+// Touch records a change of an item that has no entry, as of the people in a static
+// cohort, for clients that follow changes. It belongs in the transaction of the change.
+func (l *Log) Touch(ctx context.Context, projectID int64, scope Scope, itemID int64, name string, at time.Time) error {
+	return l.changes.Record(ctx, changelog.Change{ProjectID: projectID, At: at, Kind: kinds[scope], ItemID: itemID, Name: name, Operation: changelog.Updated})
+}
+
 var kinds = map[Scope]changelog.Kind{Flag: changelog.Flag, Cohort: changelog.Cohort, Action: changelog.Action}
 
 // record adds the change to the changelog. An item that is marked as deleted is
 // deleted for those who follow it.
 func (l *Log) record(ctx context.Context, e Entry) error {
 	kind, ok := kinds[e.Scope]
+	if e.Scope == Project && e.Activity == Updated && slices.ContainsFunc(e.Detail.Changes, func(c Change) bool { return c.Field == "timezone" }) {
+		return l.changes.Record(ctx, changelog.Change{ProjectID: e.ProjectID, At: e.CreatedAt, Kind: changelog.Project, Operation: changelog.Updated})
+	}
 	if !ok {
 		return nil
 	}

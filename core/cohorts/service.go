@@ -138,7 +138,7 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.store.insert(ctx, c); err != nil {
 			return err
 		}
-		if err := s.applyMembers(ctx, c, in); err != nil {
+		if _, err := s.applyMembers(ctx, c, in); err != nil {
 			return err
 		}
 		e := activity.NewEntry(who, project.ID, activity.Cohort, c.ID, activity.Created, now)
@@ -168,10 +168,11 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 		if err := s.apply(ctx, c, in); err != nil {
 			return err
 		}
-		if err := s.applyMembers(ctx, c, in); err != nil {
+		moved, err := s.applyMembers(ctx, c, in)
+		if err != nil {
 			return err
 		}
-		return s.save(ctx, who, &before, c)
+		return s.save(ctx, who, &before, c, moved)
 	})
 	if err != nil {
 		return nil, err
@@ -182,9 +183,15 @@ func (s *Service) Update(ctx context.Context, who *auth.Principal, project auth.
 	return s.recount(ctx, c), nil
 }
 
-func (s *Service) save(ctx context.Context, who *auth.Principal, before, c *Cohort) error {
+// save stores c with an activity entry if its fields differ from before. Without an
+// entry it records that people were added or removed if moved.
+func (s *Service) save(ctx context.Context, who *auth.Principal, before, c *Cohort, moved bool) error {
 	changes := activity.Diff(activity.Cohort, before.Fields, c.Fields)
-	if len(changes) == 0 {
+	switch {
+	case len(changes) > 0:
+	case moved:
+		return s.deps.Activity.Touch(ctx, c.ProjectID, activity.Cohort, c.ID, c.Name, s.now())
+	default:
 		return nil
 	}
 	c.UpdatedAt, c.Version = s.now(), before.Version+1
@@ -256,25 +263,28 @@ func (s *Service) applyFilters(ctx context.Context, c *Cohort, checked rules.Che
 	return err
 }
 
-// applyMembers changes the list of a static cohort.
-func (s *Service) applyMembers(ctx context.Context, c *Cohort, in Input) error {
+// applyMembers changes the list of a static cohort, and reports whether it is another
+// one.
+func (s *Service) applyMembers(ctx context.Context, c *Cohort, in Input) (moved bool, err error) {
 	if len(in.Add) == 0 && len(in.Remove) == 0 {
-		return nil
+		return false, nil
 	}
 	if !c.Static {
-		return fault.Field("distinct_ids", rules.CodeInvalid, "Only a static cohort lists people. This one is computed from its filters.")
+		return false, fault.Field("distinct_ids", rules.CodeInvalid, "Only a static cohort lists people. This one is computed from its filters.")
 	}
-	if err := s.store.removeMembers(ctx, c.ProjectID, c.ID, in.Remove); err != nil {
-		return err
+	removed, err := s.store.removeMembers(ctx, c.ProjectID, c.ID, in.Remove)
+	if err != nil {
+		return false, err
 	}
-	if err := s.store.addMembers(ctx, c.ProjectID, c.ID, in.Add); err != nil {
-		return err
+	added, err := s.store.addMembers(ctx, c.ProjectID, c.ID, in.Add)
+	if err != nil {
+		return false, err
 	}
 	n, err := s.store.countMembers(ctx, c.ID)
 	if err == nil && n > int64(s.cfg.Members) {
-		return fault.Fieldf("distinct_ids", rules.CodeInvalid, "A static cohort lists at most %d people.", s.cfg.Members)
+		err = fault.Fieldf("distinct_ids", rules.CodeInvalid, "A static cohort lists at most %d people.", s.cfg.Members)
 	}
-	return err
+	return removed+added > 0, err
 }
 
 // checkUnused fails if flags, other cohorts or objects of other features use c.

@@ -20,30 +20,43 @@ type memberRow struct {
 // chunkSize bounds the parameters of one statement.
 const chunkSize = 1000
 
-// addMembers adds distinct ids to the list of a static cohort. Listed ones stay.
-func (s *Store) addMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) error {
+// addMembers adds distinct ids to the list of a static cohort and returns how many
+// were not in it.
+func (s *Store) addMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) (added int64, err error) {
 	for ids := range slices.Chunk(distinctIDs, chunkSize) {
 		rows := make([]memberRow, len(ids))
 		for i, id := range ids {
 			rows[i] = memberRow{ProjectID: projectID, DistinctID: id, CohortID: cohortID}
 		}
-		if _, err := s.db.Write(ctx).NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
-			return fmt.Errorf("add people to cohort %d: %w", cohortID, err)
+		res, err := s.db.Write(ctx).NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx)
+		if err != nil {
+			return added, fmt.Errorf("add people to cohort %d: %w", cohortID, err)
 		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return added, fmt.Errorf("add people to cohort %d: %w", cohortID, err)
+		}
+		added += n
 	}
-	return nil
+	return added, nil
 }
 
-// removeMembers removes distinct ids from the list of a static cohort.
-func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) error {
+// removeMembers removes distinct ids from the list of a static cohort and returns how
+// many were in it.
+func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, distinctIDs []string) (removed int64, err error) {
 	for ids := range slices.Chunk(distinctIDs, chunkSize) {
-		_, err := s.db.Write(ctx).NewDelete().Model((*memberRow)(nil)).
+		res, err := s.db.Write(ctx).NewDelete().Model((*memberRow)(nil)).
 			Where("project_id = ? AND cohort_id = ? AND distinct_id IN (?)", projectID, cohortID, bun.List(ids)).Exec(ctx)
 		if err != nil {
-			return fmt.Errorf("remove people from cohort %d: %w", cohortID, err)
+			return removed, fmt.Errorf("remove people from cohort %d: %w", cohortID, err)
 		}
+		n, err := res.RowsAffected()
+		if err != nil {
+			return removed, fmt.Errorf("remove people from cohort %d: %w", cohortID, err)
+		}
+		removed += n
 	}
-	return nil
+	return removed, nil
 }
 
 // StaticCohorts returns the static cohorts that list the person with a distinct

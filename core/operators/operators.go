@@ -48,8 +48,11 @@ type Operators struct {
 	uncompiled   atomic.Bool // a value could not be compiled yet
 	indexChanged atomic.Bool // since the last call of onChange
 
-	onChange []func(ctx context.Context)
-	service  retry.Service
+	onChange  []func(ctx context.Context)
+	onAnswers []func(ctx context.Context) error
+
+	answerTimes answerTimes
+	service     retry.Service
 }
 
 // New returns the operators of the matchers that list returns, which may change between
@@ -65,7 +68,7 @@ func New(cfg Config, list func() []Matcher, bundled func(plugin string) []sdk.Op
 	if bundled == nil {
 		bundled = func(string) []sdk.Operator { return nil }
 	}
-	o := &Operators{cfg: cfg, list: list, bundled: bundled, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}, recent: newRecentResults()}
+	o := &Operators{cfg: cfg, list: list, bundled: bundled, log: log.Named("operators"), meter: newMeter(reg), plugins: map[string]*plugin{}, recent: newRecentResults(), answerTimes: defaultAnswerTimes}
 	var err error
 	if o.results, err = newResults(cfg.CacheBytes); err != nil {
 		return nil, err
@@ -91,10 +94,12 @@ const refreshInterval = 100 * time.Millisecond
 func (o *Operators) Start(context.Context) error {
 	o.service.Start()
 	o.service.Go(func(drainCtx, _ context.Context) { o.watchPlugins(drainCtx) })
+	first := o.answerState()
+	o.service.Go(func(drainCtx, _ context.Context) { o.watchAnswers(drainCtx, first) })
 	return nil
 }
 
-// Stop ends the watch and waits for running functions of OnChange.
+// Stop ends the watch and waits for running functions of OnChange and OnAnswers.
 func (o *Operators) Stop(ctx context.Context) error { return o.service.Stop(ctx) }
 
 // The pauses between attempts to compile values whose plugin runs.

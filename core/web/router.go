@@ -154,6 +154,21 @@ func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 // is the zero Addr if the address is unknown.
 func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.proxies.Client(c.Context()) }
 
+// Origin returns the origin of the configured public address and the prefix of its
+// path. Without an address the origin is empty, which stands for the one that the
+// client used, and the prefix is that which a trusted proxy removed.
+func (r *Router) Origin(c *fiber.Ctx) (origin, prefix string) {
+	if r.cfg.SiteURL == "" {
+		return "", r.proxies.Prefix(c.Context())
+	}
+	site := strings.TrimRight(r.cfg.SiteURL, "/")
+	host := strings.Index(site, "://") + len("://")
+	if at := strings.IndexByte(site[host:], '/'); at >= 0 {
+		return site[:host+at], site[host+at:]
+	}
+	return site, ""
+}
+
 // baseURL returns the URL by which the client reached the server, without a
 // slash at the end.
 func (r *Router) baseURL(c *fiber.Ctx) string {

@@ -16,13 +16,16 @@ import "time"
 // Kind is the kind of a changed item.
 type Kind string
 
-// The kinds. They are the objects of the scopes that may read them, except
-// GroupTypes.
+// The kinds. They are the objects of the scopes that may read them, except the last
+// three, which have no item: group types of a project, its time zone, and operators of
+// plugins that its flags or cohorts use.
 const (
 	Flag       Kind = "feature_flag"
 	Cohort     Kind = "cohort"
 	Action     Kind = "action"
 	GroupTypes Kind = "group_types"
+	Project    Kind = "project"
+	Operators  Kind = "operators"
 )
 
 // What was done to an item.

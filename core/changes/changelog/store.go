@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -35,6 +36,20 @@ type changeRow struct {
 	ItemID    int64
 	Name      string
 	Operation string
+}
+
+// RecordOperators adds a change of operators of plugins to each project, in a
+// transaction of its own for each, so that no project waits for another one.
+func (s *Store) RecordOperators(ctx context.Context, projectIDs []int64) error {
+	for _, id := range projectIDs {
+		err := s.db.Tx(ctx, func(ctx context.Context) error {
+			return s.Record(ctx, Change{ProjectID: id, At: time.Now(), Kind: Operators, Operation: Updated})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Record adds a change in the transaction in ctx.

@@ -1,6 +1,7 @@
 package ofrep
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,8 +43,8 @@ const pathFlags = "/ofrep/v1/evaluate/flags"
 // Routes registers the paths.
 func (h *HTTP) Routes(g *web.Router) {
 	h.router = g
-	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags, h.bulk)
-	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags+"/:key", h.single)
+	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags, h.recovered(h.bulk))
+	g.PublicUpTo(h.cfg.DecideBytes, fiber.MethodPost, pathFlags+"/:key", h.recovered(h.single))
 }
 
 // maxKept bounds the buffers that a pooled call keeps.
@@ -105,6 +106,19 @@ func keyOf(c *fiber.Ctx) string {
 		return strings.TrimSpace(h[len(scheme):])
 	}
 	return strings.TrimSpace(c.Get("X-API-Key"))
+}
+
+// recovered runs a handler; a panic in it becomes an answer in the form of the protocol.
+func (h *HTTP) recovered(run func(*fiber.Ctx) error) func(*fiber.Ctx) error {
+	return func(c *fiber.Ctx) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				h.log.Error("panic", zap.String("request_id", web.RequestID(c)), zap.Any("panic", p), zap.Stack("stack"))
+				err = h.fail(c, strings.Clone(web.Param(c, "key")), fmt.Errorf("panic: %v", p))
+			}
+		}()
+		return run(c)
+	}
 }
 
 // single answers the value of one flag.
@@ -172,7 +186,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 	k.out = append(k.out, `],"metadata":{"flagSetId":"`...)
 	k.out = strconv.AppendInt(k.out, project, 10)
 	k.out = append(k.out, `"}`...)
-	k.out = append(h.appendStreams(k.out, keyOf(c)), '}')
+	k.out = append(h.appendStreams(c, k.out, keyOf(c)), '}')
 	return sendWithETag(c, k.out)
 }
 

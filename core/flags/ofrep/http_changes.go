@@ -20,13 +20,18 @@ const inactivityDelay = "120"
 const publicKeyPrefix = "phc_"
 
 // appendStreams appends the event stream of the project, for a key that may be part
-// of a URL.
-func (h *HTTP) appendStreams(dst []byte, key string) []byte {
+// of a URL. Clients resolve requestUri against the origin, by default the one that they
+// use, so it has the prefix of a proxy.
+func (h *HTTP) appendStreams(c *fiber.Ctx, dst []byte, key string) []byte {
 	if h.changes == nil || !strings.HasPrefix(key, publicKeyPrefix) {
 		return dst
 	}
-	dst = append(dst, `,"eventStreams":[{"type":"sse","endpoint":{"requestUri":`...)
-	dst = appendText(dst, h.changes.StreamPath(key))
+	origin, prefix := h.router.Origin(c)
+	dst = append(dst, `,"eventStreams":[{"type":"sse","endpoint":{`...)
+	if origin != "" {
+		dst = append(appendText(append(dst, `"origin":`...), origin), ',')
+	}
+	dst = appendText(append(dst, `"requestUri":`...), prefix+h.changes.StreamPath(key))
 	return append(dst, `},"inactivityDelaySec":`+inactivityDelay+`}]`...)
 }
 

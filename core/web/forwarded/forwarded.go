@@ -125,7 +125,7 @@ func parseHop(s string) (netip.Addr, bool) {
 // and the prefix that a proxy removed, without a slash at the end. scheme and
 // address are those of the server's own listener.
 func (n Networks) BaseURL(ctx *fasthttp.RequestCtx, scheme, address string) string {
-	host, prefix := string(ctx.Request.Host()), ""
+	host, prefix := string(ctx.Request.Host()), n.Prefix(ctx)
 	if n.Contains(Sender(ctx)) {
 		h := &ctx.Request.Header
 		if s := strings.ToLower(firstOf(h.Peek(fasthttp.HeaderXForwardedProto))); s == "https" || s == "http" {
@@ -134,14 +134,24 @@ func (n Networks) BaseURL(ctx *fasthttp.RequestCtx, scheme, address string) stri
 		if h := firstOf(h.Peek(fasthttp.HeaderXForwardedHost)); validHost(h) {
 			host = h
 		}
-		if p := strings.TrimRight(firstOf(h.Peek("X-Forwarded-Prefix")), "/"); validPrefix(p) {
-			prefix = p
-		}
 	}
 	if !validHost(host) {
 		host = address
 	}
 	return scheme + "://" + host + prefix
+}
+
+// Prefix returns the prefix of the path that a trusted proxy removed, without a slash
+// at the end; "" for none.
+func (n Networks) Prefix(ctx *fasthttp.RequestCtx) string {
+	raw := ctx.Request.Header.Peek("X-Forwarded-Prefix")
+	if len(raw) == 0 || !n.Contains(Sender(ctx)) {
+		return ""
+	}
+	if p := strings.TrimRight(firstOf(raw), "/"); validPrefix(p) {
+		return p
+	}
+	return ""
 }
 
 func firstOf(list []byte) string {
