@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/geoip"
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
@@ -46,6 +47,7 @@ type Config struct {
 	Activity      activity.Config      `koanf:"activity"`
 	Journal       journal.Config       `koanf:"journal"`
 	Ingestion     ingestion.Config     `koanf:"ingestion"`
+	GeoIP         geoip.Config         `koanf:"geoip"`
 	Persons       persons.Config       `koanf:"persons"`
 	Events        events.Config        `koanf:"events"`
 	Definitions   definitions.Config   `koanf:"definitions"`
@@ -82,6 +84,7 @@ func DefaultConfig() Config {
 		Activity:      activity.DefaultConfig(),
 		Journal:       journal.DefaultConfig(),
 		Ingestion:     ingestion.DefaultConfig(),
+		GeoIP:         geoip.DefaultConfig(),
 		Persons:       persons.DefaultConfig(),
 		Events:        events.DefaultConfig(),
 		Definitions:   definitions.DefaultConfig(),
@@ -109,7 +112,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"ingestion", c.Ingestion},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
 	} {

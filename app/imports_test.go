@@ -58,6 +58,9 @@ var mayImport = map[string][]string{
 
 	"cmd/notices": {},
 
+	"core/geoip":          {"core/geoip/location", "core/jsontext", "core/retry", "core/web"},
+	"core/geoip/location": {},
+
 	"core/auth/keyusage": {},
 
 	"core/flags/sealed":  {"core/flags/document", "core/fault"},
@@ -86,7 +89,7 @@ var mayImport = map[string][]string{
 	"core/web/receive":    {"core/web/budget", "core/web/listener"},
 
 	"core/persons/properties": {"core/jsontext", "core/text"},
-	"core/persons/stage":      {"core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
+	"core/persons/stage":      {"core/geoip/location", "core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
 	"core/sqlitewal":          {},
 	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},
@@ -128,7 +131,7 @@ var mayImport = map[string][]string{
 	"core/flagapi":                with("core/flags"),
 	"core/flags/schedule":         with("core/flags/sealed"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
-	"core/flags/decide":           with("core/flags/eval"),
+	"core/flags/decide":           with("core/flags/eval", "core/geoip/location"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide"),
 	"core/flags/local":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/document"),
 	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
@@ -140,12 +143,13 @@ var mayImport = map[string][]string{
 	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),
 
 	// Ingestion.
-	"core/ingestion/event":           {"core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/ingestion/items":           {"core/jsontext"},
+	"core/ingestion/event":           {"core/geoip/location", "core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
 	"core/ingestion/reader":          with("core/ingestion/event", "core/journal"),
 	"core/ingestion/warning":         with("core/ingestion/event"),
 	"core/ingestion/deadletter":      with("core/ingestion/event", "core/journal"),
 	"core/ingestion/erasure":         with("core/ingestion/event", "core/ingestion/deadletter", "core/journal", "core/persons"),
-	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/warning"),
+	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/items", "core/ingestion/warning", "core/geoip/location"),
 	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
 	"core/ingestion/ai":              with("core/ingestion/capture"),
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
@@ -181,6 +185,7 @@ var mayImport = map[string][]string{
 	// Support for tests.
 	"api/apitest":                  {},
 	"core/flags/flagstest":         {"core/flags/eval"},
+	"core/geoip/geoiptest":         {},
 	"core/ingestion/ingestiontest": {"core/ingestion/event", "core/journal", "core/fault", "sdk"},
 	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest":     {"core/journal", "core/fault"},

@@ -63,8 +63,16 @@ func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Wor
 	return trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
 }
 
-func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, log *zap.Logger) *capture.HTTP {
-	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter)
+// clientFacts are the bindings by which capture learns more about a client; nil
+// ones are off.
+type clientFacts struct {
+	fx.In
+	Locator capture.Locator `optional:"true"`
+}
+
+func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, f clientFacts, log *zap.Logger) *capture.HTTP {
+	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter).
+		WithLocator(f.Locator)
 }
 
 func newMeter(cfg capture.QuotaConfig, d *db.DB, m *capture.Metrics, log *zap.Logger) *capture.Meter {

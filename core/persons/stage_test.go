@@ -186,6 +186,26 @@ var stageCases = []stageCase{
 		people: `u1 {"$browser":"mine","$initial_browser":"first"}`,
 	},
 	{
+		name:   "a location is copied, the first one for good",
+		events: []string{`$pageview u1 {"$geoip_country_code":"DE","$geoip_city_name":"Berlin"}`, `x u1 {"$geoip_country_code":"FR","$geoip_city_name":"Paris","$geoip_postal_code":"1"}`},
+		people: `u1 {"$geoip_city_name":"Paris","$geoip_country_code":"FR","$geoip_postal_code":"1","$initial_geoip_city_name":"Berlin","$initial_geoip_country_code":"DE"}`,
+	},
+	{
+		name:   "nothing is left of the old location",
+		events: []string{`$pageview u1 {"$geoip_country_code":"DE","$geoip_city_name":"Berlin","$geoip_latitude":1}`, `x u1 {"$geoip_country_code":"FR","$set":{"$geoip_latitude":2}}`},
+		people: `u1 {"$geoip_country_code":"FR","$geoip_latitude":2,"$initial_geoip_city_name":"Berlin","$initial_geoip_country_code":"DE","$initial_geoip_latitude":1}`,
+	},
+	{
+		name:   "a move inside a city alone writes nothing",
+		events: []string{`$pageview u1 {"$geoip_city_name":"Berlin","$geoip_postal_code":"1","$geoip_latitude":1}`, `x u1 {"$geoip_city_name":"Berlin","$geoip_latitude":2}`},
+		people: `u1 {"$geoip_city_name":"Berlin","$geoip_latitude":1,"$geoip_postal_code":"1","$initial_geoip_city_name":"Berlin","$initial_geoip_latitude":1,"$initial_geoip_postal_code":"1"}`,
+	},
+	{
+		name:   "a client that wants no location gives its person none",
+		events: []string{`x u1 {"$geoip_city_name":"Berlin","$geoip_disable":true,"$set":{"a":1}}`},
+		people: `u1 {"a":1}`,
+	},
+	{
 		name:   "a server's operating system is not the person's",
 		events: []string{`x u1 {"$lib":"posthog-node","$os":"Linux","$browser":"B"}`},
 		people: `u1 {"$browser":"B","$initial_browser":"B"}`,

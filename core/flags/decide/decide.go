@@ -57,6 +57,7 @@ type Lookups struct {
 	Memberships Memberships
 	HashKeys    HashKeys
 	Matchers    Matchers
+	Locator     Locator
 }
 
 // Decider decides flags for clients, from the snapshots in memory and, if a

@@ -141,10 +141,11 @@ const maxKeptAnswer = 1 << 20
 
 // call is the state of one request. Calls are pooled.
 type call struct {
-	parser  fastjson.Parser
-	size    int // of the last request
-	request decideRequest
-	out     []byte
+	parser   fastjson.Parser
+	size     int // of the last request
+	request  decideRequest
+	location Location
+	out      []byte
 }
 
 var calls = sync.Pool{New: func() any { return newCall() }}
@@ -282,6 +283,9 @@ func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format)
 	e := eval.NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
 	defer e.Release()
 	k.request.applyTo(e)
+	if !k.request.noLocation && d.Locates(e) {
+		d.Locate(e, &k.location, h.router.IP(c))
+	}
 	h.limit(c, k, e)
 	d.run(c.UserContext(), project, e)
 	k.out = e.AppendFlags(k.out, shape)

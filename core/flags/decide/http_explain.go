@@ -2,6 +2,7 @@ package decide
 
 import (
 	"encoding/json"
+	"net/netip"
 	"strconv"
 
 	"github.com/valyala/fastjson"
@@ -19,7 +20,7 @@ func (h *HTTP) explain(c *web.Call) error {
 	if err != nil || !ok {
 		return fault.New(fault.NotFound, "not_found", "Not found.")
 	}
-	q, err := explainRequest(c)
+	q, err := h.explainRequest(c)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (h *HTTP) explain(c *web.Call) error {
 
 // explainAll answers with the explanation of all flags, or of the named ones.
 func (h *HTTP) explainAll(c *web.Call) error {
-	q, err := explainRequest(c)
+	q, err := h.explainRequest(c)
 	if err != nil {
 		return err
 	}
@@ -57,8 +58,8 @@ func hideStored(c *web.Call, e *eval.Explanation) {
 }
 
 // explainRequest reads the subject of an explanation. The fields have the names
-// of a decide request.
-func explainRequest(c *web.Call) (*eval.Request, error) {
+// of a decide request; $ip is the address of the person, whose location is used.
+func (h *HTTP) explainRequest(c *web.Call) (*eval.Request, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return nil, err
@@ -69,6 +70,13 @@ func explainRequest(c *web.Call) (*eval.Request, error) {
 		PersonProperties: f.Object("person_properties", web.Nullable).Value,
 	}
 	q.Groups, q.GroupProperties = groupsIn(f)
+	if ip := f.String("$ip", web.Nullable, web.Blank); ip.Value != "" {
+		addr, err := netip.ParseAddr(ip.Value)
+		if err != nil {
+			f.Fail("$ip", "invalid_input", "The address of the person must be an IP address.")
+		}
+		q.Location = h.decider.locationOf(addr)
+	}
 	q.DeviceID = deviceIn(f, q.PersonProperties)
 	q.Scope.Runtime, _ = eval.ParseRuntime(f.String("evaluation_runtime", web.Nullable, web.Blank).Value)
 	q.Scope.Contexts = f.Strings("evaluation_contexts", web.Nullable).Value

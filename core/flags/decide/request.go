@@ -26,6 +26,7 @@ type decideRequest struct {
 	runtime     string
 	disabled    bool
 	surveysOnly bool
+	noLocation  bool
 	groups      *fastjson.Object
 	person      *fastjson.Object
 	properties  *fastjson.Object // by group type
@@ -74,6 +75,8 @@ func (r *decideRequest) field(name []byte, v *fastjson.Value) {
 		r.contextList = v
 	case "only_evaluate_survey_feature_flags":
 		r.surveysOnly = boolOf(v)
+	case "geoip_disable":
+		r.noLocation = boolOf(v)
 	case "flag_keys_to_evaluate", "flag_keys":
 		r.keys = nil
 		if v.Type() == fastjson.TypeArray {

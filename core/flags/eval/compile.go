@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
@@ -56,6 +57,9 @@ func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[strin
 		c.flag(&c.set.flags[i], &live[i])
 	}
 	c.breakCycles()
+	for name := range c.set.people.slots {
+		c.set.located = c.set.located || strings.HasPrefix(name, "$geoip_")
+	}
 	return c.set
 }
 
@@ -66,6 +70,7 @@ type Set struct {
 	active     []int32
 	scoped     bool     // some active flag has a runtime or contexts
 	byDevice   bool     // some active flag buckets by device
+	located    bool     // some filter reads the location of the person
 	continuous []string // keys of the active flags with experience continuity
 
 	people     schema

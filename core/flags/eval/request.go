@@ -15,7 +15,8 @@ type Request struct {
 	DeviceID         string                     // for flags that bucket by device
 	Groups           map[string]string          // group type name to group key
 	PersonProperties json.RawMessage            // an object; precedes the stored properties
-	GroupProperties  map[string]json.RawMessage // the same by group type name
+	Location         json.RawMessage            // an object; precedes the stored properties, not PersonProperties
+	GroupProperties  map[string]json.RawMessage // PersonProperties by group type name
 	FlagKeys         []string                   // nil selects all active flags
 	Scope            Scope
 }

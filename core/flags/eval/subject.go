@@ -37,6 +37,7 @@ const (
 	fromRequest origin = iota
 	fromStore
 	fromIdentity // the distinct id or the group key itself
+	fromAddress  // the location of the address of the request
 )
 
 // filling is the object whose properties are being copied into slots. visit is
@@ -82,6 +83,18 @@ func (e *Evaluation) SetPersonProperties(o *fastjson.Object) {
 	e.fillProperties(&e.person, &e.set.people, fromRequest, o)
 }
 
+// ReadsLocation reports whether an active flag reads a property of the location of
+// the person.
+func (e *Evaluation) ReadsLocation() bool { return e.set.located }
+
+// SetLocation sets properties of the person that derive from the address of the
+// request. Those that the request gives win, unless they are null; stored ones do
+// not. Call it after SetPersonProperties or SetRequest. The evaluation refers to o
+// until Release.
+func (e *Evaluation) SetLocation(o *fastjson.Object) {
+	e.fillProperties(&e.person, &e.set.people, fromAddress, o)
+}
+
 // SetGroupProperties sets properties of the group of a type that the request
 // gives. Unknown types are ignored.
 func (e *Evaluation) SetGroupProperties(typeName string, o *fastjson.Object) {
@@ -96,10 +109,11 @@ func (e *Evaluation) SetRequest(q *Request) {
 	for name, key := range q.Groups {
 		e.SetGroup(name, key)
 	}
-	e.fillJSON(&e.person, &e.set.people, q.PersonProperties)
+	e.fillJSON(&e.person, &e.set.people, fromRequest, q.PersonProperties)
+	e.fillJSON(&e.person, &e.set.people, fromAddress, q.Location)
 	for name, raw := range q.GroupProperties {
 		if at, ok := e.set.groupTypes[name]; ok {
-			e.fillJSON(&e.groups[at], &e.set.groups[at].schema, raw)
+			e.fillJSON(&e.groups[at], &e.set.groups[at].schema, fromRequest, raw)
 		}
 	}
 }
@@ -112,8 +126,8 @@ func (e *Evaluation) setIdentity(s *subject, in *schema, name, value string) {
 }
 
 // fillProperties copies properties of a JSON object into the slots of a
-// subject. Properties of the request replace existing ones, stored ones only
-// fill empty slots.
+// subject. Properties of the request replace existing ones, others only fill empty
+// slots.
 func (e *Evaluation) fillProperties(s *subject, in *schema, from origin, o *fastjson.Object) {
 	if o == nil || len(in.slots) == 0 {
 		return
@@ -128,16 +142,27 @@ func (e *Evaluation) fillSlot(name []byte, v *fastjson.Value) {
 		return
 	}
 	sl := &e.filling.subject.slots[at]
-	if e.filling.from == fromStore && sl.epoch == e.epoch && sl.from != fromStore {
+	if sl.epoch == e.epoch && e.filling.keeps(sl) {
 		return
 	}
 	sl.epoch, sl.from = e.epoch, e.filling.from
 	sl.value, e.arena = match.FromJSON(v, e.arena)
 }
 
-// fillJSON sets given properties from JSON text, and ignores text that is not an
-// object. Each text gets a parser of its own, because slots refer to it.
-func (e *Evaluation) fillJSON(s *subject, in *schema, raw []byte) {
+// keeps reports whether a slot keeps its value: stored properties replace none, a
+// location replaces null.
+func (f *filling) keeps(sl *slot) bool {
+	switch f.from {
+	case fromStore:
+		return sl.from != fromStore
+	case fromAddress:
+		return sl.value.Kind() != match.Null
+	}
+	return false
+}
+
+// fillJSON sets properties from JSON text, and ignores text that is not an object. Each text gets a parser of its own, because slots refer to it.
+func (e *Evaluation) fillJSON(s *subject, in *schema, from origin, raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
@@ -146,7 +171,7 @@ func (e *Evaluation) fillJSON(s *subject, in *schema, raw []byte) {
 		return
 	}
 	if o, err := v.Object(); err == nil {
-		e.fillProperties(s, in, fromRequest, o)
+		e.fillProperties(s, in, from, o)
 	}
 }
 

@@ -223,7 +223,7 @@ func (e *Evaluation) explainValue(f *filter, at int32) (json.RawMessage, string)
 		if s.slots[f.slot].epoch != e.epoch {
 			from = s.slots[f.fallbackSlot].from
 		}
-		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity"}[from]
+		return v.AppendTo(nil), [...]string{fromRequest: "override", fromStore: "stored", fromIdentity: "identity", fromAddress: "location"}[from]
 	default:
 		return nil, "unreadable"
 	}

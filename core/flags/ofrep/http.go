@@ -52,8 +52,9 @@ const maxKept = 1 << 20
 
 // call is the state of one request. Calls are pooled.
 type call struct {
-	context evaluationContext
-	out     []byte
+	context  evaluationContext
+	location decide.Location
+	out      []byte
 }
 
 var calls = sync.Pool{New: func() any { return new(call) }}
@@ -132,7 +133,7 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	}
 	e, set := h.decider.Begin(project, k.context.targetingKey)
 	defer e.Release()
-	k.context.applyTo(e)
+	h.describe(c, k, e)
 	e.Select([]string{key}, true)
 	limit(c, k, e, eval.ServerRuntime)
 	h.decider.Finish(c.UserContext(), project, e)
@@ -143,6 +144,14 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	k.out = h.tables.of(project, set).flags[place].append(k.out[:0], &d)
 	c.Status(statusOf(d.Failed))
 	return send(c, k.out)
+}
+
+// describe describes the request to an evaluation, with the location of its address.
+func (h *HTTP) describe(c *fiber.Ctx, k *call, e *eval.Evaluation) {
+	k.context.applyTo(e)
+	if !k.context.noLocation && h.decider.Locates(e) {
+		h.decider.Locate(e, &k.location, h.router.IP(c))
+	}
 }
 
 // limit leaves out the flags of other runtimes and contexts. A client that is not
@@ -170,7 +179,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 	h.await(c, project)
 	e, set := h.decider.Begin(project, k.context.targetingKey)
 	defer e.Release()
-	k.context.applyTo(e)
+	h.describe(c, k, e)
 	e.Select(nil, true)
 	limit(c, k, e, eval.ClientRuntime)
 	h.decider.Finish(c.UserContext(), project, e)

@@ -25,6 +25,7 @@ const (
 	attrContexts        = "evaluation_contexts"
 	attrDevice          = "$device_id" // stays a property, as in a request to /decide
 	attrDeviceID        = "device_id"
+	attrNoLocation      = "geoip_disable"
 )
 
 // evaluationContext is the context of a request. Its fields refer to the parsed
@@ -37,6 +38,7 @@ type evaluationContext struct {
 	device          string
 	runtime         string
 	contexts        []string
+	noLocation      bool
 	person          *fastjson.Object
 	groups          *fastjson.Object
 	groupProperties *fastjson.Object
@@ -95,8 +97,12 @@ func (x *evaluationContext) read(o *fastjson.Object) error {
 	return nil
 }
 
-// readScope takes the attributes that select flags.
+// readScope takes the attributes that select flags and turn the location off.
 func (x *evaluationContext) readScope(o *fastjson.Object) {
+	if v := o.Get(attrNoLocation); v != nil && (v.Type() == fastjson.TypeTrue || v.Type() == fastjson.TypeFalse) {
+		x.noLocation = v.Type() == fastjson.TypeTrue
+		o.Del(attrNoLocation)
+	}
 	if v := o.Get(attrRuntime); v != nil && v.Type() == fastjson.TypeString {
 		x.runtime = textView(v.GetStringBytes())
 		o.Del(attrRuntime)

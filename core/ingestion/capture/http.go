@@ -19,6 +19,7 @@ type HTTP struct {
 	meter      *Meter
 	budget     *budget.Budget // the share of capture; nil: all
 	maxItems   int
+	locator    Locator // nil: events have no location
 }
 
 var _ web.Routes = (*HTTP)(nil)

@@ -108,13 +108,13 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (resu
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
 		Anonymise: project.AnonymizeIPs, SentAt: env.SentAt, DefaultName: defaultName, Items: env.Items,
 	}
-	if !project.AnonymizeIPs {
-		rec.ClientIP = h.router.IP(c).WithZone("")
-	}
 	if rec.SentAt == "" {
 		rec.SentAt = sentAtFromRequest(in.payload)
 	}
 	rec.Items = withoutSecrets(rec.Items, env.Token)
+	if err := h.setClient(c, &rec, project); err != nil {
+		return nil, err
+	}
 	if wantsResults(c) {
 		results = h.validators.validate(&rec)
 	}

@@ -19,7 +19,7 @@ type Batch struct {
 	// removed.
 	Items []byte
 	Count int
-	// ClientIP keeps the address of the client, if the project does.
+	// ClientIP keeps the address of the client, if the project does, and its location.
 	ClientIP bool
 }
 
@@ -43,8 +43,10 @@ func (h *HTTP) Keep(c *fiber.Ctx, project auth.Project, b Batch) error {
 		ReceivedAt: time.Now(), ProjectID: project.ID, RequestID: web.NewRequestID(), Anonymise: project.AnonymizeIPs,
 		Items: withoutSecrets(b.Items, ""),
 	}
-	if b.ClientIP && !project.AnonymizeIPs {
-		rec.ClientIP = h.router.IP(c).WithZone("")
+	if b.ClientIP {
+		if err := h.setClient(c, &rec, project); err != nil {
+			return err
+		}
 	}
 	err := h.appendRecord(c, &rec, b.Count)
 	if err != nil && !IsOverQuota(err) {

@@ -77,10 +77,10 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 		Anonymise: project.AnonymizeIPs, SentAt: c.Get("PostHog-Request-Timestamp"),
 		Library: strings.Clone(c.Get("PostHog-Sdk-Info")), Items: env.Items,
 	}
-	if !project.AnonymizeIPs {
-		rec.ClientIP = h.router.IP(c).WithZone("")
-	}
 	rec.Items = withoutSecrets(rec.Items, v1Token(c))
+	if err := h.setClient(c, &rec, project); err != nil {
+		return nil, err
+	}
 	results := h.validators.validate(&rec)
 	if err := h.appendRecord(c, &rec, env.Count); err != nil {
 		return nil, err

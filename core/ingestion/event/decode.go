@@ -62,6 +62,8 @@ type Decoder struct {
 	promoted                []promotedProperty
 	chains                  chainWriter
 	ipPrefix, sentAtPrefix  []byte
+	location                []byte // of the record
+	locationPrefix          []byte // its properties
 	library, libraryVersion []byte // JSON strings, empty without one
 }
 
@@ -87,7 +89,7 @@ func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	if rec.Verbatim {
 		d.prepareLibrary(rec)
 	}
-	d.buf = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128)
+	d.buf = make([]byte, 0, len(rec.Items)+len(rec.Items)/4+128+len(d.locationPrefix)*(1+len(rec.Items)/1024))
 	switch s.Peek() {
 	case '[':
 		s.Open()

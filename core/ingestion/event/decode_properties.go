@@ -3,6 +3,7 @@ package event
 import (
 	"hash/maphash"
 
+	"github.com/guidonhq/guidon/core/geoip/location"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -29,6 +30,7 @@ const (
 	propProductTour
 	propLib
 	propLibVersion
+	propGeoipDisable
 	propCount
 	propOther = propCount
 )
@@ -77,6 +79,8 @@ func knownProperty(name []byte) int {
 		return propLib
 	case "$lib_version":
 		return propLibVersion
+	case location.Disable:
+		return propGeoipDisable
 	}
 	return propOther
 }
@@ -89,6 +93,7 @@ type properties struct {
 	dirty          bool // see scanner
 	maybeDuplicate bool // a name may occur twice
 	notObject      bool // the value is not an object
+	located        bool // it may have a property of a location
 	filter         [16]uint64
 	seed           maphash.Seed
 }
@@ -127,6 +132,8 @@ func (p *properties) readObject(s *jsontext.Scanner) {
 		v := s.Value()
 		if id := knownProperty(key); id != propOther {
 			p.val[id] = v
+		} else if len(key) > len(location.Prefix) && key[1] == 'g' && location.Is(jsontext.View(key)) {
+			p.located = true
 		}
 	}
 	if s.Bad {

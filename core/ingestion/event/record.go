@@ -9,11 +9,13 @@ import (
 )
 
 // The first byte of a journal record. A record of libraryVersion has the field
-// Library; others have recordVersion, so that an older server reads them.
-// ParseRecord fails for any other version.
+// Library, one of locationVersion the fields Library and Location; others have
+// recordVersion, so that an older server reads them. ParseRecord fails for any
+// other version.
 const (
-	recordVersion  = 1
-	libraryVersion = 2
+	recordVersion   = 1
+	libraryVersion  = 2
+	locationVersion = 3
 )
 
 const (
@@ -55,6 +57,10 @@ type Record struct {
 	// Library is the name and version of the client library, as name/version, that the
 	// request states beside its body; at most 255 bytes. Only the 2026 protocol sets it.
 	Library string
+	// Location is the location of the client's address, in the compact form of
+	// core/geoip/location; nothing if it is unknown. It is kept for a project that
+	// keeps no addresses, too.
+	Location []byte
 	// Items is valid JSON: an array of items, or one item.
 	Items []byte
 }
@@ -81,17 +87,31 @@ func (r *Record) Append(dst []byte) []byte {
 	ip := r.ClientIP.AsSlice()
 	dst = append(append(dst, byte(len(ip))), ip...)
 	dst = appendField(appendField(dst, r.SentAt), r.DefaultName)
-	if r.Library != "" {
+	if r.version() != recordVersion {
 		dst = appendField(dst, r.Library)
+	}
+	if r.version() == locationVersion {
+		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(r.location()))), r.location()...)
 	}
 	return append(dst, r.Items...)
 }
 
 func (r *Record) version() byte {
-	if r.Library != "" {
+	switch {
+	case len(r.location()) > 0:
+		return locationVersion
+	case r.Library != "":
 		return libraryVersion
 	}
 	return recordVersion
+}
+
+// location returns the location, nothing if it is too long for a record.
+func (r *Record) location() []byte {
+	if len(r.Location) > 0xffff {
+		return nil
+	}
+	return r.Location
 }
 
 // appendField appends the length of s and s, of which it takes 255 bytes.
@@ -103,16 +123,19 @@ func appendField(dst []byte, s string) []byte {
 // Size is the number of bytes Append adds.
 func (r *Record) Size() int {
 	n := recordHead + 3 + r.ClientIP.BitLen()/8 + len(r.SentAt) + len(r.DefaultName) + len(r.Items)
-	if r.Library != "" {
+	if r.version() != recordVersion {
 		n += 1 + len(r.Library)
+	}
+	if r.version() == locationVersion {
+		n += 2 + len(r.location())
 	}
 	return n
 }
 
-// ParseRecord parses the bytes of Append. Items shares memory with data. It fails
-// with ErrRecord.
+// ParseRecord parses the bytes of Append. Items and Location share memory with
+// data. It fails with ErrRecord.
 func ParseRecord(data []byte) (Record, error) {
-	if len(data) < recordHead || data[0] != recordVersion && data[0] != libraryVersion {
+	if len(data) < recordHead || data[0] < recordVersion || data[0] > locationVersion {
 		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
 	}
 	r := Record{
@@ -131,9 +154,14 @@ func ParseRecord(data []byte) (Record, error) {
 			return Record{}, fmt.Errorf("%w: it ends inside its head", ErrRecord)
 		}
 	}
-	if data[0] == libraryVersion {
-		if library, rest, ok = cutField(rest); !ok || len(library) == 0 {
+	if data[0] != recordVersion {
+		if library, rest, ok = cutField(rest); !ok || len(library) == 0 && data[0] == libraryVersion {
 			return Record{}, fmt.Errorf("%w: it has no library", ErrRecord)
+		}
+	}
+	if data[0] == locationVersion {
+		if r.Location, rest, ok = cutLongField(rest); !ok {
+			return Record{}, fmt.Errorf("%w: it has no location", ErrRecord)
 		}
 	}
 	if r.ClientIP, ok = netip.AddrFromSlice(ip); !ok && len(ip) > 0 {
@@ -150,4 +178,17 @@ func cutField(data []byte) (field, rest []byte, ok bool) {
 	}
 	n := 1 + int(data[0])
 	return data[1:n], data[n:], true
+}
+
+// cutLongField cuts a field of at least one byte, which starts with its length in
+// two bytes, off data.
+func cutLongField(data []byte) (field, rest []byte, ok bool) {
+	if len(data) < 2 {
+		return nil, nil, false
+	}
+	n := 2 + int(binary.BigEndian.Uint16(data))
+	if n == 2 || len(data) < n {
+		return nil, nil, false
+	}
+	return data[2:n:n], data[n:], true
 }

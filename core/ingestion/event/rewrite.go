@@ -3,8 +3,10 @@ package event
 import (
 	"encoding/json"
 	"hash/maphash"
+	"slices"
 	"unsafe"
 
+	"github.com/guidonhq/guidon/core/geoip/location"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -16,9 +18,10 @@ type member struct {
 }
 
 // preparePrefix prepares the properties that each event of a record gets unless it
-// has them: $ip and $sent_at.
+// has them: $ip, $sent_at and those of the location.
 func (d *Decoder) preparePrefix(rec *Record) {
 	d.ipPrefix, d.sentAtPrefix = d.ipPrefix[:0], d.sentAtPrefix[:0]
+	d.location, d.locationPrefix = rec.Location, location.AppendMembers(d.locationPrefix[:0], rec.Location, nil)
 	if rec.ClientIP.IsValid() && !rec.Anonymise {
 		d.ipPrefix = append(d.ipPrefix, `"$ip":"`...)
 		d.ipPrefix = append(rec.ClientIP.AppendTo(d.ipPrefix), `",`...)
@@ -45,6 +48,9 @@ func (d *Decoder) rewriteProperties(ev *item, p *properties, out uint32) json.Ra
 	if p.val[propSentAt] == nil {
 		d.buf = append(d.buf, d.sentAtPrefix...)
 	}
+	if len(d.locationPrefix) > 0 && p.wantsLocation() {
+		d.addLocation(p)
+	}
 	out |= d.addPersonUpdates(ev, p, out)
 	out |= d.addPromoted()
 	if p.maybeDuplicate {
@@ -63,6 +69,33 @@ func (d *Decoder) rewriteProperties(ev *item, p *properties, out uint32) json.Ra
 	}
 	d.closeObject()
 	return json.RawMessage(d.buf[start:len(d.buf):len(d.buf)])
+}
+
+// wantsLocation reports whether the location of the client's address is that of
+// the event: the client names no other address and does not turn it off.
+func (p *properties) wantsLocation() bool {
+	return p.val[propIP] == nil && p.val[propCaptureInternal] == nil && !IsTrue(p.val[propGeoipDisable])
+}
+
+// IsTrue reports whether a value turns an option on: any but null, false, 0, and
+// the strings false and "".
+func IsTrue(raw []byte) bool {
+	return !IsNull(raw) && string(raw) != "false" && string(raw) != "0" && string(raw) != `""` && string(raw) != `"false"`
+}
+
+// addLocation writes the properties of the location, except those that the client
+// has sent.
+func (d *Decoder) addLocation(p *properties) {
+	if !p.located {
+		d.buf = append(d.buf, d.locationPrefix...)
+		return
+	}
+	d.members = d.members[:0]
+	d.collectMembers(p.raw)
+	var buf [48]byte
+	d.buf = location.AppendMembers(d.buf, d.location, func(name string) bool {
+		return slices.ContainsFunc(d.members, func(m member) bool { return string(m.name.Resolve(buf[:])) == name })
+	})
 }
 
 // confirmDuplicates checks whether a name occurs twice. If none does, the seed of

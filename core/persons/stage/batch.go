@@ -94,6 +94,9 @@ func (b *batchState) updatePerson(p *person, f *parsedEvent, created bool) {
 	u := &b.scratch
 	u.collect(f)
 	o := p.object()
+	if f.located {
+		u.fitLocation(o)
+	}
 	changes, significant := u.effect(o)
 	if changes && (significant || f.personal || created) {
 		b.applyUpdate(p, f, u)

@@ -1,6 +1,10 @@
 package stage
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/guidonhq/guidon/core/geoip/location"
+)
 
 // Properties that describe the client are copied from an event to its person:
 // the latest value under the name of the event property, the first value under
@@ -9,6 +13,10 @@ import "strings"
 // Many of them change with every page or window. A change of such an
 // insignificant property is stored together with other changes and does not
 // cause a write of its own; otherwise every page view would rewrite a person.
+//
+// The properties of a location are copied together: those that the new location
+// does not have are removed, and the first location is never completed by another
+// one. Otherwise a person who has moved would be in a city of the old country.
 
 // copyRule is the way one event property is copied.
 type copyRule struct {
@@ -16,6 +24,7 @@ type copyRule struct {
 	initial       string // for the first value
 	insignificant bool   // a change alone does not cause a write
 	client        bool   // meaningless if a server sent the event
+	location      bool   // part of a location, whose properties change together
 }
 
 var copyRules = func() map[string]*copyRule {
@@ -33,6 +42,10 @@ var copyRules = func() map[string]*copyRule {
 		gclid gad_source gclsrc dclid gbraid wbraid fbclid msclkid twclid li_fat_id mc_cid igshid ttclid rdt_cid
 		irclid _kx epik qclid sccid`)
 	m["$os_name"] = m["$os"] // the name that mobile clients use
+	for _, n := range location.Names {
+		add(isInsignificantKey(n), false, n)
+		m[n].location = true
+	}
 	return m
 }()
 
@@ -50,6 +63,9 @@ var serverLibs = map[string]bool{
 func isInsignificantKey(key string) bool {
 	return strings.HasPrefix(key, "$geoip_") && key != "$geoip_country_name" && key != "$geoip_city_name"
 }
+
+// initialLocation starts the names of the properties of a first location.
+const initialLocation = "$initial_geoip_"
 
 // CopiedPropertyNames returns the person properties that hold copies of an event
 // property: the latest value and the first one; nil for properties that are

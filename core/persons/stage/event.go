@@ -3,6 +3,7 @@ package stage
 import (
 	"unicode/utf8"
 
+	"github.com/guidonhq/guidon/core/geoip/location"
 	"github.com/guidonhq/guidon/core/jsontext"
 	"github.com/guidonhq/guidon/core/persons/properties"
 	"github.com/guidonhq/guidon/core/text"
@@ -32,6 +33,7 @@ type parsedEvent struct {
 
 	set, setOnce, unset string // JSON texts, "" if missing
 	copied              []copied
+	located             bool // copied holds a location
 	personal            bool // the event is about the person: every change is written
 
 	merge     bool   // the person of other becomes this person
@@ -88,6 +90,7 @@ type rawProperties struct {
 	groupType, groupKey          string
 	osName                       string
 	hasSet, sawOS, skipAutomatic bool
+	noLocation                   bool // $geoip_disable
 }
 
 func (r *rawProperties) scan(raw string) {
@@ -120,6 +123,8 @@ func (r *rawProperties) scan(raw string) {
 			r.lib = c.Value
 		case "$os_name":
 			r.osName = c.Value
+		case location.Disable:
+			r.noLocation = properties.Truthy(c.Value)
 		default:
 			r.copyAutomatic(c.Key, c.Value)
 		}
@@ -132,6 +137,7 @@ func (r *rawProperties) copyAutomatic(key, val string) {
 		return
 	}
 	r.sawOS = r.sawOS || key == "$os"
+	r.event.located = r.event.located || a.location
 	r.event.copied = append(r.event.copied, copied{a, val})
 }
 
@@ -139,24 +145,28 @@ func (r *rawProperties) copyAutomatic(key, val string) {
 func (f *parsedEvent) resolve(r *rawProperties) {
 	if r.profile == "false" {
 		f.mode, f.groupIdentify = personless, false
-		f.set, f.setOnce, f.unset, f.groups, f.copied = "", "", "", "", f.copied[:0]
+		f.set, f.setOnce, f.unset, f.groups, f.copied, f.located = "", "", "", "", f.copied[:0], false
 		return
 	}
 	if r.osName != "" && r.osName != "null" && !r.sawOS && !r.skipAutomatic {
 		f.copied = append(f.copied, copied{copyRules["$os"], r.osName})
 	}
 	if serverLibs[properties.Text(r.lib)] {
-		f.dropClientProperties()
+		f.dropCopied(func(c *copyRule) bool { return c.client })
+	}
+	if f.located && r.noLocation {
+		f.located = false
+		f.dropCopied(func(c *copyRule) bool { return c.location })
 	}
 	f.resolveGroup(r)
 	f.resolveMerge(r)
 }
 
-// dropClientProperties removes copied properties that describe the sending machine.
-func (f *parsedEvent) dropClientProperties() {
+// dropCopied removes the copied properties whose rules drop accepts.
+func (f *parsedEvent) dropCopied(drop func(*copyRule) bool) {
 	kept := f.copied[:0]
 	for _, c := range f.copied {
-		if !c.rule.client {
+		if !drop(c.rule) {
 			kept = append(kept, c)
 		}
 	}

@@ -25,9 +25,12 @@ type update struct {
 	once  []change // only if the person has no such property
 	set   []change
 	unset []string
+	stale []string // properties of an old location that the new one does not have
 }
 
-func (u *update) reset() { u.once, u.set, u.unset = u.once[:0], u.set[:0], u.unset[:0] }
+func (u *update) reset() {
+	u.once, u.set, u.unset, u.stale = u.once[:0], u.set[:0], u.unset[:0], u.stale[:0]
+}
 
 // collect reads the update of an event. $set and $set_once win over properties
 // that are copied from the event.
@@ -112,6 +115,11 @@ func (u *update) effect(o *properties.Object) (changes, significant bool) {
 			return true, true
 		}
 	}
+	for _, key := range u.stale {
+		if changes = true; !isInsignificantKey(key) {
+			return true, true
+		}
+	}
 	return changes, false
 }
 
@@ -125,8 +133,8 @@ func (u *update) apply(o *properties.Object) {
 	for i := range u.set {
 		o.Set(u.set[i].key, u.set[i].val)
 	}
-	if len(u.unset) > 0 {
-		o.Remove(u.unset...)
+	if len(u.unset)+len(u.stale) > 0 {
+		o.Remove(append(u.unset, u.stale...)...)
 	}
 }
 

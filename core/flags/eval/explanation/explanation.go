@@ -79,7 +79,7 @@ type Filter struct {
 	Expected json.RawMessage `json:"expected"`
 	Seen     json.RawMessage `json:"seen"`             // null when missing
 	Hidden   bool            `json:"hidden,omitempty"` // Seen is removed, see HideStored
-	Source   string          `json:"source"`           // override, stored, missing, identity, several, cohort, flag, or unreadable
+	Source   string          `json:"source"`           // override, location, stored, missing, identity, several, cohort, flag, or unreadable
 	Plugin   string          `json:"plugin,omitempty"` // the plugin instance of the operator
 	Negated  bool            `json:"negated,omitempty"`
 	Result   string          `json:"result"`
