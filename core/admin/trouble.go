@@ -45,7 +45,7 @@ func processTrouble(st status.Status) string {
 	case len(st.Diagnostics) > 0:
 		out = st.Diagnostics[0].Pointer + " " + st.Diagnostics[0].Summary
 	case st.State == lifecycle.StateReady:
-		return ""
+		return st.Hint
 	case st.LastError != "":
 		out = st.LastError
 	default:
@@ -65,7 +65,8 @@ type pluginTrouble struct {
 }
 
 // pluginsState are the instances in trouble. Trouble of a minute makes the server
-// degraded; capture and flags work without plugins, so it stays ready.
+// degraded, unless it is only a hint or a remark of a plugin that works; capture and
+// flags work without plugins, so it stays ready.
 type pluginsState struct {
 	Trouble []pluginTrouble `json:"trouble"`
 
@@ -90,7 +91,8 @@ func (r *Readiness) pluginsState() pluginsState {
 		}
 		if trouble := troubleOf(st, d); trouble != "" {
 			out.Trouble = append(out.Trouble, pluginTrouble{st.Name, st.State, text.Ellipsis(trouble, 300)})
-			out.lasting = out.lasting || time.Since(since) >= lastingTrouble
+			hint := st.State == lifecycle.StateReady && trouble == processTrouble(st)
+			out.lasting = out.lasting || !hint && time.Since(since) >= lastingTrouble
 		}
 	}
 	return out

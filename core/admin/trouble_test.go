@@ -33,6 +33,7 @@ func TestTroubleNamesEveryStateThatDoesNotWork(t *testing.T) {
 		{"not flushing", ready, &delivery.SinkStatus{State: "not_flushing", LastError: "nothing"}, "delivery is not_flushing: nothing"},
 		{"wrong delivery", ready, &delivery.SinkStatus{State: "misconfigured", LastError: "no hash key"}, "delivery is misconfigured: no hash key"},
 		{"quarantined", quarantined, &delivery.SinkStatus{State: "waiting"}, "exited with code 3; next try at " + next.Format(time.RFC3339)},
+		{"another file", status.Status{State: lifecycle.StateReady, Hint: "the file is another one"}, &delivery.SinkStatus{State: "idle"}, "the file is another one"},
 		{"wrong config", wrong, nil, "/path is missing"},
 		{"wrong config and paused", wrong, &delivery.SinkStatus{State: "paused", Paused: &delivery.Pause{Reason: "asked"}}, "/path is missing; delivery is paused: asked"},
 	}

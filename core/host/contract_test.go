@@ -68,7 +68,7 @@ func TestWriteResults(t *testing.T) {
 			}
 		})
 	}
-	if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 0 || !strings.Contains(st.LastError, "failure_index") {
+	if st := r.Status()[0]; !st.State.Usable() || st.Restarts != 0 || !strings.Contains(st.LastError, "failure_index") {
 		t.Errorf("status %+v", st)
 	}
 }

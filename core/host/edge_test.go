@@ -105,9 +105,10 @@ func TestConfigChangeWhilePluginIsNotRunning(t *testing.T) {
 				bad.Timeouts.Start = 5 * time.Second // a start is not interrupted
 			}
 			cfg := config(bad)
-			cfg.Restart.Initial, cfg.Restart.Max = time.Hour, time.Hour
 			if tt.when == lifecycle.StateQuarantined {
-				cfg.Restart.QuarantineExits, cfg.Restart.Initial, cfg.Restart.Max = 1, time.Millisecond, time.Millisecond
+				cfg.Restart.QuarantineExits = 1
+			} else {
+				cfg.Restart.Initial, cfg.Restart.Max = time.Hour, time.Hour
 			}
 			r := start(t, cfg)
 			r.becomes(t, tt.when)

@@ -101,14 +101,17 @@ func (i *NotifierInstance) notifyChunk(ctx context.Context, items []*sdk.Notific
 			return nil, unknown
 		}
 	}
+	var failed *sdk.Error
 	for _, r := range results {
-		if r.Outcome == sdk.Delivered {
-			i.recordProgress()
-		}
 		if r.Err != nil {
-			i.recordFailure(ctx, r.Err)
+			failed = r.Err
 			i.handleInstanceError(s, r.Err)
 		}
+	}
+	if failed == nil || slices.ContainsFunc(results, func(r sdk.NotifyResult) bool { return r.Outcome == sdk.Delivered }) {
+		i.recordProgress()
+	} else {
+		i.recordFailure(ctx, failed)
 	}
 	return results, nil
 }

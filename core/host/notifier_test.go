@@ -180,7 +180,7 @@ func TestNotifyResults(t *testing.T) {
 			}
 		})
 	}
-	if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 0 {
+	if st := r.Status()[0]; !st.State.Usable() || st.Restarts != 0 {
 		t.Errorf("status %+v", st)
 	}
 

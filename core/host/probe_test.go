@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -114,6 +115,12 @@ func (p *probe) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error
 		return sdk.WriteResult{}, nil
 	case "panic":
 		panic("no luck")
+	case "gobble":
+		var all [][]byte
+		for {
+			all = append(all, bytes.Repeat([]byte{1}, 8<<20))
+			p.trace("%d", len(all))
+		}
 	case "die":
 		panicElsewhere()
 	case "exit":

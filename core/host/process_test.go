@@ -3,6 +3,7 @@ package host_test
 import (
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,30 @@ func TestDefaultLimits(t *testing.T) {
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	if nice := strings.Fields(rest)[16]; nice != "5" {
 		t.Errorf("nice %s", nice)
+	}
+}
+
+// The limit is ours, so the status names it. The stack of a Go program at its end is longer
+// than what is kept of its output.
+func TestExitAtTheMemoryLimitIsNamed(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("limits are for Linux")
+	}
+	c := instance("p", "probe", nil)
+	c.Limits.MemoryBytes = 256 << 20
+	r := start(t, config(c))
+	s := r.sink(t)
+	_, _ = s.Write(t.Context(), batch("gobble-1", 0, 1))
+	eventually(t, func() string {
+		if st := r.Status()[0]; st.Exit == nil {
+			return "the process lives"
+		}
+		return ""
+	})
+	st := r.Status()[0]
+	if st.Exit.Reason() != "memory_limit" || !strings.Contains(st.LastError, "at its memory limit of 256 MiB (limits.memory_bytes); last line: fatal error: ") {
+		t.Errorf("exit %+v, last error %q", st.Exit, st.LastError)
 	}
 }
 

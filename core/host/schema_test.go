@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,6 +122,61 @@ func TestThirdPartySchemaIsKept(t *testing.T) {
 	if st.Reason != "upgrade_failed" || st.SHA256 != digest || !strings.Contains(st.LastError, "config/wrong: unknown key") {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// The file may be a launcher of a program whose schema has changed: what is remembered of an
+// earlier run must not keep the process from being asked.
+func TestRememberedSchemaDoesNotRefuse(t *testing.T) {
+	t.Parallel()
+	path, digest := acme(t, "acme")
+	c := instance("p", path, map[string]any{"number": 1})
+	c.SHA256 = digest
+	r := start(t, config(c))
+	r.sink(t)
+	remembered := filepath.Join(r.dir, "plugins", "schema", digest+".sink.json")
+	if err := os.WriteFile(remembered, []byte(`{"type":"object","additionalProperties":false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.Restart("p")
+	if st := r.serves(t, 2); st.State != lifecycle.StateReady {
+		t.Errorf("status %+v", st)
+	}
+	if r.logs.FilterMessage("plugin config does not fit the remembered schema; asking the plugin").Len() != 1 {
+		t.Error("no warning")
+	}
+	if now, _ := os.ReadFile(remembered); !strings.Contains(string(now), "number") {
+		t.Errorf("the new schema is not remembered: %s", now)
+	}
+}
+
+func TestReplacedFileGivesAHint(t *testing.T) {
+	t.Parallel()
+	path, digest := acme(t, "acme")
+	c := instance("p", path, nil)
+	c.SHA256 = digest
+	r := start(t, config(c))
+	r.sink(t)
+	if st := r.Status()[0]; st.Hint != "" {
+		t.Errorf("hint %q", st.Hint)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n# version 2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	st := r.Status()[0]
+	sum := sha256.Sum256([]byte("#!/bin/sh\n# version 2\n"))
+	if st.State != lifecycle.StateReady || !strings.Contains(st.Hint, path) || !strings.Contains(st.Hint, hex.EncodeToString(sum[:])) {
+		t.Errorf("status %+v", st)
+	}
+	kill(t, st.PID, syscall.SIGKILL)
+	eventually(t, func() string {
+		if st := r.Status()[0]; st.State != lifecycle.StateReady || st.Restarts != 1 || st.Hint == "" {
+			return fmt.Sprintf("%+v", st)
+		}
+		return ""
+	})
 }
 
 func TestDevModeRunsUnverifiedExecutables(t *testing.T) {

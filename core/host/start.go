@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -38,9 +40,10 @@ func (s *supervisor) startSession(ctx context.Context, g generation, step func(l
 	if err != nil {
 		return nil, err
 	}
-	if err := schemaError(s.host.schemas.Find(g.cfg, argv[0]).Check(resolved)); err != nil {
+	if err := s.checkStoredSchema(g.cfg, argv[0], resolved); err != nil {
 		return nil, err
 	}
+	s.noteOtherFile(g.cfg)
 	step(lifecycle.StateStarting)
 	session, err := s.host.pool.Open(ctx, conn.Plan{Settings: g.cfg, Generation: g.number, Argv: argv, Config: resolved})
 	if err != nil {
@@ -53,6 +56,28 @@ func (s *supervisor) startSession(ctx context.Context, g generation, step func(l
 		return nil, err
 	}
 	return &startedSession{session, remarks}, nil
+}
+
+// checkStoredSchema checks the config before anything runs. The schema of a bundled plugin
+// is compiled in and refuses. That of a third-party plugin is remembered from an earlier
+// run and only warns: the file may be a launcher of a program that has changed.
+func (s *supervisor) checkStoredSchema(c settings.Instance, executable string, resolved *secret.Config) error {
+	problems := s.host.schemas.Find(c, executable).Check(resolved)
+	if c.External() && len(problems) > 0 {
+		s.log.Warn("plugin config does not fit the remembered schema; asking the plugin", zap.String("problem", summarize(problems)))
+		return nil
+	}
+	return schemaError(problems)
+}
+
+// noteOtherFile records that the file at the configured path is not the one whose checksum
+// is configured: its copy runs.
+func (s *supervisor) noteOtherFile(c settings.Instance) {
+	hint := ""
+	if digest := s.host.executables.Copies.OtherFile(c.Use, c.SHA256); c.External() && digest != "" {
+		hint = fmt.Sprintf("the file %s is another one now, with the sha256 %s; the configured one runs from its copy", c.Use, digest)
+	}
+	s.status.SetHint(hint)
 }
 
 // resolveSecrets resolves the references of the settings.

@@ -75,6 +75,7 @@ func (s *supervisor) configure(c settings.Instance) {
 		digest = resolved.Digest(argv)
 	}
 	s.status.SetSettings(c)
+	s.noteOtherFile(c)
 	if s.target.configure(c, digest) {
 		return
 	}

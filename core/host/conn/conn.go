@@ -174,7 +174,7 @@ func (c *Conn) requestShutdown(ctx context.Context, limits settings.Timeouts, cl
 // the process explains it, otherwise the error of the call.
 func (c *Conn) callFailure(ctx context.Context, method string, err error, redactor *secret.Redactor) *lifecycle.Failure {
 	if c.proc != nil && process.WaitClosed(ctx, c.exited, process.ExitGrace) {
-		return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "exit", Message: c.Exit().String()}
+		return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: c.Exit().Reason(), Message: c.Exit().String()}
 	}
 	return &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: method, Message: redactor.Redact(method + ": " + status.Convert(err).Message())}
 }

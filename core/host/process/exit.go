@@ -18,6 +18,8 @@ type ExitStatus struct {
 	At     time.Time `json:"at"`
 	// OutOfMemory is true when the process ended for lack of memory.
 	OutOfMemory bool `json:"out_of_memory,omitempty"`
+	// MemoryLimit is the configured limit in bytes that the process reached.
+	MemoryLimit int `json:"memory_limit,omitempty"`
 	// Expected is true when the host ended the process.
 	Expected bool `json:"expected"`
 	// Foreign is true when the host did not start the process, so that only the
@@ -38,13 +40,16 @@ func (p *Process) describeExit() ExitStatus {
 		out.OutOfMemory = ws.Signal() == syscall.SIGKILL && !p.expected && known && kills > p.oomKillsAtStart
 	}
 	out.OutOfMemory = out.OutOfMemory || !p.expected && reportsOutOfMemory(out.Stderr)
+	if out.OutOfMemory && out.Signal != syscall.SIGKILL.String() { // the kernel kills for its own lack
+		out.MemoryLimit = p.limits.MemoryBytes
+	}
 	return out
 }
 
 // reportsOutOfMemory recognizes the messages of runtimes that got no memory.
 func reportsOutOfMemory(lines []string) bool {
 	for _, line := range lines {
-		for _, message := range []string{"out of memory", "cannot allocate memory", "failed to allocate", "MemoryError", "std::bad_alloc"} {
+		for _, message := range []string{"out of memory", "cannot allocate memory", "failed to allocate", "MemoryError", "std::bad_alloc", "OutOfMemoryError", "memory allocation of"} {
 			if strings.Contains(line, message) && (isPanic(line) || strings.HasPrefix(line, "runtime: ") || message != "failed to allocate") {
 				return true
 			}
@@ -53,12 +58,14 @@ func reportsOutOfMemory(lines []string) bool {
 	return false
 }
 
-// Reason returns the exit as a label: disconnected, out_of_memory, cpu_time,
-// signal or exit.
+// Reason returns the exit as a label: disconnected, memory_limit, out_of_memory,
+// cpu_time, signal or exit.
 func (e ExitStatus) Reason() string {
 	switch {
 	case e.Foreign:
 		return "disconnected"
+	case e.MemoryLimit > 0:
+		return "memory_limit"
 	case e.OutOfMemory:
 		return "out_of_memory"
 	case e.Signal == syscall.SIGXCPU.String():
@@ -82,6 +89,8 @@ func (e ExitStatus) sentence(when string) string {
 		out = "was ended by a signal: " + e.Signal
 	}
 	switch {
+	case e.MemoryLimit > 0:
+		out += fmt.Sprintf(" at its memory limit of %d MiB (limits.memory_bytes)", e.MemoryLimit>>20)
 	case e.OutOfMemory:
 		out += " for want of memory"
 	case e.Signal == syscall.SIGKILL.String() && !e.Expected:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,7 @@ type LogPipe struct {
 	mu        sync.Mutex
 	instances map[string]*LogBuffer // by instance in the process
 	last      []string
+	firstFail string // the first line of a panic; the stack that follows leaves last
 	lost      int
 	lostAt    time.Time
 	panicked  []string
@@ -129,6 +131,9 @@ func (b *LogPipe) line(line []byte, stream string) {
 	defer b.mu.Unlock()
 	b.keepTail(content)
 	if len(b.panicked) > 0 || isPanic(content) {
+		if b.firstFail == "" {
+			b.firstFail = text.Ellipsis(content, 1024)
+		}
 		if len(b.panicked) < maxPanic {
 			b.panicked = append(b.panicked, content)
 		}
@@ -146,9 +151,14 @@ func (b *LogPipe) line(line []byte, stream string) {
 	b.write(content, stream)
 }
 
-// isPanic recognizes the first line of a Go panic or fatal error.
+// isPanic recognizes the first line of a Go panic, fatal error or fault.
 func isPanic(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+	for _, start := range []string{"panic: ", "fatal error: ", "SIGSEGV: ", "SIGBUS: ", "SIGABRT: ", "SIGILL: ", "SIGFPE: "} {
+		if strings.HasPrefix(line, start) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *LogPipe) keepTail(content string) {
@@ -158,11 +168,15 @@ func (b *LogPipe) keepTail(content string) {
 	b.last = append(b.last, text.Ellipsis(content, 1024))
 }
 
-// tail returns the last lines of the process.
+// tail returns the last lines of the process, and before them the first line of its panic.
 func (b *LogPipe) tail() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append([]string(nil), b.last...)
+	var out []string
+	if b.firstFail != "" && !slices.Contains(b.last, b.firstFail) {
+		out = append(out, b.firstFail)
+	}
+	return append(out, b.last...)
 }
 
 // flush writes a collected panic and the count of dropped lines at the end of the

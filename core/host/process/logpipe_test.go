@@ -34,6 +34,23 @@ func TestLinesAboveTheLimitAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
+// The stack after a fatal error is longer than the tail, which still names the cause.
+func TestTailKeepsTheFirstLineOfAPanic(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []string{"fatal error: out of memory", "SIGSEGV: segmentation violation", "panic: no luck"} {
+		l := process.NewLogPipe(zap.NewNop(), 10, func(string, int) {})
+		l.Line([]byte("before"))
+		l.Line([]byte(cause))
+		for i := range 50 {
+			l.Line(fmt.Appendf(nil, "frame %d", i))
+		}
+		l.End()
+		if tail := l.Tail(); len(tail) != 21 || tail[0] != cause || tail[20] != "frame 49" {
+			t.Errorf("%s: %q", cause, tail)
+		}
+	}
+}
+
 // endless is a line of n bytes.
 type endless struct{ left int }
 

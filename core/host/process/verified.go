@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // ErrUntrusted is wrapped by every error that refuses an executable or a process
@@ -26,11 +27,44 @@ type VerifiedCopies struct {
 
 	mu       sync.Mutex
 	verified map[string]bool // digests of copies checked by this server process
+	files    map[string]fileDigest
+}
+
+// fileDigest is the digest of a configured file when it was last read.
+type fileDigest struct {
+	size     int64
+	modified time.Time
+	digest   string
+}
+
+// OtherFile returns the SHA-256 of the file at path if it is not digest, and "" if it is
+// or cannot be read. It reads the file only if its size or time has changed.
+func (c *VerifiedCopies) OtherFile(path, digest string) string {
+	info, err := os.Stat(path)
+	want := strings.ToLower(strings.TrimSpace(digest))
+	if err != nil || !info.Mode().IsRegular() || want == "" {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.files[path]
+	if known.digest == "" || known.size != info.Size() || !known.modified.Equal(info.ModTime()) {
+		got, err := digestOf(path)
+		if err != nil {
+			return ""
+		}
+		known = fileDigest{info.Size(), info.ModTime(), got}
+		c.files[path] = known
+	}
+	if known.digest == want {
+		return ""
+	}
+	return known.digest
 }
 
 // NewVerifiedCopies returns the copies below dataDir.
 func NewVerifiedCopies(dataDir string) *VerifiedCopies {
-	return &VerifiedCopies{dir: filepath.Join(dataDir, "plugins", "sha256"), devDir: filepath.Join(dataDir, "plugins", "dev"), verified: map[string]bool{}}
+	return &VerifiedCopies{dir: filepath.Join(dataDir, "plugins", "sha256"), devDir: filepath.Join(dataDir, "plugins", "dev"), verified: map[string]bool{}, files: map[string]fileDigest{}}
 }
 
 // Executable returns the path of the copy of the file at path, whose SHA-256 must

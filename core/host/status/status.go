@@ -34,6 +34,9 @@ type Status struct {
 	Generation uint64 `json:"generation,omitempty"`
 	// SHA256 is the checksum of a third-party executable.
 	SHA256 string `json:"sha256,omitempty"`
+	// Hint is what an operator may not expect of an instance that works, such as that the
+	// file at its path was replaced and does not run.
+	Hint string `json:"hint,omitempty"`
 	// Unverified is true when that executable runs without a configured checksum.
 	Unverified bool `json:"unverified,omitempty"`
 	// Address is the address of an attached plugin.

@@ -84,6 +84,15 @@ func (t *Tracker) SetSettings(c settings.Instance) {
 	t.update(func(st *Status) { st.Use, st.Required, st.Address = c.Use, c.Required, c.Address() })
 }
 
+// SetHint sets the hint and logs a new one.
+func (t *Tracker) SetHint(hint string) {
+	var changed bool
+	t.update(func(st *Status) { changed, st.Hint = st.Hint != hint, hint })
+	if changed && hint != "" {
+		t.log.Warn("plugin hint", zap.String("hint", hint))
+	}
+}
+
 // Enter sets the state, and the last error unless err is nil, and logs both.
 func (t *Tracker) Enter(state lifecycle.State, reason string, err error) {
 	t.update(func(st *Status) {
