@@ -53,7 +53,6 @@ func conformance(t *testing.T, name string, target plugintest.Target) {
 	if testing.Short() {
 		target.Events = 200
 	}
-	target.Skip = map[string]string{"ends on SIGTERM": "it takes five seconds, and the kit's own test waits for it once"}
 	plugintest.Run(t, target)
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/plugintest"
@@ -50,10 +51,12 @@ func (c candidate) target(e *env) (plugintest.Target, error) {
 
 type pluginTestCmd struct {
 	candidate `embed:""`
-	Observe   string   `help:"Shell command that prints every event at the sink's destination, one JSON object a line; with it the kit checks that committed events have arrived." placeholder:"COMMAND"`
-	Messages  string   `help:"Shell command that prints the number of messages at a notifier's destination." placeholder:"COMMAND"`
-	Control   []string `help:"Text that a message must never contain unescaped, such as <!channel>; may be repeated." placeholder:"TEXT" sep:"none"`
-	JSON      string   `name:"json" help:"File to write the report to, as JSON." placeholder:"FILE"`
+	Observe   string        `help:"Shell command that prints every event at the sink's destination, one JSON object a line; with it the kit checks that committed events have arrived." placeholder:"COMMAND"`
+	Messages  string        `help:"Shell command that prints the number of messages at a notifier's destination." placeholder:"COMMAND"`
+	Control   []string      `help:"Text that a message must never contain unescaped, such as <!channel>; may be repeated." placeholder:"TEXT" sep:"none"`
+	Timeout   time.Duration `help:"Limit of one case; default: 2m." placeholder:"DURATION"`
+	Only      []string      `help:"Run only the cases whose group/name contains this text, such as 'sink/'; may be repeated." placeholder:"TEXT" sep:"none"`
+	JSON      string        `name:"json" help:"File to write the report to, as JSON." placeholder:"FILE"`
 }
 
 // Run runs the conformance kit against a plugin. It fails if a case fails.
@@ -62,7 +65,13 @@ func (c pluginTestCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	t.Control = c.Control
+	t.Control, t.Timeout, t.Only = c.Control, c.Timeout, c.Only
+	var printed error
+	t.Progress = func(one plugintest.Case) {
+		if _, err := fmt.Fprintln(e.out, one.Line()); err != nil {
+			printed = err
+		}
+	}
 	if c.Observe != "" {
 		t.Received = func() ([]sdk.Event, error) { return readEvents(c.Observe) }
 	}
@@ -83,8 +92,8 @@ func (c pluginTestCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := report.Table(e.out); err != nil {
-		return err
+	if _, err := fmt.Fprintf(e.out, "\n%s\n", report.Summary()); err != nil || printed != nil {
+		return errors.Join(err, printed)
 	}
 	if c.JSON != "" {
 		text, err := json.MarshalIndent(report, "", "  ")

@@ -31,13 +31,16 @@ var common = group{"common", []oneCase{
 			c.skip("it never came up")
 		}
 		switch {
+		case len(c.info.GetName()) > 100, len(c.info.GetVersion()) > 100:
+			c.fail("its name and its version have %d and %d bytes; the most is 100", len(c.info.GetName()), len(c.info.GetVersion()))
 		case !validName.MatchString(c.info.GetName()):
-			c.fail("its name %q is not lower case with at most one slash", c.info.GetName())
+			c.fail("its name %q is not lower case with at most one slash", clip(c.info.GetName()))
 		case !validVersion.MatchString(c.info.GetVersion()):
-			c.fail("its version %q is not semantic", c.info.GetVersion())
+			c.fail("its version %q is not semantic", clip(c.info.GetVersion()))
 		case len(c.info.GetKinds()) == 0:
 			c.fail("it offers no kind")
 		}
+		c.sane("max_message_bytes", c.info.GetMaxMessageBytes(), 1<<31)
 		for kind, name := range kindNames {
 			if name == c.target.Kind {
 				c.kind = kind
@@ -88,6 +91,8 @@ var common = group{"common", []oneCase{
 		}
 		c.fail("no diagnostic points at /%s: %s", strange, diagnostics(out.GetDiagnostics()))
 	}},
+	{"says the same at every start", sameStartCase},
+	{"gives its metrics at once", metricsCase},
 	{"keeps secrets to itself", secretCase},
 	{"takes the same generation twice and no older one", func(c *check) {
 		const id = "generations"

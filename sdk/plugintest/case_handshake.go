@@ -2,7 +2,6 @@ package plugintest
 
 import (
 	"strings"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -33,8 +32,10 @@ var handshake = group{"handshake", []oneCase{
 		c.info, err = p.plugin().Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest", ProtocolMinor: sdk.ProtocolMinor}, grpc.WaitForReady(true))
 		c.no(err, "Info")
 	}},
+	{"serves the health of gRPC", healthCase},
 	{"speaks mutual TLS", tlsCase},
 	{"ends when it is told to", func(c *check) {
+		c.terminate()
 		p := c.another()
 		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
@@ -43,30 +44,11 @@ var handshake = group{"handshake", []oneCase{
 			c.fail("it runs ten seconds after Shutdown")
 		}
 	}},
-	{"ends on SIGTERM", func(c *check) {
-		p := c.another()
-		c.no(p.cmd.Process.Signal(syscall.SIGTERM), "signal")
-		if !p.ends(20 * time.Second) {
-			c.fail("it runs twenty seconds after SIGTERM")
-		}
-	}},
 	{"ends when the host is gone", func(c *check) {
 		p := c.another()
 		c.no(p.stdin.Close(), "close its standard input")
 		if !p.ends(10 * time.Second) {
 			c.fail("it runs ten seconds after its standard input was closed, which %s=stdin says is the end of the host", sdk.WatchKey)
-		}
-	}},
-}}
-
-// farewell checks what shows only at the end.
-var farewell = group{"process", []oneCase{
-	{"has written nothing to standard output", func(c *check) {
-		if c.info == nil {
-			c.skip("it never came up")
-		}
-		if text := c.noise + c.process().printed(); text != "" {
-			c.fail("standard output is kept for the handshake, and it wrote %q", clip(text))
 		}
 	}},
 }}

@@ -19,6 +19,7 @@ var validOperator = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*
 // matcherCases are the promises of a matcher.
 var matcherCases = group{"matcher", []oneCase{
 	{"opens", func(c *check) { c.operators() }},
+	{"declares numbers that can be meant", matcherNumbersCase},
 	{"describes its operators", func(c *check) {
 		for _, op := range c.operators() {
 			if !validOperator.MatchString(op.GetId()) {
@@ -149,6 +150,7 @@ func (c *check) openMatcher(p *process) {
 	if !out.GetOpened() || out.GetProperties() == nil {
 		c.fail("it does not open: %s", failed(out.GetError()))
 	}
+	c.matches = out.GetProperties()
 }
 
 func (c *check) valueSchema(op *matchv1.Operator) *jsonschema.Schema {

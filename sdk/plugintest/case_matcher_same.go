@@ -9,7 +9,8 @@ import (
 // changeable returns an operator whose results may change, or nil.
 func (c *check) changeable() *matchv1.Operator {
 	for _, op := range c.operators() {
-		if op.GetPurity() <= matchv1.Operator_PURITY_VOLATILE {
+		// A value that the kit does not know is the same as VOLATILE.
+		if p := op.GetPurity(); p <= matchv1.Operator_PURITY_VOLATILE || p > matchv1.Operator_PURITY_DATA {
 			return op
 		}
 	}

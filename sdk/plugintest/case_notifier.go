@@ -22,6 +22,7 @@ const (
 // notifierCases are the promises of a notifier.
 var notifierCases = group{"notifier", []oneCase{
 	{"opens", func(c *check) { c.openNotifier() }},
+	{"declares numbers that can be meant", notifierNumbersCase},
 	{"delivers a message", func(c *check) {
 		before := c.messages()
 		c.delivers(c.notification("plugintest says hello"))

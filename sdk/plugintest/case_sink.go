@@ -28,6 +28,7 @@ var sinkCases = group{"sink", []oneCase{
 		}
 	}},
 	{"opens", func(c *check) { c.openSink(c.process(), 0) }},
+	{"declares numbers that can be meant", sinkNumbersCase},
 	{"is ready", func(c *check) {
 		c.openSink(c.process(), 0)
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -75,7 +76,7 @@ var sinkCases = group{"sink", []oneCase{
 		c.good(p, b, c.write(p, b))
 		b.request.Attempt = 2
 		c.good(p, b, c.write(p, b))
-		c.arrived(p, b, props.GetDedup() > sinkv1.SinkProperties_DEDUP_NONE)
+		c.arrived(p, b, recognizes(props))
 	}},
 	{"answers for its health while it writes", func(c *check) {
 		p := c.process()
@@ -152,7 +153,14 @@ var sinkCases = group{"sink", []oneCase{
 		}
 		c.there(b, false)
 	}},
+	{"takes a batch as large as it says", largestCase},
 }}
+
+// recognizes reports whether a sink recognizes a second delivery. A value that the kit
+// does not know is the same as none.
+func recognizes(p *sinkv1.SinkProperties) bool {
+	return p.GetDedup() == sinkv1.SinkProperties_DEDUP_BY_BATCH_ID || p.GetDedup() == sinkv1.SinkProperties_DEDUP_BY_EVENT_ID
+}
 
 // large is how many events the large batches have.
 func (c *check) large() int {

@@ -22,9 +22,7 @@ func tlsCase(c *check) {
 	c.no(err, "make a certificate")
 	stranger, _, err := hostcert.New()
 	c.no(err, "make a certificate")
-	p, err := start(c.ctx, &c.target, c.dir, text)
-	c.no(err, "start it with a certificate")
-	c.own = append(c.own, p)
+	p := c.startWith(text)
 	if p.certificate == "" {
 		c.fail("with %s in its environment, the sixth part of its handshake line is no certificate", hostcert.EnvKey)
 	}

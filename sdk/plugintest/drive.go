@@ -28,6 +28,11 @@ func Drive(ctx context.Context, target Target, dir string, in io.Reader, out io.
 	if len(target.Command) == 0 {
 		return errors.New("there is no command to run")
 	}
+	target, remove, err := copied(target, dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	k := &kit{target: target, dir: dir}
 	defer k.stop()
 	outcome, reason := k.judge(ctx, func(c *check) {
@@ -167,6 +172,9 @@ func (d *drive) matcher() {
 	for d.in.Scan() {
 		var q question
 		d.no(json.Unmarshal(d.in.Bytes(), &q), "read "+clip(d.in.Text()))
+		if q.Operator == "" || len(q.Value) == 0 || len(q.Property) == 0 {
+			d.fail(`a line for a matcher is {"operator": "cidr/contains", "value": "10.0.0.0/8", "property": "10.1.2.3"}, not %s`, clip(d.in.Text()))
+		}
 		asked = true
 		d.answer(&matchv1.Operator{Id: q.Operator}, q.Value, q.Property, 0)
 	}

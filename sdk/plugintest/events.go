@@ -56,6 +56,26 @@ func (k *kit) batch(events []sdk.Event) *batch {
 	}}
 }
 
+// filled makes events that have about size bytes together, at most most of them; 0 is
+// any number.
+func (k *kit) filled(size, most int) []sdk.Event {
+	each := 200 << 10
+	if most > 0 {
+		each = min(max(each, size/most), 1<<20-1000)
+	}
+	text := strings.Repeat("x", max(0, min(each, size)-1000))
+	n := max(1, size/each)
+	if most > 0 {
+		n = min(n, most)
+	}
+	out := make([]sdk.Event, n)
+	for i := range out {
+		k.serial++
+		out[i] = event(fmt.Sprintf("person-%d", k.serial%7), `{"filled":"`+text+`"}`)
+	}
+	return out
+}
+
 // odd are events that are right and unusual.
 func odd() []sdk.Event {
 	deep := strings.Repeat(`{"d":`, 60) + `1` + strings.Repeat(`}`, 60)

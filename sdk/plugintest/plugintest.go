@@ -12,9 +12,13 @@ package plugintest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
@@ -63,6 +67,13 @@ type Target struct {
 	Refused json.RawMessage
 	// Events is how many events the large batches have; 0 is 10,000.
 	Events int
+	// Timeout bounds one case; 0 is two minutes.
+	Timeout time.Duration
+	// Only runs the cases whose "group/name" contains one of these texts, and those
+	// that they need; empty runs all.
+	Only []string
+	// Progress is called with each case as it ends; may be nil. Run does not call it.
+	Progress func(Case)
 	// Skip leaves out cases: the name of a case, and why it cannot be checked or
 	// is not kept.
 	Skip map[string]string
@@ -105,7 +116,7 @@ type Report struct {
 // Run judges the plugin in a Go test, each case as a subtest.
 func Run(t *testing.T, target Target) {
 	t.Helper()
-	each(t.Context(), target, t.TempDir(), func(group, name string, do func() (Outcome, string)) {
+	_, err := each(t.Context(), target, t.TempDir(), func(group, name string, do func() (Outcome, string)) {
 		t.Run(group+"/"+name, func(t *testing.T) {
 			switch outcome, reason := do(); outcome {
 			case Failed:
@@ -116,6 +127,9 @@ func Run(t *testing.T, target Target) {
 			}
 		})
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Judge judges the plugin and reports. dir is a directory for sockets; its path
@@ -125,10 +139,17 @@ func Judge(ctx context.Context, target Target, dir string) (*Report, error) {
 		return nil, fmt.Errorf("there is no command to run")
 	}
 	r := &Report{Kit: fmt.Sprintf("guidon/%d.%d", sdk.ProtocolVersion, sdk.ProtocolMinor)}
-	info := each(ctx, target, dir, func(group, name string, do func() (Outcome, string)) {
+	if err := target.selectsSome(); err != nil {
+		return nil, err
+	}
+	info, err := each(ctx, target, dir, func(group, name string, do func() (Outcome, string)) {
 		begin := time.Now()
 		outcome, reason := do()
-		r.Cases = append(r.Cases, Case{group, name, outcome, reason, time.Since(begin).Seconds()})
+		one := Case{group, name, outcome, reason, time.Since(begin).Seconds()}
+		r.Cases = append(r.Cases, one)
+		if target.Progress != nil {
+			target.Progress(one)
+		}
 		switch outcome {
 		case Passed:
 			r.Passed++
@@ -138,6 +159,9 @@ func Judge(ctx context.Context, target Target, dir string) (*Report, error) {
 			r.Skipped++
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	r.Kind = target.Kind
 	if info != nil {
 		r.Plugin, r.Version, r.SDK = info.GetName(), info.GetVersion(), info.GetSdk()
@@ -170,21 +194,17 @@ type oneCase struct {
 	try  func(c *check)
 }
 
-// each hands every case of the target to run, in order, and returns the
-// plugin's information, or nil without an answer.
-func each(ctx context.Context, target Target, dir string, run func(group, name string, do func() (Outcome, string))) *pluginv1.InfoResponse {
+// each hands every case of the target to run, in order, and returns the plugin's
+// information, or nil without an answer. The error is about the target.
+func each(ctx context.Context, target Target, dir string, run func(group, name string, do func() (Outcome, string))) (*pluginv1.InfoResponse, error) {
+	target, remove, err := copied(target, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
 	k := &kit{target: target, dir: dir}
 	defer k.stop()
-	do := func(g group) {
-		for _, c := range g.cases {
-			run(g.name, c.name, func() (Outcome, string) {
-				if why, ok := target.Skip[c.name]; ok {
-					return Skipped, why
-				}
-				return k.judge(ctx, c.try)
-			})
-		}
-	}
+	do := func(g group) { k.run(ctx, g, run) }
 	do(handshake)
 	do(common)
 	switch {
@@ -197,7 +217,7 @@ func each(ctx context.Context, target Target, dir string, run func(group, name s
 		do(matcherCases)
 	}
 	do(farewell)
-	return k.info
+	return k.info, nil
 }
 
 // kit is the state that the cases share: one serving process and its description.
@@ -207,23 +227,36 @@ type kit struct {
 	info   *pluginv1.InfoResponse
 	kind   pluginv1.Kind
 	serves *process
-	noise  string // what processes before it wrote to standard output
 	number uint64 // the last sequence number that was used
 	serial int    // of events
 	safe   uint64 // the highest sequence number a sink has vouched for
+	late   int    // cases of the group that ran into a deadline
 	opened map[*process]*sinkv1.SinkProperties
 	marks  map[*process]uint64 // what each process has vouched for
 
 	notifies *notifyv1.NotifierProperties // of an open notifier
 	operates []*matchv1.Operator          // of an open matcher
+	matches  *matchv1.MatcherProperties   // of an open matcher
+
+	started      []*process // all of them
+	terminated   *process   // was sent SIGTERM
+	terminatedAt time.Time
 }
 
 // caseLimit bounds one case.
 const caseLimit = 2 * time.Minute
 
+// limit bounds one case.
+func (t *Target) limit() time.Duration {
+	if t.Timeout > 0 {
+		return t.Timeout
+	}
+	return caseLimit
+}
+
 // judge runs one case.
 func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, reason string) {
-	ctx, cancel := context.WithTimeout(ctx, caseLimit)
+	ctx, cancel := context.WithTimeout(ctx, k.target.limit())
 	defer cancel()
 	c := &check{kit: k, ctx: ctx}
 	defer func() {
@@ -233,9 +266,9 @@ func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, rea
 		switch stopped := recover().(type) {
 		case nil:
 		case failure:
-			outcome, reason = Failed, string(stopped)
+			outcome, reason = Failed, shorten(string(stopped))
 		case skip:
-			outcome, reason = Skipped, string(stopped)
+			outcome, reason = Skipped, shorten(string(stopped))
 		default:
 			panic(stopped)
 		}
@@ -246,8 +279,10 @@ func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, rea
 
 // stop ends the process that serves.
 func (k *kit) stop() {
-	if k.serves != nil {
-		k.serves.kill()
+	for _, p := range []*process{k.serves, k.terminated} {
+		if p != nil {
+			p.kill()
+		}
 	}
 }
 
@@ -273,6 +308,9 @@ func (c *check) skip(format string, args ...any) { panic(skip(fmt.Sprintf(format
 // no fails when there is an error.
 func (c *check) no(err error, doing string) {
 	if err != nil {
+		if status.Code(err) == codes.DeadlineExceeded || errors.Is(err, errNoHandshake) || errors.Is(err, context.DeadlineExceeded) {
+			c.late++
+		}
 		c.fail("%s: %v", doing, err)
 	}
 }
@@ -292,9 +330,8 @@ func (c *check) process() *process {
 		c.retire()
 		c.fail("it ended by itself in or after the case before: %s", said)
 	}
-	p, err := start(c.ctx, &c.target, c.dir, nil)
-	c.no(err, "start the plugin")
-	c.serves = p
+	c.serves = c.start(nil)
+	p := c.serves
 	return p
 }
 
@@ -310,15 +347,28 @@ func (c *check) retire() {
 	_ = p.shutdown(ctx) // it may be gone before it answers
 	p.ends(10 * time.Second)
 	p.kill()
-	c.noise += p.printed()
 	c.serves = nil
 }
 
 // another starts a process for this case alone.
 func (c *check) another() *process {
-	p, err := start(c.ctx, &c.target, c.dir, nil)
-	c.no(err, "start the plugin")
+	return c.startWith(nil)
+}
+
+// startWith starts a process for this case alone, with the certificate of a host.
+func (c *check) startWith(certificate []byte) *process {
+	p := c.start(certificate)
 	c.own = append(c.own, p)
+	return p
+}
+
+func (c *check) start(certificate []byte) *process {
+	p, err := start(c.ctx, &c.target, c.dir, certificate)
+	if err != nil && len(c.target.Command) == 1 {
+		err = fmt.Errorf("%w (it runs as a copy of the one file in an empty directory, as on a server)", err)
+	}
+	c.no(err, "start the plugin")
+	c.started = append(c.started, p)
 	return p
 }
 

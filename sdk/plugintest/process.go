@@ -93,7 +93,7 @@ func start(ctx context.Context, t *Target, dir string, certificate []byte) (*pro
 		return nil, err
 	}
 	p.stdin = stdin
-	if err := p.cmd.Start(); err != nil {
+	if err := p.exec(); err != nil {
 		return nil, err
 	}
 	first := make(chan string, 1)
@@ -113,7 +113,7 @@ func start(ctx context.Context, t *Target, dir string, certificate []byte) (*pro
 	case <-p.exited:
 		err = fmt.Errorf("it ended before the handshake (%s)", p.cmd.ProcessState)
 	case <-time.After(startLimit):
-		err = fmt.Errorf("no handshake line after %s", startLimit)
+		err = fmt.Errorf("%w after %s", errNoHandshake, startLimit)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -124,14 +124,42 @@ func start(ctx context.Context, t *Target, dir string, certificate []byte) (*pro
 	return p, nil
 }
 
+var errNoHandshake = errors.New("no handshake line")
+
+// exec starts the process. It retries while the copy of the executable is open for
+// writing: a thread that forks at the same time holds the descriptor for a moment.
+func (p *process) exec() (err error) {
+	for range 50 {
+		if err = p.cmd.Start(); !errors.Is(err, syscall.ETXTBSY) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+		again := exec.Command(p.cmd.Args[0], p.cmd.Args[1:]...)
+		again.Env, again.SysProcAttr, again.WaitDelay = p.cmd.Env, p.cmd.SysProcAttr, p.cmd.WaitDelay
+		again.Stdin, again.Stdout, again.Stderr = p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr
+		p.cmd = again
+	}
+	return err
+}
+
+func lookPath(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	return name
+}
+
 // read hands over the first line and keeps the others.
 func (p *process) read(r io.Reader, first chan<- string) {
-	in := bufio.NewReader(r)
-	line, err := in.ReadString('\n')
-	if err != nil {
+	in := bufio.NewReaderSize(r, 64<<10)
+	line, err := in.ReadSlice('\n')
+	if len(line) == 0 {
 		return
 	}
-	first <- line
+	first <- string(line)
+	if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		return
+	}
 	buf := make([]byte, 4096)
 	for {
 		n, err := in.Read(buf)
