@@ -180,7 +180,7 @@ var mayImport = map[string][]string{
 	"plugins":              {"plugins/...", "sdk"},
 	"sdk":                  {"sdk/pb/..."},
 	"sdk/hostcert":         {},
-	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/..."},
+	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/..."},
 
 	// Support for tests.
 	"api/apitest":                  {},

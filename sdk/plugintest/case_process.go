@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // farewell checks what shows only at the end.
@@ -27,15 +27,15 @@ var farewell = group{"process", []oneCase{
 	{"logs no more than the server keeps", func(c *check) {
 		for _, p := range c.started {
 			p.mu.Lock()
-			l := p.stderr
+			l := &observe.Log{MostLines: p.stderr.MostLines, MostBytes: p.stderr.MostBytes, LongestLine: p.stderr.LongestLine}
 			p.mu.Unlock()
 			switch {
-			case l.mostLines > keptLines:
-				c.fail("it logs %d lines in a second at the level warn; the server keeps %d", l.mostLines, keptLines)
-			case l.mostSize > keptBytes:
-				c.fail("it logs %d bytes in a second at the level warn", l.mostSize)
-			case l.longest > keptLine:
-				c.fail("it logs a line of %d bytes; the server cuts a line at %d", l.longest, keptLine)
+			case l.MostLines > observe.KeptLines:
+				c.fail("it logs %d lines in a second at the level warn; the server keeps %d", l.MostLines, observe.KeptLines)
+			case l.MostBytes > observe.KeptBytes:
+				c.fail("it logs %d bytes in a second at the level warn", l.MostBytes)
+			case l.LongestLine > observe.KeptLine:
+				c.fail("it logs a line of %d bytes; the server cuts a line at %d", l.LongestLine, observe.KeptLine)
 			}
 		}
 	}},
@@ -115,9 +115,9 @@ func memoryCase(c *check) {
 	}
 	p := c.process()
 	n := c.cycle(p, 0, warmUp)
-	before, files := groupMemory(p), openFiles(p)
+	before, files := observe.Memory(p.pid()), observe.OpenFiles(p.pid())
 	n = c.cycle(p, n, cycles)
-	after, filesAfter := groupMemory(p), openFiles(p)
+	after, filesAfter := observe.Memory(p.pid()), observe.OpenFiles(p.pid())
 	if grown := after - before; grown > max(freeBytes, before/2) {
 		c.fail("its memory grows from %d to %d MiB while %d instances come and go", before>>20, after>>20, n)
 	}
@@ -169,7 +169,7 @@ func survivorsCase(c *check) {
 	}
 	var left []int
 	for end := time.Now().Add(3 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if left = survivors(c.dir); len(left) == 0 {
+		if left = observe.WithVariable(socketDirKey + "=" + c.dir); len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
@@ -183,41 +183,4 @@ func survivorsCase(c *check) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	c.fail("%d processes that it started outlive it: %s", len(left), strings.Join(names[:min(len(names), 5)], ", "))
-}
-
-// survivors returns the processes whose environment names the directory of sockets.
-func survivors(dir string) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	marker := []byte(socketDirKey + "=" + dir + "\x00")
-	for _, file := range files {
-		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, marker) {
-			if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
-}
-
-// groupMemory returns the resident bytes of the process and of those in its group.
-func groupMemory(p *process) (bytes int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		_, rest, _ := strings.Cut(string(text), ") ")
-		field := strings.Fields(rest) // from the third field on
-		if len(field) > 21 && field[2] == strconv.Itoa(p.cmd.Process.Pid) {
-			pages, _ := strconv.Atoi(field[21])
-			bytes += pages * os.Getpagesize()
-		}
-	}
-	return bytes
-}
-
-func openFiles(p *process) int {
-	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.cmd.Process.Pid))
-	return len(entries)
 }

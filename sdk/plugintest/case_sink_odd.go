@@ -1,14 +1,10 @@
 package plugintest
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"math/big"
-	"strings"
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/exact"
 )
 
 // oddCase sends valid but unusual events and checks that they are stored unchanged.
@@ -42,51 +38,8 @@ func oddCase(c *check) {
 		c.skip("there is nobody who looks at the destination")
 	}
 	for _, e := range b.events {
-		if why := differs(e.Properties, found[e.UUID].Properties); why != "" {
+		if why := exact.Difference(e.Properties, found[e.UUID].Properties); why != "" {
 			c.fail("of %s came %s: %s", clip(string(e.Properties)), clip(string(found[e.UUID].Properties)), why)
 		}
 	}
-}
-
-// differs compares two JSON objects, numbers by their value, exactly.
-func differs(sent, got json.RawMessage) string {
-	a, err := exact(sent)
-	if err != nil {
-		return err.Error()
-	}
-	b, err := exact(got)
-	if err != nil {
-		return "it is not JSON any more: " + err.Error()
-	}
-	if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y && !strings.Contains(x, "\x00") { // a NUL may be taken out
-		return "not the same"
-	}
-	return ""
-}
-
-func exact(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return valued(v), err
-}
-
-// valued has numbers as what they are worth, however they are written.
-func valued(v any) any {
-	switch v := v.(type) {
-	case json.Number:
-		if r, ok := new(big.Rat).SetString(v.String()); ok {
-			return r.RatString()
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = valued(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = valued(v[i])
-		}
-	}
-	return v
 }

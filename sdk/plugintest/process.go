@@ -25,6 +25,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // startLimit is how long a plugin may take to shake hands.
@@ -42,7 +43,7 @@ type process struct {
 
 	mu     sync.Mutex
 	stdout bytes.Buffer // after the handshake line
-	stderr logged
+	stderr observe.Log
 }
 
 // inherited are the variables that the server hands on from its own environment.
@@ -179,7 +180,7 @@ func (p *process) listen(r io.Reader) {
 	for {
 		n, err := r.Read(buf)
 		p.mu.Lock()
-		p.stderr.add(buf[:n], time.Now())
+		p.stderr.Add(buf[:n], time.Now())
 		p.mu.Unlock()
 		if err != nil {
 			return
@@ -236,6 +237,8 @@ func (p *process) matcher() matchv1.MatcherServiceClient {
 func (p *process) shutdown(ctx context.Context) error {
 	return p.conn.Invoke(ctx, "/plugin.GRPCController/Shutdown", &emptypb.Empty{}, &emptypb.Empty{})
 }
+
+func (p *process) pid() int { return p.cmd.Process.Pid }
 
 func (p *process) alive() bool {
 	select {
