@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cohorts"
@@ -20,6 +22,7 @@ import (
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flagapi"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/revision"
@@ -47,10 +50,14 @@ var coreBindings = fx.Provide(
 	func() decide.Quota { return nil },
 
 	// Requests about several flags.
-	route(func(s *flags.Service, a *auth.Service) web.Routes { return flagapi.NewHTTP(s, a) }),
+	route(func(s *flags.Service, c *cohorts.Service, n *audience.Counter, a *auth.Service) web.Routes {
+		return flagapi.NewHTTP(s, c, n, a)
+	}),
 
 	// Persons show when they were last seen.
 	func(e *events.Service) persons.LastSeen { return e },
+	func(e *events.Service) persons.Relations { return relations{e} },
+	func(h *persons.HTTP) cohorts.PersonViews { return h },
 
 	// Capture appends to the journal, the worker and the sinks read it. The worker
 	// filters duplicates with the event store.
@@ -90,4 +97,21 @@ func addHooks(p *persons.Service, f *continuity.Store, r *revision.Store, c *coh
 	p.OnErase(e.Erase)
 	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
 	p.OnDelete(e.PersonDeleted)
+}
+
+// relations finds related persons and groups in the event store.
+type relations struct{ events *events.Service }
+
+var _ persons.Relations = relations{}
+
+// RelatedToPerson implements persons.Relations.
+func (r relations) RelatedToPerson(ctx context.Context, projectID, personID int64, after time.Time) (persons.RelatedKeys, error) {
+	found, err := r.events.Related(ctx, projectID, events.Member{PersonID: strconv.FormatInt(personID, 10)}, after)
+	return persons.RelatedKeys(found), err
+}
+
+// RelatedToGroup implements persons.Relations.
+func (r relations) RelatedToGroup(ctx context.Context, projectID int64, index int, key string, after time.Time) (persons.RelatedKeys, error) {
+	found, err := r.events.Related(ctx, projectID, events.Member{TypeIndex: index, Key: key}, after)
+	return persons.RelatedKeys(found), err
 }

@@ -112,7 +112,7 @@ var mayImport = map[string][]string{
 	"core/persons":         with("core/persons/..."),
 	"core/events":          with(),
 	"core/definitions":     with("core/persons"),
-	"core/cohorts":         with("core/persons", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
+	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},
@@ -128,7 +128,7 @@ var mayImport = map[string][]string{
 	"core/flags/calls":            with("core/flags/revision"),
 	"core/flags/audience":         with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/fields":           with("core/flags/document", "core/flags/eval", "core/flags/rules"),
-	"core/flagapi":                with("core/flags"),
+	"core/flagapi":                with("core/flags", "core/flags/audience", "core/flags/document", "core/cohorts"),
 	"core/flags/schedule":         with("core/flags/sealed"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":           with("core/flags/eval", "core/geoip/location"),

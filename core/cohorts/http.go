@@ -1,6 +1,7 @@
 package cohorts
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -12,19 +13,22 @@ import (
 )
 
 // HTTP serves cohorts under /api/projects/:project_id/cohorts.
-type HTTP struct{ service *Service }
+type HTTP struct {
+	service *Service
+	people  PersonViews
+}
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the endpoints over service.
-func NewHTTP(service *Service) *HTTP { return &HTTP{service} }
+func NewHTTP(service *Service, people PersonViews) *HTTP { return &HTTP{service, people} }
 
 const basePath = "/api/projects/:project_id/cohorts"
 
-// Scopes of personal keys: a key for flags includes the cohorts they use.
+// Scopes of personal keys. Those of flags include them.
 const (
-	scopeRead  = "feature_flag:read"
-	scopeWrite = "feature_flag:write"
+	scopeRead  = "cohort:read"
+	scopeWrite = "cohort:write"
 )
 
 // Routes registers the endpoints.
@@ -32,6 +36,7 @@ func (h *HTTP) Routes(r *web.Router) {
 	r.Manage("GET", basePath, scopeRead, h.list)
 	r.Manage("POST", basePath, scopeWrite, h.create)
 	r.Manage("GET", basePath+"/:id", scopeRead, h.retrieve)
+	r.Manage("GET", basePath+"/:id/persons", scopeRead, h.persons)
 	r.Manage("PATCH", basePath+"/:id", scopeWrite, h.update(false))
 	r.Manage("PUT", basePath+"/:id", scopeWrite, h.update(true))
 	r.Manage("DELETE", basePath+"/:id", scopeWrite, (*web.Call).MethodNotAllowed)
@@ -43,7 +48,7 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.views(c, list...)
+	views, err := h.service.Show(c.UserContext(), list...)
 	if err != nil {
 		return err
 	}
@@ -145,31 +150,32 @@ func readInput(c *web.Call, full bool) (Input, error) {
 }
 
 func (h *HTTP) answer(c *web.Call, cohort *Cohort) error {
-	views, err := h.views(c, cohort)
+	views, err := h.service.Show(c.UserContext(), cohort)
 	if err != nil {
 		return err
 	}
 	return web.JSON(c.Ctx, views[0])
 }
 
-func (h *HTTP) views(c *web.Call, list ...*Cohort) ([]view, error) {
+// Show returns the JSON form of cohorts.
+func (s *Service) Show(ctx context.Context, list ...*Cohort) ([]View, error) {
 	ids := make([]int64, 0, len(list))
 	for _, cohort := range list {
 		ids = append(ids, cohort.CreatedBy)
 	}
-	users, err := h.service.deps.Users.UsersByID(c.UserContext(), ids)
+	users, err := s.deps.Users.UsersByID(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	views := make([]view, 0, len(list))
+	views := make([]View, 0, len(list))
 	for _, cohort := range list {
 		views = append(views, viewOf(cohort, users))
 	}
 	return views, nil
 }
 
-// view is the JSON form of a cohort.
-type view struct {
+// View is the JSON form of a cohort.
+type View struct {
 	ID                int64           `json:"id"`
 	Name              string          `json:"name"`
 	Description       string          `json:"description"`
@@ -187,8 +193,8 @@ type view struct {
 	UpdatedAt         web.Time        `json:"updated_at"`
 }
 
-func viewOf(c *Cohort, users map[int64]auth.User) view {
-	v := view{
+func viewOf(c *Cohort, users map[int64]auth.User) View {
+	v := View{
 		ID: c.ID, Name: c.Name, Description: c.Description, Groups: []struct{}{}, Deleted: c.Deleted, Filters: c.Filters,
 		CreatedAt: web.Time(c.CreatedAt), LastCalculation: web.Time(c.CalculatedAt), Count: c.People,
 		IsStatic: c.Static, Version: c.Version, UpdatedAt: web.Time(c.UpdatedAt),

@@ -8,11 +8,13 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
 )
 
 // Users reads the creators of cohorts.
@@ -34,9 +36,18 @@ type Access interface {
 	RequireEditor(ctx context.Context, who *auth.Principal) error
 }
 
-// Counter counts the persons in a cohort.
+// Counter counts and lists the persons in a cohort.
 type Counter interface {
 	CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error)
+	// SelectCohort evaluates the cohort for stored persons. It may stop before it is
+	// complete.
+	SelectCohort(ctx context.Context, projectID, cohortID int64, q audience.Query) (audience.Selection, error)
+}
+
+// People reads persons.
+type People interface {
+	// ByIDs returns the persons that exist, in any order.
+	ByIDs(ctx context.Context, projectID int64, ids []int64) ([]persons.Person, error)
 }
 
 // Sets returns the compiled flags and cohorts of a project, never nil.
@@ -58,6 +69,7 @@ type Dependencies struct {
 	Access    Access
 	Flags     Flags
 	Counter   Counter
+	People    People
 	Operators match.Registry // nil knows no operators of plugins
 	Sets      Sets           // the flags and cohorts in memory; nil is none
 	Now       func() time.Time

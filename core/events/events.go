@@ -63,7 +63,8 @@ type Filter struct {
 	// Cursor continues a list: the cursor of the previous page.
 	Cursor Cursor
 
-	withPersons bool // reads the persons of the events as well
+	contains    string // part of the text of the properties
+	withPersons bool   // reads the persons of the events as well
 }
 
 // Cursor is a position in a list of events, newest first. The zero Cursor is the

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -104,6 +105,9 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	}
 	if !f.Before.IsZero() {
 		q = q.Where("e.timestamp < ?", f.Before.UnixMicro())
+	}
+	if f.contains != "" {
+		q = q.Where("e.properties LIKE ? ESCAPE '!'", db.Contains(f.contains))
 	}
 	if f.Cursor != (Cursor{}) {
 		q = q.Where("(e.timestamp, e.id) < (?, ?)", f.Cursor.Timestamp, f.Cursor.Row)

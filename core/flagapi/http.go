@@ -3,7 +3,9 @@ package flagapi
 import (
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/flags"
+	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -11,12 +13,15 @@ import (
 type HTTP struct {
 	bulk   bulkHTTP
 	copies copiesHTTP
+	static staticCohortHTTP
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the endpoints over the service of flags.
-func NewHTTP(s *flags.Service, p Projects) *HTTP { return &HTTP{bulkHTTP{s}, copiesHTTP{s, p}} }
+// NewHTTP returns the endpoints over the services of flags and cohorts.
+func NewHTTP(s *flags.Service, c *cohorts.Service, n *audience.Counter, p Projects) *HTTP {
+	return &HTTP{bulkHTTP{s}, copiesHTTP{s, c, p}, staticCohortHTTP{s, c, n}}
+}
 
 // Scopes of personal keys.
 const (
@@ -30,6 +35,7 @@ const projectFlagsPath = "/api/projects/:project_id/feature_flags"
 func (h *HTTP) Routes(g *web.Router) {
 	h.bulk.routes(g)
 	h.copies.routes(g)
+	h.static.routes(g)
 }
 
 // idOf reads an id from the path. Other texts are NotFound.

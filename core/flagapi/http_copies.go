@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/web"
@@ -18,6 +19,7 @@ const organizationFlagsPath = "/api/organizations/:organization_id/feature_flags
 // copiesHTTP serves the flags of all projects of an organization.
 type copiesHTTP struct {
 	service  *flags.Service
+	cohorts  *cohorts.Service
 	accounts Projects
 }
 
@@ -144,8 +146,8 @@ func (h copiesHTTP) source(ctx context.Context, projects map[int64]auth.Project,
 	return f, err
 }
 
-// copyTo copies source to a project. Its dashboards, and what refers to them, stay
-// behind.
+// copyTo copies source to a project, with the cohorts that it refers to and that
+// have no namesake there. Its dashboards, and what refers to them, stay behind.
 func (h copiesHTTP) copyTo(c *web.Call, source *flags.Flag, projects map[int64]auth.Project, id int64) (flags.View, error) {
 	project, ok := projects[id]
 	if !ok {
@@ -155,6 +157,10 @@ func (h copiesHTTP) copyTo(c *web.Call, source *flags.Flag, projects map[int64]a
 		return flags.View{}, fault.New(fault.Invalid, "invalid_input", "The flag is from this project.")
 	}
 	filters, err := h.service.OpenFilters(source)
+	if err != nil {
+		return flags.View{}, err
+	}
+	filters, err = newCohortCopier(h.cohorts, c.Principal, projects[source.ProjectID], project).mapFilters(c.UserContext(), filters)
 	if err != nil {
 		return flags.View{}, err
 	}

@@ -157,7 +157,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 		t.Fatal(err)
 	}
 	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil,
-		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService), dashboards.NewHTTP(usage, nil)).Address()
+		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService, nil), dashboards.NewHTTP(usage, nil)).Address()
 	return h
 }
 
@@ -368,6 +368,12 @@ func (c *storedPersons) WalkProperties(ctx context.Context, projectID int64, fn 
 			page[i].DistinctIDs = []string{}
 		}
 		return fn(page)
+	})
+}
+
+func (c *storedPersons) WalkAfter(ctx context.Context, projectID int64, after persons.Position, fn func(page []persons.Person) error) error {
+	return c.Walk(ctx, projectID, func(page []persons.Person) error {
+		return fn(slices.DeleteFunc(slices.Clone(page), func(p persons.Person) bool { return p.Position().Compare(after) <= 0 }))
 	})
 }
 

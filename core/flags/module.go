@@ -89,9 +89,9 @@ func newDashboards(store *dashboards.Store, w *revision.Writer, s *Store, a *aut
 	return dashboards.NewService(store, dashboards.Dependencies{Revisions: w, Flags: s, Users: a, Access: p, Events: e, Log: log})
 }
 
-func newCohorts(c ManageConfig, m *decide.Snapshots, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, p *access.Policy, n *audience.Counter, o PluginOperators) *cohorts.Service {
+func newCohorts(c ManageConfig, m *decide.Snapshots, store *cohorts.Store, w *revision.Writer, d *db.DB, a *auth.Service, s *Store, p *access.Policy, n *audience.Counter, people *persons.Service, o PluginOperators) *cohorts.Service {
 	return cohorts.NewService(cohorts.Config{Limits: c.Limits(), Members: c.CohortMembers}, store, cohorts.Dependencies{
-		Revisions: w, Activity: activity.NewLog(d), Users: a, Access: p, Flags: s, Counter: n, Operators: o.ForSave, Sets: m,
+		Revisions: w, Activity: activity.NewLog(d), Users: a, Access: p, Flags: s, Counter: n, People: people, Operators: o.ForSave, Sets: m,
 	})
 }
 

@@ -132,6 +132,15 @@ func (g *Groups) Get(ctx context.Context, projectID int64, index int, key string
 	return found[0], nil
 }
 
+// ByKeys returns the groups of a type with these keys that exist, ascending.
+func (g *Groups) ByKeys(ctx context.Context, projectID int64, index int, keys []string) ([]Group, error) {
+	found, err := g.store.groupsByKeys(ctx, projectID, index, keys)
+	if err != nil {
+		return nil, fmt.Errorf("read %d groups: %w", len(keys), err)
+	}
+	return found, nil
+}
+
 // Walk calls fn for the groups of a type in pages until fn returns an error,
 // which Walk returns. fn must not keep a page. Groups that are created or
 // deleted during the walk may be missed; no group is passed twice.

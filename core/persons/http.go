@@ -18,9 +18,10 @@ import (
 
 // HTTP serves persons and groups to users of their project.
 type HTTP struct {
-	persons *Service
-	audit   *activity.Audit
-	events  LastSeen
+	persons   *Service
+	audit     *activity.Audit
+	events    LastSeen
+	relations Relations
 }
 
 // LastSeen reads when persons were last seen. core/events implements it.
@@ -34,8 +35,8 @@ var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s. audit may be nil: deletions then have no entries in
 // the activity log. Nil events leave last_seen_at null.
-func NewHTTP(s *Service, audit *activity.Audit, events LastSeen) *HTTP {
-	return &HTTP{s, audit, events}
+func NewHTTP(s *Service, audit *activity.Audit, events LastSeen, relations Relations) *HTTP {
+	return &HTTP{s, audit, events, relations}
 }
 
 const personsPath = "/api/projects/:project_id/persons"
@@ -49,8 +50,8 @@ func (h *HTTP) Routes(g *web.Router) {
 	h.groupRoutes(g)
 }
 
-// personView is the JSON form of a person.
-type personView struct {
+// View is the JSON form of a person.
+type View struct {
 	ID           int64           `json:"id"`
 	UUID         string          `json:"uuid"`
 	Name         string          `json:"name"`
@@ -61,8 +62,9 @@ type personView struct {
 	LastSeenAt   web.Time        `json:"last_seen_at"`
 }
 
-// views returns the JSON form of persons.
-func (h *HTTP) views(c *web.Call, list []Person) ([]personView, error) {
+// Views returns the JSON form of persons of the project of the call. The caller
+// checks that the key may read persons.
+func (h *HTTP) Views(c *web.Call, list []Person) ([]View, error) {
 	var ids []string
 	for i := range list {
 		ids = append(ids, list[i].DistinctIDs...)
@@ -74,7 +76,7 @@ func (h *HTTP) views(c *web.Call, list []Person) ([]personView, error) {
 			return nil, err
 		}
 	}
-	views := make([]personView, len(list))
+	views := make([]View, len(list))
 	for i := range list {
 		views[i] = viewPerson(&list[i])
 		last := time.Time{}
@@ -88,8 +90,8 @@ func (h *HTTP) views(c *web.Call, list []Person) ([]personView, error) {
 	return views, nil
 }
 
-func viewPerson(p *Person) personView {
-	return personView{
+func viewPerson(p *Person) View {
+	return View{
 		ID: p.ID, UUID: p.UUID, Name: p.Name(), DistinctIDs: p.DistinctIDs, Properties: p.Properties,
 		CreatedAt: formatTime(p.CreatedAt), IsIdentified: p.IsIdentified,
 	}
@@ -113,7 +115,7 @@ func (h *HTTP) list(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.views(c, found)
+	views, err := h.Views(c, found)
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (h *HTTP) get(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	views, err := h.views(c, []Person{p})
+	views, err := h.Views(c, []Person{p})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ const (
 func (h *HTTP) groupRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, groupsPath, "group:read", h.listGroups)
 	g.Manage(fiber.MethodGet, groupsPath+"/find", "group:read", h.findGroup)
+	g.Manage(fiber.MethodGet, groupsPath+"/related", "group:read", h.related)
 	g.Manage(fiber.MethodGet, groupTypesPath, "group:read", h.listTypes)
 	g.Manage(fiber.MethodPatch, groupTypesPath+"/:index", "group:write", h.renameType)
 	g.Manage(fiber.MethodDelete, groupTypesPath+"/:index", "group:write", h.deleteType)

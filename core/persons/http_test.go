@@ -20,7 +20,7 @@ func TestHTTP(t *testing.T) {
 		`$identify u2 {"$anon_distinct_id":"anon"}`,
 		`$groupidentify u2 {"$group_type":"company","$group_key":"acme","$group_set":{"name":"ACME"}}`,
 	))
-	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil))
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil, nil))
 	const (
 		ann = `{"id":1,"uuid":"UUID","name":"ann@example.com","distinct_ids":["u1"],` +
 			`"properties":{"email":"ann@example.com","n":1.0,"$creator_event_uuid":"UUID"},` +
@@ -95,7 +95,7 @@ func TestZeroCreationTimeIsNotNull(t *testing.T) {
 		e.Timestamp = time.Time{}
 	}
 	process(t, s, events)
-	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil)) + "/api/projects/1"
+	base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil, nil)) + "/api/projects/1"
 	for _, path := range []string{"/persons/", "/groups/?group_type_index=0", "/groups_types/"} {
 		if got := ask(t, "GET", base+path, ""); !strings.Contains(got, `"created_at":"0001-01-01T00:00:00.000000Z"`) {
 			t.Errorf("%s: %s", path, got)

@@ -102,3 +102,10 @@ func (s *store) findGroups(ctx context.Context, projectID int64, slot int, searc
 func (s *store) oneGroup(ctx context.Context, projectID int64, slot int, key string) ([]Group, error) {
 	return groupsOf(ctx, s.selectGroups(ctx, projectID, slot).Where("group_key = ?", key))
 }
+
+func (s *store) groupsByKeys(ctx context.Context, projectID int64, slot int, keys []string) ([]Group, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	return groupsOf(ctx, s.selectGroups(ctx, projectID, slot).Where("group_key IN (?)", bun.List(keys)).Order("group_key"))
+}

@@ -1,8 +1,10 @@
 package persons
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 )
 
 // walkPage is the number of persons or groups in memory at a time.
@@ -20,10 +22,39 @@ func (s *Service) WalkProperties(ctx context.Context, projectID int64, fn func(p
 	return s.walkPages(ctx, projectID, fn, s.store.walkProperties)
 }
 
+// Position is a place in the order of a walk, which is that of creation. The zero
+// Position is before all persons.
+type Position struct {
+	CreatedAt time.Time // in microseconds
+	ID        int64
+}
+
+// Position returns the place of the person in a walk.
+func (p *Person) Position() Position { return Position{p.CreatedAt, p.ID} }
+
+// Compare orders positions: -1 if p is before o, 0 if they are equal, else 1.
+func (p Position) Compare(o Position) int {
+	return cmp.Or(p.CreatedAt.Compare(o.CreatedAt), cmp.Compare(p.ID, o.ID))
+}
+
+// WalkAfter is Walk for the persons after a position.
+func (s *Service) WalkAfter(ctx context.Context, projectID int64, after Position, fn func(page []Person) error) error {
+	var last *Person
+	if after.ID != 0 {
+		last = &Person{ID: after.ID, CreatedAt: after.CreatedAt}
+	}
+	return s.walkPagesAfter(ctx, projectID, last, fn, s.store.walk)
+}
+
 func (s *Service) walkPages(ctx context.Context, projectID int64, fn func(page []Person) error,
 	read func(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error),
 ) error {
-	var last *Person
+	return s.walkPagesAfter(ctx, projectID, nil, fn, read)
+}
+
+func (s *Service) walkPagesAfter(ctx context.Context, projectID int64, last *Person, fn func(page []Person) error,
+	read func(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error),
+) error {
 	for {
 		page, err := read(ctx, projectID, last, walkPage)
 		if err != nil {

@@ -30,12 +30,22 @@ func (c *Call) PositiveQuery(name string, fallback int) (int, error) {
 // PageURL returns the absolute address of the request with another page and
 // limit.
 func (c *Call) PageURL(page, limit int) string {
+	return c.URLWith(map[string]string{"page": strconv.Itoa(page), "limit": strconv.Itoa(limit)})
+}
+
+// URLWith returns the absolute address of the request with other parameters of the
+// query. An empty value removes one. It never has a personal key.
+func (c *Call) URLWith(parameters map[string]string) string {
 	q := url.Values{}
 	for name, value := range c.Queries() {
 		q.Set(strings.Clone(name), strings.Clone(value)) // their memory belongs to the request
 	}
 	q.Del(credential.PersonalField) // links are copied and logged
-	q.Set("page", strconv.Itoa(page))
-	q.Set("limit", strconv.Itoa(limit))
+	for name, value := range parameters {
+		q.Set(name, value)
+		if value == "" {
+			q.Del(name)
+		}
+	}
 	return c.BaseURL() + c.Path() + "?" + q.Encode()
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// scopeObjects are the objects of scopes, sorted.
+// scopeObjects are the objects of scopes, sorted. No path needs insight and query;
+// clients of PostHog create keys with them.
 var scopeObjects = []string{
 	"action", "activity_log", "cohort", "dashboard", "event", "event_definition", "feature_flag", "group",
 	"insight", "organization", "person", "plugin", "project", "property_definition", "query", "role", "user",
@@ -64,16 +65,17 @@ func validScope(scope string) bool {
 	return slices.Contains(scopeObjects, object) && (action == "read" || action == "write" || action == "*")
 }
 
-// Covers reports whether a held scope includes a wanted one. It does not
-// allocate.
+// Covers reports whether a held scope includes a wanted one. Write includes read, and
+// the scopes of flags include those of cohorts and dashboards, which belong to
+// flags. It does not allocate.
 func Covers(held, wanted string) bool {
 	if held == "*" || held == wanted {
 		return true
 	}
 	object, action, _ := strings.Cut(held, ":")
 	about, what, _ := strings.Cut(wanted, ":")
-	if object != about {
+	if object != about && (object != "feature_flag" || about != "cohort" && about != "dashboard") {
 		return false
 	}
-	return (action == "*" && what != "") || (action == "write" && what == "read")
+	return action == what || (action == "*" && what != "") || (action == "write" && what == "read")
 }

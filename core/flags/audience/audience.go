@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/guidonhq/guidon/core/flags/document"
@@ -41,6 +40,8 @@ type Persons interface {
 	Walk(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
 	// WalkProperties is Walk without the distinct ids, which cost most of its time.
 	WalkProperties(ctx context.Context, projectID int64, fn func(page []persons.Person) error) error
+	// WalkAfter is Walk for the persons after a position, in the order of positions.
+	WalkAfter(ctx context.Context, projectID int64, after persons.Position, fn func(page []persons.Person) error) error
 	Count(ctx context.Context, projectID int64) (int, error)
 }
 
@@ -110,8 +111,7 @@ func Condition(properties json.RawMessage, groupIndex *int) json.RawMessage {
 
 // CountCohort counts the persons in a cohort.
 func (c *Counter) CountCohort(ctx context.Context, projectID, cohortID int64) (int64, error) {
-	property := `[{"key":"id","type":"cohort","operator":"in","value":` + strconv.FormatInt(cohortID, 10) + `}]`
-	a, err := c.Count(ctx, projectID, Condition(json.RawMessage(property), nil), nil)
+	a, err := c.Count(ctx, projectID, inCohort(cohortID), nil)
 	return a.Affected, err
 }
 

@@ -36,6 +36,16 @@ func (p *people) WalkProperties(_ context.Context, _ int64, fn func([]persons.Pe
 	return fn(page)
 }
 
+func (p *people) WalkAfter(_ context.Context, _ int64, after persons.Position, fn func([]persons.Person) error) error {
+	rest := slices.DeleteFunc(slices.Clone(p.list), func(one persons.Person) bool { return one.Position().Compare(after) <= 0 })
+	for page := range slices.Chunk(rest, 7) {
+		if err := fn(page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *people) Count(context.Context, int64) (int, error) { return len(p.list), nil }
 
 func (p *people) StaticCohortsOf(context.Context, int64, []string) (map[string][]int64, error) {
@@ -146,4 +156,66 @@ func evaluateAll(p *people, filters json.RawMessage, now time.Time) audience.Aud
 		}
 	}
 	return out
+}
+
+// TestSelectPagesAreTheAudience follows the pages of a selection and compares them
+// with the count.
+func TestSelectPagesAreTheAudience(t *testing.T) {
+	t.Parallel()
+	stored := people{}
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range int64(100) {
+		stored.list = append(stored.list, persons.Person{
+			ID: i + 1, DistinctIDs: []string{fmt.Sprint("u", i)}, Properties: []byte(fmt.Sprintf(`{"plan":"pro","age":%d}`, i)),
+			CreatedAt: begin.Add(time.Duration(i/3) * time.Second),
+		})
+	}
+	counter := audience.New(time.Minute, audience.Dependencies{Persons: &stored, Source: definitions{project()}, StaticCohorts: &stored, HashKeys: &stored})
+	for limit := 1; limit < 80; limit += 13 {
+		var ids []int64
+		q := audience.Query{Limit: limit, Skip: 5}
+		for {
+			got, err := counter.SelectCohort(t.Context(), 1, 10, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got.Persons {
+				ids = append(ids, got.Persons[i].ID)
+			}
+			if q.After, q.Skip = got.After, q.Skip-got.Skipped; got.Complete {
+				break
+			}
+		}
+		if len(ids) != 64 || ids[0] != 37 || ids[63] != 100 { // age over 30, without the first five
+			t.Errorf("limit %d: %v", limit, ids)
+		}
+	}
+	got, err := counter.SelectFlag(t.Context(), 1, 2, audience.Query{Limit: 1000})
+	if err != nil || !got.Complete || len(got.Persons) < 30 || len(got.Persons) > 70 {
+		t.Errorf("a flag at half: %d persons, %v", len(got.Persons), err)
+	}
+}
+
+// TestSelectStopsInTime ends a selection by its time and continues it.
+func TestSelectStopsInTime(t *testing.T) {
+	t.Parallel()
+	stored := people{}
+	for i := range int64(30) {
+		stored.list = append(stored.list, persons.Person{ID: i + 1, DistinctIDs: []string{fmt.Sprint("u", i)}, Properties: []byte(`{"age":40}`)})
+	}
+	counter := audience.New(time.Nanosecond, audience.Dependencies{Persons: &stored, Source: definitions{project()}, StaticCohorts: &stored, HashKeys: &stored})
+	calls, found := 0, 0
+	for q := (audience.Query{Limit: 100}); ; calls++ {
+		got, err := counter.SelectCohort(t.Context(), 1, 10, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found += len(got.Persons); got.Complete {
+			break
+		}
+		q.After = got.After
+	}
+	if found != 30 || calls < 2 {
+		t.Errorf("%d persons in %d calls", found, calls)
+	}
 }

@@ -38,16 +38,27 @@ type subject struct {
 	request eval.Request
 	known   eval.KnownProperties
 	others  []string // further distinct ids to try
+	on      bool     // the filters hold
 }
 
 func (n *count) countPersons(ctx context.Context, page []persons.Person) error {
-	lists, err := n.staticCohorts(ctx, page)
+	subjects, err := n.subjects(ctx, page)
 	if err != nil {
 		return err
 	}
+	_, err = n.add(ctx, subjects)
+	return err
+}
+
+// subjects returns the persons of a page with the stored data that the filters read.
+func (n *count) subjects(ctx context.Context, page []persons.Person) ([]subject, error) {
+	lists, err := n.staticCohorts(ctx, page)
+	if err != nil {
+		return nil, err
+	}
 	hashKeys, err := n.hashKeys(ctx, page)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subjects := make([]subject, 0, len(page))
 	for i := range page {
@@ -64,7 +75,7 @@ func (n *count) countPersons(ctx context.Context, page []persons.Person) error {
 		}
 		subjects = append(subjects, s)
 	}
-	return n.add(ctx, subjects)
+	return subjects, nil
 }
 
 func (n *count) staticCohorts(ctx context.Context, page []persons.Person) (map[string][]int64, error) {
@@ -98,12 +109,13 @@ func (n *count) countGroups(ctx context.Context, page []persons.Group) error {
 			known:   eval.KnownProperties{GroupProperties: map[string]json.RawMessage{n.groupType: g.Properties}},
 		})
 	}
-	return n.add(ctx, subjects)
+	_, err := n.add(ctx, subjects)
+	return err
 }
 
-// add counts the subjects of one page. Plugins are called once for the page. It
-// returns errBudgetSpent after the deadline.
-func (n *count) add(ctx context.Context, page []subject) error {
+// add counts the subjects of one page, and returns those that it evaluated. Plugins
+// are called once for the page. It returns errBudgetSpent after the deadline.
+func (n *count) add(ctx context.Context, page []subject) ([]subject, error) {
 	var plugins eval.PluginRound
 	if n.deps.Plugins != nil {
 		plugins = n.deps.Plugins()
@@ -119,9 +131,9 @@ func (n *count) add(ctx context.Context, page []subject) error {
 	}
 	n.counted, n.affected, n.unknown = n.counted+int64(len(page)), n.affected+affected, n.unknown+unknown
 	if time.Now().After(n.deadline) {
-		return errBudgetSpent
+		return page, errBudgetSpent
 	}
-	return nil
+	return page, nil
 }
 
 // workPerCheck is the work on texts after which the deadline is checked, about
@@ -139,6 +151,7 @@ func (n *count) evaluate(page []subject) (affected, unknown int64, done int) {
 			}
 		}
 		on, failed, spent := n.decide(page[i])
+		page[i].on = on
 		work += spent
 		switch {
 		case on:

@@ -25,8 +25,8 @@ const basePath = "/api/projects/:project_id/dashboards"
 
 // Scopes of personal keys.
 const (
-	scopeRead  = "feature_flag:read"
-	scopeWrite = "feature_flag:write"
+	scopeRead  = "dashboard:read"
+	scopeWrite = "dashboard:write"
 )
 
 // maxName is the length limit of names.

@@ -64,6 +64,41 @@ func eachLeaf(tree json.RawMessage, fn func(p *Object)) {
 	}
 }
 
+// RewriteCohort lets fn change every filter in the tree of a cohort. Parts that
+// cannot be parsed stay unchanged.
+func RewriteCohort(filters json.RawMessage, fn func(p *Object)) json.RawMessage {
+	d, err := Parse(filters)
+	if err != nil {
+		return filters
+	}
+	if inner, ok := d.Given("properties"); ok {
+		d.Set("properties", rewriteLeaves(inner, fn))
+		return d.Raw()
+	}
+	return rewriteLeaves(filters, fn)
+}
+
+func rewriteLeaves(tree json.RawMessage, fn func(p *Object)) json.RawMessage {
+	d, err := Parse(tree)
+	if err != nil {
+		return tree
+	}
+	raw, nested := d.Get("values")
+	list, err := ParseList(raw)
+	switch {
+	case !nested:
+		fn(d)
+		return d.Raw()
+	case err != nil:
+		return tree
+	}
+	for i := range list {
+		list[i] = rewriteLeaves(list[i], fn)
+	}
+	d.Set("values", JoinList(list))
+	return d.Raw()
+}
+
 // NestsCohort reports whether the tree has a filter on the cohort.
 func NestsCohort(filters json.RawMessage, id int64) bool {
 	return slices.Contains(ReadCohortTree(filters).Cohorts, id)
