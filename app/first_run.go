@@ -137,7 +137,7 @@ Capture an event, create a flag, evaluate it for a user:
     -d '{"api_key": "{project}", "event": "signed up", "distinct_id": "ada"}'
 
   curl -X POST {url}/api/projects/1/feature_flags/ -H 'Authorization: Bearer {personal}' -H 'Content-Type: application/json' \
-    -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'
+    -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 100}]}}'
 
   curl -X POST '{url}/decide?v=3' -H 'Content-Type: application/json' \
     -d '{"api_key": "{project}", "distinct_id": "ada"}'
