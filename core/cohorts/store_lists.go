@@ -64,7 +64,7 @@ func (s *Store) removeMembers(ctx context.Context, projectID, cohortID int64, di
 func (s *Store) StaticCohorts(ctx context.Context, projectID int64, distinctID string) ([]int64, error) {
 	var ids []int64
 	// Raw: a self-join inside a subquery, on the path of decide.
-	err := s.db.Read(ctx).NewRaw(
+	err := s.db.Lookup(ctx).NewRaw(
 		`SELECT DISTINCT cohort_id FROM cohort_members WHERE project_id = ? AND (distinct_id = ? OR distinct_id IN (
 			SELECT other.distinct_id FROM person_distinct_ids AS own
 			JOIN person_distinct_ids AS other ON other.person_id = own.person_id

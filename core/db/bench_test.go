@@ -26,7 +26,7 @@ func BenchmarkPointRead(b *testing.B) {
 	var name string
 	b.Run("sqlite/bun", func(b *testing.B) { bunRead(b, benchDB(b, dbtest.SQLite)) })
 	b.Run("sqlite/prepared", func(b *testing.B) {
-		stmt, err := benchDB(b, dbtest.SQLite).ReadDB().PrepareContext(b.Context(), prepared)
+		stmt, err := benchDB(b, dbtest.SQLite).LookupDB().PrepareContext(b.Context(), prepared)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -3,7 +3,8 @@
 // get a handle from Read or Write and write their SQL once; Tx runs several stores
 // in one transaction, which they find in the context.
 //
-// On SQLite there is one connection for writing and a small pool for reading
+// On SQLite there is one connection for writing, a small pool for reading, and
+// another one for the short reads of decide, which so do not wait behind searches
 // (WAL: readers never wait for the writer). A committed transaction is on disk
 // (synchronous=FULL): the ingestion worker moves its journal cursor in the same
 // transaction as what it wrote, and the journal forgets records on the strength
@@ -47,10 +48,11 @@ func (c Config) Validate() error {
 // Half of its methods serve one dialect each; callers see connections and
 // transactions only.
 type DB struct {
-	read  *bun.DB
-	write *bun.DB
-	pool  *pgxpool.Pool // nil on SQLite
-	name  string        // what it is, for people; holds no secret
+	read   *bun.DB
+	lookup *bun.DB // of Lookup; read on PostgreSQL
+	write  *bun.DB
+	pool   *pgxpool.Pool // nil on SQLite
+	name   string        // what it is, for people; holds no secret
 
 	waiting *waiting // of a Postgres database opened by OpenServer, else nil
 
@@ -101,9 +103,9 @@ func (d *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// ReadDB is the pool behind Read, for prepared statements on hot reads. On
-// SQLite its connections refuse to write. It knows nothing of a transaction.
-func (d *DB) ReadDB() *sql.DB { return d.read.DB }
+// LookupDB is the pool behind Lookup, for prepared statements. On SQLite its
+// connections refuse to write. It knows nothing of a transaction.
+func (d *DB) LookupDB() *sql.DB { return d.lookup.DB }
 
 // Close waits for running queries and releases the store; on SQLite it moves
 // the write-ahead log into the file. Closing twice does nothing.
@@ -114,7 +116,7 @@ func (d *DB) Close() error {
 	}
 	err := d.read.Close()
 	if d.write != d.read {
-		err = errors.Join(err, d.write.Close())
+		err = errors.Join(err, d.lookup.Close(), d.write.Close())
 	}
 	if d.pool != nil {
 		d.pool.Close()

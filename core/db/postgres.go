@@ -61,7 +61,7 @@ func newPostgres(ctx context.Context, raw string, w *waiting) (*DB, error) {
 	handle := sql.OpenDB(unprepared{stdlib.GetPoolConnector(pool)})
 	handle.SetMaxIdleConns(0) // idle connections stay in the pool of pgx
 	b := bun.NewDB(handle, pgdialect.New())
-	return &DB{read: b, write: b, pool: pool, name: name, waiting: w}, nil
+	return &DB{read: b, lookup: b, write: b, pool: pool, name: name, waiting: w}, nil
 }
 
 // poolConfig replaces the errors of the parsers, which quote parts of the URL.

@@ -70,10 +70,15 @@ func openSQLite(ctx context.Context, path string, readLog func(file string) (*Lo
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite file %s for reading: %w", abs, err), write.Close())
 	}
+	lookup, err := openPool(ctx, w, dsn(abs, "deferred", readPragmas()), max(2, runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open SQLite file %s for lookups: %w", abs, err), read.Close(), write.Close())
+	}
 	return &DB{
-		read:  bun.NewDB(read, sqlitedialect.New()),
-		write: bun.NewDB(write, sqlitedialect.New()),
-		name:  "SQLite file " + abs, file: abs, watch: w,
+		read:   bun.NewDB(read, sqlitedialect.New()),
+		lookup: bun.NewDB(lookup, sqlitedialect.New()),
+		write:  bun.NewDB(write, sqlitedialect.New()),
+		name:   "SQLite file " + abs, file: abs, watch: w,
 	}, nil
 }
 

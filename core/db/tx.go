@@ -33,6 +33,15 @@ func (d *DB) Read(ctx context.Context) bun.IDB {
 	return d.read
 }
 
+// Lookup is Read for short reads by key that a client waits for. On SQLite they have
+// connections of their own: searches that occupy those of Read do not delay them.
+func (d *DB) Lookup(ctx context.Context) bun.IDB {
+	if t := d.txOf(ctx); t != nil {
+		return t.tx
+	}
+	return d.lookup
+}
+
 // Write returns the transaction in ctx, else a handle on which each statement
 // commits by itself. On SQLite that handle is the one writing connection: a
 // caller that is inside Tx must pass the context Tx gave it, or it waits for

@@ -65,7 +65,7 @@ func (h *preparedRead) prepare(ctx context.Context, d *db.DB) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stmt == nil {
-		h.stmt, err = d.ReadDB().PrepareContext(ctx, h.query)
+		h.stmt, err = d.LookupDB().PrepareContext(ctx, h.query)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anony
 	}
 	// Raw: one statement of two tables on the path of decide; a model would map the
 	// nullable columns of the join to a third row type.
-	err := s.db.Read(ctx).NewRaw(
+	err := s.db.Lookup(ctx).NewRaw(
 		`SELECT d.distinct_id, d.person_id, h.flag_key, h.hash_key FROM person_distinct_ids AS d
 		 LEFT JOIN feature_flag_hash_keys AS h ON h.person_id = d.person_id
 		 WHERE d.project_id = ? AND d.distinct_id IN (?)`, projectID, bun.List(ids)).Scan(ctx, &rows)

@@ -15,7 +15,7 @@ type Config struct {
 	// LookupTimeout is how long a request waits for stored properties before
 	// it leaves out the flags that need them.
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
-	// LookupPause is how long requests skip a store that has just failed.
+	// LookupPause is how long requests skip a store that failed five times in a row.
 	LookupPause time.Duration `koanf:"lookup_pause"`
 	// PluginTimeout is how long a request waits for operators of plugins, 2 to
 	// 50 ms.

@@ -311,19 +311,51 @@ func TestFailedStoreLeavesOutDependentFlags(t *testing.T) {
 	t.Parallel()
 	w := &memoryStore{err: errors.New("the disk is gone")}
 	base := serve(t, sampleProject(), around(w))
-	for range 2 {
+	for range 8 {
 		status, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 		want := map[string]any{"on": true, "off": false, "blue": "blue", "company": false}
 		if status != 200 || !reflect.DeepEqual(got["featureFlags"], want) || got["errorComputingFlags"] != true || got["errorsWhileComputingFlags"] != true {
 			t.Errorf("got %d %v", status, got)
 		}
 	}
-	if w.asked.Load() != 1 {
-		t.Errorf("a store that has just failed was asked %d times", w.asked.Load())
+	if w.asked.Load() != 5 {
+		t.Errorf("a store that fails was asked %d times, want 5", w.asked.Load())
 	}
 	_, got, _ := post(t, base+"/flags?v=2", "application/json", `{"token":"phc_test","distinct_id":"u"}`)
 	if details := got["flags"].(map[string]any); details["mail"].(map[string]any)["failed"] != true || len(details) != 5 {
 		t.Errorf("got %v", details)
+	}
+}
+
+// slowStore fails for the persons whose distinct id begins with slow.
+type slowStore struct{ memoryStore }
+
+func (w *slowStore) Properties(ctx context.Context, project int64, distinctID string) ([]byte, bool, error) {
+	if strings.HasPrefix(distinctID, "slow") {
+		return nil, false, context.DeadlineExceeded
+	}
+	return w.memoryStore.Properties(ctx, project, distinctID)
+}
+
+// A lookup that failed leaves out the flags of its own request only.
+func TestFailedLookupDoesNotAffectOthers(t *testing.T) {
+	t.Parallel()
+	w := &slowStore{memoryStore{people: map[string]string{"u": `{"email":"u@corp.test"}`}}}
+	base := serve(t, sampleProject(), decide.Lookups{People: w, Memberships: w, HashKeys: w})
+	mail := func(id string) any {
+		_, got, _ := post(t, base+"/decide?v=3", "application/json", `{"token":"phc_test","distinct_id":"`+id+`"}`)
+		flags, _ := got["featureFlags"].(map[string]any)
+		return flags["mail"]
+	}
+	for round := range 3 {
+		for i := range 4 {
+			if got := mail(fmt.Sprintf("slow-%d", i)); got != nil {
+				t.Errorf("round %d: a failed lookup gives %v", round, got)
+			}
+		}
+		if got := mail("u"); got != true {
+			t.Errorf("round %d: got %v after failed lookups of others, want true", round, got)
+		}
 	}
 }
 

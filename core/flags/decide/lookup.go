@@ -21,8 +21,32 @@ const (
 
 var lookupNames = [...]string{lookupPerson: "person", lookupGroup: "group", lookupStaticCohorts: "cohort", lookupHashKeys: "hash_key"}
 
-// cooldown keeps requests away from a store that has just failed.
-type cooldown struct{ until atomic.Int64 }
+// failuresBeforePause is how many lookups in a row fail before requests skip the
+// store: one slow lookup must not leave out the flags of other requests.
+const failuresBeforePause = 5
+
+// cooldown keeps requests away from a store whose lookups failed in a row.
+type cooldown struct {
+	until    atomic.Int64
+	failures atomic.Int32 // in a row
+}
+
+// recordSuccess ends the pause. It writes only after a failure: all requests share
+// the cooldown.
+func (c *cooldown) recordSuccess() {
+	if c.failures.Load() != 0 {
+		c.failures.Store(0)
+		c.until.Store(0)
+	}
+}
+
+// recordFailure begins a pause after enough failures. The first lookup after a
+// pause that fails begins the next one.
+func (c *cooldown) recordFailure(pause time.Duration) {
+	if c.failures.Add(1) >= failuresBeforePause {
+		c.until.Store(time.Now().Add(pause).UnixNano())
+	}
+}
 
 // lookupNeeded looks up everything that e needs, and reports whether it needed
 // anything. Identifiers are passed as copies: stores may keep them, and the
@@ -111,8 +135,8 @@ func (d *Decider) askPlugins(ctx context.Context, e *eval.Evaluation, deadline *
 }
 
 // lookup runs get with the lookup timeout and reports whether it succeeded. For
-// some time after a failure it fails immediately: flags that need the data are
-// left out.
+// some time after several failures in a row it fails immediately: flags that need
+// the data are left out.
 func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Context) error) bool {
 	start := time.Now()
 	c := &d.cooldowns[kind]
@@ -125,11 +149,11 @@ func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Con
 	err := get(ctx)
 	took := time.Since(start)
 	if err == nil {
-		c.until.Store(0)
+		c.recordSuccess()
 		d.metrics.recordLookup(kind, "ok", took)
 		return true
 	}
-	c.until.Store(time.Now().Add(d.cfg.LookupPause).UnixNano())
+	c.recordFailure(d.cfg.LookupPause)
 	d.metrics.recordLookup(kind, "failed", took)
 	d.log.Warn("lookup failed: flags that need the data are left out",
 		zap.String("data", lookupNames[kind]), zap.Duration("took", took), zap.Error(err))
