@@ -35,7 +35,7 @@ import (
 
 // bindings connects modules. A module that needs another one declares a small
 // interface beside its use; the bindings name the type that implements it.
-var bindings = fx.Options(coreBindings, changeBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, geoipBindings, fx.Invoke(addHooks))
+var bindings = fx.Options(coreBindings, changeBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, visitorBindings, fx.Invoke(addHooks))
 
 var coreBindings = fx.Provide(
 	// The web server authenticates requests against the accounts, and against the

@@ -58,6 +58,7 @@ var mayImport = map[string][]string{
 
 	"cmd/notices": {},
 
+	"core/cookieless":     {"core/db", "core/retry"},
 	"core/geoip":          {"core/geoip/location", "core/jsontext", "core/retry", "core/web"},
 	"core/geoip/location": {},
 
@@ -131,8 +132,8 @@ var mayImport = map[string][]string{
 	"core/flagapi":                with("core/flags", "core/flags/audience", "core/flags/document", "core/cohorts"),
 	"core/flags/schedule":         with("core/flags/sealed"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
-	"core/flags/decide":           with("core/flags/eval", "core/geoip/location"),
-	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide"),
+	"core/flags/decide":           with("core/flags/eval", "core/cookieless", "core/geoip/location"),
+	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide", "core/cookieless"),
 	"core/flags/local":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/document"),
 	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 
@@ -149,7 +150,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/warning":         with("core/ingestion/event"),
 	"core/ingestion/deadletter":      with("core/ingestion/event", "core/journal"),
 	"core/ingestion/erasure":         with("core/ingestion/event", "core/ingestion/deadletter", "core/journal", "core/persons"),
-	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/items", "core/ingestion/warning", "core/geoip/location"),
+	"core/ingestion/capture":         with("core/ingestion/event", "core/ingestion/items", "core/ingestion/warning", "core/cookieless", "core/geoip/location"),
 	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
 	"core/ingestion/ai":              with("core/ingestion/capture"),
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),

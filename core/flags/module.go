@@ -40,7 +40,7 @@ var Module = fx.Module("flags",
 		},
 		newSource,
 		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
-		fx.Annotate(newLookups, fx.ParamTags(``, ``, ``, ``, `optional:"true"`)), decide.NewDecider,
+		fx.Annotate(newLookups, fx.ParamTags(``, ``, ``, ``, `optional:"true"`, `optional:"true"`)), decide.NewDecider,
 		schedule.NewStore,
 		fx.Annotate(func(s *schedule.Store, f *Service, a *auth.Service, log *zap.Logger) *schedule.Service {
 			return schedule.NewService(s, f, a, log)
@@ -72,8 +72,8 @@ func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service
 	return d, known, known
 }
 
-func newLookups(p *persons.Service, c *cohorts.Store, s *continuity.Store, m decide.Matchers, l decide.Locator) decide.Lookups {
-	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m, Locator: l}
+func newLookups(p *persons.Service, c *cohorts.Store, s *continuity.Store, m decide.Matchers, l decide.Locator, v decide.Visitors) decide.Lookups {
+	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m, Locator: l, Visitors: v}
 }
 
 func newPolicy(a *auth.Service, s *Store) *access.Policy { return access.NewPolicy(a, s) }

@@ -75,7 +75,7 @@ func TestCaptureV1WritesOptionsIntoProperties(t *testing.T) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	events, _ := j.events(t)
-	const want = `{"$ip":"127.0.0.1","$sent_at":"2026-03-19T14:40:00.000000Z","$lib_version":"1.9.0","$lib":"posthog-go","$ignore_sent_at":true,"$cookieless_mode":true,` +
+	const want = `{"$sent_at":"2026-03-19T14:40:00.000000Z","$lib_version":"1.9.0","$lib":"posthog-go","$ignore_sent_at":true,"$cookieless_mode":true,` +
 		`"$process_person_profile":false,"$window_id":"w","$session_id":"s","amount":9}`
 	if string(events[0].Properties) != want {
 		t.Errorf("got  %s\nwant %s", events[0].Properties, want)

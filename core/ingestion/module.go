@@ -67,12 +67,13 @@ func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Wor
 // ones are off.
 type clientFacts struct {
 	fx.In
-	Locator capture.Locator `optional:"true"`
+	Locator  capture.Locator  `optional:"true"`
+	Visitors capture.Visitors `optional:"true"`
 }
 
 func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, f clientFacts, log *zap.Logger) *capture.HTTP {
 	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter).
-		WithLocator(f.Locator)
+		WithLocator(f.Locator).WithVisitors(f.Visitors)
 }
 
 func newMeter(cfg capture.QuotaConfig, d *db.DB, m *capture.Metrics, log *zap.Logger) *capture.Meter {

@@ -58,6 +58,7 @@ type Lookups struct {
 	HashKeys    HashKeys
 	Matchers    Matchers
 	Locator     Locator
+	Visitors    Visitors
 }
 
 // Decider decides flags for clients, from the snapshots in memory and, if a

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/cookieless"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
@@ -280,6 +281,9 @@ func (h *HTTP) readWithoutBody(c *fiber.Ctx, missing error) (int64, error) {
 // evaluate appends the flags of the project to the answer.
 func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format) {
 	d := h.decider
+	if k.request.distinctID == cookieless.Sentinel {
+		h.identify(c, k, project)
+	}
 	e := eval.NewEvaluation(d.snapshots.Set(project), k.request.distinctID, d.now())
 	defer e.Release()
 	k.request.applyTo(e)
@@ -291,6 +295,23 @@ func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format)
 	k.out = e.AppendFlags(k.out, shape)
 	if h.decider.cfg.MinimalFlagCalledEvents && shape >= eval.FormatRecords {
 		k.out = append(k.out, `"minimalFlagCalledEvents":true,`...)
+	}
+}
+
+// identify replaces the ids that stand for all visitors without cookies.
+func (h *HTTP) identify(c *fiber.Ctx, k *call, project int64) {
+	id, ok := h.decider.Visitor(project, Client{
+		Addr: h.router.IP(c), Origin: c.Get(fiber.HeaderOrigin), Agent: c.Get(fiber.HeaderUserAgent), Zone: k.request.zone, Extra: k.request.extra,
+	})
+	if !ok {
+		return
+	}
+	k.request.distinctID = id.DistinctID
+	if k.request.deviceID == "" || k.request.deviceID == cookieless.Sentinel {
+		k.request.deviceID = id.DeviceID
+	}
+	if k.request.anonymous == cookieless.Sentinel {
+		k.request.anonymous = ""
 	}
 }
 

@@ -27,6 +27,7 @@ type decideRequest struct {
 	disabled    bool
 	surveysOnly bool
 	noLocation  bool
+	zone, extra string // of a visitor without cookies
 	groups      *fastjson.Object
 	person      *fastjson.Object
 	properties  *fastjson.Object // by group type
@@ -75,6 +76,10 @@ func (r *decideRequest) field(name []byte, v *fastjson.Value) {
 		r.contextList = v
 	case "only_evaluate_survey_feature_flags":
 		r.surveysOnly = boolOf(v)
+	case "timezone":
+		r.zone = unsafeText(v.GetStringBytes())
+	case "cookieless_hash_extra":
+		r.extra = unsafeText(v.GetStringBytes())
 	case "geoip_disable":
 		r.noLocation = boolOf(v)
 	case "flag_keys_to_evaluate", "flag_keys":

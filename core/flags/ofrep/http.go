@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fastjson"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cookieless"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/web"
@@ -131,6 +132,7 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	if err != nil {
 		return h.fail(c, key, err)
 	}
+	h.identify(c, k, project)
 	e, set := h.decider.Begin(project, k.context.targetingKey)
 	defer e.Release()
 	h.describe(c, k, e)
@@ -144,6 +146,17 @@ func (h *HTTP) single(c *fiber.Ctx) error {
 	k.out = h.tables.of(project, set).flags[place].append(k.out[:0], &d)
 	c.Status(statusOf(d.Failed))
 	return send(c, k.out)
+}
+
+// identify replaces the targeting key that stands for all visitors without cookies.
+func (h *HTTP) identify(c *fiber.Ctx, k *call, project int64) {
+	if k.context.targetingKey != cookieless.Sentinel {
+		return
+	}
+	id, ok := h.decider.Visitor(project, decide.Client{Addr: h.router.IP(c), Origin: c.Get(fiber.HeaderOrigin), Agent: c.Get(fiber.HeaderUserAgent)})
+	if ok {
+		k.context.targetingKey = id.DistinctID
+	}
 }
 
 // describe describes the request to an evaluation, with the location of its address.
@@ -177,6 +190,7 @@ func (h *HTTP) bulk(c *fiber.Ctx) error {
 		return h.fail(c, "", err)
 	}
 	h.await(c, project)
+	h.identify(c, k, project)
 	e, set := h.decider.Begin(project, k.context.targetingKey)
 	defer e.Release()
 	h.describe(c, k, e)

@@ -19,7 +19,8 @@ type HTTP struct {
 	meter      *Meter
 	budget     *budget.Budget // the share of capture; nil: all
 	maxItems   int
-	locator    Locator // nil: events have no location
+	locator    Locator  // nil: events have no location
+	visitors   Visitors // nil: visitors without cookies are not told apart
 }
 
 var _ web.Routes = (*HTTP)(nil)

@@ -32,11 +32,13 @@ func (h *HTTP) setClient(c *fiber.Ctx, rec *event.Record, project auth.Project) 
 	if !project.AnonymizeIPs {
 		rec.ClientIP = addr
 	}
-	if h.locator == nil {
-		return nil
+	if h.locator != nil {
+		rec.Location = h.locator.Locate(addr)
+		if err := h.locateItems(c, rec); err != nil {
+			return err
+		}
 	}
-	rec.Location = h.locator.Locate(addr)
-	return h.locateItems(c, rec)
+	return h.identifyItems(c, rec, addr)
 }
 
 // locationBytes is about the length of the properties of a location.

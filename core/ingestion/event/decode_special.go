@@ -9,7 +9,7 @@ const maxGroupKey = 400
 // processing. It may drop the event; else it returns the properties to remove.
 func (d *Decoder) applyEventRules(rec *Record, ev *item, p *properties, name string) (out uint32) {
 	const personKeys = 1<<propSet | 1<<propSetOnce | 1<<propUnset
-	if rec.Anonymise {
+	if rec.Anonymise || IsTrue(p.val[propCookieless]) {
 		out |= 1 << propIP
 	}
 	personless := d.personless(ev, p)

@@ -38,7 +38,7 @@ func (d *Decoder) preparePrefix(rec *Record) {
 func (d *Decoder) rewriteProperties(ev *item, p *properties, out uint32) json.RawMessage {
 	start := len(d.buf)
 	d.buf = append(d.buf, '{')
-	if p.val[propIP] == nil {
+	if p.val[propIP] == nil && out&(1<<propIP) == 0 {
 		if p.val[propCaptureInternal] != nil && len(d.ipPrefix) > 0 {
 			d.buf = append(d.buf, `"$ip":"127.0.0.1",`...)
 		} else {

@@ -1,8 +1,10 @@
 package app_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +103,65 @@ func TestGeoIP(t *testing.T) {
 	_, answer, _ = s.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
 	if !strings.Contains(answer, `"geoip":{"state":"ok","type":"Guidon-Test-City"`) || !strings.Contains(answer, `"status":"ready"`) {
 		t.Errorf("readiness: %s", answer)
+	}
+}
+
+// TestVisitorsWithoutCookies captures and decides for browsers without cookies: the
+// events and the flags of a visitor have one id, and no person is made.
+func TestVisitorsWithoutCookies(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	browse := func(address string) {
+		t.Helper()
+		s.from(t, address, "/i/v0/e/", `{"api_key":"`+s.ProjectKey+`","event":"seen","distinct_id":"$posthog_cookieless","properties":{"$cookieless_mode":true,"$host":"www.example.com","$raw_user_agent":"Browser 1"}}`)
+	}
+	browse(geoiptest.BerlinAddress)
+	browse(geoiptest.ParisAddress)
+	browse(geoiptest.BerlinAddress)
+	var ids []string
+	s.until(t, "the events are stored", func() bool {
+		_, answer, _ := s.request(t, http.MethodGet, s.URL+"/api/projects/1/events/?event=seen", "")
+		var list struct {
+			Results []struct {
+				DistinctID string          `json:"distinct_id"`
+				Properties json.RawMessage `json:"properties"`
+			} `json:"results"`
+		}
+		if err := json.Unmarshal([]byte(answer), &list); err != nil {
+			t.Fatal(err)
+		}
+		ids = ids[:0]
+		for _, e := range list.Results {
+			ids = append(ids, e.DistinctID)
+			if strings.Contains(string(e.Properties), "$ip") || strings.Contains(string(e.Properties), "Browser 1") {
+				t.Errorf("an event has %s", e.Properties)
+			}
+		}
+		return len(ids) == 3
+	})
+	slices.Sort(ids)
+	if visitors := slices.Compact(slices.Clone(ids)); len(visitors) != 2 || !strings.HasPrefix(ids[0], "cookieless_") {
+		t.Errorf("the visitors are %v", ids)
+	}
+	if _, answer, _ := s.request(t, http.MethodGet, s.URL+"/api/projects/1/persons/", ""); strings.Contains(answer, "cookieless_") {
+		t.Errorf("a person was made: %s", answer)
+	}
+	s.mustManage(t, http.MethodPost, "/api/projects/1/feature_flags/",
+		`{"key":"first","filters":{"groups":[{"properties":[{"key":"distinct_id","value":["`+ids[1]+`"],"operator":"exact","type":"person"}],"rollout_percentage":100}]}}`)
+	on := 0
+	for _, address := range []string{geoiptest.BerlinAddress, geoiptest.ParisAddress, geoiptest.UnknownAddress} {
+		flags := s.from(t, address, "/flags/?v=2", `{"token":"`+s.ProjectKey+`","distinct_id":"$posthog_cookieless"}`, "Origin", "https://www.example.com", "User-Agent", "Browser 1")
+		ofrep := s.from(t, address, "/ofrep/v1/evaluate/flags/first", `{"context":{"targetingKey":"$posthog_cookieless"}}`,
+			"Origin", "https://shop.example.com", "User-Agent", "Browser 1", "Authorization", "Bearer "+s.ProjectKey)
+		enabled := strings.Contains(flags, `"enabled":true`)
+		if enabled {
+			on++
+		}
+		if enabled != strings.Contains(ofrep, `"value":true`) {
+			t.Errorf("%s: %s, over OFREP %s", address, flags, ofrep)
+		}
+	}
+	if on != 1 {
+		t.Errorf("the flag is on for %d visitors", on)
 	}
 }

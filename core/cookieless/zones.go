@@ -1,0 +1,39 @@
+package cookieless
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxZones bounds the names of zones that are kept, known or not; there are about
+// 600 known ones.
+const maxZones = 2000
+
+// zones finds time zones by name without reading files again. The zero value is
+// ready to use.
+type zones struct {
+	byName sync.Map // to *time.Location
+	count  atomic.Int32
+}
+
+// find returns the zone of a name: UTC for an empty or unknown one, and for new
+// names when too many are kept.
+func (z *zones) find(name string) *time.Location {
+	if name == "" || name == "Local" || len(name) > 64 {
+		return time.UTC
+	}
+	if known, ok := z.byName.Load(name); ok {
+		return known.(*time.Location)
+	}
+	if z.count.Add(1) > maxZones {
+		z.count.Add(-1)
+		return time.UTC
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		zone = time.UTC
+	}
+	z.byName.Store(name, zone)
+	return zone
+}
