@@ -163,13 +163,14 @@ var mayImport = map[string][]string{
 	// Plugins.
 	"core/host/settings":  {},
 	"core/host/secret":    {"core/host/settings"},
-	"core/host/process":   {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/hostcert"},
+	"core/host/cgroup":    {},
+	"core/host/process":   {"core/host/settings", "core/host/cgroup", "core/host/secret", "core/text", "sdk", "sdk/hostcert"},
 	"core/host/wire":      {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/pb/..."},
 	"core/host/lifecycle": {"core/host/settings", "core/host/process", "core/host/wire", "core/text"},
 	"core/host/schema":    {"core/host/settings", "core/host/secret", "core/host/wire", "core/text"},
 	"core/host/metrics":   {"core/host/lifecycle"},
 	"core/host/conn": {
-		"core/host/settings", "core/host/secret", "core/host/process", "core/host/wire", "core/host/lifecycle", "core/host/schema",
+		"core/host/settings", "core/host/secret", "core/host/process", "core/host/cgroup", "core/host/wire", "core/host/lifecycle", "core/host/schema",
 		"core/host/metrics", "core/text", "sdk", "sdk/pb/...",
 	},
 	"core/host/status": {

@@ -34,6 +34,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/host/cgroup"
 	"github.com/guidonhq/guidon/core/host/conn"
 	"github.com/guidonhq/guidon/core/host/executable"
 	"github.com/guidonhq/guidon/core/host/metrics"
@@ -123,6 +124,7 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 	h.pool = conn.NewPool(conn.Deps{
 		Settings: h.settings, Version: deps.Version, Log: h.log, PluginLog: deps.Log.Named("plugin"), LogBuffer: h.logs.of,
 		SocketDir: func() (string, error) { return h.runDir.Path() },
+		Groups:    controlGroups,
 		Tracing:   conn.NewTracing(deps.Traces), Metrics: m, Schemas: h.schemas,
 	})
 	for _, instance := range cfg.Instances {
@@ -130,6 +132,9 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 	}
 	return h, nil
 }
+
+// controlGroups makes the control groups of all plugin processes of this process.
+var controlGroups = sync.OnceValue(cgroup.Find)
 
 // Start starts every instance and returns without waiting for any. It fails only when
 // the directory for sockets cannot be made.

@@ -97,7 +97,7 @@ func TestExitIsExplained(t *testing.T) {
 		t.Run(tt.use, func(t *testing.T) {
 			t.Parallel()
 			cfg := config(instance("p", tt.use, nil))
-			cfg.Restart.QuarantineExits = 2
+			cfg.Restart.QuarantineExits, cfg.Limits = 2, settings.Limits{} // the process limits itself
 			r := start(t, cfg)
 			st := r.becomes(t, lifecycle.StateQuarantined)
 			if !strings.Contains(st.LastError, tt.says) {

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/host/cgroup"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
 	"github.com/guidonhq/guidon/core/host/metrics"
 	"github.com/guidonhq/guidon/core/host/process"
@@ -35,9 +36,11 @@ type Deps struct {
 	LogBuffer func(instance string) *process.LogBuffer
 	// SocketDir returns the directory for sockets.
 	SocketDir func() (string, error)
-	Tracing   *Tracing
-	Metrics   *metrics.Metrics
-	Schemas   *schema.Store
+	// Groups returns what makes control groups of processes, or nil.
+	Groups  func() *cgroup.Parent
+	Tracing *Tracing
+	Metrics *metrics.Metrics
+	Schemas *schema.Store
 }
 
 // Pool shares plugin processes. Instances whose processes would be identical use one
@@ -212,7 +215,7 @@ func (p *Pool) connect(ctx context.Context, plan Plan, logs *process.LogPipe) (*
 	limits := plan.Settings.Limits.Or(p.deps.Settings().Limits)
 	launched, err := process.Launch(ctx, process.Options{
 		Argv: plan.Argv, Env: p.environment(plan, limits), Limits: limits, Network: plan.Settings.Network,
-		StartTimeout: plan.Settings.EffectiveTimeouts().Start, SocketDir: dir, DialOptions: options, Logs: logs,
+		StartTimeout: plan.Settings.EffectiveTimeouts().Start, SocketDir: dir, Groups: p.deps.Groups(), DialOptions: options, Logs: logs,
 	})
 	if err != nil {
 		return nil, launchFailure(err)

@@ -40,6 +40,9 @@ func (p *Process) describeExit() ExitStatus {
 		out.OutOfMemory = ws.Signal() == syscall.SIGKILL && !p.expected && known && kills > p.oomKillsAtStart
 	}
 	out.OutOfMemory = out.OutOfMemory || !p.expected && reportsOutOfMemory(out.Stderr)
+	if n, known := p.group.OutOfMemoryKills(); known && n > 0 && !p.expected {
+		out.OutOfMemory, out.MemoryLimit = true, p.limits.MemoryBytes
+	}
 	if out.OutOfMemory && out.Signal != syscall.SIGKILL.String() { // the kernel kills for its own lack
 		out.MemoryLimit = p.limits.MemoryBytes
 	}

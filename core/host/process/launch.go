@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
 
+	"github.com/guidonhq/guidon/core/host/cgroup"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/sdk"
@@ -36,6 +37,8 @@ type Options struct {
 	Limits settings.Limits
 	// Network is that of settings.Instance.
 	Network string
+	// Groups makes the control group of the process; nil for none.
+	Groups *cgroup.Parent
 	// StartTimeout limits start and handshake.
 	StartTimeout time.Duration
 	// SocketDir is the directory of the socket.

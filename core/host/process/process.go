@@ -33,12 +33,17 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/host/cgroup"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/text"
 )
 
 // socketDirKey is the variable with the directory for the socket of the process.
 const socketDirKey = "PLUGIN_UNIX_SOCKET_DIR"
+
+// cpuWeight is the share of the processors that the control group of a plugin gets
+// under load, against 100 of the server.
+const cpuWeight = 50
 
 // Process is one plugin process, from exec to reaped. It implements go-plugin's
 // Runner, so that the host controls how the process is started, where its streams
@@ -62,7 +67,9 @@ type Process struct {
 	exit    ExitStatus    // set before exited is closed
 	streams sync.WaitGroup
 
-	oomKillsAtStart int64 // out-of-memory kills before the start
+	groups          *cgroup.Parent
+	group           *cgroup.Group // nil without control groups
+	oomKillsAtStart int64         // out-of-memory kills before the start
 
 	mu       sync.Mutex
 	pid      int
@@ -77,7 +84,7 @@ var _ runner.Runner = (*Process)(nil)
 func newProcess(o Options, env []string) *Process {
 	out, lines := io.Pipe()
 	p := &Process{
-		argv: o.Argv, env: env, limits: o.Limits, offline: o.Network == settings.NetworkNone,
+		argv: o.Argv, env: env, limits: o.Limits, offline: o.Network == settings.NetworkNone, groups: o.Groups,
 		logs: o.Logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 	for _, variable := range env {
@@ -109,6 +116,8 @@ func (p *Process) run(started chan<- error, files [6]*os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	p.oomKillsAtStart, _ = outOfMemoryKills()
+	p.makeGroup()
+	defer func() { p.group.Remove() }()
 	err := p.exec(files[0], files[3], files[5])
 	closeFiles([]*os.File{files[0], files[3], files[5]})
 	if err != nil {
@@ -125,7 +134,11 @@ func (p *Process) run(started chan<- error, files [6]*os.File) {
 	p.mu.Lock()
 	p.pid = p.cmd.Process.Pid
 	p.mu.Unlock()
-	if err := restrict(p.cmd.Process.Pid, p.limits); err != nil {
+	limits := p.limits
+	if p.group.LimitsMemory() {
+		limits.MemoryBytes = 0
+	}
+	if err := restrict(p.cmd.Process.Pid, limits); err != nil {
 		p.logs.log.Warn("plugin resource limit not applied", zap.Error(err))
 	}
 	p.streams.Go(func() { p.readStdout(files[2]) })
@@ -134,8 +147,8 @@ func (p *Process) run(started chan<- error, files [6]*os.File) {
 
 	p.reap()
 	close(p.reaped)
-	if n := p.killSurvivors(); n > 0 {
-		p.logs.log.Warn("plugin left processes behind", zap.Int("killed", n))
+	if p.group.Kill() || p.killSurvivors() > 0 {
+		p.logs.log.Warn("plugin left processes behind, which were killed")
 	}
 	// A descendant that left the group may still hold the pipes open.
 	deadline := time.Now().Add(250 * time.Millisecond)
@@ -147,6 +160,18 @@ func (p *Process) run(started chan<- error, files [6]*os.File) {
 	close(p.exited)
 }
 
+// makeGroup makes the control group of the process, where there are any.
+func (p *Process) makeGroup() {
+	if p.groups == nil {
+		return
+	}
+	var err error
+	p.group, err = p.groups.New(cgroup.Limits{MemoryBytes: p.limits.MemoryBytes, Weight: cpuWeight})
+	if err != nil {
+		p.logs.log.Warn("plugin control group not made", zap.Error(err))
+	}
+}
+
 // exec starts the child. It retries while the file is open for writing: a thread
 // that forks at the same time holds the writer's descriptor for a moment.
 func (p *Process) exec(stdin, stdout, stderr *os.File) error {
@@ -155,6 +180,7 @@ func (p *Process) exec(stdin, stdout, stderr *os.File) error {
 		p.cmd.Args = p.argv
 		p.cmd.Env, p.cmd.SysProcAttr = p.env, childAttributes()
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
+		p.group.Hold(p.cmd.SysProcAttr)
 		start := p.cmd.Start
 		if p.offline {
 			withoutNetwork(p.cmd.SysProcAttr)
