@@ -13,6 +13,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // Bounds of a form.
@@ -36,8 +37,10 @@ type blob struct {
 type event struct {
 	fields     map[string]json.RawMessage
 	properties map[string]json.RawMessage
+	tree       *object // of properties, with the blobs
 	blobs      []blob
 	parts      []part
+	limits     body.Limits
 }
 
 // part describes a part in the answer.
@@ -47,9 +50,10 @@ type part struct {
 	ContentType string `json:"content-type"`
 }
 
-// readForm reads the parts of a body. It fails with Malformed.
-func readForm(raw []byte, boundary string) (*event, error) {
-	e := &event{}
+// readForm reads the parts of a body within limits. It fails with Malformed, TooLarge
+// and Unavailable.
+func readForm(raw []byte, boundary string, limits body.Limits) (*event, error) {
+	e := &event{limits: limits}
 	r := multipart.NewReader(bytes.NewReader(raw), boundary)
 	for {
 		p, err := r.NextRawPart()
@@ -104,7 +108,13 @@ func (e *event) object(content []byte, into *map[string]json.RawMessage, name st
 		return malformed("The part " + name + " occurs twice.")
 	}
 	content = jsontext.AppendClean(nil, bytes.TrimSpace(content))
-	if jsontext.Problem(content, maxDepth) != "" || json.Unmarshal(content, into) != nil || *into == nil {
+	if jsontext.Problem(content, maxDepth) != "" {
+		return malformed("The part " + name + " is not a JSON object.")
+	}
+	if err := e.limits.CheckValues(content); err != nil {
+		return err
+	}
+	if json.Unmarshal(content, into) != nil || *into == nil {
 		return malformed("The part " + name + " is not a JSON object.")
 	}
 	return nil
@@ -141,43 +151,45 @@ func (e *event) build(limit int) (text []byte, cut []string, err error) {
 	if json.Unmarshal(e.fields["event"], &name) != nil || !strings.HasPrefix(name, "$ai_") {
 		return nil, nil, malformed("The name of the event must begin with $ai_.")
 	}
+	e.tree = newObject(e.properties)
 	for _, b := range e.blobs {
-		if err := put(e.properties, b.path, b.value); err != nil {
+		if err := e.tree.put(b.path, b.value, maxNames); err != nil {
 			return nil, nil, err
 		}
 	}
 	if text, err = e.encode(); err != nil || len(text) <= limit {
 		return text, nil, err
 	}
-	return e.truncate(limit)
+	return e.truncate(limit, len(text))
 }
 
-// truncate cuts the values of parts, the largest first, until the event fits.
-func (e *event) truncate(limit int) (text []byte, cut []string, err error) {
+// truncate cuts the values of parts, the largest first, until the event of size bytes
+// fits. It encodes the event again only when it should fit.
+func (e *event) truncate(limit, size int) (text []byte, cut []string, err error) {
 	sort.SliceStable(e.blobs, func(i, j int) bool { return len(e.blobs[i].value) > len(e.blobs[j].value) })
-	for _, b := range e.blobs {
+	for i, b := range e.blobs {
+		cut = append(cut, b.path)
+		names, _ := json.Marshal(cut)
+		// Escapes make a cut text longer than its source: a third is left of what may stay.
+		excess := size - limit
+		keep := max(0, (len(b.value)-excess-len(names)-64)/3)
+		start := quoted(strings.ToValidUTF8(string(b.value[:keep]), "") + truncated)
+		e.tree.replace(b.path, start, maxNames)
+		size += len(start) - len(b.value)
+		if size+len(names)+64 > limit && i < len(e.blobs)-1 {
+			continue
+		}
+		e.tree.set(truncatedP, names)
 		if text, err = e.encode(); err != nil || len(text) <= limit {
 			return text, cut, err
 		}
-		cut = append(cut, b.path)
-		names, _ := json.Marshal(cut)
-		e.properties[truncatedP] = names
-		// Escapes make a cut text longer than its source: a third is left of what may stay.
-		excess := len(text) - limit
-		keep := max(0, (len(b.value)-excess-len(names)-64)/3)
-		start := strings.ToValidUTF8(string(b.value[:keep]), "")
-		if _, err := take(e.properties, b.path); err == nil {
-			_ = put(e.properties, b.path, quoted(start+truncated))
-		}
+		size = len(text)
 	}
-	if text, err = e.encode(); err == nil && len(text) > limit {
-		err = fault.New(fault.TooLarge, "event_too_large", "Request too large: the event is larger than an event can be, without its parts.")
-	}
-	return text, cut, err
+	return nil, cut, fault.New(fault.TooLarge, "event_too_large", "Request too large: the event is larger than an event can be, without its parts.")
 }
 
 func (e *event) encode() ([]byte, error) {
-	raw, err := json.Marshal(e.properties)
+	raw, err := e.tree.encode()
 	if err != nil {
 		return nil, malformed("The properties cannot be encoded.")
 	}
@@ -186,45 +198,6 @@ func (e *event) encode() ([]byte, error) {
 		return nil, malformed("The event cannot be encoded.")
 	}
 	return raw, nil
-}
-
-// put sets a property that is not there yet. If the first name of a path with dots
-// is an object, it goes into that.
-func put(properties map[string]json.RawMessage, path string, value json.RawMessage) error {
-	first, rest, nested := strings.Cut(path, ".")
-	inner := map[string]json.RawMessage{}
-	if nested && rest != "" && json.Unmarshal(properties[first], &inner) == nil && inner != nil {
-		if err := put(inner, rest, value); err != nil {
-			return err
-		}
-		raw, err := json.Marshal(inner)
-		properties[first] = raw
-		return err
-	}
-	if _, ok := properties[path]; ok {
-		return malformed("The event has the property " + quote(path) + " already.")
-	}
-	properties[path] = value
-	return nil
-}
-
-// take removes the property that put has set, and returns it.
-func take(properties map[string]json.RawMessage, path string) (json.RawMessage, error) {
-	if v, ok := properties[path]; ok {
-		delete(properties, path)
-		return v, nil
-	}
-	first, rest, _ := strings.Cut(path, ".")
-	inner := map[string]json.RawMessage{}
-	if err := json.Unmarshal(properties[first], &inner); err != nil {
-		return nil, err
-	}
-	v, err := take(inner, rest)
-	if err != nil {
-		return nil, err
-	}
-	properties[first], err = json.Marshal(inner)
-	return v, err
 }
 
 func quoted(s string) json.RawMessage { return jsontext.AppendString(nil, s) }

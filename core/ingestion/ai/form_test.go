@@ -7,6 +7,9 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 type field struct{ name, kind, content string }
@@ -43,7 +46,7 @@ func TestBlobsBecomeProperties(t *testing.T) {
 		field{"event.properties.$ai_output_choices", "text/plain; charset=utf-8", "hello \"you\""},
 		field{"event.properties.vector", "application/octet-stream", "\xff\x00"},
 		field{"event.properties.nested.b", "application/json", "2"},
-	), "x")
+	), "x", body.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func TestLargeEventIsTruncated(t *testing.T) {
 			large = string(raw)
 		}
 		e, err := readForm(form(t, field{"event", "", `{"event":"$ai_span","properties":{"n":1}}`},
-			field{"event.properties.$ai_input_state", kind, large}, field{"event.properties.small", kind, `"s"`}), "x")
+			field{"event.properties.$ai_input_state", kind, large}, field{"event.properties.small", kind, `"s"`}), "x", body.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +90,7 @@ func TestFormsThatAreRefused(t *testing.T) {
 		"a property of the event": {{"event", "", `{"event":"$ai_span","properties":{"a":1}}`}, {"event.properties.a", "", "x"}},
 		"properties twice":        {{"event", "", `{"event":"$ai_span","properties":{}}`}, {"event.properties", "", `{}`}},
 	} {
-		e, err := readForm(form(t, fields...), "x")
+		e, err := readForm(form(t, fields...), "x", body.Limits{})
 		if err == nil {
 			_, _, err = e.build(1 << 20)
 		}
@@ -95,7 +98,7 @@ func TestFormsThatAreRefused(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if _, err := readForm([]byte("--x\r\nbroken"), "x"); err == nil {
+	if _, err := readForm([]byte("--x\r\nbroken"), "x", body.Limits{}); err == nil {
 		t.Error("a broken form is accepted")
 	}
 }
@@ -103,7 +106,7 @@ func TestFormsThatAreRefused(t *testing.T) {
 func FuzzForm(f *testing.F) {
 	f.Add(form(f, field{"event", "", `{"event":"$ai_span"}`}, field{"event.properties.a.b", "text/plain", "x"}, field{"event.properties.a", "application/json", `{"c":1}`}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := readForm(data, "x")
+		e, err := readForm(data, "x", body.Limits{})
 		if err != nil {
 			return
 		}
@@ -111,4 +114,28 @@ func FuzzForm(f *testing.F) {
 			t.Fatalf("%d bytes: %s", len(text), text)
 		}
 	})
+}
+
+// Many parts for properties of one large, deep object decode it once.
+func TestPartsOfALargeObjectAreCheap(t *testing.T) {
+	inner := `{"wide":"` + strings.Repeat("x", 2<<20) + `"}`
+	path := "event.properties"
+	for range 60 {
+		inner, path = `{"a":`+inner+`}`, path+".a"
+	}
+	fields := []field{{"event", "application/json", `{"event":"$ai_span"}`}, {"event.properties", "application/json", inner}}
+	for i := range 97 {
+		fields = append(fields, field{path + ".n" + string(rune('a'+i%26)) + string(rune('a'+i/26)), "text/plain", "v"})
+	}
+	began := time.Now()
+	e, err := readForm(form(t, fields...), "x", body.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := e.build(100 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
 }

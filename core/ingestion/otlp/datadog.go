@@ -36,10 +36,14 @@ func (b *batch) addDatadog(raw []byte, query map[string]string, limits body.Limi
 	if strings.HasPrefix(strings.TrimSpace(string(raw[:min(len(raw), 16)])), "[") {
 		list = jsontext.Elements(raw)
 	}
+	shared := properties{}
+	for name, value := range query {
+		shared[name] = value
+	}
 	for _, one := range list {
-		p := properties{}
-		for name, value := range query {
-			p[name] = value
+		p := b.from(shared)
+		if p == nil {
+			return b.err
 		}
 		fields := properties{}
 		if err := json.Unmarshal(one, &fields); err != nil {

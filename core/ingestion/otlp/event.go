@@ -6,12 +6,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
+
+	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // properties are those of an event, by name.
@@ -114,10 +117,62 @@ type batch struct {
 	reason   string
 	limit    int              // bytes of one event
 	seen     map[[20]byte]int // content of events without an id, with the times it occurred
+	limits   body.Limits
+	work     int   // bytes that were written, also for events that were rejected
+	reserved int   // bytes of out that limits.Memory has paid for
+	err      error // why the request is refused; nothing is added after it
 }
 
-func newBatch(limit int) *batch {
-	return &batch{out: []byte{'['}, limit: limit, seen: map[[20]byte]int{}}
+// newBatch returns a batch for events of at most limit bytes. A few bytes of a request
+// may stand for much: each record repeats the attributes of its resource. So the size
+// of all events is bounded by limits, and their memory is paid for as it grows.
+func newBatch(limit int, limits body.Limits) *batch {
+	return &batch{out: []byte{'['}, limit: limit, seen: map[[20]byte]int{}, limits: limits}
+}
+
+// Bounds of the events of a request, as multiples of body.Limits.InflatedBytes.
+const (
+	maxOut  = 2
+	maxWork = 4
+)
+
+// Sizes for the accounts of work and memory.
+const (
+	attributeBytes = 32        // of copying an attribute
+	seenBytes      = 64        // of an entry of seen
+	reserveBytes   = 256 << 10 // taken at once
+)
+
+// charge counts work, and reports whether there may be more.
+func (b *batch) charge(bytes int) bool {
+	b.work += bytes
+	if most := b.limits.InflatedBytes; b.err == nil && most > 0 && b.work > maxWork*most {
+		b.err = errTooMany
+	}
+	return b.err == nil
+}
+
+// reserve pays for more bytes of out, and reports whether they may be added.
+func (b *batch) reserve(more int) bool {
+	need := len(b.out) + more + seenBytes*len(b.seen)
+	if most := b.limits.InflatedBytes; most > 0 && need > maxOut*most {
+		b.err = errTooMany
+	}
+	if b.err == nil && need > b.reserved {
+		more := max(need-b.reserved, reserveBytes)
+		if b.err = b.limits.Memory.Take(2 * more); b.err == nil { // append doubles
+			b.reserved += more
+		}
+	}
+	return b.err == nil
+}
+
+// from returns a copy of the properties that events share, nil after an error.
+func (b *batch) from(shared properties) properties {
+	if !b.charge(len(shared) * attributeBytes) {
+		return nil
+	}
+	return maps.Clone(shared)
 }
 
 // add adds an event. id identifies it; empty derives one from the content. trace
@@ -138,11 +193,12 @@ func (b *batch) add(name string, p properties, nanos uint64, trace, id string) {
 	it.UUID = uuid.NewSHA1(namespace, []byte(name+id)).String()
 	text, err := encode(it)
 	switch {
+	case !b.charge(len(text)):
 	case err != nil:
 		b.reject("An event cannot be encoded as JSON.")
 	case len(text) > b.limit:
 		b.reject(fmt.Sprintf("An event has more than %d bytes.", b.limit))
-	default:
+	case b.reserve(len(text) + 1):
 		if b.count > 0 {
 			b.out = append(b.out, ',')
 		}

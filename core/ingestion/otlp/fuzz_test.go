@@ -27,7 +27,7 @@ func FuzzExport(f *testing.F) {
 	f.Add([]byte("\x0a\x02\x12\x00"), false)
 	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {
 		limits := body.Limits{Depth: 100}
-		b := newBatch(1 << 20)
+		b := newBatch(1<<20, body.Limits{InflatedBytes: 25 << 20})
 		l, s, m := new(logs.ExportLogsServiceRequest), new(trace.ExportTraceServiceRequest), new(metrics.ExportMetricsServiceRequest)
 		if decode(data, isJSON, l, limits) == nil {
 			b.addLogs(l)
@@ -46,7 +46,7 @@ func FuzzExport(f *testing.F) {
 func FuzzDatadog(f *testing.F) {
 	f.Add([]byte(`[{"message":"a","ddtags":"a:b,c","timestamp":"1714550400000"}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b := newBatch(1 << 20)
+		b := newBatch(1<<20, body.Limits{InflatedBytes: 25 << 20})
 		if b.addDatadog(data, map[string]string{"service": "x"}, body.Limits{Depth: 100}) == nil {
 			check(t, b)
 		}

@@ -81,15 +81,15 @@ func (h *HTTP) metrics(c *fiber.Ctx) error {
 // with add, and answers with what response returns.
 func (h *HTTP) export(c *fiber.Ctx, req proto.Message, add func(*batch), response func(int64, string) proto.Message) error {
 	f := formOf(c)
-	b := newBatch(h.eventBytes)
 	project, raw, limits, err := h.receive(c, keyOf(c))
+	b := newBatch(h.eventBytes, limits)
 	f.json = f.json || len(raw) > 0 && raw[0] == '{' // no message of protobuf begins so
 	if err == nil && len(raw) > 0 {
 		err = decode(raw, f.json, req, limits)
 	}
 	if err == nil {
 		add(b)
-		err = h.keep(c, project, b, limits)
+		err = h.keep(c, project, b)
 	}
 	if err != nil {
 		return f.fail(c, err)
@@ -113,12 +113,11 @@ func (h *HTTP) receive(c *fiber.Ctx, key string) (auth.Project, []byte, body.Lim
 }
 
 // keep appends the events. Those over the quota of the project are rejected.
-func (h *HTTP) keep(c *fiber.Ctx, project auth.Project, b *batch, limits body.Limits) error {
-	items := b.items()
-	if err := limits.Memory.Take(len(items)); err != nil {
-		return err
+func (h *HTTP) keep(c *fiber.Ctx, project auth.Project, b *batch) error {
+	if b.err != nil {
+		return b.err
 	}
-	err := h.keeper.Keep(c, project, capture.Batch{Items: items, Count: b.count})
+	err := h.keeper.Keep(c, project, capture.Batch{Items: b.items(), Count: b.count})
 	if capture.IsOverQuota(err) {
 		b.rejected += int64(b.count)
 		b.reason = "The project has sent as many events as it may."
@@ -147,11 +146,11 @@ func (h *HTTP) datadog(c *fiber.Ctx) error {
 			query[strings.Clone(name)] = strings.Clone(value)
 		}
 	}
-	b := newBatch(h.eventBytes)
+	b := newBatch(h.eventBytes, limits)
 	if err := b.addDatadog(raw, query, limits); err != nil {
 		return err
 	}
-	if err := h.keep(c, project, b, limits); err != nil {
+	if err := h.keep(c, project, b); err != nil {
 		return err
 	}
 	return web.JSON(c, map[string]string{})

@@ -10,10 +10,14 @@ import (
 // addLogs adds an event $log for each record.
 func (b *batch) addLogs(req *collector.ExportLogsServiceRequest) {
 	for _, resource := range req.GetResourceLogs() {
+		shared := properties{}
+		shared.addAttributes(resource.GetResource().GetAttributes())
 		for _, scope := range resource.GetScopeLogs() {
 			for _, record := range scope.GetLogRecords() {
-				p := properties{}
-				p.addAttributes(resource.GetResource().GetAttributes())
+				p := b.from(shared)
+				if p == nil {
+					return
+				}
 				p.addAttributes(record.GetAttributes())
 				p.set("$scope_name", scope.GetScope().GetName())
 				b.addLog(record, p)

@@ -8,10 +8,14 @@ import (
 // addMetrics adds an event $otel_metric for each data point.
 func (b *batch) addMetrics(req *collector.ExportMetricsServiceRequest) {
 	for _, resource := range req.GetResourceMetrics() {
+		attributes := properties{}
+		attributes.addAttributes(resource.GetResource().GetAttributes())
 		for _, scope := range resource.GetScopeMetrics() {
 			for _, metric := range scope.GetMetrics() {
-				shared := properties{}
-				shared.addAttributes(resource.GetResource().GetAttributes())
+				shared := b.from(attributes)
+				if shared == nil {
+					return
+				}
 				shared.set("$scope_name", scope.GetScope().GetName())
 				shared.set("$metric_name", metric.GetName())
 				shared.set("$metric_unit", metric.GetUnit())
@@ -32,7 +36,10 @@ func (b *batch) addMetric(metric *metrics.Metric, shared properties) {
 	case *metrics.Metric_Histogram:
 		shared.set("$metric_temporality", enumName(data.Histogram.GetAggregationTemporality().String(), "AGGREGATION_TEMPORALITY_"))
 		for _, d := range data.Histogram.GetDataPoints() {
-			p := with(shared, "histogram")
+			p := b.with(shared, "histogram")
+			if p == nil {
+				return
+			}
 			p.addAttributes(d.GetAttributes())
 			p.addCount(d.GetCount(), d.GetSum(), d.Min, d.Max)
 			p["$metric_bounds"], p["$metric_buckets"] = numbers(d.GetExplicitBounds()), d.GetBucketCounts()
@@ -41,7 +48,10 @@ func (b *batch) addMetric(metric *metrics.Metric, shared properties) {
 	case *metrics.Metric_ExponentialHistogram:
 		shared.set("$metric_temporality", enumName(data.ExponentialHistogram.GetAggregationTemporality().String(), "AGGREGATION_TEMPORALITY_"))
 		for _, d := range data.ExponentialHistogram.GetDataPoints() {
-			p := with(shared, "exponential_histogram")
+			p := b.with(shared, "exponential_histogram")
+			if p == nil {
+				return
+			}
 			p.addAttributes(d.GetAttributes())
 			p.addCount(d.GetCount(), d.GetSum(), d.Min, d.Max)
 			p["$metric_scale"], p["$metric_zero_count"] = d.GetScale(), d.GetZeroCount()
@@ -50,7 +60,10 @@ func (b *batch) addMetric(metric *metrics.Metric, shared properties) {
 		}
 	case *metrics.Metric_Summary:
 		for _, d := range data.Summary.GetDataPoints() {
-			p := with(shared, "summary")
+			p := b.with(shared, "summary")
+			if p == nil {
+				return
+			}
 			p.addAttributes(d.GetAttributes())
 			p.addCount(d.GetCount(), d.GetSum(), nil, nil)
 			quantiles := make([]any, 0, len(d.GetQuantileValues()))
@@ -65,7 +78,10 @@ func (b *batch) addMetric(metric *metrics.Metric, shared properties) {
 
 func (b *batch) addNumbers(kind string, points []*metrics.NumberDataPoint, shared properties) {
 	for _, d := range points {
-		p := with(shared, kind)
+		p := b.with(shared, kind)
+		if p == nil {
+			return
+		}
 		p.addAttributes(d.GetAttributes())
 		switch v := d.GetValue().(type) {
 		case *metrics.NumberDataPoint_AsInt:
@@ -77,13 +93,12 @@ func (b *batch) addNumbers(kind string, points []*metrics.NumberDataPoint, share
 	}
 }
 
-// with returns a copy of shared for a data point of a kind.
-func with(shared properties, kind string) properties {
-	p := make(properties, len(shared)+8)
-	for name, value := range shared {
-		p[name] = value
+// with returns a copy of shared for a data point of a kind, nil after an error.
+func (b *batch) with(shared properties, kind string) properties {
+	p := b.from(shared)
+	if p != nil {
+		p["$metric_type"] = kind
 	}
-	p["$metric_type"] = kind
 	return p
 }
 

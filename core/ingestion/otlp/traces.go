@@ -14,10 +14,14 @@ const maxSpanEvents = 128
 // events.
 func (b *batch) addSpans(req *collector.ExportTraceServiceRequest, ai bool) {
 	for _, resource := range req.GetResourceSpans() {
+		shared := properties{}
+		shared.addAttributes(resource.GetResource().GetAttributes())
 		for _, scope := range resource.GetScopeSpans() {
 			for _, span := range scope.GetSpans() {
-				p := properties{}
-				p.addAttributes(resource.GetResource().GetAttributes())
+				p := b.from(shared)
+				if p == nil {
+					return
+				}
 				p.addAttributes(span.GetAttributes())
 				if s := scope.GetScope(); s.GetVersion() != "" && p["$lib_version"] == nil {
 					p["$lib_version"] = s.GetVersion()
