@@ -69,7 +69,7 @@ func (h *HTTP) createPersonalKey(c *web.Call) error {
 		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
 		// By default the new key has the same projects as a restricted key.
 		ProjectIDs: body.Ints("project_ids").Or(c.Principal.ProjectIDs),
-		ExpiresAt:  body.Time("expires_at", web.Nullable).Value,
+		ExpiresAt:  keyEnd(body).Value,
 	}
 	if err := body.Err(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (h *HTTP) changePersonalKey(c *web.Call) error {
 	if scopes := body.Strings("scopes"); scopes.Set {
 		change.Scopes = append([]string{}, scopes.Value...)
 	}
-	if at := body.Time("expires_at", web.Nullable); at.Set {
+	if at := keyEnd(body); at.Set {
 		change.ExpiresAt = &at.Value
 	}
 	if projects := body.Ints("project_ids"); projects.Set {

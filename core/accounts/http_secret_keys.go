@@ -98,7 +98,7 @@ func (h *HTTP) createSecretKey(c *web.Call) error {
 	in := secretkey.NewKey{
 		ProjectID: c.Project.ID, CreatedBy: c.Principal.User.ID,
 		Label: body.String("label", web.Required).Value, Scopes: body.Strings("scopes", web.Required).Value,
-		ExpiresAt: body.Time("expires_at", web.Nullable).Or(c.Principal.KeyExpiresAt),
+		ExpiresAt: keyEnd(body).Or(c.Principal.KeyExpiresAt),
 	}
 	if err := body.Err(); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (h *HTTP) changeSecretKey(c *web.Call) error {
 		change.Scopes = append([]string{}, scopes.Value...)
 		k.Scopes = change.Scopes
 	}
-	if at := body.Time("expires_at", web.Nullable); at.Set {
+	if at := keyEnd(body); at.Set {
 		change.ExpiresAt = &at.Value
 		k.ExpiresAt = at.Value
 	}

@@ -111,6 +111,17 @@ func TestExpiredSecretKeyHasItsOwnCode(t *testing.T) {
 	})
 }
 
+// A time in the past is no end of a key, also the one that stands for no end in the
+// server.
+func TestKeysDoNotEndInThePast(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		for _, end := range []string{"0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2020-01-01T00:00:00Z"} {
+			w.want(t, 400, "owner", "POST", secretKeys, `{"label":"a","scopes":["feature_flag:read"],"expires_at":"`+end+`"}`)
+			w.want(t, 400, "owner", "POST", "/api/personal_api_keys", `{"label":"a","scopes":["feature_flag:read"],"expires_at":"`+end+`"}`)
+		}
+	})
+}
+
 func TestSecretKeyRights(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		const in = `{"label":"a","scopes":["feature_flag:read"]}`

@@ -74,7 +74,7 @@ func appendRefetch(dst []byte, h changelog.Head) []byte {
 	dst = append(appendID(dst, h.Revision), `event: message`+"\n"+`data: {"type":"refetchEvaluation","etag":"`...)
 	dst = strconv.AppendInt(dst, h.Revision, 10)
 	dst = append(dst, `","lastModified":`...)
-	dst = strconv.AppendInt(dst, h.At.Unix(), 10)
+	dst = strconv.AppendInt(dst, max(0, h.At.Unix()), 10) // nothing ever changed
 	dst = append(dst, `,"revision":`...)
 	dst = strconv.AppendInt(dst, h.Revision, 10)
 	return append(dst, "}\n\n"...)

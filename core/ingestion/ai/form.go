@@ -13,7 +13,6 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/jsontext"
-	"github.com/guidonhq/guidon/core/web/body"
 )
 
 // Bounds of a form.
@@ -40,7 +39,7 @@ type event struct {
 	tree       *object // of properties, with the blobs
 	blobs      []blob
 	parts      []part
-	limits     body.Limits
+	limit      int // bytes of the event
 }
 
 // part describes a part in the answer.
@@ -50,10 +49,13 @@ type part struct {
 	ContentType string `json:"content-type"`
 }
 
-// readForm reads the parts of a body within limits. It fails with Malformed, TooLarge
-// and Unavailable.
-func readForm(raw []byte, boundary string, limits body.Limits) (*event, error) {
-	e := &event{limits: limits}
+// errTooLarge is the answer to an event that exceeds its limit without parts.
+var errTooLarge = fault.New(fault.TooLarge, "event_too_large", "Request too large: the event is larger than an event can be, without its parts.")
+
+// readForm reads the parts of a body that makes an event of at most limit bytes. It
+// fails with Malformed and TooLarge.
+func readForm(raw []byte, boundary string, limit int) (*event, error) {
+	e := &event{limit: limit}
 	r := multipart.NewReader(bytes.NewReader(raw), boundary)
 	for {
 		p, err := r.NextRawPart()
@@ -107,12 +109,13 @@ func (e *event) object(content []byte, into *map[string]json.RawMessage, name st
 	if *into != nil {
 		return malformed("The part " + name + " occurs twice.")
 	}
-	content = jsontext.AppendClean(nil, bytes.TrimSpace(content))
+	content = bytes.TrimSpace(content)
+	if len(content) > e.limit { // only values of parts are truncated
+		return errTooLarge
+	}
+	content = jsontext.AppendClean(nil, content)
 	if jsontext.Problem(content, maxDepth) != "" {
 		return malformed("The part " + name + " is not a JSON object.")
-	}
-	if err := e.limits.CheckValues(content); err != nil {
-		return err
 	}
 	if json.Unmarshal(content, into) != nil || *into == nil {
 		return malformed("The part " + name + " is not a JSON object.")
@@ -133,9 +136,9 @@ func valueOf(contentType string, content []byte) json.RawMessage {
 	return quoted(base64.StdEncoding.EncodeToString(content))
 }
 
-// build returns the event as JSON of at most limit bytes, and the properties that
-// were truncated for that. It fails with Malformed.
-func (e *event) build(limit int) (text []byte, cut []string, err error) {
+// build returns the event as JSON of at most its limit, and the properties that were
+// truncated for that. It fails with Malformed and TooLarge.
+func (e *event) build() (text []byte, cut []string, err error) {
 	if own, ok := e.fields["properties"]; ok {
 		if e.properties != nil {
 			return nil, nil, malformed("The event has properties, and so has a part.")
@@ -151,16 +154,16 @@ func (e *event) build(limit int) (text []byte, cut []string, err error) {
 	if json.Unmarshal(e.fields["event"], &name) != nil || !strings.HasPrefix(name, "$ai_") {
 		return nil, nil, malformed("The name of the event must begin with $ai_.")
 	}
-	e.tree = newObject(e.properties)
+	e.tree = newObject(e.properties, e.limit)
 	for _, b := range e.blobs {
 		if err := e.tree.put(b.path, b.value, maxNames); err != nil {
 			return nil, nil, err
 		}
 	}
-	if text, err = e.encode(); err != nil || len(text) <= limit {
+	if text, err = e.encode(); err != nil || len(text) <= e.limit {
 		return text, nil, err
 	}
-	return e.truncate(limit, len(text))
+	return e.truncate(e.limit, len(text))
 }
 
 // truncate cuts the values of parts, the largest first, until the event of size bytes
@@ -185,7 +188,7 @@ func (e *event) truncate(limit, size int) (text []byte, cut []string, err error)
 		}
 		size = len(text)
 	}
-	return nil, cut, fault.New(fault.TooLarge, "event_too_large", "Request too large: the event is larger than an event can be, without its parts.")
+	return nil, cut, errTooLarge
 }
 
 func (e *event) encode() ([]byte, error) {

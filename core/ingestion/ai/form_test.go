@@ -3,13 +3,12 @@ package ai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"mime/multipart"
 	"net/textproto"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/guidonhq/guidon/core/web/body"
 )
 
 type field struct{ name, kind, content string }
@@ -46,11 +45,11 @@ func TestBlobsBecomeProperties(t *testing.T) {
 		field{"event.properties.$ai_output_choices", "text/plain; charset=utf-8", "hello \"you\""},
 		field{"event.properties.vector", "application/octet-stream", "\xff\x00"},
 		field{"event.properties.nested.b", "application/json", "2"},
-	), "x", body.Limits{})
+	), "x", 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, cut, err := e.build(1 << 20)
+	text, cut, err := e.build()
 	const want = `{"distinct_id":"ada","event":"$ai_generation","properties":{"$ai_input":[{"role":"user"}],"$ai_model":"m",` +
 		`"$ai_output_choices":"hello \"you\"","nested":{"a":1,"b":2},"vector":"/wA="},"uuid":"u"}`
 	if err != nil || len(cut) > 0 || string(text) != want {
@@ -66,11 +65,11 @@ func TestLargeEventIsTruncated(t *testing.T) {
 			large = string(raw)
 		}
 		e, err := readForm(form(t, field{"event", "", `{"event":"$ai_span","properties":{"n":1}}`},
-			field{"event.properties.$ai_input_state", kind, large}, field{"event.properties.small", kind, `"s"`}), "x", body.Limits{})
+			field{"event.properties.$ai_input_state", kind, large}, field{"event.properties.small", kind, `"s"`}), "x", 20_000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, cut, err := e.build(20_000)
+		text, cut, err := e.build()
 		if err != nil || len(text) > 20_000 || len(cut) != 1 || cut[0] != "$ai_input_state" || !json.Valid(text) ||
 			!bytes.Contains(text, []byte("(truncated)")) || !bytes.Contains(text, []byte(`"$ai_truncated_properties":["$ai_input_state"]`)) {
 			t.Errorf("%s: %v, %d bytes, %v", kind, err, len(text), cut)
@@ -90,15 +89,15 @@ func TestFormsThatAreRefused(t *testing.T) {
 		"a property of the event": {{"event", "", `{"event":"$ai_span","properties":{"a":1}}`}, {"event.properties.a", "", "x"}},
 		"properties twice":        {{"event", "", `{"event":"$ai_span","properties":{}}`}, {"event.properties", "", `{}`}},
 	} {
-		e, err := readForm(form(t, fields...), "x", body.Limits{})
+		e, err := readForm(form(t, fields...), "x", 1<<20)
 		if err == nil {
-			_, _, err = e.build(1 << 20)
+			_, _, err = e.build()
 		}
 		if err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if _, err := readForm([]byte("--x\r\nbroken"), "x", body.Limits{}); err == nil {
+	if _, err := readForm([]byte("--x\r\nbroken"), "x", 1<<20); err == nil {
 		t.Error("a broken form is accepted")
 	}
 }
@@ -106,11 +105,11 @@ func TestFormsThatAreRefused(t *testing.T) {
 func FuzzForm(f *testing.F) {
 	f.Add(form(f, field{"event", "", `{"event":"$ai_span"}`}, field{"event.properties.a.b", "text/plain", "x"}, field{"event.properties.a", "application/json", `{"c":1}`}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := readForm(data, "x", body.Limits{})
+		e, err := readForm(data, "x", 500)
 		if err != nil {
 			return
 		}
-		if text, _, err := e.build(500); err == nil && (!json.Valid(text) || len(text) > 500) {
+		if text, _, err := e.build(); err == nil && (!json.Valid(text) || len(text) > 500) {
 			t.Fatalf("%d bytes: %s", len(text), text)
 		}
 	})
@@ -128,14 +127,29 @@ func TestPartsOfALargeObjectAreCheap(t *testing.T) {
 		fields = append(fields, field{path + ".n" + string(rune('a'+i%26)) + string(rune('a'+i/26)), "text/plain", "v"})
 	}
 	began := time.Now()
-	e, err := readForm(form(t, fields...), "x", body.Limits{})
+	e, err := readForm(form(t, fields...), "x", 8<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.build(100 << 20); err != nil {
+	if _, _, err := e.build(); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// An event that cannot fit is refused before its properties are decoded.
+func TestWideEventIsRefusedEarly(t *testing.T) {
+	wide := strings.Repeat(`"a":1,`, 1<<20)
+	began := time.Now()
+	for _, name := range []string{"event", "event.properties"} {
+		_, err := readForm(form(t, field{name, "application/json", `{` + wide + `"b":1}`}), "x", 1<<20)
+		if !errors.Is(err, errTooLarge) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %s", took)
 	}
 }

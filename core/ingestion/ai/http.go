@@ -60,17 +60,15 @@ func (h *HTTP) capture(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	// The parts, their values as JSON, the event twice while it is built, and copies of
-	// objects into which parts go.
-	if err := web.Memory(c).Take((4 + maxNames) * len(raw)); err != nil {
+	// The parts, their values as JSON, and the event twice while it is built.
+	if err := web.Memory(c).Take(4 * len(raw)); err != nil {
 		return err
 	}
-	limits.Memory = web.Memory(c)
-	e, err := readForm(raw, boundary, limits)
+	e, err := readForm(raw, boundary, h.eventBytes)
 	if err != nil {
 		return err
 	}
-	text, cut, err := e.build(h.eventBytes)
+	text, cut, err := e.build()
 	if err != nil {
 		return err
 	}

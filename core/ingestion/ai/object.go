@@ -13,25 +13,27 @@ const maxNames = 4
 // however many parts do so.
 type object struct {
 	values map[string]json.RawMessage
-	inner  map[string]*object // values that were decoded
+	inner  map[string]*object // values that were decoded; nil for others
+	limit  int                // bytes of a value that is decoded
 }
 
-func newObject(values map[string]json.RawMessage) *object {
-	return &object{values: values, inner: map[string]*object{}}
+func newObject(values map[string]json.RawMessage, limit int) *object {
+	return &object{values: values, inner: map[string]*object{}, limit: limit}
 }
 
-// child returns the value of a name if it is an object, else nil.
+// child returns the value of a name if it is an object, else nil. An object that will
+// not fit an event counts as another value.
 func (o *object) child(name string) *object {
 	if c, ok := o.inner[name]; ok {
 		return c
 	}
 	values := map[string]json.RawMessage{}
 	raw := o.values[name]
-	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &values) != nil {
+	if len(raw) == 0 || len(raw) > o.limit || raw[0] != '{' || json.Unmarshal(raw, &values) != nil {
 		o.inner[name] = nil
 		return nil
 	}
-	c := newObject(values)
+	c := newObject(values, o.limit)
 	o.inner[name] = c
 	return c
 }
