@@ -175,11 +175,15 @@ func (t *routeTable) allowed(rt *route, rejected string) string {
 
 // withRejections returns the routes in the order of matching, with a route that
 // has no handler for each method of a path that only a more general pattern has:
-// it keeps GET of flags/explain from being read as the flag "explain".
+// it keeps GET of flags/explain from being read as the flag "explain". A path with
+// @current is no fixed one: it names an object of the pattern.
 func (t *routeTable) withRejections() []*route {
 	out := t.sorted()
 	for _, rt := range t.sorted() {
 		segments := strings.Split(rt.pattern, "/")
+		if slices.Contains(segments, current) {
+			continue
+		}
 		for _, other := range t.routes {
 			for _, method := range other.methods() {
 				rejected := &route{method: method, pattern: rt.pattern}
