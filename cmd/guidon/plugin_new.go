@@ -24,6 +24,7 @@ var scaffold embed.FS
 type pluginNewCmd struct {
 	Kind    string `arg:"" enum:"sink,notifier,matcher" help:"sink, notifier or matcher."`
 	Name    string `arg:"" help:"Name of the plugin in lower case, with the name of its maker first: acme/warehouse."`
+	Lang    string `enum:"go,python" default:"go" help:"Language: go or python."`
 	Module  string `help:"Path of the Go module; default: example.com/NAME." placeholder:"PATH"`
 	Dir     string `help:"Directory to create; default: the last part of the name." placeholder:"DIR"`
 	SDK     string `name:"sdk" help:"Version of github.com/guidonhq/guidon to require; default: that of this binary." placeholder:"VERSION"`
@@ -54,13 +55,28 @@ func (c pluginNewCmd) Run(e *env) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err // an existing directory is never written to
 	}
-	for _, part := range []string{"common", c.Kind} {
+	next := "make test"
+	switch c.Lang {
+	case "python":
+		err = newPython(dir, m)
+	default:
+		next, err = "go mod tidy && make test", newGo(dir, m)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	_, err = fmt.Fprintf(e.out, "%s contains a working %s. Next:\n\n  cd %s && %s\n", dir, c.Kind, dir, next)
+	return err
+}
+
+// newGo writes a Go module.
+func newGo(dir string, m module) error {
+	for _, part := range []string{"common", m.Kind} {
 		if err := writeTemplates(dir, path.Join("scaffold", part), m); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(e.out, "%s contains a working %s. Next:\n\n  cd %s && go mod tidy && make test\n", dir, c.Kind, dir)
-	return err
+	return nil
 }
 
 func (c pluginNewCmd) module() (module, error) {
@@ -82,7 +98,7 @@ func (c pluginNewCmd) module() (module, error) {
 		}
 		m.Replace, m.Guidon = dir, "v0.0.0"
 	}
-	if m.Guidon == "" {
+	if m.Guidon == "" && (c.Lang == "" || c.Lang == "go") {
 		if m.Guidon = version; !release.MatchString(version) {
 			return m, errors.New("this binary is no release: set --sdk VERSION, or --replace DIR with a checkout")
 		}

@@ -44,6 +44,33 @@ func TestNewPluginsPassConformance(t *testing.T) {
 	}
 }
 
+// The plugins in Python that `guidon plugin new` writes need no release. The
+// end-to-end tests build and judge them.
+func TestNewPluginsInPython(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for args, files := range map[string]map[string]string{
+		"--lang python sink acme/store": {
+			"store/src/__main__.py": `name="acme/store"`, "store/requirements.txt": "./guidon-plugin", "store/config.json": "events.ndjson",
+			"store/guidon-plugin/src/guidon_plugin/_pb/guidon/sink/v1/sink_pb2.py": "guidon_plugin._pb", "store/Makefile": "zipapp",
+		},
+		"--lang python notifier acme/gong": {"gong/src/__main__.py": `name="acme/gong"`, "gong/destination.py": "8099", "gong/config.json": "8099"},
+		"--lang python matcher acme/when":  {"when/src/__main__.py": `id="when/between"`, "when/config.json": "{}"},
+	} {
+		command := exec.Command(bin, append([]string{"plugin", "new"}, strings.Fields(args)...)...)
+		command.Dir = dir
+		if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "make test") {
+			t.Fatalf("%s: %v\n%s", args, err, out)
+		}
+		for file, want := range files {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: %s does not contain %q: %v", args, file, want, err)
+			}
+		}
+	}
+}
+
 func TestPluginNewArgumentErrors(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

@@ -1,7 +1,6 @@
 package plugintest
 
 import (
-
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 	"github.com/guidonhq/guidon/sdk/plugintest/internal/exact"
