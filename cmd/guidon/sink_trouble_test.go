@@ -1,8 +1,10 @@
 package main_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -125,7 +127,9 @@ func TestASinkThatReceivesNothingIsInTrouble(t *testing.T) {
 		return ""
 	})
 	var readiness struct {
-		Plugins struct{ Trouble []struct{ Name, Trouble string } }
+		Plugins struct {
+			Trouble []struct{ Name, Trouble string }
+		}
 	}
 	until(t, 3*time.Minute, func() string {
 		res, err := http.Get("http://" + s.admin + "/_readiness")
@@ -142,4 +146,59 @@ func TestASinkThatReceivesNothingIsInTrouble(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// The password within a URL is in no log line, answer, dead letter or metric, in no form in
+// which a plugin may print it.
+func TestSecretWithinAValueIsShownNowhere(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	file := filepath.Join(s.dir, "password")
+	const password = "hunter2-Zq9!x7TkLm4"
+	write(t, file, password+"\n")
+	s.withInstance(t, fmt.Sprintf("{name: leaky, kind: sink, use: %s, config: {secret: \"http://user:${file:%s}@host/db\"}}", hangingPlugin(t), file))
+	s.start(t)
+	if code, err := s.post("/capture/", `{"api_key":"`+s.project+`","event":"e","distinct_id":"d"}`); err != nil || code != http.StatusOK {
+		t.Fatalf("capture: %d %v", code, err)
+	}
+	var sink sinkState
+	until(t, 3*time.Minute, func() string {
+		sink = sinkState{}
+		if s.get(t, "/api/plugins/leaky/", &sink); sink.Delivery.DeadLetters != 1 {
+			return fmt.Sprintf("%+v", sink)
+		}
+		return ""
+	})
+	var shown strings.Builder
+	for _, args := range [][]string{{"plugin", "status", "leaky"}, {"plugin", "logs", "leaky"}, {"plugin", "status"}} {
+		out, err := s.guidon(append(args, "--key", s.personal)...)
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		shown.WriteString(out)
+	}
+	letters, err := s.guidon("deadletter", "list", "--sink", "leaky")
+	if err != nil || !strings.Contains(letters, "refused") {
+		t.Errorf("dead letters: %s %v", letters, err)
+	}
+	shown.WriteString(letters)
+	for _, path := range []string{"/metrics", "/_readiness"} {
+		res, err := http.Get("http://" + s.admin + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		shown.Write(text)
+	}
+	log, err := os.ReadFile(s.log.Name())
+	if err != nil || !strings.Contains(string(log), "connect [secret]") {
+		t.Errorf("the plugin's line is not in the log: %v", err)
+	}
+	shown.Write(log)
+	for _, part := range []string{password, "Zq9", base64.StdEncoding.EncodeToString([]byte("user:" + password))[8:24]} {
+		if at := strings.Index(shown.String(), part); at >= 0 {
+			t.Errorf("%q appears: %s", part, shown.String()[max(0, at-200):at+60])
+		}
+	}
 }

@@ -172,6 +172,9 @@ func (d *decoder) decodeValue(key string, value any, into reflect.Value) {
 		}
 		if isSecret {
 			d.protect(expanded)
+			for _, part := range secret.Parts(d.src.LookupEnv, s) {
+				d.protect(part)
+			}
 			written = "the value of " + s
 		} else {
 			written = fmt.Sprintf("%q", expanded)

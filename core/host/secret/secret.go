@@ -58,13 +58,11 @@ func Resolve(c settings.Instance) (*Config, error) {
 		}
 	}
 	for name, text := range c.Env.Set {
-		value, secret, err := Expand(text)
+		value, parts, err := expand(os.LookupEnv, text)
 		if err != nil {
 			return nil, fmt.Errorf("env.set.%s: %w", name, err)
 		}
-		if secret {
-			r.Redactor.Add(value)
-		}
+		r.redact(value, parts)
 		r.Env = append(r.Env, name+"="+value)
 	}
 	return r, nil
@@ -105,18 +103,29 @@ func (r *Config) resolveNode(at string, node any) (any, error) {
 		}
 		return out, nil
 	case string:
-		value, secret, err := Expand(n)
+		value, parts, err := expand(os.LookupEnv, n)
 		if err != nil {
 			return nil, fmt.Errorf("config%s: %w", at, err)
 		}
-		if !secret {
+		if len(parts) == 0 {
 			return value, nil
 		}
 		r.Values[at] = []byte(value)
-		r.Redactor.Add(value)
+		r.redact(value, parts)
 		return n, nil
 	}
 	return node, nil
+}
+
+// redact covers a resolved text and the secrets within it, which a plugin may print alone.
+func (r *Config) redact(value string, parts []string) {
+	if len(parts) == 0 {
+		return
+	}
+	r.Redactor.Add(value)
+	for _, part := range parts {
+		r.Redactor.Add(part)
+	}
 }
 
 // normalise converts the maps of other decoders to map[string]any.
@@ -155,18 +164,30 @@ func Expand(text string) (out string, secret bool, err error) {
 // ExpandFrom is Expand with the variables of lookupEnv in place of those of the
 // process.
 func ExpandFrom(lookupEnv func(string) (string, bool), text string) (out string, secret bool, err error) {
+	out, parts, err := expand(lookupEnv, text)
+	return out, len(parts) > 0, err
+}
+
+// Parts returns the values of the references in text. It ignores those without a value.
+func Parts(lookupEnv func(string) (string, bool), text string) []string {
+	_, parts, _ := expand(lookupEnv, text)
+	return parts
+}
+
+// expand replaces the references in text and returns the value of each, "" for one without.
+func expand(lookupEnv func(string) (string, bool), text string) (out string, parts []string, err error) {
 	out = reference.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {
 			return match[1:]
 		}
-		secret = true
 		value, rerr := lookUp(lookupEnv, match[2:len(match)-1])
 		if rerr != nil && err == nil {
 			err = rerr
 		}
+		parts = append(parts, value)
 		return value
 	})
-	return out, secret, err
+	return out, parts, err
 }
 
 // lookUp returns the value of a reference.

@@ -1,12 +1,16 @@
 package secret_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/core/host/secret"
+	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 func TestExpandReplacesReferences(t *testing.T) {
@@ -34,5 +38,47 @@ func TestExpandReplacesReferences(t *testing.T) {
 			tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 			t.Errorf("%s: %q %t %v", tt.text, got, isSecret, err)
 		}
+	}
+}
+
+// A plugin may print the password alone, a URL library escapes it, and an HTTP header has
+// it in base64 behind the name of the user.
+func TestSecretWithinAValueIsRedactedInEveryForm(t *testing.T) {
+	const password = "p@ss w%rd/x+<\"9Zq!"
+	t.Setenv("GUIDON_TEST_PW", password)
+	c, err := secret.Resolve(settings.Instance{
+		Config: map[string]any{"dsn": "postgres://user:${env:GUIDON_TEST_PW}@host/db"},
+		Env:    settings.Env{Set: map[string]string{"DSN": "host=a password=${env:GUIDON_TEST_PW}x"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted, _ := json.Marshal(map[string]string{"pw": password})
+	forms := []string{
+		password, "postgres://user:" + password + "@host/db", url.QueryEscape(password), url.PathEscape(password),
+		url.UserPassword("user", password).String(), string(quoted), base64.StdEncoding.EncodeToString([]byte(password)),
+	}
+	for _, user := range []string{"", "u", "us", "use", "user"} {
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(user+":"+password)), base64.URLEncoding.EncodeToString([]byte(user+":"+password+"@host")))
+	}
+	for _, form := range forms {
+		got := c.Redactor.Redact("the text " + form + " end")
+		decoded, _ := base64.StdEncoding.DecodeString(strings.TrimSuffix(strings.TrimPrefix(got, "the text "), " end"))
+		if !strings.Contains(got, "[secret]") || strings.Contains(got, "ss w") || strings.Contains(got, "9Zq") || strings.Contains(string(decoded), "w%rd") {
+			t.Errorf("%s: %s", form, got)
+		}
+	}
+	if got := c.Redactor.Redact("user and host are no secrets"); got != "user and host are no secrets" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The log is read line by line.
+func TestLinesOfALongSecretAreRedacted(t *testing.T) {
+	t.Parallel()
+	var r secret.Redactor
+	r.Add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nshort\n-----END KEY-----")
+	if got := r.Redact("line MIIEvQIBADANBgkqhkiG of -----BEGIN KEY----- short"); got != "line [secret] of -----BEGIN KEY----- short" {
+		t.Errorf("got %q", got)
 	}
 }
