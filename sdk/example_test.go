@@ -26,12 +26,12 @@ func (l *lines) Config() any { return &l.cfg }
 
 func (l *lines) Open(context.Context, sdk.OpenRequest) (p sdk.SinkProperties, err error) {
 	p.Ordering, p.Durability = sdk.OrderTotal, sdk.DurabilityLocalDisk
-	l.file, err = os.OpenFile(l.cfg.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	l.file, err = sdk.OpenLines(l.cfg.Path)
 	return p, sdk.ConfigError("/path", err)
 }
 
 func (l *lines) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
-	if _, err := l.file.Write(b.NDJSON()); err != nil {
+	if err := sdk.AppendLines(l.file, b.NDJSON()); err != nil {
 		return sdk.WriteResult{}, sdk.Transient(err) // the server sends the whole batch again
 	}
 	if l.cfg.Sync {

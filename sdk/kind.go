@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
@@ -87,4 +88,38 @@ func pointers(config any) []string {
 		return nil
 	}
 	return secretPointers(reflect.TypeOf(config).Elem(), "")
+}
+
+// optional are the interfaces that a plugin may implement, apart from that of its kind.
+func (k kind) optional() []reflect.Type {
+	all := []reflect.Type{reflect.TypeFor[Configured](), reflect.TypeFor[Validator](), reflect.TypeFor[Checker](), reflect.TypeFor[Metricser]()}
+	switch k.number {
+	case pluginv1.Kind_KIND_SINK:
+		return append(all, reflect.TypeFor[Flusher](), reflect.TypeFor[Querier]())
+	case pluginv1.Kind_KIND_NOTIFIER:
+		return append(all, reflect.TypeFor[Previewer]())
+	default:
+		return append(all, reflect.TypeFor[DataVersioner]())
+	}
+}
+
+// checkOptional refuses a value with a method of an optional interface that does not
+// implement the interface: the method would never be called.
+func checkOptional(author any, optional ...reflect.Type) error {
+	t := reflect.TypeOf(author)
+	for _, want := range optional {
+		if t == nil || t.Implements(want) {
+			continue
+		}
+		for m := range want.Methods() {
+			if has, ok := t.MethodByName(m.Name); ok {
+				return fmt.Errorf("%s has a method %s of another signature than sdk.%s, which would never be called: it is %s, want %s (write var _ sdk.%s = %s(nil))",
+					t, m.Name, want.Name(), reflect.ValueOf(author).Method(has.Index).Type(), m.Type, want.Name(), t)
+			}
+			if _, ok := reflect.PointerTo(t).MethodByName(m.Name); ok && t.Kind() != reflect.Pointer {
+				return fmt.Errorf("%s has the method %s of sdk.%s only as a pointer: return a *%s", t, m.Name, want.Name(), t)
+			}
+		}
+	}
+	return nil
 }

@@ -81,6 +81,9 @@ func (p Plugin) check() (err error) {
 		return fmt.Errorf("plugin %s offers nothing: set Sink, Notifier or Matcher", p.Name)
 	}
 	for _, k := range p.kinds() {
+		if err := checkOptional(k.make().author(), k.optional()...); err != nil {
+			return fmt.Errorf("plugin %s: %w", p.Name, err)
+		}
 		Schema(k.config())
 	}
 	return nil

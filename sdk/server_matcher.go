@@ -1,8 +1,10 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -95,7 +97,7 @@ func (s *matcherServer) Compile(ctx context.Context, req *matchv1.CompileRequest
 				return err
 			}
 			program, err := v.compile(in.log, p)
-			if err != nil {
+			if err = cmp.Or(err, checkOptional(program, reflect.TypeFor[Reader]())); err != nil {
 				out.Results = append(out.Results, &matchv1.CompileResult{Diagnostics: diagnosticsOf(err)})
 				continue
 			}
