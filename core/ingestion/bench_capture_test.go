@@ -55,7 +55,7 @@ func captureHandler(b *testing.B, j capture.Appender) fasthttp.RequestHandler {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()))
+	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithVisitors(guests{}))
 	h, err := s.Handler()
 	if err != nil {
 		b.Fatal(err)
