@@ -27,7 +27,8 @@ import (
 // Record is one appended record. Seq starts at 1, strictly increases in the
 // order of the records and is never reused, not even after every record was
 // trimmed and the process restarted. Gaps are allowed. At is the wall clock at
-// the time of the append, made non-decreasing.
+// the time of the append. It does not decrease, unless the clock was ahead by more
+// than a minute and is right again.
 type Record struct {
 	Seq  uint64
 	At   time.Time

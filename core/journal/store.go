@@ -51,6 +51,7 @@ type store struct {
 	previous  *mark.Mark // of another journal in this directory, which is lost; else nil
 
 	trimming sync.Mutex // one round of retention at a time
+	right    blockInfo  // behind blocks whose stamps are ahead; guarded by trimming
 
 	stopWorkers context.CancelFunc // ends the goroutines that look after things
 	workers     sync.WaitGroup     // those goroutines

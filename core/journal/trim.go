@@ -2,12 +2,14 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/journal/checkpoint"
+	"github.com/guidonhq/guidon/core/journal/clock"
 	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
 )
@@ -24,6 +26,10 @@ const (
 
 // oldestSQL lists the oldest blocks without their data.
 const oldestSQL = `SELECT seq, n, at, pos FROM blocks ORDER BY seq LIMIT ?`
+
+// nextStampSQL finds the first block behind a record whose stamp is not ahead of a
+// time.
+const nextStampSQL = `SELECT seq, at FROM blocks WHERE seq > ? AND at <= ? ORDER BY seq LIMIT 1`
 
 // An outline is a block without its data.
 type blockInfo struct {
@@ -79,7 +85,11 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	}
 	before := int64(0)
 	if j.cfg.MaxAge > 0 {
-		before = j.clock.Trusted() - j.cfg.MaxAge.Microseconds()
+		now := j.clock.Trusted()
+		before = now - j.cfg.MaxAge.Microseconds()
+		if err := j.replaceStampsAhead(ctx, blocks, now); err != nil {
+			return 0, false, err
+		}
 	}
 	cut, more := expired(blocks, span.endPos, j.cfg.MaxBytes, before, trimBytes)
 	if cut == 0 {
@@ -120,6 +130,50 @@ func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 		blocks = append(blocks, o)
 	}
 	return blocks, damagedFile(rows.Err())
+}
+
+// replaceStampsAhead replaces the stamps of a time at which the clock was ahead by
+// that of the next block with a right one: the records are at least as old.
+func (j *store) replaceStampsAhead(ctx context.Context, blocks []blockInfo, now int64) error {
+	next := int64(0)
+	for i := len(blocks) - 1; i >= 0; i-- {
+		b := &blocks[i]
+		switch {
+		case !clock.IsAhead(b.at, now):
+			next = b.at
+		case i == len(blocks)-1:
+			at, err := j.nextStamp(ctx, b, now)
+			if err != nil {
+				return err
+			}
+			b.at, next = at, at
+		default:
+			b.at = next
+		}
+	}
+	return nil
+}
+
+// nextStamp returns the first stamp behind a block that is not ahead, and that of the
+// block without one. It is read once for all steps of a round.
+func (j *store) nextStamp(ctx context.Context, b *blockInfo, now int64) (int64, error) {
+	if j.right.last > b.last {
+		return j.right.at, nil
+	}
+	if err := j.enter(); err != nil {
+		return 0, err
+	}
+	defer j.life.RUnlock()
+	var seq int64
+	row := j.reads.QueryRowContext(ctx, nextStampSQL, int64(b.last), now)
+	switch err := row.Scan(&seq, &j.right.at); {
+	case errors.Is(err, sql.ErrNoRows):
+		return b.at, nil
+	case err != nil:
+		return 0, errUnreadable.Because(damagedFile(err))
+	}
+	j.right.last = uint64(seq)
+	return j.right.at, nil
 }
 
 // runRetention trims and shrinks the file at intervals until ctx ends.

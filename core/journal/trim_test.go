@@ -110,6 +110,35 @@ func TestRetentionByAge(t *testing.T) {
 	}
 }
 
+// TestRetentionAfterAClockWasAhead appends while the clock is ahead by days: the
+// records behind have right stamps, and retention by age removes all when they are old.
+func TestRetentionAfterAClockWasAhead(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig()
+	cfg.MaxAge = time.Hour
+	w := &watch{run: time.Second}
+	j := open(t, cfg, t.TempDir(), journal.Hooks{Clock: w.hook})
+	fill(t, j, 1, 10)
+	w.jump(40 * 24 * time.Hour)
+	fill(t, j, 600, 10) // more than one step of retention reads
+	w.jump(-40 * 24 * time.Hour)
+	w.pass(time.Minute)
+	fill(t, j, 2, 10)
+	var at []time.Time
+	each(t, j, func(r journal.Record) { at = append(at, r.At) })
+	if got := at[602].Sub(at[0]); got != time.Minute || at[300].Sub(at[0]) < 39*24*time.Hour {
+		t.Errorf("the last record is stamped %s after the first, one of the leap %s", got, at[300].Sub(at[0]))
+	}
+	w.pass(30 * time.Minute)
+	if n := trim(t, j); n != 0 {
+		t.Errorf("removed %d records that are half an hour old", n)
+	}
+	w.pass(31 * time.Minute)
+	if n := trim(t, j); n != 603 {
+		t.Errorf("removed %d records, want all 603", n)
+	}
+}
+
 func TestTimeStandsStillWhenTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	w, dir := &watch{}, t.TempDir()
@@ -124,7 +153,7 @@ func TestTimeStandsStillWhenTheClockIsSetBack(t *testing.T) {
 	fill(t, j, 1, 1)
 	var at []time.Time
 	each(t, j, func(r journal.Record) { at = append(at, r.At) })
-	if !at[1].Equal(at[0]) || !at[2].Equal(at[0]) || at[3].Sub(at[0]) != time.Hour {
+	if !at[1].Equal(at[0]) || at[0].Sub(at[2]) != time.Hour || at[3].Sub(at[0]) != time.Hour {
 		t.Errorf("records are stamped %v", at)
 	}
 }

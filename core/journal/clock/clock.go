@@ -12,9 +12,10 @@ const (
 	trust = time.Hour   // a jump that lasted this long was a correction
 )
 
-// Clock is a wall clock that ignores short jumps. Record stamps never decrease, so
-// a clock that is set back repeats the last stamp for a while. Retention by age
-// uses Now, which accepts a jump only after an hour, so that a short mistake does
+// Clock is a wall clock that ignores short jumps. A clock that is set back repeats
+// the last stamp of a record for an hour, and then is believed. A clock that was
+// ahead, and is right again, gives right stamps at once: one stamp is earlier than
+// that before it. Retention by age uses Now, which accepts a jump only after an hour, so that a short mistake does
 // not expire everything.
 type Clock struct {
 	now Source
@@ -47,11 +48,19 @@ func New(now Source) *Clock {
 	return &Clock{now: now, offset: wall - run.Microseconds()}
 }
 
-// Stamp returns the time of a new record in Unix microseconds, at least last.
+// Stamp returns the time of a new record in Unix microseconds. last is the stamp of
+// the record before it.
 func (c *Clock) Stamp(last int64) int64 {
 	wall, _ := c.now()
-	return max(wall, last)
+	if !IsAhead(last, wall) {
+		return max(wall, last)
+	}
+	return max(wall, min(last, c.Trusted()))
 }
+
+// IsAhead reports whether a stamp is from a time at which the clock was ahead of now,
+// by more than drift.
+func IsAhead(stamp, now int64) bool { return stamp-now > slack.Microseconds() }
 
 // Trusted returns the time for computing ages in Unix microseconds.
 func (c *Clock) Trusted() int64 {
