@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	maxLogLine  = 64 << 10 // bytes; the rest of a line is dropped
-	maxLogValue = 8 << 10  // bytes of a field
-	tailLines   = 20       // kept for the exit status
-	maxPanic    = 200      // lines of a panic in one record
+	logLineBytes = 1 << 10  // of a line that counts as one for the limit
+	maxLogLine   = 64 << 10 // bytes; the rest of a line is dropped
+	maxLogValue  = 8 << 10  // bytes of a field
+	tailLines    = 20       // kept for the exit status
+	maxPanic     = 200      // lines of a panic in one record
 )
 
 // LogPipe copies the output of a plugin process to the server's log. Structured
@@ -45,7 +46,8 @@ type LogPipe struct {
 	panicked  []string
 }
 
-// NewLogPipe returns a pipe to log with a limit of lines a second. It calls
+// NewLogPipe returns a pipe to log with a limit of lines a second, of which a long
+// line counts as one for each started KiB. It calls
 // dropped for lines above the limit, with "" for an unknown instance.
 func NewLogPipe(log *zap.Logger, perSecond int, dropped func(string, int)) *LogPipe {
 	return &LogPipe{
@@ -139,7 +141,7 @@ func (b *LogPipe) line(line []byte, stream string) {
 		}
 		return
 	}
-	if !b.limit.Allow() {
+	if !b.limit.AllowN(time.Now(), min(1+len(content)/logLineBytes, b.limit.Burst())) {
 		b.lost++
 		b.dropped(b.instanceOf(""), 1)
 		return

@@ -34,6 +34,20 @@ func TestLinesAboveTheLimitAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
+// TestLongLinesCountBySize checks that a flood of long lines is limited by its size.
+func TestLongLinesCountBySize(t *testing.T) {
+	t.Parallel()
+	core, seen := observer.New(zapcore.DebugLevel)
+	l := process.NewLogPipe(zap.New(core), 10, func(string, int) {})
+	for range 1000 {
+		l.Line([]byte("long " + strings.Repeat("x", 4500) + "\n"))
+	}
+	l.End()
+	if n := seen.FilterMessageSnippet("long ").Len(); n < 2 || n > 4 {
+		t.Errorf("%d lines of 4.5 KB at 10 lines a second", n)
+	}
+}
+
 // The stack after a fatal error is longer than the tail, which still names the cause.
 func TestTailKeepsTheFirstLineOfAPanic(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,8 @@ type Config struct {
 	SocketDir string `koanf:"socket_dir"`
 	// LogLevel is the log level of plugins: debug, info, warn or error.
 	LogLevel string `koanf:"log_level"`
-	// LogLinesPerSecond limits the log lines of one process.
+	// LogLinesPerSecond limits the log lines of one process; a long line counts as one
+	// for each started KiB.
 	LogLinesPerSecond int `koanf:"log_lines_per_second"`
 	// HealthInterval is the time between two health checks.
 	HealthInterval time.Duration `koanf:"health_interval"`
@@ -194,7 +195,7 @@ const (
 func Default() Config {
 	return Config{
 		LogLevel:          "info",
-		LogLinesPerSecond: 1000,
+		LogLinesPerSecond: 100,
 		HealthInterval:    5 * time.Second,
 		Limits:            Limits{MemoryBytes: 1 << 30, Nice: 5},
 		Restart: Restart{
