@@ -119,7 +119,7 @@ func (s *Sealer) reencryptFlag(ctx context.Context, f flagRow) (int, error) {
 		out, err := s.keys.Reseal(f.ProjectID, payload)
 		if err != nil {
 			w.broken = err
-			return payload, nil
+			return payload, nil //nolint:nilerr // reported after all others are done
 		}
 		return out, nil
 	}

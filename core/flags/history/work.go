@@ -72,7 +72,7 @@ func redact(raw string) (string, bool) {
 	if json.Unmarshal([]byte(raw), &d) != nil {
 		return raw, false
 	}
-	any := false
+	found := false
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		if c.Field != "filters" {
@@ -80,11 +80,11 @@ func redact(raw string) (string, bool) {
 		}
 		for _, side := range []*json.RawMessage{&c.Before, &c.After} {
 			if hidden, changed := sealed.Hide(*side); changed {
-				*side, any = hidden, true
+				*side, found = hidden, true
 			}
 		}
 	}
-	if !any {
+	if !found {
 		return raw, false
 	}
 	out, err := jsontext.Marshal(d)
