@@ -46,6 +46,10 @@ func Plain(c *fiber.Ctx, limits Limits) ([]byte, error) {
 		return nil, s.bodyErr
 	}
 	limits.Memory = &s.memory
+	if err := s.memory.StartProcessing(); err != nil {
+		return nil, err
+	}
+	defer s.memory.EndProcessing()
 	raw, err := plainBody(c, limits)
 	if err == nil && len(raw) > 2 && raw[0] == 0x1f && raw[1] == 0x8b {
 		return s.body.Inflate(raw, "gzip", limits)

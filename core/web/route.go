@@ -60,6 +60,8 @@ func (rt *route) serve(c *fiber.Ctx) error {
 		_ = rt.router.receiveBody(c, s) // Body returns the error
 		s.start = time.Now()
 	}
+	s.memory.BeginSmall()
+	defer s.memory.EndSmall()
 	if err := rt.runRecovered(c, s); err != nil {
 		rt.writeError(c, s, err)
 	}

@@ -60,6 +60,9 @@ func (h *HTTP) capture(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if err := web.Memory(c).StartProcessing(); err != nil {
+		return err
+	}
 	// The parts, their values as JSON, and the event twice while it is built.
 	if err := web.Memory(c).Take(4 * len(raw)); err != nil {
 		return err
@@ -73,6 +76,7 @@ func (h *HTTP) capture(c *fiber.Ctx) error {
 		return err
 	}
 	items := append(append([]byte{'['}, text...), ']')
+	web.Memory(c).EndProcessing()
 	out := answer{Status: 1, Accepted: e.parts, Truncated: cut}
 	err = h.keeper.Keep(c, project, capture.Batch{Items: items, Count: 1, ClientIP: true})
 	if capture.IsOverQuota(err) {

@@ -97,7 +97,8 @@ func (h *HTTP) export(c *fiber.Ctx, req proto.Message, add func(*batch), respons
 	return f.answer(c, response(b.rejected, b.reason))
 }
 
-// receive authenticates a request and returns its body.
+// receive authenticates a request and returns its body. A large request occupies
+// a slot for large requests afterwards, until keep or the answer.
 func (h *HTTP) receive(c *fiber.Ctx, key string) (auth.Project, []byte, body.Limits, error) {
 	limits := h.router.Limits()
 	limits.Memory = web.Memory(c)
@@ -109,6 +110,9 @@ func (h *HTTP) receive(c *fiber.Ctx, key string) (auth.Project, []byte, body.Lim
 		return project, nil, limits, err
 	}
 	raw, err := web.Plain(c, limits)
+	if err == nil {
+		err = limits.Memory.StartProcessing()
+	}
 	return project, raw, limits, err
 }
 
@@ -117,6 +121,7 @@ func (h *HTTP) keep(c *fiber.Ctx, project auth.Project, b *batch) error {
 	if b.err != nil {
 		return b.err
 	}
+	web.Memory(c).EndProcessing()
 	err := h.keeper.Keep(c, project, capture.Batch{Items: b.items(), Count: b.count})
 	if capture.IsOverQuota(err) {
 		b.rejected += int64(b.count)

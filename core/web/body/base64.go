@@ -40,11 +40,16 @@ func looksBase64(b []byte) bool {
 	return true
 }
 
-// decodeBase64 appends the decoded b to dst. It accepts missing padding and
-// returns false if b has a byte outside of the alphabet.
-func decodeBase64(dst, b []byte) ([]byte, bool) {
-	var acc uint32
-	var have uint
+// base64Decoder decodes base64 piece by piece. It accepts missing padding.
+type base64Decoder struct {
+	acc  uint32
+	have uint // bits of acc that are not used yet
+}
+
+// append appends the decoded b to dst and returns false if b has a byte outside
+// of the alphabet.
+func (d *base64Decoder) append(dst, b []byte) ([]byte, bool) {
+	acc, have := d.acc, d.have
 	for _, c := range b {
 		v := base64Values[c]
 		if v >= base64Skip {
@@ -59,5 +64,6 @@ func decodeBase64(dst, b []byte) ([]byte, bool) {
 			dst = append(dst, byte(acc>>have))
 		}
 	}
+	d.acc, d.have = acc, have
 	return dst, true
 }

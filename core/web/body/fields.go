@@ -74,7 +74,15 @@ func EachField(raw []byte, limit int, fn func(name, value []byte) error) error {
 // AppendUnescaped appends the value of a name or value of a URL-encoded form: a
 // plus sign is a space, and an escape that is not valid stays.
 func AppendUnescaped(dst, b []byte) []byte {
-	for i := 0; i < len(b); i++ {
+	dst, _ = unescapeSome(dst, b, len(b))
+	return dst
+}
+
+// unescapeSome is AppendUnescaped for the first n bytes of b and the rest of an
+// escape there. It returns the number of bytes that it has read.
+func unescapeSome(dst, b []byte, n int) ([]byte, int) {
+	i := 0
+	for ; i < min(n, len(b)); i++ {
 		switch c := b[i]; {
 		case c == '+':
 			dst = append(dst, ' ')
@@ -85,7 +93,7 @@ func AppendUnescaped(dst, b []byte) []byte {
 			dst = append(dst, c)
 		}
 	}
-	return dst
+	return dst, i
 }
 
 func isHex(c byte) bool {

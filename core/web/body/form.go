@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 var (
@@ -62,7 +63,10 @@ func (d *Decoder) unescape(value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.B = AppendUnescaped(out.B, value)
+	for n := 0; len(value) > 0; value = value[n:] {
+		out.B, n = unescapeSome(out.B, value, budget.YieldBytes)
+		d.memory.Yield()
+	}
 	return out.B, nil
 }
 

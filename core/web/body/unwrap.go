@@ -3,6 +3,8 @@ package body
 import (
 	"bytes"
 	"strings"
+
+	"github.com/guidonhq/guidon/core/web/budget"
 )
 
 // Wrappings of a body.
@@ -89,9 +91,14 @@ func (u *unwrapper) base64(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ok bool
-	out.B, ok = decodeBase64(out.B[:0], b)
-	if ok && (StartsJSON(out.B) || isGzip(out.B) || looksBase64(out.B)) {
+	var d base64Decoder
+	for ok := true; len(b) > 0; b = b[min(len(b), budget.YieldBytes):] {
+		if out.B, ok = d.append(out.B, b[:min(len(b), budget.YieldBytes)]); !ok {
+			return nil, nil
+		}
+		u.decoder.memory.Yield()
+	}
+	if StartsJSON(out.B) || isGzip(out.B) || looksBase64(out.B) {
 		return out.B, nil
 	}
 	return nil, nil

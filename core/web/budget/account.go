@@ -1,5 +1,7 @@
 package budget
 
+import "time"
+
 // Account is what one request holds of a Budget. The zero value is unlimited,
 // and so is a nil Account. It is for one goroutine.
 type Account struct {
@@ -7,6 +9,8 @@ type Account struct {
 	held       int64
 	processing bool // between StartProcessing and EndProcessing
 	slot       bool // occupies a slot of budget
+	small      bool // counts among the small requests of budget
+	paused     time.Duration
 }
 
 // Open makes a an account of b, which may be nil. What a held before must have
@@ -54,6 +58,7 @@ func (a *Account) Held() int {
 // Release gives everything back, also the slot. Further calls do nothing.
 func (a *Account) Release() {
 	a.EndProcessing()
+	a.EndSmall()
 	if a != nil && a.held > 0 {
 		a.Return(int(a.held))
 	}

@@ -14,9 +14,11 @@
 // budget slows a server down and never blocks it.
 //
 // Large requests share half of the processors while they are decompressed and
-// parsed; see Account.StartProcessing.
+// parsed, and they pause while small requests are being answered; see
+// Account.StartProcessing and Account.Yield.
 //
-// A Buffer grows in steps that its account has paid for.
+// A Buffer grows in steps that its account has paid for. The memory of large
+// buffers is reused, within what requests leave of the budget.
 //
 // After a peak the freed memory returns to the system within seconds.
 //
@@ -52,6 +54,8 @@ type Budget struct {
 	rejected     atomic.Int64
 	reclaims     atomic.Bool   // a call of reclaim is due
 	slots        chan struct{} // one element for each large request that is processed
+	small        atomic.Int64  // requests between BeginSmall and EndSmall
+	blocks       blocks
 }
 
 // New returns a budget of limit bytes, nil if limit is not positive.
@@ -96,6 +100,9 @@ func (b *Budget) take(held, n int64) bool {
 		b.rejected.Add(1)
 		return false
 	}
+	if b.blocks.bytes.Load() > max(0, b.large-used) {
+		b.blocks.shrink(b.large - used)
+	}
 	if used > b.limit/4 && !b.reclaims.Load() && b.reclaims.CompareAndSwap(false, true) {
 		time.AfterFunc(reclaimDelay, b.reclaim)
 	}
@@ -113,5 +120,6 @@ func (b *Budget) reclaim() {
 		return
 	}
 	b.reclaims.Store(false)
+	b.blocks.shrink(0)
 	debug.FreeOSMemory()
 }

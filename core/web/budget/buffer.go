@@ -6,8 +6,8 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// Sizes of the buffers that are pooled. Larger ones are freed, so that one large
-// request does not keep its memory for ever.
+// Sizes of the buffers that are pooled. Larger ones are blocks, which are freed
+// after a peak, so that one large request does not keep its memory for ever.
 const (
 	smallBuffer = 16 << 10
 	largeBuffer = 256 << 10
@@ -23,6 +23,7 @@ type Buffer struct {
 	B       []byte
 	account *Account
 	paid    int
+	yielded int  // the length at the last call of Yield
 	pool    int8 // 0: none
 }
 
@@ -49,6 +50,10 @@ func NewBuffer(a *Account, size int) (*Buffer, error) {
 // fails with ErrTooLarge, and with Unavailable if the budget is used up.
 func (b *Buffer) Grow(n, limit int) error {
 	need := len(b.B) + n
+	if need-b.yielded >= YieldBytes {
+		b.yielded = need
+		b.account.Yield()
+	}
 	if need > limit {
 		return ErrTooLarge
 	}
@@ -67,12 +72,13 @@ func (b *Buffer) move(size int) error {
 			return err
 		}
 	} else {
+		size = blockSize(size)
 		if err := b.account.Take(size); err != nil {
 			return err
 		}
-		next.B, next.paid = make([]byte, 0, size), size
+		next.B, next.paid = b.account.block(size), size
 	}
-	next.B = append(next.B, b.B...)
+	next.B, next.yielded = append(next.B, b.B...), b.yielded
 	*b, *next = *next, *b
 	next.Release()
 	return nil
@@ -90,8 +96,9 @@ func (b *Buffer) Append(p []byte, limit int) error {
 // Release returns the buffer and what was paid for it. B must not be used
 // afterwards.
 func (b *Buffer) Release() {
-	b.account.Return(b.paid)
-	b.account, b.paid = nil, 0
+	a := b.account
+	a.Return(b.paid)
+	b.account, b.paid, b.yielded = nil, 0, 0
 	switch b.pool {
 	case 1:
 		b.B = b.B[:0]
@@ -100,6 +107,7 @@ func (b *Buffer) Release() {
 		b.B = b.B[:0]
 		largeBuffers.Put(b)
 	default:
+		a.keepBlock(b.B)
 		b.B = nil
 	}
 }

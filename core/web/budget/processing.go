@@ -40,7 +40,11 @@ func (a *Account) EndProcessing() {
 
 // occupy takes a slot for an account that is about to hold bytes.
 func (a *Account) occupy(bytes int64) error {
-	if !a.processing || a.slot || bytes <= SmallBytes {
+	if bytes <= SmallBytes {
+		return nil
+	}
+	a.EndSmall()
+	if !a.processing || a.slot {
 		return nil
 	}
 	select {

@@ -3,7 +3,6 @@ package budget
 import (
 	"errors"
 	"io"
-	"runtime"
 )
 
 // Bounds of one read.
@@ -32,9 +31,7 @@ func (b *Buffer) ReadBody(r io.Reader, n, limit int) error {
 		case err != nil:
 			return err
 		}
-		if len(b.B) > SmallBytes {
-			runtime.Gosched() // small requests go first
-		}
+		b.account.Yield()
 	}
 }
 
