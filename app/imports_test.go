@@ -28,7 +28,7 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest", "sdk/python"},
+	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest", "sdk/python", "sdk/proto", "examples"},
 	"app":          {"core/...", "api", "sdk", "migrations"},
 	"core/standby": with("core/flags/decide", "core/flags/eval"),
 	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
@@ -182,6 +182,8 @@ var mayImport = map[string][]string{
 	"plugins":              {"plugins/...", "sdk"},
 	"sdk":                  {"sdk/pb/..."},
 	"sdk/python":           {},
+	"sdk/proto":            {},
+	"examples":             {},
 	"sdk/hostcert":         {},
 	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/..."},
 

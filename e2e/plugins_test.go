@@ -143,3 +143,15 @@ func delivered(t *testing.T, plugin string) {
 
 // TestPythonSinkUnderServer delivers events to a Python sink.
 func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "lines")) }
+
+// TestRustSink judges the sink in Rust that plugin new writes, and delivers events to
+// it: rustls requires and verifies the certificate of the host.
+func TestRustSink(t *testing.T) {
+	work := install(t, "plugin-rust")
+	dir := filepath.Join(t.TempDir(), "lines")
+	run(t, t.TempDir(), binary(t), "plugin", "new", "--lang", "rust", "--dir", dir, "sink", "example/lines")
+	run(t, dir, "cargo", "build", "--quiet", "--target-dir", filepath.Join(work, "target"))
+	plugin := filepath.Join(work, "target", "debug", "lines")
+	conforms(t, plugin, `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
+	delivered(t, plugin)
+}

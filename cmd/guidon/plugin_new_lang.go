@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/guidonhq/guidon/examples"
+	"github.com/guidonhq/guidon/sdk/proto"
 	"github.com/guidonhq/guidon/sdk/python"
 )
 
@@ -46,6 +50,39 @@ func newPython(dir string, m module) error {
 		return err
 	}
 	return copyTree(filepath.Join(dir, "guidon-plugin"), python.Package, ".")
+}
+
+// newRust writes a sink in Rust with the messages of the contract.
+func newRust(dir string, m module) error {
+	if m.Kind != "sink" {
+		return errors.New("in Rust there is a template for sinks only")
+	}
+	if err := copyTree(filepath.Join(dir, "proto"), proto.Files, "."); err != nil {
+		return err
+	}
+	source, err := fs.Sub(examples.Rust, "rust")
+	if err != nil {
+		return err
+	}
+	if err := copyTree(dir, source, "."); err != nil {
+		return err
+	}
+	for file, replace := range map[string][2]string{
+		"Cargo.toml":  {`name = "lines"`, fmt.Sprintf("name = %q", m.Binary)},
+		"src/sink.rs": {`"example/lines"`, fmt.Sprintf("%q", m.Name)},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		if err := writeFile(dir, file, bytes.ReplaceAll(text, []byte(replace[0]), []byte(replace[1]))); err != nil {
+			return err
+		}
+	}
+	if err := writeFile(dir, "config.json", []byte(sampleConfig(m))); err != nil {
+		return err
+	}
+	return writeTemplates(dir, "scaffold/rust", m)
 }
 
 func sampleConfig(m module) string {

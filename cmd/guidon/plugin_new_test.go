@@ -44,9 +44,9 @@ func TestNewPluginsPassConformance(t *testing.T) {
 	}
 }
 
-// The plugins in Python that `guidon plugin new` writes need no release. The
+// The plugins in Python and Rust that `guidon plugin new` writes need no release. The
 // end-to-end tests build and judge them.
-func TestNewPluginsInPython(t *testing.T) {
+func TestNewPluginsInOtherLanguages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for args, files := range map[string]map[string]string{
@@ -56,6 +56,10 @@ func TestNewPluginsInPython(t *testing.T) {
 		},
 		"--lang python notifier acme/gong": {"gong/src/__main__.py": `name="acme/gong"`, "gong/destination.py": "8099", "gong/config.json": "8099"},
 		"--lang python matcher acme/when":  {"when/src/__main__.py": `id="when/between"`, "when/config.json": "{}"},
+		"--lang rust sink acme/rusty": {
+			"rusty/Cargo.toml": `name = "rusty"`, "rusty/src/sink.rs": `"acme/rusty"`, "rusty/proto/goplugin/grpc_controller.proto": "Shutdown",
+			"rusty/proto/guidon/sink/v1/sink.proto": "SinkService",
+		},
 	} {
 		command := exec.Command(bin, append([]string{"plugin", "new"}, strings.Fields(args)...)...)
 		command.Dir = dir
@@ -79,6 +83,7 @@ func TestPluginNewArgumentErrors(t *testing.T) {
 		"no release":                  {"sink", "acme/foo"},
 		"is no checkout":              {"sink", "acme/foo", "--replace", "/"},
 		"must be one of":              {"thing", "acme/foo"},
+		"template for sinks only":     {"matcher", "acme/foo", "--lang", "rust"},
 		"a name is lower case letter": {"sink", "../../etc"},
 	} {
 		command := exec.Command(bin, append([]string{"plugin", "new"}, args...)...)
