@@ -231,6 +231,27 @@ func TestConfigReload(t *testing.T) {
 	}
 }
 
+// The directory of the config may contain a file that changes all the time, such as a log.
+func TestReloadWhileOtherFilesChange(t *testing.T) {
+	t.Parallel()
+	e := serveConfigFile(t, "    []\n")
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer func() { close(stop); wg.Wait() }()
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				_ = os.WriteFile(filepath.Join(e.dir, "log"), []byte(time.Now().String()), 0o600)
+			}
+		}
+	})
+	e.edit(t, e.sink("a", ""))
+	e.until(t, "the change is noticed", func() bool { return len(e.plugins(t)) == 1 })
+}
+
 // A wrong delivery section is refused like any other key: nothing changes.
 func TestReloadRefusesAWrongDelivery(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,8 @@ const (
 	// settleTime is the time without a change after which the file is read:
 	// editors and configuration tools write in several steps.
 	settleTime = 200 * time.Millisecond
+	// maxSettleTime bounds that wait: other files in the directory may change all the time.
+	maxSettleTime = time.Second
 	// pollInterval is for file systems without change notifications.
 	pollInterval = 15 * time.Second
 )
@@ -83,6 +85,7 @@ func (w *watcher) run(ctx context.Context) {
 	defer poll.Stop()
 	settled := time.NewTimer(settleTime)
 	defer settled.Stop()
+	var first time.Time // of the changes since the file was read
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,13 +94,19 @@ func (w *watcher) run(ctx context.Context) {
 			w.seen = w.checksum()
 			w.reload(ctx, "hangup")
 		case <-events:
-			settled.Reset(settleTime)
+			if first.IsZero() {
+				first = time.Now()
+			}
+			if time.Since(first) < maxSettleTime {
+				settled.Reset(settleTime)
+			}
 		case err := <-failures:
 			w.log.Debug("config watcher error", zap.Error(err))
 			settled.Reset(settleTime)
 		case <-poll.C:
 			settled.Reset(0)
 		case <-settled.C:
+			first = time.Time{}
 			if notify != nil {
 				w.watchDirs(notify)
 			}
