@@ -66,4 +66,3 @@ func TestSmallRequestsEnd(t *testing.T) {
 		})
 	}
 }
-
