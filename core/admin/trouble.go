@@ -40,7 +40,7 @@ func troubleOf(st status.Status, d *delivery.SinkStatus) string {
 
 // processTrouble is troubleOf without the delivery.
 func processTrouble(st status.Status) string {
-	out := ""
+	var out string
 	switch {
 	case len(st.Diagnostics) > 0:
 		out = st.Diagnostics[0].Pointer + " " + st.Diagnostics[0].Summary

@@ -154,6 +154,7 @@ func (c *check) tryOpen(p *process, id string) {
 		_, _ = p.notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: id})
 	case pluginv1.Kind_KIND_MATCHER:
 		_, _ = p.matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: id})
+	case pluginv1.Kind_KIND_UNSPECIFIED: // nothing can be opened
 	}
 }
 

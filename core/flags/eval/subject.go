@@ -157,8 +157,9 @@ func (f *filling) keeps(sl *slot) bool {
 		return sl.from != fromStore
 	case fromAddress:
 		return sl.value.Kind() != match.Null
+	default:
+		return false
 	}
-	return false
 }
 
 // fillJSON sets properties from JSON text, and ignores text that is not an object. Each text gets a parser of its own, because slots refer to it.

@@ -150,7 +150,7 @@ func RewriteOperation(raw json.RawMessage, fn func(name, payload string) (string
 		Operation string          `json:"operation"`
 		Value     json.RawMessage `json:"value"`
 	}
-	if json.Unmarshal(raw, &op) != nil {
+	if readable := json.Unmarshal(raw, &op) == nil; !readable {
 		return raw, false, nil
 	}
 	op.Value, changed, err = Rewrite(op.Value, fn)

@@ -63,8 +63,10 @@ func (d *Decoder) unescape(value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for n := 0; len(value) > 0; value = value[n:] {
+	for len(value) > 0 {
+		var n int
 		out.B, n = unescapeSome(out.B, value, budget.YieldBytes)
+		value = value[n:]
 		d.memory.Yield()
 	}
 	return out.B, nil

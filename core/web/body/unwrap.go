@@ -92,10 +92,13 @@ func (u *unwrapper) base64(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	var d base64Decoder
-	for ok := true; len(b) > 0; b = b[min(len(b), budget.YieldBytes):] {
-		if out.B, ok = d.append(out.B, b[:min(len(b), budget.YieldBytes)]); !ok {
+	for len(b) > 0 {
+		n := min(len(b), budget.YieldBytes)
+		var ok bool
+		if out.B, ok = d.append(out.B, b[:n]); !ok {
 			return nil, nil
 		}
+		b = b[n:]
 		u.decoder.memory.Yield()
 	}
 	if StartsJSON(out.B) || isGzip(out.B) || looksBase64(out.B) {

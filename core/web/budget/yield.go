@@ -40,7 +40,7 @@ func (a *Account) Yield() {
 	}
 	if a.budget.small.Load() == 0 || a.paused >= maxPaused {
 		// Gosched would not look at the network while another goroutine can run.
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		return
 	}
 	start := time.Now()
