@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -23,6 +24,7 @@ func (serveCmd) Run(e *env) error {
 		return err
 	}
 	limitMemory()
+	addProcessor()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -40,6 +42,17 @@ func (serveCmd) Run(e *env) error {
 // a limit nothing changes.
 func limitMemory() {
 	_, _ = memlimit.Set(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
+}
+
+// addProcessor lets one more goroutine run than there are processors. The runtime
+// looks for requests that have arrived when a processor has nothing to run, and
+// otherwise every 10 ms: large requests and the garbage collector can occupy all of
+// them for so long, while the system shares its processors in shorter slices.
+// GOMAXPROCS in the environment overrides it.
+func addProcessor() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
 }
 
 // bundled returns the command line of a bundled plugin, which starts this
