@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// maxZones bounds the names of zones that are kept, known or not; there are about
-// 600 known ones.
+// maxZones bounds the names of zones that are kept; there are about 600.
 const maxZones = 2000
 
 // zones finds time zones by name without reading files again. The zero value is
@@ -17,8 +16,7 @@ type zones struct {
 	count  atomic.Int32
 }
 
-// find returns the zone of a name: UTC for an empty or unknown one, and for new
-// names when too many are kept.
+// find returns the zone of a name: UTC for an empty or unknown one.
 func (z *zones) find(name string) *time.Location {
 	if name == "" || name == "Local" || len(name) > 64 {
 		return time.UTC
@@ -32,7 +30,8 @@ func (z *zones) find(name string) *time.Location {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		zone = time.UTC
+		z.count.Add(-1) // unknown names of a client must not use up the room of known ones
+		return time.UTC
 	}
 	z.byName.Store(name, zone)
 	return zone
