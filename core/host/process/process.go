@@ -305,16 +305,28 @@ func (p *Process) ID() string {
 func (p *Process) Diagnose(context.Context) string { return "" }
 
 // PluginToHost returns the address of the handshake. It fails for any other than
-// a socket in the directory that the process was given: the host must not connect
-// to what a plugin names.
+// a socket below the directory that the process was given: the host must not
+// connect to what a plugin names.
 func (p *Process) PluginToHost(network, address string) (string, string, error) {
-	if network != "unix" || filepath.Dir(filepath.Clean(address)) != filepath.Clean(p.socketDir) {
+	if network != "unix" || !below(p.socketDir, address) {
 		return "", "", fmt.Errorf("the handshake names %s %q, which is no socket in %s", network, text.Ellipsis(address, 100), socketDirKey)
 	}
-	if info, err := os.Lstat(address); err != nil || info.Mode().Type() != os.ModeSocket {
-		return "", "", fmt.Errorf("the handshake names %q, which is no socket", text.Ellipsis(address, 100))
-	}
 	return network, address, nil
+}
+
+// below reports whether path is a socket below dir, also when links are followed.
+func below(dir, path string) bool {
+	dir, dirErr := filepath.EvalSymlinks(dir)
+	path, pathErr := filepath.EvalSymlinks(path)
+	if dirErr != nil || pathErr != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
 // HostToPlugin returns its arguments.
