@@ -14,7 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 )
@@ -102,12 +102,16 @@ func chat(t *testing.T) (url, count string) {
 	if err := os.WriteFile(count, []byte("0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var posts atomic.Int64
+	var mu sync.Mutex // orders the numbers in the file
+	posts := 0
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
 		}
-		_ = os.WriteFile(count, fmt.Append(nil, posts.Add(1)), 0o600)
+		mu.Lock()
+		defer mu.Unlock()
+		posts++
+		_ = os.WriteFile(count, fmt.Append(nil, posts), 0o600)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL, count
