@@ -2,7 +2,7 @@
 // where the server may make them: below its own group, if that is delegated to it
 // (systemd: Delegate=yes; a container with a writable /sys/fs/cgroup).
 //
-// A group holds a process and everything that it starts, whatever they do, so
+// A group holds a process and everything that it starts, also what leaves the process group, so
 // that all of them can be killed and their memory limited together. Without a
 // delegated group the caller falls back to process groups and rlimits. Other
 // platforms than Linux have no groups.
