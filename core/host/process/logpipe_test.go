@@ -82,7 +82,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestLongLineUsesLittleMemory(t *testing.T) {
 	core, seen := observer.New(zapcore.DebugLevel)
-	l := process.NewLogPipe(zap.New(core), 10, func(string, int) {})
+	l := process.NewLogPipe(zap.New(core), 1000, func(string, int) {})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	l.Read(io.MultiReader(&endless{100 << 20}, strings.NewReader("\nthe next line\n")))
