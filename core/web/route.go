@@ -164,12 +164,8 @@ func (t *routeTable) has(method string, like *route) bool {
 func (t *routeTable) allowed(rt *route, rejected string) string {
 	var out []string
 	for _, o := range t.routes {
-		if o.shape() != rt.shape() {
-			continue
-		}
-		out = append(out, o.method)
-		if o.method == fiber.MethodGet && !o.public {
-			out = append(out, fiber.MethodHead)
+		if o.shape() == rt.shape() {
+			out = append(out, o.methods()...)
 		}
 	}
 	return strings.Join(slices.DeleteFunc(out, func(method string) bool { return method == rejected }), ", ")
@@ -187,10 +183,12 @@ func (t *routeTable) withRejections() []*route {
 			continue
 		}
 		for _, other := range t.routes {
+			if !other.matches(segments) || other.shape() == rt.shape() {
+				continue
+			}
 			for _, method := range other.methods() {
-				rejected := &route{method: method, pattern: rt.pattern}
-				if other.shape() != rt.shape() && other.matches(segments) && !t.serves(method, rt) {
-					out = append(out, rejected)
+				if !t.serves(method, rt) {
+					out = append(out, &route{method: method, pattern: rt.pattern})
 				}
 			}
 		}
