@@ -114,10 +114,7 @@ func (e *event) object(content []byte, into *map[string]json.RawMessage, name st
 		return errTooLarge
 	}
 	content = jsontext.AppendClean(nil, content)
-	if jsontext.Problem(content, maxDepth) != "" {
-		return malformed("The part " + name + " is not a JSON object.")
-	}
-	if json.Unmarshal(content, into) != nil || *into == nil {
+	if jsontext.Problem(content, maxDepth) != "" || json.Unmarshal(content, into) != nil || *into == nil {
 		return malformed("The part " + name + " is not a JSON object.")
 	}
 	return nil
@@ -163,27 +160,27 @@ func (e *event) build() (text []byte, cut []string, err error) {
 	if text, err = e.encode(); err != nil || len(text) <= e.limit {
 		return text, nil, err
 	}
-	return e.truncate(e.limit, len(text))
+	return e.truncate(len(text))
 }
 
 // truncate cuts the values of parts, the largest first, until the event of size bytes
 // fits. It encodes the event again only when it should fit.
-func (e *event) truncate(limit, size int) (text []byte, cut []string, err error) {
+func (e *event) truncate(size int) (text []byte, cut []string, err error) {
 	sort.SliceStable(e.blobs, func(i, j int) bool { return len(e.blobs[i].value) > len(e.blobs[j].value) })
 	for i, b := range e.blobs {
 		cut = append(cut, b.path)
 		names, _ := json.Marshal(cut)
 		// Escapes make a cut text longer than its source: a third is left of what may stay.
-		excess := size - limit
+		excess := size - e.limit
 		keep := max(0, (len(b.value)-excess-len(names)-64)/3)
 		start := quoted(strings.ToValidUTF8(string(b.value[:keep]), "") + truncated)
 		e.tree.replace(b.path, start, maxNames)
 		size += len(start) - len(b.value)
-		if size+len(names)+64 > limit && i < len(e.blobs)-1 {
+		if size+len(names)+64 > e.limit && i < len(e.blobs)-1 {
 			continue
 		}
 		e.tree.set(truncatedP, names)
-		if text, err = e.encode(); err != nil || len(text) <= limit {
+		if text, err = e.encode(); err != nil || len(text) <= e.limit {
 			return text, cut, err
 		}
 		size = len(text)
