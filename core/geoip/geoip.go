@@ -12,8 +12,8 @@
 // Lookups take no lock and do no I/O. Each distinct record of the file is decoded
 // once and kept in the compact form of core/geoip/location.
 //
-// Addresses of private networks have no location, also when the file has one for them. The
-// package neither downloads files nor stores addresses.
+// Addresses of private networks have no location, also when the file has one for
+// them. The package neither downloads files nor stores addresses.
 package geoip
 
 import (

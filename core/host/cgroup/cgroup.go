@@ -2,10 +2,10 @@
 // where the server may make them: below its own group, if that is delegated to it
 // (systemd: Delegate=yes; a container with a writable /sys/fs/cgroup).
 //
-// A group holds a process and everything that it starts, also what leaves the process group, so
-// that all of them can be killed and their memory limited together. Without a
-// delegated group the caller falls back to process groups and rlimits. Other
-// platforms than Linux have no groups.
+// A group holds a process and everything that it starts, also what leaves the
+// process group, so that all of them can be killed and their memory limited
+// together. Without a delegated group the caller falls back to process groups and
+// rlimits. Other platforms than Linux have no groups.
 //
 // The format of the files is that of the kernel's documentation,
 // Documentation/admin-guide/cgroup-v2.rst.

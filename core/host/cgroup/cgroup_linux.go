@@ -62,20 +62,10 @@ func Find() *Parent {
 // that is the root of what the process sees, as in a container.
 func delegated() string {
 	mount := mountPoint()
-	text, err := os.ReadFile(ownGroup)
-	if err != nil || mount == "" {
+	dir := own(mount)
+	if dir == "" {
 		return ""
 	}
-	path := ""
-	for line := range strings.Lines(string(text)) {
-		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			path = p
-		}
-	}
-	if path == "" || strings.Contains(path, "..") {
-		return ""
-	}
-	dir := filepath.Join(mount, path)
 	if filepath.Base(dir) == leafName { // moved by an earlier Find
 		dir = filepath.Dir(dir)
 	}
@@ -83,6 +73,32 @@ func delegated() string {
 		return ""
 	}
 	return dir
+}
+
+// own returns the directory of the group of this process below the mount point, ""
+// if there is none.
+func own(mount string) string {
+	text, err := os.ReadFile(ownGroup)
+	if err != nil || mount == "" {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if ok && path != "" && !strings.Contains(path, "..") {
+			return filepath.Join(mount, path)
+		}
+	}
+	return ""
+}
+
+// OutOfMemoryKills returns how often the kernel has killed a process of the group
+// of this process for want of memory. known is false without a count.
+func OutOfMemoryKills() (n int64, known bool) {
+	dir := own(mountPoint())
+	if dir == "" {
+		return 0, false
+	}
+	return field(dir, "memory.events", "oom_kill")
 }
 
 // mountPoint returns where cgroup v2 is mounted, "" if it is not.
@@ -201,7 +217,7 @@ func (g *Group) OutOfMemoryKills() (n int64, known bool) {
 	if !g.LimitsMemory() {
 		return 0, false
 	}
-	return g.field("memory.events", "oom_kill")
+	return field(g.dir, "memory.events", "oom_kill")
 }
 
 // Kill kills all processes of the group and waits for their end, at most a
@@ -210,12 +226,12 @@ func (g *Group) Kill() bool {
 	if g == nil {
 		return false
 	}
-	if n, known := g.field("cgroup.events", "populated"); !known || n == 0 {
+	if n, known := field(g.dir, "cgroup.events", "populated"); !known || n == 0 {
 		return false
 	}
 	_ = write(g.dir, "cgroup.kill", "1")
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if n, known := g.field("cgroup.events", "populated"); !known || n == 0 {
+		if n, known := field(g.dir, "cgroup.events", "populated"); !known || n == 0 {
 			break
 		}
 	}
@@ -223,8 +239,8 @@ func (g *Group) Kill() bool {
 }
 
 // field returns a number of a file with a name and a value in each line.
-func (g *Group) field(file, name string) (int64, bool) {
-	text, err := os.ReadFile(filepath.Join(g.dir, file))
+func field(dir, file, name string) (int64, bool) {
+	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
 		return 0, false
 	}

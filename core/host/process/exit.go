@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/cgroup"
 	"github.com/guidonhq/guidon/core/text"
 )
 
@@ -36,7 +37,7 @@ func (p *Process) describeExit() ExitStatus {
 	out := ExitStatus{Code: p.cmd.ProcessState.ExitCode(), At: time.Now().UTC(), Expected: p.expected, Stderr: p.logs.tail()}
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		out.Signal = ws.Signal().String()
-		kills, known := outOfMemoryKills()
+		kills, known := cgroup.OutOfMemoryKills()
 		out.OutOfMemory = ws.Signal() == syscall.SIGKILL && !p.expected && known && kills > p.oomKillsAtStart
 	}
 	out.OutOfMemory = out.OutOfMemory || !p.expected && reportsOutOfMemory(out.Stderr)

@@ -1,14 +1,9 @@
 package process
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -45,29 +40,4 @@ func restrict(pid int, l settings.Limits) error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// outOfMemoryKills returns how often the kernel has killed a process of the
-// server's control group for lack of memory. known is false without a control
-// group (cgroup v2).
-func outOfMemoryKills() (n int64, known bool) {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return 0, false
-	}
-	group, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "0::")
-	if !ok {
-		return 0, false
-	}
-	events, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.events"))
-	if err != nil {
-		return 0, false
-	}
-	for line := range bytes.Lines(events) {
-		if count, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "oom_kill "); ok {
-			n, err = strconv.ParseInt(count, 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }

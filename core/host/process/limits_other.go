@@ -19,6 +19,3 @@ func restrict(pid int, l settings.Limits) error {
 	}
 	return problem
 }
-
-// outOfMemoryKills returns no count on this platform.
-func outOfMemoryKills() (n int64, known bool) { return 0, false }

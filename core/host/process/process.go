@@ -115,7 +115,7 @@ func (p *Process) Start(context.Context) error {
 func (p *Process) run(started chan<- error, files [6]*os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p.oomKillsAtStart, _ = outOfMemoryKills()
+	p.oomKillsAtStart, _ = cgroup.OutOfMemoryKills()
 	p.makeGroup()
 	defer func() { p.group.Remove() }()
 	err := p.exec(files[0], files[3], files[5])
