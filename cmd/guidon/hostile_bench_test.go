@@ -34,40 +34,55 @@ func attackForever(address string) {
 	wg.Wait()
 }
 
-// BenchmarkHonestBesideHostile measures the latency of small requests, idle and
-// beside 64 hostile ones at once. The attacker is a process of lower priority, as
-// it would not share the processors of the server.
+// BenchmarkHonestBesideHostile measures the latency of small requests: idle, while
+// 64 hostile requests at once go to another server of the same machine, and while
+// they go to the same server. The second shows what the machine adds, whose
+// processors and disk all share. The attacker is a process of lower priority, as it
+// would not share the processors of the server.
 //
 //	go test ./cmd/guidon -run '^$' -bench HonestBesideHostile -benchtime 1x
 func BenchmarkHonestBesideHostile(b *testing.B) {
+	for b.Loop() {
+		s, other := newServer(b), newServer(b)
+		s.start(b)
+		other.start(b)
+		_ = latencies(b, s, time.Second)
+		idle := latencies(b, s, 10*time.Second)
+		neighbour := besideAttack(b, s, other)
+		attacked := besideAttack(b, s, s)
+		for _, p := range []int{50, 99} {
+			b.ReportMetric(percentile(idle, p), fmt.Sprintf("idle-p%d-ms", p))
+			b.ReportMetric(percentile(neighbour, p), fmt.Sprintf("neighbour-p%d-ms", p))
+			b.ReportMetric(percentile(attacked, p), fmt.Sprintf("attacked-p%d-ms", p))
+		}
+		b.ReportMetric(percentile(attacked, 99)/percentile(idle, 99), "p99-to-idle")
+		b.ReportMetric(percentile(attacked, 99)/percentile(neighbour, 99), "p99-to-neighbour")
+		b.ReportMetric(float64(len(attacked))/20, "honest/s")
+		for _, one := range []*server{s, other} {
+			if err := one.stop(b); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// besideAttack returns the latencies of s while a process attacks target.
+func besideAttack(b *testing.B, s, target *server) []time.Duration {
 	nice, err := exec.LookPath("nice")
 	if err != nil {
 		b.Skip(err)
 	}
-	for b.Loop() {
-		s := newServer(b)
-		s.start(b)
-		_ = latencies(b, s, time.Second)
-		idle := latencies(b, s, 10*time.Second)
-		attacker := exec.Command(nice, "-n", "19", os.Args[0])
-		attacker.Env = append(os.Environ(), attackVariable+"="+s.address, "GUIDON_TEST_PROJECT="+s.project, "GUIDON_TEST_PERSONAL="+s.personal)
-		if err := attacker.Start(); err != nil {
-			b.Fatal(err)
-		}
-		time.Sleep(3 * time.Second)
-		attacked := latencies(b, s, 20*time.Second)
+	attacker := exec.Command(nice, "-n", "19", os.Args[0])
+	attacker.Env = append(os.Environ(), attackVariable+"="+target.address, "GUIDON_TEST_PROJECT="+target.project, "GUIDON_TEST_PERSONAL="+target.personal)
+	if err := attacker.Start(); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	defer func() {
 		_ = attacker.Process.Kill()
 		_ = attacker.Wait()
-		for _, p := range []int{50, 99} {
-			b.ReportMetric(percentile(idle, p), fmt.Sprintf("idle-p%d-ms", p))
-			b.ReportMetric(percentile(attacked, p), fmt.Sprintf("attacked-p%d-ms", p))
-		}
-		b.ReportMetric(percentile(attacked, 99)/percentile(idle, 99), "p99-ratio")
-		b.ReportMetric(float64(len(attacked))/20, "honest/s")
-		if err := s.stop(b); err != nil {
-			b.Fatal(err)
-		}
-	}
+	}()
+	return latencies(b, s, 20*time.Second)
 }
 
 // latencies sends small requests for a time and returns their latencies.

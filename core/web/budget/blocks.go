@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -46,7 +47,7 @@ func (s *blocks) get(size int) []byte {
 	return nil
 }
 
-// shrink frees blocks until they fit into room.
+// shrink frees the oldest blocks until the others fit into room.
 func (s *blocks) shrink(room int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,23 +56,25 @@ func (s *blocks) shrink(room int64) {
 	}
 }
 
-// take removes a block. The last one moves to its place.
+// take removes a block and keeps the order of the others: the oldest is the first.
 func (s *blocks) take(i int) []byte {
-	b, last := s.free[i], len(s.free)-1
-	s.free[i], s.free[last] = s.free[last], nil
-	s.free = s.free[:last]
+	b := s.free[i]
+	s.free = slices.Delete(s.free, i, i+1)
 	s.bytes.Add(-int64(cap(b)))
 	return b
 }
 
-// put keeps a block of get if all blocks fit into room then.
+// put keeps a block of get and frees the oldest ones until all fit into room. So the
+// sizes that requests need now replace those of earlier ones.
 func (s *blocks) put(b []byte, room int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bytes.Load()+int64(cap(b)) <= room {
-		s.bytes.Add(int64(cap(b)))
-		s.free = append(s.free, b[:0])
+	if int64(cap(b)) > room {
+		return
 	}
+	s.mu.Lock()
+	s.bytes.Add(int64(cap(b)))
+	s.free = append(s.free, b[:0])
+	s.mu.Unlock()
+	s.shrink(room)
 }
 
 // block returns an empty block of size bytes, which the account has paid for.
@@ -92,5 +95,7 @@ func (a *Account) keepBlock(b []byte) {
 	}
 }
 
-// room returns the bytes that large requests leave of their part of the budget.
-func (b *Budget) room() int64 { return b.large - b.used.Load() }
+// room returns the bytes that blocks may have: what large requests leave of their
+// part of the budget, and a quarter of the budget in any case, so that one request
+// after the other finds the blocks that it needs while others wait.
+func (b *Budget) room() int64 { return max(b.large-b.used.Load(), b.limit/4) }

@@ -54,6 +54,26 @@ func TestLargeBuffersReuseMemory(t *testing.T) {
 	}
 }
 
+func TestARequestReusesMemoryWhileOthersHoldTheirs(t *testing.T) {
+	t.Parallel()
+	b := budget.New(64 << 20) // 48 MiB are for large requests
+	waiting := account(b)
+	if err := waiting.Take(42 << 20); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // sizes that are not needed again
+		reused(t, b, 700<<10, 0)
+		reused(t, b, 1<<20, 0)
+	}
+	if !reused(t, b, 3<<20, 0) {
+		t.Error("3 MiB are allocated again")
+	}
+	waiting.Release()
+	if b.Used() != 0 {
+		t.Errorf("%d bytes in use", b.Used())
+	}
+}
+
 func TestReusableMemoryStaysWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	if b := budget.New(64 << 20); reused(t, b, 19<<20, 40<<20) { // 48 MiB are for large requests

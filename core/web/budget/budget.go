@@ -100,8 +100,8 @@ func (b *Budget) take(held, n int64) bool {
 		b.rejected.Add(1)
 		return false
 	}
-	if b.blocks.bytes.Load() > max(0, b.large-used) {
-		b.blocks.shrink(b.large - used)
+	if room := b.room(); b.blocks.bytes.Load() > room {
+		b.blocks.shrink(room)
 	}
 	if used > b.limit/4 && !b.reclaims.Load() && b.reclaims.CompareAndSwap(false, true) {
 		time.AfterFunc(reclaimDelay, b.reclaim)

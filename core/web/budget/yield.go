@@ -8,7 +8,7 @@ const YieldBytes = 64 << 10
 
 // Bounds of the pauses of Yield.
 const (
-	shortPause = 200 * time.Microsecond
+	shortPause = time.Millisecond
 	maxPaused  = time.Second
 )
 
