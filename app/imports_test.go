@@ -187,6 +187,8 @@ var mayImport = map[string][]string{
 	"sdk/hostcert":         {},
 	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/..."},
 
+	"sdk/plugintest/internal/candidate": {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/observe"},
+
 	// Support for tests.
 	"api/apitest":                  {},
 	"core/flags/flagstest":         {"core/flags/eval"},

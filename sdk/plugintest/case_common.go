@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // instanceID is the instance that the cases of a kind use.
@@ -34,9 +36,9 @@ var common = group{"common", []oneCase{
 		case len(c.info.GetName()) > 100, len(c.info.GetVersion()) > 100:
 			c.fail("its name and its version have %d and %d bytes; the most is 100", len(c.info.GetName()), len(c.info.GetVersion()))
 		case !validName.MatchString(c.info.GetName()):
-			c.fail("its name %q is not lower case with at most one slash", clip(c.info.GetName()))
+			c.fail("its name %q is not lower case with at most one slash", observe.Clip(c.info.GetName()))
 		case !validVersion.MatchString(c.info.GetVersion()):
-			c.fail("its version %q is not semantic", clip(c.info.GetVersion()))
+			c.fail("its version %q is not semantic", observe.Clip(c.info.GetVersion()))
 		case len(c.info.GetKinds()) == 0:
 			c.fail("it offers no kind")
 		}
@@ -132,7 +134,7 @@ var common = group{"common", []oneCase{
 	{"closes what it does not know", func(c *check) {
 		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
-		out, err := c.process().plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: "never-there"})
+		out, err := c.process().Plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: "never-there"})
 		c.no(err, "Close")
 		if !out.GetClosed() {
 			c.fail("closing an instance that is not there is no success")
@@ -151,7 +153,7 @@ func (c *check) schema() any {
 	c.needKind()
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	out, err := c.process().plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
+	out, err := c.process().Plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
 	c.no(err, "ConfigSchema")
 	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(out.GetJsonSchema()))
 	c.no(err, "read its schema")
@@ -169,7 +171,7 @@ func (c *check) validate(config map[string]any) *pluginv1.ValidateResponse {
 	c.needKind()
 	ctx, cancel := c.call(20 * time.Second)
 	defer cancel()
-	out, err := c.process().plugin().Validate(ctx, &pluginv1.ValidateRequest{InstanceId: instanceID, Config: c.encoded(config), Kind: c.kind})
+	out, err := c.process().Plugin().Validate(ctx, &pluginv1.ValidateRequest{InstanceId: instanceID, Config: c.encoded(config), Kind: c.kind})
 	c.no(err, "Validate")
 	return out
 }
@@ -178,11 +180,11 @@ func (c *check) configure(id string, generation uint64, config map[string]any) *
 	return c.configureIn(c.process(), id, generation, config)
 }
 
-func (c *check) configureIn(p *process, id string, generation uint64, config map[string]any) *pluginv1.ConfigureResponse {
+func (c *check) configureIn(p *candidate.Process, id string, generation uint64, config map[string]any) *pluginv1.ConfigureResponse {
 	c.needKind()
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	out, err := p.plugin().Configure(ctx, &pluginv1.ConfigureRequest{InstanceId: id, Generation: generation, Config: c.encoded(config), Kind: c.kind})
+	out, err := p.Plugin().Configure(ctx, &pluginv1.ConfigureRequest{InstanceId: id, Generation: generation, Config: c.encoded(config), Kind: c.kind})
 	c.no(err, "Configure")
 	return out
 }
@@ -197,7 +199,7 @@ func (c *check) accepted(id string, config map[string]any) {
 func (c *check) closeInstance(id string) {
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	if _, err := c.process().plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: id}); err != nil {
+	if _, err := c.process().Plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: id}); err != nil {
 		c.fail("Close: %v", err)
 	}
 }
@@ -205,7 +207,7 @@ func (c *check) closeInstance(id string) {
 func (c *check) health() map[string]*pluginv1.InstanceHealth {
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	out, err := c.process().plugin().Health(ctx, &pluginv1.HealthRequest{})
+	out, err := c.process().Plugin().Health(ctx, &pluginv1.HealthRequest{})
 	c.no(err, "Health")
 	found := map[string]*pluginv1.InstanceHealth{}
 	for _, h := range out.GetInstances() {

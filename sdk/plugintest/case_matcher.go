@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 var validOperator = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*$`)
@@ -109,7 +110,7 @@ var matcherCases = group{"matcher", []oneCase{
 		p.ValueJson = nil
 		ctx, cancel := c.call(15 * time.Second)
 		defer cancel()
-		out, err := c.process().matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
+		out, err := c.process().Matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
 			InstanceId: instanceID, Programs: []*matchv1.Program{p}, Values: [][]byte{[]byte(`"x"`)}, PairProgram: []uint32{0}, PairValue: []uint32{0}, NowUs: now(),
 		})
 		c.no(err, "MatchBatch")
@@ -130,7 +131,7 @@ func (c *check) operators() []*matchv1.Operator {
 	c.openMatcher(c.process())
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	described, err := c.process().matcher().Describe(ctx, &matchv1.DescribeRequest{InstanceId: instanceID})
+	described, err := c.process().Matcher().Describe(ctx, &matchv1.DescribeRequest{InstanceId: instanceID})
 	c.no(err, "Describe")
 	if !described.GetDescribed() || len(described.GetOperators()) == 0 {
 		c.fail("it describes no operator: %s", failed(described.GetError()))
@@ -139,13 +140,13 @@ func (c *check) operators() []*matchv1.Operator {
 	return c.operates
 }
 
-func (c *check) openMatcher(p *process) {
+func (c *check) openMatcher(p *candidate.Process) {
 	if out := c.configureIn(p, instanceID, 1, c.target.Config); !out.GetAccepted() {
 		c.fail("Configure refuses the config: %s %s", diagnostics(out.GetDiagnostics()), out.GetError().GetMessage())
 	}
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	out, err := p.matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: instanceID})
+	out, err := p.Matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: instanceID})
 	c.no(err, "Open")
 	if !out.GetOpened() || out.GetProperties() == nil {
 		c.fail("it does not open: %s", failed(out.GetError()))
@@ -173,7 +174,7 @@ func program(op *matchv1.Operator, value []byte) *matchv1.Program {
 func (c *check) compile(p *matchv1.Program) *matchv1.CompileResult {
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	out, err := c.process().matcher().Compile(ctx, &matchv1.CompileRequest{InstanceId: instanceID, Programs: []*matchv1.Program{p}})
+	out, err := c.process().Matcher().Compile(ctx, &matchv1.CompileRequest{InstanceId: instanceID, Programs: []*matchv1.Program{p}})
 	c.no(err, "Compile")
 	if out.GetError() != nil {
 		c.fail("it compiles nothing: %s", failed(out.GetError()))
@@ -188,13 +189,13 @@ func (c *check) match(programs []*matchv1.Program, values [][]byte, pairProgram,
 	return c.matchIn(c.process(), programs, values, pairProgram, pairValue, at)
 }
 
-func (c *check) matchIn(p *process, programs []*matchv1.Program, values [][]byte, pairProgram, pairValue []uint32, at int64) []byte {
+func (c *check) matchIn(p *candidate.Process, programs []*matchv1.Program, values [][]byte, pairProgram, pairValue []uint32, at int64) []byte {
 	if at == 0 {
 		at = now()
 	}
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	out, err := p.matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
+	out, err := p.Matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
 		InstanceId: instanceID, Programs: programs, Values: values, PairProgram: pairProgram, PairValue: pairValue, NowUs: at,
 	})
 	c.no(err, "MatchBatch")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/sdk/pb/matchv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 // changeable returns an operator whose results may change, or nil.
@@ -24,7 +25,7 @@ func sameCase(c *check) {
 	}
 	programs, values, pp, pv, now := c.square()
 	first := c.match(programs, values, pp, pv, now)
-	asked := []*process{c.process(), c.process()}
+	asked := []*candidate.Process{c.process(), c.process()}
 	if !c.info.GetExclusive() {
 		p := c.another()
 		c.openMatcher(p)
@@ -51,7 +52,7 @@ func shortCase(c *check) {
 	}
 	for _, limit := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 10 * time.Second} {
 		ctx, cancel := c.call(limit)
-		out, err := c.process().matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
+		out, err := c.process().Matcher().MatchBatch(ctx, &matchv1.MatchBatchRequest{
 			InstanceId: instanceID, Programs: programs, Values: values, PairProgram: manyPrograms, PairValue: manyValues, NowUs: at,
 		})
 		cancel()

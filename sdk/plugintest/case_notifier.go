@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 const (
@@ -59,7 +60,7 @@ var notifierCases = group{"notifier", []oneCase{
 		n := c.notification("plugintest, and more")
 		n.Suppressed = 214
 		if body := c.rendered(n); !strings.Contains(body, "214") {
-			c.fail("214 messages were left out before this one, and it does not say so: %s", clip(body))
+			c.fail("214 messages were left out before this one, and it does not say so: %s", observe.Clip(body))
 		}
 	}},
 	{"takes nothing in an event for a command", func(c *check) {
@@ -73,7 +74,7 @@ var notifierCases = group{"notifier", []oneCase{
 				{Kind: notifyv1.Segment_KIND_BOLD, Value: text},
 			}
 			if body := c.rendered(n); strings.Contains(unescaped(body), text) {
-				c.fail("%q of an event stands in the message as it is: %s", text, clip(body))
+				c.fail("%q of an event stands in the message as it is: %s", text, observe.Clip(body))
 			}
 		}
 	}},
@@ -82,7 +83,7 @@ var notifierCases = group{"notifier", []oneCase{
 			n := c.notification(text)
 			n.Segments = nil
 			if out := c.notify(n)[0]; out.GetOutcome() == 0 {
-				c.fail("%q is answered without an outcome", clip(text))
+				c.fail("%q is answered without an outcome", observe.Clip(text))
 			}
 		}
 	}},
@@ -90,7 +91,7 @@ var notifierCases = group{"notifier", []oneCase{
 		c.openNotifier()
 		ctx, cancel := c.call(20 * time.Second)
 		defer cancel()
-		out, err := c.process().notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: "never-there", Items: []*notifyv1.Notification{c.notification("lost")}})
+		out, err := c.process().Notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: "never-there", Items: []*notifyv1.Notification{c.notification("lost")}})
 		c.no(err, "Notify")
 		for _, r := range out.GetResults() {
 			if r.GetOutcome() == delivered {
@@ -107,7 +108,7 @@ func (c *check) openNotifier() *notifyv1.NotifierProperties {
 	c.accepted(instanceID, c.target.Config)
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	out, err := c.process().notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: instanceID})
+	out, err := c.process().Notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: instanceID})
 	c.no(err, "Open")
 	if !out.GetOpened() || out.GetProperties() == nil {
 		c.fail("it does not open: %s", failed(out.GetError()))
@@ -137,7 +138,7 @@ func (c *check) notify(items ...*notifyv1.Notification) []*notifyv1.NotifyResult
 	var results []*notifyv1.NotifyResult
 	for part := range slices.Chunk(items, most) {
 		ctx, cancel := c.call(time.Minute)
-		out, err := c.process().notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: instanceID, Generation: 1, Items: part})
+		out, err := c.process().Notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: instanceID, Generation: 1, Items: part})
 		cancel()
 		c.no(err, "Notify")
 		if out.GetError() != nil {
@@ -187,7 +188,7 @@ func (c *check) rendered(n *notifyv1.Notification) string {
 	}
 	ctx, cancel := c.call(20 * time.Second)
 	defer cancel()
-	out, err := c.process().notifier().Preview(ctx, &notifyv1.PreviewRequest{InstanceId: instanceID, Item: n})
+	out, err := c.process().Notifier().Preview(ctx, &notifyv1.PreviewRequest{InstanceId: instanceID, Item: n})
 	c.no(err, "Preview")
 	switch {
 	case out.GetError().GetClass() == pluginv1.Error_CLASS_UNSUPPORTED:

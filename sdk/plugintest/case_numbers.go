@@ -9,6 +9,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // The most that a plugin can mean. The server has lower limits of its own, so a larger
@@ -73,20 +75,20 @@ func sameStartCase(c *check) {
 	p := c.another()
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	info, err := p.plugin().Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest", ProtocolMinor: sdk.ProtocolMinor})
+	info, err := p.Plugin().Info(ctx, &pluginv1.InfoRequest{HostName: "plugintest", ProtocolMinor: sdk.ProtocolMinor})
 	c.no(err, "Info")
 	if !proto.Equal(info, c.info) {
-		c.fail("a second process says that it is %s, and the first one %s", clip(info.String()), clip(c.info.String()))
+		c.fail("a second process says that it is %s, and the first one %s", observe.Clip(info.String()), observe.Clip(c.info.String()))
 	}
 	if second := c.schemaText(p); second != first {
-		c.fail("a second process has another schema: %s, and the first one %s", clip(second), clip(first))
+		c.fail("a second process has another schema: %s, and the first one %s", observe.Clip(second), observe.Clip(first))
 	}
 }
 
-func (c *check) schemaText(p *process) string {
+func (c *check) schemaText(p *candidate.Process) string {
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	out, err := p.plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
+	out, err := p.Plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
 	c.no(err, "ConfigSchema")
 	return string(out.GetJsonSchema())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
@@ -26,29 +27,27 @@ var farewell = group{"process", []oneCase{
 	{"keeps its memory while instances come and go", memoryCase},
 	{"logs no more than the server keeps", func(c *check) {
 		for _, p := range c.started {
-			p.mu.Lock()
-			l := &observe.Log{MostLines: p.stderr.MostLines, MostBytes: p.stderr.MostBytes, LongestLine: p.stderr.LongestLine}
-			p.mu.Unlock()
+			lines, size, longest := p.Logged()
 			switch {
-			case l.MostLines > observe.KeptLines:
-				c.fail("it logs %d lines in a second at the level warn; the server keeps %d", l.MostLines, observe.KeptLines)
-			case l.MostBytes > observe.KeptBytes:
-				c.fail("it logs %d bytes in a second at the level warn", l.MostBytes)
-			case l.LongestLine > observe.KeptLine:
-				c.fail("it logs a line of %d bytes; the server cuts a line at %d", l.LongestLine, observe.KeptLine)
+			case lines > observe.KeptLines:
+				c.fail("it logs %d lines in a second at the level warn; the server keeps %d", lines, observe.KeptLines)
+			case size > observe.KeptBytes:
+				c.fail("it logs %d bytes in a second at the level warn", size)
+			case longest > observe.KeptLine:
+				c.fail("it logs a line of %d bytes; the server cuts a line at %d", longest, observe.KeptLine)
 			}
 		}
 	}},
 	{"has written nothing to standard output", func(c *check) {
 		for _, p := range c.started {
-			if text := p.printed(); text != "" {
-				c.fail("standard output is for the handshake alone, and it wrote %q", clip(text))
+			if text := p.Stdout(); text != "" {
+				c.fail("standard output is for the handshake alone, and it wrote %q", observe.Clip(text))
 			}
 		}
 	}},
 	{"ends on SIGTERM", func(c *check) {
 		c.terminate()
-		if !c.terminated.ends(time.Until(c.terminatedAt.Add(20 * time.Second))) {
+		if !c.terminated.Ends(time.Until(c.terminatedAt.Add(20 * time.Second))) {
 			c.fail("it runs twenty seconds after SIGTERM")
 		}
 	}},
@@ -62,8 +61,8 @@ func (c *check) terminate() {
 		return
 	}
 	p := c.another()
-	c.own = slices.DeleteFunc(c.own, func(o *process) bool { return o == p })
-	c.no(p.cmd.Process.Signal(syscall.SIGTERM), "signal")
+	c.own = slices.DeleteFunc(c.own, func(o *candidate.Process) bool { return o == p })
+	c.no(p.Signal(syscall.SIGTERM), "signal")
 	c.terminated, c.terminatedAt = p, time.Now()
 }
 
@@ -72,7 +71,7 @@ func healthCase(c *check) {
 	p := c.process()
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
-	out, err := grpc_health_v1.NewHealthClient(p.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"}, grpc.WaitForReady(true))
+	out, err := grpc_health_v1.NewHealthClient(p.Conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "plugin"}, grpc.WaitForReady(true))
 	c.no(err, `grpc.health.v1.Health/Check of the service "plugin"`)
 	if out.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		c.fail(`the health of the service "plugin" is %s`, out.GetStatus())
@@ -87,7 +86,7 @@ func metricsCase(c *check) {
 	c.accepted(instanceID, c.target.Config)
 	ctx, cancel := c.call(5 * time.Second)
 	defer cancel()
-	out, err := c.process().plugin().Metrics(ctx, &pluginv1.MetricsRequest{})
+	out, err := c.process().Plugin().Metrics(ctx, &pluginv1.MetricsRequest{})
 	c.no(err, "Metrics")
 	for _, in := range out.GetInstances() {
 		if lines := bytes.Count(in.GetOpenmetrics(), []byte("\n")); lines > 10_000 {
@@ -116,9 +115,9 @@ func memoryCase(c *check) {
 	}
 	p := c.process()
 	n := c.cycle(p, 0, warmUpCycles, warmUp)
-	before, files := observe.Memory(p.pid()), observe.OpenFiles(p.pid())
+	before, files := observe.Memory(p.PID()), observe.OpenFiles(p.PID())
 	n = c.cycle(p, n, lastCycle, cycles)
-	after, filesAfter := observe.Memory(p.pid()), observe.OpenFiles(p.pid())
+	after, filesAfter := observe.Memory(p.PID()), observe.OpenFiles(p.PID())
 	if grown := after - before; grown > max(freeBytes, before/2) {
 		c.fail("its memory grows from %d to %d MiB while %d instances come and go", before>>20, after>>20, n)
 	}
@@ -130,7 +129,7 @@ func memoryCase(c *check) {
 // cycle makes and releases the instances from number n to most, for at most d, and
 // returns the number of the next one. Not every destination can be opened twice, so
 // Open may fail.
-func (c *check) cycle(p *process, n, most int, d time.Duration) int {
+func (c *check) cycle(p *candidate.Process, n, most int, d time.Duration) int {
 	config := c.target.Other
 	if config == nil {
 		config = c.target.Config
@@ -146,16 +145,16 @@ func (c *check) cycle(p *process, n, most int, d time.Duration) int {
 	return n
 }
 
-func (c *check) tryOpen(p *process, id string) {
+func (c *check) tryOpen(p *candidate.Process, id string) {
 	ctx, cancel := c.call(15 * time.Second)
 	defer cancel()
 	switch c.kind {
 	case pluginv1.Kind_KIND_SINK:
-		_, _ = p.sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: id})
+		_, _ = p.Sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: id})
 	case pluginv1.Kind_KIND_NOTIFIER:
-		_, _ = p.notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: id})
+		_, _ = p.Notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: id})
 	case pluginv1.Kind_KIND_MATCHER:
-		_, _ = p.matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: id})
+		_, _ = p.Matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: id})
 	case pluginv1.Kind_KIND_UNSPECIFIED: // nothing can be opened
 	}
 }
@@ -168,11 +167,11 @@ func survivorsCase(c *check) {
 	}
 	c.retire()
 	if c.terminated != nil {
-		c.terminated.kill()
+		c.terminated.Kill()
 	}
 	var left []int
 	for end := time.Now().Add(3 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if left = observe.WithVariable(socketDirKey + "=" + c.dir); len(left) == 0 {
+		if left = c.command().Left(); len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
@@ -182,7 +181,7 @@ func survivorsCase(c *check) {
 	var names []string
 	for _, pid := range left {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		names = append(names, strconv.Quote(clip(strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")))))
+		names = append(names, strconv.Quote(observe.Clip(strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " ")))))
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	c.fail("%d processes that it started outlive it: %s", len(left), strings.Join(names[:min(len(names), 5)], ", "))

@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // canary is a secret that must not appear anywhere.
@@ -24,7 +25,7 @@ func secretCase(c *check) {
 	ctx, cancel := c.call(20 * time.Second)
 	defer cancel()
 	p := c.process()
-	schema, err := p.plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
+	schema, err := p.Plugin().ConfigSchema(ctx, &pluginv1.ConfigSchemaRequest{Kind: c.kind})
 	c.no(err, "ConfigSchema")
 	config := c.withCanary(schema.GetSecretPointers())
 	if len(config.GetSecrets()) == 0 {
@@ -32,20 +33,20 @@ func secretCase(c *check) {
 	}
 	const id = "canary"
 	defer c.closeInstance(id)
-	c.silent(p.plugin().Validate(ctx, &pluginv1.ValidateRequest{InstanceId: id, Config: config, Kind: c.kind}))
-	c.silent(p.plugin().Configure(ctx, &pluginv1.ConfigureRequest{InstanceId: id, Generation: 1, Config: config, Kind: c.kind}))
+	c.silent(p.Plugin().Validate(ctx, &pluginv1.ValidateRequest{InstanceId: id, Config: config, Kind: c.kind}))
+	c.silent(p.Plugin().Configure(ctx, &pluginv1.ConfigureRequest{InstanceId: id, Generation: 1, Config: config, Kind: c.kind}))
 	switch c.kind {
 	case pluginv1.Kind_KIND_SINK:
-		c.silent(p.sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: id}))
+		c.silent(p.Sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: id}))
 	case pluginv1.Kind_KIND_NOTIFIER:
-		c.silent(p.notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: id}))
-		c.silent(p.notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: id, Items: []*notifyv1.Notification{c.notification("nobody reads this")}}))
+		c.silent(p.Notifier().Open(ctx, &notifyv1.OpenRequest{InstanceId: id}))
+		c.silent(p.Notifier().Notify(ctx, &notifyv1.NotifyRequest{InstanceId: id, Items: []*notifyv1.Notification{c.notification("nobody reads this")}}))
 	default:
-		c.silent(p.matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: id}))
+		c.silent(p.Matcher().Open(ctx, &matchv1.OpenRequest{InstanceId: id}))
 	}
-	c.silent(p.plugin().Check(ctx, &pluginv1.CheckRequest{InstanceId: id}))
-	c.silent(p.plugin().Health(ctx, &pluginv1.HealthRequest{}))
-	if strings.Contains(p.said()+p.printed(), canary) {
+	c.silent(p.Plugin().Check(ctx, &pluginv1.CheckRequest{InstanceId: id}))
+	c.silent(p.Plugin().Health(ctx, &pluginv1.HealthRequest{}))
+	if strings.Contains(p.Stderr()+p.Stdout(), canary) {
 		c.fail("a secret of the config stands in its log")
 	}
 }
@@ -57,7 +58,7 @@ func (c *check) silent(answer proto.Message, err error) {
 		text = append(text, err.Error()...)
 	}
 	if strings.Contains(string(text), canary) {
-		c.fail("a secret of the config stands in an answer: %s", clip(string(text)))
+		c.fail("a secret of the config stands in an answer: %s", observe.Clip(string(text)))
 	}
 }
 

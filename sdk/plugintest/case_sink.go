@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 const (
@@ -89,7 +90,7 @@ var sinkCases = group{"sink", []oneCase{
 			defer close(done)
 			ctx, cancel := c.call(time.Minute)
 			defer cancel()
-			_, _ = p.sink().WriteBatch(ctx, b.request) // other cases check the answer
+			_, _ = p.Sink().WriteBatch(ctx, b.request) // other cases check the answer
 		})
 		fastest := time.Hour
 		for {
@@ -111,7 +112,7 @@ var sinkCases = group{"sink", []oneCase{
 		c.openSink(p, 0)
 		late := c.batch(c.some(1000))
 		ctx, cancel := c.call(time.Millisecond)
-		_, _ = p.sink().WriteBatch(ctx, late.request)
+		_, _ = p.Sink().WriteBatch(ctx, late.request)
 		cancel()
 		c.again(p, late)
 	}},
@@ -119,11 +120,11 @@ var sinkCases = group{"sink", []oneCase{
 		p := c.process()
 		c.openSink(p, 0)
 		late := c.batch(c.some(100))
-		c.no(p.cmd.Process.Signal(syscall.SIGSTOP), "stop the process")
+		c.no(p.Signal(syscall.SIGSTOP), "stop the process")
 		ctx, cancel := c.call(200 * time.Millisecond)
-		_, _ = p.sink().WriteBatch(ctx, late.request)
+		_, _ = p.Sink().WriteBatch(ctx, late.request)
 		cancel()
-		c.no(p.cmd.Process.Signal(syscall.SIGCONT), "have the process go on")
+		c.no(p.Signal(syscall.SIGCONT), "have the process go on")
 		c.again(p, late)
 	}},
 	{"takes as many batches at once as it says", concurrencyCase},
@@ -148,7 +149,7 @@ var sinkCases = group{"sink", []oneCase{
 		c.flush(p, sinkv1.FlushRequest_REASON_SHUTDOWN, b.last())
 		ctx, cancel := c.call(30 * time.Second)
 		defer cancel()
-		if _, err := p.plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: instanceID}); err != nil {
+		if _, err := p.Plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: instanceID}); err != nil {
 			c.fail("Close: %v", err)
 		}
 		c.there(b, false)
@@ -171,7 +172,7 @@ func (c *check) large() int {
 }
 
 // openSink configures and opens the instance in a process, once.
-func (c *check) openSink(p *process, through uint64) *sinkv1.SinkProperties {
+func (c *check) openSink(p *candidate.Process, through uint64) *sinkv1.SinkProperties {
 	if props := c.opened[p]; props != nil {
 		return props
 	}
@@ -180,13 +181,13 @@ func (c *check) openSink(p *process, through uint64) *sinkv1.SinkProperties {
 	}
 	ctx, cancel := c.call(30 * time.Second)
 	defer cancel()
-	out, err := p.sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: instanceID, CommittedThrough: through})
+	out, err := p.Sink().Open(ctx, &sinkv1.OpenRequest{InstanceId: instanceID, CommittedThrough: through})
 	c.no(err, "Open")
 	if !out.GetOpened() || out.GetProperties() == nil {
 		c.fail("it does not open: %s", failed(out.GetError()))
 	}
 	if c.opened == nil {
-		c.opened = map[*process]*sinkv1.SinkProperties{}
+		c.opened = map[*candidate.Process]*sinkv1.SinkProperties{}
 	}
 	c.opened[p] = out.GetProperties()
 	return out.GetProperties()
@@ -209,16 +210,16 @@ func (c *check) stores(n int) {
 	c.arrived(p, &all, true)
 }
 
-func (c *check) write(p *process, b *batch) *sinkv1.WriteBatchResponse {
+func (c *check) write(p *candidate.Process, b *batch) *sinkv1.WriteBatchResponse {
 	ctx, cancel := c.call(time.Minute)
 	defer cancel()
-	out, err := p.sink().WriteBatch(ctx, b.request)
+	out, err := p.Sink().WriteBatch(ctx, b.request)
 	c.no(err, "WriteBatch")
 	return out
 }
 
 // again sends a batch with an unknown outcome until it is accepted.
-func (c *check) again(p *process, b *batch) {
+func (c *check) again(p *candidate.Process, b *batch) {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 		b.request.Attempt++
 		out := c.write(p, b)
@@ -233,7 +234,7 @@ func (c *check) again(p *process, b *batch) {
 
 // good fails unless every event of the batch is accepted, in an answer that
 // makes sense.
-func (c *check) good(p *process, b *batch, out *sinkv1.WriteBatchResponse) {
+func (c *check) good(p *candidate.Process, b *batch, out *sinkv1.WriteBatchResponse) {
 	through := out.GetCommittedThrough()
 	switch out.GetOutcome() {
 	case committed:
@@ -261,22 +262,22 @@ func (c *check) good(p *process, b *batch, out *sinkv1.WriteBatchResponse) {
 	c.mark(p, through)
 }
 
-func (c *check) mark(p *process, through uint64) {
+func (c *check) mark(p *candidate.Process, through uint64) {
 	if c.marks == nil {
-		c.marks = map[*process]uint64{}
+		c.marks = map[*candidate.Process]uint64{}
 	}
 	c.marks[p] = max(c.marks[p], through)
 	c.safe = max(c.safe, through)
 }
 
 // flush makes everything up to there safe, when the sink stages.
-func (c *check) flush(p *process, why sinkv1.FlushRequest_Reason, upTo uint64) {
+func (c *check) flush(p *candidate.Process, why sinkv1.FlushRequest_Reason, upTo uint64) {
 	if c.openSink(p, 0).GetCommit() != sinkv1.SinkProperties_COMMIT_ON_FLUSH {
 		return
 	}
 	ctx, cancel := c.call(time.Minute)
 	defer cancel()
-	out, err := p.sink().Flush(ctx, &sinkv1.FlushRequest{InstanceId: instanceID, Reason: why, UpToSeq: upTo})
+	out, err := p.Sink().Flush(ctx, &sinkv1.FlushRequest{InstanceId: instanceID, Reason: why, UpToSeq: upTo})
 	c.no(err, "Flush")
 	if out.GetError() != nil {
 		c.fail("Flush fails: %s", failed(out.GetError()))
@@ -291,7 +292,7 @@ func (c *check) flush(p *process, why sinkv1.FlushRequest_Reason, upTo uint64) {
 }
 
 // arrived makes the batch safe and looks whether it is there.
-func (c *check) arrived(p *process, b *batch, once bool) {
+func (c *check) arrived(p *candidate.Process, b *batch, once bool) {
 	c.flush(p, sinkv1.FlushRequest_REASON_TIMER, b.last())
 	c.there(b, once)
 }

@@ -26,9 +26,9 @@ func killCase(c *check) {
 			if i == 3 { // on its way when the process is gone
 				ctx, cancel := c.call(time.Minute)
 				var writing sync.WaitGroup
-				writing.Go(func() { _, _ = p.sink().WriteBatch(ctx, b.request) })
+				writing.Go(func() { _, _ = p.Sink().WriteBatch(ctx, b.request) })
 				time.Sleep(time.Duration(round) * 2 * time.Millisecond)
-				p.kill()
+				p.Kill()
 				writing.Wait()
 				cancel()
 				break

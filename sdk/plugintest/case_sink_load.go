@@ -25,7 +25,7 @@ func concurrencyCase(c *check) {
 		writing.Go(func() {
 			ctx, cancel := c.call(time.Minute)
 			defer cancel()
-			answers[i], errs[i] = p.sink().WriteBatch(ctx, b.request)
+			answers[i], errs[i] = p.Sink().WriteBatch(ctx, b.request)
 		})
 	}
 	writing.Wait()

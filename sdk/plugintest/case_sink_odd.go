@@ -4,6 +4,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
 	"github.com/guidonhq/guidon/sdk/plugintest/internal/exact"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // oddCase sends valid but unusual events and checks that they are stored unchanged.
@@ -38,7 +39,7 @@ func oddCase(c *check) {
 	}
 	for _, e := range b.events {
 		if why := exact.Difference(e.Properties, found[e.UUID].Properties); why != "" {
-			c.fail("of %s came %s: %s", clip(string(e.Properties)), clip(string(found[e.UUID].Properties)), why)
+			c.fail("of %s came %s: %s", observe.Clip(string(e.Properties)), observe.Clip(string(found[e.UUID].Properties)), why)
 		}
 	}
 }

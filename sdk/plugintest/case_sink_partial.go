@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 // poisonCase hides what the destination cannot hold at the beginning, in the
@@ -58,10 +59,10 @@ func (c *check) forGood(e *pluginv1.Error) {
 }
 
 // flushFailures flushes and returns the places of the records that were given up.
-func (c *check) flushFailures(p *process, b *batch) (named []int) {
+func (c *check) flushFailures(p *candidate.Process, b *batch) (named []int) {
 	ctx, cancel := c.call(time.Minute)
 	defer cancel()
-	out, err := p.sink().Flush(ctx, &sinkv1.FlushRequest{InstanceId: instanceID, Reason: sinkv1.FlushRequest_REASON_TIMER, UpToSeq: b.last()})
+	out, err := p.Sink().Flush(ctx, &sinkv1.FlushRequest{InstanceId: instanceID, Reason: sinkv1.FlushRequest_REASON_TIMER, UpToSeq: b.last()})
 	c.no(err, "Flush")
 	for _, f := range out.GetFailures() {
 		named = append(named, int(f.GetSeq())-int(b.request.GetFirstSeq()))
@@ -71,7 +72,7 @@ func (c *check) flushFailures(p *process, b *batch) (named []int) {
 }
 
 // halve bisects a refused batch until the failing records are alone.
-func (c *check) halve(p *process, b *batch, at []int) {
+func (c *check) halve(p *candidate.Process, b *batch, at []int) {
 	rest := c.batch(without(b, at).events)
 	c.good(p, rest, c.write(p, rest))
 	for _, i := range at {

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 	"github.com/guidonhq/guidon/sdk/hostcert"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 // tlsCase starts the plugin with a certificate, as the server does, and calls it with
@@ -23,7 +24,7 @@ func tlsCase(c *check) {
 	stranger, _, err := hostcert.New()
 	c.no(err, "make a certificate")
 	p := c.startWith(text)
-	if p.certificate == "" {
+	if p.Certificate == "" {
 		c.fail("with %s in its environment, the sixth part of its handshake line is no certificate", hostcert.EnvKey)
 	}
 	roots := c.roots(p)
@@ -40,8 +41,8 @@ func tlsCase(c *check) {
 }
 
 // roots returns a pool of the certificate in the handshake line.
-func (c *check) roots(p *process) *x509.CertPool {
-	der, err := base64.RawStdEncoding.DecodeString(p.certificate)
+func (c *check) roots(p *candidate.Process) *x509.CertPool {
+	der, err := base64.RawStdEncoding.DecodeString(p.Certificate)
 	c.no(err, "read the certificate in the handshake line, which is DER in base64 without padding")
 	cert, err := x509.ParseCertificate(der)
 	c.no(err, "read the certificate in the handshake line")
@@ -61,8 +62,8 @@ func tlsFor(pair *tls.Certificate, roots *x509.CertPool) credentials.TransportCr
 }
 
 // infoOver calls Info over a connection of its own.
-func (c *check) infoOver(p *process, creds credentials.TransportCredentials) error {
-	conn, err := p.connect(creds)
+func (c *check) infoOver(p *candidate.Process, creds credentials.TransportCredentials) error {
+	conn, err := p.Connect(creds)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // Drive runs a plugin by hand and prints what it answers. A sink is written the
@@ -28,11 +30,12 @@ func Drive(ctx context.Context, target Target, dir string, in io.Reader, out io.
 	if len(target.Command) == 0 {
 		return errors.New("there is no command to run")
 	}
-	target, remove, err := copied(target, dir)
+	args, remove, err := candidate.Copied(target.Command, dir)
 	if err != nil {
 		return err
 	}
 	defer remove()
+	target.Command = args
 	k := &kit{target: target, dir: dir}
 	defer k.stop()
 	outcome, reason := k.judge(ctx, func(c *check) {
@@ -76,7 +79,7 @@ func (d *drive) next() (sdk.Event, bool) {
 		}
 		ev := event("somebody", "{}")
 		ev.Name = "event"
-		d.no(json.Unmarshal(line, &ev), "read the event "+clip(string(line)))
+		d.no(json.Unmarshal(line, &ev), "read the event "+observe.Clip(string(line)))
 		_, err := uuid.Parse(ev.UUID)
 		d.no(err, "read the uuid "+ev.UUID)
 		return ev, true
@@ -112,7 +115,7 @@ func (d *drive) sink() {
 	}
 	ctx, cancel := d.call(30 * time.Second)
 	defer cancel()
-	_, err := p.plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: instanceID})
+	_, err := p.Plugin().Close(ctx, &pluginv1.CloseRequest{InstanceId: instanceID})
 	d.no(err, "Close")
 	if lost > 0 {
 		d.fail("%d events were not taken", lost)
@@ -171,9 +174,9 @@ func (d *drive) matcher() {
 	asked := false
 	for d.in.Scan() {
 		var q question
-		d.no(json.Unmarshal(d.in.Bytes(), &q), "read "+clip(d.in.Text()))
+		d.no(json.Unmarshal(d.in.Bytes(), &q), "read "+observe.Clip(d.in.Text()))
 		if q.Operator == "" || len(q.Value) == 0 || len(q.Property) == 0 {
-			d.fail(`a line for a matcher is {"operator": "cidr/contains", "value": "10.0.0.0/8", "property": "10.1.2.3"}, not %s`, clip(d.in.Text()))
+			d.fail(`a line for a matcher is {"operator": "cidr/contains", "value": "10.0.0.0/8", "property": "10.1.2.3"}, not %s`, observe.Clip(d.in.Text()))
 		}
 		asked = true
 		d.answer(&matchv1.Operator{Id: q.Operator}, q.Value, q.Property, 0)

@@ -1,7 +1,5 @@
 package plugintest
 
-import "time"
-
 // CaseNames lists every case by its group, in order.
 func CaseNames() map[string][]string {
 	names := map[string][]string{}
@@ -11,12 +9,4 @@ func CaseNames() map[string][]string {
 		}
 	}
 	return names
-}
-
-// EndedLongAgo returns what ends reports for a process that has ended, asked after
-// the time for it has passed.
-func EndedLongAgo(late time.Duration) bool {
-	p := &process{exited: make(chan struct{})}
-	close(p.exited)
-	return p.ends(-late)
 }

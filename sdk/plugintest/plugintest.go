@@ -25,6 +25,7 @@ import (
 	"github.com/guidonhq/guidon/sdk/pb/notifyv1"
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
 	"github.com/guidonhq/guidon/sdk/pb/sinkv1"
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/candidate"
 )
 
 // The kinds of plugins, as Target.Kind and reports name them.
@@ -197,11 +198,12 @@ type oneCase struct {
 // each hands every case of the target to run, in order, and returns the plugin's
 // information, or nil without an answer. The error is about the target.
 func each(ctx context.Context, target Target, dir string, run func(group, name string, do func() (Outcome, string))) (*pluginv1.InfoResponse, error) {
-	target, remove, err := copied(target, dir)
+	args, remove, err := candidate.Copied(target.Command, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
+	target.Command = args
 	k := &kit{target: target, dir: dir}
 	defer k.stop()
 	do := func(g group) { k.run(ctx, g, run) }
@@ -226,20 +228,20 @@ type kit struct {
 	dir    string
 	info   *pluginv1.InfoResponse
 	kind   pluginv1.Kind
-	serves *process
+	serves *candidate.Process
 	number uint64 // the last sequence number that was used
 	serial int    // of events
 	safe   uint64 // the highest sequence number a sink has vouched for
 	late   int    // cases of the group that ran into a deadline
-	opened map[*process]*sinkv1.SinkProperties
-	marks  map[*process]uint64 // what each process has vouched for
+	opened map[*candidate.Process]*sinkv1.SinkProperties
+	marks  map[*candidate.Process]uint64 // what each process has vouched for
 
 	notifies *notifyv1.NotifierProperties // of an open notifier
 	operates []*matchv1.Operator          // of an open matcher
 	matches  *matchv1.MatcherProperties   // of an open matcher
 
-	started      []*process // all of them
-	terminated   *process   // was sent SIGTERM
+	started      []*candidate.Process // all of them
+	terminated   *candidate.Process   // was sent SIGTERM
 	terminatedAt time.Time
 }
 
@@ -261,7 +263,7 @@ func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, rea
 	c := &check{kit: k, ctx: ctx}
 	defer func() {
 		for _, p := range c.own {
-			p.kill()
+			p.Kill()
 		}
 		switch stopped := recover().(type) {
 		case nil:
@@ -279,9 +281,9 @@ func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, rea
 
 // stop ends the process that serves.
 func (k *kit) stop() {
-	for _, p := range []*process{k.serves, k.terminated} {
+	for _, p := range []*candidate.Process{k.serves, k.terminated} {
 		if p != nil {
-			p.kill()
+			p.Kill()
 		}
 	}
 }
@@ -291,7 +293,7 @@ func (k *kit) stop() {
 type check struct {
 	*kit
 	ctx context.Context
-	own []*process // processes of this case alone
+	own []*candidate.Process // processes of this case alone
 }
 
 type (
@@ -308,7 +310,7 @@ func (c *check) skip(format string, args ...any) { panic(skip(fmt.Sprintf(format
 // no fails when there is an error.
 func (c *check) no(err error, doing string) {
 	if err != nil {
-		if status.Code(err) == codes.DeadlineExceeded || errors.Is(err, errNoHandshake) || errors.Is(err, context.DeadlineExceeded) {
+		if status.Code(err) == codes.DeadlineExceeded || errors.Is(err, candidate.ErrNoHandshake) || errors.Is(err, context.DeadlineExceeded) {
 			c.late++
 		}
 		c.fail("%s: %v", doing, err)
@@ -321,12 +323,12 @@ func (c *check) call(limit time.Duration) (context.Context, context.CancelFunc) 
 }
 
 // process is the one that serves, started when there is none.
-func (c *check) process() *process {
+func (c *check) process() *candidate.Process {
 	if c.serves != nil {
-		if c.serves.alive() {
+		if c.serves.Alive() {
 			return c.serves
 		}
-		said := c.serves.said()
+		said := c.serves.Stderr()
 		c.retire()
 		c.fail("it ended by itself in or after the case before: %s", said)
 	}
@@ -344,26 +346,31 @@ func (c *check) retire() {
 	}
 	ctx, cancel := c.call(5 * time.Second)
 	defer cancel()
-	_ = p.shutdown(ctx) // it may be gone before it answers
-	p.ends(10 * time.Second)
-	p.kill()
+	_ = p.Shutdown(ctx) // it may be gone before it answers
+	p.Ends(10 * time.Second)
+	p.Kill()
 	c.serves = nil
 }
 
 // another starts a process for this case alone.
-func (c *check) another() *process {
+func (c *check) another() *candidate.Process {
 	return c.startWith(nil)
 }
 
 // startWith starts a process for this case alone, with the certificate of a host.
-func (c *check) startWith(certificate []byte) *process {
+func (c *check) startWith(certificate []byte) *candidate.Process {
 	p := c.start(certificate)
 	c.own = append(c.own, p)
 	return p
 }
 
-func (c *check) start(certificate []byte) *process {
-	p, err := start(c.ctx, &c.target, c.dir, certificate)
+// command is the plugin as the kit starts it.
+func (k *kit) command() candidate.Command {
+	return candidate.Command{Args: k.target.Command, Env: k.target.Env, Dir: k.dir}
+}
+
+func (c *check) start(certificate []byte) *candidate.Process {
+	p, err := c.command().Start(c.ctx, certificate)
 	if err != nil && len(c.target.Command) == 1 {
 		err = fmt.Errorf("%w (it runs as a copy of the one file in an empty directory, as on a server)", err)
 	}

@@ -438,12 +438,3 @@ func TestATargetMustHaveACommand(t *testing.T) {
 		t.Error("judged nothing")
 	}
 }
-
-func TestAProcessThatEndedInTimeIsNotReportedWhenTheCaseComesLate(t *testing.T) {
-	t.Parallel()
-	for range 1000 {
-		if !plugintest.EndedLongAgo(time.Second) {
-			t.Fatal("a process that has ended is reported as running")
-		}
-	}
-}

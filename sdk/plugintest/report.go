@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
 // Table writes the report for people: a line for each case, and a summary.
@@ -32,5 +34,5 @@ func (c Case) Line() string {
 // Summary returns the numbers of the report as a sentence.
 func (r *Report) Summary() string {
 	return fmt.Sprintf("%s %s (%s, %s) against %s: %d passed, %d failed, %d skipped",
-		clip(r.Plugin), clip(r.Version), r.Kind, clip(r.SDK), r.Kit, r.Passed, r.Failed, r.Skipped)
+		observe.Clip(r.Plugin), observe.Clip(r.Version), r.Kind, observe.Clip(r.SDK), r.Kit, r.Passed, r.Failed, r.Skipped)
 }

@@ -4,6 +4,7 @@ package observe
 
 import (
 	"bytes"
+	"strings"
 	"time"
 )
 
@@ -57,3 +58,11 @@ func (l *Log) Add(part []byte, now time.Time) {
 
 // String returns the end of what was printed.
 func (l *Log) String() string { return l.end.String() }
+
+// Clip cuts what a plugin says after 120 bytes.
+func Clip(s string) string {
+	if len(s) > 120 {
+		return strings.ToValidUTF8(s[:120], "") + "…"
+	}
+	return s
+}

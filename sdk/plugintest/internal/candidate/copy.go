@@ -1,32 +1,39 @@
-package plugintest
+package candidate
 
 import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 )
 
-// copied returns the target with its executable replaced by a copy in an empty
+// Copied returns the command line with its executable replaced by a copy in an empty
 // directory below dir, and what removes it. The server runs such a copy of the one file
 // that its config names. A command line with arguments is left alone: a config of the
 // server cannot name one.
-func copied(t Target, dir string) (Target, func(), error) {
-	if len(t.Command) != 1 {
-		return t, func() {}, nil
+func Copied(args []string, dir string) ([]string, func(), error) {
+	if len(args) != 1 {
+		return args, func() {}, nil
 	}
 	place, err := os.MkdirTemp(dir, "c")
 	if err != nil {
-		return t, func() {}, err
+		return args, func() {}, err
 	}
 	remove := func() { _ = os.RemoveAll(place) }
 	path := filepath.Join(place, "plugin")
-	if err := copyFile(lookPath(t.Command[0]), path); err != nil {
+	if err := copyFile(lookPath(args[0]), path); err != nil {
 		remove()
-		return t, func() {}, fmt.Errorf("copy %s: %w", t.Command[0], err)
+		return args, func() {}, fmt.Errorf("copy %s: %w", args[0], err)
 	}
-	t.Command = []string{path}
-	return t, remove, nil
+	return []string{path}, remove, nil
+}
+
+func lookPath(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	return name
 }
 
 func copyFile(from, to string) (err error) {
