@@ -102,7 +102,7 @@ func serveLogged(t *testing.T, log *zap.Logger, change ...func(*app.Config)) *se
 	cfg.DataDir = filepath.Join(dir, "data")
 	cfg.HTTP.Address, cfg.HTTP.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.HTTP.ManageRate, cfg.HTTP.FailedKeyRate = web.Rate{}, web.Rate{} // tests poll, and try many wrong keys from one address
-	cfg.Flags.LookupTimeout = 30 * time.Second // tests check answers: a busy machine must not fail them
+	cfg.Flags.LookupTimeout = 30 * time.Second                           // tests check answers: a busy machine must not fail them
 	for _, c := range change {
 		c(&cfg)
 	}
