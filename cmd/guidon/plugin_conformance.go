@@ -17,16 +17,31 @@ import (
 
 // candidate selects a plugin to run without a server.
 type candidate struct {
-	Binary string   `arg:"" help:"The plugin's executable, or the name of a bundled plugin."`
-	Kind   string   `enum:"sink,notifier,matcher," default:"" help:"Kind to use, for a plugin that offers several: sink, notifier or matcher."`
-	Env    []string `help:"Environment of the plugin, KEY=value; the plugin gets no other variables." placeholder:"KEY=VALUE"`
+	Binary string       `arg:"" optional:"" help:"The plugin's executable, or the name of a bundled plugin; not with --remote."`
+	Kind   string       `enum:"sink,notifier,matcher," default:"" help:"Kind to use, for a plugin that offers several: sink, notifier or matcher."`
+	Env    []string     `help:"Environment of the plugin, KEY=value; the plugin gets no other variables." placeholder:"KEY=VALUE"`
+	Remote remotePlugin `embed:""`
+}
+
+// remotePlugin is how to reach a plugin that runs elsewhere.
+type remotePlugin struct {
+	Address    string `name:"remote" help:"Address of a plugin that runs elsewhere, instead of an executable; it needs --ca, --cert and --key." placeholder:"HOST:PORT"`
+	CA         string `name:"ca" help:"PEM file with the authority of the remote plugin's certificate." placeholder:"FILE"`
+	Cert       string `help:"PEM file with the certificate of a server that may call the remote plugin." placeholder:"FILE"`
+	Key        string `help:"PEM file with the key of --cert." placeholder:"FILE"`
+	ServerName string `help:"Name in the remote plugin's certificate; default: the host of --remote." placeholder:"NAME"`
 }
 
 // target returns the plugin as the conformance kit takes it. --config names the
 // config of the plugin here, not of the server.
 func (c candidate) target(e *env) (plugintest.Target, error) {
-	t := plugintest.Target{Command: bundled(c.Binary), Env: c.Env, Kind: c.Kind}
-	if t.Command == nil {
+	t := plugintest.Target{Command: bundled(c.Binary), Env: c.Env, Kind: c.Kind, Remote: plugintest.Remote(c.Remote)}
+	switch {
+	case c.Binary == "" && c.Remote.Address == "":
+		return t, errors.New("name an executable, a bundled plugin, or with --remote the address of a plugin")
+	case c.Binary != "" && c.Remote.Address != "":
+		return t, errors.New("an executable and --remote exclude each other")
+	case t.Command == nil && c.Binary != "":
 		path, err := filepath.Abs(c.Binary)
 		if err != nil {
 			return t, err
@@ -54,6 +69,7 @@ type pluginTestCmd struct {
 	Observe   string        `help:"Shell command that prints every event at the sink's destination, one JSON object a line; with it the kit checks that committed events have arrived." placeholder:"COMMAND"`
 	Messages  string        `help:"Shell command that prints the number of messages at a notifier's destination." placeholder:"COMMAND"`
 	Control   []string      `help:"Text that a message must never contain unescaped, such as <!channel>; may be repeated." placeholder:"TEXT" sep:"none"`
+	Restart   string        `help:"Shell command that ends a remote plugin at once and starts it again; with it the kit checks that a restart loses nothing." placeholder:"COMMAND"`
 	Timeout   time.Duration `help:"Limit of one case; default: 2m." placeholder:"DURATION"`
 	Only      []string      `help:"Run only the cases whose group/name contains this text, such as 'sink/'; may be repeated." placeholder:"TEXT" sep:"none"`
 	JSON      string        `name:"json" help:"File to write the report to, as JSON." placeholder:"FILE"`
@@ -71,6 +87,9 @@ func (c pluginTestCmd) Run(e *env) error {
 		if _, err := fmt.Fprintln(e.out, one.Line()); err != nil {
 			printed = err
 		}
+	}
+	if c.Restart != "" {
+		t.Restart = func() error { return runShell(c.Restart) }
 	}
 	if c.Observe != "" {
 		t.Received = func() ([]sdk.Event, error) { return readEvents(c.Observe) }
@@ -106,6 +125,14 @@ func (c pluginTestCmd) Run(e *env) error {
 	}
 	if report.Failed > 0 {
 		return errors.New("the plugin violates the contract")
+	}
+	return nil
+}
+
+// runShell runs a shell command. The error has what it wrote.
+func runShell(command string) error {
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", command, err, bytes.TrimSpace(out))
 	}
 	return nil
 }

@@ -37,8 +37,13 @@ func TestPluginTestReports(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 	for args, want := range map[string]string{
-		"test webhook":                               "say which kind",
-		"test ./no-such-file":                        "neither a bundled plugin nor a file",
+		"test webhook":           "say which kind",
+		"test ./no-such-file":    "neither a bundled plugin nor a file",
+		"test":                   "with --remote the address",
+		"test file --remote a:1": "exclude each other",
+		"test --remote a:1":      "needs ca, cert and key",
+		"test --remote a --ca c --cert c --key k":    "is host:port",
+		"test file --restart true":                   "a restart is for a remote plugin",
 		"test /bin/true":                             "it ended before the handshake",
 		"run file --config report.json":              "refuses the config",
 		"run webhook --kind sink --config /bin/true": "not a JSON object",

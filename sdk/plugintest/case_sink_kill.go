@@ -28,7 +28,7 @@ func killCase(c *check) {
 				var writing sync.WaitGroup
 				writing.Go(func() { _, _ = p.Sink().WriteBatch(ctx, b.request) })
 				time.Sleep(time.Duration(round) * 2 * time.Millisecond)
-				p.Kill()
+				c.crash(p)
 				writing.Wait()
 				cancel()
 				break

@@ -19,6 +19,10 @@ import (
 // tlsCase starts the plugin with a certificate, as the server does, and calls it with
 // that certificate, with another one, with none and without TLS.
 func tlsCase(c *check) {
+	if c.target.isRemote() {
+		remoteTLSCase(c)
+		return
+	}
 	pair, text, err := hostcert.New()
 	c.no(err, "make a certificate")
 	stranger, _, err := hostcert.New()

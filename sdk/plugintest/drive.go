@@ -27,8 +27,8 @@ import (
 // lacks of uuid, project, time and the rest is filled in. An error means that
 // something was not taken.
 func Drive(ctx context.Context, target Target, dir string, in io.Reader, out io.Writer) error {
-	if len(target.Command) == 0 {
-		return errors.New("there is no command to run")
+	if err := target.check(); err != nil {
+		return err
 	}
 	args, remove, err := candidate.Copied(target.Command, dir)
 	if err != nil {

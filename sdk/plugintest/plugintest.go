@@ -38,8 +38,15 @@ const (
 // Target is the plugin to test.
 type Target struct {
 	// Command is the command line of the plugin: the path of its executable, and
-	// arguments if it takes any. Required.
+	// arguments if it takes any. Required, unless Remote is set.
 	Command []string
+	// Remote is a plugin that runs elsewhere and that the kit does not start, instead
+	// of Command. Cases about its process do not apply.
+	Remote Remote
+	// Restart ends the process of a remote plugin, without a chance to finish its work,
+	// and starts it again, as its operator would. It may return before the plugin
+	// answers. Without it the kit does not check what a restart loses.
+	Restart func() error
 	// Env is the environment of the process, as KEY=value. Nothing else is handed
 	// on.
 	Env []string
@@ -136,8 +143,8 @@ func Run(t *testing.T, target Target) {
 // Judge judges the plugin and reports. dir is a directory for sockets; its path
 // must be short. The error is about the target, not about the plugin.
 func Judge(ctx context.Context, target Target, dir string) (*Report, error) {
-	if len(target.Command) == 0 {
-		return nil, fmt.Errorf("there is no command to run")
+	if err := target.check(); err != nil {
+		return nil, err
 	}
 	r := &Report{Kit: fmt.Sprintf("guidon/%d.%d", sdk.ProtocolVersion, sdk.ProtocolMinor)}
 	if err := target.selectsSome(); err != nil {
@@ -218,6 +225,9 @@ func each(ctx context.Context, target Target, dir string, run func(group, name s
 	case k.kind == pluginv1.Kind_KIND_MATCHER:
 		do(matcherCases)
 	}
+	if target.isRemote() {
+		do(remoteCases)
+	}
 	do(farewell)
 	return k.info, nil
 }
@@ -281,6 +291,9 @@ func (k *kit) judge(ctx context.Context, try func(*check)) (outcome Outcome, rea
 
 // stop ends the process that serves.
 func (k *kit) stop() {
+	if k.target.isRemote() && k.serves != nil {
+		k.release(k.serves)
+	}
 	for _, p := range []*candidate.Process{k.serves, k.terminated} {
 		if p != nil {
 			p.Kill()
@@ -344,6 +357,10 @@ func (c *check) retire() {
 	if p == nil {
 		return
 	}
+	if c.target.isRemote() {
+		c.hangUp()
+		return
+	}
 	ctx, cancel := c.call(5 * time.Second)
 	defer cancel()
 	_ = p.Shutdown(ctx) // it may be gone before it answers
@@ -370,6 +387,9 @@ func (k *kit) command() candidate.Command {
 }
 
 func (c *check) start(certificate []byte) *candidate.Process {
+	if c.target.isRemote() {
+		return c.connect()
+	}
 	p, err := c.command().Start(c.ctx, certificate)
 	if err != nil && len(c.target.Command) == 1 {
 		err = fmt.Errorf("%w (it runs as a copy of the one file in an empty directory, as on a server)", err)

@@ -35,7 +35,7 @@ func (t *Target) selectsSome() error {
 	return nil
 }
 
-var groups = []group{handshake, common, sinkCases, notifierCases, matcherCases, farewell}
+var groups = []group{handshake, common, sinkCases, notifierCases, matcherCases, remoteCases, farewell}
 
 // maxLate is how many cases of a group may run into a deadline before the rest of the
 // group is left out: a plugin that hangs is not waited for over and over.
@@ -50,6 +50,9 @@ func (k *kit) run(ctx context.Context, g group, run func(group, name string, do 
 		}
 		run(g.name, c.name, func() (Outcome, string) {
 			if why, ok := k.target.Skip[c.name]; ok {
+				return Skipped, why
+			}
+			if why := notApplicable(&k.target, c.name); why != "" {
 				return Skipped, why
 			}
 			switch {

@@ -239,11 +239,14 @@ func (p *Process) Logged() (mostLines, mostBytes, longestLine int) {
 	return p.stderr.MostLines, p.stderr.MostBytes, p.stderr.LongestLine
 }
 
-// Kill ends the process as a power cut would, and everything it started.
+// Kill ends the process as a power cut would, and everything it started. The connection
+// is closed.
 func (p *Process) Kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-p.exited
-	_ = p.stdin.Close()
+	if p.cmd != nil {
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		<-p.exited
+		_ = p.stdin.Close()
+	}
 	if p.Conn != nil {
 		_ = p.Conn.Close()
 	}

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// KeptLines is how many lines a second the server keeps by default.
-	KeptLines = 1000
+	// KeptLines is how many lines the server keeps of one second by default: a burst of
+	// 100 and 100 a second. A long line counts as one for each started KiB.
+	KeptLines = 200
 	// KeptLine is where the server cuts a line.
 	KeptLine = 64 << 10
 	// KeptBytes is how many bytes a second cost the server no noticeable time to read.
@@ -20,7 +21,8 @@ const (
 // Log keeps the end of what a process printed, and how much that was. Its methods are
 // not safe for concurrent use.
 type Log struct {
-	// MostLines and MostBytes were printed in one second, LongestLine has its bytes.
+	// MostLines and MostBytes were printed in one second, LongestLine has its bytes. A
+	// line counts as one for each started KiB.
 	MostLines, MostBytes, LongestLine int
 
 	end         bytes.Buffer
@@ -42,7 +44,7 @@ func (l *Log) Add(part []byte, now time.Time) {
 		if i < 0 {
 			break
 		}
-		l.lines++
+		l.lines += 1 + max(l.line+i-1, 0)>>10
 		l.LongestLine = max(l.LongestLine, l.line+i)
 		l.line, rest = 0, rest[i+1:]
 	}
