@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,26 @@ func startWorker(tb testing.TB, cfg ingestion.Config, j reader.Log, d *db.DB, kn
 	}
 	tb.Cleanup(func() { stopWorker(tb, w) })
 	return w
+}
+
+func TestEventsOfATrickleShareTransactions(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		j, cfg, s := openJournal(t, t.TempDir()), workerConfig(), &stage{db: d}
+		cfg.Worker.Linger = 250 * time.Millisecond
+		startWorker(t, cfg, j, d, nil, s)
+		begin := time.Now()
+		for n := range 60 {
+			accept(t, j, strconv.Itoa(n))
+			time.Sleep(5 * time.Millisecond)
+		}
+		eventually(t, "all events are processed", func() bool { return len(s.list()) == 60 })
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if most := 2 + int(time.Since(begin)/cfg.Worker.Linger); s.calls > most {
+			t.Errorf("%d transactions in %s, want at most %d", s.calls, time.Since(begin), most)
+		}
+	})
 }
 
 func stopWorker(tb testing.TB, w *pipeline.Worker) {

@@ -25,6 +25,7 @@ type lane struct {
 
 	reader   *reader.Reader
 	commit   *reader.Committer
+	begun    time.Time     // when the last batch was filled
 	work     []sdk.Event   // copies of events, for the stages to change
 	place    []int         // of the copies in their batch
 	poisoned int           // consecutive events that became dead letters
@@ -203,9 +204,20 @@ func (l *lane) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Ba
 	if l.historical {
 		limit = min(limit, maxHistoricalEvents)
 	}
-	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger})
+	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{
+		MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger,
+		More: func() bool { return l.linger(ctx) },
+	})
+	l.begun = time.Now()
 	l.filled.Store(b.End.Count)
 	return ok
+}
+
+// linger waits until Linger has passed since the last batch was filled. It reports
+// whether it has waited, so that more events may have come.
+func (l *lane) linger(ctx context.Context) bool {
+	wait := l.cfg.Linger - time.Since(l.begun)
+	return wait > 0 && retry.Sleep(ctx, wait)
 }
 
 // maxYield bounds how long a batch of an import waits for the live lane.

@@ -51,6 +51,10 @@ type Config struct {
 	// MaxEvents and MaxBytes bound a transaction.
 	MaxEvents int `koanf:"max_events"`
 	MaxBytes  int `koanf:"max_bytes"`
+	// Linger is the shortest time between the starts of two transactions that are not
+	// full. An event that comes after a longer pause is processed at once; under a
+	// steady trickle the events of this time share a transaction.
+	Linger time.Duration `koanf:"linger"`
 	// Timeout ends a transaction that hangs; it is retried.
 	Timeout time.Duration `koanf:"timeout"`
 	// RetryMin and RetryMax bound the growing pause while the database is down.
@@ -61,10 +65,13 @@ type Config struct {
 	MaxPoison int `koanf:"max_poison"`
 }
 
+// maxLinger bounds Linger: events are visible later by as much.
+const maxLinger = time.Second
+
 // DefaultConfig suits a small server.
 func DefaultConfig() Config {
 	return Config{
-		MaxEvents: 5000, MaxBytes: 16 << 20, Timeout: time.Minute,
+		MaxEvents: 5000, MaxBytes: 16 << 20, Linger: 50 * time.Millisecond, Timeout: time.Minute,
 		RetryMin: 100 * time.Millisecond, RetryMax: 10 * time.Second, MaxPoison: 100,
 	}
 }
@@ -78,6 +85,7 @@ func (c Config) Validate() error {
 		}
 	}
 	check(c.MaxEvents > 0, "max_events", "positive")
+	check(c.Linger >= 0 && c.Linger <= maxLinger, "linger", "from 0s to 1s")
 	check(c.MaxBytes > 0, "max_bytes", "positive")
 	check(c.Timeout > 0, "timeout", "positive")
 	check(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry_min", "positive and at most worker.retry_max")

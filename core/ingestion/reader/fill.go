@@ -18,6 +18,9 @@ type FillOptions struct {
 	MaxEvents, MaxBytes int
 	// Idle reports that a batch holds nothing to process; nil is Batch.Idle.
 	Idle func(*Batch) bool
+	// More is called once, when a batch has work and is not full. It may wait; if it
+	// returns true, the events that came meanwhile are added. nil adds none.
+	More func() bool
 	// Backoff is the pause after a failed read.
 	Backoff *retry.Backoff
 	Log     *zap.Logger
@@ -33,7 +36,10 @@ func (r *Reader) FillBatch(ctx context.Context, b *Batch, o FillOptions) bool {
 	}
 	var deadline time.Time // for an idle batch; zero while it is empty
 	for {
-		_, err := r.Fill(ctx, b, o.MaxEvents, o.MaxBytes)
+		full, err := r.Fill(ctx, b, o.MaxEvents, o.MaxBytes)
+		if err == nil && !full && !idle(b) && o.More != nil && o.More() {
+			_, err = r.Fill(ctx, b, o.MaxEvents, o.MaxBytes)
+		}
 		if !idle(b) || !deadline.IsZero() && !time.Now().Before(deadline) {
 			return ctx.Err() == nil
 		}
