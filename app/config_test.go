@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/zap"
@@ -161,6 +162,29 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 	if _, err := app.Load(file(t, "log:\n  level: ${env:LEVEL}\n"), environ); err == nil || strings.Contains(err.Error(), "hunter22") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// synced counts the calls of Sync, which is fsync for a file.
+type synced struct {
+	bytes.Buffer
+	syncs atomic.Int64
+}
+
+func (s *synced) Sync() error { s.syncs.Add(1); return nil }
+
+func TestTheLogNeverSyncsItsFile(t *testing.T) {
+	t.Parallel()
+	cfg, err := app.Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out synced
+	log := app.NewLogTo(cfg.Log, cfg.Secrets, &out)
+	log.Warn("a line")
+	_ = log.Sync()
+	if n := out.syncs.Load(); n > 0 || !strings.Contains(out.String(), "a line") {
+		t.Errorf("%d syncs, log %s", n, out.String())
 	}
 }
 

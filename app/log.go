@@ -55,7 +55,8 @@ func NewLogTo(c LogConfig, secrets *secret.Redactor, to io.Writer) *zap.Logger {
 		keys.EncodeLevel = zapcore.CapitalLevelEncoder
 		encoder = zapcore.NewConsoleEncoder(keys)
 	}
-	out := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(to), FlushInterval: flushEvery}
+	// Without the Sync of a file, which each flush would call: ten fsyncs a second.
+	out := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(struct{ io.Writer }{to}), FlushInterval: flushEvery}
 	return zap.New(zapcore.NewCore(encoder, redactedWriter{out, secrets}, level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
 }
 

@@ -89,7 +89,7 @@ func (j *store) start() {
 	j.workers.Go(func() { j.health.run(ctx, j.probe) })
 	j.workers.Go(func() { j.runRetention(ctx) })
 	j.workers.Go(func() {
-		j.mark.Run(ctx, j.newest, func(err error) { j.log.Warn("journal mark not written", zap.Error(err)) })
+		j.mark.Run(ctx, j.newest, j.Wait, func(err error) { j.log.Warn("journal mark not written", zap.Error(err)) })
 	})
 }
 

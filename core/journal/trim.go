@@ -18,6 +18,8 @@ const (
 	trimBlocks = 256     // examined and removed in one step at most
 	trimBytes  = 4 << 20 // removed in one step at most
 
+	wholeRound = 10 // each so many rounds of retention read the file, also when nothing has expired
+
 	vacuumPages  = 32                     // returned to the disk in one step
 	vacuumLeast  = 64 << 20               // free space in the file below this is kept
 	vacuumBudget = 200 * time.Millisecond // for one round
@@ -180,11 +182,15 @@ func (j *store) nextStamp(ctx context.Context, b *blockInfo, now int64) (int64, 
 func (j *store) runRetention(ctx context.Context) {
 	tick := time.NewTicker(j.cfg.TrimInterval)
 	defer tick.Stop()
-	for failing := false; ; {
+	round := 0
+	for failing := false; ; round++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if !failing && round%wholeRound != 0 && !j.trimDue() {
+			continue
 		}
 		_, err := j.Trim(ctx)
 		if err == nil {
@@ -201,6 +207,18 @@ func (j *store) runRetention(ctx context.Context) {
 		}
 		failing = err != nil
 	}
+}
+
+// trimDue reports whether the oldest block has expired, from memory. A block whose
+// stamp is ahead of the clock is due, too: Trim corrects it.
+func (j *store) trimDue() bool {
+	span, cursors := j.index.now()
+	if span.empty() || !j.cfg.DropUnread && cursors.done() < span.first {
+		return false
+	}
+	now := j.clock.Trusted()
+	tooMuch := j.cfg.MaxBytes > 0 && span.bytes() > j.cfg.MaxBytes
+	return tooMuch || j.cfg.MaxAge > 0 && (span.firstAt > now || span.firstAt < now-j.cfg.MaxAge.Microseconds())
 }
 
 // shrink returns free space in the file to the disk in small steps, after a large

@@ -15,7 +15,7 @@ import (
 const (
 	// pollInterval is how often the database is polled for notifications that
 	// another process queued or that are due for a retry.
-	pollInterval = 500 * time.Millisecond
+	pollInterval = time.Second
 	// lease is how long a process owns a notification before another may send
 	// it.
 	lease = 2 * time.Minute

@@ -98,13 +98,17 @@ func (f *File) Write(last uint64, sync bool) error {
 	return nil
 }
 
-// Run writes the number that newest returns until ctx ends. It reports the first
-// failure of a series to failed.
-func (f *File) Run(ctx context.Context, newest func() uint64, failed func(error)) {
+// Run writes the number that newest returns until ctx ends. While the file is
+// current it waits in wait, which returns when newest is above its argument. It
+// reports the first failure of a series to failed.
+func (f *File) Run(ctx context.Context, newest func() uint64, wait func(ctx context.Context, after uint64) error, failed func(error)) {
 	tick := time.NewTicker(WriteInterval)
 	defer tick.Stop()
 	failing := false
 	for {
+		if !f.dirty && !failing && !f.synced.IsZero() {
+			_ = wait(ctx, f.written) // an error is no number: the next write is due anyway
+		}
 		select {
 		case <-ctx.Done():
 			return
