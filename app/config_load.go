@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 
 	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/core/config/yamlfile"
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/text"
 )
@@ -31,41 +30,41 @@ var reservedEnv = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_BENCH
 // path is not empty, then the GUIDON_* names of environ (as from os.Environ).
 // Texts may contain references to secrets, which are resolved with environ; the
 // error never contains a resolved value. An unknown key is an error that names
-// the nearest known key. The error names every setting that cannot be read, or
-// else every section with an invalid value. Every section is valid when Load
+// the nearest known key. The error names every setting that cannot be read or has an
+// invalid value, each with its line in the file. Every section is valid when Load
 // returns without an error.
 func Load(path string, environ []string) (Config, error) {
+	var source []byte
+	if path != "" {
+		var err error
+		if source, err = os.ReadFile(path); err != nil {
+			return Config{}, fmt.Errorf("read config: %w", err)
+		}
+	}
+	return loadSource(path, source, environ)
+}
+
+// loadSource is Load with the content of the file.
+func loadSource(path string, source []byte, environ []string) (Config, error) {
 	cfg := DefaultConfig()
 	cfg.Secrets = &secret.Redactor{}
-	given, err := readFile(path)
+	file, err := yamlfile.Parse(source)
 	if err != nil {
-		return Config{}, err
+		return Config{}, fmt.Errorf("read config %s: %w", path, err)
 	}
 	fromEnv, err := fromEnviron(environ, leaves("", reflect.TypeOf(cfg)))
 	if err != nil {
 		return Config{}, err
 	}
 	src := config.Source{LookupEnv: lookUpIn(environ), Secrets: cfg.Secrets}
-	inFile := config.Decode(&cfg, given, src)
+	inFile := config.Decode(&cfg, file.Values(), src)
 	src.Name = envName
 	inEnv := config.Decode(&cfg, nested(fromEnv), src)
 	// A value that is not of the type of its setting leaves the default there.
 	if err = errors.Join(inFile, inEnv, cfg.Validate()); err != nil {
-		return Config{}, describe(path, err, cfg.Secrets)
+		return Config{}, describe(path, locate(err, file, fromEnv), cfg.Secrets)
 	}
 	return cfg, nil
-}
-
-// readFile returns the content of the YAML file at path, or nothing for "".
-func readFile(path string) (map[string]any, error) {
-	if path == "" {
-		return nil, nil
-	}
-	k := koanf.New(".")
-	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
-		return nil, fmt.Errorf("read config %s: %w", path, err)
-	}
-	return k.Raw(), nil
 }
 
 // lookUpIn returns the lookup of variables in environ. The last entry wins.

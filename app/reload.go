@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/core/config/filewatch"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/settings"
@@ -37,6 +40,7 @@ type reloader struct {
 	mu      sync.Mutex
 	started Config // the configuration at the start of the server
 	plugins settings.Config
+	failed  []byte // the content of the file that could not be used, if it was the last one
 }
 
 // Reloaded is the result of a reload.
@@ -71,18 +75,50 @@ func newReloader(cfg Config, opts Options, h *host.Host, log *zap.Logger, reg pr
 	return r, nil
 }
 
+// provideReloader returns the reloader and watches the file while the server
+// runs.
+func provideReloader(lc fx.Lifecycle, cfg Config, opts Options, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+	r, err := newReloader(cfg, opts, h, log, reg)
+	if err != nil {
+		return nil, err
+	}
+	w := &filewatch.Watcher{
+		File: opts.ConfigFile, Hangup: opts.Hangup, Log: r.log, Changed: r.applyChanged,
+		HungUp: func(ctx context.Context, source []byte) { _, _ = r.apply(ctx, "hangup", source) }, // apply logs the error
+	}
+	lc.Append(fx.StartStopHook(w.Start, w.Stop))
+	return r, nil
+}
+
 // Reload reads the configuration and applies its plugins section. cause is the
 // reason for the log. An unusable configuration is an Invalid error with the
 // reason and changes nothing.
 func (r *reloader) Reload(ctx context.Context, cause string) (Reloaded, error) {
+	return r.apply(ctx, cause, filewatch.Read(r.file))
+}
+
+// applyChanged applies the file after a change, unless its content was refused before.
+func (r *reloader) applyChanged(ctx context.Context, source []byte) {
+	r.mu.Lock()
+	known := r.failed != nil && bytes.Equal(r.failed, source)
+	r.mu.Unlock()
+	if !known {
+		_, _ = r.apply(ctx, "file changed", source) // apply logs the error
+	}
+}
+
+// apply is Reload with the content of the file.
+func (r *reloader) apply(ctx context.Context, cause string, source []byte) (Reloaded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out, err := r.reload(ctx)
+	out, err := r.reload(ctx, source)
 	log := r.log.With(zap.String("cause", cause))
+	r.failed = nil
 	if err != nil {
+		r.failed = source
 		r.outcomes.WithLabelValues("error").Inc()
 		r.good.Set(0)
-		log.Error("config reload failed", zap.Error(err))
+		log.Error("config reload failed; the plugins run as before", zap.Error(err))
 		return out, fault.New(fault.Invalid, "invalid_config", err.Error())
 	}
 	r.outcomes.WithLabelValues("ok").Inc()
@@ -94,9 +130,9 @@ func (r *reloader) Reload(ctx context.Context, cause string) (Reloaded, error) {
 	return out, nil
 }
 
-func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
+func (r *reloader) reload(ctx context.Context, source []byte) (Reloaded, error) {
 	out := Reloaded{Added: []string{}, Removed: []string{}, Changed: []string{}, RestartNeeded: []string{}}
-	cfg, err := Load(r.file, r.environ())
+	cfg, err := r.load(source)
 	if err != nil {
 		return out, err
 	}
@@ -112,6 +148,18 @@ func (r *reloader) reload(ctx context.Context) (Reloaded, error) {
 	r.plugins = cfg.Plugins
 	out.RestartNeeded = append(out.RestartNeeded, restartNeeded(r.started, cfg)...)
 	return out, nil
+}
+
+// load returns the configuration with source as the content of its file. A file without
+// content is not complete: it would remove all plugins.
+func (r *reloader) load(source []byte) (Config, error) {
+	if len(bytes.TrimSpace(source)) == 0 && r.file != "" && len(r.plugins.Instances) > 0 {
+		if _, err := os.Stat(r.file); err != nil {
+			return Config{}, fmt.Errorf("read config: %w", err)
+		}
+		return Config{}, fmt.Errorf("config %s is empty; to remove all plugins write plugins: {instances: []}", r.file)
+	}
+	return loadSource(r.file, source, r.environ())
 }
 
 // compareInstances records which instances were added, removed and changed.

@@ -252,6 +252,58 @@ func TestReloadWhileOtherFilesChange(t *testing.T) {
 	e.until(t, "the change is noticed", func() bool { return len(e.plugins(t)) == 1 })
 }
 
+// A file that is written in two steps, with a pause between them, is read once it is
+// complete: no plugin is removed on the way.
+func TestReloadWaitsForTheWholeFile(t *testing.T) {
+	t.Parallel()
+	e := serveConfigFile(t, "    []\n")
+	e.edit(t, e.sink("a", ""))
+	e.until(t, "a is ready", func() bool { return e.plugins(t)["a"].State == "ready" })
+	before := e.plugins(t)["a"]
+
+	f, err := os.OpenFile(e.config, os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeSlowly(t, f, "plugins:\n  instances:\n", e.sink("b", ""), e.sink("a", ""))
+	e.until(t, "b is ready", func() bool { return e.plugins(t)["b"].State == "ready" })
+	if after := e.plugins(t)["a"]; after != before {
+		t.Errorf("a is %+v, was %+v", after, before)
+	}
+	if n := e.logs.FilterMessageSnippet("config reload").Len(); n != 2 {
+		t.Errorf("%d reloads, want one for each change", n)
+	}
+}
+
+// An empty file is not a configuration without plugins, also when a reload is requested.
+func TestReloadRefusesAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	e := serveConfigFile(t, "    []\n")
+	e.edit(t, e.sink("a", ""))
+	e.until(t, "a is there", func() bool { return len(e.plugins(t)) == 1 })
+	if err := os.Truncate(e.config, 0); err != nil {
+		t.Fatal(err)
+	}
+	if answer := e.mustFailReload(t); !strings.Contains(answer, "is empty") || len(e.plugins(t)) != 1 {
+		t.Errorf("got %s and %d plugins", answer, len(e.plugins(t)))
+	}
+}
+
+// writeSlowly writes parts with pauses that are longer than the watch waits for a file
+// that was replaced.
+func writeSlowly(t *testing.T, f *os.File, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if _, err := f.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(700 * time.Millisecond)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A wrong delivery section is refused like any other key: nothing changes.
 func TestReloadRefusesAWrongDelivery(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/guidonhq/guidon/app"
 )
 
 // serverFlags are the flags of commands that call a running server: its address
@@ -109,7 +111,7 @@ func (f serverFlags) tlsConfig() (*tls.Config, error) {
 
 // baseURL returns --server, or the admin address in the config: an URL, and the
 // path of the socket if the address is one. An unspecified address becomes the
-// loopback address.
+// loopback address. Mistakes in the other sections of the config are a warning.
 func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 	if f.Server != "" {
 		u, err := url.Parse(f.Server)
@@ -118,21 +120,24 @@ func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 		}
 		return strings.TrimSuffix(f.Server, "/"), "", nil
 	}
-	cfg, err := e.config()
+	cfg, broken, err := app.LoadHTTP(e.path(), os.Environ())
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("%w\n--server names a server without the config", err)
 	}
-	if cfg.HTTP.AdminAddress == "" {
+	if broken != nil { // the server goes on with what it has read before
+		e.warn("%v\nthe command goes on with http.admin_address %s", broken, cfg.AdminAddress)
+	}
+	if cfg.AdminAddress == "" {
 		return "", "", errors.New("http.admin_address of the config is empty: a server without an admin address cannot be controlled")
 	}
 	scheme := "http://"
-	if cfg.HTTP.AdminTLS.Enabled() {
+	if cfg.AdminTLS.Enabled() {
 		scheme = "https://"
 	}
-	if socket, ok := strings.CutPrefix(cfg.HTTP.AdminAddress, "unix:"); ok {
+	if socket, ok := strings.CutPrefix(cfg.AdminAddress, "unix:"); ok {
 		return scheme + "localhost", socket, nil
 	}
-	host, port, err := net.SplitHostPort(cfg.HTTP.AdminAddress)
+	host, port, err := net.SplitHostPort(cfg.AdminAddress)
 	if err != nil {
 		return "", "", fmt.Errorf("http.admin_address: %w", err)
 	}

@@ -50,6 +50,7 @@ type commands struct {
 // env is the environment of a command: its output and the --config flag.
 type env struct {
 	out    io.Writer
+	errOut io.Writer // of warnings; nil writes none
 	file   string
 	loaded app.Config // the config of the command, once it is read
 }
@@ -59,6 +60,13 @@ func (e *env) config() (app.Config, error) {
 	var err error
 	e.loaded, err = app.Load(e.path(), os.Environ())
 	return e.loaded, err
+}
+
+// warn prints a warning, which is no part of the output.
+func (e *env) warn(format string, args ...any) {
+	if e.errOut != nil {
+		fmt.Fprintf(e.errOut, "guidon: warning: "+format+"\n", args...)
+	}
 }
 
 // path returns the config file: --config, else the one app.FindConfig finds. ""
@@ -98,7 +106,7 @@ func main() {
 	var c commands
 	k := kong.Parse(&c, kong.Name("guidon"), kong.Description("Feature flags, actions and event ingestion in one binary."), kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.Vars{"version": "guidon " + version})
-	e := &env{out: os.Stdout, file: c.ConfigFile}
+	e := &env{out: os.Stdout, errOut: os.Stderr, file: c.ConfigFile}
 	if err := k.Run(e); err != nil {
 		fmt.Fprintln(os.Stderr, "guidon:", e.loaded.Redact(app.Explain(err)))
 		os.Exit(1)
