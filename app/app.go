@@ -30,6 +30,7 @@ import (
 	"github.com/guidonhq/guidon/api"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
@@ -116,6 +117,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	if err := backup.CheckComplete(cfg.DataDir); err != nil {
+		return nil, err
+	}
 	bound, err := web.Bind(ctx, cfg.HTTP)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/changes"
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/db"
@@ -46,6 +47,7 @@ type Config struct {
 	Auth          auth.Config          `koanf:"auth"`
 	Activity      activity.Config      `koanf:"activity"`
 	Journal       journal.Config       `koanf:"journal"`
+	Backup        backup.Config        `koanf:"backup"`
 	Ingestion     ingestion.Config     `koanf:"ingestion"`
 	GeoIP         geoip.Config         `koanf:"geoip"`
 	Persons       persons.Config       `koanf:"persons"`
@@ -83,6 +85,7 @@ func DefaultConfig() Config {
 		Auth:          auth.DefaultConfig(),
 		Activity:      activity.DefaultConfig(),
 		Journal:       journal.DefaultConfig(),
+		Backup:        backup.DefaultConfig(),
 		Ingestion:     ingestion.DefaultConfig(),
 		GeoIP:         geoip.DefaultConfig(),
 		Persons:       persons.DefaultConfig(),
@@ -112,7 +115,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
 	} {

@@ -96,6 +96,10 @@ var mayImport = map[string][]string{
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/geoip/location", "core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
+	"core/backup":         {"core/backup/archive", "core/backup/place", "core/db", "core/journal", "core/journal/files", "core/journal/format", "core/journal/mark", "core/retry", "core/sqlitewal", "migrations"},
+	"core/backup/archive": {},
+	"core/backup/place":   {},
+
 	"core/sqlitewal":          {},
 	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},
 	"core/journal/format":     {},
@@ -238,7 +242,7 @@ var libraryRules = []libraryRule{
 	{"google.golang.org/grpc", "only sdk and core/host reach plugins", packages("sdk", "core/host")},
 	{"github.com/nats-io", "only core/journal and the nats sink use NATS", packages("core/journal", "plugins/sink/nats")},
 	{"github.com/parquet-go", "only the parquet sink writes Parquet", packages("plugins/sink/parquet")},
-	{"github.com/minio", "only the parquet sink uses S3", packages("plugins/sink/parquet")},
+	{"github.com/minio", "only backups and the parquet sink use S3", packages("core/backup/place", "plugins/sink/parquet")},
 }
 
 func TestImports(t *testing.T) {

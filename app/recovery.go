@@ -1,0 +1,162 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/guidonhq/guidon/core/backup"
+	"github.com/guidonhq/guidon/core/backup/archive"
+	"github.com/guidonhq/guidon/core/backup/place"
+	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/recovery"
+)
+
+// The types of backups, for the command line.
+type (
+	// BackupResult describes a complete backup.
+	BackupResult = backup.Result
+	// BackupManifest describes the content of a backup.
+	BackupManifest = archive.Manifest
+	// Restored describes a restore.
+	Restored = backup.Restored
+)
+
+// BackupOptions are the options of Backup.
+type BackupOptions struct {
+	// To is a file, a directory or s3://…; empty: backup.to of the configuration.
+	To string
+	// Recipients are age public keys besides those of the configuration.
+	Recipients []string
+	// RateBytes replaces backup.rate_bytes unless it is negative.
+	RateBytes int64
+	// ConfigFile is the path of the configuration file; empty: none.
+	ConfigFile string
+	Version    string
+	Progress   func(done, total int64)
+}
+
+// Backup writes a backup of the installation that cfg names, also beside a running
+// server. The schema may be older than that of this binary. It fails with the errors
+// of db.OpenExisting if there is no database, or if its schema is newer.
+func Backup(ctx context.Context, cfg Config, o BackupOptions) (*BackupResult, error) {
+	target := o.To
+	if target == "" {
+		target = cfg.Backup.To
+	}
+	to, name, err := place.Parse(target, cfg.Backup.S3)
+	if err != nil {
+		return nil, err
+	}
+	options := backup.Options{BytesPerSecond: cfg.Backup.RateBytes, Progress: o.Progress}
+	if o.RateBytes >= 0 {
+		options.BytesPerSecond = o.RateBytes
+	}
+	if options.Recipients, err = backup.ParseRecipients(append(cfg.Backup.Recipients, o.Recipients...)); err != nil {
+		return nil, err
+	}
+	d, err := openAnySchema(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	src := backupSource(cfg, d, o.ConfigFile, o.Version)
+	made, err := backup.Create(ctx, src, to, name, options)
+	return made, closing(d, err)
+}
+
+// openAnySchema opens an existing database whose schema may be older.
+func openAnySchema(ctx context.Context, cfg Config) (*db.DB, error) {
+	d, err := openDB(ctx, cfg)
+	if _, older := errors.AsType[*db.OlderSchemaError](err); older {
+		return db.Open(ctx, cfg.Database, cfg.DataDir)
+	}
+	return d, err
+}
+
+// backupSource describes the installation of cfg.
+func backupSource(cfg Config, d *db.DB, configFile, version string) backup.Source {
+	plugins := []map[string]string{}
+	for _, p := range cfg.Plugins.Instances {
+		plugins = append(plugins, map[string]string{"name": p.Name, "kind": string(p.Kind), "use": p.Use})
+	}
+	secrets := map[string]string{"payload.key": filepath.Join(cfg.DataDir, "payload.key")}
+	if configFile != "" {
+		secrets["guidon.yaml"] = configFile
+	}
+	return backup.Source{
+		DB: d, Journal: cfg.Journal, DataDir: cfg.DataDir, Version: version, Secrets: secrets,
+		Settings: map[string]any{"data_dir": cfg.DataDir, "journal_dir": cfg.Journal.Dir, "address": cfg.HTTP.Address, "site_url": cfg.HTTP.SiteURL, "plugins": plugins},
+	}
+}
+
+// RestoreOptions are the options of Restore.
+type RestoreOptions struct {
+	backup.RestoreOptions
+	// From is a file or s3://….
+	From string
+	// IdentityFile holds the age identities that decrypt the backup; empty: none.
+	IdentityFile string
+}
+
+// Restore puts a backup into the place of the installation that cfg names. See
+// backup.Restore.
+func Restore(ctx context.Context, cfg Config, o RestoreOptions) (*Restored, error) {
+	from, name, err := place.Parse(o.From, cfg.Backup.S3)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		return nil, errors.New("name the file of the backup, not its directory")
+	}
+	if o.IdentityFile != "" {
+		f, err := os.Open(o.IdentityFile)
+		if err != nil {
+			return nil, err
+		}
+		o.Identities, err = backup.ParseIdentities(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	target := backup.Target{Database: cfg.Database, Journal: cfg.Journal, DataDir: cfg.DataDir, Secrets: map[string]string{
+		"payload.key": filepath.Join(cfg.DataDir, "payload.key"), "guidon.yaml": filepath.Join(cfg.DataDir, "guidon.yaml.restored"),
+	}}
+	return backup.Restore(ctx, target, from, name, o.RestoreOptions)
+}
+
+// ParseSize returns a number of bytes written as 20MB, 20MiB or 20971520.
+func ParseSize(written string) (int64, error) { return config.ParseSize(written) }
+
+// JournalReport is the state of a journal's files.
+type JournalReport = recovery.Report
+
+// CheckJournal reads the whole journal named by cfg, also beside a running server.
+func CheckJournal(ctx context.Context, cfg Config) (*JournalReport, error) {
+	return recovery.CheckJournal(ctx, cfg.Journal, cfg.DataDir)
+}
+
+// RepairJournal copies what can be read of a damaged journal into a new file and
+// keeps the old one. A dry run changes nothing.
+func RepairJournal(ctx context.Context, cfg Config, dryRun bool) (*JournalReport, error) {
+	return recovery.RepairJournal(ctx, cfg.Journal, cfg.DataDir, dryRun)
+}
+
+// CheckDatabase returns the problems that SQLite finds in the structure of the
+// database named by cfg; none for Postgres, which checks its pages itself.
+func CheckDatabase(ctx context.Context, cfg Config) (problems []string, err error) {
+	return db.CheckFile(ctx, cfg.Database, cfg.DataDir)
+}
+
+// AcknowledgeIncidents ends the incidents of the journal named by cfg and returns
+// their texts, each with its time. It works beside a running server.
+func AcknowledgeIncidents(cfg Config) ([]string, error) {
+	list, err := recovery.AcknowledgeIncidents(cfg.Journal, cfg.DataDir)
+	texts := make([]string, len(list))
+	for i, incident := range list {
+		texts[i] = incident.At.Format(time.RFC3339) + " " + incident.Text
+	}
+	return texts, err
+}

@@ -1,0 +1,133 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// directory is the path of a directory.
+type directory string
+
+const partialSuffix = ".partial"
+
+// abandonedAfter is the time after the last write at which a partial file belongs to
+// a process that has ended.
+const abandonedAfter = 24 * time.Hour
+
+// Path implements Place.
+func (d directory) Path(name string) string { return filepath.Join(string(d), name) }
+
+// Create implements Place. It creates the directory if it is missing.
+func (d directory) Create(_ context.Context, name string) (File, error) {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(string(d), "."+name+".*"+partialSuffix) // mode 0600
+	if err != nil {
+		return nil, err
+	}
+	return &localFile{File: f, path: d.Path(name)}, nil
+}
+
+// Open implements Place.
+func (d directory) Open(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(d.Path(name))
+}
+
+// List implements Place.
+func (d directory) List(context.Context) ([]Entry, error) {
+	entries, err := os.ReadDir(string(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Entry
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		out = append(out, Entry{Name: e.Name(), Bytes: info.Size(), At: info.ModTime()})
+	}
+	return out, err
+}
+
+// Remove implements Place.
+func (d directory) Remove(_ context.Context, name string) error { return os.Remove(d.Path(name)) }
+
+// Clean implements Place.
+func (d directory) Clean(context.Context) error {
+	paths, err := filepath.Glob(filepath.Join(string(d), ".*"+Extension+".*"+partialSuffix))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > abandonedAfter {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// localFile is a file under a temporary name.
+type localFile struct {
+	*os.File
+	path    string
+	written int64 // bytes that were not passed to the disk yet
+}
+
+// writeBehind is the number of bytes after which written pages are passed to the disk
+// and dropped from the page cache, which a large backup would otherwise fill.
+const writeBehind = 32 << 20
+
+// Write writes p.
+func (f *localFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	if f.written += int64(n); err == nil && f.written >= writeBehind {
+		f.written = 0
+		if err = f.Sync(); err == nil {
+			dropCache(f.File)
+		}
+	}
+	return n, err
+}
+
+// Commit implements File.
+func (f *localFile) Commit(context.Context) error {
+	err := f.Sync()
+	if err == nil {
+		dropCache(f.File)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		f.Abort()
+		return err
+	}
+	if err := os.Rename(f.Name(), f.path); err != nil {
+		f.Abort()
+		return err
+	}
+	return syncDir(filepath.Dir(f.path))
+}
+
+// Abort implements File.
+func (f *localFile) Abort() {
+	_ = f.Close() // may be closed already
+	_ = os.Remove(f.Name())
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
