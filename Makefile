@@ -55,7 +55,7 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
 
 .PHONY: e2e
-e2e: build clickhouse ## Test with unmodified client libraries, the OpenAPI document and ClickHouse
+e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
 	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse
 	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon
 	./e2e/run

@@ -28,6 +28,7 @@ import (
 // server is a running server on a directory of its own.
 type server struct {
 	url, project, personal, lines string
+	admin                         string // address for operators
 }
 
 var keys = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
@@ -50,13 +51,13 @@ func startWith(t *testing.T, instances string, environment ...string) *server {
 		t.Fatal(err)
 	}
 	address := freeAddress(t)
-	s.url = "http://" + address
+	s.url, s.admin = "http://"+address, freeAddress(t)
 	out, err := os.Create(filepath.Join(dir, "stdout"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary(t), "serve", "--config", config)
-	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS=", "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {

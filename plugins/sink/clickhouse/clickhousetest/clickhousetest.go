@@ -2,7 +2,6 @@
 package clickhousetest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -22,51 +21,89 @@ func Start(t testing.TB) string {
 	if url := os.Getenv("GUIDON_TEST_CLICKHOUSE"); url != "" {
 		return url
 	}
-	program, args := serverProgram(t)
-	dir := t.TempDir()
+	return StartServer(t).URL
+}
+
+// Server is a ClickHouse of one test, which the test may kill and start again.
+type Server struct {
+	URL string // of the HTTP interface
+
+	dir   string
+	log   *os.File
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd has ended
+}
+
+// StartServer starts a ClickHouse with a directory of its own, which ends with t. It
+// needs the installed binary: a server in GUIDON_TEST_CLICKHOUSE cannot be killed.
+func StartServer(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{dir: t.TempDir()}
 	web, native := freePort(t), freePort(t)
+	s.URL = fmt.Sprintf("http://127.0.0.1:%d", web)
 	files := map[string]string{
 		"config.xml": fmt.Sprintf(`<yandex><logger><level>warning</level><console>1</console></logger><listen_host>127.0.0.1</listen_host>
 <http_port>%d</http_port><tcp_port>%d</tcp_port><path>%s/data/</path><tmp_path>%[3]s/tmp/</tmp_path><mark_cache_size>5368709</mark_cache_size>
-<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database></yandex>`, web, native, dir),
+<users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database></yandex>`, web, native, s.dir),
 		"users.xml": `<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password>hush</password>
 <networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>`,
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"data", "tmp"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(s.dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var said bytes.Buffer
-	cmd := exec.Command(program, append(args, "--config-file="+filepath.Join(dir, "config.xml"))...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &said, &said
-	if err := cmd.Start(); err != nil {
+	var err error
+	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Kill(t)
+		_ = s.log.Close()
+		if log, err := os.ReadFile(s.log.Name()); err == nil && t.Failed() {
+			t.Logf("ClickHouse said, last:\n%s", log[max(0, len(log)-4000):])
+		}
+	})
+	s.Start(t)
+	return s
+}
+
+// Start starts the server and returns when it answers.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	program, args := serverProgram(t)
+	s.cmd = exec.Command(program, append(args, "--config-file="+filepath.Join(s.dir, "config.xml"))...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		if t.Failed() {
-			t.Logf("ClickHouse said, last:\n%s", said.Bytes()[max(0, said.Len()-4000):])
-		}
-	})
-	url := fmt.Sprintf("http://127.0.0.1:%d", web)
+	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(ended) }(s.cmd)
+	s.ended = ended
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		if res, err := http.Get(url + "/ping"); err == nil {
+		if res, err := http.Get(s.URL + "/ping"); err == nil {
 			_ = res.Body.Close()
-			return url
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("ClickHouse is not ready after a minute")
 		}
 	}
+}
+
+// Kill ends the server with SIGKILL and returns when it has ended.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill() // fails if it has ended
+	<-s.ended
 }
 
 func serverProgram(t testing.TB) (program string, args []string) {
