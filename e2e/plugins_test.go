@@ -148,14 +148,24 @@ func delivered(t *testing.T, plugin string) {
 // TestPythonSinkUnderServer delivers events to a Python sink.
 func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "lines")) }
 
-// TestRustSink judges the sink in Rust that plugin new writes, and delivers events to
-// it: rustls requires and verifies the certificate of the host.
-func TestRustSink(t *testing.T) {
+// newRust writes a plugin in Rust with plugin new, runs its make test, which judges it,
+// and returns its executable. The compiled dependencies are kept.
+func newRust(t *testing.T, kind, name string) string {
+	t.Helper()
 	work := install(t, "plugin-rust")
-	dir := filepath.Join(t.TempDir(), "lines")
-	run(t, t.TempDir(), binary(t), "plugin", "new", "--lang", "rust", "--dir", dir, "sink", "example/lines")
-	run(t, dir, "cargo", "build", "--quiet", "--target-dir", filepath.Join(work, "target"))
-	plugin := filepath.Join(work, "target", "debug", "lines")
-	conforms(t, plugin, `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
-	delivered(t, plugin)
+	dir := filepath.Join(t.TempDir(), name)
+	run(t, t.TempDir(), binary(t), "plugin", "new", "--lang", "rust", "--dir", dir, kind, "example/"+name)
+	out := run(t, dir, "env", "CARGO_TARGET_DIR="+filepath.Join(work, "target"), "make", "test", "PROFILE=dev", "GUIDON="+binary(t))
+	if !strings.Contains(out, " 0 failed") {
+		t.Errorf("the report:\n%s", out)
+	}
+	return filepath.Join(dir, name)
+}
+
+// TestRustPlugins judges the plugins in Rust that plugin new writes, and delivers
+// events to the sink: rustls requires and verifies the certificate of the host.
+func TestRustPlugins(t *testing.T) {
+	t.Run("sink", func(t *testing.T) { delivered(t, newRust(t, "sink", "lines")) })
+	t.Run("notifier", func(t *testing.T) { newRust(t, "notifier", "chat") })
+	t.Run("matcher", func(t *testing.T) { newRust(t, "matcher", "begins") })
 }

@@ -4,7 +4,7 @@ package examples
 
 import "embed"
 
-// Rust is a sink with tonic.
+// Rust has a sink, a notifier and a matcher with tonic, and the library that they share.
 //
-//go:embed rust/Cargo.toml rust/build.rs rust/src
+//go:embed rust/Cargo.toml rust/build.rs rust/rustfmt.toml rust/src rust/examples
 var Rust embed.FS

@@ -24,7 +24,7 @@ var scaffold embed.FS
 type pluginNewCmd struct {
 	Kind    string `arg:"" enum:"sink,notifier,matcher" help:"sink, notifier or matcher."`
 	Name    string `arg:"" help:"Name of the plugin in lower case, with the name of its maker first: acme/warehouse."`
-	Lang    string `enum:"go,python,rust" default:"go" help:"Language: go, python or rust (sinks only)."`
+	Lang    string `enum:"go,python,rust" default:"go" help:"Language: go, python or rust."`
 	Module  string `help:"Path of the Go module; default: example.com/NAME." placeholder:"PATH"`
 	Dir     string `help:"Directory to create; default: the last part of the name." placeholder:"DIR"`
 	SDK     string `name:"sdk" help:"Version of github.com/guidonhq/guidon to require; default: that of this binary." placeholder:"VERSION"`

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/guidonhq/guidon/examples"
@@ -52,37 +52,71 @@ func newPython(dir string, m module) error {
 	return copyTree(filepath.Join(dir, "guidon-plugin"), python.Package, ".")
 }
 
-// newRust writes a sink in Rust with the messages of the contract.
+// rustExamples are the programs that a new plugin in Rust begins with, by kind, and the
+// texts that its name replaces.
+var rustExamples = map[string]struct{ file, name, operator string }{
+	"sink":     {"rust/src/bin/lines.rs", "example/lines", ""},
+	"notifier": {"rust/src/bin/chat.rs", "example/chat", ""},
+	"matcher":  {"rust/src/bin/begins.rs", "example/begins", "begins/with"},
+}
+
+// rustLibrary are the files that plugins of all kinds share.
+var rustLibrary = []string{"build.rs", "rustfmt.toml", "src/lib.rs", "src/serve.rs", "src/instances.rs", "src/config.rs"}
+
+// newRust writes a plugin in Rust with the messages of the contract.
 func newRust(dir string, m module) error {
-	if m.Kind != "sink" {
-		return errors.New("in Rust there is a template for sinks only")
-	}
 	if err := copyTree(filepath.Join(dir, "proto"), proto.Files, "."); err != nil {
 		return err
 	}
-	source, err := fs.Sub(examples.Rust, "rust")
-	if err != nil {
-		return err
+	files := rustLibrary
+	if m.Kind == "notifier" {
+		files = append(slices.Clone(files), "examples/destination.rs")
+		m.Sample = rustWebhook
 	}
-	if err := copyTree(dir, source, "."); err != nil {
-		return err
-	}
-	for file, replace := range map[string][2]string{
-		"Cargo.toml":  {`name = "lines"`, fmt.Sprintf("name = %q", m.Binary)},
-		"src/sink.rs": {`"example/lines"`, fmt.Sprintf("%q", m.Name)},
-	} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
+	for _, file := range files {
+		text, err := examples.Rust.ReadFile("rust/" + file)
 		if err != nil {
 			return err
 		}
-		if err := writeFile(dir, file, bytes.ReplaceAll(text, []byte(replace[0]), []byte(replace[1]))); err != nil {
+		if err := writeFile(dir, file, text); err != nil {
 			return err
 		}
+	}
+	if err := newRustProgram(dir, m); err != nil {
+		return err
 	}
 	if err := writeFile(dir, "config.json", []byte(sampleConfig(m))); err != nil {
 		return err
 	}
 	return writeTemplates(dir, "scaffold/rust", m)
+}
+
+// rustWebhook is the config that fits examples/destination.rs.
+const rustWebhook = `{"url": "http://127.0.0.1:8099/"}`
+
+// newRustProgram writes the program of the kind, and the package that builds it.
+func newRustProgram(dir string, m module) error {
+	example := rustExamples[m.Kind]
+	program, err := examples.Rust.ReadFile(example.file)
+	if err != nil {
+		return err
+	}
+	out := strings.ReplaceAll(string(program), `"`+example.name+`"`, fmt.Sprintf("%q", m.Name))
+	if example.operator != "" {
+		out = strings.ReplaceAll(out, example.operator, m.Operator+"/begins")
+	}
+	if err := writeFile(dir, "src/main.rs", []byte(out)); err != nil {
+		return err
+	}
+	manifest, err := examples.Rust.ReadFile("rust/Cargo.toml")
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(manifest), `name = "lines"`, fmt.Sprintf("name = %q", notInName.ReplaceAllString(m.Binary, "-")), 1)
+	if m.Kind != "notifier" {
+		text = regexp.MustCompile(`(?m)^ureq = .*\n`).ReplaceAllString(text, "")
+	}
+	return writeFile(dir, "Cargo.toml", []byte(text))
 }
 
 func sampleConfig(m module) string {

@@ -57,8 +57,15 @@ func TestNewPluginsInOtherLanguages(t *testing.T) {
 		"--lang python notifier acme/gong": {"gong/src/__main__.py": `name="acme/gong"`, "gong/destination.py": "8099", "gong/config.json": "8099"},
 		"--lang python matcher acme/when":  {"when/src/__main__.py": `id="when/between"`, "when/config.json": "{}"},
 		"--lang rust sink acme/rusty": {
-			"rusty/Cargo.toml": `name = "rusty"`, "rusty/src/sink.rs": `"acme/rusty"`, "rusty/proto/goplugin/grpc_controller.proto": "Shutdown",
-			"rusty/proto/guidon/sink/v1/sink.proto": "SinkService",
+			"rusty/Cargo.toml": `name = "rusty"`, "rusty/src/main.rs": `"acme/rusty"`, "rusty/proto/goplugin/grpc_controller.proto": "Shutdown",
+			"rusty/proto/guidon/sink/v1/sink.proto": "SinkService", "rusty/src/lib.rs": "pub mod serve", "rusty/config.json": "events.ndjson",
+		},
+		"--lang rust notifier acme/bell": {
+			"bell/Cargo.toml": "ureq", "bell/src/main.rs": `"acme/bell"`, "bell/examples/destination.rs": "8099", "bell/config.json": "8099",
+			"bell/Makefile": "--example destination",
+		},
+		"--lang rust matcher acme/starts.x": {
+			"starts.x/Cargo.toml": `name = "starts-x"`, "starts.x/src/main.rs": `"starts-x/begins"`, "starts.x/config.json": "{}",
 		},
 	} {
 		command := exec.Command(bin, append([]string{"plugin", "new"}, strings.Fields(args)...)...)
@@ -83,7 +90,6 @@ func TestPluginNewArgumentErrors(t *testing.T) {
 		"no release":                  {"sink", "acme/foo"},
 		"is no checkout":              {"sink", "acme/foo", "--replace", "/"},
 		"must be one of":              {"thing", "acme/foo"},
-		"template for sinks only":     {"matcher", "acme/foo", "--lang", "rust"},
 		"a name is lower case letter": {"sink", "../../etc"},
 	} {
 		command := exec.Command(bin, append([]string{"plugin", "new"}, args...)...)

@@ -1,11 +1,11 @@
-//! A Guidon sink: it appends events to a file, one JSON object a line.
-//!
-//! main.rs is the life of the process, which any plugin can keep as it is; sink.rs is
-//! the plugin. docs/plugins/contract.md states what both keep to.
+//! The life of the process: its start by the server, its TLS and its end.
 
-mod sink;
-
-use std::{env, error::Error, io::Write, time::Duration};
+use std::{
+    env,
+    error::Error,
+    io::Write,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use tokio::{
@@ -17,42 +17,41 @@ use tokio::{
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{
     Request, Response, Status,
-    transport::{Certificate, Identity, Server, ServerTlsConfig},
+    transport::{Certificate, Identity, Server, ServerTlsConfig, server::Router},
 };
 
-/// The messages of the contract.
-pub mod guidon {
-    pub mod plugin {
-        pub mod v1 {
-            tonic::include_proto!("guidon.plugin.v1");
-        }
-    }
-    pub mod sink {
-        pub mod v1 {
-            tonic::include_proto!("guidon.sink.v1");
-        }
-    }
-}
-
-/// The messages of go-plugin.
-mod goplugin {
-    tonic::include_proto!("plugin");
-}
-
-use goplugin::{
+use crate::MAX_MESSAGE;
+use crate::goplugin::{
     Empty, StdioData,
     grpc_controller_server::{GrpcController, GrpcControllerServer},
     grpc_stdio_server::{GrpcStdio, GrpcStdioServer},
 };
-use guidon::{plugin::v1::plugin_service_server::PluginServiceServer, sink::v1::sink_service_server::SinkServiceServer};
+use crate::guidon::plugin::v1::plugin_service_server::PluginServiceServer;
+use crate::instances::{Instances, Plugin};
 
 const COOKIE: &str = "3f1b7c52-guidon-plugin";
-const MAX_MESSAGE: usize = 64 << 20;
 
 /// Writes one line of the log: JSON with the keys that the server reads.
 pub fn log(level: &str, message: &str, instance: &str) {
     let line = serde_json::json!({"level": level, "msg": message, "instance": instance});
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Returns when the answer to a call must be sent: a little before the deadline of the
+/// server, which gRPC has as a number of at most eight digits and a unit.
+pub fn deadline<T>(request: &Request<T>) -> Option<Instant> {
+    let text = request.metadata().get("grpc-timeout")?.to_str().ok()?;
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let number: u64 = number.parse().ok()?;
+    let left = match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        _ => Duration::from_nanos(number),
+    };
+    Some(Instant::now() + left - (left / 10).min(Duration::from_millis(250)))
 }
 
 struct Controller(mpsc::Sender<()>);
@@ -98,10 +97,11 @@ async fn end(mut shutdown: mpsc::Receiver<()>) {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+/// Serves the instances and the service of the kind, which `kind` adds, until the server
+/// ends the process. It returns early with an error only.
+pub async fn serve<P: Plugin>(instances: Instances<P>, kind: impl FnOnce(Router) -> Router) -> Result<(), Box<dyn Error>> {
     if env::var("GUIDON_PLUGIN_COOKIE").as_deref() != Ok(COOKIE) {
-        eprintln!("{} is a Guidon plugin: it is started by the server, not by hand.", sink::NAME);
+        eprintln!("{} is a Guidon plugin: it is started by the server, not by hand.", P::NAME);
         std::process::exit(1);
     }
     let dir = env::var("PLUGIN_UNIX_SOCKET_DIR").unwrap_or_else(|_| env::temp_dir().display().to_string());
@@ -123,14 +123,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_service_status("plugin", tonic_health::ServingStatus::Serving).await;
     let (stop, stopped) = mpsc::channel(1);
-    let plugin = sink::Plugin::default();
-    let serving = server
+    let router = server
         .add_service(health_service)
         .add_service(GrpcControllerServer::new(Controller(stop)))
         .add_service(GrpcStdioServer::new(Stdio))
-        .add_service(PluginServiceServer::new(plugin.clone()).max_decoding_message_size(MAX_MESSAGE))
-        .add_service(SinkServiceServer::new(plugin).max_decoding_message_size(MAX_MESSAGE))
-        .serve_with_incoming(UnixListenerStream::new(listener));
+        .add_service(PluginServiceServer::new(instances).max_decoding_message_size(MAX_MESSAGE));
+    let serving = kind(router).serve_with_incoming(UnixListenerStream::new(listener));
 
     println!("1|1|unix|{path}|grpc|{certificate}"); // the only line on standard output
     std::io::stdout().flush()?;
