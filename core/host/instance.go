@@ -110,7 +110,7 @@ func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (r
 	case codes.Unimplemented:
 		return wire.NewError(sdk.ClassUnsupported, "unimplemented", message), nil
 	case codes.InvalidArgument:
-		i.log.Error("plugin rejected a message of the host", zap.String("error", message))
+		i.status.LogRefusal(message)
 	default: // a panic in the plugin, or a status that no call of the host causes
 	}
 	return wire.NewError(sdk.ClassInternal, "internal", message), nil

@@ -312,6 +312,24 @@ func TestRestartedMatcherReceivesProgramsAgain(t *testing.T) {
 	})
 }
 
+// Each evaluation of a flag may cause a violation; the log has a few of them.
+func TestLogOfViolationsIsLimited(t *testing.T) {
+	t.Parallel()
+	r := start(t, config(matcherConfig("m", "raw", map[string]any{"answer": "empty"})))
+	m := r.matcher(t)
+	began := time.Now()
+	for range 500 {
+		_, _ = m.MatchBatch(t.Context(), against(program(t, m, "raw/good", "x"), `1`))
+	}
+	limit := 11 + int(time.Since(began)/time.Second)
+	if n := r.logs.FilterMessage("plugin violated the contract").Len(); n < 10 || n > limit {
+		t.Errorf("%d lines of 500 violations, want 10 to %d", n, limit)
+	}
+	if st := r.Status()[0]; !strings.Contains(st.LastError, "verdict_count") {
+		t.Errorf("status %+v", st)
+	}
+}
+
 func TestMatcherViolationsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ answer, want, says string }{

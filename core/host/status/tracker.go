@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/guidonhq/guidon/core/host/conn"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
@@ -29,6 +30,8 @@ type Tracker struct {
 
 	failures atomic.Int32 // in a row, of calls for events, notifications or filters
 
+	violations, refusals rate.Sometimes // limit log lines that each call may cause
+
 	mu     sync.Mutex
 	status Status
 }
@@ -43,7 +46,8 @@ const reasonFailing = "failing"
 // state.
 func NewTracker(c settings.Instance, log *zap.Logger, m *metrics.Metrics, notify func(Status)) *Tracker {
 	m.SetState(c.Name, lifecycle.StateDiscovered)
-	return &Tracker{log: log, metrics: m, notify: notify, status: Status{
+	perCall := func() rate.Sometimes { return rate.Sometimes{First: 10, Interval: time.Second} }
+	return &Tracker{log: log, metrics: m, notify: notify, violations: perCall(), refusals: perCall(), status: Status{
 		Name: c.Name, Kind: c.Kind, Use: c.Use, Required: c.Required, Address: c.Address(),
 		State: lifecycle.StateDiscovered, Since: time.Now().UTC(),
 	}}
@@ -212,10 +216,19 @@ func (t *Tracker) RecordExit(c *conn.Conn) {
 	})
 }
 
-// RecordViolation records and logs an answer that violates the contract.
+// RecordViolation records an answer that violates the contract and logs it: the first
+// ten, and then one each second, as every call may have such an answer.
 func (t *Tracker) RecordViolation(v *wire.ContractViolation) {
 	t.update(func(st *Status) { st.setError(v) })
-	t.log.Error("plugin violated the contract", zap.String("violation", v.Kind), zap.String("error", v.Detail))
+	t.violations.Do(func() {
+		t.log.Error("plugin violated the contract", zap.String("violation", v.Kind), zap.String("error", v.Detail))
+	})
+}
+
+// LogRefusal logs that the plugin calls a message of the host invalid, as often as
+// RecordViolation.
+func (t *Tracker) LogRefusal(message string) {
+	t.refusals.Do(func() { t.log.Error("plugin rejected a message of the host", zap.String("error", message)) })
 }
 
 // setError sets the last error, with the diagnostics and the exit of a Failure.
