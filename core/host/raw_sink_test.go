@@ -64,7 +64,16 @@ func (r rawSink) Health(ctx context.Context, req *pluginv1.HealthRequest) (*plug
 			return &pluginv1.HealthResponse{}, nil
 		}
 	}
-	return r.raw.Health(ctx, req)
+	out, err := r.raw.Health(ctx, req)
+	for _, in := range out.GetInstances() {
+		switch r.of(in.GetInstanceId()) {
+		case "failed":
+			in.Status, in.Error = pluginv1.InstanceHealth_STATUS_FAILED, &pluginv1.Error{Class: pluginv1.Error_CLASS_TRANSIENT, Code: "disk", Message: "the disk is full"}
+		case "degraded":
+			in.Status, in.Error = pluginv1.InstanceHealth_STATUS_DEGRADED, &pluginv1.Error{Class: pluginv1.Error_CLASS_TRANSIENT, Code: "disk", Message: "the disk is slow"}
+		}
+	}
+	return out, err
 }
 
 func (r rawSink) Open(_ context.Context, req *sinkv1.OpenRequest) (*sinkv1.OpenResponse, error) {
@@ -104,6 +113,8 @@ func TestEmptyAnswersAreNoSuccess(t *testing.T) {
 		{"exception", lifecycle.StateConfigured, "the database is away"}, // and no exit counts
 		{"properties", lifecycle.StateConfigured, "neither done nor refused"},
 		{"health", lifecycle.StateQuarantined, "says that it does not serve"},
+		{"failed", lifecycle.StateConfigured, "the disk is full"}, // although Open succeeds each time
+		{"degraded", lifecycle.StateDegraded, "the disk is slow"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.answer, func(t *testing.T) {

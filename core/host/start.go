@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -169,13 +170,17 @@ func (s *supervisor) openInstance(session *conn.Session, opens int) error {
 			refused = &sdk.Error{Class: sdk.ClassTransient, Code: "open", Message: session.Redactor.Redact(status.Convert(err).Message())}
 		case err != nil:
 			return session.CallFailure(s.drainCtx, "open", err)
-		case opened != nil:
-			opened.commit()
-			s.target.setServed(session)
-			s.reopenGate(session)
-			return nil
-		case refused == nil:
+		case opened == nil && refused == nil:
 			refused = s.noOpenOutcome()
+		case opened != nil:
+			health := session.CheckHealth(s.drainCtx)
+			if !errors.Is(health, conn.ErrNotOpen) {
+				opened.commit()
+				s.target.setServed(session)
+				s.reopenGate(session, health)
+				return nil
+			}
+			refused = &sdk.Error{Class: sdk.ClassTransient, Code: "not_open", Message: health.Error()}
 		}
 		if refused.Class == sdk.ClassConfig {
 			return configFailure(refused)
@@ -224,25 +229,22 @@ func (s *supervisor) pauseOpen(session *conn.Session, d time.Duration) error {
 	}
 }
 
-// reopenGate passes callers to the session after an Open or a passed health check. The
-// gate opens before the state becomes ready, so that a caller that sees ready can
-// call.
-func (s *supervisor) reopenGate(session *conn.Session) {
+// reopenGate passes callers to the session after an Open or a passed health check, whose
+// result is health. The gate opens before the state becomes ready, so that a caller that
+// sees ready can call.
+func (s *supervisor) reopenGate(session *conn.Session, health error) {
 	session.LateCalls.Store(0)
 	wasClosed := s.gate.Current() == nil
 	s.gate.Open(session)
-	state, reason := lifecycle.StateReady, ""
-	failed := s.target.upgradeError()
-	if failed != nil {
-		state, reason = lifecycle.StateDegraded, reasonUpgradeFailed
+	state, reason, problem := lifecycle.StateReady, "", error(nil)
+	if errors.Is(health, conn.ErrDegraded) {
+		state, reason, problem = lifecycle.StateDegraded, "health", health
 	}
-	st := s.status.Get()
-	switch {
-	case st.State == state && st.Reason == reason && !wasClosed:
-	case failed != nil:
-		s.status.Enter(state, reason, failed)
-	default:
-		s.status.Enter(state, reason, nil)
+	if failed := s.target.upgradeError(); failed != nil {
+		state, reason, problem = lifecycle.StateDegraded, reasonUpgradeFailed, failed
+	}
+	if st := s.status.Get(); st.State != state || st.Reason != reason || wasClosed {
+		s.status.Enter(state, reason, problem)
 	}
 }
 

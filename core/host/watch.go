@@ -154,11 +154,12 @@ func (w *watcher) onSuspicion() step {
 func (w *watcher) checkHealth() step {
 	s := w.supervisor
 	switch err := w.session.CheckHealth(s.drainCtx); {
-	case err == nil:
+	case err == nil, errors.Is(err, conn.ErrDegraded):
 		w.missed = 0
-		s.reopenGate(w.session)
+		s.reopenGate(w.session, err)
 	case errors.Is(err, conn.ErrNotOpen):
 		s.gate.Close(w.session)
+		s.status.Enter(lifecycle.StateConfigured, "not_open", err)
 		return w.finishReopen()
 	case s.drainCtx.Err() != nil || !w.session.Alive():
 		// The next signal explains it.

@@ -108,6 +108,9 @@ func (w *Watermark) Raise(n uint64) {
 // ErrNotOpen reports a healthy process in which the instance needs an Open.
 var ErrNotOpen = errors.New("the plugin says that the instance is not open")
 
+// ErrDegraded reports an instance that serves with a problem.
+var ErrDegraded = errors.New("the plugin says that the instance has a problem")
+
 // Call runs fn with a deadline and records duration and outcome. fn returns the
 // outcome label of an answered call.
 func (s *Session) Call(ctx context.Context, method string, limit time.Duration, fn func(context.Context) (outcome string, err error)) error {
@@ -144,8 +147,9 @@ func (s *Session) Configure(ctx context.Context) (*pluginv1.ConfigureResponse, e
 	return out, err
 }
 
-// CheckHealth returns nil when the process serves and the instance is open, and
-// ErrNotOpen when only the instance is not.
+// CheckHealth returns nil when the process serves and the instance is open, an error
+// that wraps ErrNotOpen when only the instance is not, and one that wraps ErrDegraded
+// when it serves with a problem.
 func (s *Session) CheckHealth(ctx context.Context) error {
 	var out *pluginv1.HealthResponse
 	err := s.Call(ctx, "health", s.Timeouts.Health, func(ctx context.Context) (_ string, err error) {
@@ -159,11 +163,27 @@ func (s *Session) CheckHealth(ctx context.Context) error {
 		return errors.New("the plugin says that it does not serve")
 	}
 	for _, in := range out.GetInstances() {
-		if in.GetInstanceId() == s.Settings.Name && in.GetStatus() == pluginv1.InstanceHealth_STATUS_READY {
-			return nil
+		if in.GetInstanceId() == s.Settings.Name {
+			return s.instanceError(in)
 		}
 	}
 	return ErrNotOpen
+}
+
+// instanceError returns the problem that a plugin reports of an instance, nil without one.
+func (s *Session) instanceError(in *pluginv1.InstanceHealth) error {
+	kind := ErrNotOpen
+	switch in.GetStatus() {
+	case pluginv1.InstanceHealth_STATUS_READY:
+		return nil
+	case pluginv1.InstanceHealth_STATUS_DEGRADED:
+		kind = ErrDegraded
+	default:
+	}
+	if reported := wire.ErrorFromProto(in.GetError(), s.Redactor); reported != nil {
+		return fmt.Errorf("%w: %w", kind, reported)
+	}
+	return kind
 }
 
 // CloseStale closes an instance of the same name that an earlier server may have left
@@ -228,7 +248,7 @@ func (s *Session) finish(ctx context.Context) bool {
 	if !s.InFlight.WaitIdle(ctx, s.Timeouts.Drain) {
 		return false
 	}
-	if err := s.CheckHealth(ctx); err != nil && !errors.Is(err, ErrNotOpen) {
+	if err := s.CheckHealth(ctx); err != nil && !errors.Is(err, ErrNotOpen) && !errors.Is(err, ErrDegraded) {
 		return false
 	}
 	s.FlushStaged(ctx, sinkv1.FlushRequest_REASON_SHUTDOWN)
