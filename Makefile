@@ -68,6 +68,10 @@ crash: build ## Kill the server under load ROUNDS times (default 20) and check f
 damage: ## Damage the files of a killed server with SEEDS (default 200) seeds and account for each event
 	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run "TestDamage$$|TestDamagedDatabase$$" -count=1 -timeout 20m ./core/recovery ./app
 
+.PHONY: misbehave
+misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED repeats a run)
+	STORM_MISBEHAVIOURS=$${PLUGINS:-100} $(GO) test -run 'TestMisbehaviours$$' -count=1 -timeout 20m -v ./cmd/guidon
+
 .PHONY: hostile
 hostile: ## Send REQUESTS (default 100000) hostile requests and check answers and memory
 	HOSTILE_REQUESTS=$${REQUESTS:-100000} $(GO) test -run TestHostileRequests -count=1 -timeout 10h -v ./cmd/guidon

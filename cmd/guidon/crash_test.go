@@ -228,7 +228,7 @@ func storedEvents(t *testing.T, s *server) map[string]int {
 
 // sinkEvents counts the uuids that the file sink wrote to its current file and to
 // its rotated files.
-func sinkEvents(t *testing.T, s *server) map[string]int {
+func sinkEvents(t testing.TB, s *server) map[string]int {
 	t.Helper()
 	files, err := filepath.Glob(strings.TrimSuffix(s.lines, ".ndjson") + "*.ndjson")
 	if err != nil {

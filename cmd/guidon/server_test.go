@@ -204,7 +204,7 @@ func (s *server) post(path, body string) (int, error) {
 }
 
 // get reads a management path and decodes the answer.
-func (s *server) get(t *testing.T, path string, out any) {
+func (s *server) get(t testing.TB, path string, out any) {
 	t.Helper()
 	base := s.url
 	if strings.HasPrefix(path, "/api/plugins") {
@@ -230,7 +230,7 @@ func (s *server) get(t *testing.T, path string, out any) {
 }
 
 // until calls try until it returns "", and fails with its last result after limit.
-func until(t *testing.T, limit time.Duration, try func() string) {
+func until(t testing.TB, limit time.Duration, try func() string) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
 	for {

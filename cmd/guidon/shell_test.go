@@ -34,7 +34,7 @@ func shell(dir, command string) (string, error) {
 	return string(out), err
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
