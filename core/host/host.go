@@ -123,7 +123,7 @@ func New(cfg settings.Config, deps Deps) (*Host, error) {
 	}
 	h.pool = conn.NewPool(conn.Deps{
 		Settings: h.settings, Version: deps.Version, Log: h.log, PluginLog: deps.Log.Named("plugin"), LogBuffer: h.logs.of,
-		SocketDir: func() (string, error) { return h.runDir.Path() },
+		SocketDir: func(u *process.User) (string, error) { return h.runDir.PathFor(u) },
 		Groups:    controlGroups,
 		Tracing:   conn.NewTracing(deps.Traces), Metrics: m, Schemas: h.schemas,
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -43,6 +44,22 @@ func (r *run) pids(t *testing.T, except ...int) map[int]int {
 		return ""
 	})
 	return out
+}
+
+// A process without a network serves no instance that has one, and the reverse.
+func TestInstancesWithAndWithoutNetworkShareNoProcess(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("network: none works on Linux only")
+	}
+	instances := many(4, nil)
+	instances[1].Network, instances[3].Network = settings.NetworkNone, settings.NetworkNone
+	r := start(t, config(instances...))
+	r.pids(t)
+	of := r.Status()
+	if of[0].PID != of[2].PID || of[1].PID != of[3].PID || of[0].PID == of[1].PID {
+		t.Errorf("processes %d %d %d %d", of[0].PID, of[1].PID, of[2].PID, of[3].PID)
+	}
 }
 
 func TestInstancesShareOneProcess(t *testing.T) {

@@ -138,7 +138,7 @@ func TestVerifiedCopyIsExecuted(t *testing.T) {
 		return ""
 	})
 	copied := filepath.Join(r.dir, "plugins", "sha256", c.SHA256)
-	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o500 {
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o555 {
 		t.Errorf("copy: %v, %v", info, err)
 	}
 }

@@ -34,8 +34,9 @@ type Deps struct {
 	PluginLog *zap.Logger
 	// LogBuffer returns the log buffer of an instance.
 	LogBuffer func(instance string) *process.LogBuffer
-	// SocketDir returns the directory for sockets.
-	SocketDir func() (string, error)
+	// SocketDir returns the directory for sockets that a user can reach; nil is the
+	// user of the server.
+	SocketDir func(*process.User) (string, error)
 	// Groups returns what makes control groups of processes, or nil.
 	Groups  func() *cgroup.Parent
 	Tracing *Tracing
@@ -76,15 +77,15 @@ type sharedProcess struct {
 	active    int             // instances that have not left
 }
 
-// processKey identifies identical processes: same command line, environment and
-// limits.
+// processKey identifies identical processes: same command line, environment, limits
+// and network.
 func processKey(p Plan) string {
 	env := slices.Sorted(slices.Values(p.Config.Env))
 	name := ""
 	if p.Settings.Isolated {
 		name = p.Settings.Name
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %+v", p.Settings.Kind, p.Argv, env, name, p.Settings.Limits))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %+v %q", p.Settings.Kind, p.Argv, env, name, p.Settings.Limits, p.Settings.Network))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -208,13 +209,17 @@ func (p *Pool) connect(ctx context.Context, plan Plan, logs *process.LogPipe) (*
 	if plan.Settings.Attached() {
 		return attach(ctx, plan.Settings, options)
 	}
-	dir, err := p.deps.SocketDir()
+	limits := plan.Settings.Limits.Or(p.deps.Settings().Limits)
+	user, err := process.FindUser(limits.User)
+	if err != nil {
+		return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "user", Message: err.Error()}
+	}
+	dir, err := p.deps.SocketDir(user)
 	if err != nil {
 		return nil, &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "socket_dir", Message: err.Error()}
 	}
-	limits := plan.Settings.Limits.Or(p.deps.Settings().Limits)
 	launched, err := process.Launch(ctx, process.Options{
-		Argv: plan.Argv, Env: p.environment(plan, limits), Limits: limits, Network: plan.Settings.Network,
+		Argv: plan.Argv, Env: p.environment(plan, limits), Limits: limits, Network: plan.Settings.Network, User: user,
 		StartTimeout: plan.Settings.EffectiveTimeouts().Start, SocketDir: dir, Groups: p.deps.Groups(), DialOptions: options, Logs: logs,
 	})
 	if err != nil {

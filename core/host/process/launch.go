@@ -39,9 +39,11 @@ type Options struct {
 	Network string
 	// Groups makes the control group of the process; nil for none.
 	Groups *cgroup.Parent
+	// User is the user that the process runs as; nil for the user of the server.
+	User *User
 	// StartTimeout limits start and handshake.
 	StartTimeout time.Duration
-	// SocketDir is the directory of the socket.
+	// SocketDir is the directory of the socket, which User can reach.
 	SocketDir   string
 	DialOptions []grpc.DialOption
 	Logs        *LogPipe

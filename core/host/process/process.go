@@ -56,6 +56,7 @@ type Process struct {
 	env       []string
 	limits    settings.Limits
 	offline   bool   // without a network
+	user      *User  // nil for the user of the server
 	socketDir string // the directory of its socket, of no other process
 	cmd       *exec.Cmd
 	logs      *LogPipe
@@ -84,13 +85,16 @@ var _ runner.Runner = (*Process)(nil)
 func newProcess(o Options, env []string) *Process {
 	out, lines := io.Pipe()
 	p := &Process{
-		argv: o.Argv, env: env, limits: o.Limits, offline: o.Network == settings.NetworkNone, groups: o.Groups,
+		argv: o.Argv, env: env, limits: o.Limits, offline: o.Network == settings.NetworkNone, user: o.User, groups: o.Groups,
 		logs: o.Logs, stdout: out, lines: lines, reaped: make(chan struct{}), exited: make(chan struct{}),
 	}
 	for _, variable := range env {
 		if dir, ok := strings.CutPrefix(variable, socketDirKey+"="); ok {
 			p.socketDir = dir
 		}
+	}
+	if p.user != nil {
+		p.env = p.user.environment(p.env)
 	}
 	return p
 }
@@ -175,10 +179,23 @@ func (p *Process) makeGroup() {
 // exec starts the child. It retries while the file is open for writing: a thread
 // that forks at the same time holds the writer's descriptor for a moment.
 func (p *Process) exec(stdin, stdout, stderr *os.File) error {
+	executable := image(p.argv[0])
+	var files []*os.File
+	if p.user != nil {
+		file, err := p.user.prepare(executable, p.socketDir)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		executable, files = inheritedFile, append(files, file)
+	}
 	for try := 0; ; try++ {
-		p.cmd = exec.Command(image(p.argv[0]))
-		p.cmd.Args = p.argv
+		p.cmd = exec.Command(executable)
+		p.cmd.Args, p.cmd.ExtraFiles = p.argv, files
 		p.cmd.Env, p.cmd.SysProcAttr = p.env, childAttributes()
+		if p.user != nil {
+			p.cmd.SysProcAttr.Credential = p.user.credential()
+		}
 		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, stderr
 		p.group.Hold(p.cmd.SysProcAttr)
 		start := p.cmd.Start

@@ -21,8 +21,14 @@ import (
 // launch runs a shell script as a plugin and returns the error of the start.
 func launch(t *testing.T, script string, o process.Options) error {
 	t.Helper()
-	o.Argv, o.SocketDir, o.StartTimeout = []string{"/bin/sh", "-c", script}, t.TempDir(), time.Minute
-	o.Env = append(o.Env, "PATH="+os.Getenv("PATH"))
+	o.Argv, o.SocketDir = []string{"/bin/sh", "-c", script}, t.TempDir()
+	return launchError(t, o)
+}
+
+// launchError starts a process that is no plugin and returns the error.
+func launchError(t *testing.T, o process.Options) error {
+	t.Helper()
+	o.StartTimeout, o.Env = time.Minute, append(o.Env, "PATH="+os.Getenv("PATH"))
 	o.Logs = process.NewLogPipe(zap.NewNop(), 100, func(string, int) {})
 	launched, err := process.Launch(t.Context(), o)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -18,6 +19,10 @@ const maxSocketBase = 56
 type RunDir struct {
 	path string
 	lock *os.File
+	mode os.FileMode
+
+	mu    sync.Mutex
+	users *RunDir // for processes of other users; nil before the first
 }
 
 // NewRunDir makes the directory below the configured base, or without one below
@@ -80,7 +85,7 @@ func claim(base string) (*RunDir, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close(), os.RemoveAll(path))
 	}
-	return &RunDir{path: path, lock: lock}, nil
+	return &RunDir{path: path, lock: lock, mode: 0o700}, nil
 }
 
 // checkUnreplaced fails when the path of f names another file now.
@@ -137,9 +142,17 @@ func removeStale(base string) {
 
 // Path returns the directory. It makes it again when it was removed, as cleaners of
 // temporary directories do.
-func (r *RunDir) Path() (string, error) { return r.path, os.MkdirAll(r.path, 0o700) }
+func (r *RunDir) Path() (string, error) { return r.path, os.MkdirAll(r.path, r.mode) }
 
-// Remove removes the directory and releases the lock.
+// Remove removes the directory, also that for other users, and releases the lock.
 func (r *RunDir) Remove() error {
-	return errors.Join(os.RemoveAll(r.path), r.lock.Close())
+	r.mu.Lock()
+	users := r.users
+	r.users = nil
+	r.mu.Unlock()
+	var err error
+	if users != nil {
+		err = users.Remove()
+	}
+	return errors.Join(err, os.RemoveAll(r.path), r.lock.Close())
 }

@@ -30,6 +30,10 @@ type VerifiedCopies struct {
 	files    map[string]fileDigest
 }
 
+// copyMode is the mode of a copy. Only the server can reach its directory; a process of
+// another user inherits the open file.
+const copyMode = 0o555
+
 // fileDigest is the digest of a configured file when it was last read.
 type fileDigest struct {
 	size     int64
@@ -112,6 +116,9 @@ func (c *VerifiedCopies) ensureCopy(dir, path, want string) (string, error) {
 			return "", err
 		}
 	}
+	if err := os.Chmod(copied, copyMode); err != nil { // an earlier version made them 0500
+		return "", fmt.Errorf("allow the execution of %s: %w", copied, err)
+	}
 	c.verified[want] = true
 	return copied, nil
 }
@@ -133,7 +140,7 @@ func (c *VerifiedCopies) copy(from, to, want string) error {
 	defer func() { _ = os.Remove(out.Name()) }()
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(out, sum), in)
-	if err = errors.Join(err, out.Chmod(0o500), out.Sync(), out.Close()); err != nil {
+	if err = errors.Join(err, out.Chmod(copyMode), out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {

@@ -100,6 +100,9 @@ type Limits struct {
 	Nice int `koanf:"nice"`
 	// CoreDumps allows core dumps, which contain the secrets of the process.
 	CoreDumps bool `koanf:"core_dumps"`
+	// User is the user that the process runs as: a name, a number or uid:gid. It
+	// works on Linux, for a server that runs as root; "" is the user of the server.
+	User string `koanf:"user"`
 }
 
 // Or returns l with the values of defaults in place of zeros.
@@ -110,6 +113,7 @@ func (l Limits) Or(defaults Limits) Limits {
 		CPUTime:     cmp.Or(l.CPUTime, defaults.CPUTime),
 		Nice:        cmp.Or(l.Nice, defaults.Nice),
 		CoreDumps:   l.CoreDumps || defaults.CoreDumps,
+		User:        cmp.Or(l.User, defaults.User),
 	}
 }
 
