@@ -12,16 +12,16 @@ import (
 	"github.com/guidonhq/guidon/core/host/process"
 )
 
-// nobody is a user that every test machine has by its number.
-const nobody = "65534:65534"
+// otherIDs are the ids of a user other than root.
+const otherIDs = "65534:65534"
 
-// otherUser returns nobody and a directory for its sockets.
+// otherUser returns a user and a directory for its sockets.
 func otherUser(t *testing.T) (*process.User, string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root starts processes as another user")
 	}
-	user, err := process.FindUser(nobody)
+	user, err := process.FindUser(otherIDs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func otherUser(t *testing.T) (*process.User, string) {
 	return user, sockets
 }
 
-// asUser runs a script as nobody and returns the first line that it prints.
+// asUser runs a script as the other user and returns the first line that it prints.
 func asUser(t *testing.T, script string, env ...string) string {
 	t.Helper()
 	user, sockets := otherUser(t)
@@ -122,7 +122,7 @@ func TestExecutableOutOfReachRuns(t *testing.T) {
 		t.Errorf("a script: %q", got)
 	}
 	err = launchError(t, process.Options{User: user, Argv: []string{source}, SocketDir: sockets})
-	if !strings.Contains(err.Error(), "user "+nobody+" may not read and execute "+source) {
+	if !strings.Contains(err.Error(), "user "+otherIDs+" may not read and execute "+source) {
 		t.Errorf("an executable of root alone: %v", err)
 	}
 }
