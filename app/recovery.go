@@ -80,7 +80,7 @@ func openAnySchema(ctx context.Context, cfg Config) (*db.DB, error) {
 func backupSource(cfg Config, d *db.DB, configFile, version string) backup.Source {
 	plugins := []map[string]string{}
 	for _, p := range cfg.Plugins.Instances {
-		plugins = append(plugins, map[string]string{"name": p.Name, "kind": string(p.Kind), "use": p.Use})
+		plugins = append(plugins, map[string]string{"name": p.Name, "kind": p.Kind, "use": p.Use})
 	}
 	secrets := map[string]string{"payload.key": filepath.Join(cfg.DataDir, "payload.key")}
 	if configFile != "" {

@@ -167,7 +167,7 @@ func (l *postgresLoad) commit(ctx context.Context) error {
 func (l *postgresLoad) Abort() {
 	if l.pipe != nil {
 		_ = l.pipe.CloseWithError(errors.New("the restore was ended")) // never fails
-		<-l.done
+		<-l.done                                                       //nolint:errcheck // the error is that of the pipe
 		l.pipe = nil
 	}
 	if l.tx != nil {

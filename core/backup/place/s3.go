@@ -96,7 +96,7 @@ var errAborted = errors.New("the backup was not completed")
 func (u *upload) Abort() {
 	_ = u.CloseWithError(errAborted) // never fails
 	u.cancel()
-	<-u.done
+	<-u.done //nolint:errcheck // the error is errAborted
 }
 
 // Open implements Place.
