@@ -73,7 +73,10 @@ var coreBindings = fx.Provide(
 	fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
 
 	func(r *reloader) admin.Reload {
-		return func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) }
+		return admin.Reload{
+			Apply:   func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) },
+			Preview: func() (any, error) { return r.Preview() },
+		}
 	},
 
 	// Routes.

@@ -18,6 +18,7 @@ import (
 	"github.com/guidonhq/guidon/core/config/filewatch"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/reloadplan"
 	"github.com/guidonhq/guidon/core/host/settings"
 )
 
@@ -51,6 +52,10 @@ type Reloaded struct {
 	// RestartNeeded names the changed settings that take effect only after a
 	// restart of the server.
 	RestartNeeded []string `json:"restart_needed"`
+	// DryRun is true for an answer of Preview, which has what a reload would do.
+	DryRun bool `json:"dry_run"`
+	// Instances has each instance of a dry run; nil otherwise.
+	Instances []reloadplan.Change `json:"instances,omitempty"`
 }
 
 func newReloader(cfg Config, opts Options, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
@@ -130,8 +135,33 @@ func (r *reloader) apply(ctx context.Context, cause string, source []byte) (Relo
 	return out, nil
 }
 
+// Preview returns what Reload would do and changes nothing. Its error is that of Reload.
+func (r *reloader) Preview() (Reloaded, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := newReloaded()
+	out.DryRun = true
+	cfg, err := r.load(filewatch.Read(r.file))
+	if err == nil {
+		out.Instances, err = r.host.Plan(cfg.Plugins)
+	}
+	if err != nil {
+		return out, fault.New(fault.Invalid, "invalid_config", err.Error())
+	}
+	out.compareInstances(r.plugins.Instances, cfg.Plugins.Instances)
+	out.RestartNeeded = append(out.RestartNeeded, restartNeeded(r.started, cfg)...)
+	for i := range out.Instances { // a reason may quote a text with a secret in it
+		out.Instances[i].Reason = cfg.Redact(out.Instances[i].Reason)
+	}
+	return out, nil
+}
+
+func newReloaded() Reloaded {
+	return Reloaded{Added: []string{}, Removed: []string{}, Changed: []string{}, RestartNeeded: []string{}}
+}
+
 func (r *reloader) reload(ctx context.Context, source []byte) (Reloaded, error) {
-	out := Reloaded{Added: []string{}, Removed: []string{}, Changed: []string{}, RestartNeeded: []string{}}
+	out := newReloaded()
 	cfg, err := r.load(source)
 	if err != nil {
 		return out, err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/plugins"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // reloadServer is a server whose config file tests change while it runs.
@@ -47,7 +48,13 @@ func serveConfigFile(t *testing.T, instances string) *reloadServer {
 	e.logs = logs
 	e.Server, err = app.Start(t.Context(), cfg, app.Options{
 		Version: "test", Log: zap.New(core), BundledNames: plugins.Names(), ConfigFile: e.config, Environ: func() []string { return environ },
-		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} },
+		Bundled: func(name string) []string {
+			if _, ok := plugins.Find(name); !ok {
+				return nil
+			}
+			return []string{os.Args[0], "plugin", "exec", name}
+		},
+		Schema: sinkSchema,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +66,16 @@ func serveConfigFile(t *testing.T, instances string) *reloadServer {
 	})
 	e.ProjectKey, e.PersonalKey = e.First.ProjectKey, e.First.PersonalKey
 	return e
+}
+
+// sinkSchema returns the schema of a bundled sink.
+func sinkSchema(name, kind string) []byte {
+	if p, ok := plugins.Find(name); ok && kind == "sink" && p.Sink != nil {
+		if c, ok := p.Sink().(sdk.Configured); ok {
+			return sdk.Schema(c.Config())
+		}
+	}
+	return nil
 }
 
 // edit replaces the config file by a rename, as editors do.
@@ -250,6 +267,67 @@ func TestReloadWhileOtherFilesChange(t *testing.T) {
 	})
 	e.edit(t, e.sink("a", ""))
 	e.until(t, "the change is noticed", func() bool { return len(e.plugins(t)) == 1 })
+}
+
+// A dry run tells what a reload would do to each instance, and does nothing.
+func TestReloadDryRun(t *testing.T) {
+	t.Parallel()
+	e := serveConfigFile(t, "    []\n")
+	e.edit(t, e.sink("same", "")+e.sink("config", "")+e.sink("delivery", "")+e.sink("removed", "")+e.sink("broken", ""))
+	e.until(t, "all are ready", func() bool {
+		for _, p := range e.plugins(t) {
+			if p.State != "ready" {
+				return false
+			}
+		}
+		return len(e.plugins(t)) == 5
+	})
+	before := e.plugins(t)
+	other := filepath.Join(e.dir, "other")
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// Written in place, the file is not applied before the dry run.
+	text := "log: {level: debug}\nplugins:\n  instances:\n" + e.sink("same", "") + e.sink("config", ", rotate_bytes: 0") +
+		strings.Replace(e.sink("delivery", ""), "}}\n", "}, delivery: {sample: 0.5}}\n", 1) + e.sink("broken", ", pth: x") + e.sink("added", "") +
+		"    - {name: unknown, kind: sink, use: flie}\n" +
+		"    - {name: secret, kind: sink, use: file, config: {path: \"${env:GUIDON_TEST_MISSING}\"}}\n" +
+		"    - {name: untrusted, kind: sink, use: " + other + ", sha256: " + strings.Repeat("ab", 32) + "}\n"
+	if err := os.WriteFile(e.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var plan struct {
+		DryRun        bool     `json:"dry_run"`
+		RestartNeeded []string `json:"restart_needed"`
+		Added         []string
+		Instances     []struct {
+			Name, Action, Reason string
+			Settings             []string
+		}
+	}
+	if err := json.Unmarshal([]byte(e.mustManage(t, http.MethodPost, "/api/plugins/reload?dry_run=true", "")), &plan); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"same": "unchanged []", "config": "restart [config.rotate_bytes]", "delivery": "reconfigure [delivery]", "removed": "stop []it is not in the config",
+		"broken": `refused [config.pth]config/pth: unknown key (did you mean "path"?); the former settings stay in use if it runs`, "added": "start []",
+		"unknown": `refused []no bundled plugin is named "flie"; did you mean "file"?`, "secret": "refused []config/path: ${env:GUIDON_TEST_MISSING}", "untrusted": "refused []not trusted: the checksum of ",
+	}
+	for _, i := range plan.Instances {
+		if got := fmt.Sprint(i.Action, " ", i.Settings, i.Reason); want[i.Name] == "" || !strings.HasPrefix(got, want[i.Name]) {
+			t.Errorf("%s: got %s, want %s", i.Name, got, want[i.Name])
+		}
+		delete(want, i.Name)
+	}
+	if len(want) > 0 || !plan.DryRun || fmt.Sprint(plan.RestartNeeded) != "[log.level]" {
+		t.Errorf("got %+v, missing %v", plan, want)
+	}
+	if after := e.plugins(t); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the instances are %v, were %v", after, before)
+	}
+	if copies, _ := filepath.Glob(filepath.Join(e.dir, "data", "plugins", "*", "*")); len(copies) > 0 {
+		t.Errorf("files were made: %s", copies)
+	}
 }
 
 // A file that is written in two steps, with a pause between them, is read once it is

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/guidonhq/guidon/plugins"
@@ -9,7 +10,7 @@ import (
 )
 
 type pluginCmd struct {
-	List    pluginListCmd    `cmd:"" help:"List the bundled plugins."`
+	List    pluginListCmd    `cmd:"" help:"List the bundled plugins and, with a personal key, the instances of a running server with their trouble."`
 	Status  pluginStatusCmd  `cmd:"" help:"Show the state of all instances of a running server, or the details of one."`
 	Logs    pluginLogsCmd    `cmd:"" help:"Print the last log lines of an instance."`
 	Check   pluginCheckCmd   `cmd:"" help:"Run the health check of an instance, including what it depends on."`
@@ -24,15 +25,38 @@ type pluginCmd struct {
 	Exec    pluginExecCmd    `cmd:"" help:"Serve as a bundled plugin. For internal use: the server runs this command."`
 }
 
-type pluginListCmd struct{}
+type pluginListCmd struct {
+	serverFlags `embed:""`
+}
 
-func (pluginListCmd) Run(e *env) error {
+// Run prints the bundled plugins and, with a personal key, the instances of the running
+// server with their trouble. Without a server the first list is complete.
+func (c pluginListCmd) Run(e *env) error {
 	var rows [][]any
 	for _, name := range plugins.Names() {
 		p, _ := plugins.Find(name)
 		rows = append(rows, []any{name, p.Version, strings.Join(kindsOf(p), ","), p.Summary})
 	}
-	return e.table("NAME VERSION KINDS SUMMARY", rows)
+	if err := e.table("NAME VERSION KINDS SUMMARY", rows); err != nil || c.Key == "" {
+		return err
+	}
+	return c.printInstances(e)
+}
+
+func (c pluginListCmd) printInstances(e *env) error {
+	var page struct{ Results []instance }
+	if err := c.call(e, http.MethodGet, pluginPath("", ""), &page); err != nil {
+		e.warn("instances not listed: %v", err)
+		return nil
+	}
+	var rows [][]any
+	for _, p := range page.Results {
+		rows = append(rows, []any{p.Name, p.Kind, p.Use, p.State, oneLine(p.Trouble, 120)})
+	}
+	if _, err := fmt.Fprintln(e.out); err != nil {
+		return err
+	}
+	return e.table("INSTANCE KIND USE STATE TROUBLE", rows)
 }
 
 // kindsOf returns the kinds that a plugin offers.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -137,12 +139,62 @@ func (c pluginResumeCmd) Run(e *env) error  { return c.post(e, "resume") }
 
 type pluginReloadCmd struct {
 	serverFlags `embed:""`
+	DryRun      bool `name:"dry-run" help:"Print what the server would do to each instance; change nothing."`
+	JSON        bool `name:"json" help:"Print the answer of a dry run as JSON."`
 }
 
+// Run prints the answer of the server as JSON, or the plan of a dry run as a table. A
+// dry run fails if settings of an instance are refused.
 func (c pluginReloadCmd) Run(e *env) error {
+	if c.DryRun {
+		return c.printPlan(e)
+	}
 	var result any
 	if err := c.call(e, http.MethodPost, pluginPath("", "reload"), &result); err != nil {
 		return err
 	}
 	return e.printJSON(result)
+}
+
+// reloadPlan is the answer of a dry run.
+type reloadPlan struct {
+	RestartNeeded []string `json:"restart_needed"`
+	DryRun        bool     `json:"dry_run"`
+	Instances     []struct {
+		Name     string   `json:"name"`
+		Kind     string   `json:"kind"`
+		Use      string   `json:"use"`
+		Action   string   `json:"action"`
+		Settings []string `json:"settings,omitempty"`
+		Reason   string   `json:"reason,omitempty"`
+	} `json:"instances"`
+}
+
+func (c pluginReloadCmd) printPlan(e *env) error {
+	var plan reloadPlan
+	if err := c.call(e, http.MethodPost, pluginPath("", "reload?dry_run=true"), &plan); err != nil {
+		return err
+	}
+	if !plan.DryRun {
+		return errors.New("this server has no dry run: it has applied the config")
+	}
+	var rows [][]any
+	refused := 0
+	for _, i := range plan.Instances {
+		why := strings.Join(append(i.Settings, i.Reason), " ")
+		rows = append(rows, []any{i.Name, i.Kind, i.Use, i.Action, oneLine(strings.TrimSpace(why), 300)})
+		if i.Action == "refused" {
+			refused++
+		}
+	}
+	var err error
+	if c.JSON {
+		err = e.printJSON(plan)
+	} else if err = e.table("NAME KIND USE ACTION WHY", rows); err == nil && len(plan.RestartNeeded) > 0 {
+		_, err = fmt.Fprintf(e.out, "changed settings that need a restart of the server: %s\n", strings.Join(plan.RestartNeeded, ", "))
+	}
+	if err == nil && refused > 0 {
+		err = fmt.Errorf("%d of %d instances are refused", refused, len(plan.Instances))
+	}
+	return err
 }

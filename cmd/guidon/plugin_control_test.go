@@ -31,14 +31,26 @@ func TestPluginCommandsCallServer(t *testing.T) {
 		{"check lines", "lines works"},
 		{"pause lines", "lines paused"},
 		{"status", "delivery is paused: asked by "},
+		{"list", "lines     sink  file  ready  delivery is paused: asked by "},
 		{"resume lines", "lines "},
 		{"restart lines", "lines "},
 		{"release lines", "lines "},
 		{"logs lines -n 5", ""},
 		{"reload", `"restart_needed": []`},
+		{"reload --dry-run", "lines  sink  file  unchanged"},
+		{"reload --dry-run --json", `"action": "unchanged"`},
 	} {
 		output, err := s.runWithKey(s.personal, append([]string{"plugin"}, strings.Fields(c.command)...)...)
 		if err != nil || !strings.Contains(output, c.want) {
+			t.Errorf("plugin %s: %v\n%s", c.command, err, output)
+		}
+	}
+	for _, c := range []struct{ key, command, want string }{
+		{"", "list", "webhook"},
+		{s.personal, "list --server http://127.0.0.1:1", "instances not listed: no server answers"},
+	} {
+		output, err := s.runWithKey(c.key, append([]string{"plugin"}, strings.Fields(c.command)...)...)
+		if err != nil || !strings.Contains(output, c.want) || strings.Contains(output, "INSTANCE") {
 			t.Errorf("plugin %s: %v\n%s", c.command, err, output)
 		}
 	}

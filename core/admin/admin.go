@@ -28,10 +28,14 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Reload reads the configuration again and applies it. cause is the reason for
-// the log. It returns a JSON-encodable summary of the changes, or an Invalid
-// error when the configuration cannot be used.
-type Reload func(ctx context.Context, cause string) (any, error)
+// Reload reads the configuration again. The results are JSON-encodable summaries of
+// the changes; a configuration that cannot be used is an Invalid error.
+type Reload struct {
+	// Apply applies the configuration. cause is the reason for the log.
+	Apply func(ctx context.Context, cause string) (any, error)
+	// Preview returns what Apply would do and changes nothing.
+	Preview func() (any, error)
+}
 
 // Plugins serves the plugin instances.
 type Plugins struct {

@@ -44,7 +44,7 @@ const (
 // Routes registers everything below /api/plugins, for operators.
 func (p *Plugins) Routes(g *web.Router) {
 	g.Admin("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
-	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.logged("reloaded", p.reloadConfig)))
+	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
 	g.Admin("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
 	g.Admin("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
 	g.Admin("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.logged("released", p.change((*host.Host).Release))))
@@ -137,8 +137,27 @@ func (p *Plugins) check(c *web.Call) error {
 	return web.JSON(c.Ctx, result)
 }
 
+// reloadConfig applies the configuration, or with dry_run answers what would change.
 func (p *Plugins) reloadConfig(c *web.Call) error {
-	done, err := p.reload(c.UserContext(), "asked by "+c.Principal.User.Email)
+	dryRun := false
+	if text := c.Query("dry_run"); text != "" {
+		var err error
+		if dryRun, err = strconv.ParseBool(text); err != nil {
+			return fault.Fieldf("dry_run", "invalid_input", "Must be true or false.")
+		}
+	}
+	if !dryRun {
+		return p.logged("reloaded", p.applyConfig)(c)
+	}
+	planned, err := p.reload.Preview()
+	if err != nil {
+		return err
+	}
+	return web.JSON(c.Ctx, planned)
+}
+
+func (p *Plugins) applyConfig(c *web.Call) error {
+	done, err := p.reload.Apply(c.UserContext(), "asked by "+c.Principal.User.Email)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,13 @@ func (t *target) setServed(s *conn.Session) {
 	}
 }
 
+// servesOther reports whether the generation that serves has another digest.
+func (t *target) servesOther(digest string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.digest != "" && t.digest != digest
+}
+
 // setUpgradeError records why the configured generation does not serve. It returns
 // false when number is not the configured one any more.
 func (t *target) setUpgradeError(number uint64, err *lifecycle.Failure) bool {

@@ -31,11 +31,22 @@ type Finder struct {
 // connection key of an attached process. dev accepts files without a checksum. The
 // error is a *lifecycle.Failure.
 func (e *Finder) Command(c settings.Instance, dev bool) ([]string, error) {
+	return e.find(c, func() (string, error) { return e.verifiedCopy(c, dev) })
+}
+
+// Locate is Command without a copy: it checks the file and returns the path that its
+// copy would have.
+func (e *Finder) Locate(c settings.Instance, dev bool) ([]string, error) {
+	return e.find(c, func() (string, error) { return e.Copies.Locate(c.Use, c.SHA256, dev && c.Unverified()) })
+}
+
+// find is Command. copied returns the path of the copy of a third-party executable.
+func (e *Finder) find(c settings.Instance, copied func() (string, error)) ([]string, error) {
 	if c.Attached() {
 		return c.ConnectionKey(), nil
 	}
 	if c.External() {
-		path, err := e.verifiedCopy(c, dev)
+		path, err := copied()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, &lifecycle.Failure{State: lifecycle.StateMisconfigured, Reason: "no_such_file", Message: fmt.Sprintf("there is no file %s", c.Use)}

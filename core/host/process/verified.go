@@ -74,6 +74,17 @@ func NewVerifiedCopies(dataDir string) *VerifiedCopies {
 // Executable returns the path of the copy of the file at path, whose SHA-256 must
 // be digest. Otherwise the error wraps ErrUntrusted.
 func (c *VerifiedCopies) Executable(path, digest string) (string, error) {
+	want, err := checkDigest(path, digest)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ensureCopy(c.dir, path, want)
+}
+
+// checkDigest returns the configured digest of the file at path in lower case.
+func checkDigest(path, digest string) (string, error) {
 	want := strings.ToLower(strings.TrimSpace(digest))
 	if want == "" {
 		return "", fmt.Errorf("%w: sha256 is missing; sha256sum %s prints it", ErrUntrusted, path)
@@ -81,9 +92,36 @@ func (c *VerifiedCopies) Executable(path, digest string) (string, error) {
 	if raw, err := hex.DecodeString(want); err != nil || len(raw) != sha256.Size {
 		return "", fmt.Errorf("%w: sha256 must be 64 hexadecimal digits", ErrUntrusted)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ensureCopy(c.dir, path, want)
+	return want, nil
+}
+
+// Locate returns the path that Executable would return, or DevCopy for dev, with the
+// same errors. It copies nothing.
+func (c *VerifiedCopies) Locate(path, digest string, dev bool) (string, error) {
+	if dev {
+		got, err := digestOf(path)
+		return filepath.Join(c.devDir, got), err
+	}
+	want, err := checkDigest(path, digest)
+	if err != nil {
+		return "", err
+	}
+	copied := filepath.Join(c.dir, want)
+	if got, err := digestOf(copied); err == nil && got == want {
+		return copied, nil
+	}
+	got, err := digestOf(path)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrUntrusted, err)
+	case got != want:
+		return "", otherDigest(path, got, want)
+	}
+	return copied, nil
+}
+
+func otherDigest(path, got, want string) error {
+	return fmt.Errorf("%w: the checksum of %s is %s, the config says %s", ErrUntrusted, path, got, want)
 }
 
 // DevCopy returns the path of a copy of the current file without a check. It is for
@@ -144,7 +182,7 @@ func (c *VerifiedCopies) copy(from, to, want string) error {
 		return fmt.Errorf("copy %s: %w", from, err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		return fmt.Errorf("%w: the checksum of %s is %s, the config says %s", ErrUntrusted, from, got, want)
+		return otherDigest(from, got, want)
 	}
 	if err := os.Rename(out.Name(), to); err != nil {
 		return fmt.Errorf("keep the copy of %s: %w", from, err)
