@@ -66,7 +66,7 @@ func (b *bucket) Create(ctx context.Context, name string) (File, error) {
 	u := &upload{PipeWriter: w, cancel: cancel, done: make(chan error, 1)}
 	go func() {
 		_, err := b.client.PutObject(ctx, b.name, b.prefix+name, r, -1, minio.PutObjectOptions{
-			ContentType: "application/octet-stream", PartSize: partBytes, SendContentMd5: true,
+			ContentType: "application/octet-stream", PartSize: partBytes, SendContentMd5: true, DisableContentSha256: true,
 		})
 		if err = b.explain(name, err); err != nil {
 			_ = r.CloseWithError(err)
