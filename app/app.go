@@ -194,7 +194,12 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
-		fx.Supply(cfg.Activity),
+		fx.Supply(cfg.Activity, cfg.Backup),
+		fx.Provide(func(d *db.DB, _ journal.Journal) backup.Source {
+			src := backupSource(cfg, d, opts.ConfigFile, opts.Version)
+			src.Serving = true
+			return src
+		}),
 		fx.Provide(registry),
 		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
@@ -206,7 +211,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		db.Module, auth.Module, standby.Module, journal.Module, web.Module,
-		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module, clients.Module,
+		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module,
 	)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/backup/schedule"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flagapi"
 	"github.com/guidonhq/guidon/core/flags"
@@ -83,6 +84,7 @@ var coreBindings = fx.Provide(
 	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(h *activity.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
+	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *events.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),

@@ -96,9 +96,11 @@ var mayImport = map[string][]string{
 	"core/persons/properties": {"core/jsontext", "core/text"},
 	"core/persons/stage":      {"core/geoip/location", "core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
-	"core/backup":         {"core/backup/archive", "core/backup/place", "core/db", "core/journal", "core/journal/files", "core/journal/format", "core/journal/mark", "core/retry", "core/sqlitewal", "migrations"},
+	"core/backup":         {"core/backup/archive", "core/backup/place", "core/backup/schedule", "core/db", "core/journal", "core/journal/files", "core/journal/format", "core/journal/mark", "core/retry", "core/sqlitewal", "migrations"},
 	"core/backup/archive": {},
 	"core/backup/place":   {},
+
+	"core/backup/schedule": {"core/retry"},
 
 	"core/sqlitewal":          {},
 	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},

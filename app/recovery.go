@@ -10,9 +10,11 @@ import (
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/backup/archive"
 	"github.com/guidonhq/guidon/core/backup/place"
+	"github.com/guidonhq/guidon/core/backup/schedule"
 	"github.com/guidonhq/guidon/core/config"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/recovery"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // The types of backups, for the command line.
@@ -159,4 +161,12 @@ func AcknowledgeIncidents(cfg Config) ([]string, error) {
 		texts[i] = incident.At.Format(time.RFC3339) + " " + incident.Text
 	}
 	return texts, err
+}
+
+// backupReadiness adds the state of backups to the readiness of the server.
+type backupReadiness struct{ backups *schedule.Scheduler }
+
+// Routes registers the field.
+func (r backupReadiness) Routes(g *web.Router) {
+	g.ReadinessField("backup", func() any { return r.backups.State() })
 }

@@ -1,0 +1,62 @@
+package backup
+
+import (
+	"context"
+	"time"
+
+	"github.com/guidonhq/guidon/core/backup/place"
+	"github.com/guidonhq/guidon/core/backup/schedule"
+)
+
+// maker makes the backups of a server.
+type maker struct {
+	src     Source
+	to      place.Place
+	options Options
+}
+
+var _ schedule.Maker = (*maker)(nil)
+
+// NewMaker returns the maker of the backups that c configures.
+func NewMaker(c Config, src Source) (schedule.Maker, error) {
+	m := &maker{src: src, options: Options{BytesPerSecond: c.RateBytes}}
+	if c.Every == 0 {
+		return m, nil
+	}
+	target := c.To
+	if target[len(target)-1] != '/' {
+		target += "/"
+	}
+	var err error
+	if m.to, _, err = place.Parse(target, c.S3); err != nil {
+		return nil, err
+	}
+	m.options.Recipients, err = ParseRecipients(c.Recipients)
+	return m, err
+}
+
+// Make implements schedule.Maker.
+func (m *maker) Make(ctx context.Context) (schedule.Backup, error) {
+	made, err := Create(ctx, m.src, m.to, "", m.options)
+	if err != nil {
+		return schedule.Backup{}, err
+	}
+	return schedule.Backup{Name: made.Name, At: made.Manifest.CreatedAt.Truncate(time.Second), Bytes: made.Bytes}, nil
+}
+
+// List implements schedule.Maker.
+func (m *maker) List(ctx context.Context) (out []schedule.Backup, err error) {
+	entries, err := m.to.List(ctx)
+	for _, e := range entries {
+		if at, ok := place.IsGenerated(e.Name); ok {
+			out = append(out, schedule.Backup{Name: e.Name, At: at, Bytes: e.Bytes})
+		}
+	}
+	return out, err
+}
+
+// Remove implements schedule.Maker.
+func (m *maker) Remove(ctx context.Context, name string) error { return m.to.Remove(ctx, name) }
+
+// Clean implements schedule.Maker.
+func (m *maker) Clean(ctx context.Context) error { return m.to.Clean(ctx) }
