@@ -9,6 +9,7 @@ GO            ?= go
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS       := -s -w -X main.version=$(VERSION)
 GOLANGCI      := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+NFPM          := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1
 FUZZTIME      ?= 10s
 BENCH         ?= .
 BENCHTIME     ?= 1s
@@ -79,6 +80,17 @@ hostile: ## Send REQUESTS (default 100000) hostile requests and check answers an
 .PHONY: soak
 soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
+
+.PHONY: deb
+deb: ## Build the Debian package dist/guidon_VERSION_ARCH.deb
+	@rm -rf dist && mkdir dist
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
+	VERSION="$$(packaging/debian/version '$(VERSION)')" ARCH=$$($(GO) env GOARCH) $(NFPM) package --config packaging/debian/nfpm.yaml --packager deb --target dist/
+
+.PHONY: packages
+packages: deb ## Install the Debian package, serve with it and remove it (needs root)
+	@./e2e/need 'systemd-analyze --version' systemd
+	./packaging/debian/try
 
 .PHONY: generate
 generate: ## Regenerate sdk/pb, sdk/python, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES

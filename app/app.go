@@ -84,6 +84,9 @@ type Options struct {
 	Environ func() []string
 	// Hangup triggers a reload of the configuration at each signal; it may be nil.
 	Hangup <-chan os.Signal
+	// Metrics registers the metrics. One that is also a prometheus.Gatherer is shown
+	// at /metrics. Nil makes a registry.
+	Metrics prometheus.Registerer
 }
 
 // Server is a running server.
@@ -200,7 +203,7 @@ func modules(cfg Config, opts Options) fx.Option {
 			src.Serving = true
 			return src
 		}),
-		fx.Provide(registry),
+		fx.Provide(func() prometheus.Registerer { return registry(opts.Metrics) }),
 		fx.Supply(describer(opts.Operators)),
 		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
 			spans, err := newTracerProvider(lc, cfg.Traces, opts.Version, log)
@@ -215,8 +218,11 @@ func modules(cfg Config, opts Options) fx.Option {
 	)
 }
 
-func registry() prometheus.Registerer {
-	r := prometheus.NewRegistry()
+// registry returns r, or a new registry for nil, with the metrics of the process.
+func registry(r prometheus.Registerer) prometheus.Registerer {
+	if r == nil {
+		r = prometheus.NewRegistry()
+	}
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

@@ -93,6 +93,12 @@ func serveExisting(t *testing.T, change ...func(*app.Config)) *server {
 // serveLogged is serveExisting with a log.
 func serveLogged(t *testing.T, log *zap.Logger, change ...func(*app.Config)) *server {
 	t.Helper()
+	return serveWith(t, func(o *app.Options) { o.Log = log }, change...)
+}
+
+// serveWith is serveExisting with other options.
+func serveWith(t *testing.T, set func(*app.Options), change ...func(*app.Config)) *server {
+	t.Helper()
 	dir := t.TempDir()
 	s := &server{Lines: filepath.Join(dir, "events.ndjson")}
 	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+s.Lines+"}\n"), nil)
@@ -106,8 +112,10 @@ func serveLogged(t *testing.T, log *zap.Logger, change ...func(*app.Config)) *se
 	for _, c := range change {
 		c(&cfg)
 	}
-	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: log, BundledNames: plugins.Names(), Operators: plugins.Operators,
-		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})
+	opts := app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }}
+	set(&opts)
+	s.Server, err = app.Start(t.Context(), cfg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
