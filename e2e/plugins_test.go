@@ -48,7 +48,9 @@ func TestPythonPackage(t *testing.T) {
 	run(t, dir, filepath.Join(venv, "mypy"), "--cache-dir", t.TempDir())
 	run(t, dir, filepath.Join(venv, "ruff"), "check", "--no-cache", ".")
 	run(t, dir, filepath.Join(venv, "ruff"), "format", "--no-cache", "--check", ".")
-	run(t, dir, filepath.Join(venv, "python"), "-B", "-m", "unittest", "discover", "-s", "tests")
+	for _, tests := range []string{"tests", "examples"} {
+		run(t, dir, filepath.Join(venv, "python"), "-B", "-m", "unittest", "discover", "-s", tests)
+	}
 }
 
 // pythonExample makes an executable of an example: the script with the interpreter of
@@ -147,6 +149,45 @@ func delivered(t *testing.T, plugin string) {
 
 // TestPythonSinkUnderServer delivers events to a Python sink.
 func TestPythonSinkUnderServer(t *testing.T) { delivered(t, pythonExample(t, "lines")) }
+
+// TestNewPythonPlugins runs make test in the plugins that plugin new writes: their tests
+// and the conformance kit. pytest runs the same tests, and a wrong plugin fails them.
+func TestNewPythonPlugins(t *testing.T) {
+	venv := filepath.Join(install(t, "plugin-python"), "venv")
+	for kind, change := range map[string][2]string{
+		"sink": {"batch.ndjson()", "batch.ndjson().upper()"}, "notifier": {"html.escape(", "str("}, "matcher": {"begin <= at.hour", "begin < at.hour"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), kind)
+			run(t, t.TempDir(), binary(t), "plugin", "new", "--lang", "python", "--dir", dir, kind, "acme/"+kind+".x")
+			out := run(t, dir, "make", "test", "VENV="+venv, "GUIDON="+binary(t))
+			if !strings.Contains(out, "\nOK\n") || !strings.Contains(out, " 0 failed") {
+				t.Errorf("no tests or no report:\n%s", out)
+			}
+			if out := run(t, dir, filepath.Join(venv, "bin", "pytest"), "-q"); !strings.Contains(out, " passed") {
+				t.Errorf("pytest:\n%s", out)
+			}
+			rewrite(t, filepath.Join(dir, "src", "plugin.py"), change[0], change[1])
+			wrong := exec.Command(filepath.Join(venv, "bin", "python"), "-m", "unittest")
+			wrong.Dir = dir
+			if out, err := wrong.CombinedOutput(); err == nil || !strings.Contains(string(out), "FAILED") {
+				t.Errorf("the tests accept a wrong plugin: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// rewrite replaces a text in a file, which must contain it.
+func rewrite(t *testing.T, path, before, after string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), before) {
+		t.Fatalf("%s does not contain %q: %v", path, before, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), before, after)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // newRust writes a plugin in Rust with plugin new, runs its make test, which judges it,
 // and returns its executable. The compiled dependencies are kept.

@@ -18,7 +18,7 @@ import (
 
 // scaffold holds the templates of the module that plugin new writes, by kind.
 //
-//go:embed scaffold
+//go:embed all:scaffold
 var scaffold embed.FS
 
 type pluginNewCmd struct {

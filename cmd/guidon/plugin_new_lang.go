@@ -17,10 +17,8 @@ import (
 
 // pythonExamples are the plugins that a new one begins with, by kind, and the texts
 // that its name replaces.
-var pythonExamples = map[string]struct{ file, name, operator string }{
-	"sink":     {"examples/lines.py", "example/lines", ""},
-	"notifier": {"examples/chat.py", "example/chat", ""},
-	"matcher":  {"examples/hours.py", "example/hours", "hours/"},
+var pythonExamples = map[string]struct{ module, operator string }{
+	"sink": {"lines", ""}, "notifier": {"chat", ""}, "matcher": {"hours", "hours/"},
 }
 
 // newPython writes a plugin in Python and, without a checkout to build against, the
@@ -37,19 +35,30 @@ func newPython(dir string, m module) error {
 			return err
 		}
 	}
-	example := pythonExamples[m.Kind]
-	text, err := python.Package.ReadFile(example.file)
-	if err != nil {
-		return err
-	}
-	out := strings.ReplaceAll(string(text), `"`+example.name+`"`, fmt.Sprintf("%q", m.Name))
-	if example.operator != "" {
-		out = strings.ReplaceAll(out, example.operator, m.Operator+"/")
-	}
-	if err := writeFile(dir, "src/__main__.py", []byte(out)); err != nil || m.Replace != "" {
+	if err := newPythonModules(dir, m); err != nil || m.Replace != "" {
 		return err
 	}
 	return copyTree(filepath.Join(dir, "guidon-plugin"), python.Package, ".")
+}
+
+// newPythonModules writes the module of the plugin and its tests.
+func newPythonModules(dir string, m module) error {
+	example := pythonExamples[m.Kind]
+	for from, to := range map[string]string{example.module + ".py": "src/plugin.py", "test_" + example.module + ".py": "tests/test_plugin.py"} {
+		text, err := python.Package.ReadFile("examples/" + from)
+		if err != nil {
+			return err
+		}
+		out := strings.ReplaceAll(string(text), `"example/`+example.module+`"`, fmt.Sprintf("%q", m.Name))
+		out = strings.ReplaceAll(out, "import "+example.module+" as plugin", "import plugin")
+		if example.operator != "" {
+			out = strings.ReplaceAll(out, example.operator, m.Operator+"/")
+		}
+		if err := writeFile(dir, to, []byte(out)); err != nil {
+			return err
+		}
+	}
+	return writeTemplates(filepath.Join(dir, "tests"), "scaffold/python-tests", m)
 }
 
 // rustExamples are the programs that a new plugin in Rust begins with, by kind, and the

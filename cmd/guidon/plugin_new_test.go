@@ -51,11 +51,11 @@ func TestNewPluginsInOtherLanguages(t *testing.T) {
 	dir := t.TempDir()
 	for args, files := range map[string]map[string]string{
 		"--lang python sink acme/store": {
-			"store/src/__main__.py": `name="acme/store"`, "store/requirements.txt": "./guidon-plugin", "store/config.json": "events.ndjson",
+			"store/src/plugin.py": `name="acme/store"`, "store/tests/test_plugin.py": "\nimport plugin\n", "store/tests/__init__.py": "src", "store/requirements.txt": "./guidon-plugin", "store/config.json": "events.ndjson",
 			"store/guidon-plugin/src/guidon_plugin/_pb/guidon/sink/v1/sink_pb2.py": "guidon_plugin._pb", "store/Makefile": "zipapp",
 		},
-		"--lang python notifier acme/gong": {"gong/src/__main__.py": `name="acme/gong"`, "gong/destination.py": "8099", "gong/config.json": "8099"},
-		"--lang python matcher acme/when":  {"when/src/__main__.py": `id="when/between"`, "when/config.json": "{}"},
+		"--lang python notifier acme/gong": {"gong/src/plugin.py": `name="acme/gong"`, "gong/tests/test_plugin.py": "plugin.Chat", "gong/destination.py": "8099", "gong/config.json": "8099"},
+		"--lang python matcher acme/when":  {"when/src/plugin.py": `id="when/between"`, "when/tests/test_plugin.py": `"when/between"`, "when/config.json": "{}"},
 		"--lang rust sink acme/rusty": {
 			"rusty/Cargo.toml": `name = "rusty"`, "rusty/src/main.rs": `"acme/rusty"`, "rusty/proto/goplugin/grpc_controller.proto": "Shutdown",
 			"rusty/proto/guidon/sink/v1/sink.proto": "SinkService", "rusty/src/lib.rs": "pub mod serve", "rusty/config.json": "events.ndjson",

@@ -39,6 +39,7 @@ class Chat(guidon.Notifier):
             with urllib.request.urlopen(request, timeout=self.config.timeout.total_seconds()):
                 return guidon.NotifyResult.delivered()
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == 429:
                 wait = timedelta(seconds=min(int(error.headers.get("Retry-After") or 1), 3600))
                 raise guidon.Throttled("429 Too Many Requests", retry_after=wait) from None
@@ -65,7 +66,12 @@ class Chat(guidon.Notifier):
         return text
 
 
+plugin = guidon.Plugin(name="example/chat", version="0.1.0", summary="Posts messages to a webhook.", notifier=Chat)
+
+
+def main() -> None:
+    guidon.serve(plugin)
+
+
 if __name__ == "__main__":
-    guidon.serve(
-        guidon.Plugin(name="example/chat", version="0.1.0", summary="Posts messages to a webhook.", notifier=Chat)
-    )
+    main()

@@ -53,5 +53,12 @@ class Hours(guidon.Matcher):
         return match
 
 
+plugin = guidon.Plugin(name="example/hours", version="0.1.0", summary="Matches times of day.", matcher=Hours)
+
+
+def main() -> None:
+    guidon.serve(plugin)
+
+
 if __name__ == "__main__":
-    guidon.serve(guidon.Plugin(name="example/hours", version="0.1.0", summary="Matches times of day.", matcher=Hours))
+    main()

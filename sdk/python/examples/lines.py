@@ -60,5 +60,12 @@ class Lines(guidon.Sink):
             self._file.close()
 
 
+plugin = guidon.Plugin(name="example/lines", version="0.1.0", summary="Appends events to a file.", sink=Lines)
+
+
+def main() -> None:
+    guidon.serve(plugin)
+
+
 if __name__ == "__main__":
-    guidon.serve(guidon.Plugin(name="example/lines", version="0.1.0", summary="Appends events to a file.", sink=Lines))
+    main()

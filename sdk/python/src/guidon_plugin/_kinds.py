@@ -253,7 +253,7 @@ _OPERATOR_ID = re.compile(r"[a-z0-9][a-z0-9_-]*/[a-z0-9][a-z0-9_-]*")
 Compiled = Union[Match, PluginError]
 
 
-class _Programs:
+class Programs:
     """The operators of an open matcher and the programs that it has compiled."""
 
     _MOST = 10_000
@@ -344,7 +344,7 @@ class MatcherService:
 
         def connect(value: Matcher) -> int:
             p = value.open(OpenRequest(request.instance_id))
-            one.extra = _Programs(value)
+            one.extra = Programs(value)
             out.properties.max_in_flight = max(1, p.max_in_flight)
             return p.max_in_flight
 
