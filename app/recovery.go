@@ -53,7 +53,7 @@ func Backup(ctx context.Context, cfg Config, o BackupOptions) (*BackupResult, er
 	if err != nil {
 		return nil, err
 	}
-	options := backup.Options{BytesPerSecond: cfg.Backup.RateBytes, Progress: o.Progress}
+	options := backup.Options{BytesPerSecond: cfg.Backup.RateBytes, Timeout: cfg.Backup.Timeout, Progress: o.Progress}
 	if o.RateBytes >= 0 {
 		options.BytesPerSecond = o.RateBytes
 	}

@@ -61,6 +61,11 @@ type Options struct {
 	// Progress is called with the bytes read and an estimate of all bytes; nil
 	// reports nothing.
 	Progress func(done, total int64)
+	// Timeout bounds the time of a backup; 0 does not.
+	Timeout time.Duration
+	// Stall is the longest time in which the place may accept no data; 0 for ten
+	// minutes.
+	Stall time.Duration
 	// Now is nil for time.Now.
 	Now func() time.Time
 }
@@ -83,12 +88,39 @@ const (
 	secretPrefix = "secrets/"
 )
 
+const defaultStall = 10 * time.Minute
+
 // Create writes a backup to a place. An empty name generates one from the time. After
 // an error nothing is at that name that was not there before.
+//
+// It fails with ErrRunning beside another one, with ErrTimeout, with ErrLowSpace, and
+// with place.ErrStalled. A place that hangs delays neither Create nor the end of the
+// transactions.
 func Create(ctx context.Context, src Source, to place.Place, name string, o Options) (*Result, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Stall == 0 {
+		o.Stall = defaultStall
+	}
+	lock, err := acquireLock(src.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	defer releaseLock(lock)
+	ctx, stop, err := guard(ctx, src, o)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	made, err := create(ctx, src, to, name, o)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // and not what it led to
+	}
+	return made, err
+}
+
+func create(ctx context.Context, src Source, to place.Place, name string, o Options) (*Result, error) {
 	begin := o.Now()
 	if name == "" {
 		name = place.GeneratedName(begin)
@@ -98,12 +130,13 @@ func Create(ctx context.Context, src Source, to place.Place, name string, o Opti
 		return nil, err
 	}
 	defer s.Close()
-	f, err := to.Create(ctx, name)
+	f, err := place.CreateDetached(ctx, to, name, s.bytes(), o.Stall)
 	if err != nil {
 		return nil, fmt.Errorf("create the backup: %w", err)
 	}
 	out := &countingWriter{w: f}
 	m, err := s.write(ctx, out, src, begin, o)
+	s.Close() // the place may need time to commit
 	if err != nil {
 		f.Abort()
 		return nil, fmt.Errorf("write the backup %s: %w", to.Path(name), err)
@@ -183,13 +216,15 @@ func (s *snapshot) checkGap() error {
 	return nil
 }
 
-// Close ends the snapshots.
+// Close ends the snapshots. A second call has no effect.
 func (s *snapshot) Close() {
 	if s.database != nil {
 		s.database.Close()
+		s.database = nil
 	}
 	if s.journal != nil {
 		s.journal.Close()
+		s.journal = nil
 	}
 }
 

@@ -22,6 +22,8 @@ type Config struct {
 	Keep int `koanf:"keep"`
 	// Recipients are age public keys; without one, backups are not encrypted.
 	Recipients []string `koanf:"recipients"`
+	// Timeout ends a backup that takes longer; 0: none.
+	Timeout time.Duration `koanf:"timeout"`
 	// RateBytes is the most that a backup reads in a second; 0: no limit.
 	RateBytes int64 `koanf:"rate_bytes"`
 	// S3 names the store of s3:// targets.
@@ -29,7 +31,7 @@ type Config struct {
 }
 
 // DefaultConfig makes no backups by itself.
-func DefaultConfig() Config { return Config{Keep: 7, RateBytes: 32 << 20} }
+func DefaultConfig() Config { return Config{Keep: 7, Timeout: 12 * time.Hour, RateBytes: 32 << 20} }
 
 // minEvery is the least interval.
 const minEvery = time.Minute
@@ -45,6 +47,9 @@ func (c Config) Validate() error {
 	}
 	if c.Keep < 0 {
 		errs = append(errs, errors.New("keep must not be negative (0 keeps all backups)"))
+	}
+	if c.Timeout < 0 {
+		errs = append(errs, errors.New("timeout must not be negative (0 is no limit)"))
 	}
 	if c.RateBytes < 0 {
 		errs = append(errs, errors.New("rate_bytes must not be negative (0 is no limit)"))

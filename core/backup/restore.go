@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"filippo.io/age"
@@ -161,7 +162,10 @@ func checkFits(m *archive.Manifest, t Target) error {
 }
 
 // targetLock keeps servers away from the target.
-type targetLock struct{ lock *journal.Lock }
+type targetLock struct {
+	lock    *journal.Lock
+	backups *os.File
+}
 
 func lockTarget(t Target, dryRun bool) (targetLock, error) {
 	if dryRun {
@@ -171,10 +175,18 @@ func lockTarget(t Target, dryRun bool) (targetLock, error) {
 	if errors.Is(err, journal.ErrLocked) {
 		return targetLock{}, fmt.Errorf("a server runs on the target: stop it first: %w", err)
 	}
-	return targetLock{lock}, err
+	if err != nil {
+		return targetLock{}, err
+	}
+	l := targetLock{lock: lock}
+	if l.backups, err = acquireLock(t.DataDir); err != nil {
+		l.release()
+	}
+	return l, err
 }
 
 func (l targetLock) release() {
+	releaseLock(l.backups)
 	if l.lock != nil {
 		_ = l.lock.Release()
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/guidonhq/guidon/core/backup/archive"
 	"github.com/guidonhq/guidon/core/db"
@@ -46,9 +46,9 @@ type sequence struct {
 }
 
 // postgresSnapshot is a PostgreSQL database at one moment: a transaction of the level
-// repeatable read.
+// repeatable read, on a connection of its own: a slow backup takes none of the pool.
 type postgresSnapshot struct {
-	conn  *pgxpool.Conn
+	conn  *pgx.Conn
 	tx    pgx.Tx
 	size  int64
 	state tables
@@ -61,7 +61,7 @@ func openPostgres(ctx context.Context, d *db.DB) (_ databaseSnapshot, state data
 			s.Close()
 		}
 	}()
-	if s.conn, err = d.Pool().Acquire(ctx); err != nil {
+	if s.conn, err = pgx.ConnectConfig(ctx, d.Pool().Config().ConnConfig); err != nil {
 		return nil, state, err
 	}
 	if s.tx, err = s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}); err != nil {
@@ -198,7 +198,7 @@ func (s *postgresSnapshot) writeTo(ctx context.Context, a *archive.Writer, throu
 	for i := range s.state.Tables {
 		t := &s.state.Tables[i]
 		f := a.File(tablePrefix + t.Name)
-		_, err := s.conn.Conn().PgConn().CopyTo(ctx, through(f), t.copySQL("TO STDOUT"))
+		_, err := s.conn.PgConn().CopyTo(ctx, through(f), t.copySQL("TO STDOUT"))
 		if err := errors.Join(err, f.Close()); err != nil {
 			return fmt.Errorf("copy table %s: %w", t.Name, err)
 		}
@@ -206,12 +206,15 @@ func (s *postgresSnapshot) writeTo(ctx context.Context, a *archive.Writer, throu
 	return nil
 }
 
-// Close ends the transaction.
+// closeTimeout bounds the end of a connection to a server that does not answer.
+const closeTimeout = time.Second
+
+// Close ends the transaction with its connection.
 func (s *postgresSnapshot) Close() {
-	if s.tx != nil {
-		_ = s.tx.Rollback(context.Background()) // nothing was written
+	if s.conn == nil {
+		return
 	}
-	if s.conn != nil {
-		s.conn.Release()
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = s.conn.Close(ctx) // nothing was written
 }

@@ -1,10 +1,10 @@
 // Package place keeps backups: in a directory of a file system, or below a prefix of
 // an S3 bucket.
 //
-// A backup appears under its name when it is complete and durable. A process that
-// ends before leaves no file of that name: in a directory a hidden file with the
-// suffix .partial, which a later Clean removes, and in a bucket an unfinished
-// upload, which the lifecycle rules of the bucket remove.
+// A backup appears under its name when it is complete and durable. A process that is
+// killed before leaves no file of that name: in a directory a hidden file with the
+// suffix .guidon-partial, and in a bucket an unfinished upload. Clean removes both: the file
+// when no process holds its lock, the upload when it is older than a day.
 package place
 
 import (
@@ -37,8 +37,8 @@ type Entry struct {
 
 // Place keeps files by name. Its methods may be called concurrently.
 type Place interface {
-	// Create begins a file.
-	Create(ctx context.Context, name string) (File, error)
+	// Create begins a file of about estimate bytes. The end of ctx ends the writing.
+	Create(ctx context.Context, name string, estimate int64) (File, error)
 	// Open returns the content of a file. The error of a missing one satisfies
 	// errors.Is(err, fs.ErrNotExist).
 	Open(ctx context.Context, name string) (io.ReadCloser, error)
@@ -48,7 +48,7 @@ type Place interface {
 	Remove(ctx context.Context, name string) error
 	// Path returns the name of a file for people: a path or a URL.
 	Path(name string) string
-	// Clean removes what writers left that ended long ago.
+	// Clean removes what writers left that were killed.
 	Clean(ctx context.Context) error
 }
 

@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 		}
 		large := bytes.Repeat([]byte("0123456789"), 7<<20) // more than one part of an upload
 		for _, content := range [][]byte{[]byte("first"), large} {
-			f, err := p.Create(t.Context(), "one")
+			f, err := p.Create(t.Context(), "one", 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%s: %d bytes, want %d: %v", target, len(got), len(content), err)
 			}
 		}
-		f, err := p.Create(t.Context(), "two")
+		f, err := p.Create(t.Context(), "two", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestMissingBucketIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := p.Create(t.Context(), "one")
+	f, err := p.Create(t.Context(), "one", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestMissingBucketIsNamed(t *testing.T) {
 	}
 }
 
-// Clean removes what an interrupted writer left, and nothing that is being written.
+// Clean removes what a killed writer left, and nothing that is being written.
 func TestCleanRemovesAbandonedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -123,26 +123,46 @@ func TestCleanRemovesAbandonedFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := place.GeneratedName(time.Now())
-	for range 2 {
-		if _, err := p.Create(t.Context(), name); err != nil {
+	f, err := p.Create(t.Context(), place.GeneratedName(time.Now()), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partial := listDir(t, dir)
+	if len(partial) != 1 {
+		t.Fatal(partial)
+	}
+	want := []string{".of-another-program", ".rsync.partial", partial[0], "one"}
+	slices.Sort(want)
+	for _, name := range append(want, ".one.123.guidon-partial") {
+		if name == partial[0] {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 {
-		t.Fatal(entries, err)
-	}
-	old := time.Now().Add(-48 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, entries[0].Name()), old, old); err != nil {
-		t.Fatal(err)
 	}
 	if err := p.Clean(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != entries[1].Name() {
-		t.Errorf("%v %v", left, err)
+	if left := listDir(t, dir); !slices.Equal(left, want) {
+		t.Errorf("left %v, want %v", left, want)
 	}
+	f.Abort()
+	if left := listDir(t, dir); slices.Contains(left, partial[0]) {
+		t.Errorf("left %v", left)
+	}
+}
+
+func listDir(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
 }
 
 func TestGeneratedNames(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -55,18 +56,26 @@ func openS3(c S3, name, prefix string) (*bucket, error) {
 // Path implements Place.
 func (b *bucket) Path(name string) string { return s3Scheme + b.name + "/" + b.prefix + name }
 
-// partBytes is the size of the parts of an upload: 10,000 of them are the most that
-// S3 takes, so an object has at most 640 GB. One part is in memory.
-const partBytes = 64 << 20
+// The sizes of the parts of an upload. One part is in memory. S3 takes 10,000 parts:
+// the estimate may be half of the size.
+const (
+	minPartBytes = 16 << 20
+	maxPartBytes = 5 << 30
+	fewParts     = 5000
+)
+
+func partBytes(estimate int64) uint64 {
+	return uint64(min(max(estimate/fewParts, minPartBytes), maxPartBytes))
+}
 
 // Create implements Place. The upload runs while the file is written.
-func (b *bucket) Create(ctx context.Context, name string) (File, error) {
+func (b *bucket) Create(ctx context.Context, name string, estimate int64) (File, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	r, w := io.Pipe()
 	u := &upload{PipeWriter: w, cancel: cancel, done: make(chan error, 1)}
 	go func() {
 		_, err := b.client.PutObject(ctx, b.name, b.prefix+name, r, -1, minio.PutObjectOptions{
-			ContentType: "application/octet-stream", PartSize: partBytes, SendContentMd5: true, DisableContentSha256: true,
+			ContentType: "application/octet-stream", PartSize: partBytes(estimate), SendContentMd5: true, DisableContentSha256: true,
 		})
 		if err = b.explain(name, err); err != nil {
 			_ = r.CloseWithError(err)
@@ -131,9 +140,26 @@ func (b *bucket) Remove(ctx context.Context, name string) error {
 	return b.explain(name, b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{}))
 }
 
-// Clean implements Place. Unfinished uploads are left to the rules of the bucket:
-// another process may be writing them.
-func (b *bucket) Clean(context.Context) error { return nil }
+// Clean implements Place. It ends unfinished uploads of generated names that began
+// more than a day ago.
+func (b *bucket) Clean(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing
+	core := minio.Core{Client: b.client}
+	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.prefix, true) {
+		if u.Err != nil {
+			return b.explain("", u.Err)
+		}
+		name := strings.TrimPrefix(u.Key, b.prefix)
+		if _, ok := IsGenerated(name); !ok || time.Since(u.Initiated) < abandonedAfter {
+			continue
+		}
+		if err := core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID); err != nil {
+			return b.explain(name, err)
+		}
+	}
+	return nil
+}
 
 // explain adds the object to the error of an answer of the store.
 func (b *bucket) explain(name string, err error) error {
