@@ -118,19 +118,14 @@ func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sd
 // appendBatches cuts events into batches, in order.
 func appendBatches(out []*batch, events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering) []*batch {
 	for start := 0; start < len(events); {
-		end, bytes := start, 0
+		end := start + size.count(events[start:])
 		keys := keysNone
-		for ; end < len(events) && end-start < size.events; end++ {
-			bytes += len(events[end].Properties) + reader.EventOverhead
-			if end > start && bytes > size.bytes {
-				break
-			}
-			keys |= 1 << keyGroup(&events[end])
-		}
 		switch ordering {
 		case sdk.OrderPerKey:
+			for i := start; i < end; i++ {
+				keys |= 1 << keyGroup(&events[i])
+			}
 		case sdk.OrderNone:
-			keys = keysNone
 		default:
 			keys = keysAll
 		}

@@ -49,6 +49,9 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 			s.countErased(to - from - len(kept))
 			return s.sendIndexes(b, kept, st)
 		}
+		if n := s.batchSize().count(b.events[from:to]); n < to-from {
+			return s.sendParts(b, from, to, n, st)
+		}
 		session := s.session()
 		result, failure := s.call(b.part(s.name(), from, to, attempt), st.exclusive)
 		switch result.Outcome {
@@ -91,6 +94,15 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 			return errStopped
 		}
 	}
+}
+
+// sendParts sends the first n records and then the others. The batch was made before the
+// sink was opened and told its limits, or before it was opened with others.
+func (s *sender) sendParts(b *batch, from, to, n int, st retryState) error {
+	if err := s.send(b, from, from+n, st); err != nil {
+		return err
+	}
+	return s.send(b, from+n, to, st)
 }
 
 // bisect sends the halves of records that the sink will never accept; a single

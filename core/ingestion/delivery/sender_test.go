@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,32 @@ func TestSenderRetriesTransientFailures(t *testing.T) {
 	}
 	if len(attempts) != 4 || s.stats.delivered != 1 {
 		t.Errorf("attempts %v, delivered %d", attempts, s.stats.delivered)
+	}
+}
+
+func TestSenderKeepsLimitsOfBatches(t *testing.T) {
+	t.Parallel()
+	for want, limits := range map[string]sdk.SinkProperties{
+		"a b, c d, e":   {MaxEvents: 2},
+		"a, b, c, d, e": {MaxBytes: 1},
+		"a b c d e":     {},
+	} {
+		var calls, ids []string
+		sink := &scriptedSink{props: limits, write: func(b *sdk.Batch) (sdk.WriteResult, error) {
+			calls, ids = append(calls, namesOf(b)), append(ids, b.ID)
+			return b.Committed(), nil
+		}}
+		s := testSender(t, sink)
+		b := testBatch("a", "b", "c", "d", "e") // as before the sink was opened
+		for range 2 {
+			if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		half := len(calls) / 2
+		if got := strings.Join(calls[:half], ", "); got != want || !slices.Equal(ids[:half], ids[half:]) {
+			t.Errorf("calls %s with ids %q, want %s and the same ids again", got, ids, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -79,6 +80,18 @@ func smallest[T int | time.Duration](a, b T) T {
 type batchSize struct {
 	events, bytes int
 	linger        time.Duration
+}
+
+// count returns how many of the events, from the first on, are a batch: at least one,
+// however large it is.
+func (s batchSize) count(events []sdk.Event) (n int) {
+	for bytes := 0; n < len(events) && n < s.events; n++ {
+		bytes += len(events[n].Properties) + reader.EventOverhead
+		if n > 0 && bytes > s.bytes {
+			break
+		}
+	}
+	return n
 }
 
 func (t *target) batchSize() batchSize {
