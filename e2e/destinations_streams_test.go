@@ -25,7 +25,7 @@ func TestDestinationNATS(t *testing.T) {
 		command: []string{filepath.Join(install(t, "nats"), "nats-server"), "-c", config},
 	})
 	s := startWith(t, sinkYAML("stream", "nats", fmt.Sprintf("servers: [\"nats://%s\"]\ncreate: true\nuser: guidon\npassword: \"p@ss w%%rd/x\"", address)))
-	want := deliver(t, s, broker.behind(t, "stream"))
+	want := deliver(t, s, broker.behind(t, s, "stream"))
 	c, err := nats.Connect("nats://"+address, nats.UserInfo("guidon", "p@ss w%rd/x"))
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestDestinationKafka(t *testing.T) {
 	t.Parallel()
 	broker, address := startKafka(t)
 	s := startWith(t, sinkYAML("stream", "kafka", fmt.Sprintf("brokers: [%q]", address)))
-	want := deliver(t, s, broker.behind(t, "stream"))
+	want := deliver(t, s, broker.behind(t, s, "stream"))
 	records := output(t, broker.dir, broker.java("org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", address, "--topic", "events",
 		"--from-beginning", "--max-messages", fmt.Sprint(broker.records(t, address)), "--timeout-ms", "120000",
 		"--property", "print.headers=true", "--property", "print.key=true")...)

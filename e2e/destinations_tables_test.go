@@ -20,7 +20,7 @@ func TestDestinationPostgres(t *testing.T) {
 	t.Parallel()
 	postgres := dbtest.StartKillable(t)
 	s := startWith(t, sinkYAML("warehouse", "postgres", fmt.Sprintf("url: %q", postgres.URL)))
-	want := deliver(t, s, destination{"warehouse", func() { postgres.Kill(t) }, func() { postgres.Start(t) }})
+	want := deliver(t, s, destination{"warehouse", func() { postgres.Kill(t) }, func() { postgres.Start(t) }, s.sinkProgress(t, "warehouse")})
 	c, err := pgx.Connect(t.Context(), postgres.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestDestinationClickHouse(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.StartServer(t)
 	s := startWith(t, sinkYAML("analytics", "clickhouse", fmt.Sprintf("url: %q\npassword: hush\nlinger: 100ms", server.URL)))
-	want := deliver(t, s, destination{"analytics", func() { server.Kill(t) }, func() { server.Start(t) }})
+	want := deliver(t, s, destination{"analytics", func() { server.Kill(t) }, func() { server.Start(t) }, s.sinkProgress(t, "analytics")})
 	answer := clickhousetest.Query(t, server.URL, "SELECT uuid, event, distinct_id, properties FROM events FINAL FORMAT JSONEachRow")
 	arrived := arrivals{}
 	for line := range strings.Lines(answer) {

@@ -9,6 +9,7 @@
 // Go tests start a server, run the scripts and compare. A client that cannot be
 // installed fails its test.
 //
-// The tests of destinations capture events, kill the software that receives them with
-// SIGKILL in the middle, and read with a tool of that software what has arrived.
+// The tests of destinations capture events, kill the process of the plugin and the
+// software that receives them with SIGKILL in the middle, and read with a tool of that
+// software what has arrived.
 package e2e
