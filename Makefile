@@ -70,7 +70,7 @@ damage: ## Damage the files of a killed server with SEEDS (default 200) seeds an
 	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run "TestDamage$$|TestDamagedDatabase$$" -count=1 -timeout 20m ./core/recovery ./app
 
 .PHONY: misbehave
-misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED repeats a run)
+misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED=1 selects them)
 	STORM_MISBEHAVIOURS=$${PLUGINS:-100} $(GO) test -run 'TestMisbehaviours$$' -count=1 -timeout 20m -v ./cmd/guidon
 
 .PHONY: hostile

@@ -184,13 +184,14 @@ func TestRemotePluginBehindAnOpenProxyFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
+	behind := e.remote.Address
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go forward(conn, e.remote.Address, config)
+			go forward(conn, behind, config)
 		}
 	}()
 	write(t, e.remote.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: open.Certificate[0]}))
