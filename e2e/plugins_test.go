@@ -189,6 +189,14 @@ func rewrite(t *testing.T, path, before, after string) {
 	}
 }
 
+// TestNodeSink judges a sink in Node.js that uses nothing but the contract page and the
+// .proto files, and delivers events to it.
+func TestNodeSink(t *testing.T) {
+	plugin := filepath.Join(install(t, "node-sink"), "lines")
+	conforms(t, plugin, `{"path": "events.ndjson"}`, "--observe", "cat events.ndjson")
+	delivered(t, plugin)
+}
+
 // newRust writes a plugin in Rust with plugin new, runs its make test, which judges it,
 // and returns its executable. The compiled dependencies are kept.
 func newRust(t *testing.T, kind, name string) string {

@@ -54,13 +54,15 @@ def opened(cls: type[_Kind], config: Optional[Mapping[str, Any]] = None, committ
 
 
 def event(name: str = "$pageview", **fields: Any) -> dict[str, Any]:
-    """Return an event with a uuid and a time; ``fields`` replace or add members."""
+    """Return an event as the server writes it; ``fields`` replace or add members."""
     return {
         "uuid": str(uuid.uuid4()),
+        "project_id": 1,
         "event": name,
         "distinct_id": "ada",
+        "timestamp": "2026-01-31T12:30:00.000000Z",
+        "received_at": "2026-01-31T12:30:00.000000Z",
         "properties": {},
-        "timestamp": "2026-01-31T12:30:00.000Z",
         **fields,
     }
 
