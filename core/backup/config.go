@@ -10,16 +10,25 @@ import (
 	"filippo.io/age"
 
 	"github.com/guidonhq/guidon/core/backup/place"
+	"github.com/guidonhq/guidon/core/backup/schedule"
 )
 
 // Config are the settings of backups.
 type Config struct {
 	// Every is the time between two backups by the server; 0: none.
 	Every time.Duration `koanf:"every"`
+	// At are times of the day for backups by the server, such as 02:30, in the local
+	// time zone; instead of Every.
+	At []string `koanf:"at"`
 	// To is a directory, or s3://bucket/prefix/.
 	To string `koanf:"to"`
-	// Keep is the number of backups that the server keeps in To; 0: all.
-	Keep int `koanf:"keep"`
+	// Keep is the number of the newest backups that the server keeps in To.
+	// KeepDaily, KeepWeekly and KeepMonthly keep, besides, the newest backup of so
+	// many days, weeks and months. All four 0: all backups.
+	Keep        int `koanf:"keep"`
+	KeepDaily   int `koanf:"keep_daily"`
+	KeepWeekly  int `koanf:"keep_weekly"`
+	KeepMonthly int `koanf:"keep_monthly"`
 	// Recipients are age public keys; without one, backups are not encrypted.
 	Recipients []string `koanf:"recipients"`
 	// Timeout ends a backup that takes longer; 0: none.
@@ -42,11 +51,17 @@ func (c Config) Validate() error {
 	if c.Every != 0 && c.Every < minEvery {
 		errs = append(errs, fmt.Errorf("every must be 0 (no backups) or at least %s", minEvery))
 	}
-	if c.Every > 0 && c.To == "" {
+	if c.Every != 0 && len(c.At) > 0 {
+		errs = append(errs, errors.New("every and at exclude each other: set one of them"))
+	}
+	if _, err := c.times(); err != nil {
+		errs = append(errs, fmt.Errorf("at: %w", err))
+	}
+	if c.scheduled() && c.To == "" {
 		errs = append(errs, errors.New("to is empty: name a directory or s3://bucket/prefix/ for the backups"))
 	}
-	if c.Keep < 0 {
-		errs = append(errs, errors.New("keep must not be negative (0 keeps all backups)"))
+	if min(c.Keep, c.KeepDaily, c.KeepWeekly, c.KeepMonthly) < 0 {
+		errs = append(errs, errors.New("keep, keep_daily, keep_weekly and keep_monthly must not be negative (all 0 keep all backups)"))
 	}
 	if c.Timeout < 0 {
 		errs = append(errs, errors.New("timeout must not be negative (0 is no limit)"))
@@ -63,6 +78,22 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("recipients: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// scheduled reports whether the server makes backups.
+func (c Config) scheduled() bool { return c.Every > 0 || len(c.At) > 0 }
+
+// times returns when the server makes backups.
+func (c Config) times() (schedule.Times, error) {
+	t := schedule.Times{Every: c.Every}
+	for _, text := range c.At {
+		at, err := schedule.ParseTimeOfDay(text)
+		if err != nil {
+			return t, err
+		}
+		t.At = append(t.At, at)
+	}
+	return t, nil
 }
 
 // ParseRecipients returns the recipients of age public keys, such as age1….

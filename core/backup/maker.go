@@ -20,7 +20,7 @@ var _ schedule.Maker = (*maker)(nil)
 // NewMaker returns the maker of the backups that c configures.
 func NewMaker(c Config, src Source) (schedule.Maker, error) {
 	m := &maker{src: src, options: Options{BytesPerSecond: c.RateBytes, Timeout: c.Timeout}}
-	if c.Every == 0 {
+	if !c.scheduled() {
 		return m, nil
 	}
 	target := c.To

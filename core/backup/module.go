@@ -19,11 +19,18 @@ func provide(lc fx.Lifecycle, cfg Config, src Source, journal journal.Config, lo
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Every > 0 && journal.MaxAge > 0 && journal.MaxAge < cfg.Every+time.Hour {
-		log.Warn("journal kept for less than the time between two backups: a restore may lose events; raise journal.max_age and journal.max_bytes",
-			zap.Duration("max_age", journal.MaxAge), zap.Duration("backup_every", cfg.Every))
+	times, err := cfg.times()
+	if err != nil {
+		return nil, err
 	}
-	s := schedule.New(schedule.Options{Every: cfg.Every, Keep: cfg.Keep, RetryMin: schedule.DefaultRetryMin, RetryMax: schedule.DefaultRetryMax}, m, log)
+	s := schedule.New(schedule.Options{
+		Times: times, Keep: schedule.Retention{Last: cfg.Keep, Daily: cfg.KeepDaily, Weekly: cfg.KeepWeekly, Monthly: cfg.KeepMonthly},
+		RetryMin: schedule.DefaultRetryMin, RetryMax: schedule.DefaultRetryMax,
+	}, m, log)
+	if longest := times.Longest(); times.Enabled() && journal.MaxAge > 0 && journal.MaxAge < longest+time.Hour {
+		log.Warn("journal kept for less than the time between two backups: a restore may lose events; raise journal.max_age and journal.max_bytes",
+			zap.Duration("max_age", journal.MaxAge), zap.Duration("between_backups", longest))
+	}
 	lc.Append(fx.StartStopHook(s.Start, s.Stop))
 	return s, s.Register(reg)
 }

@@ -34,7 +34,13 @@ func newMetrics(s *Scheduler) *metrics {
 			return float64(last.At.Unix())
 		}),
 		gauge("guidon_backup_last_size_bytes", "Size of the last good backup.", func(last Backup) float64 { return float64(last.Bytes) }),
-		gauge("guidon_backup_interval_seconds", "Configured time between two backups.", func(Backup) float64 { return s.o.Every.Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "guidon_backup_running", Help: "1 while a backup is written."}, func() float64 {
+			if s.State().Running {
+				return 1
+			}
+			return 0
+		}),
+		gauge("guidon_backup_interval_seconds", "Longest configured time between two backups.", func(Backup) float64 { return s.o.Times.Longest().Seconds() }),
 	}
 	for _, result := range []string{"ok", "failed"} {
 		m.attempts.WithLabelValues(result)
@@ -51,7 +57,7 @@ func (m *metrics) failed() { m.attempts.WithLabelValues("failed").Inc() }
 
 // Register registers the metrics, unless the server makes no backups.
 func (s *Scheduler) Register(reg prometheus.Registerer) error {
-	if s.o.Every == 0 {
+	if !s.o.Times.Enabled() {
 		return nil
 	}
 	var errs []error

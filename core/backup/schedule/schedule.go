@@ -1,8 +1,8 @@
-// Package schedule makes backups at an interval, removes old ones and reports their
-// age.
+// Package schedule makes backups at an interval or at times of the day, removes old
+// ones and reports their age.
 //
-// The interval counts from the newest backup in the place, so that a restart delays
-// none. A failed backup is tried again with growing pauses. Only files with generated
+// A backup is due after the newest one in the place, so that a restart delays none, and
+// a time at which the server did not run is made up for at its start. A failed backup is tried again with growing pauses. Only files with generated
 // names are removed: one place belongs to one server.
 package schedule
 
@@ -38,8 +38,8 @@ type Maker interface {
 
 // Options are the options of a Scheduler.
 type Options struct {
-	Every time.Duration // 0: no backups
-	Keep  int           // 0: all
+	Times Times
+	Keep  Retention
 	// RetryMin and RetryMax bound the pauses after failures.
 	RetryMin, RetryMax time.Duration
 }
@@ -75,7 +75,7 @@ func New(o Options, m Maker, log *zap.Logger) *Scheduler {
 
 // Start begins to make backups.
 func (s *Scheduler) Start(context.Context) error {
-	if s.o.Every > 0 {
+	if s.o.Times.Enabled() {
 		s.service.Start()
 		s.service.Go(func(drainCtx, _ context.Context) { s.run(drainCtx) })
 	}
@@ -88,7 +88,8 @@ func (s *Scheduler) Stop(ctx context.Context) error { return s.service.Stop(ctx)
 func (s *Scheduler) run(ctx context.Context) {
 	backoff := retry.Backoff{Min: s.o.RetryMin, Max: s.o.RetryMax}
 	ok := retry.Until(ctx, backoff, func() error { return s.find(ctx) }, s.setFailed)
-	for ok && retry.Sleep(ctx, time.Until(s.next())) {
+	for ok && s.wait(ctx) {
+		s.clean(ctx)
 		ok = retry.Until(ctx, backoff, func() error { return s.once(ctx) }, s.setFailed)
 		if ok {
 			s.removeOld(ctx)
@@ -121,13 +122,30 @@ func (s *Scheduler) next() time.Time {
 	if s.last.At.IsZero() || s.last.At.After(time.Now()) { // a clock that was ahead delays none
 		return s.started
 	}
-	return s.last.At.Add(s.o.Every)
+	return s.o.Times.next(s.last.At)
+}
+
+// longestWait bounds a wait, since the clock may be set and machines sleep.
+const longestWait = time.Minute
+
+// wait waits until the next backup is due. It returns false when ctx ends first.
+func (s *Scheduler) wait(ctx context.Context) bool {
+	for {
+		left := time.Until(s.next())
+		if !retry.Sleep(ctx, min(left, longestWait)) {
+			return false
+		}
+		if left <= longestWait {
+			return true
+		}
+	}
 }
 
 func (s *Scheduler) once(ctx context.Context) error {
 	s.setRunning(true)
 	defer s.setRunning(false)
 	begin := time.Now()
+	s.log.Info("backup started")
 	made, err := s.maker.Make(ctx)
 	if err != nil {
 		return err
@@ -155,20 +173,21 @@ func (s *Scheduler) setFailed(err error) {
 	s.log.Error("backup failed; retrying", zap.Error(err))
 }
 
-// removeOld removes all but the newest backups.
-func (s *Scheduler) removeOld(ctx context.Context) {
-	if err := s.maker.Clean(ctx); err != nil {
+// clean removes what interrupted backups left.
+func (s *Scheduler) clean(ctx context.Context) {
+	if err := s.maker.Clean(ctx); err != nil && ctx.Err() == nil {
 		s.log.Warn("incomplete backups not removed", zap.Error(err))
 	}
-	if s.o.Keep == 0 {
-		return
-	}
+}
+
+// removeOld removes the backups that are not kept.
+func (s *Scheduler) removeOld(ctx context.Context) {
 	list, err := s.list(ctx)
 	if err != nil {
 		s.log.Warn("old backups not removed", zap.Error(err))
 		return
 	}
-	for _, old := range list[min(s.o.Keep, len(list)):] {
+	for _, old := range s.o.Keep.expired(list) {
 		if err := s.maker.Remove(ctx, old.Name); err != nil {
 			s.log.Warn("old backup not removed", zap.String("name", old.Name), zap.Error(err))
 			continue
@@ -197,7 +216,7 @@ func (s State) Degraded() bool { return s.State == "failing" || s.State == "over
 func (s *Scheduler) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.o.Every == 0 {
+	if !s.o.Times.Enabled() {
 		return State{State: "off"}
 	}
 	out := State{State: "ok", Running: s.running}
@@ -209,7 +228,7 @@ func (s *Scheduler) State() State {
 	if s.failed != nil {
 		out.State, out.Error = "failing", s.failed.Error()
 	}
-	if time.Since(reference) > 2*s.o.Every {
+	if time.Since(reference) > 2*s.o.Times.Longest() {
 		out.State = "overdue"
 	}
 	return out

@@ -15,9 +15,10 @@ import (
 
 // fakeMaker keeps backups in memory.
 type fakeMaker struct {
-	list  []Backup
-	fails int // attempts that fail
-	made  []time.Time
+	list    []Backup
+	fails   int // attempts that fail
+	cleaned int
+	made    []time.Time
 }
 
 func (f *fakeMaker) Make(context.Context) (Backup, error) {
@@ -37,10 +38,13 @@ func (f *fakeMaker) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-func (f *fakeMaker) Clean(context.Context) error { return nil }
+func (f *fakeMaker) Clean(context.Context) error {
+	f.cleaned++
+	return nil
+}
 
 func options() Options {
-	return Options{Every: time.Hour, Keep: 2, RetryMin: time.Minute, RetryMax: time.Minute}
+	return Options{Times: Times{Every: time.Hour}, Keep: Retention{Last: 2}, RetryMin: time.Minute, RetryMax: time.Minute}
 }
 
 // The interval counts from the newest backup that exists, and old ones are removed.
@@ -86,6 +90,9 @@ func TestFailuresAreShown(t *testing.T) {
 		if got := s.State(); got.State != "ok" || got.Error != "" {
 			t.Errorf("state %+v", got)
 		}
+		if m.cleaned != 1 {
+			t.Errorf("cleaned %d times before a backup", m.cleaned)
+		}
 		if n := value(t, reg, "guidon_backups_total", "failed"); n != 3 {
 			t.Errorf("%v failures", n)
 		}
@@ -100,6 +107,95 @@ func TestFailuresAreShown(t *testing.T) {
 		}
 		_ = s.Stop(t.Context())
 	})
+}
+
+// A time of the day at which the server did not run is made up for, and others are
+// waited for.
+func TestTimesOfTheDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now().Local() // midnight of 2000-01-01 in UTC
+		at := func(d time.Duration) TimeOfDay {
+			due := begin.Add(d)
+			return TimeOfDay(due.Hour()*60 + due.Minute())
+		}
+		m := &fakeMaker{list: []Backup{{Name: "a", At: begin.Add(-9 * time.Hour)}}}
+		o := options()
+		o.Times, o.Keep = Times{At: []TimeOfDay{at(6 * time.Hour), at(-4 * time.Hour)}}, Retention{}
+		s := New(o, m, zap.NewNop())
+		if longest := o.Times.Longest(); longest != 14*time.Hour {
+			t.Errorf("the longest interval is %s", longest)
+		}
+		_ = s.Start(t.Context())
+		time.Sleep(31 * time.Hour)
+		synctest.Wait()
+		var got []time.Duration
+		for _, one := range m.made {
+			got = append(got, one.Sub(begin))
+		}
+		if want := []time.Duration{0, 6 * time.Hour, 20 * time.Hour, 30 * time.Hour}; !slices.Equal(got, want) {
+			t.Errorf("made after %v, want %v", got, want)
+		}
+		_ = s.Stop(t.Context())
+	})
+}
+
+func TestParseTimeOfDay(t *testing.T) {
+	t.Parallel()
+	if at, err := ParseTimeOfDay("02:30"); err != nil || at != 150 {
+		t.Errorf("%d %v", at, err)
+	}
+	for _, text := range []string{"", "2", "24:00", "12:60", "02:30:00", "2 am"} {
+		if _, err := ParseTimeOfDay(text); err == nil {
+			t.Errorf("%q is a time of the day", text)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	// Backups at noon and midnight of 70 days, the newest first.
+	newest := time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC) // a Sunday
+	var list []Backup
+	for i := range 140 {
+		at := newest.Add(-time.Duration(i) * 12 * time.Hour)
+		list = append(list, Backup{Name: at.Format("01-02T15"), At: at})
+	}
+	for _, c := range []struct {
+		keep Retention
+		want []string
+	}{
+		{Retention{Last: 2}, []string{"03-15T12", "03-15T00"}},
+		{Retention{Daily: 3}, []string{"03-15T12", "03-14T12", "03-13T12"}},
+		{Retention{Last: 2, Daily: 2, Weekly: 2, Monthly: 3}, []string{"03-15T12", "03-15T00", "03-14T12", "03-08T12", "02-28T12", "01-31T12"}},
+		{Retention{Monthly: 1}, []string{"03-15T12"}},
+	} {
+		expired := c.keep.expired(list)
+		var kept []string
+		for _, b := range list {
+			if !slices.Contains(expired, b) {
+				kept = append(kept, b.Name)
+			}
+		}
+		if !slices.Equal(kept, c.want) {
+			t.Errorf("%+v keeps %v, want %v", c.keep, kept, c.want)
+		}
+		// What is kept is kept again.
+		var left []Backup
+		for _, b := range list {
+			if !slices.Contains(expired, b) {
+				left = append(left, b)
+			}
+		}
+		if again := c.keep.expired(left); len(again) > 0 {
+			t.Errorf("%+v removes %v of what it has kept", c.keep, again)
+		}
+	}
+	if expired := (Retention{}).expired(list); len(expired) > 0 {
+		t.Errorf("%d expired without a rule", len(expired))
+	}
+	if expired := (Retention{Last: 3}).expired(nil); len(expired) > 0 {
+		t.Error("expired of nothing")
+	}
 }
 
 // Without an interval there are no backups and no metrics.
