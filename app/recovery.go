@@ -5,7 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"filippo.io/age"
 
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/backup/archive"
@@ -23,6 +26,10 @@ type (
 	BackupResult = backup.Result
 	// BackupManifest describes the content of a backup.
 	BackupManifest = archive.Manifest
+	// BackupContent is a verified backup.
+	BackupContent = backup.Content
+	// BackupFile is a file of a backup.
+	BackupFile = backup.FileContent
 	// Restored describes a restore.
 	Restored = backup.Restored
 )
@@ -94,6 +101,76 @@ func backupSource(cfg Config, d *db.DB, configFile, version string) backup.Sourc
 	}
 }
 
+// ListedBackup is a backup in a directory or a bucket.
+type ListedBackup struct {
+	Path  string    `json:"path"`
+	At    time.Time `json:"at"`
+	Bytes int64     `json:"bytes"`
+}
+
+// ListBackups returns the backups in a directory or below s3://…, the newest first. An
+// empty place is backup.to of the configuration.
+func ListBackups(ctx context.Context, cfg Config, in string) ([]ListedBackup, error) {
+	where, err := backupDirectory(cfg, in)
+	if err != nil {
+		return nil, err
+	}
+	list, err := backup.List(ctx, where)
+	out := []ListedBackup{}
+	for _, e := range list {
+		out = append(out, ListedBackup{where.Path(e.Name), e.At.UTC(), e.Bytes})
+	}
+	return out, err
+}
+
+// backupDirectory returns the place that a target names as a directory.
+func backupDirectory(cfg Config, target string) (place.Place, error) {
+	if target == "" {
+		target = cfg.Backup.To
+	}
+	if target != "" && !strings.HasSuffix(target, "/") {
+		target += "/"
+	}
+	p, _, err := place.Parse(target, cfg.Backup.S3)
+	return p, err
+}
+
+// CheckBackup reads a whole backup, verifies its checksums and returns its content.
+// from is a file or s3://…, or a directory: then the newest backup in it is checked.
+// An empty one is backup.to of the configuration.
+func CheckBackup(ctx context.Context, cfg Config, from, identityFile string, progress func(done, total int64)) (*BackupContent, error) {
+	if from == "" {
+		from = cfg.Backup.To
+	}
+	in, name, err := place.Parse(from, cfg.Backup.S3)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" {
+		if name, err = backup.Newest(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	identities, err := readIdentities(identityFile)
+	if err != nil {
+		return nil, err
+	}
+	return backup.Check(ctx, in, name, identities, progress)
+}
+
+// readIdentities reads the age identities of a file; none without a file.
+func readIdentities(path string) ([]age.Identity, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	out, err := backup.ParseIdentities(f)
+	return out, errors.Join(err, f.Close())
+}
+
 // RestoreOptions are the options of Restore.
 type RestoreOptions struct {
 	backup.RestoreOptions
@@ -113,15 +190,8 @@ func Restore(ctx context.Context, cfg Config, o RestoreOptions) (*Restored, erro
 	if name == "" {
 		return nil, errors.New("name the file of the backup, not its directory")
 	}
-	if o.IdentityFile != "" {
-		f, err := os.Open(o.IdentityFile)
-		if err != nil {
-			return nil, err
-		}
-		o.Identities, err = backup.ParseIdentities(f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return nil, err
-		}
+	if o.Identities, err = readIdentities(o.IdentityFile); err != nil {
+		return nil, err
 	}
 	target := backup.Target{Database: cfg.Database, Journal: cfg.Journal, DataDir: cfg.DataDir, Secrets: map[string]string{
 		"payload.key": filepath.Join(cfg.DataDir, "payload.key"), "guidon.yaml": filepath.Join(cfg.DataDir, "guidon.yaml.restored"),

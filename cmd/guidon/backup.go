@@ -13,6 +13,13 @@ import (
 )
 
 type backupCmd struct {
+	Create  backupCreateCmd `cmd:"" default:"withargs" help:"Write a backup; also beside a running server. It is what guidon backup without a verb does."`
+	List    backupListCmd   `cmd:"" help:"List the backups in a directory or a bucket, the newest first."`
+	Check   backupCheckCmd  `cmd:"" help:"Read a whole backup, verify its checksums and print what is inside."`
+	Restore restoreCmd      `cmd:"" help:"Verify a backup and restore it, as guidon restore. Stop the server first."`
+}
+
+type backupCreateCmd struct {
 	To        string   `arg:"" optional:"" help:"File, directory or s3://bucket/prefix/ to write to; default: backup.to of the config. In a directory the name has the time." placeholder:"TARGET"`
 	Recipient []string `help:"Encrypt for this age public key, besides backup.recipients of the config. Repeatable." placeholder:"age1…"`
 	Rate      string   `help:"Most bytes to read in a second, such as 10MB; 0: no limit; default: backup.rate_bytes of the config." placeholder:"SIZE"`
@@ -20,7 +27,7 @@ type backupCmd struct {
 }
 
 // Run writes a backup, also beside a running server.
-func (c backupCmd) Run(e *env) error {
+func (c backupCreateCmd) Run(e *env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -66,6 +73,90 @@ type backupSummary struct {
 
 func summaryOf(made *app.BackupResult) backupSummary {
 	return backupSummary{made.Path, made.Bytes, made.Manifest.Bytes(), made.Took.Seconds(), made.Manifest}
+}
+
+type backupListCmd struct {
+	In     string `arg:"" optional:"" help:"Directory or s3://bucket/prefix/; default: backup.to of the config." placeholder:"PLACE"`
+	Output string `short:"o" enum:"text,json" default:"text" help:"text or json."`
+}
+
+// Run lists backups.
+func (c backupListCmd) Run(e *env) error {
+	cfg, err := e.config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	list, err := app.ListBackups(ctx, cfg, c.In)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return e.printJSON(list)
+	}
+	rows := make([][]any, len(list))
+	for i, b := range list {
+		rows[i] = []any{b.At.Format(time.RFC3339), sizeText(b.Bytes), b.Path}
+	}
+	return e.table("TIME SIZE BACKUP", rows)
+}
+
+type backupCheckCmd struct {
+	From     string `arg:"" optional:"" help:"Backup to check: a file or s3://bucket/prefix/name; of a directory the newest backup; default: backup.to of the config." placeholder:"BACKUP"`
+	Identity string `short:"i" help:"File with the age identity that decrypts the backup." placeholder:"FILE"`
+	Output   string `short:"o" enum:"text,json" default:"text" help:"text or json."`
+}
+
+// Run verifies a backup.
+func (c backupCheckCmd) Run(e *env) error {
+	cfg, err := e.config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	bar := newProgress("check")
+	content, err := app.CheckBackup(ctx, cfg, c.From, c.Identity, bar.report)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return e.printJSON(struct {
+			Path      string              `json:"path"`
+			Bytes     int64               `json:"bytes"`
+			Encrypted bool                `json:"encrypted"`
+			Files     []app.BackupFile    `json:"files"`
+			Manifest  *app.BackupManifest `json:"manifest"`
+		}{content.Path, content.Bytes, content.Encrypted, content.Files, content.Manifest})
+	}
+	return e.printContent(content)
+}
+
+func (e *env) printContent(c *app.BackupContent) error {
+	m, encrypted := c.Manifest, "not encrypted"
+	if c.Encrypted {
+		encrypted = "encrypted"
+	}
+	fmt.Fprintf(e.out, "verified %s: %s, %s before compression, %s\n", c.Path, sizeText(c.Bytes), sizeText(m.Bytes()), encrypted)
+	fmt.Fprintf(e.out, "backup of %s by guidon %s: %s, schema %d\n", m.CreatedAt.Format(time.RFC3339), m.Guidon, m.Database, m.Schema)
+	if j := m.Journal; j != nil {
+		fmt.Fprintf(e.out, "journal %s: records %d to %d\n", j.ID, j.First, j.Last)
+	} else {
+		fmt.Fprintln(e.out, "no journal")
+	}
+	for _, cursor := range m.Cursors {
+		fmt.Fprintf(e.out, "processed by %s: up to record %d of journal %s\n", cursor.Name, cursor.Seq, cursor.Journal)
+	}
+	if len(m.LeftOut) > 0 {
+		fmt.Fprintf(e.out, "not in the backup, because it is not encrypted: %s\n", strings.Join(m.LeftOut, ", "))
+	}
+	rows := make([][]any, len(c.Files))
+	for i, f := range c.Files {
+		rows[i] = []any{f.Name, sizeText(f.Bytes)}
+	}
+	return e.table("FILE SIZE", rows)
 }
 
 type restoreCmd struct {

@@ -40,7 +40,7 @@ type commands struct {
 	Clients    clientsCmd    `cmd:"" help:"Install and list versions of the browser library."`
 	Journal    journalCmd    `cmd:"" help:"Check the journal for damage and repair it."`
 	Check      checkCmd      `cmd:"" help:"Check the database and the journal for damage."`
-	Backup     backupCmd     `cmd:"" help:"Write a backup of the database and the journal; also beside a running server."`
+	Backup     backupCmd     `cmd:"" help:"Write, list, check and restore backups of the database and the journal."`
 	Restore    restoreCmd    `cmd:"" help:"Verify a backup and restore it. Stop the server first."`
 	Plugin     pluginCmd     `cmd:"" help:"Write and test plugins; control the instances of a running server."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

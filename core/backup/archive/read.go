@@ -19,6 +19,10 @@ import (
 // ageIntro begins each file that age has encrypted.
 const ageIntro = "age-encryption.org/"
 
+// IsEncrypted reports whether the first bytes of a file are those of an encrypted
+// archive.
+func IsEncrypted(head []byte) bool { return strings.HasPrefix(string(head), ageIntro) }
+
 // Reader reads an archive. It is for one goroutine.
 type Reader struct {
 	Header Header
@@ -38,7 +42,7 @@ func Open(r io.Reader, identities []age.Identity) (*Reader, error) {
 		return nil, notArchive(err)
 	}
 	r = buffered
-	if string(intro) == ageIntro {
+	if IsEncrypted(intro) {
 		if r, err = decrypt(buffered, identities); err != nil {
 			return nil, err
 		}
