@@ -28,7 +28,7 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest", "sdk/python", "sdk/proto", "examples"},
+	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples"},
 	"app":          {"core/...", "api", "sdk", "migrations"},
 	"core/standby": with("core/flags/decide", "core/flags/eval"),
 	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
@@ -198,6 +198,7 @@ var mayImport = map[string][]string{
 	"sdk/hostcert":         {},
 	"sdk/plugintest":       {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/..."},
 
+	"sdk/plugintest/inspect":            {"sdk", "sdk/pb/...", "sdk/plugintest/internal/candidate"},
 	"sdk/plugintest/internal/candidate": {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/observe"},
 
 	// Support for tests.

@@ -2,17 +2,15 @@ package plugins_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
+	"github.com/guidonhq/guidon/sdk/plugintest/inspect"
 )
 
 var update = flag.Bool("update", false, "write docs/plugins/catalogue.md anew")
@@ -87,11 +85,7 @@ func entry(t *testing.T, page *bytes.Buffer, p sdk.Plugin, kind string) {
 	if len(can) > 0 {
 		fmt.Fprintf(page, "\nIt %s.\n", strings.Join(can, "; "))
 	}
-	var root option
-	if err := json.Unmarshal(sdk.Schema(configOf(p, kind)), &root); err != nil {
-		t.Fatal(err)
-	}
-	if rows := root.rows("", nil); len(rows) > 0 {
+	if rows := rows(inspect.Options(sdk.Schema(configOf(p, kind)))); len(rows) > 0 {
 		page.WriteString("\n| option | type | default | |\n|---|---|---|---|\n" + strings.Join(rows, ""))
 	} else {
 		page.WriteString("\nIt has no options.\n")
@@ -105,70 +99,34 @@ func entry(t *testing.T, page *bytes.Buffer, p sdk.Plugin, kind string) {
 
 func is[T any](v any) bool { _, ok := v.(T); return ok }
 
-// option is one field of a config, as its schema tells.
-type option struct {
-	Type        any                `json:"type"`
-	Description string             `json:"description"`
-	Default     json.RawMessage    `json:"default"`
-	Enum        []json.RawMessage  `json:"enum"`
-	Minimum     json.RawMessage    `json:"minimum"`
-	Maximum     json.RawMessage    `json:"maximum"`
-	Pattern     string             `json:"pattern"`
-	WriteOnly   bool               `json:"writeOnly"`
-	Required    []string           `json:"required"`
-	Properties  map[string]*option `json:"properties"`
-	Items       *option            `json:"items"`
-	More        json.RawMessage    `json:"additionalProperties"`
-}
-
-// rows are a line for each field below, sorted, those that are required first.
-func (o *option) rows(path string, rows []string) []string {
-	names := slices.Sorted(maps.Keys(o.Properties))
-	slices.SortStableFunc(names, func(a, b string) int {
-		return strings.Compare(fmt.Sprint(!slices.Contains(o.Required, a)), fmt.Sprint(!slices.Contains(o.Required, b)))
-	})
-	for _, name := range names {
-		f := o.Properties[name]
-		value := "`" + string(f.Default) + "`"
-		if slices.Contains(o.Required, name) {
+// rows are a line for each option.
+func rows(options []inspect.Option) (rows []string) {
+	for _, o := range options {
+		value := "`" + string(o.Default) + "`"
+		if o.Required {
 			value = "required"
-		} else if f.Default == nil {
+		} else if o.Default == nil {
 			value = ""
 		}
-		text := f.Description
-		if f.WriteOnly {
+		text := o.Doc
+		if o.Secret {
 			text += " A secret: write `${env:NAME}` or `${file:/path}`."
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", path+name, cell(f.kind()), cell(value), cell(text)))
-		rows = f.rows(path+name+".", rows)
-		if f.Items != nil {
-			rows = f.Items.rows(path+name+"[].", rows)
-		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", o.Name, cell(typeOf(o)), cell(value), cell(text)))
 	}
 	return rows
 }
 
-// kind is the type in words, with its bounds.
-func (o *option) kind() string {
-	text := fmt.Sprint(o.Type)
-	switch {
-	case len(o.Enum) > 0:
-		var all []string
-		for _, v := range o.Enum {
-			all = append(all, "`"+strings.Trim(string(v), `"`)+"`")
-		}
-		return strings.Join(all, ", ")
-	case strings.Contains(o.Pattern, "ns|us"):
-		text = "duration"
-	case o.Items != nil:
-		text = "list of " + o.Items.kind()
-	case o.Type == nil:
-		text = "anything"
+// typeOf is the type in words, with its bounds.
+func typeOf(o inspect.Option) string {
+	if len(o.Enum) > 0 {
+		return "`" + strings.Join(o.Enum, "`, `") + "`"
 	}
-	if o.Minimum != nil {
+	text := o.Type
+	if o.Minimum != "" {
 		text += " ≥ " + string(o.Minimum)
 	}
-	if o.Maximum != nil {
+	if o.Maximum != "" {
 		text += " ≤ " + string(o.Maximum)
 	}
 	return text

@@ -10,19 +10,20 @@ import (
 )
 
 type pluginCmd struct {
-	List    pluginListCmd    `cmd:"" help:"List the bundled plugins and, with a personal key, the instances of a running server with their trouble."`
-	Status  pluginStatusCmd  `cmd:"" help:"Show the state of all instances of a running server, or the details of one."`
-	Logs    pluginLogsCmd    `cmd:"" help:"Print the last log lines of an instance."`
-	Check   pluginCheckCmd   `cmd:"" help:"Run the health check of an instance, including what it depends on."`
-	Pause   pluginPauseCmd   `cmd:"" help:"Pause the delivery to a sink; its events wait in the journal."`
-	Resume  pluginResumeCmd  `cmd:"" help:"Resume the delivery to a paused sink."`
-	Restart pluginRestartCmd `cmd:"" help:"Restart the process of an instance; no event is lost."`
-	Release pluginReleaseCmd `cmd:"" help:"Release an instance from quarantine."`
-	Reload  pluginReloadCmd  `cmd:"" help:"Make the server read its config again and apply the plugins section."`
-	New     pluginNewCmd     `cmd:"" help:"Generate a working plugin to start from."`
-	Test    pluginTestCmd    `cmd:"" help:"Test a plugin with the conformance kit, without a server; --config names the config of the plugin, a JSON file."`
-	Run     pluginRunCmd     `cmd:"" help:"Run a plugin without a server: it receives the events of standard input, one JSON object a line; --config names the config of the plugin."`
-	Exec    pluginExecCmd    `cmd:"" help:"Serve as a bundled plugin. For internal use: the server runs this command."`
+	List     pluginListCmd     `cmd:"" help:"List the bundled plugins and, with a personal key, the instances of a running server with their trouble."`
+	Status   pluginStatusCmd   `cmd:"" help:"Show the state of all instances of a running server, or the details of one."`
+	Logs     pluginLogsCmd     `cmd:"" help:"Print the last log lines of an instance."`
+	Check    pluginCheckCmd    `cmd:"" help:"Run the health check of an instance, including what it depends on; with --file quick checks of any executable."`
+	Pause    pluginPauseCmd    `cmd:"" help:"Pause the delivery to a sink; its events wait in the journal."`
+	Resume   pluginResumeCmd   `cmd:"" help:"Resume the delivery to a paused sink."`
+	Restart  pluginRestartCmd  `cmd:"" help:"Restart the process of an instance; no event is lost."`
+	Release  pluginReleaseCmd  `cmd:"" help:"Release an instance from quarantine."`
+	Reload   pluginReloadCmd   `cmd:"" help:"Make the server read its config again and apply the plugins section."`
+	Describe pluginDescribeCmd `cmd:"" help:"Show what a plugin is: kinds, options, operators, version of the contract. Needs no server."`
+	New      pluginNewCmd      `cmd:"" help:"Generate a working plugin to start from."`
+	Test     pluginTestCmd     `cmd:"" help:"Test a plugin with the conformance kit, without a server; --config names the config of the plugin, a JSON file."`
+	Run      pluginRunCmd      `cmd:"" help:"Run a plugin without a server: it receives the events of standard input, one JSON object a line; --config names the config of the plugin."`
+	Exec     pluginExecCmd     `cmd:"" help:"Serve as a bundled plugin. For internal use: the server runs this command."`
 }
 
 type pluginListCmd struct {

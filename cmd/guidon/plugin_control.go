@@ -89,12 +89,23 @@ func (c pluginLogsCmd) Run(e *env) error {
 
 type pluginCheckCmd struct {
 	serverFlags `embed:""`
-	Name        string `arg:"" help:"Name of the instance."`
+	pluginFile  `embed:""`
+	Name        string `arg:"" optional:"" help:"Name of the instance; or use --file."`
+	JSON        bool   `name:"json" help:"With --file: print JSON."`
 }
 
-// Run makes the plugin check its dependencies. It fails if the check fails or
+// Run makes the plugin of an instance check its dependencies. With --file it runs the
+// quick cases of the conformance kit, without a server. It fails if a check fails or
 // cannot run.
 func (c pluginCheckCmd) Run(e *env) error {
+	switch {
+	case c.File != "" && c.Name != "":
+		return errors.New("an instance and --file exclude each other")
+	case c.File != "":
+		return checkFile(e, c.pluginFile, c.JSON)
+	case c.Name == "":
+		return errors.New("name an instance, or with --file the executable of a plugin")
+	}
 	var result struct {
 		OK          bool `json:"ok"`
 		Error, Code string

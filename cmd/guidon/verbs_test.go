@@ -52,7 +52,7 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 var otherCommands = []string{
 	"serve", "migrate", "config", "version", "help", "person erase", "clients install", "clients list", "backup create", "backup list", "backup check", "backup restore", "restore",
 	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
-	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload",
+	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload", "plugin describe",
 }
 
 // newKong returns a parser of the command line that does not end the process.

@@ -40,6 +40,10 @@ type Command struct {
 // startLimit is how long a plugin may take to shake hands.
 const startLimit = 15 * time.Second
 
+// pipeLimit is how long the output of a process is read after its end: a process that it
+// has started may hold the pipes open.
+const pipeLimit = time.Second
+
 // Process is a running plugin. Unless it was started with a certificate it is
 // reached without TLS, so that nothing is between the kit and what the process does.
 // Its methods are safe for concurrent use.
@@ -53,6 +57,7 @@ type Process struct {
 	stdin  io.Closer
 	target string // for gRPC
 	exited chan struct{}
+	state  *os.ProcessState // when exited is closed
 
 	mu     sync.Mutex
 	stdout bytes.Buffer // after the handshake line
@@ -101,9 +106,12 @@ func (c Command) Start(ctx context.Context, certificate []byte) (*Process, error
 	reading.Go(func() { p.read(stdout, first) })
 	reading.Go(func() { p.listen(stderr) })
 	go func() {
+		defer close(p.exited)
+		p.state, _ = p.cmd.Process.Wait() // nil after an error
+		closePipes := time.AfterFunc(pipeLimit, func() { _, _ = stdout.Close(), stderr.Close() })
 		reading.Wait()
-		_ = p.cmd.Wait()
-		close(p.exited)
+		closePipes.Stop()
+		_, _ = stdout.Close(), stderr.Close()
 	}()
 	select {
 	case line := <-first:
@@ -111,7 +119,7 @@ func (c Command) Start(ctx context.Context, certificate []byte) (*Process, error
 			p.Conn, err = p.Connect(insecure.NewCredentials())
 		}
 	case <-p.exited:
-		err = fmt.Errorf("it ended before the handshake (%s)", p.cmd.ProcessState)
+		err = fmt.Errorf("it ended before the handshake (%s)", p.state)
 	case <-time.After(startLimit):
 		err = fmt.Errorf("%w after %s", ErrNoHandshake, startLimit)
 	case <-ctx.Done():
@@ -119,7 +127,10 @@ func (c Command) Start(ctx context.Context, certificate []byte) (*Process, error
 	}
 	if err != nil {
 		p.Kill()
-		return nil, fmt.Errorf("%w; standard error: %s", err, p.Stderr())
+		if printed := p.Stderr(); printed != "" {
+			err = fmt.Errorf("%w; standard error: %s", err, printed)
+		}
+		return nil, err
 	}
 	return p, nil
 }
@@ -129,7 +140,7 @@ var ErrNoHandshake = errors.New("no handshake line")
 
 // launch starts the process. It retries while the copy of the executable is open for
 // writing: a thread that forks at the same time holds the descriptor for a moment.
-func (p *Process) launch(c Command, certificate []byte) (stdout, stderr io.Reader, err error) {
+func (p *Process) launch(c Command, certificate []byte) (stdout, stderr io.ReadCloser, err error) {
 	for range 50 {
 		if stdout, stderr, err = p.exec(c, certificate); !errors.Is(err, syscall.ETXTBSY) {
 			break
@@ -140,7 +151,7 @@ func (p *Process) launch(c Command, certificate []byte) (stdout, stderr io.Reade
 }
 
 // exec starts the process once, with pipes of its own: a failure closes them.
-func (p *Process) exec(c Command, certificate []byte) (stdout, stderr io.Reader, err error) {
+func (p *Process) exec(c Command, certificate []byte) (stdout, stderr io.ReadCloser, err error) {
 	p.cmd = exec.Command(c.Args[0], c.Args[1:]...)
 	p.cmd.Env = c.environment()
 	if certificate != nil {
