@@ -20,25 +20,20 @@ import (
 // installation is in progress, in this process or another one.
 var ErrRunning = errors.New("another backup or restore of this installation is running")
 
-// lockName is the file in the data directory that a backup in progress has locked.
-const lockName = "backup.lock"
-
-// acquireLock takes the lock of the backups of a data directory; nil without that
-// directory. The end of the process releases it.
+// acquireLock locks a data directory for a backup or a restore; nil without that
+// directory, and on file systems without locks. The lock is on the directory, not on a
+// file in it, which a command run by another user would own. The end of the process
+// releases it.
 func acquireLock(dataDir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dataDir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.Open(dataDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock backups: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: %w", dataDir, ErrRunning)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dataDir, ErrRunning), f.Close())
 	}
 	return f, nil
 }

@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"net/http/httptest"
@@ -134,6 +135,47 @@ func TestDamagedBackupKeepsTheTarget(t *testing.T) {
 		}
 		if after := listFiles(t, i.dir); !slices.Equal(after, before) {
 			t.Errorf("files %v, before %v", after, before)
+		}
+	})
+}
+
+// A restore that is interrupted before it has changed a file leaves the installation
+// as it was. One that has removed the tables of Postgres keeps the server from
+// starting until it is repeated.
+func TestInterruptedRestore(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, url func() string) {
+		i := open(t, url(), t.TempDir())
+		fill(t, i)
+		must(t, i.journal.Close(t.Context()))
+		p, name := local(t, filepath.Join(t.TempDir(), "one"))
+		src := i.source()
+		src.Serving = false
+		_, err := backup.Create(t.Context(), src, p, name, backup.Options{})
+		must(t, err)
+		before := listFiles(t, i.dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = backup.Restore(ctx, target(i.url, i.dir), p, name, backup.RestoreOptions{Force: true, Progress: func(done, total int64) {
+			if total > 0 && done == total { // the last part of the second pass
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("restore: %v", err)
+		}
+		incomplete := backup.CheckComplete(i.dir)
+		if !i.db.Postgres() {
+			if after := listFiles(t, i.dir); incomplete != nil || !slices.Equal(after, before) {
+				t.Errorf("%v; files %v, before %v", incomplete, after, before)
+			}
+		} else if incomplete == nil {
+			t.Error("a server would start on the empty database")
+		}
+		_, err = backup.Restore(t.Context(), target(i.url, i.dir), p, name, backup.RestoreOptions{Force: true})
+		must(t, err)
+		must(t, backup.CheckComplete(i.dir))
+		if rows, _, _ := open(t, i.url, i.dir).processed(t); rows != 4000 {
+			t.Errorf("%d rows", rows)
 		}
 	})
 }

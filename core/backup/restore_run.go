@@ -162,8 +162,7 @@ func (r *restore) run(ctx context.Context) error {
 	if err := r.endJournal(ctx, e); err != nil {
 		return err
 	}
-	marker := filepath.Join(r.DataDir, incompleteName)
-	if err := writeSynced(marker, []byte(r.from.Path(r.name)+"\n")); err != nil {
+	if err := r.markIncomplete(); err != nil {
 		return err
 	}
 	if err := e.install(ctx); err != nil {
@@ -172,7 +171,15 @@ func (r *restore) run(ctx context.Context) error {
 	if err := r.describe(ctx); err != nil {
 		return err
 	}
-	return errors.Join(os.Remove(marker), files.SyncDir(r.DataDir))
+	return errors.Join(os.Remove(r.marker()), files.SyncDir(r.DataDir))
+}
+
+func (r *restore) marker() string { return filepath.Join(r.DataDir, incompleteName) }
+
+// markIncomplete keeps servers from starting. It precedes the first change of the
+// target: the exchange of files, or the removal of the tables of Postgres.
+func (r *restore) markIncomplete() error {
+	return writeSynced(r.marker(), []byte(r.from.Path(r.name)+"\n"))
 }
 
 // endJournal ends the journal at Until, if there are later records.

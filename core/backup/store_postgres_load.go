@@ -89,7 +89,10 @@ func (e *extraction) tablePart(ctx context.Context, file string, content []byte)
 		if err := json.Unmarshal(content, &state); err != nil {
 			return err
 		}
-		var err error
+		err := e.r.markIncomplete()
+		if err != nil {
+			return err
+		}
 		e.load, err = openLoad(ctx, e.r.Database, e.r.m.Steps, state)
 		return err
 	}
