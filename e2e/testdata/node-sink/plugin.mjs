@@ -43,6 +43,7 @@ export class Plugin {
       Info: () => ({
         name: this.Sink.pluginName, version: this.Sink.version, summary: this.Sink.summary, kinds: ['KIND_SINK'], sdk: 'node',
         features: ['plugin/log_level/v1'], max_message_bytes: 64 << 20, multi_instance: true,
+        exclusive: true, // Open truncates the file, and Node.js has no lock for it
       }),
       ConfigSchema: () => ({ json_schema: Buffer.from(JSON.stringify(this.Sink.schema)), defaults_json: Buffer.from('{}'), secret_pointers: [] }),
       Validate: ({ config }) => {

@@ -36,6 +36,15 @@ class LinesTest(unittest.TestCase):
             sink.write(batch)
         self.assertEqual(self.path.read_bytes(), b'{"event":"whole"}\n' + batch.ndjson())
 
+    def test_two_processes_append_during_an_upgrade(self) -> None:
+        first, second = (testing.batch(testing.event("a" * n)) for n in (1, 2))
+        with testing.opened(plugin.Lines, self.config) as old, testing.opened(plugin.Lines, self.config) as new:
+            old.write(first)
+            with self.path.open("ab") as file:
+                file.write(b'{"event":"killed in a wri')
+            new.write(second)
+        self.assertEqual(self.path.read_bytes(), first.ndjson() + second.ndjson())
+
     def test_refuses_a_path_that_it_cannot_open(self) -> None:
         directory = {"path": str(self.path.parent)}
         with self.assertRaises(guidon.ConfigError) as raised, testing.opened(plugin.Lines, directory):

@@ -39,10 +39,24 @@ impl Plugin for Lines {
     }
 }
 
-/// Opens a file for appending and removes a line that a crash has cut: the server sends
-/// its batch again.
+/// Opens a file for appending and removes a torn line.
 fn open(path: &str) -> std::io::Result<File> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    locked(&mut file, cut_torn_line)?;
+    Ok(file)
+}
+
+/// Holds the lock of the file: during an upgrade two processes have it open.
+fn locked<T>(file: &mut File, work: impl FnOnce(&mut File) -> std::io::Result<T>) -> std::io::Result<T> {
+    file.lock()?;
+    let out = work(file);
+    file.unlock()?;
+    out
+}
+
+/// Removes a line that a crash has cut, as the server sends its batch again. It returns
+/// the position behind the last line.
+fn cut_torn_line(file: &mut File) -> std::io::Result<u64> {
     let size = file.seek(SeekFrom::End(0))?;
     let mut end = size;
     while end > 0 {
@@ -59,7 +73,7 @@ fn open(path: &str) -> std::io::Result<File> {
     if end < size {
         file.set_len(end)?;
     }
-    Ok(file)
+    Ok(end)
 }
 
 /// Appends a batch and syncs the file. After an error the file is as it was before.
@@ -69,9 +83,11 @@ fn append(file: &mut File, records: &api::RecordBatch) -> std::io::Result<()> {
         text.extend_from_slice(line);
         text.push(b'\n');
     }
-    let begin = file.seek(SeekFrom::End(0))?;
-    file.write_all(&text).and_then(|()| file.sync_data()).inspect_err(|_| {
-        let _ = file.set_len(begin);
+    locked(file, |file| {
+        let begin = cut_torn_line(file)?;
+        file.write_all(&text).and_then(|()| file.sync_data()).inspect_err(|_| {
+            let _ = file.set_len(begin);
+        })
     })
 }
 
