@@ -18,7 +18,7 @@ type batch struct {
 	ids     [][16]byte // of the records, after release
 	count   int
 	bytes   int
-	keys    uint64 // the key groups of its events, one bit each
+	keys    uint64 // the key groups of its events, one bit each; see busyKeys
 
 	firstSeq uint64 // of records[0]
 	state    batchState
@@ -64,11 +64,25 @@ func keyGroup(ev *sdk.Event) uint64 {
 	return (filter.HashText(ev.DistinctID) + uint64(ev.ProjectID)) % 64
 }
 
+// busyKeys returns the key groups of which no other batch may have events while b is in
+// flight. The order that the sink declares is known once it is open, and may change when
+// it is opened again.
+func (b *batch) busyKeys(ordering sdk.Ordering) uint64 {
+	switch ordering {
+	case sdk.OrderNone:
+		return keysNone
+	case sdk.OrderPerKey:
+		return b.keys
+	}
+	return keysAll
+}
+
 // newBatch encodes events for a sink.
-func newBatch(events []sdk.Event, seqs []uint64, keys uint64) *batch {
-	b := &batch{events: events, seqs: seqs, records: make([]sdk.Record, len(events)), count: len(events), keys: keys}
+func newBatch(events []sdk.Event, seqs []uint64) *batch {
+	b := &batch{events: events, seqs: seqs, records: make([]sdk.Record, len(events)), count: len(events)}
 	size := 0
 	for i := range events {
+		b.keys |= 1 << keyGroup(&events[i])
 		size += len(events[i].Properties) + reader.EventOverhead + 64
 	}
 	buf := make([]byte, 0, size)
@@ -102,7 +116,7 @@ func (b *batch) release() {
 func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
 	lanes = min(lanes, (len(events)+size.events-1)/size.events)
 	if ordering != sdk.OrderPerKey || lanes < 2 {
-		return appendBatches(out, events, seqs, size, ordering)
+		return appendBatches(out, events, seqs, size)
 	}
 	byLane, seqsByLane := make([][]sdk.Event, lanes), make([][]uint64, lanes)
 	for i := range events {
@@ -110,26 +124,16 @@ func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sd
 		byLane[lane], seqsByLane[lane] = append(byLane[lane], events[i]), append(seqsByLane[lane], seqs[i])
 	}
 	for i, lane := range byLane {
-		out = appendBatches(out, lane, seqsByLane[i], size, ordering)
+		out = appendBatches(out, lane, seqsByLane[i], size)
 	}
 	return out
 }
 
 // appendBatches cuts events into batches, in order.
-func appendBatches(out []*batch, events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering) []*batch {
+func appendBatches(out []*batch, events []sdk.Event, seqs []uint64, size batchSize) []*batch {
 	for start := 0; start < len(events); {
 		end := start + size.count(events[start:])
-		keys := keysNone
-		switch ordering {
-		case sdk.OrderPerKey:
-			for i := start; i < end; i++ {
-				keys |= 1 << keyGroup(&events[i])
-			}
-		case sdk.OrderNone:
-		default:
-			keys = keysAll
-		}
-		out = append(out, newBatch(events[start:end:end], seqs[start:end:end], keys))
+		out = append(out, newBatch(events[start:end:end], seqs[start:end:end]))
 		start = end
 	}
 	return out

@@ -137,7 +137,7 @@ func testBatch(names ...string) *batch {
 		id[len(id)-1] = byte('0' + i)
 		events = append(events, sdk.Event{UUID: string(id), ProjectID: 1, Name: name, DistinctID: "u", Properties: []byte("{}")})
 	}
-	b := newBatch(events, make([]uint64, len(events)), keysAll)
+	b := newBatch(events, make([]uint64, len(events)))
 	b.firstSeq = 1
 	b.place.reader = testReader(false)
 	return b

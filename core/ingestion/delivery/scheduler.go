@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"slices"
+
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // maxOutstanding bounds the batches that wait for the first of them to be
@@ -52,26 +54,27 @@ func (s *scheduler) add(r *sinkReader, c *chunk) {
 }
 
 // dispatch calls send for each batch that can be sent now: within the window,
-// never two batches with events of one distinct id at a time, and with at most
-// half of the window for imports.
-func (s *scheduler) dispatch(window int, send func(*batch)) {
+// in the order that the sink declares, such as never two batches with events of one
+// distinct id at a time, and with at most half of the window for imports.
+func (s *scheduler) dispatch(window int, ordering sdk.Ordering, send func(*batch)) {
 	if s.waiting == 0 {
 		return
 	}
 	busy := keysNone
 	for _, b := range s.pending {
+		keys := b.busyKeys(ordering)
 		switch {
 		case b.state.inFlight: // its other fields belong to the sender
 		case b.state.settled || b.state.staged:
 			continue
 		case s.inFlight >= window:
 			return
-		case busy&b.keys != 0 || b.place.reader.historical && s.historicalInFlight >= max(1, window/2):
+		case busy&keys != 0 || b.place.reader.historical && s.historicalInFlight >= max(1, window/2):
 		default:
 			s.begin(b)
 			send(b)
 		}
-		busy |= b.keys
+		busy |= keys
 	}
 }
 

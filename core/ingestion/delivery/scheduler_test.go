@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // testReader returns a reader whose cursor is committed to no journal.
@@ -28,7 +29,7 @@ func testChunk(seq uint64, keys ...uint64) *chunk {
 
 // dispatched returns the first sequence numbers of the batches sent now.
 func dispatched(s *scheduler, window int) (seqs []uint64) {
-	s.dispatch(window, func(b *batch) { seqs = append(seqs, b.firstSeq) })
+	s.dispatch(window, sdk.OrderPerKey, func(b *batch) { seqs = append(seqs, b.firstSeq) })
 	return seqs
 }
 
@@ -68,6 +69,21 @@ func TestSchedulerKeepsTheOrderPerKey(t *testing.T) {
 	settle(&s, s.pending[0])
 	if got := dispatched(&s, 10); !slices.Equal(got, []uint64{5}) {
 		t.Fatalf("at last %v, want 5", got)
+	}
+}
+
+// The batches are made before the sink is opened and declares its order.
+func TestSchedulerKeepsTheOrderThatIsDeclaredLater(t *testing.T) {
+	t.Parallel()
+	for ordering, want := range map[sdk.Ordering]int{sdk.OrderNone: 3, sdk.OrderPerKey: 2, sdk.OrderTotal: 1} {
+		events := []sdk.Event{{DistinctID: "ada"}, {DistinctID: "ada"}, {DistinctID: "bob"}}
+		var s scheduler
+		s.add(testReader(false), &chunk{batches: splitBatches(events, make([]uint64, len(events)), batchSize{events: 1, bytes: 1000}, sdk.OrderNone, 1)})
+		sent := 0
+		s.dispatch(4, ordering, func(*batch) { sent++ })
+		if sent != want {
+			t.Errorf("order %d: sent %d batches together, want %d", ordering, sent, want)
+		}
 	}
 }
 

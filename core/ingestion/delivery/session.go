@@ -111,7 +111,7 @@ func (d *delivery) step() {
 	_, _, pauseChanged := d.sender.gate.get()
 	open := reason == sdk.FlushUnspecified && d.replay == nil && !d.sender.gate.paused()
 	if open {
-		d.sched.dispatch(d.windowSize(), d.startSend)
+		d.sched.dispatch(d.windowSize(), d.ordering(), d.startSend)
 	}
 	switch {
 	case d.busy():

@@ -16,7 +16,7 @@ func stagedBatches(t *testing.T, s *scriptedSink, batches ...*batch) *staging {
 	st := &staging{target: send.target, log: logOf(), sched: sched, sender: send}
 	for i, b := range batches {
 		sched.add(testReader(false), &chunk{batches: []*batch{b}})
-		sched.dispatch(10, func(*batch) {})
+		sched.dispatch(10, sdk.OrderPerKey, func(*batch) {})
 		b.markStaged(s.current)
 		sched.finish(b)
 		if !st.add(b) {
