@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
@@ -50,7 +51,9 @@ func (n *namedMetrics) MustRegister(all ...prometheus.Collector) {
 // server only.
 func TestMonitoringNamesMetrics(t *testing.T) {
 	metrics := &namedMetrics{Registry: prometheus.NewRegistry(), names: map[string]bool{}}
-	serveWith(t, func(o *app.Options) { o.Metrics = metrics })
+	serveWith(t, func(o *app.Options) { o.Metrics = metrics }, func(cfg *app.Config) {
+		cfg.Backup.Every, cfg.Backup.To = time.Hour, t.TempDir()
+	})
 	used := regexp.MustCompile(`\b(guidon|process|go)_[a-z0-9_]+`)
 	histogram := regexp.MustCompile(`_(bucket|sum|count)$`)
 	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
