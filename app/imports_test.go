@@ -28,8 +28,13 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon":   {"app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples"},
-	"app":          {"core/...", "api", "sdk", "migrations"},
+	"cmd/guidon": {"cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples"},
+	"app":        {"core/...", "api", "sdk", "migrations"},
+
+	"cmd/guidon/manage": {"app", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/remote": {},
+	"cmd/guidon/output": {},
+
 	"core/standby": with("core/flags/decide", "core/flags/eval"),
 	"core/admin":   with("core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
 

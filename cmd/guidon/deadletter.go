@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type deadletterCmd struct {
@@ -103,24 +103,9 @@ func (c deadletterListCmd) Run(e *env) error {
 func (e *env) deadLetterTable(page []app.DeadLetter) error {
 	rows := make([][]any, len(page))
 	for i, l := range page {
-		rows[i] = []any{l.ID, formatTime(l.FailedAt), l.Source, oneLine(l.Event, 30), oneLine(l.DistinctID, 30), l.Code, oneLine(l.Message, 60)}
+		rows[i] = []any{l.ID, formatTime(l.FailedAt), l.Source, output.OneLine(l.Event, 30), output.OneLine(l.DistinctID, 30), l.Code, output.OneLine(l.Message, 60)}
 	}
 	return e.table("ID FAILED SOURCE EVENT DISTINCT_ID CODE MESSAGE", rows)
-}
-
-// oneLine returns a text as a table cell of at most maxRunes characters, with
-// control characters replaced by spaces.
-func oneLine(s string, maxRunes int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-	if runes := []rune(s); len(runes) > maxRunes {
-		return string(runes[:maxRunes-1]) + "…"
-	}
-	return s
 }
 
 type deadletterShowCmd struct {
@@ -197,7 +182,7 @@ func (c deadletterReplayCmd) Run(e *env) error {
 		}
 		fmt.Fprintf(e.out, "%d matched, %d replayed, %d failed again, %d waiting\n", out.Matched, out.Replayed, out.Failed, out.Waiting)
 		for _, failed := range out.Failures {
-			fmt.Fprintf(e.out, "%d: %s\n", failed.ID, oneLine(failed.Error, 200))
+			fmt.Fprintf(e.out, "%d: %s\n", failed.ID, output.OneLine(failed.Error, 200))
 		}
 		if out.Waiting > 0 {
 			fmt.Fprintln(e.out, "A server that runs on this database replays the waiting dead letters, now or when it starts.")

@@ -5,9 +5,12 @@ import (
 	"fmt"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/manage"
 )
 
 type flagCmd struct {
+	manage.FlagCommands
+
 	Reencrypt flagReencryptCmd `cmd:"" help:"Encrypt the payloads of flags, their versions and scheduled changes with the first key of flags.encryption_key."`
 }
 

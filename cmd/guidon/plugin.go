@@ -7,6 +7,8 @@ import (
 
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
+
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type pluginCmd struct {
@@ -52,7 +54,7 @@ func (c pluginListCmd) printInstances(e *env) error {
 	}
 	var rows [][]any
 	for _, p := range page.Results {
-		rows = append(rows, []any{p.Name, p.Kind, p.Use, p.State, oneLine(p.Trouble, 120)})
+		rows = append(rows, []any{p.Name, p.Kind, p.Use, p.State, output.OneLine(p.Trouble, 120)})
 	}
 	if _, err := fmt.Fprintln(e.out); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 // instance is a plugin instance in the answer of GET /api/plugins.
@@ -57,7 +59,7 @@ func (c pluginStatusCmd) Run(e *env) error {
 		if d := p.Delivery; d != nil {
 			lag, dead = strconv.FormatInt(d.LagRecords, 10), strconv.FormatInt(d.DeadLetters, 10)
 		}
-		rows[i] = []any{p.Name, p.Kind, p.Use, p.State, time.Since(p.Since).Round(time.Second), p.Restarts, lag, dead, oneLine(p.Trouble, 120)}
+		rows[i] = []any{p.Name, p.Kind, p.Use, p.State, time.Since(p.Since).Round(time.Second), p.Restarts, lag, dead, output.OneLine(p.Trouble, 120)}
 	}
 	return e.table("NAME KIND USE STATE FOR RESTARTS BEHIND DEAD_LETTERS TROUBLE", rows)
 }
@@ -80,7 +82,7 @@ func (c pluginLogsCmd) Run(e *env) error {
 		return err
 	}
 	for _, l := range page.Results {
-		if _, err := fmt.Fprintln(e.out, l.At.Local().Format(time.DateTime), l.Level, oneLine(l.Message, 2000)); err != nil {
+		if _, err := fmt.Fprintln(e.out, l.At.Local().Format(time.DateTime), l.Level, output.OneLine(l.Message, 2000)); err != nil {
 			return err
 		}
 	}
@@ -115,7 +117,7 @@ func (c pluginCheckCmd) Run(e *env) error {
 		return err
 	}
 	if !result.OK {
-		return fmt.Errorf("%s: %s (%s)", c.Name, oneLine(result.Error, 500), result.Code)
+		return fmt.Errorf("%s: %s (%s)", c.Name, output.OneLine(result.Error, 500), result.Code)
 	}
 	_, err := fmt.Fprintf(e.out, "%s works, checked in %.0f ms\n", c.Name, result.LatencyMS)
 	return err
@@ -193,7 +195,7 @@ func (c pluginReloadCmd) printPlan(e *env) error {
 	refused := 0
 	for _, i := range plan.Instances {
 		why := strings.Join(append(i.Settings, i.Reason), " ")
-		rows = append(rows, []any{i.Name, i.Kind, i.Use, i.Action, oneLine(strings.TrimSpace(why), 300)})
+		rows = append(rows, []any{i.Name, i.Kind, i.Use, i.Action, output.OneLine(strings.TrimSpace(why), 300)})
 		if i.Action == "refused" {
 			refused++
 		}

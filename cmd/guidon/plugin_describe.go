@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/sdk/plugintest"
 	"github.com/guidonhq/guidon/sdk/plugintest/inspect"
 )
@@ -64,7 +65,7 @@ func (f pluginFile) target(e *env, name string) (inspect.Target, error) {
 func describe(ctx context.Context, t inspect.Target, dir string) (*inspect.Description, error) {
 	d, err := inspect.Describe(ctx, t, dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", filepath.Base(t.Command[0]), oneLine(err.Error(), 2000))
+		return nil, fmt.Errorf("%s: %s", filepath.Base(t.Command[0]), output.OneLine(err.Error(), 2000))
 	}
 	return d, nil
 }
@@ -129,7 +130,7 @@ func printDescription(e *env, d *inspect.Description) error {
 		w.line("")
 		rows := make([][]any, len(d.Operators))
 		for i, op := range d.Operators {
-			rows[i] = []any{oneLine(op.ID, 100), oneLine(op.Label, 60), oneLine(op.Doc, 200)}
+			rows[i] = []any{output.OneLine(op.ID, 100), output.OneLine(op.Label, 60), output.OneLine(op.Doc, 200)}
 		}
 		if w.err == nil {
 			w.err = e.table("OPERATOR LABEL DESCRIPTION", rows)
@@ -157,7 +158,7 @@ func optionRows(options []inspect.Option) [][]any {
 		if o.Required {
 			value = "required"
 		}
-		rows[i] = []any{oneLine(o.Name, 100), oneLine(kind, 100), oneLine(value, 60), oneLine(o.Doc, 200)}
+		rows[i] = []any{output.OneLine(o.Name, 100), output.OneLine(kind, 100), output.OneLine(value, 60), output.OneLine(o.Doc, 200)}
 	}
 	return rows
 }
@@ -170,7 +171,7 @@ type textWriter struct {
 
 func (w *textWriter) line(format string, args ...any) {
 	if w.err == nil {
-		_, w.err = fmt.Fprintln(w.out, oneLine(fmt.Sprintf(format, args...), 4000))
+		_, w.err = fmt.Fprintln(w.out, output.OneLine(fmt.Sprintf(format, args...), 4000))
 	}
 }
 
