@@ -236,7 +236,7 @@ func (s *snapshot) write(ctx context.Context, out io.Writer, src Source, at time
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // the thread keeps its priority and ends with the goroutine
-		lowerPriority()
+		place.LowerPriority()
 		m, err = s.writeArchive(ctx, out, src, at, o)
 	}()
 	<-done

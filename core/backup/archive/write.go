@@ -22,6 +22,7 @@ type Writer struct {
 	zstd    *zstd.Encoder
 	tar     *tar.Writer
 	parts   []Part
+	buf     []byte // of the part that is written; files use it one after the other
 }
 
 // NewWriter begins an archive on w, encrypted for recipients if there are any. It
@@ -54,7 +55,12 @@ func NewWriter(w io.Writer, h Header, recipients []age.Recipient) (*Writer, erro
 
 // File begins a file of the backup. The file ends with Close; then the next one can
 // begin.
-func (a *Writer) File(name string) io.WriteCloser { return &fileWriter{a: a, name: name} }
+func (a *Writer) File(name string) io.WriteCloser {
+	if a.buf == nil {
+		a.buf = make([]byte, 0, PartBytes)
+	}
+	return &fileWriter{a: a, name: name, buf: a.buf[:0]}
+}
 
 // Finish writes the manifest with the parts that were written, and ends the archive.
 // It does not close the underlying writer.
@@ -99,9 +105,6 @@ type fileWriter struct {
 // Write adds p to the file.
 func (f *fileWriter) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
-		if f.buf == nil {
-			f.buf = make([]byte, 0, PartBytes)
-		}
 		part := p[:min(len(p), PartBytes-len(f.buf))]
 		f.buf, p, n = append(f.buf, part...), p[len(part):], n+len(part)
 		if len(f.buf) == PartBytes {

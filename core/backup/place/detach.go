@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -56,6 +57,8 @@ type detached struct {
 
 func (d *detached) run(p Place, name string, estimate int64) {
 	defer close(d.done)
+	runtime.LockOSThread() // the thread keeps its priority and ends with the goroutine
+	LowerPriority()
 	f, err := p.Create(d.ctx, name, estimate)
 	if err != nil {
 		d.err = err

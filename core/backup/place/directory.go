@@ -124,7 +124,7 @@ type localFile struct {
 
 // writeBehind is the number of bytes after which written pages are passed to the disk
 // and dropped from the page cache, which a large backup would otherwise fill.
-const writeBehind = 32 << 20
+const writeBehind = 4 << 20
 
 // Write writes p.
 func (f *localFile) Write(p []byte) (int, error) {

@@ -1,4 +1,4 @@
-package backup
+package place
 
 import "golang.org/x/sys/unix"
 
@@ -8,9 +8,9 @@ const (
 	ioprioLowest     = 2<<13 | 7
 )
 
-// lowerPriority gives the current thread the lowest priority for the processor and the
-// disk.
-func lowerPriority() {
+// LowerPriority gives the current thread the lowest priority for the processor and the
+// disk. The caller locks its goroutine to the thread for ever.
+func LowerPriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19) // 0 is the thread
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, ioprioWhoProcess, 0, ioprioLowest)
 }
