@@ -66,8 +66,8 @@ func (s *supervisor) start() { s.service.Go(s.run) }
 func (s *supervisor) stop(ctx context.Context) { _ = s.service.Stop(ctx) }
 
 // configure sets the settings. A change that the process sees makes a new generation;
-// otherwise an instance that waits for the operator tries again, because the cause
-// may be gone.
+// otherwise an instance that waits for the operator, and an upgrade that has failed,
+// try again, because the cause may be gone.
 func (s *supervisor) configure(c settings.Instance) {
 	digest := ""
 	argv, err := s.host.executables.Command(c, s.host.settings().Dev)
@@ -79,10 +79,14 @@ func (s *supervisor) configure(c settings.Instance) {
 	if s.target.configure(c, digest) {
 		return
 	}
+	waits := s.target.upgradeError() != nil
 	switch s.status.Get().State {
 	case lifecycle.StateMisconfigured, lifecycle.StateUntrusted, lifecycle.StateIncompatible:
-		s.mailbox.post(func(m *messages) { m.release = true })
+		waits = true
 	default:
+	}
+	if waits {
+		s.mailbox.post(func(m *messages) { m.release = true })
 	}
 }
 

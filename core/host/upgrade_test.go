@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -176,6 +178,43 @@ func TestFailedUpgradeKeepsOldGeneration(t *testing.T) {
 			r.serves(t, 3)
 			write(t, s, batch("ok-3", 2, 1))
 		})
+	}
+}
+
+// The copy of an executable may take longer than the change of the config: the next
+// reload upgrades, also when the config has not changed since.
+func TestReloadTriesAFailedUpgradeAgain(t *testing.T) {
+	t.Parallel()
+	path, digest := acme(t, "acme")
+	c := instance("p", path, nil)
+	c.SHA256 = digest
+	r := start(t, config(c))
+	r.sink(t)
+	next, digest := acme(t, "acme")
+	text, err := os.ReadFile(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = append(text, "# version 2\n"...)
+	sum := sha256.Sum256(text)
+	c.Use, c.SHA256 = next, hex.EncodeToString(sum[:])
+	if err := os.WriteFile(next, text[:len(text)/2], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.becomes(t, lifecycle.StateDegraded); st.Reason != "upgrade_failed" || st.SHA256 != digest {
+		t.Errorf("status %+v", st)
+	}
+	if err := os.WriteFile(next, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Apply(t.Context(), config(c)); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.serves(t, 2); st.SHA256 != c.SHA256 {
+		t.Errorf("status %+v", st)
 	}
 }
 
