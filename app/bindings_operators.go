@@ -15,6 +15,8 @@ import (
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/sdk"
@@ -33,6 +35,7 @@ var operatorBindings = fx.Options(
 		func(o *operators.Operators) flags.PluginOperators {
 			return flags.PluginOperators{ForSave: o.ForSave(), Round: func() eval.PluginRound { return o.NewRound() }}
 		},
+		func(o *operators.Operators) filter.Matchers { return sinkMatchers{o} },
 		func(o *operators.Operators) func() actionmatch.Plugins {
 			return func() actionmatch.Plugins { return o.NewRound() }
 		},
@@ -44,11 +47,22 @@ var operatorBindings = fx.Options(
 			}
 		})
 	}),
+	fx.Invoke(func(d *delivery.Service, m filter.Matchers) { d.UseMatchers(m) }),
 	// Clients that follow changes ask again when plugins come and go.
 	fx.Invoke(func(o *operators.Operators, known *decide.LastKnown, c *changelog.Store) {
 		o.OnAnswers(func(ctx context.Context) error { return c.RecordOperators(ctx, known.WithPluginOperators()) })
 	}),
 )
+
+// sinkMatchers binds the property filters of sinks to plugin operators. A delivery waits
+// for a plugin, so that values are compiled as for a save.
+type sinkMatchers struct{ o *operators.Operators }
+
+func (m sinkMatchers) Operator(id string) (match.ExternalOperator, bool) {
+	return m.o.ForSave().Operator(id)
+}
+
+func (m sinkMatchers) NewRound() filter.Round { return m.o.NewRound() }
 
 func newOperators(cfg operators.Config, h *host.Host, d describer, log *zap.Logger, reg prometheus.Registerer) (*operators.Operators, error) {
 	return operators.New(cfg, func() []operators.Matcher {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,12 +134,27 @@ func (c Config) Validate() error {
 // resolved later: they may appear while the server runs.
 func checkDeliveries(instances []settings.Instance) error {
 	var errs []error
+	hasMatcher := slices.ContainsFunc(instances, func(c settings.Instance) bool { return c.Kind == settings.KindMatcher })
 	for i, c := range instances {
+		if operator := pluginOperator(c.Delivery); operator != "" && !hasMatcher {
+			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): delivery.properties: the operator %s is of a matcher, and no instance is one", i, c.Name, operator))
+		}
 		if err := delivery.ValidateSection(c.Delivery); err != nil && c.Kind == settings.KindSink {
 			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): %s", i, c.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// pluginOperator returns an operator of a matcher plugin in the property filters of a
+// sink, or "". Names of built-in operators have no slash.
+func pluginOperator(c settings.Delivery) string {
+	for _, property := range c.Properties {
+		if operator, _ := property["operator"].(string); strings.Contains(operator, "/") {
+			return operator
+		}
+	}
+	return ""
 }
 
 // inSection starts each line of err with the name of the setting: its section,

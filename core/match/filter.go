@@ -154,6 +154,10 @@ func (f *Filter) Source() string { return f.source }
 // AppendProperty and CloseObject in this order.
 func (f *Filter) Reads() []string { return f.reads }
 
+// Open reports whether the operator of a plugin has not checked the value yet, so that
+// every match is Unknown.
+func (f *Filter) Open() bool { return f.open }
+
 // Problem returns the error about the value of the filter, or nil. It is an
 // Invalid fault for built-in operators.
 func (f *Filter) Problem() error { return f.problem }

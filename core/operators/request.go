@@ -26,6 +26,7 @@ type batchRequest struct {
 	operators []*indexedOperator // of the programs
 	pairs     []int              // the index in the request for each of batch.Pairs
 	arena     []byte             // the bytes of programs and values
+	failed    string             // why there is no answer
 	*batchIndex
 }
 
@@ -55,10 +56,15 @@ func (q *batchRequest) releaseIndex() {
 	q.batchIndex = nil
 }
 
-func (o *Operators) matchPairs(ctx context.Context, in purpose, now time.Time, pairs []match.Pair, results []match.Result) {
-	requests := o.splitByPlugin(now, pairs)
+// matchPairs is MatchPairs. It returns the plugin and the reason of a call without an
+// answer, "" if all were answered.
+func (o *Operators) matchPairs(ctx context.Context, in purpose, now time.Time, pairs []match.Pair, results []match.Result) (unanswered string) {
+	requests, unknown := o.splitByPlugin(now, pairs)
+	if unknown {
+		unanswered = "an operator is gone"
+	}
 	if len(requests) == 0 {
-		return
+		return unanswered
 	}
 	for _, q := range requests {
 		q.releaseIndex()
@@ -69,22 +75,29 @@ func (o *Operators) matchPairs(ctx context.Context, in purpose, now time.Time, p
 	}
 	o.send(ctx, in, requests[0], pairs, results)
 	wg.Wait()
+	for _, q := range requests {
+		if q.failed != "" {
+			unanswered = q.plugin.name + ": " + q.failed
+		}
+	}
+	return unanswered
 }
 
-// splitByPlugin returns a request for each plugin.
-func (o *Operators) splitByPlugin(now time.Time, pairs []match.Pair) []*batchRequest {
-	var all []*batchRequest
+// splitByPlugin returns a request for each plugin. unknown is true if no plugin has the
+// operator of a pair.
+func (o *Operators) splitByPlugin(now time.Time, pairs []match.Pair) (all []*batchRequest, unknown bool) {
 	index := *o.index.Load()
 	for i := range pairs {
 		p := &pairs[i]
 		op := index[operatorOf(p.Program)]
 		if op == nil {
 			o.meter.addUnknown("", "unknown_operator", 1)
+			unknown = true
 			continue
 		}
 		requestFor(&all, op.plugin, now, len(pairs)-i).add(i, p, op)
 	}
-	return all
+	return all, unknown
 }
 
 func requestFor(all *[]*batchRequest, p *plugin, now time.Time, most int) *batchRequest {
@@ -139,10 +152,11 @@ func (o *Operators) send(ctx context.Context, in purpose, q *batchRequest, pairs
 		reason = "error"
 	}
 	o.meter.addCall(q.plugin.name, in, len(q.pairs))
-	if reason != "" {
+	if q.failed = reason; reason != "" {
 		o.meter.addUnknown(q.plugin.name, reason, len(q.pairs))
 		return
 	}
+	late := ctx.Err() != nil
 	for i, verdict := range answer.Verdicts {
 		op := q.operators[q.batch.Pairs[i].Program]
 		a := cachedResult{plugin: q.plugin, epoch: q.epoch}
@@ -155,6 +169,9 @@ func (o *Operators) send(ctx context.Context, in purpose, q *batchRequest, pairs
 			o.meter.addUnknown(q.plugin.name, "failed", 1)
 		default:
 			o.meter.addUnknown(q.plugin.name, "unknown", 1)
+			if late {
+				q.failed = "timeout"
+			}
 			continue
 		}
 		if op.Purity == sdk.DataDependent {

@@ -16,6 +16,8 @@ type Round struct {
 	pending   []match.Pair
 	at        map[cacheKey]int
 	results   []match.Result // of the first len(results) of pending
+
+	unanswered string
 }
 
 var _ match.External = (*Round)(nil)
@@ -57,8 +59,14 @@ func (r *Round) Ask(ctx context.Context) bool {
 	for ; from < len(r.pending); from += maxPairsPerCall {
 		to := min(from+maxPairsPerCall, len(r.pending))
 		callCtx, cancel := context.WithTimeout(ctx, r.operators.cfg.ActionTimeout)
-		r.operators.matchPairs(callCtx, forAction, r.now, r.pending[from:to], r.results[from:to])
+		if why := r.operators.matchPairs(callCtx, forAction, r.now, r.pending[from:to], r.results[from:to]); why != "" {
+			r.unanswered = why
+		}
 		cancel()
 	}
 	return true
 }
+
+// Unanswered returns the plugin and the reason of a call that had no answer, or "". The
+// results of its pairs are Unknown, and a later round may have them.
+func (r *Round) Unanswered() string { return r.unanswered }

@@ -77,17 +77,21 @@ func (b *batch) busyKeys(ordering sdk.Ordering) uint64 {
 	return keysAll
 }
 
-// newBatch encodes events for a sink.
-func newBatch(events []sdk.Event, seqs []uint64) *batch {
+// newBatch encodes events for a sink, with the ids that f redacts.
+func newBatch(f *filter.Filter, events []sdk.Event, seqs []uint64) *batch {
 	b := &batch{events: events, seqs: seqs, records: make([]sdk.Record, len(events)), count: len(events)}
 	size := 0
 	for i := range events {
 		b.keys |= 1 << keyGroup(&events[i])
 		size += len(events[i].Properties) + reader.EventOverhead + 64
 	}
-	buf := make([]byte, 0, size)
+	buf, redactsIDs := make([]byte, 0, size), f.RedactsIDs()
 	for i := range events {
 		ev := &events[i]
+		if redactsIDs {
+			redacted := f.WithRedactedIDs(*ev)
+			ev = &redacted
+		}
 		start := len(buf)
 		buf = ev.AppendJSON(buf)
 		b.records[i] = sdk.Record{
@@ -104,7 +108,7 @@ func (b *batch) release() {
 	if b.state.staged && b.ids == nil {
 		b.ids = make([][16]byte, len(b.records))
 		for i := range b.records {
-			b.ids[i] = b.records[i].UUID
+			b.ids[i] = uuidBytes(b.events[i].UUID) // the record may have a redacted one
 		}
 	}
 	b.events, b.seqs, b.records = nil, nil, nil
@@ -113,10 +117,10 @@ func (b *batch) release() {
 // splitBatches splits events into batches. With an order per distinct id, the
 // events of one id go to one of up to lanes lanes, so that the batches of
 // different lanes can be in flight together.
-func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
+func splitBatches(f *filter.Filter, events []sdk.Event, seqs []uint64, size batchSize, ordering sdk.Ordering, lanes int) (out []*batch) {
 	lanes = min(lanes, (len(events)+size.events-1)/size.events)
 	if ordering != sdk.OrderPerKey || lanes < 2 {
-		return appendBatches(out, events, seqs, size)
+		return appendBatches(out, f, events, seqs, size)
 	}
 	byLane, seqsByLane := make([][]sdk.Event, lanes), make([][]uint64, lanes)
 	for i := range events {
@@ -124,16 +128,16 @@ func splitBatches(events []sdk.Event, seqs []uint64, size batchSize, ordering sd
 		byLane[lane], seqsByLane[lane] = append(byLane[lane], events[i]), append(seqsByLane[lane], seqs[i])
 	}
 	for i, lane := range byLane {
-		out = appendBatches(out, lane, seqsByLane[i], size)
+		out = appendBatches(out, f, lane, seqsByLane[i], size)
 	}
 	return out
 }
 
 // appendBatches cuts events into batches, in order.
-func appendBatches(out []*batch, events []sdk.Event, seqs []uint64, size batchSize) []*batch {
+func appendBatches(out []*batch, f *filter.Filter, events []sdk.Event, seqs []uint64, size batchSize) []*batch {
 	for start := 0; start < len(events); {
 		end := start + size.count(events[start:])
-		out = append(out, newBatch(events[start:end:end], seqs[start:end:end]))
+		out = append(out, newBatch(f, events[start:end:end], seqs[start:end:end]))
 		start = end
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
@@ -22,7 +23,7 @@ const historicalPrefix = "historical/"
 type cursors struct {
 	*target
 	log         reader.Log
-	window      *window
+	window      *window.Window
 	deadLetters *deadletter.Store
 	journalID   string
 
@@ -66,7 +67,7 @@ func (c *cursors) register() bool {
 
 // retryUntilDone calls fn until it succeeds; false when the delivery stops first.
 func (c *cursors) retryUntilDone(fn func() error) bool {
-	return retry.Until(c.drainCtx, c.backoff(), fn, func(err error) { c.stats.setFailed("starting", err) })
+	return retry.Until(c.drainCtx, c.backoff(), fn, func(err error) { c.stats.setFailed(stateStarting, err) })
 }
 
 // findHistorical looks for the cursor of an import that has not ended. A cursor
@@ -111,7 +112,7 @@ func (c *cursors) startSession(ctx context.Context) (lastSeq uint64) {
 	lastSeq = at.Count
 	if c.historical != nil {
 		lastSeq = max(lastSeq, c.historical.commit.Position().Count)
-		c.historical.bound = newUpperBound(at.Seq)
+		c.historical.bound = reader.NewUpperBound(at.Seq)
 		c.startReader(c.historical)
 	}
 	return lastSeq
@@ -122,7 +123,7 @@ func (c *cursors) startSession(ctx context.Context) (lastSeq uint64) {
 // on. It returns the last sequence number given; false when the delivery stops
 // first.
 func (c *cursors) openHistorical(from journal.Position, lastSeq uint64) (uint64, bool) {
-	r := &sinkReader{name: historicalPrefix + c.live.name, historical: true, bound: newUpperBound(from.Seq)}
+	r := &sinkReader{name: historicalPrefix + c.live.name, historical: true, bound: reader.NewUpperBound(from.Seq)}
 	from.Count = max(lastSeq, 1) // marks the cursor as in use
 	ok := c.retryUntilDone(func() error {
 		at, err := c.log.Register(c.drainCtx, r.name, journal.Begin)
@@ -171,7 +172,7 @@ func (c *cursors) onReceived(r *sinkReader, ch *chunk) {
 		r.lastEvents = ch.end
 	}
 	if r == c.live && c.historical != nil {
-		c.historical.bound.raise(ch.end.Seq)
+		c.historical.bound.Raise(ch.end.Seq)
 	}
 }
 

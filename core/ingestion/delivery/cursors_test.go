@@ -4,12 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
 func testCursors(t *testing.T, log *memoryLog) *cursors {
 	t.Helper()
-	c := &cursors{target: testTarget(&scriptedSink{}), log: log, window: &window{}, drainCtx: t.Context(), sessionCtx: t.Context()}
+	c := &cursors{target: testTarget(&scriptedSink{}), log: log, window: &window.Window{}, drainCtx: t.Context(), sessionCtx: t.Context()}
 	if !c.register() {
 		t.Fatal("not registered")
 	}

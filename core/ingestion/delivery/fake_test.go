@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -137,7 +138,7 @@ func testBatch(names ...string) *batch {
 		id[len(id)-1] = byte('0' + i)
 		events = append(events, sdk.Event{UUID: string(id), ProjectID: 1, Name: name, DistinctID: "u", Properties: []byte("{}")})
 	}
-	b := newBatch(events, make([]uint64, len(events)))
+	b := newBatch(&filter.Filter{}, events, make([]uint64, len(events)))
 	b.firstSeq = 1
 	b.place.reader = testReader(false)
 	return b

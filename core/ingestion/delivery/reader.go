@@ -2,14 +2,15 @@ package delivery
 
 import (
 	"context"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -20,7 +21,7 @@ import (
 type sinkReader struct {
 	name       string // of its cursor
 	historical bool
-	bound      *upperBound // up to which it reads; nil without one
+	bound      *reader.UpperBound // up to which it reads; nil without one
 	commit     *reader.Committer
 
 	received        journal.Position // end of the last chunk that was received
@@ -44,7 +45,7 @@ type chunk struct {
 func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Position) {
 	log := c.log
 	if r.bound != nil {
-		log = &boundedLog{log, r.bound}
+		log = &reader.Bounded{Log: log, Bound: r.bound}
 	}
 	var source *reader.Reader
 	source = reader.New(log, c.limits, from, func(rec *event.Record) bool {
@@ -58,7 +59,7 @@ func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Posi
 		b, err := c.fillBatch(ctx, r, source)
 		if err != nil {
 			if ctx.Err() == nil {
-				c.stats.setFailed("retrying", err)
+				c.stats.setFailed(stateRetrying, err)
 				backoff.Sleep(ctx)
 			}
 			continue
@@ -68,8 +69,12 @@ func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Posi
 		if !c.keepDamaged(b) {
 			return
 		}
+		f, env, ok := c.evaluate(ctx, b.Events)
+		if !ok {
+			return
+		}
 		select {
-		case r.chunks <- c.newChunk(r, b):
+		case r.chunks <- c.newChunk(r, b, f, env):
 		case <-ctx.Done():
 		}
 	}
@@ -78,14 +83,14 @@ func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Posi
 // lanes is the number of batches that a full chunk is split into.
 func (c *cursors) lanes() int {
 	if c.sink.Properties().Ordering == sdk.OrderPerKey {
-		return c.window.within(c.maxInFlight())
+		return c.window.Within(c.maxInFlight())
 	}
 	return 1
 }
 
 // newChunk filters a batch of the journal and splits it into batches for the
 // sink.
-func (c *cursors) newChunk(r *sinkReader, b *reader.Batch) *chunk {
+func (c *cursors) newChunk(r *sinkReader, b *reader.Batch, f *filter.Filter, env *match.Env) *chunk {
 	out := &chunk{begin: b.Begin, end: b.End, firstHistorical: r.firstHistorical}
 	r.firstHistorical = nil
 	seqs, next := make([]uint64, 0, len(b.Events)), 0
@@ -95,7 +100,7 @@ func (c *cursors) newChunk(r *sinkReader, b *reader.Batch) *chunk {
 		}
 	}
 	read := len(b.Events)
-	events := c.filter.Apply(b.Events, time.Now(), func(i int, reason string) {
+	events := f.Apply(b.Events, env, func(i int, reason string) {
 		keepTo(i)
 		next = i + 1
 		out.filtered++
@@ -103,7 +108,7 @@ func (c *cursors) newChunk(r *sinkReader, b *reader.Batch) *chunk {
 	})
 	c.stats.addFiltered(out.filtered)
 	keepTo(read)
-	out.batches = splitBatches(events, seqs, c.batchSize(), c.ordering(), c.lanes())
+	out.batches = splitBatches(f, events, seqs, c.batchSize(), c.ordering(), c.lanes())
 	return out
 }
 
@@ -159,7 +164,7 @@ func (c *cursors) reportUnreadable(r *sinkReader, b *reader.Batch) {
 	for i := range b.Unreadable {
 		if !r.historical {
 			c.logger.Error("journal record unreadable", zap.Uint64("seq", b.Unreadable[i].Record.Seq))
-			c.stats.setFailed("delivering", b.Unreadable[i].Err)
+			c.stats.setFailed(stateDelivering, b.Unreadable[i].Err)
 		}
 	}
 }
@@ -172,12 +177,12 @@ func (c *cursors) keepDamaged(b *reader.Batch) bool {
 	for _, d := range b.Damaged {
 		letter := deadletter.NewDamaged(source, c.journalID, d)
 		keep := func() error { return c.deadLetters.Add(c.drainCtx, letter) }
-		if !retry.Until(c.drainCtx, c.backoff(), keep, func(err error) { c.stats.setFailed("retrying", err) }) {
+		if !retry.Until(c.drainCtx, c.backoff(), keep, func(err error) { c.stats.setFailed(stateRetrying, err) }) {
 			return false
 		}
 		c.deadMetrics.CountAdded(source, 1)
 		c.stats.addDeadLetter()
-		c.stats.setFailed("delivering", d)
+		c.stats.setFailed(stateDelivering, d)
 	}
 	reader.LogDamaged(c.logger, b)
 	return true

@@ -89,8 +89,9 @@ func (d *delivery) sendReplay(q *replayRequest) {
 		return
 	}
 	seq := max(q.seq, 1)
+	ev := d.filter.WithRedactedIDs(q.event)
 	record := sdk.Record{
-		UUID: uuidBytes(q.event.UUID), JSON: q.event.AppendJSON(nil), ReceivedAt: q.event.ReceivedAt, ProjectID: q.event.ProjectID,
+		UUID: uuidBytes(ev.UUID), JSON: ev.AppendJSON(nil), ReceivedAt: ev.ReceivedAt, ProjectID: ev.ProjectID,
 	}
 	b := &sdk.Batch{Attempt: q.attempt, FirstSeq: seq, LastSeq: seq, Records: []sdk.Record{record}}
 	// The event may have been edited: the id depends on its content.

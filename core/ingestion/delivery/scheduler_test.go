@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/sdk"
@@ -78,7 +79,7 @@ func TestSchedulerKeepsTheOrderThatIsDeclaredLater(t *testing.T) {
 	for ordering, want := range map[sdk.Ordering]int{sdk.OrderNone: 3, sdk.OrderPerKey: 2, sdk.OrderTotal: 1} {
 		events := []sdk.Event{{DistinctID: "ada"}, {DistinctID: "ada"}, {DistinctID: "bob"}}
 		var s scheduler
-		s.add(testReader(false), &chunk{batches: splitBatches(events, make([]uint64, len(events)), batchSize{events: 1, bytes: 1000}, sdk.OrderNone, 1)})
+		s.add(testReader(false), &chunk{batches: splitBatches(&filter.Filter{}, events, make([]uint64, len(events)), batchSize{events: 1, bytes: 1000}, sdk.OrderNone, 1)})
 		sent := 0
 		s.dispatch(4, ordering, func(*batch) { sent++ })
 		if sent != want {
@@ -174,14 +175,14 @@ func TestSchedulerFindsStagedBatches(t *testing.T) {
 
 func TestUpperBoundHidesLaterRecords(t *testing.T) {
 	t.Parallel()
-	b := newUpperBound(2)
-	log := &boundedLog{logOf(1, 2, 3, 4), b}
+	b := reader.NewUpperBound(2)
+	log := &reader.Bounded{Log: logOf(1, 2, 3, 4), Bound: b}
 	records, err := log.Read(t.Context(), 0, 10, 1<<20)
 	if err != nil || len(records) != 2 {
 		t.Fatalf("%d records, %v, want 2", len(records), err)
 	}
-	b.raise(3)
-	b.raise(1) // never lowers it
+	b.Raise(3)
+	b.Raise(1) // never lowers it
 	if records, _ = log.Read(t.Context(), 2, 10, 1<<20); len(records) != 1 || records[0].Seq != 3 {
 		t.Errorf("after it was raised: %+v", records)
 	}

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -22,7 +23,7 @@ import (
 type sender struct {
 	*target
 	gate        *pauseGate
-	window      window
+	window      window.Window
 	deadLetters *deadletter.Store
 	pauses      *pauseStore
 	source      string // of dead letters
@@ -189,11 +190,11 @@ func (s *sender) waitReady() bool {
 	if !s.gate.wait(s.drainCtx) {
 		return false
 	}
-	s.stats.setState("waiting")
+	s.stats.setState(stateWaiting)
 	if s.sink.Ready(s.drainCtx) != nil || s.drainCtx.Err() != nil {
 		return false
 	}
-	s.stats.setState("delivering")
+	s.stats.setState(stateDelivering)
 	return true
 }
 
@@ -208,7 +209,7 @@ func (s *sender) call(b *sdk.Batch, exclusive bool) (sdk.WriteResult, *sdk.Error
 	}
 	began := time.Now()
 	result, failure := s.write(b)
-	s.window.onResult(began, failure)
+	s.window.OnResult(began, failure)
 	if failure == nil {
 		s.crashStreak.Store(0)
 	}
@@ -234,16 +235,16 @@ func (s *sender) write(b *sdk.Batch) (sdk.WriteResult, *sdk.Error) {
 // noteFailure records and logs a failure and returns the pause before the next
 // attempt.
 func (s *sender) noteFailure(failure *sdk.Error, p *retryPauses) (wait time.Duration) {
-	state := "retrying"
+	state := stateRetrying
 	switch failure.Class {
 	case sdk.ClassThrottled:
-		state, wait = "throttled", failure.RetryAfter
+		state, wait = stateThrottled, failure.RetryAfter
 		if wait <= 0 {
 			wait = p.normal.Next()
 		}
 		wait = min(max(wait, minThrottle), maxThrottle)
 	case sdk.ClassConfig:
-		state, wait = "misconfigured", p.misconfigured.Next()
+		state, wait = stateMisconfigured, p.misconfigured.Next()
 	default:
 		wait = p.normal.Next()
 	}
@@ -282,14 +283,14 @@ func (s *sender) addDeadLetter(ev *sdk.Event, seq uint64, cause *sdk.Error) erro
 		if err == nil {
 			break
 		}
-		s.stats.setFailed("waiting_for_database", errors.Join(cause, err))
+		s.stats.setFailed(stateWaitingForDatabase, errors.Join(cause, err))
 		s.logger.Warn("dead letter write failed; waiting for the database", zap.Error(err))
 		if !backoff.Sleep(s.drainCtx) {
 			return errStopped
 		}
 	}
 	s.stats.addDeadLetter()
-	s.stats.setFailed("delivering", cause)
+	s.stats.setFailed(stateDelivering, cause)
 	s.deadMetrics.CountAdded(s.source, 1)
 	s.logger.Error("event dead-lettered",
 		zap.String("event_uuid", ev.UUID), zap.Int64("project_id", ev.ProjectID), zap.Error(cause))
@@ -324,5 +325,5 @@ func (s *sender) loadPause() bool {
 			s.gate.set(p)
 		}
 		return err
-	}, func(err error) { s.stats.setFailed("waiting_for_database", err) })
+	}, func(err error) { s.stats.setFailed(stateWaitingForDatabase, err) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -218,26 +219,26 @@ func TestRetryStateIsExhaustedByAttemptsOrAge(t *testing.T) {
 
 func TestWindowShrinksOncePerOverload(t *testing.T) {
 	t.Parallel()
-	var w window
-	if w.within(10) != 10 {
-		t.Fatalf("starts at %d", w.current())
+	var w window.Window
+	if w.Within(10) != 10 {
+		t.Fatalf("starts at %d", w.Current())
 	}
 	began := time.Now()
 	throttled := &sdk.Error{Class: sdk.ClassThrottled}
-	w.onResult(began, throttled)
-	w.onResult(began, throttled) // was in flight when the window shrank
-	if w.current() != 7 {
-		t.Errorf("%d after an overload, want 7", w.current())
+	w.OnResult(began, throttled)
+	w.OnResult(began, throttled) // was in flight when the window shrank
+	if w.Current() != 7 {
+		t.Errorf("%d after an overload, want 7", w.Current())
 	}
-	w.onResult(time.Now(), &sdk.Error{Class: sdk.ClassTransient, Code: "reset"})
-	if w.current() != 7 {
-		t.Errorf("%d after another failure, want 7", w.current())
+	w.OnResult(time.Now(), &sdk.Error{Class: sdk.ClassTransient, Code: "reset"})
+	if w.Current() != 7 {
+		t.Errorf("%d after another failure, want 7", w.Current())
 	}
 	for range 8 {
-		w.onResult(time.Now(), nil)
+		w.OnResult(time.Now(), nil)
 	}
-	if w.current() != 8 {
-		t.Errorf("%d after a window of successes, want 8", w.current())
+	if w.Current() != 8 {
+		t.Errorf("%d after a window of successes, want 8", w.Current())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -29,7 +30,8 @@ type Service struct {
 	deadMetrics *deadletter.Metrics
 	logger      *zap.Logger
 	service     retry.Service
-	erased      Erased // nil without erasures
+	erased      Erased          // nil without erasures
+	matchers    filter.Matchers // nil without operators of plugins
 
 	mu      sync.Mutex
 	running map[string]*delivery
@@ -133,9 +135,9 @@ func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan stru
 	}
 	t := &target{
 		sink: s, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
-		logger: d.logger.With(zap.String("sink", s.Name())),
+		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers,
 	}
-	t.stats.setState("starting")
+	t.stats.setState(stateStarting)
 	sched := &scheduler{}
 	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
 	return &delivery{

@@ -56,7 +56,7 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 		return
 	}
 	if err := d.configure(); err != nil {
-		d.stats.setFailed("misconfigured", err)
+		d.stats.setFailed(stateMisconfigured, err)
 		d.logger.Error("sink delivery misconfigured: no events are sent", zap.Error(err))
 		<-d.drainCtx.Done()
 		d.cursors.flush(d.killCtx)
@@ -66,7 +66,7 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 		d.cursors.flush(d.killCtx)
 		return
 	}
-	d.stats.setState("idle")
+	d.stats.setState(stateIdle)
 	for d.drainCtx.Err() == nil {
 		d.runSession()
 	}
@@ -100,7 +100,7 @@ func (d *delivery) runSession() {
 func (d *delivery) busy() bool { return d.sched.inFlight > 0 || d.replaying }
 
 // windowSize is the number of batches that may be in flight now.
-func (d *delivery) windowSize() int { return d.sender.window.within(d.maxInFlight()) }
+func (d *delivery) windowSize() int { return d.sender.window.Within(d.maxInFlight()) }
 
 // step acts on the state of the delivery, or waits for it to change.
 func (d *delivery) step() {
@@ -232,7 +232,7 @@ func (d *delivery) onSent(r sendResult) {
 	}
 	d.stats.setInFlight(d.sched.inFlight)
 	if !d.busy() && d.staging.events == 0 && d.drainCtx.Err() == nil {
-		d.stats.setState("idle")
+		d.stats.setState(stateIdle)
 	}
 }
 

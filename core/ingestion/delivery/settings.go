@@ -45,7 +45,7 @@ func ValidateSection(c settings.Delivery) error {
 		check(false, "retry.on_exhausted", "dead_letter or hold")
 	}
 	check(c.Staged.MaxEvents >= 0 && c.Staged.MaxBytes >= 0 && c.Staged.MaxAge >= 0, "staged", "at least 0")
-	_, err := filter.New(c)
+	_, err := filter.New(c, nil)
 	return errors.Join(append(errs, err)...)
 }
 

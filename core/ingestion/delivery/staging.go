@@ -77,7 +77,7 @@ func (s *staging) lost() bool {
 // flush asks the sink to commit the staged events. It returns false if staged events
 // remain that must be sent again.
 func (s *staging) flush(reason sdk.FlushReason) bool {
-	s.stats.setState("delivering")
+	s.stats.setState(stateDelivering)
 	if s.lost() {
 		return false
 	}
@@ -115,7 +115,7 @@ func (s *staging) noteEmptyFlush(cause *sdk.Error) {
 	for i := 1; i < min(s.emptyFlushes, 16); i++ {
 		wait = max(wait, pauses.normal.Next())
 	}
-	s.stats.setFailed("not_flushing", cause)
+	s.stats.setFailed(stateNotFlushing, cause)
 	retry.Sleep(s.sender.drainCtx, wait)
 }
 
@@ -144,7 +144,7 @@ func (s *staging) addDeadLetters(failures []sdk.FlushFailure, through uint64) er
 }
 
 // findEvent reads the staged event with a sequence number from the journal again,
-// filtered and redacted as it was sent; nil when there is none.
+// redacted as it was sent; nil when there is none.
 func (s *staging) findEvent(seq uint64) (*sdk.Event, error) {
 	b := s.sched.find(seq)
 	if b == nil {
@@ -159,10 +159,8 @@ func (s *staging) findEvent(seq uint64) (*sdk.Event, error) {
 		}
 		for i := range section.Events {
 			if uuidBytes(section.Events[i].UUID) == id {
-				kept := s.filter.Apply(section.Events[i:i+1], time.Now(), func(int, string) {})
-				if len(kept) == 1 {
-					return &kept[0], nil
-				}
+				ev := s.filter.Redacted(section.Events[i])
+				return &ev, nil
 			}
 		}
 		if section.Empty() {

@@ -7,11 +7,28 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 )
 
-// The states of a delivery that works.
+// The states of a delivery.
 const (
-	stateIdle       = "idle" // everything is sent
-	stateDelivering = "delivering"
+	stateStarting           = "starting"
+	stateIdle               = "idle" // everything is sent
+	stateWaiting            = "waiting"
+	stateDelivering         = "delivering"
+	stateRetrying           = "retrying"
+	stateThrottled          = "throttled"
+	stateMisconfigured      = "misconfigured"
+	statePaused             = "paused"
+	stateNotFlushing        = "not_flushing"
+	stateWaitingForDatabase = "waiting_for_database"
+	stateWaitingForMatcher  = "waiting_for_matcher"
 )
+
+// States returns all values of SinkStatus.State.
+func States() []string {
+	return []string{
+		stateStarting, stateIdle, stateWaiting, stateDelivering, stateRetrying, stateThrottled, stateMisconfigured, statePaused,
+		stateNotFlushing, stateWaitingForDatabase, stateWaitingForMatcher,
+	}
+}
 
 // deliveryStats holds the state and the counts of a delivery for its status. It
 // is safe for concurrent use.
@@ -29,6 +46,10 @@ type deliveryStats struct {
 	staged      int
 	stagedBytes int
 	stagedSince time.Time
+
+	filtering      string // why the next events cannot be filtered; "" if they can
+	filteringError string
+	filteringSince time.Time
 }
 
 func (s *deliveryStats) addFiltered(n int) {
@@ -78,6 +99,20 @@ func (s *deliveryStats) setFailed(state string, err error) {
 	s.setState(state)
 }
 
+// setFiltering sets the state of a delivery whose next events cannot be filtered, or ends
+// it with "". It is apart from the state of the batches that are sent meanwhile.
+func (s *deliveryStats) setFiltering(state string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.filtering != state {
+		s.filtering, s.filteringSince = state, time.Now()
+	}
+	if err != nil {
+		s.filteringError = deadletter.Clean(err.Error())
+		s.lastError, s.lastErrorAt = s.filteringError, time.Now()
+	}
+}
+
 func (s *deliveryStats) addDelivered(n int) {
 	s.mu.Lock()
 	s.delivered += uint64(n)
@@ -120,6 +155,9 @@ func (s *deliveryStats) status(sink string) SinkStatus {
 	out := SinkStatus{
 		Sink: sink, State: s.state, Since: s.since.UTC(), Delivered: s.delivered, DeadLetters: s.deadLetters, LastError: s.lastError,
 		Filtered: s.filtered, InFlight: s.inFlight, StagedEvents: s.staged, StagedBytes: s.stagedBytes,
+	}
+	if s.filtering != "" && !out.Blocked() {
+		out.State, out.Since, out.LastError = s.filtering, s.filteringSince.UTC(), s.filteringError
 	}
 	if !s.stagedSince.IsZero() {
 		at := s.stagedSince.UTC()

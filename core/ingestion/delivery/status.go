@@ -14,8 +14,7 @@ import (
 // of the process.
 type SinkStatus struct {
 	Sink string `json:"sink"`
-	// State is starting, idle, waiting (for the plugin), delivering, retrying,
-	// throttled, misconfigured, paused, not_flushing or waiting_for_database.
+	// State is one of States.
 	State       string     `json:"state"`
 	Since       time.Time  `json:"since"`
 	Paused      *Pause     `json:"paused,omitempty"`
@@ -44,7 +43,7 @@ type SinkStatus struct {
 // Blocked reports whether the sink makes no progress.
 func (s *SinkStatus) Blocked() bool {
 	switch s.State {
-	case "idle", "delivering":
+	case stateIdle, stateDelivering:
 		return false
 	}
 	return true
@@ -74,9 +73,9 @@ func (d *Service) Status(ctx context.Context) ([]SinkStatus, error) {
 	for _, name := range slices.Sorted(maps.Keys(d.running)) {
 		del := d.running[name]
 		s := del.stats.status(name)
-		s.Window = del.sender.window.current()
+		s.Window = del.sender.window.Current()
 		if s.Paused, _, _ = del.sender.gate.get(); s.Paused != nil {
-			s.State, s.Since = "paused", s.Paused.At
+			s.State, s.Since = statePaused, s.Paused.At
 		}
 		s.addLag(stats.Readers)
 		out = append(out, s)

@@ -22,6 +22,7 @@ type target struct {
 	limits      event.Limits
 	own         settings.Delivery
 	filter      *filter.Filter
+	matchers    filter.Matchers // nil has no operators of plugins
 	stats       deliveryStats
 	metrics     *Metrics
 	deadMetrics *deadletter.Metrics
@@ -33,7 +34,7 @@ func (t *target) configure() (err error) {
 	if t.own, err = sectionOf(t.sink); err != nil {
 		return err
 	}
-	t.filter, err = filter.New(t.own)
+	t.filter, err = filter.New(t.own, nil)
 	return err
 }
 

@@ -1,4 +1,5 @@
-package delivery
+// Package window limits the batches in flight to a sink.
+package window
 
 import (
 	"sync"
@@ -10,18 +11,19 @@ import (
 // codeLate is the code of a call that timed out.
 const codeLate = "deadline_exceeded"
 
-// window limits the batches in flight by additive increase and multiplicative
+// Window limits the batches in flight by additive increase and multiplicative
 // decrease: it grows by one for each window of batches that arrived, and shrinks
-// by three tenths when the sink is throttled or late.
-type window struct {
+// by three tenths when the sink is throttled or late. The zero value has no limit yet. Its
+// methods are safe for concurrent use.
+type Window struct {
 	mu     sync.Mutex
 	size   float64
 	limit  float64
 	shrunk time.Time
 }
 
-// within returns the window, from 1 to limit. It starts at the limit.
-func (w *window) within(limit int) int {
+// Within returns the window, from 1 to limit. It starts at the limit.
+func (w *Window) Within(limit int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.limit = float64(limit); w.size == 0 {
@@ -31,16 +33,16 @@ func (w *window) within(limit int) int {
 	return int(w.size)
 }
 
-// current returns the window, at least 1.
-func (w *window) current() int {
+// Current returns the window, at least 1.
+func (w *Window) Current() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return max(int(w.size), 1)
 }
 
-// onResult adjusts the window to the outcome of a call. Calls that were in flight
+// OnResult adjusts the window to the outcome of a call. Calls that were in flight
 // when the window shrank do not shrink it again.
-func (w *window) onResult(began time.Time, failure *sdk.Error) {
+func (w *Window) OnResult(began time.Time, failure *sdk.Error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -1,0 +1,50 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// UseMatchers makes property filters know the operators of plugins. It must be called
+// before Start.
+func (d *Service) UseMatchers(m filter.Matchers) { d.matchers = m }
+
+// maxMatcherPause is the longest pause before matchers are asked again.
+const maxMatcherPause = 5 * time.Second
+
+// evaluate returns the filter of the sink and what it needs to filter the events. It
+// waits for the plugins of its operators; ok is false when ctx ends first.
+func (c *cursors) evaluate(ctx context.Context, events []sdk.Event) (f *filter.Filter, env *match.Env, ok bool) {
+	if !c.filter.External() {
+		return c.filter, &match.Env{Now: time.Now()}, true
+	}
+	backoff := retry.Backoff{Min: c.cfg.RetryMin, Max: max(c.cfg.RetryMin, min(c.cfg.RetryMax, maxMatcherPause))}
+	for waited := false; ; waited = true {
+		f, env, err := filter.Evaluate(ctx, c.own, c.matchers, events)
+		switch {
+		case err == nil:
+			c.stats.setFiltering("", nil)
+			return f, env, true
+		case ctx.Err() != nil:
+			return nil, nil, false
+		case errors.Is(err, filter.ErrInvalid):
+			c.stats.setFiltering(stateMisconfigured, err)
+		default:
+			c.stats.setFiltering(stateWaitingForMatcher, err)
+		}
+		if !waited {
+			c.logger.Warn("delivery filters not evaluated; waiting for the matcher", zap.Error(err))
+		}
+		if !backoff.Sleep(ctx) {
+			return nil, nil, false
+		}
+	}
+}
