@@ -44,9 +44,12 @@ func (m *maker) Make(ctx context.Context) (schedule.Backup, error) {
 	return schedule.Backup{Name: made.Name, At: made.Manifest.CreatedAt.Truncate(time.Second), Bytes: made.Bytes}, nil
 }
 
+// placeTimeout bounds the calls of a place that write nothing.
+const placeTimeout = 5 * time.Minute
+
 // List implements schedule.Maker.
 func (m *maker) List(ctx context.Context) (out []schedule.Backup, err error) {
-	entries, err := m.to.List(ctx)
+	entries, err := place.CallDetached(ctx, m.to, placeTimeout, m.to.List)
 	for _, e := range entries {
 		if at, ok := place.IsGenerated(e.Name); ok {
 			out = append(out, schedule.Backup{Name: e.Name, At: at, Bytes: e.Bytes})
@@ -56,7 +59,14 @@ func (m *maker) List(ctx context.Context) (out []schedule.Backup, err error) {
 }
 
 // Remove implements schedule.Maker.
-func (m *maker) Remove(ctx context.Context, name string) error { return m.to.Remove(ctx, name) }
+func (m *maker) Remove(ctx context.Context, name string) error {
+	return m.call(ctx, func(ctx context.Context) error { return m.to.Remove(ctx, name) })
+}
 
 // Clean implements schedule.Maker.
-func (m *maker) Clean(ctx context.Context) error { return m.to.Clean(ctx) }
+func (m *maker) Clean(ctx context.Context) error { return m.call(ctx, m.to.Clean) }
+
+func (m *maker) call(ctx context.Context, fn func(context.Context) error) error {
+	_, err := place.CallDetached(ctx, m.to, placeTimeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
+	return err
+}

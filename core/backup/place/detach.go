@@ -41,6 +41,31 @@ func CreateDetached(ctx context.Context, p Place, name string, estimate int64, s
 	return d, nil
 }
 
+// CallDetached calls fn in a goroutine. It returns when ctx ends, or with ErrStalled
+// after the time limit, also while fn hangs in the system.
+func CallDetached[T any](ctx context.Context, p Place, limit time.Duration, fn func(context.Context) (T, error)) (out T, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: %w for %s", p.Path(""), ErrStalled, limit))
+	defer cancel()
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := fn(ctx)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil && ctx.Err() != nil {
+			r.err = context.Cause(ctx)
+		}
+		return r.value, r.err
+	case <-ctx.Done():
+		return out, context.Cause(ctx)
+	}
+}
+
 // detached is a file that a goroutine writes.
 type detached struct {
 	ctx     context.Context

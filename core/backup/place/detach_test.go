@@ -110,6 +110,29 @@ func TestHangingCreateAndCommit(t *testing.T) {
 	}
 }
 
+// A call that hangs in the system delays neither the caller nor its stop.
+func TestHangingCall(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	defer close(release)
+	hang := func(context.Context) (int, error) {
+		<-release
+		return 0, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := place.CallDetached(ctx, directory(t), time.Minute, hang); !errors.Is(err, context.Canceled) {
+		t.Errorf("the end of the context: %v", err)
+	}
+	if _, err := place.CallDetached(t.Context(), directory(t), 20*time.Millisecond, hang); !errors.Is(err, place.ErrStalled) {
+		t.Errorf("the limit: %v", err)
+	}
+	n, err := place.CallDetached(t.Context(), directory(t), time.Minute, func(context.Context) (int, error) { return 7, nil })
+	if n != 7 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+}
+
 func TestDetachedFileIsTheSame(t *testing.T) {
 	t.Parallel()
 	content := bytes.Repeat([]byte("0123456789"), 300_001)
