@@ -22,7 +22,12 @@ def time_of(micros: int) -> datetime:
 
 
 class Ordering(enum.IntEnum):
-    """The order in which a sink needs its batches."""
+    """The order in which a sink needs its batches.
+
+    - NONE: any order.
+    - PER_KEY: in order for each distinct id.
+    - TOTAL: one batch after the other.
+    """
 
     NONE = 1
     PER_KEY = 2
@@ -30,7 +35,12 @@ class Ordering(enum.IntEnum):
 
 
 class Dedup(enum.IntEnum):
-    """What a sink recognizes in a second delivery. It is a promise."""
+    """What a sink recognizes in a second delivery. It is a promise.
+
+    - NONE: nothing; a second delivery is stored twice.
+    - BY_BATCH_ID: the batch, by ``Batch.id``.
+    - BY_EVENT_ID: each event, by ``Record.uuid``.
+    """
 
     NONE = 1
     BY_BATCH_ID = 2
@@ -45,7 +55,12 @@ class Commit(enum.IntEnum):
 
 
 class Durability(enum.IntEnum):
-    """What a sink means by "safe", weakest first."""
+    """What a sink means by "safe", weakest first.
+
+    - MEMORY: survives the exit of the plugin, not of the machine.
+    - LOCAL_DISK: on the disk of this machine.
+    - REPLICATED: on more than one machine.
+    """
 
     MEMORY = 1
     LOCAL_DISK = 2
@@ -95,7 +110,11 @@ class SinkProperties:
 
 
 class Record:
-    """One event of a batch."""
+    """One event of a batch.
+
+    - ``json``: the event as one JSON object without line breaks, in bytes.
+    - ``project_id``: the project of the event.
+    """
 
     __slots__ = ("json", "project_id", "_id", "_received")
 
@@ -151,6 +170,11 @@ class Batch:
 
     A batch that is sent again has the same id and the same records; only ``attempt``
     differs.
+
+    - ``records``: the events, in the order in which they were accepted, as ``Record``.
+    - ``id``: names this content for ever.
+    - ``attempt``: counts the deliveries of this id from 1.
+    - ``first_seq``, ``last_seq``: the numbers of the first and last record.
     """
 
     def __init__(self, request: sink_pb2.WriteBatchRequest) -> None:
