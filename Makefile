@@ -73,6 +73,10 @@ damage: ## Damage the files of a killed server with SEEDS (default 200) seeds an
 misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (STORM_SEED=1 selects them)
 	STORM_MISBEHAVIOURS=$${PLUGINS:-100} $(GO) test -run 'TestMisbehaviours$$' -count=1 -timeout 20m -v ./cmd/guidon
 
+.PHONY: upgrades
+upgrades: ## Replace the executable of sinks SWAPS times (default 200) while events arrive (STORM_SEED repeats a run)
+	STORM_UPGRADES=$${SWAPS:-100} $(GO) test -run 'TestUpgradeStorm$$' -count=1 -timeout 60m -v ./cmd/guidon
+
 .PHONY: hostile
 hostile: ## Send REQUESTS (default 100000) hostile requests and check answers and memory
 	HOSTILE_REQUESTS=$${REQUESTS:-100000} $(GO) test -run TestHostileRequests -count=1 -timeout 10h -v ./cmd/guidon
