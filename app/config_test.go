@@ -232,3 +232,52 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 		t.Errorf("a setting beside a service link: %q, %v", cfg.HTTP.Address, err)
 	}
 }
+
+// TestSettings checks where each setting comes from, and that no password is shown.
+func TestSettings(t *testing.T) {
+	path := file(t, "data_dir: elsewhere\nhttp:\n  address: 127.0.0.1:1\ndatabase:\n  url: postgres://u:hunter2@h/d\nflags:\n  encryption_key: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\nplugins:\n  instances:\n    - {name: out, kind: sink, use: stdout}\n")
+	settings, err := app.Settings(path, []string{"GUIDON_HTTP_ADDRESS=127.0.0.1:2", "GUIDON_HTTP_ADMIN_ADDRESS=127.0.0.1:8001", "HOME=/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]app.Setting{}
+	for _, s := range settings {
+		got[s.Key] = s
+		if strings.Contains(s.Value, "hunter2") || strings.Contains(s.Value, "MDEyMzQ1Njc4") {
+			t.Errorf("%s shows a secret: %s", s.Key, s.Value)
+		}
+	}
+	for key, want := range map[string]app.Setting{
+		"data_dir":             {Value: "elsewhere", From: path + ":1", Changed: true},
+		"http.address":         {Value: "127.0.0.1:2", From: "GUIDON_HTTP_ADDRESS", Changed: true},
+		"http.admin_address":   {Value: "127.0.0.1:8001", From: "GUIDON_HTTP_ADMIN_ADDRESS"},
+		"database.url":         {Value: "postgres://u:***@h/d", From: path + ":5", Changed: true},
+		"flags.encryption_key": {Value: "***", From: path + ":7", Changed: true},
+		"http.stop_delay":      {Value: "0s", From: "default"},
+		"plugins.instances":    {Value: "1 configured", From: path + ":9", Changed: true},
+	} {
+		want.Key = key
+		if got[key] != want {
+			t.Errorf("%+v, want %+v", got[key], want)
+		}
+	}
+	if len(settings) < len(app.Keys()) {
+		t.Errorf("%d settings of %d", len(settings), len(app.Keys()))
+	}
+	if _, err := app.Settings(path, []string{"GUIDON_HTTP_ADDRESS=x"}); err == nil {
+		t.Error("a wrong setting is shown")
+	}
+}
+
+func TestSettingsKeepReferences(t *testing.T) {
+	path := file(t, "database:\n  url: postgres://u:${env:PW}@h/d\nflags:\n  encryption_key: ${env:KEY}\n")
+	settings, err := app.Settings(path, []string{"PW=hunter2", "KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings {
+		if s.Changed && !strings.Contains(s.Value, "${env:") {
+			t.Errorf("%s is %s", s.Key, s.Value)
+		}
+	}
+}

@@ -34,7 +34,7 @@ type commands struct {
 
 	Serve      serveCmd               `cmd:"" help:"Serve until interrupted."`
 	Migrate    migrateCmd             `cmd:"" help:"Create the database or migrate it to the newest schema."`
-	Config     configCmd              `cmd:"" help:"Print the default config with comments."`
+	Config     configCmd              `cmd:"" help:"Print the default config with comments; check and show the config in use."`
 	Project    projectCmd             `cmd:"" help:"Create, list and close projects."`
 	User       userCmd                `cmd:"" help:"Create, list and revoke users."`
 	Key        keyCmd                 `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
@@ -101,13 +101,6 @@ type helpCmd struct {
 // Run prints the help as --help does, which also ends the process.
 func (c helpCmd) Run(k *kong.Kong) error {
 	_, err := k.Parse(append(c.Command, "--help"))
-	return err
-}
-
-type configCmd struct{}
-
-func (configCmd) Run(e *env) error {
-	_, err := io.WriteString(e.out, app.DefaultYAML)
 	return err
 }
 

@@ -50,7 +50,7 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.
 var otherCommands = []string{
-	"serve", "migrate", "config", "version", "help", "login", "context list", "context use", "context remove",
+	"serve", "migrate", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
 	"flag list", "flag get", "flag create", "flag edit", "flag on", "flag off", "flag delete", "flag explain", "flag history", "flag rollback",
 	"person erase", "clients install", "clients list", "backup create", "backup list", "backup check", "backup restore", "restore",
 	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
