@@ -73,6 +73,7 @@ func (b *batch) busyKeys(ordering sdk.Ordering) uint64 {
 		return keysNone
 	case sdk.OrderPerKey:
 		return b.keys
+	case sdk.OrderTotal:
 	}
 	return keysAll
 }
