@@ -29,7 +29,7 @@ var base = []string{
 // table and gives the reasons.
 var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples"},
-	"app":        {"core/...", "api", "sdk", "migrations"},
+	"app":        {"core/...", "api", "sdk", "sdk/units", "migrations"},
 
 	"cmd/guidon/manage": {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/remote": {},
@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"core/text":     {},
 	"core/retry":    {},
 	"core/jsontext": {"core/fault"},
-	"core/config":   {"core/host/secret", "core/text"},
+	"core/config":   {"core/host/secret", "core/text", "sdk/units"},
 
 	"core/config/filewatch": {"core/config/yamlfile"},
 	"core/config/yamlfile":  {},
@@ -183,7 +183,7 @@ var mayImport = map[string][]string{
 	"core/host/process":   {"core/host/settings", "core/host/cgroup", "core/host/secret", "core/text", "sdk", "sdk/hostcert"},
 	"core/host/wire":      {"core/host/settings", "core/host/secret", "core/text", "sdk", "sdk/pb/..."},
 	"core/host/lifecycle": {"core/host/settings", "core/host/process", "core/host/wire", "core/text"},
-	"core/host/schema":    {"core/host/settings", "core/host/secret", "core/host/wire", "core/text"},
+	"core/host/schema":    {"core/host/settings", "core/host/secret", "core/host/wire", "core/text", "sdk/units"},
 	"core/host/metrics":   {"core/host/lifecycle"},
 	"core/host/conn": {
 		"core/host/settings", "core/host/secret", "core/host/process", "core/host/cgroup", "core/host/wire", "core/host/lifecycle", "core/host/schema",
@@ -197,7 +197,8 @@ var mayImport = map[string][]string{
 	"core/host":             {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
 	"core/operators":        {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},
 	"plugins":               {"plugins/...", "sdk"},
-	"sdk":                   {"sdk/internal/...", "sdk/pb/..."},
+	"sdk":                   {"sdk/internal/...", "sdk/units", "sdk/pb/..."},
+	"sdk/units":             {},
 	"sdk/internal/linefile": {},
 	"sdk/python":            {},
 	"sdk/proto":             {},
@@ -205,7 +206,7 @@ var mayImport = map[string][]string{
 	"sdk/hostcert":          {},
 	"sdk/plugintest":        {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/..."},
 
-	"sdk/plugintest/inspect":            {"sdk", "sdk/pb/...", "sdk/plugintest/internal/candidate"},
+	"sdk/plugintest/inspect":            {"sdk", "sdk/units", "sdk/pb/...", "sdk/plugintest/internal/candidate"},
 	"sdk/plugintest/internal/candidate": {"sdk", "sdk/hostcert", "sdk/pb/...", "sdk/plugintest/internal/observe"},
 
 	// Support for tests.

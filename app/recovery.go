@@ -14,10 +14,10 @@ import (
 	"github.com/guidonhq/guidon/core/backup/archive"
 	"github.com/guidonhq/guidon/core/backup/place"
 	"github.com/guidonhq/guidon/core/backup/schedule"
-	"github.com/guidonhq/guidon/core/config"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/recovery"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // The types of backups, for the command line.
@@ -200,7 +200,7 @@ func Restore(ctx context.Context, cfg Config, o RestoreOptions) (*Restored, erro
 }
 
 // ParseSize returns a number of bytes written as 20MB, 20MiB or 20971520.
-func ParseSize(written string) (int64, error) { return config.ParseSize(written) }
+func ParseSize(written string) (int64, error) { return units.ParseSize(written) }
 
 // JournalReport is the state of a journal's files.
 type JournalReport = recovery.Report

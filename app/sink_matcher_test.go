@@ -15,7 +15,7 @@ import (
 func TestSinkFiltersWithMatcher(t *testing.T) {
 	t.Parallel()
 	e := serveConfigFile(t, "    []\n")
-	sink := strings.Replace(e.sink("inside", ""), "}}\n", `}, delivery: {properties: [{key: ip, operator: cidr/contains, value: ["10.0.0.0/8"]}]}}`+"\n", 1)
+	sink := strings.Replace(e.sink("inside", ", rotate_bytes: 64 MiB, rotate_age: 1h30m"), "}}\n", `}, delivery: {properties: [{key: ip, operator: cidr/contains, value: ["10.0.0.0/8"]}]}}`+"\n", 1)
 	e.edit(t, sink)
 	if answer := e.mustFailReload(t); !strings.Contains(answer, "the operator cidr/contains is of a matcher, and no instance is one") {
 		t.Errorf("without a matcher: %s", answer)

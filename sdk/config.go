@@ -13,6 +13,7 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // decodeConfig fills the struct that into points to with an operator's config.
@@ -127,14 +128,10 @@ func (d *configDecoder) list(at string, v any, dst reflect.Value) {
 }
 
 func (d *configDecoder) duration(at string, v any, dst reflect.Value, f field) {
-	text, ok := textOf(v)
-	if !ok {
-		d.wrong(at, `a duration such as "5s"`, v)
-		return
-	}
-	value, err := time.ParseDuration(text)
+	text, _ := textOf(v)
+	value, err := units.ParseDuration(text)
 	if err != nil {
-		d.wrong(at, `a duration such as "5s"`, v)
+		d.wrong(at, units.DurationForms, v)
 		return
 	}
 	dst.SetInt(int64(value))

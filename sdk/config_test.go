@@ -74,7 +74,7 @@ func TestAConfigThatIsWrongSaysWhere(t *testing.T) {
 		{"fraction for a whole number", `{"path": "x", "count": 1.5}`, "/count: must be a whole number (got 1.5)"},
 		{"below the minimum", `{"path": "x", "count": 0}`, "/count: must be at least 1"},
 		{"above the maximum", `{"path": "x", "count": 10}`, "/count: must be at most 9"},
-		{"number for a duration", `{"path": "x", "wait": 5}`, `/wait: must be a duration such as "5s" (got 5)`},
+		{"number for a duration", `{"path": "x", "wait": 5}`, `/wait: must be a duration such as 250ms, 5s, 1m30s or 24h (got 5)`},
 		{"duration below the minimum", `{"path": "x", "wait": "1ms"}`, "/wait: must be at least 1s"},
 		{"not one of the choices", `{"path": "x", "mode": "slow"}`, `/mode: must be one of fast, safe (got "slow")`},
 		{"inside a list", `{"path": "x", "servers": [{"host": "a"}, {"port": -1}]}`, "/servers/1/port: must be a whole number that is not negative (got -1)"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/sdk/pb/pluginv1"
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // scalar decodes a string, a boolean or a number. A referenced value is text
@@ -62,12 +63,22 @@ func (d *configDecoder) number(at string, v any, dst reflect.Value, f field) {
 		text = t.String()
 	case secretText:
 		text = string(t)
-	default:
-		d.wrong(at, numberName(dst), v)
-		return
+	case string:
+		text = t
 	}
 	var err error
 	var value float64
+	if _, isNumber := v.(json.Number); !isNumber && f.isSize() {
+		var n int64
+		n, err = units.ParseSize(text)
+		text = strconv.FormatInt(n, 10)
+	} else if _, isText := v.(string); isText || text == "" {
+		err = strconv.ErrSyntax
+	}
+	if err != nil {
+		d.wrong(at, numberName(dst, f), v)
+		return
+	}
 	switch bits := dst.Type().Bits(); {
 	case dst.CanInt():
 		var n int64
@@ -84,14 +95,16 @@ func (d *configDecoder) number(at string, v any, dst reflect.Value, f field) {
 		dst.SetFloat(value)
 	}
 	if err != nil {
-		d.wrong(at, numberName(dst), v)
+		d.wrong(at, numberName(dst, f), v)
 		return
 	}
 	d.bounds(at, value, f)
 }
 
-func numberName(dst reflect.Value) string {
+func numberName(dst reflect.Value, f field) string {
 	switch {
+	case f.isSize():
+		return units.SizeForms
 	case dst.CanInt():
 		return "a whole number"
 	case dst.CanUint():

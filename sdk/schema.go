@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // field is one configurable field of a struct, as its tags describe it.
@@ -46,6 +48,11 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
+// isSize reports whether the field is a number of bytes, which may be written as a text.
+func (f field) isSize() bool {
+	return units.IsSize(f.name) && (reflect.Zero(f.typ).CanInt() || reflect.Zero(f.typ).CanUint())
+}
+
 func newField(sf reflect.StructField, name string) field {
 	f := field{
 		name: name, index: sf.Index, typ: sf.Type,
@@ -77,6 +84,8 @@ func newField(sf reflect.StructField, name string) field {
 //	min:"1" max:"9"   bounds of a number, or of a duration: min:"1s"
 //	secret:"true"     never shown
 //
+// A whole number whose key ends in _bytes is a size: it may be written 64MiB or 20MB.
+//
 // Fields are strings, booleans, numbers, time.Duration (written "5s"), types
 // that implement encoding.TextUnmarshaler, structs, maps with string keys,
 // lists and pointers to these.
@@ -100,7 +109,7 @@ func schemaOf(v reflect.Value) map[string]any {
 	t := v.Type()
 	switch {
 	case t == durationType:
-		return map[string]any{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+		return map[string]any{"type": "string", "pattern": units.DurationPattern}
 	case t == rawType || t.Kind() == reflect.Interface:
 		return map[string]any{}
 	case reflect.PointerTo(t).Implements(textType):
@@ -155,6 +164,9 @@ func describe(s map[string]any, f field, value reflect.Value) {
 	}
 	if len(f.enum) > 0 {
 		s["enum"] = f.enum
+	}
+	if f.isSize() {
+		s["type"], s["pattern"] = []string{"integer", "string"}, units.SizePattern
 	}
 	if f.typ != durationType {
 		if f.min != nil {

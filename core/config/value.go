@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // setValue sets into, a field of the setting key, to a single value. The error
@@ -15,7 +17,7 @@ import (
 func setValue(key string, value any, into reflect.Value) error {
 	switch {
 	case into.Type() == reflect.TypeFor[time.Duration]():
-		d, err := toDuration(value)
+		d, err := units.ParseDuration(fmt.Sprint(value))
 		into.SetInt(int64(d))
 		return err
 	case into.CanInt():
@@ -55,26 +57,6 @@ func literalText(value any) (string, bool) {
 	return "", false
 }
 
-func toDuration(value any) (time.Duration, error) {
-	written := strings.TrimSpace(fmt.Sprint(value))
-	d, err := time.ParseDuration(written)
-	if err == nil {
-		return d, nil
-	}
-	f, err := strconv.ParseFloat(written, 64)
-	switch {
-	case err == nil && f == 0:
-		return 0, nil
-	case err == nil:
-		return 0, fmt.Errorf("is a duration without a unit: write one such as %ss", written)
-	case strings.HasSuffix(written, "d"):
-		if days, err := strconv.ParseFloat(strings.TrimSuffix(written, "d"), 64); err == nil {
-			return 0, fmt.Errorf("is not a duration: the largest unit is the hour, write %gh", 24*days)
-		}
-	}
-	return 0, errors.New("is not a duration: write one such as 250ms, 5s, 1m30s or 24h")
-}
-
 // toWhole returns a whole number, or a size for a setting that counts bytes.
 func toWhole(key string, value any) (int64, error) {
 	switch v := value.(type) {
@@ -87,8 +69,8 @@ func toWhole(key string, value any) (int64, error) {
 	case float64:
 		return wholeFloat(v)
 	case string:
-		if strings.HasSuffix(key, "_bytes") {
-			return ParseSize(v)
+		if units.IsSize(key) {
+			return units.ParseSize(v)
 		}
 		return wholeText(strings.TrimSpace(v))
 	}

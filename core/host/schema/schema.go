@@ -10,6 +10,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/host/wire"
 	"github.com/guidonhq/guidon/core/text"
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // maxSchema is the largest schema in bytes.
@@ -137,7 +139,7 @@ func (s *Schema) describe(at string, e *jsonschema.ValidationError) []wire.Diagn
 			out = append(out, one(at+pointer([]string{key}), "required", ""))
 		}
 	case *kind.Type:
-		out = append(out, one(at, "must be "+types(k.Want), "got "+types([]string{k.Got})))
+		out = append(out, one(at, "must be "+s.forms(e.InstanceLocation, types(k.Want)), "got "+types([]string{k.Got})))
 	case *kind.Enum:
 		out = append(out, one(at, "must be one of "+list(k.Want), ""))
 	case *kind.Minimum:
@@ -151,7 +153,7 @@ func (s *Schema) describe(at string, e *jsonschema.ValidationError) []wire.Diagn
 	case *kind.MaxLength:
 		out = append(out, one(at, fmt.Sprintf("must have at most %d characters", k.Want), ""))
 	case *kind.Pattern:
-		out = append(out, one(at, "must match "+k.Want, ""))
+		out = append(out, one(at, "must "+cmp.Or(prefixed("be ", unitForms(k.Want)), "match "+k.Want), ""))
 	case *kind.Format:
 		out = append(out, one(at, "must be a valid "+k.Want, ""))
 	default:
@@ -182,13 +184,46 @@ func types(names []string) string {
 	return strings.Join(words, " or ")
 }
 
-// nearest suggests a known key in place of an unknown one.
-func (s *Schema) nearest(path []string, key string) string {
+// unitForms returns the accepted forms of a duration or a size by the pattern of its
+// schema, "" for another pattern.
+func unitForms(pattern string) string {
+	return map[string]string{units.DurationPattern: units.DurationForms, units.SizePattern: units.SizeForms}[pattern]
+}
+
+// prefixed returns "" for an empty text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// forms returns the accepted forms of the option at path, and otherwise for an option
+// that is neither a duration nor a size.
+func (s *Schema) forms(path []string, otherwise string) string {
+	node := s.at(path)
+	if node == nil || node.Pattern == nil {
+		return otherwise
+	}
+	return cmp.Or(unitForms(node.Pattern.String()), otherwise)
+}
+
+// at returns the schema of the option at path, or nil.
+func (s *Schema) at(path []string) *jsonschema.Schema {
 	node := s.compiled
 	for _, step := range path {
 		if node = node.Properties[step]; node == nil {
-			return ""
+			return nil
 		}
+	}
+	return node
+}
+
+// nearest suggests a known key in place of an unknown one.
+func (s *Schema) nearest(path []string, key string) string {
+	node := s.at(path)
+	if node == nil {
+		return ""
 	}
 	best := text.Nearest(key, maps.Keys(node.Properties), 2)
 	if best == "" {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 // Option is one option of a config.
@@ -13,7 +15,7 @@ type Option struct {
 	// Name is the path of the option: names of nested options are joined with dots, []
 	// marks the elements of a list.
 	Name string `json:"name"`
-	// Type is the type in words, such as string, duration or list of string.
+	// Type is the type in words, such as string, duration, size or list of string.
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
 	// Default is the JSON text of the default; nil without one.
@@ -83,8 +85,10 @@ func (n *node) options(path string, out []Option) []Option {
 // kind returns the type in words.
 func (n *node) kind() string {
 	switch {
-	case strings.Contains(n.Pattern, "ns|us"):
+	case n.Pattern == units.DurationPattern:
 		return "duration"
+	case n.Pattern == units.SizePattern:
+		return "size"
 	case n.Items != nil:
 		return "list of " + n.Items.kind()
 	case n.Type == nil:

@@ -19,6 +19,10 @@ from guidon_plugin._pb.guidon.plugin.v1 import plugin_pb2
 _MISSING: Any = dataclasses.MISSING
 _DURATION_PATTERN = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
+_DURATION_FORMS = "a duration such as 250ms, 5s, 1m30s or 24h"
+_SIZE_PATTERN = r"^[0-9]+(\.[0-9]+)?([eE]\+?[0-9]{1,2})? *(([kKmMgGtTpP][iI]?)?[bB]|[kKmMgGtTpP][iI])?$"
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?)\s*([A-Za-z]*)\s*")
+_SIZE_FORMS = "a size such as 512KiB, 20MB or 2GiB, or a number of bytes"
 _UNITS = {"ns": "0.001", "us": "1", "µs": "1", "ms": "1000", "s": "1000000", "m": "60000000", "h": "3600000000"}
 
 Bound = Union[int, float, timedelta]
@@ -129,6 +133,8 @@ def _object_schema(cls: Any) -> dict[str, Any]:
             s["description"] = f.doc
         if f.enum:
             s["enum"] = list(f.enum)
+        if is_size(f.name, f.type):
+            s["type"], s["pattern"] = ["integer", "string"], _SIZE_PATTERN
         if _optional(f.type) is not timedelta:
             if f.min is not None:
                 s["minimum"] = f.min
@@ -227,6 +233,22 @@ def parse_duration(text: str) -> Optional[timedelta]:
         return timedelta(microseconds=float(micros))
     except OverflowError:
         return None
+
+
+def is_size(name: str, t: Any) -> bool:
+    """Report whether an option is a number of bytes, which may be written as a text."""
+    return name.endswith("_bytes") and _optional(t) is int
+
+
+def parse_size(text: str) -> Optional[int]:
+    """Return the bytes of a text such as "64MiB", or None."""
+    found = _SIZE.fullmatch(text)
+    if not found or not re.match(_SIZE_PATTERN, text.strip()):
+        return None
+    unit = found[2].lower().removesuffix("b")
+    base = 1024 if unit.endswith("i") else 1000
+    n = Decimal(found[1]) * base ** (" kmgtp".index(unit[0]) if unit else 0)
+    return int(n) if n == n.to_integral_value() and n < 1 << 63 else None
 
 
 def format_duration(d: timedelta) -> str:
@@ -380,9 +402,13 @@ class _Decoder:
         elif t is timedelta:
             out = parse_duration(v) if isinstance(v, str) else None
             if out is None:
-                self.wrong(at, 'a duration such as "5s"', v)
+                self.wrong(at, _DURATION_FORMS, v)
         elif t is bool:
             out = self.boolean(at, v)
+        elif f is not None and is_size(f.name, t) and isinstance(v, str):
+            out = parse_size(v)
+            if out is None:
+                self.wrong(at, _SIZE_FORMS, v)
         else:
             out = self.number(at, v, t)
         if out is not None and t is not str and t is not bool:

@@ -1,4 +1,4 @@
-package config_test
+package units_test
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/sdk/units"
 )
 
 func TestParseSize(t *testing.T) {
@@ -15,7 +15,7 @@ func TestParseSize(t *testing.T) {
 		"0": 0, "20971520": 20 << 20, "20MB": 20e6, "2GiB": 2 << 30, "512 KiB": 512 << 10, "1.5GiB": 3 << 29,
 		"7b": 7, "1kb": 1000, "1Ki": 1024, "64mib": 64 << 20, " 3 TB ": 3e12, "0.001MB": 1000, "1e3": 1000, "-1": -1, "9223372036854775807": math.MaxInt64,
 	} {
-		if got, err := config.ParseSize(written); err != nil || got != want {
+		if got, err := units.ParseSize(written); err != nil || got != want {
 			t.Errorf("%q: got %d and %v, want %d", written, got, err, want)
 		}
 	}
@@ -24,7 +24,7 @@ func TestParseSize(t *testing.T) {
 		"5M": "write MB for powers of 1000 or MiB for powers of 1024", "5 parsecs": "unknown unit parsecs",
 		"1.5": "not a whole number of bytes", "0.0001KB": "not a whole number of bytes", "1e30": "is too large", "8PiB8": "is not a size", "9000000PB": "is too large", "9223372036854775808": "is too large",
 	} {
-		if got, err := config.ParseSize(written); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := units.ParseSize(written); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %d and %v, want %q", written, got, err, want)
 		}
 	}
@@ -37,7 +37,7 @@ func FuzzParseSize(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := config.ParseSize(s)
+		got, err := units.ParseSize(s)
 		if n, perr := strconv.ParseInt(s, 10, 64); perr == nil && !strings.HasPrefix(s, "+") && len(s) < 30 && (err != nil || got != n) {
 			t.Fatalf("%q: got %d and %v, want %d", s, got, err, n)
 		}
@@ -45,7 +45,7 @@ func FuzzParseSize(f *testing.F) {
 			t.Fatalf("%q: got %d with an error", s, got)
 		}
 		if plain := strings.TrimSpace(s); err == nil && plain != "" && strings.Trim(plain, "-0123456789") == "" {
-			kibi, err := config.ParseSize(plain + "KiB")
+			kibi, err := units.ParseSize(plain + "KiB")
 			if big := got > math.MaxInt64/1024 || got < math.MinInt64/1024; big != (err != nil) || !big && kibi != got*1024 {
 				t.Fatalf("%q: %d bytes, but %d with KiB (%v)", s, got, kibi, err)
 			}

@@ -1,8 +1,9 @@
-package config
+package units
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"strings"
@@ -16,6 +17,8 @@ var sizeUnits = map[string]int64{
 	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "pib": 1 << 50,
 	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40, "pi": 1 << 50,
 }
+
+var errSizeTooLarge = fmt.Errorf("is too large: the largest number is %d", math.MaxInt64)
 
 var sizeText = regexp.MustCompile(`^(-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+]?[0-9]{1,2})?)\s*([A-Za-z]*)$`)
 
@@ -38,14 +41,14 @@ func ParseSize(written string) (int64, error) {
 	}
 	number, ok := new(big.Rat).SetString(m[1])
 	if !ok {
-		return 0, errNotWhole
+		return 0, errors.New("is not a whole number of bytes")
 	}
 	number.Mul(number, new(big.Rat).SetInt64(unit))
 	switch {
 	case !number.IsInt():
 		return 0, errors.New("is not a whole number of bytes")
 	case !number.Num().IsInt64():
-		return 0, errTooLarge
+		return 0, errSizeTooLarge
 	}
 	return number.Num().Int64(), nil
 }
