@@ -24,7 +24,7 @@ type pluginCmd struct {
 	Describe pluginDescribeCmd `cmd:"" help:"Show what a plugin is: kinds, options, operators, version of the contract. Needs no server."`
 	New      pluginNewCmd      `cmd:"" help:"Generate a working plugin to start from."`
 	Test     pluginTestCmd     `cmd:"" help:"Test a plugin with the conformance kit, without a server; --config names the config of the plugin, a JSON file."`
-	Run      pluginRunCmd      `cmd:"" help:"Run a plugin without a server: it receives the events of standard input, one JSON object a line; --config names the config of the plugin."`
+	Run      pluginRunCmd      `cmd:"" help:"Run a plugin without a server: it receives the lines of standard input, one JSON object each: events, or for a matcher an operator, a value and a property; --config names the config of the plugin."`
 	Exec     pluginExecCmd     `cmd:"" help:"Serve as a bundled plugin. For internal use: the server runs this command."`
 }
 

@@ -111,8 +111,10 @@ func (s *sink) Open(context.Context, sdk.OpenRequest) (p sdk.SinkProperties, err
 		p.Dedup = sdk.DedupByEventID
 	}
 	s.stored = map[[16]byte]bool{}
-	s.file, err = sdk.OpenLines(s.cfg.Path)
-	return p, sdk.ConfigError("/path", err)
+	if s.file, err = sdk.OpenLines(s.cfg.Path); err != nil {
+		return p, sdk.ConfigError("/path", err)
+	}
+	return p, sdk.Transient(s.catchUp()) // all but the last lines, so that the first batch needs little time
 }
 
 // Close closes the file.
@@ -135,7 +137,8 @@ type line struct {
 }
 
 // Write appends the events that the file does not have.
-func (s *sink) Write(_ context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+func (s *sink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
+	defer s.noteLate(ctx, b)
 	switch {
 	case build.Mode == "hang":
 		select {}
@@ -190,7 +193,7 @@ func (s *sink) lines(b *sdk.Batch) []byte {
 // catchUp reads the whole lines that it or another process has appended.
 func (s *sink) catchUp() error {
 	info, err := s.file.Stat()
-	if err != nil {
+	if err != nil || s.cfg.Dedup == "none" {
 		return err
 	}
 	text := make([]byte, max(0, info.Size()-s.read))
@@ -208,6 +211,19 @@ func (s *sink) catchUp() error {
 		s.position = max(s.position, l.Seq)
 	}
 	return nil
+}
+
+// noteLate notes a batch whose answer may have come too late: the server then does not
+// know its outcome.
+func (s *sink) noteLate(ctx context.Context, b *sdk.Batch) {
+	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 500*time.Millisecond {
+		return
+	}
+	f, err := os.OpenFile(s.cfg.Path+".late", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, _ = fmt.Fprintln(f, b.ID)
+		_ = f.Close()
+	}
 }
 
 // lock keeps the other process of an upgrade out between reading and appending.
