@@ -56,7 +56,7 @@ func TestUpgradeStorm(t *testing.T) {
 	t.Cleanup(u.load.stop)
 
 	steps := slices.Sorted(maps.Keys(u.steps()))
-	count := intVariable("STORM_UPGRADES", len(steps))
+	count := intVariable("STORM_UPGRADES", 12)
 	if testing.Short() {
 		count = min(count, 5)
 	}
