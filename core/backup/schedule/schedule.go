@@ -2,13 +2,15 @@
 // ones and reports their age.
 //
 // A backup is due after the newest one in the place, so that a restart delays none, and
-// a time at which the server did not run is made up for at its start. A failed backup is tried again with growing pauses. Only files with generated
-// names are removed: one place belongs to one server.
+// a time at which the server did not run is made up for at its start. A failed backup is
+// retried with growing pauses. Only files with generated names are removed: one place
+// belongs to one server.
 package schedule
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -97,15 +99,19 @@ func (s *Scheduler) run(ctx context.Context) {
 	}
 }
 
-// find loads the newest backup that exists.
+// find loads the newest backup that exists. It ends the state of an earlier failure.
 func (s *Scheduler) find(ctx context.Context) error {
 	list, err := s.list(ctx)
-	if err == nil && len(list) > 0 {
-		s.mu.Lock()
-		s.last = list[0]
-		s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("list the backups: %w", err)
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = nil
+	if len(list) > 0 {
+		s.last = list[0]
+	}
+	return nil
 }
 
 // list returns the backups, the newest first.

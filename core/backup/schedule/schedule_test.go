@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,8 @@ type fakeMaker struct {
 	fails   int // attempts that fail
 	cleaned int
 	made    []time.Time
+
+	listFails int
 }
 
 func (f *fakeMaker) Make(context.Context) (Backup, error) {
@@ -31,7 +34,13 @@ func (f *fakeMaker) Make(context.Context) (Backup, error) {
 	return b, nil
 }
 
-func (f *fakeMaker) List(context.Context) ([]Backup, error) { return slices.Clone(f.list), nil }
+func (f *fakeMaker) List(context.Context) ([]Backup, error) {
+	if f.listFails > 0 {
+		f.listFails--
+		return nil, errors.New("bucket unreachable")
+	}
+	return slices.Clone(f.list), nil
+}
 
 func (f *fakeMaker) Remove(_ context.Context, name string) error {
 	f.list = slices.DeleteFunc(f.list, func(b Backup) bool { return b.Name == name })
@@ -111,6 +120,30 @@ func TestFailuresAreShown(t *testing.T) {
 
 // A time of the day at which the server did not run is made up for, and others are
 // waited for.
+// A place that is unreachable at the start degrades readiness until it answers, and not
+// until the next backup is due.
+func TestFailedListAtTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &fakeMaker{list: []Backup{{Name: "a", At: time.Now()}}, listFails: 1}
+		s := New(options(), m, zap.NewNop())
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := s.State(); got.State != "failing" || !strings.Contains(got.Error, "bucket unreachable") {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := s.State(); got.State != "ok" || got.Error != "" || got.LastName != "a" || len(m.made) != 0 {
+			t.Errorf("got %+v, %d backups", got, len(m.made))
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestTimesOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now().Local() // midnight of 2000-01-01 in UTC
