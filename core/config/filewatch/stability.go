@@ -54,8 +54,7 @@ func readState(path string) fileState {
 	if err != nil || len(source) == 0 {
 		return fileState{info: info}
 	}
-	_, err = yamlfile.Parse(source)
-	return fileState{source: source, sum: sha256.Sum256(source), info: info, invalid: err != nil, open: open}
+	return fileState{source: source, sum: sha256.Sum256(source), info: info, invalid: !yamlfile.Valid(source), open: open}
 }
 
 // stability decides when a changed file is complete, so that half a file is never

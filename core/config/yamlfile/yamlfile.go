@@ -152,22 +152,54 @@ func badLine(source []byte) int {
 		}
 		begin = i
 	}
-	good := begin
-	for n := end; n > begin; n-- {
-		if isYAML(lines[:n]) {
-			good = n
-			break
-		}
-	}
+	good := lastGood(lines, begin, end)
 	for good < len(lines)-1 && isBlank(lines[good]) {
 		good++
 	}
 	return good + 1
 }
 
-func isYAML(lines [][]byte) bool {
-	var out map[string]any
-	return yaml.Unmarshal(bytes.Join(lines, nil), &out) == nil
+// spanLines is how many lines a value that is YAML only as a whole may have, such as a
+// list in brackets, for lastGood to search behind it.
+const spanLines = 16
+
+// lastGood returns the largest number of first lines that are YAML, from good, which is
+// known, to bad. It halves long ranges, because it parses once for each number.
+func lastGood(lines [][]byte, good, bad int) int {
+	for bad-good > 2*spanLines {
+		middle := (good + bad) / 2
+		if n := firstGood(lines, middle, middle+spanLines); n > 0 {
+			good = n
+		} else {
+			bad = middle
+		}
+	}
+	for n := bad; n > good; n-- {
+		if isYAML(lines[:n]) {
+			return n
+		}
+	}
+	return good
+}
+
+// firstGood returns the smallest number of first lines from begin to end that are YAML, 0
+// for none.
+func firstGood(lines [][]byte, begin, end int) int {
+	for n := begin; n <= end; n++ {
+		if isYAML(lines[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+func isYAML(lines [][]byte) bool { return Valid(bytes.Join(lines, nil)) }
+
+// Valid reports whether Parse reads source without an error. It does not search the line
+// of a mistake and is faster for text that is not YAML.
+func Valid(source []byte) bool {
+	var values map[string]any
+	return parse(source, &yaml.Node{}, &values) == nil
 }
 
 func isBlank(line []byte) bool {

@@ -38,6 +38,28 @@ func TestParseNamesTheWrongLine(t *testing.T) {
 	}
 }
 
+// The line is exact in long sections, too, behind values of several lines.
+func TestParseNamesTheWrongLineOfALongSection(t *testing.T) {
+	t.Parallel()
+	for _, item := range []int{0, 1, 50, 149, 299} {
+		var b strings.Builder
+		b.WriteString("plugins:\n  instances:\n")
+		want := 0
+		for i := range 300 {
+			fmt.Fprintf(&b, "    - name: n%d\n      kind: sink\n      tags: [\n        a,\n        b,\n      ]\n", i)
+			if i == item {
+				want = 1 + strings.Count(b.String(), "\n")
+				b.WriteString("     use: file\n")
+			}
+		}
+		_, err := yamlfile.Parse([]byte(b.String()))
+		var syntax *yamlfile.SyntaxError
+		if !errors.As(err, &syntax) || syntax.Line != want {
+			t.Errorf("mistake in item %d: %v, want line %d", item, err, want)
+		}
+	}
+}
+
 func TestLine(t *testing.T) {
 	t.Parallel()
 	f, err := yamlfile.Parse([]byte("http:\n  address: x\nplugins:\n  instances:\n    - name: a\n      delivery:\n        sample: 3\n    - {name: b}\n"))
