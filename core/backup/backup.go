@@ -4,9 +4,9 @@
 // A backup is one archive (core/backup/archive) in a directory or a bucket
 // (core/backup/place). It is the state of one moment, the begin of the backup, and is
 // taken while the server works: a read transaction on the database, then one on the
-// journal. The journal so holds every record that the database has not processed, and
-// each event that was acknowledged before the backup began is in one of the two. Both
-// are read page by page on SQLite, and table by table with COPY on PostgreSQL, at a
+// journal. The journal therefore holds every record that the database has not processed,
+// and each event that was acknowledged before the backup began is in one of the two.
+// Both are read page by page on SQLite, and table by table with COPY on PostgreSQL, at a
 // limited rate and a low priority.
 //
 // While the transactions are open, the write-ahead logs of SQLite grow by what is
@@ -115,7 +115,7 @@ func Create(ctx context.Context, src Source, to place.Place, name string, o Opti
 	defer stop()
 	made, err := create(ctx, src, to, name, o)
 	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // and not what it led to
+		err = context.Cause(ctx) // not an error that follows from it
 	}
 	return made, err
 }
@@ -166,6 +166,9 @@ type databaseState struct {
 	steps   []int
 	cursors []archive.Cursor
 }
+
+// contains reports whether a step of the schema is applied.
+func (s *databaseState) contains(step int) bool { return slices.Contains(s.steps, step) }
 
 // snapshotAttempts bounds the attempts to open both snapshots before retention of the
 // journal removes a record between them.

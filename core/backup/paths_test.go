@@ -180,6 +180,18 @@ func TestInterruptedRestore(t *testing.T) {
 	})
 }
 
+// An error other than a missing mark is reported: the advice for an interrupted restore
+// would be wrong.
+func TestCheckCompleteReportsOtherErrors(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	if err := backup.CheckComplete(file); err == nil || strings.Contains(err.Error(), "--force") {
+		t.Errorf("%v", err)
+	}
+	must(t, backup.CheckComplete(filepath.Join(file+"s", "missing")))
+}
+
 func flipped(content []byte, at int) []byte {
 	out := bytes.Clone(content)
 	out[at] ^= 1

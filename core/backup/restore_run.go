@@ -44,8 +44,12 @@ const (
 // interrupted.
 func CheckComplete(dataDir string) error {
 	path := filepath.Join(dataDir, incompleteName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for an interrupted restore: %w", err)
 	}
 	return fmt.Errorf("a restore into %s was interrupted: run guidon restore with --force again, or, to use what is there, remove %s", dataDir, path)
 }

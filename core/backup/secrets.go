@@ -34,5 +34,3 @@ func writeSecrets(a *archive.Writer, secrets map[string]string, encrypted bool) 
 	}
 	return leftOut, nil
 }
-
-func (s *databaseState) contains(step int) bool { return slices.Contains(s.steps, step) }
