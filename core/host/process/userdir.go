@@ -38,10 +38,10 @@ func newUsersDir() (*RunDir, error) {
 		r, err := makeRunDir(base)
 		if err == nil {
 			r.mode = 0o711
-			err = errors.Join(os.Chmod(base, r.mode), os.Chmod(r.path, r.mode))
-		}
-		if err == nil {
-			return r, nil
+			if err = errors.Join(os.Chmod(base, r.mode), os.Chmod(r.path, r.mode)); err == nil {
+				return r, nil
+			}
+			err = errors.Join(err, r.Remove())
 		}
 		problems = append(problems, err)
 	}
