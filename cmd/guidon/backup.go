@@ -197,9 +197,14 @@ func (c restoreCmd) Run(e *env) error {
 	return e.printRestored(done, c.DryRun)
 }
 
+// restoreSummary is a restore as JSON. until is null without a record to process.
 func restoreSummary(r *app.Restored) map[string]any {
+	var until *time.Time
+	if !r.Until.IsZero() {
+		until = &r.Until
+	}
 	return map[string]any{
-		"manifest": r.Manifest, "journal_from": r.JournalFrom, "first": r.First, "last": r.Last, "until": r.Until, "kept": r.Kept, "secrets": r.Secrets,
+		"manifest": r.Manifest, "journal_from": r.JournalFrom, "first": r.First, "last": r.Last, "until": until, "kept": r.Kept, "secrets": r.Secrets,
 	}
 }
 

@@ -26,7 +26,7 @@ type flagChange struct {
 }
 
 // patch sends the fields that change returns for the stored flag, after a question
-// that names the persons of the flag. does says what the change does.
+// that has the number of persons of the flag. does is the verb of the question.
 func (c flagChange) patch(e *Env, does string, change func(f flag, whole map[string]any) (map[string]any, error)) error {
 	return c.send(e, does, func(f flag, whole map[string]any, client *remote.Client) (string, string, map[string]any, error) {
 		fields, err := change(f, whole)
@@ -66,8 +66,8 @@ func (c flagChange) send(e *Env, does string, request func(flag, map[string]any,
 	return c.apply(e, client, method, path, body)
 }
 
-// effect says whom the condition sets of the flag reach, and whom they reach with the
-// filters of the body.
+// effect describes the persons that the condition sets of the flag match, and those that
+// they match with the filters of the body.
 func effect(ctx context.Context, c *remote.Client, f flag, body map[string]any) string {
 	before := reach(ctx, c, f.Filters)
 	if body["filters"] == nil {
@@ -98,10 +98,10 @@ func (c flagChange) apply(e *Env, client *remote.Client, method, path string, bo
 	return err
 }
 
-// reach says how many of the stored persons or groups the condition sets match.
+// reach describes how many of the stored persons or groups the condition sets match.
 func reach(ctx context.Context, c *remote.Client, f filters) string {
 	if len(f.Groups) == 0 {
-		return "nobody"
+		return "no persons"
 	}
 	parts := make([]string, len(f.Groups))
 	for i, condition := range f.Groups {

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,16 +179,10 @@ func fileName(r rune) rune {
 	return '-'
 }
 
-// editText opens the text in $VISUAL, $EDITOR or vi, and returns it as it is when the
-// editor ends.
+// editText opens a file with the text in $VISUAL, $EDITOR or vi, and returns its content
+// after the editor has ended.
 func editText(pattern string, text []byte) (edited []byte, err error) {
-	editor := os.Getenv("VISUAL")
-	if editor == "" {
-		editor = os.Getenv("EDITOR")
-	}
-	if editor == "" {
-		editor = "vi"
-	}
+	editor := cmp.Or(strings.TrimSpace(os.Getenv("VISUAL")), strings.TrimSpace(os.Getenv("EDITOR")), "vi")
 	f, err := os.CreateTemp("", pattern)
 	if err != nil {
 		return nil, err

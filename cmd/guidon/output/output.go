@@ -71,7 +71,7 @@ func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 // control characters replaced by spaces.
 func OneLine(s string, maxRunes int) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if isControl(r) {
 			return ' '
 		}
 		return r
