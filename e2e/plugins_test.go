@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -141,7 +142,7 @@ func delivered(t *testing.T, plugin string) {
 	eventually(t, time.Minute, "the sink has all events", func() error {
 		text, err := os.ReadFile(out)
 		if n := bytes.Count(text, []byte("\n")); n != events {
-			return fmt.Errorf("%d of %d events: %v", n, events, err)
+			return errors.Join(fmt.Errorf("%d of %d events", n, events), err)
 		}
 		return nil
 	})
