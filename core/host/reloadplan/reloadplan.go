@@ -1,5 +1,5 @@
-// Package reloadplan tells what a reload of the configuration does to each plugin
-// instance, without doing it.
+// Package reloadplan computes what a reload of the configuration does to each plugin
+// instance. It changes nothing.
 //
 // Compare looks at the settings before and after and at the current state of the
 // instances. Checks that need files or schemas are the caller's: it passes them as
@@ -46,7 +46,7 @@ type Change struct {
 	Action Action `json:"action"`
 	// Settings names the settings that differ, without their values.
 	Settings []string `json:"settings,omitempty"`
-	// Reason is why, if the settings do not tell.
+	// Reason is the cause of an action other than changed settings, or of a refusal.
 	Reason string `json:"reason,omitempty"`
 }
 

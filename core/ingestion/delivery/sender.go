@@ -98,7 +98,7 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 }
 
 // sendParts sends the first n records and then the others. The batch was made before the
-// sink was opened and told its limits, or before it was opened with others.
+// limits of the sink were known, or before they changed.
 func (s *sender) sendParts(b *batch, from, to, n int, st retryState) error {
 	if err := s.send(b, from, from+n, st); err != nil {
 		return err

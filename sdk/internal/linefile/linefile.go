@@ -3,8 +3,8 @@
 // During an upgrade two processes of a plugin have the same file: the old one still
 // appends while the new one opens it and removes a torn line. Without a lock the new
 // one takes the first half of an append for a torn line and removes lines that the old
-// one has confirmed. So each removal and each append holds an exclusive lock of the
-// file (flock). File systems and operating systems without such locks give no
+// one has confirmed. Each removal and each append therefore holds an exclusive lock of
+// the file (flock). File systems and operating systems without such locks give no
 // protection; a plugin there must be exclusive.
 package linefile
 
@@ -27,8 +27,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Append appends whole lines, after it has removed a torn line that a process has left
-// which ended meanwhile. If the lines cannot be written as a whole it removes the
+// Append removes a torn line that a killed process has left, and appends whole lines. If the lines cannot be written as a whole it removes the
 // written part.
 func Append(f *os.File, lines []byte) error {
 	return locked(f, func() error {

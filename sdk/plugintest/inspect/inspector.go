@@ -40,7 +40,7 @@ func (a *inspector) describe() (*Description, error) {
 		Deprecations: shortenAll(info.GetDeprecations()), Configs: []Config{},
 	}
 	if d.MaxMessageBytes == 0 {
-		d.MaxMessageBytes = 4 << 20 // as the contract has it
+		d.MaxMessageBytes = 4 << 20 // the default of the contract
 	}
 	var kinds []pluginv1.Kind
 	for _, kind := range info.GetKinds()[:min(len(info.GetKinds()), maxItems)] {
