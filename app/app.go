@@ -113,17 +113,19 @@ type Server struct {
 }
 
 // Start starts every module and returns when the server listens. When it fails
-// it stops the modules it has started.
+// it stops the modules it has started. The end of ctx ends a start that does not listen
+// yet; afterwards the server is started, and only Stop stops it.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if opts.Log == nil {
 		opts.Log = NewLog(cfg.Log, cfg.Secrets)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
+	listen := listenGuard(context.AfterFunc(ctx, cancel))
 	if err := backup.CheckComplete(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	bound, err := web.Bind(ctx, cfg.HTTP)
+	bound, err := web.Bind(start, cfg.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opened := &opened{}
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(bound, opened), foundation,
+		fx.Supply(bound, opened, listen), foundation,
 		modules(cfg, opts), bindings,
 		fx.Populate(&web, &s.DB, &s.accounts),
 		fx.Invoke(s.bootstrap),
@@ -142,7 +144,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		opened.close()
 		return nil, db.ExplainStart(rootCause(err))
 	}
-	if err := s.app.Start(ctx); err != nil {
+	if err := s.app.Start(start); err != nil {
 		_ = bound.Close()
 		return nil, db.ExplainStart(rootCause(err))
 	}
@@ -176,6 +178,10 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 		opts.Log.Warn("server runs as root: so do its plugins, which can read everything on this machine")
 	}
 	s, err := Start(ctx, cfg, opts)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		opts.Log.Info("stopped during the start")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -234,14 +240,25 @@ type routes struct {
 	All []web.Routes `group:"routes"`
 }
 
+// listenGuard is called before the server listens. From then on the end of the context
+// of Start has no effect, because requests may be under way. It returns false if that
+// context has ended before.
+type listenGuard func() bool
+
 // serve starts the listener last, when everything behind it is ready. Requests
 // that do not end in time are cancelled; the stop goes on.
-func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg web.Config, about web.ServerInfo, r routes, log *zap.Logger) {
+func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg web.Config, about web.ServerInfo, r routes, listen listenGuard, log *zap.Logger) {
 	s.UseBound(bound)
 	s.MapError(db.Away)
 	s.Mount(r.All...)
 	s.SetInfo(about)
-	lc.Append(fx.StartStopHook(s.Start, func(ctx context.Context) error {
+	start := func(ctx context.Context) error {
+		if !listen() {
+			return context.Canceled
+		}
+		return s.Start(ctx)
+	}
+	lc.Append(fx.StartStopHook(start, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, cfg.StopDelay+requestTimeout)
 		defer cancel()
 		err := s.Stop(ctx)
