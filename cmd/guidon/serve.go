@@ -37,11 +37,12 @@ func (serveCmd) Run(e *env) error {
 	})
 }
 
-// limitMemory passes 90 % of the memory limit of the container to the runtime,
-// which then collects garbage more often near it. GOMEMLIMIT overrides it; without
-// a limit nothing changes.
+// limitMemory passes 75 % of the memory limit of the container to the runtime,
+// which then collects garbage more often near it. SQLite needs the rest: it copies
+// large records in memory of its own, which the runtime does not count. GOMEMLIMIT
+// overrides it; without a limit nothing changes.
 func limitMemory() {
-	_, _ = memlimit.Set(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
+	_, _ = memlimit.Set(memlimit.WithRatio(0.75), memlimit.WithProvider(memlimit.FromCgroup))
 }
 
 // addProcessor lets one more goroutine run than there are processors. The runtime

@@ -37,6 +37,7 @@ func (j *store) readOnce(ctx context.Context, after uint64, maxRecords, maxBytes
 	}
 	p := selector{after: max(after, span.first-1), maxRecords: maxRecords, maxBytes: maxBytes} // the tail may still hold trimmed records
 	if !j.tail.selectFrom(&p) {
+		p.exclusive = true
 		if err := j.selectBlocks(ctx, &p); err != nil && p.count == 0 {
 			return nil, err
 		}

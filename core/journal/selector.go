@@ -8,6 +8,7 @@ type selector struct {
 	after      uint64
 	maxRecords int
 	maxBytes   int
+	exclusive  bool // the blocks belong to this reader alone
 
 	ranges []recordRange
 	count  int
@@ -43,17 +44,26 @@ func (p *selector) add(b format.Block) bool {
 	return !p.full
 }
 
-// records copies the selected records with two allocations.
+// records returns the selected records with two allocations: a copy, or the data
+// itself of a single block that is exclusive and selected as a whole.
 func (p *selector) records() []Record {
 	if p.count == 0 {
 		return nil
 	}
 	out := make([]Record, 0, p.count)
-	slab := make([]byte, 0, p.bytes)
+	var slab []byte
+	whole := p.exclusive && len(p.ranges) == 1 && p.count == p.ranges[0].block.N
+	if !whole {
+		slab = make([]byte, 0, p.bytes)
+	}
 	for _, k := range p.ranges {
 		start := len(slab)
 		base := k.block.End(k.from - 1)
-		slab = append(slab, k.block.Data[4*k.block.N+base:4*k.block.N+k.block.End(k.to-1)]...)
+		if data := k.block.Data[4*k.block.N+base : 4*k.block.N+k.block.End(k.to-1)]; whole {
+			slab = data
+		} else {
+			slab = append(slab, data...)
+		}
 		at := k.block.Time()
 		for i := k.from; i < k.to; i++ {
 			lo, hi := start+k.block.End(i-1)-base, start+k.block.End(i)-base

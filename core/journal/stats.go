@@ -58,6 +58,12 @@ func (j *store) readerStats(ctx context.Context, name string, c cursor, span ext
 	r.Lag = int64(span.last - after)
 	one := selector{after: after, maxRecords: 1}
 	if !j.tail.selectFrom(&one) {
+		// Data is not read for a number: a large record is a block of its own.
+		var at, pos int64
+		if j.reads.QueryRowContext(ctx, format.SingleFromSQL, int64(after+1)).Scan(&at, &pos) == nil && pos >= span.firstPos && pos < span.endPos {
+			r.OldestAt, r.Bytes = time.UnixMicro(at), span.endPos-pos
+			return r, nil
+		}
 		err := j.blocksAt(ctx, int64(after+1), one.add)
 		if format.IsDamage(err) { // the place and the age of a damaged record are not known
 			r.Bytes = span.bytes() * r.Lag / span.records()

@@ -27,6 +27,10 @@ const BlocksFromSQL = "SELECT " + columns + ` FROM blocks
 
 const columns = "seq, n, at, pos, size, form, crc, data"
 
+// SingleFromSQL finds the block that begins with record ?1 if it holds no other one:
+// its stamp and its place, without its data.
+const SingleFromSQL = "SELECT at, pos FROM blocks WHERE seq = ?1 AND n = 1"
+
 // ErrMissing is the error of records that the file does not hold.
 var ErrMissing = errors.New("the records are missing")
 

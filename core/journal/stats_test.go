@@ -1,0 +1,31 @@
+package journal_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/guidonhq/guidon/core/journal"
+)
+
+// The lag of a reader is known without the data of the record that it waits for:
+// a large one is neither read nor decompressed for a number.
+func TestLagIsKnownWithoutTheData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fillFile(t, dir, 3, 500)
+	cfg := testConfig()
+	cfg.TailBytes = 0
+	j := open(t, cfg, dir, journal.Hooks{})
+	intact := stats(t, j).Readers[0]
+	must(t, j.Close(context.Background()))
+	db, err := sql.Open("sqlite", file(dir))
+	must(t, err)
+	_, err = db.ExecContext(context.Background(), "UPDATE blocks SET data = zeroblob(10) WHERE seq = 1")
+	must(t, err)
+	must(t, db.Close())
+	got := stats(t, open(t, cfg, dir, journal.Hooks{})).Readers[0]
+	if got.Lag != 3 || got.Bytes != 1500 || got.OldestAt.IsZero() || got != intact {
+		t.Errorf("%+v without the data, %+v with it", got, intact)
+	}
+}
