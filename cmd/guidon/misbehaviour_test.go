@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -54,6 +55,7 @@ const waveSize = 5
 type storm struct {
 	*server
 	plugin string
+	digest string // SHA-256 of plugin
 	random *rand.Rand
 	n      int // instances so far
 }
@@ -126,6 +128,11 @@ func newStorm(t testing.TB) *storm {
 	if out, err := exec.Command("go", "build", "-o", s.plugin, "./testdata/misbehaving").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+	text, err := os.ReadFile(s.plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.digest = fmt.Sprintf("%x", sha256.Sum256(text))
 	return s
 }
 
@@ -137,12 +144,12 @@ func (s *storm) mark() string { return "STORM=" + filepath.Base(filepath.Dir(s.d
 func (s *storm) configure(t testing.TB, instances ...misbehaving) {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "plugins:\n  dev: true\n  health_interval: 500ms\n  restart: {initial: 20ms, max: 500ms}\n  instances:\n    - {name: lines, kind: sink, use: file, config: {path: %s}}\n", s.lines)
+	fmt.Fprintf(&b, "plugins:\n  health_interval: 500ms\n  restart: {initial: 20ms, max: 500ms}\n  instances:\n    - {name: lines, kind: sink, use: file, config: {path: %s}}\n", s.lines)
 	if !slices.ContainsFunc(instances, func(m misbehaving) bool { return m.kind == "matcher" }) {
 		instances = append(instances, misbehaving{name: "matcher", kind: "matcher", mode: "honest"})
 	}
 	for _, m := range instances {
-		fmt.Fprintf(&b, "    - name: %s\n      kind: %s\n      use: %s\n", m.name, m.kind, s.plugin)
+		fmt.Fprintf(&b, "    - name: %s\n      kind: %s\n      use: %s\n      sha256: %s\n", m.name, m.kind, s.plugin, s.digest)
 		fmt.Fprintf(&b, "      env: {set: {MODE: %s, SEED: \"%d\", STORM: %s}}\n", m.mode, s.random.IntN(1_000_000), strings.TrimPrefix(s.mark(), "STORM="))
 		b.WriteString("      limits: {memory_bytes: 256MiB, open_files: 64}\n")
 		b.WriteString("      timeouts: {start: 2s, open: 1s, call: 1s, flush: 500ms, drain: 200ms, stop: 200ms, health: 500ms}\n")

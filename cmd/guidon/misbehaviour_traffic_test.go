@@ -95,33 +95,32 @@ func (s *server) gauge(t testing.TB, name string) float64 {
 // createFlags creates a flag that uses the operator of the matcher, and one that does not.
 func (s *storm) createFlags(t testing.TB) {
 	t.Helper()
-	for key, condition := range map[string]string{
-		"matched": `{"properties":[{"key":"ip","type":"person","operator":"misbehaving/any","value":"x"}],"rollout_percentage":100}`,
-		"plain":   `{"rollout_percentage":100}`,
-	} {
-		body := fmt.Sprintf(`{"key":%q,"name":%[1]q,"active":true,"filters":{"groups":[%s]}}`, key, condition)
-		deadline := time.Now().Add(2 * time.Minute)
-		for { // the operator is known when the matcher is ready
-			req, err := http.NewRequest(http.MethodPost, s.url+"/api/projects/1/feature_flags/", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Authorization", "Bearer "+s.personal)
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, _ := io.ReadAll(res.Body)
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusCreated {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("flag %s: %d %s", key, res.StatusCode, answer)
-			}
-			time.Sleep(20 * time.Millisecond)
+	createFlag(t, s.server, "matched", `{"properties":[{"key":"ip","type":"person","operator":"misbehaving/any","value":"x"}],"rollout_percentage":100}`)
+	createFlag(t, s.server, "plain", `{"rollout_percentage":100}`)
+}
+
+// createFlag creates a flag with one condition set, when the operators of that are
+// known.
+func createFlag(t testing.TB, s *server, key, condition string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"key":%q,"name":%[1]q,"active":true,"filters":{"groups":[%s]}}`, key, condition)
+	until(t, 2*time.Minute, func() string {
+		req, err := http.NewRequest(http.MethodPost, s.url+"/api/projects/1/feature_flags/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		req.Header.Set("Authorization", "Bearer "+s.personal)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		answer, _ := io.ReadAll(res.Body)
+		if res.StatusCode != http.StatusCreated {
+			return fmt.Sprintf("flag %s: %d %s", key, res.StatusCode, answer)
+		}
+		return ""
+	})
 }
 
 // traffic is clients that send events and evaluate flags until they are stopped.
