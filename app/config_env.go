@@ -37,7 +37,7 @@ func isServiceLink(name, value string) bool {
 	return linkName.MatchString(name) && strings.HasPrefix(value, "/") && strings.Count(value, "/") == 2
 }
 
-// Setting is the value of a setting as it is written, before references to secrets are
+// Setting is a setting with its value as written, before references to secrets are
 // resolved.
 type Setting struct {
 	Key   string `json:"key"`
@@ -119,9 +119,9 @@ func list(values map[string]any, section, key string) []any {
 
 var (
 	secretKey      = regexp.MustCompile(`(^|[._])(secret_key|access_key|encryption_key|password|token)$`)
-	urlPassword    = regexp.MustCompile(`(://[^/@:]*:)[^/@$]+@`)
+	urlPassword    = regexp.MustCompile(`(://[^/@:\s]*:)([^/\s]+)(@)`) // up to the last @, as URLs are parsed
 	onlyReferences = regexp.MustCompile(`^(\$\{[^}]*\}[\s,]*)+$`)
-	keyword        = regexp.MustCompile(`(password=)[^ $]+`)
+	keyword        = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)()`)
 )
 
 // masked returns the value without passwords. References to secrets stay.
@@ -129,5 +129,16 @@ func masked(key, value string) string {
 	if secretKey.MatchString(key) && value != "" && !onlyReferences.MatchString(value) {
 		return "***"
 	}
-	return keyword.ReplaceAllString(urlPassword.ReplaceAllString(value, "${1}***@"), "${1}***")
+	return maskPart(keyword, maskPart(urlPassword, value))
+}
+
+// maskPart masks the second group of each match, unless it is a reference to a secret.
+func maskPart(pattern *regexp.Regexp, value string) string {
+	return pattern.ReplaceAllStringFunc(value, func(match string) string {
+		part := pattern.FindStringSubmatch(match)
+		if onlyReferences.MatchString(part[2]) {
+			return match
+		}
+		return part[1] + "***" + part[3]
+	})
 }

@@ -234,6 +234,30 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 }
 
 // TestSettings checks where each setting comes from, and that no password is shown.
+// A password is masked with all of its characters; a reference to a secret stays.
+func TestSettingsMaskWholePasswords(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"postgres://u:hunter$2@h/d":            "postgres://u:***@h/d",
+		"postgres://u:hun@ter2@h/d":            "postgres://u:***@h/d",
+		"postgres://u:hunter${env:PW}2@h/d":    "postgres://u:***@h/d",
+		"postgres://u:${env:PW}@h/d":           "postgres://u:${env:PW}@h/d",
+		"postgres://h/d?password=hunter$2&a=b": "postgres://h/d?password=***&a=b",
+		"postgres://h/d?password=${env:PW}":    "postgres://h/d?password=${env:PW}",
+	} {
+		settings, err := app.Settings(file(t, fmt.Sprintf("database:\n  url: %q\n", url)), []string{"PW=x"})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		for _, s := range settings {
+			if s.Key == "database.url" && s.Value != want {
+				t.Errorf("got %s, want %s", s.Value, want)
+			}
+		}
+	}
+}
+
 func TestSettings(t *testing.T) {
 	path := file(t, "data_dir: elsewhere\nhttp:\n  address: 127.0.0.1:1\ndatabase:\n  url: postgres://u:hunter2@h/d\nflags:\n  encryption_key: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\nplugins:\n  instances:\n    - {name: out, kind: sink, use: stdout}\n")
 	settings, err := app.Settings(path, []string{"GUIDON_HTTP_ADDRESS=127.0.0.1:2", "GUIDON_HTTP_ADMIN_ADDRESS=127.0.0.1:8001", "HOME=/"})
