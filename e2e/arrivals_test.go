@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,21 @@ func (a arrivals) checkRow(t *testing.T, want map[string]string, row rawEvent) {
 	}
 	if row.Event != stored.Event || row.DistinctID != stored.DistinctID || !sameJSON(t, row.Properties, stored.Properties) {
 		t.Fatalf("event %s:\ngot  %+v %s\nwant %+v %s", row.UUID, row, row.Properties, stored, stored.Properties)
+	}
+}
+
+// checkRows is checkRow for lines of JSON with the columns of a table.
+func (a arrivals) checkRows(t *testing.T, want map[string]string, lines string) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		var row struct {
+			UUID, Event, Properties string
+			DistinctID              string `json:"distinct_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		a.checkRow(t, want, rawEvent{row.UUID, row.Event, row.DistinctID, json.RawMessage(row.Properties)})
 	}
 }
 

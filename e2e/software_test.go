@@ -28,13 +28,13 @@ type software struct {
 // launch starts the program, which ends with the test.
 func launch(t *testing.T, p *software) *software {
 	t.Helper()
-	p.start(t)
-	t.Cleanup(func() {
+	t.Cleanup(func() { // also if it never becomes ready
 		p.kill(t)
 		if log, err := os.ReadFile(p.log()); err == nil && t.Failed() {
 			t.Logf("output of %s:\n%s", p.name, tail(log, 4000))
 		}
 	})
+	p.start(t)
 	return p
 }
 
@@ -70,6 +70,9 @@ func (p *software) start(t *testing.T) {
 // kill ends the program with SIGKILL and returns when it has ended.
 func (p *software) kill(t *testing.T) {
 	t.Helper()
+	if p.cmd == nil { // it did not start
+		return
+	}
 	_ = p.cmd.Process.Kill() // fails if it has ended
 	<-p.ended
 }

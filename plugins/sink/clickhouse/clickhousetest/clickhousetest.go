@@ -77,14 +77,14 @@ func StartServer(t testing.TB) *Server {
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	program, args := serverProgram(t)
-	s.cmd = exec.Command(program, append(args, "--config-file="+filepath.Join(s.dir, "config.xml"))...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.log, s.log
-	if err := s.cmd.Start(); err != nil {
+	cmd := exec.Command(program, append(args, "--config-file="+filepath.Join(s.dir, "config.xml"))...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, s.log, s.log
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func(cmd *exec.Cmd) { _ = cmd.Wait(); close(ended) }(s.cmd)
-	s.ended = ended
+	go func() { _ = cmd.Wait(); close(ended) }()
+	s.cmd, s.ended = cmd, ended
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if res, err := http.Get(s.URL + "/ping"); err == nil {
 			_ = res.Body.Close()
