@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/remote"
 )
 
 // serverFlags are the flags of commands that call a running server: its address
@@ -89,15 +89,9 @@ func (f serverFlags) newClient(socket string) (*http.Client, error) {
 
 // tlsConfig returns what to trust and to present over https.
 func (f serverFlags) tlsConfig() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
-		if err != nil {
-			return nil, err
-		}
-		if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--ca: %s holds no certificate", f.CA)
-		}
+	c, err := remote.TLSConfig(f.CA)
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
 	}
 	if f.Cert != "" || f.CertKey != "" {
 		pair, err := tls.LoadX509KeyPair(f.Cert, f.CertKey)

@@ -51,17 +51,23 @@ func (c candidate) target(e *env) (plugintest.Target, error) {
 		}
 		t.Command = []string{path}
 	}
+	return t, e.readPluginConfig(&t.Config)
+}
+
+// readPluginConfig reads the config of a plugin, a JSON file that --config names, into
+// config. Without --config it does nothing.
+func (e *env) readPluginConfig(config *map[string]any) error {
 	if e.file == "" {
-		return t, nil
+		return nil
 	}
 	text, err := os.ReadFile(e.file)
 	if err != nil {
-		return t, err
+		return err
 	}
-	if err := json.Unmarshal(text, &t.Config); err != nil {
-		return t, fmt.Errorf("%s is not a JSON object: %w", e.file, err)
+	if err := json.Unmarshal(text, config); err != nil {
+		return fmt.Errorf("%s is not a JSON object: %w", e.file, err)
 	}
-	return t, nil
+	return nil
 }
 
 type pluginTestCmd struct {

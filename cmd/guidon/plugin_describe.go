@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,17 +47,7 @@ func (f pluginFile) target(e *env, name string) (inspect.Target, error) {
 		}
 		t.Command = []string{path}
 	}
-	if e.file == "" {
-		return t, nil
-	}
-	text, err := os.ReadFile(e.file)
-	if err != nil {
-		return t, err
-	}
-	if err := json.Unmarshal(text, &t.Config); err != nil {
-		return t, fmt.Errorf("%s is not a JSON object: %w", e.file, err)
-	}
-	return t, nil
+	return t, e.readPluginConfig(&t.Config)
 }
 
 // describe starts a plugin, asks what it is and ends it.

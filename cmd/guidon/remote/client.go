@@ -71,21 +71,32 @@ func NewClient(c Context) (*Client, error) {
 		return nil, errors.New("a personal key is needed: guidon login keeps one, or set GUIDON_PERSONAL_KEY")
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.CA != "" {
-		text, err := os.ReadFile(c.CA)
-		if err != nil {
-			return nil, err
-		}
-		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s holds no certificate", c.CA)
-		}
+	trust, err := TLSConfig(c.CA)
+	if err != nil {
+		return nil, err
 	}
 	// A redirect would send the key elsewhere.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{context: c, http: &http.Client{
 		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust}, CheckRedirect: stay,
 	}}, nil
+}
+
+// TLSConfig returns the settings of https connections: at least TLS 1.2, and the
+// authorities in the PEM file ca, or those of the system for "".
+func TLSConfig(ca string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ca == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate", ca)
+	}
+	return c, nil
 }
 
 // Project returns the path of the project of the context, with more after it.
