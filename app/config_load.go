@@ -24,7 +24,7 @@ const envPrefix = "GUIDON_"
 
 // reservedEnv lists prefixes of GUIDON_ variables that are not settings of the
 // server: the configuration file, the variables of plugins, the knobs of tests.
-var reservedEnv = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_CONTEXT", "GUIDON_CONTEXTS", "GUIDON_SERVER", "GUIDON_PROJECT", "GUIDON_BENCH_", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
+var reservedEnv = []string{"GUIDON_CONFIG", "GUIDON_PERSONAL_KEY", "GUIDON_CONTEXT", "GUIDON_SERVER", "GUIDON_PROJECT", "GUIDON_BENCH_", "GUIDON_PLUGIN_", "GUIDON_TEST_", "GUIDON_CRASH_", "GUIDON_E2E_", "GUIDON_SOAK_"}
 
 // Load reads the configuration: the defaults, then the YAML file at path when
 // path is not empty, then the GUIDON_* names of environ (as from os.Environ).

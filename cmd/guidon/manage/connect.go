@@ -2,8 +2,8 @@
 // running server, here or elsewhere: a struct per command, its flags as fields, and Run,
 // which kong calls with an Env.
 //
-// A command that changes something first says what it reaches, and asks on a terminal;
-// elsewhere it needs --yes.
+// A command that changes a flag prints how many persons the flag reaches and asks for
+// confirmation on a terminal; elsewhere it needs --yes.
 package manage
 
 import (

@@ -92,7 +92,7 @@ func (a ageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decrypted returns err as it is if it has a kind, else as damage.
+// decrypted returns err unchanged if it has a kind, else as damage.
 func decrypted(err error) error {
 	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotArchive) {
 		return err
