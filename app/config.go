@@ -137,7 +137,7 @@ func checkDeliveries(instances []settings.Instance) error {
 	hasMatcher := slices.ContainsFunc(instances, func(c settings.Instance) bool { return c.Kind == settings.KindMatcher })
 	for i, c := range instances {
 		if operator := pluginOperator(c.Delivery); operator != "" && !hasMatcher {
-			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): delivery.properties: the operator %s is of a matcher, and no instance is one", i, c.Name, operator))
+			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): delivery.properties: the operator %s needs an instance of the kind matcher, and the config has none", i, c.Name, operator))
 		}
 		if err := delivery.ValidateSection(c.Delivery); err != nil && c.Kind == settings.KindSink {
 			errs = append(errs, fmt.Errorf("plugins.instances[%d] (%s): %s", i, c.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))

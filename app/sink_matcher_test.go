@@ -17,7 +17,7 @@ func TestSinkFiltersWithMatcher(t *testing.T) {
 	e := serveConfigFile(t, "    []\n")
 	sink := strings.Replace(e.sink("inside", ", rotate_bytes: 64 MiB, rotate_age: 1h30m"), "}}\n", `}, delivery: {properties: [{key: ip, operator: cidr/contains, value: ["10.0.0.0/8"]}]}}`+"\n", 1)
 	e.edit(t, sink)
-	if answer := e.mustFailReload(t); !strings.Contains(answer, "the operator cidr/contains is of a matcher, and no instance is one") {
+	if answer := e.mustFailReload(t); !strings.Contains(answer, "the operator cidr/contains needs an instance of the kind matcher, and the config has none") {
 		t.Errorf("without a matcher: %s", answer)
 	}
 	if _, err := app.Load(e.config, nil); err == nil {

@@ -3,6 +3,8 @@ package host
 import (
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/guidonhq/guidon/core/host/secret"
@@ -11,7 +13,7 @@ import (
 
 // Delivery returns the current delivery section of an instance with references resolved.
 // It is the zero value for an unknown name. It fails when a reference cannot be
-// resolved.
+// resolved, and when the references of the hash key are empty.
 func (h *Host) Delivery(name string) (settings.Delivery, error) {
 	for _, c := range h.settings().Instances {
 		if c.Name != name {
@@ -19,8 +21,11 @@ func (h *Host) Delivery(name string) (settings.Delivery, error) {
 		}
 		d := c.Delivery
 		key, _, err := secret.Expand(d.Redact.HashKey)
-		if err != nil {
+		switch {
+		case err != nil:
 			return d, fmt.Errorf("delivery.redact.hash_key: %w", err)
+		case key == "" && d.Redact.HashKey != "": // hashes without a key can be guessed
+			return d, fmt.Errorf("delivery.redact.hash_key: the value of %s is empty", d.Redact.HashKey)
 		}
 		d.Redact.HashKey = key
 		return d, nil
@@ -86,4 +91,10 @@ func sameDeliveries(a, b settings.Config) bool {
 		return out
 	}
 	return reflect.DeepEqual(sections(a), sections(b))
+}
+
+// deliveriesHaveReferences reports whether the delivery section of an instance has a
+// reference, whose value a reload reads again.
+func deliveriesHaveReferences(c settings.Config) bool {
+	return slices.ContainsFunc(c.Instances, func(i settings.Instance) bool { return strings.Contains(i.Delivery.Redact.HashKey, "${") })
 }

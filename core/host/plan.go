@@ -18,8 +18,11 @@ func (h *Host) Plan(cfg settings.Config) ([]reloadplan.Change, error) {
 		current := reloadplan.Current{Settings: s.target.settings()}
 		switch st := s.status.Get(); st.State {
 		case lifecycle.StateMisconfigured, lifecycle.StateUntrusted, lifecycle.StateIncompatible:
-			current.Waits = string(st.State)
+			current.Waits = "it is " + string(st.State)
 		default:
+			if s.target.upgradeError() != nil {
+				current.Waits = "its upgrade has failed"
+			}
 		}
 		current.SecretsChanged = func() bool { return s.wouldDiffer(current.Settings, cfg.Dev) }
 		before = append(before, current)

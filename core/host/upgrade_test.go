@@ -16,6 +16,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/lifecycle"
+	"github.com/guidonhq/guidon/core/host/reloadplan"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/sdk"
@@ -209,6 +210,10 @@ func TestReloadTriesAFailedUpgradeAgain(t *testing.T) {
 	}
 	if err := os.WriteFile(next, text, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	plan, err := r.Plan(config(c))
+	if err != nil || len(plan) != 1 || plan[0].Action != reloadplan.Restart || plan[0].Reason != "its upgrade has failed; it tries again" {
+		t.Errorf("plan %+v, %v", plan, err)
 	}
 	if err := r.Apply(t.Context(), config(c)); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ package units
 import (
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +25,8 @@ const (
 	SizePattern     = `^[0-9]+(\.[0-9]+)?([eE]\+?[0-9]{1,2})? *(([kKmMgGtTpP][iI]?)?[bB]|[kKmMgGtTpP][iI])?$`
 )
 
+var durationText = regexp.MustCompile(DurationPattern)
+
 // IsSize reports whether a setting counts bytes: its name ends in _bytes.
 func IsSize(name string) bool { return strings.HasSuffix(name, "_bytes") }
 
@@ -34,16 +38,24 @@ func ParseDuration(written string) (time.Duration, error) {
 	if err == nil {
 		return d, nil
 	}
-	f, err := strconv.ParseFloat(written, 64)
-	switch {
-	case err == nil && f == 0:
-		return 0, nil
-	case err == nil:
-		return 0, fmt.Errorf("is a duration without a unit: write one such as %ss", written)
-	case strings.HasSuffix(written, "d"):
-		if days, err := strconv.ParseFloat(strings.TrimSuffix(written, "d"), 64); err == nil {
-			return 0, fmt.Errorf("is not a duration: the largest unit is the hour, write %gh", 24*days)
+	if f, ok := finite(written); ok {
+		if f == 0 {
+			return 0, nil
 		}
+		return 0, fmt.Errorf("is a duration without a unit: write one such as %ss", written)
+	}
+	if days, ok := finite(strings.TrimSuffix(written, "d")); ok {
+		return 0, fmt.Errorf("is not a duration: the largest unit is the hour, write %gh", 24*days)
+	}
+	if durationText.MatchString(strings.TrimLeft(written, "+-")) {
+		return 0, fmt.Errorf("is too long: the longest duration is %s", time.Duration(math.MaxInt64).Truncate(time.Hour))
 	}
 	return 0, errors.New("is not a duration: write one such as 250ms, 5s, 1m30s or 24h")
+}
+
+// finite reads a number; ok is false for other texts and for those that name infinity
+// or no number.
+func finite(written string) (f float64, ok bool) {
+	f, err := strconv.ParseFloat(written, 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }

@@ -20,6 +20,8 @@ func TestParseDuration(t *testing.T) {
 	}
 	for written, want := range map[string]string{
 		"5": "without a unit: write one such as 5s", "7d": "the largest unit is the hour, write 168h", "soon": "write one such as 250ms", "": "is not a duration", "1 m": "is not a duration",
+		"inf": "is not a duration: write", "infinity": "is not a duration: write", "nan": "is not a duration: write", "nand": "is not a duration: write",
+		"99999999h": "is too long: the longest duration is 2562047h", "-300000000000s": "is too long",
 	} {
 		if got, err := units.ParseDuration(written); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %s and %v, want %q", written, got, err, want)

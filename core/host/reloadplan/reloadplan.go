@@ -53,8 +53,8 @@ type Change struct {
 // Current is a running instance.
 type Current struct {
 	Settings settings.Instance
-	// Waits is the state of an instance that waits for the operator, which a reload
-	// makes try again; "" otherwise.
+	// Waits is why a reload makes an instance try again that waits for the operator,
+	// such as "it is misconfigured"; "" otherwise.
 	Waits string
 	// SecretsChanged reports whether a secret behind an unchanged reference, or the
 	// file of the plugin, has changed. It is called only if the settings are equal.
@@ -101,7 +101,7 @@ func compareOne(current Current, exists bool, c settings.Instance) Change {
 	case current.SecretsChanged != nil && current.SecretsChanged():
 		change.Action, change.Reason = Restart, "a referenced secret or the file of the plugin has changed"
 	case current.Waits != "":
-		change.Action, change.Reason = Restart, "it is "+current.Waits+" and tries again"
+		change.Action, change.Reason = Restart, current.Waits+"; it tries again"
 	case len(change.Settings) > 0:
 		change.Action = Reconfigure
 	}

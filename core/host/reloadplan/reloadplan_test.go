@@ -25,7 +25,7 @@ func TestCompare(t *testing.T) {
 		{Settings: sink("config"), SecretsChanged: never},
 		{Settings: sink("delivery"), SecretsChanged: never},
 		{Settings: sink("secret"), SecretsChanged: func() bool { return true }},
-		{Settings: sink("waits"), Waits: "misconfigured", SecretsChanged: never},
+		{Settings: sink("waits"), Waits: "it is misconfigured", SecretsChanged: never},
 		{Settings: sink("broken"), SecretsChanged: never},
 		{Settings: sink("kind"), SecretsChanged: never},
 	}
@@ -52,7 +52,7 @@ func TestCompare(t *testing.T) {
 		"config":     "restart [config.more config.password config.path isolated]",
 		"delivery":   "reconfigure [delivery required]",
 		"secret":     "restart []a referenced secret or the file of the plugin has changed",
-		"waits":      "restart []it is misconfigured and tries again",
+		"waits":      "restart []it is misconfigured; it tries again",
 		"broken":     "refused [use]no bundled plugin is named \"flie\"; the former settings stay in use if it runs",
 		"new-broken": "refused []no bundled plugin is named \"flie\"",
 		"kind":       "restart [kind]it becomes another instance: the old one stops, the new one starts",

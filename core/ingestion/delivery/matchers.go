@@ -27,7 +27,7 @@ func (c *cursors) evaluate(ctx context.Context, events []sdk.Event) (f *filter.F
 		return c.filter, &match.Env{Now: time.Now()}, true
 	}
 	backoff := retry.Backoff{Min: c.cfg.RetryMin, Max: max(c.cfg.RetryMin, min(c.cfg.RetryMax, maxMatcherPause))}
-	for waited := false; ; waited = true {
+	for {
 		f, env, err := filter.Evaluate(ctx, c.own, c.matchers, events)
 		switch {
 		case err == nil:
@@ -36,12 +36,13 @@ func (c *cursors) evaluate(ctx context.Context, events []sdk.Event) (f *filter.F
 		case ctx.Err() != nil:
 			return nil, nil, false
 		case errors.Is(err, filter.ErrInvalid):
-			c.stats.setFiltering(stateMisconfigured, err)
+			if c.stats.setFiltering(stateMisconfigured, err) {
+				c.logger.Error("sink delivery misconfigured: no events are sent", zap.Error(err))
+			}
 		default:
-			c.stats.setFiltering(stateWaitingForMatcher, err)
-		}
-		if !waited {
-			c.logger.Warn("delivery filters not evaluated; waiting for the matcher", zap.Error(err))
+			if c.stats.setFiltering(stateWaitingForMatcher, err) {
+				c.logger.Warn("delivery filters not evaluated; waiting for the matcher", zap.Error(err))
+			}
 		}
 		if !backoff.Sleep(ctx) {
 			return nil, nil, false

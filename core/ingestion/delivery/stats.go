@@ -100,17 +100,19 @@ func (s *deliveryStats) setFailed(state string, err error) {
 }
 
 // setFiltering sets the state of a delivery whose next events cannot be filtered, or ends
-// it with "". It is apart from the state of the batches that are sent meanwhile.
-func (s *deliveryStats) setFiltering(state string, err error) {
+// it with "". It is apart from the state of the batches that are sent meanwhile. changed
+// reports whether the state was another one.
+func (s *deliveryStats) setFiltering(state string, err error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.filtering != state {
+	if changed = s.filtering != state; changed {
 		s.filtering, s.filteringSince = state, time.Now()
 	}
 	if err != nil {
 		s.filteringError = deadletter.Clean(err.Error())
 		s.lastError, s.lastErrorAt = s.filteringError, time.Now()
 	}
+	return changed
 }
 
 func (s *deliveryStats) addDelivered(n int) {

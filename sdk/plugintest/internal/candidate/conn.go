@@ -2,6 +2,8 @@ package candidate
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -15,8 +17,9 @@ import (
 	"github.com/guidonhq/guidon/sdk/plugintest/internal/observe"
 )
 
-// handshake reads the handshake line, core|protocol|network|address|grpc|certificate.
-func (p *Process) handshake(line string) error {
+// handshake reads the handshake line, core|protocol|network|address|grpc|certificate. Like
+// the server it refuses an address other than that of a socket in dir.
+func (p *Process) handshake(line, dir string) error {
 	part := strings.Split(strings.TrimSpace(line), "|")
 	switch {
 	case len(part) < 5:
@@ -26,14 +29,29 @@ func (p *Process) handshake(line string) error {
 	case part[4] != "grpc":
 		return fmt.Errorf("it speaks %s, want grpc", observe.Clip(part[4]))
 	}
-	p.target = "passthrough:///" + part[3]
-	if part[2] == "unix" {
-		p.target = "unix:" + part[3]
+	if part[2] != "unix" || !socketIn(dir, part[3]) {
+		return fmt.Errorf("the handshake names %s %q, which is no socket in %s", observe.Clip(part[2]), observe.Clip(part[3]), socketDirKey)
 	}
+	p.target = "unix:" + part[3]
 	if len(part) > 5 {
 		p.Certificate = part[5]
 	}
 	return nil
+}
+
+// socketIn reports whether path is a socket below dir, also when links are followed.
+func socketIn(dir, path string) bool {
+	dir, dirErr := filepath.EvalSymlinks(dir)
+	path, pathErr := filepath.EvalSymlinks(path)
+	if dirErr != nil || pathErr != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == os.ModeSocket
 }
 
 // Connect makes a connection, which is established at the first call.

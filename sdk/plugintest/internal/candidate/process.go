@@ -115,7 +115,7 @@ func (c Command) Start(ctx context.Context, certificate []byte) (*Process, error
 	}()
 	select {
 	case line := <-first:
-		if err = p.handshake(line); err == nil && certificate == nil {
+		if err = p.handshake(line, c.Dir); err == nil && certificate == nil {
 			p.Conn, err = p.Connect(insecure.NewCredentials())
 		}
 	case <-p.exited:
