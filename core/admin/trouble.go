@@ -51,6 +51,9 @@ func processTrouble(st status.Status) string {
 	default:
 		out = st.Reason
 	}
+	if st.State == lifecycle.StateDegraded && st.Reason == lifecycle.ReasonUpgradeFailed {
+		out = "the former version serves, the upgrade failed: " + out
+	}
 	if st.NextStart != nil && time.Until(*st.NextStart) > time.Second {
 		out += "; next try at " + st.NextStart.UTC().Format(time.RFC3339)
 	}

@@ -16,6 +16,7 @@ func TestTroubleNamesEveryStateThatDoesNotWork(t *testing.T) {
 	next := time.Now().Add(time.Hour).UTC()
 	quarantined := status.Status{State: lifecycle.StateQuarantined, LastError: "exited with code 3", NextStart: &next}
 	wrong := status.Status{State: lifecycle.StateMisconfigured, Diagnostics: []wire.Diagnostic{{Pointer: "/path", Summary: "is missing"}}}
+	upgrade := status.Status{State: lifecycle.StateDegraded, Reason: lifecycle.ReasonUpgradeFailed, LastError: "exited with code 7"}
 	tests := []struct {
 		name     string
 		instance status.Status
@@ -34,6 +35,7 @@ func TestTroubleNamesEveryStateThatDoesNotWork(t *testing.T) {
 		{"wrong delivery", ready, &delivery.SinkStatus{State: "misconfigured", LastError: "no hash key"}, "delivery is misconfigured: no hash key"},
 		{"quarantined", quarantined, &delivery.SinkStatus{State: "waiting"}, "exited with code 3; next try at " + next.Format(time.RFC3339)},
 		{"another file", status.Status{State: lifecycle.StateReady, Hint: "the file is another one"}, &delivery.SinkStatus{State: "idle"}, "the file is another one"},
+		{"failed upgrade", upgrade, &delivery.SinkStatus{State: "idle"}, "the former version serves, the upgrade failed: exited with code 7"},
 		{"wrong config", wrong, nil, "/path is missing"},
 		{"wrong config and paused", wrong, &delivery.SinkStatus{State: "paused", Paused: &delivery.Pause{Reason: "asked"}}, "/path is missing; delivery is paused: asked"},
 	}

@@ -241,7 +241,7 @@ func (s *supervisor) reopenGate(session *conn.Session, health error) {
 		state, reason, problem = lifecycle.StateDegraded, "health", health
 	}
 	if failed := s.target.upgradeError(); failed != nil {
-		state, reason, problem = lifecycle.StateDegraded, reasonUpgradeFailed, failed
+		state, reason, problem = lifecycle.StateDegraded, lifecycle.ReasonUpgradeFailed, failed
 	}
 	if st := s.status.Get(); st.State != state || st.Reason != reason || wasClosed {
 		s.status.Enter(state, reason, problem)

@@ -14,10 +14,6 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// reasonUpgradeFailed is the reason of a degraded instance whose configured generation
-// does not start, so that the previous one still serves.
-const reasonUpgradeFailed = "upgrade_failed"
-
 // upgrader starts the next generation of an instance in another process while the
 // present one serves, and switches over when it is healthy. Its methods are called
 // by the supervisor's goroutine only.
@@ -145,7 +141,7 @@ func (u *upgrader) finish(present *conn.Session) (*conn.Session, error) {
 		failure = &lifecycle.Failure{State: lifecycle.StateBackoff, Reason: "start", Message: up.err.Error()}
 	}
 	if s.target.setUpgradeError(up.generation.number, failure) {
-		s.status.Enter(lifecycle.StateDegraded, reasonUpgradeFailed, failure)
+		s.status.Enter(lifecycle.StateDegraded, lifecycle.ReasonUpgradeFailed, failure)
 		u.retryLater(present, failure)
 	}
 	return present, nil

@@ -61,3 +61,7 @@ func (f *Failure) Error() string { return f.Message }
 func OneLine(err error) string {
 	return text.Ellipsis(strings.Join(strings.Fields(err.Error()), " "), 300)
 }
+
+// ReasonUpgradeFailed is the reason of a degraded instance whose configured generation
+// does not start, so that the previous one still serves.
+const ReasonUpgradeFailed = "upgrade_failed"
