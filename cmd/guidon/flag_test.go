@@ -143,3 +143,26 @@ func TestFlagEditInAnEditor(t *testing.T) {
 		t.Errorf("the name was not changed:\n%s", out)
 	}
 }
+
+// TestFlagEditKeepsLargeNumbers changes the rollout of a flag whose filter has a number
+// that a float64 cannot hold, by an option and in an editor.
+func TestFlagEditKeepsLargeNumbers(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	tool := flagTool{server: s}
+	write(t, filepath.Join(s.dir, "large.json"), `{"filters":{"groups":[{"properties":[{"key":"id","type":"person","operator":"exact","value":[9007199254740993]}],"rollout_percentage":1}]}}`)
+	if out, code := tool.run("create", "beta", "--file", "large.json"); code != 0 {
+		t.Fatal(out)
+	}
+	if out, code := tool.run("edit", "beta", "--rollout", "2", "-y"); code != 0 {
+		t.Fatal(out)
+	}
+	tool.extra = []string{`VISUAL=sed -i s/rollout_percentage:.2/rollout_percentage:\x203/`}
+	if out, code := tool.run("edit", "beta", "-y"); code != 0 || !strings.Contains(out, "version 3") {
+		t.Fatal(out)
+	}
+	if out, _ := tool.run("get", "beta", "-o", "json"); !strings.Contains(out, "9007199254740993") || !strings.Contains(out, `"rollout_percentage": 3`) {
+		t.Errorf("the number was changed:\n%s", out)
+	}
+}

@@ -63,7 +63,8 @@ func findFlag(ctx context.Context, c *remote.Client, key string) (found flag, wh
 			return found, nil, err
 		}
 		if f.Key == key {
-			return f, whole, json.Unmarshal(text, &whole)
+			err = output.Decode(text, &whole)
+			return f, whole, err
 		}
 	}
 	return found, nil, &remote.Error{Status: http.StatusNotFound, Code: "not_found", Detail: fmt.Sprintf("no flag has the key %q", key)}
@@ -107,7 +108,7 @@ func (c flagListCmd) Run(e *Env) error {
 		if err := json.Unmarshal(text, &f); err != nil {
 			return err
 		}
-		if err := json.Unmarshal(text, &all[i]); err != nil {
+		if err := output.Decode(text, &all[i]); err != nil {
 			return err
 		}
 		rows[i] = []any{f.Key, onOrOff(f.Active), f.Version, f.Status, strings.Join(f.Tags, ","), f.Updated, output.OneLine(f.Name, 60)}

@@ -82,8 +82,12 @@ func effect(ctx context.Context, c *remote.Client, f flag, body map[string]any) 
 }
 
 func (c flagChange) apply(e *Env, client *remote.Client, method, path string, body map[string]any) error {
+	var answer json.RawMessage
+	if err := client.Do(context.Background(), method, path, body, &answer); err != nil {
+		return err
+	}
 	var after map[string]any
-	if err := client.Do(context.Background(), method, path, body, &after); err != nil {
+	if err := output.Decode(answer, &after); err != nil {
 		return err
 	}
 	if c.Output != output.Table {

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 // flagFields are the options for fields of a flag.
@@ -153,7 +155,7 @@ func editFields(key string, whole map[string]any) (map[string]any, error) {
 			shown[name] = value
 		}
 	}
-	before, err := yaml.Marshal(shown)
+	before, err := yaml.Marshal(output.Literal(shown))
 	if err != nil {
 		return nil, err
 	}

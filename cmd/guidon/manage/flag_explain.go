@@ -44,7 +44,7 @@ func (c flagExplainCmd) Run(e *Env) error {
 	}
 	if c.Output != output.Table {
 		var all any
-		if err := json.Unmarshal(answer, &all); err != nil {
+		if err := output.Decode(answer, &all); err != nil {
 			return err
 		}
 		return c.printOne(e, all)
@@ -68,7 +68,7 @@ func readPairs(pairs []string) (map[string]any, error) {
 			return nil, fmt.Errorf("%q is not NAME=VALUE", pair)
 		}
 		var value any = text
-		if decoded := any(nil); json.Unmarshal([]byte(text), &decoded) == nil {
+		if decoded := any(nil); output.Decode([]byte(text), &decoded) == nil {
 			value = decoded
 		}
 		values[name] = value

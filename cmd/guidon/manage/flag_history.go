@@ -60,7 +60,7 @@ func (c flagHistoryCmd) Run(e *Env) error {
 		if err := json.Unmarshal(text, &a); err != nil {
 			return err
 		}
-		if err := json.Unmarshal(text, &all[i]); err != nil {
+		if err := output.Decode(text, &all[i]); err != nil {
 			return err
 		}
 		version := "-"

@@ -2,6 +2,7 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,12 +19,45 @@ const (
 	YAML  = "yaml"
 )
 
+// Decode decodes JSON into out. Numbers of any are json.Number, which keeps every digit.
+func Decode(text []byte, out any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(out)
+}
+
+// Literal returns v for an encoder of YAML: each json.Number becomes a number with the
+// same digits.
+func Literal(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		tag := "!!int"
+		if strings.ContainsAny(v.String(), ".eE") {
+			tag = "!!float"
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			out[key] = Literal(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, value := range v {
+			out[i] = Literal(value)
+		}
+		return out
+	}
+	return v
+}
+
 // Value prints the decoded JSON value v as JSON or YAML. Keys are sorted.
 func Value(w io.Writer, format string, v any) error {
 	if format == YAML {
 		enc := yaml.NewEncoder(w)
 		enc.SetIndent(2)
-		if err := enc.Encode(v); err != nil {
+		if err := enc.Encode(Literal(v)); err != nil {
 			return err
 		}
 		return enc.Close()
