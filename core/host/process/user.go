@@ -59,7 +59,7 @@ func parseUser(name string) (*User, error) {
 		return out, nil
 	}
 	found, err := user.Lookup(name)
-	if err != nil {
+	if _, notID := parseID(name); err != nil && notID == nil { // LookupId cuts larger numbers to 32 bits
 		found, err = user.LookupId(name)
 	}
 	if err != nil {

@@ -132,6 +132,7 @@ func TestUsersAreRefusedWithTheReason(t *testing.T) {
 	for name, says := range map[string]string{
 		"no-such-user-here": "has no user", "1:2:3": "want a name, a number or uid:gid", "a:b": "want a name, a number or uid:gid",
 		"4294967295:0": "want a name", "-1:0": "want a name", "3999999999": "needs its group",
+		"4294967296": "has no user", "4294967297": "has no user", "-4294967295": "has no user",
 	} {
 		if _, err := process.FindUser(name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", name, err)
