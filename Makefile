@@ -74,7 +74,7 @@ misbehave: ## Run PLUGINS (default 100) misbehaving plugins beside a good sink (
 	STORM_MISBEHAVIOURS=$${PLUGINS:-100} $(GO) test -run 'TestMisbehaviours$$' -count=1 -timeout 20m -v ./cmd/guidon
 
 .PHONY: upgrades
-upgrades: ## Replace the executable of sinks SWAPS times (default 100) while events arrive (STORM_SEED repeats a run)
+upgrades: ## Replace the executable of sinks SWAPS times (default 100) while events arrive (STORM_SEED=1 selects them)
 	STORM_UPGRADES=$${SWAPS:-100} $(GO) test -run 'TestUpgradeStorm$$' -count=1 -timeout 60m -v ./cmd/guidon
 
 .PHONY: hostile
