@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +18,15 @@ import (
 // fakeMaker keeps backups in memory.
 type fakeMaker struct {
 	list    []Backup
-	fails   int // attempts that fail
+	fails   atomic.Int64 // attempts that fail
 	cleaned int
 	made    []time.Time
 
-	listFails int
+	listFails atomic.Int64
 }
 
 func (f *fakeMaker) Make(context.Context) (Backup, error) {
-	if f.fails > 0 {
-		f.fails--
+	if f.fails.Add(-1) >= 0 {
 		return Backup{}, errors.New("disk full")
 	}
 	b := Backup{Name: fmt.Sprint(time.Now().UnixNano()), At: time.Now(), Bytes: 5}
@@ -35,8 +35,7 @@ func (f *fakeMaker) Make(context.Context) (Backup, error) {
 }
 
 func (f *fakeMaker) List(context.Context) ([]Backup, error) {
-	if f.listFails > 0 {
-		f.listFails--
+	if f.listFails.Add(-1) >= 0 {
 		return nil, errors.New("bucket unreachable")
 	}
 	return slices.Clone(f.list), nil
@@ -83,7 +82,8 @@ func TestIntervalCountsFromTheNewestBackup(t *testing.T) {
 // A failing backup degrades readiness until one succeeds; so does one that is overdue.
 func TestFailuresAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &fakeMaker{fails: 3}
+		m := &fakeMaker{}
+		m.fails.Store(3)
 		s := New(options(), m, zap.NewNop())
 		reg := prometheus.NewRegistry()
 		if err := s.Register(reg); err != nil {
@@ -108,7 +108,7 @@ func TestFailuresAreShown(t *testing.T) {
 		if at := value(t, reg, "guidon_backup_last_success_timestamp_seconds", ""); at != float64(m.made[0].Unix()) {
 			t.Errorf("last success %v", at)
 		}
-		m.fails = 1e6
+		m.fails.Store(1e6)
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
 		if got := s.State(); got.State != "overdue" || !got.Degraded() {
@@ -124,7 +124,8 @@ func TestFailuresAreShown(t *testing.T) {
 // until the next backup is due.
 func TestFailedListAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &fakeMaker{list: []Backup{{Name: "a", At: time.Now()}}, listFails: 1}
+		m := &fakeMaker{list: []Backup{{Name: "a", At: time.Now()}}}
+		m.listFails.Store(1)
 		s := New(options(), m, zap.NewNop())
 		if err := s.Start(t.Context()); err != nil {
 			t.Fatal(err)
