@@ -176,11 +176,13 @@ func (s *sink) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error)
 
 func (s *sink) lines(b *sdk.Batch) []byte {
 	var text []byte
+	inBatch := map[[16]byte]bool{}
 	for i := range b.Records {
 		r, seq := &b.Records[i], b.FirstSeq+uint64(i)
-		if s.cfg.Dedup == "uuid" && s.stored[r.UUID] || s.cfg.Dedup == "position" && seq <= s.position {
+		if s.cfg.Dedup == "uuid" && (s.stored[r.UUID] || inBatch[r.UUID]) || s.cfg.Dedup == "position" && seq <= s.position {
 			continue
 		}
+		inBatch[r.UUID] = true
 		one, err := json.Marshal(line{seq, r.UUID, b.ID, b.Attempt, os.Getpid(), build.Version, r.JSON})
 		if err != nil {
 			panic(err)
