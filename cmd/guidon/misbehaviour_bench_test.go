@@ -95,8 +95,8 @@ func decidePlain(client *http.Client, s *server) error {
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != http.StatusOK || !strings.Contains(string(answer), `"plain":true`) {
-		return fmt.Errorf("decide: %d %v %s", res.StatusCode, err, answer)
+	if err == nil && (res.StatusCode != http.StatusOK || !strings.Contains(string(answer), `"plain":true`)) {
+		err = fmt.Errorf("decide: %d %s", res.StatusCode, answer)
 	}
-	return nil
+	return err
 }

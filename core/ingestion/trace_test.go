@@ -112,8 +112,6 @@ func TestTraceOfAnImport(t *testing.T) {
 		}
 		return b.Committed(), nil
 	}}
-	w := startWorker(t, workerConfig(), j, d, store, stages...)
-	del := startDeliver(t, deliverConfig(), j, d, newSinks(s))
 	const id = "0190a5a2-7b3c-4000-8000-000000000001"
 	rec := ingestiontest.Record(`[{"event":"past","distinct_id":"u","uuid":"` + id + `"}]`)
 	rec.Historical, rec.ReceivedAt = true, time.Now()
@@ -121,6 +119,8 @@ func TestTraceOfAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	accept(t, j, "live")
+	w := startWorker(t, workerConfig(), j, d, store, stages...)
+	del := startDeliver(t, deliverConfig(), j, d, newSinks(s)) // sends live events first
 	eventually(t, "what is sent live has gone past", func() bool { return committed(t, j, "sink/one").Seq == 2 && s.has() == "live" })
 	base := webtest.Serve(t, keys(), trace.NewHTTP(trace.NewTracer(event.DefaultLimits(), d, j, store).WithReaders(w, del)))
 	sink := func() map[string]any {

@@ -64,7 +64,9 @@ class Decoding(unittest.TestCase):
             '{"path": "x", "size": 0}': {"/size": "must be at least 1"},
             '{"path": "x", "size": 1.5}': {"/size": "must be a whole number (got 1.5)"},
             '{"path": "x", "size": true}': {"/size": "must be a whole number (got true)"},
-            '{"path": "x", "wait": "soon"}': {"/wait": 'must be a duration such as 250ms, 5s, 1m30s or 24h (got "soon")'},
+            '{"path": "x", "wait": "soon"}': {
+                "/wait": 'must be a duration such as 250ms, 5s, 1m30s or 24h (got "soon")'
+            },
             '{"path": "x", "wait": "10ms"}': {"/wait": "must be at least 1s"},
             '{"path": "x", "mode": "add"}': {"/mode": 'must be one of append, replace (got "add")'},
             '{"path": "x", "hosts": ["a", 2]}': {"/hosts/1": "must be a string (got 2)"},
@@ -107,7 +109,8 @@ class SizesInWords(unittest.TestCase):
         return value, {d.pointer: f"{d.summary} {d.detail}" for d in problems}
 
     def test_sizes(self) -> None:
-        for text, want in {"64MiB": 64 << 20, "10 MB": 10_000_000, "1.5kib": 1536, "512Ki": 512 << 10, "7b": 7, "1e3": 1000}.items():
+        sizes = {"64MiB": 64 << 20, "10 MB": 10_000_000, "1.5kib": 1536, "512Ki": 512 << 10, "7b": 7, "1e3": 1000}
+        for text, want in sizes.items():
             value, problems = self.read(f'{{"limit_bytes": "{text}"}}')
             self.assertEqual((problems, value and value.limit_bytes), ({}, want))
         self.assertEqual(self.read('{"limit_bytes": 7}')[0].limit_bytes, 7)
@@ -115,7 +118,8 @@ class SizesInWords(unittest.TestCase):
 
     def test_wrong_sizes(self) -> None:
         for text in ('"64K"', '"lots"', '"1.5"', '"-1"', '""'):
-            self.assertIn("must be a size such as 512KiB, 20MB", self.read(f'{{"limit_bytes": {text}}}')[1]["/limit_bytes"])
+            problems = self.read(f'{{"limit_bytes": {text}}}')[1]
+            self.assertIn("must be a size such as 512KiB, 20MB", problems["/limit_bytes"])
         self.assertIn("at most", self.read('{"limit_bytes": "2GiB"}')[1]["/limit_bytes"])
         self.assertNotIn("hunter2", str(self.read('{"limit_bytes": "*"}', limit_bytes=b"hunter2")[1]))
 
