@@ -124,19 +124,9 @@ func (f serverFlags) baseURL(e *env) (base, socket string, err error) {
 	if cfg.AdminAddress == "" {
 		return "", "", errors.New("http.admin_address of the config is empty: a server without an admin address cannot be controlled")
 	}
-	scheme := "http://"
-	if cfg.AdminTLS.Enabled() {
-		scheme = "https://"
-	}
-	if socket, ok := strings.CutPrefix(cfg.AdminAddress, "unix:"); ok {
-		return scheme + "localhost", socket, nil
-	}
-	host, port, err := net.SplitHostPort(cfg.AdminAddress)
+	base, socket, err = remote.LocalURL(cfg.AdminAddress, cfg.AdminTLS.Enabled())
 	if err != nil {
 		return "", "", fmt.Errorf("http.admin_address: %w", err)
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return scheme + net.JoinHostPort(host, port), "", nil
+	return base, socket, nil
 }

@@ -16,7 +16,7 @@ import (
 // transaction ends, and cannot be seen. It is for one goroutine.
 //
 // The backup API of SQLite starts again at each commit of another process and so
-// never ends beside a busy server; VACUUM INTO writes each b-tree anew, for several
+// never ends beside a busy server; VACUUM INTO rewrites each b-tree, for several
 // times the CPU, and its speed cannot be limited. The virtual table sqlite_dbpage
 // returns the pages as they are, from the log or the file.
 type pageSnapshot struct {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strings"
 
@@ -74,14 +73,14 @@ func (f remoteFlags) context(e *Env) (remote.Context, error) {
 	if broken != nil {
 		fmt.Fprintf(e.ErrOut, "guidon: warning: %v\nthe command goes on with http.address %s\n", broken, cfg.Address)
 	}
-	host, port, err := net.SplitHostPort(cfg.Address)
+	base, socket, err := remote.LocalURL(cfg.Address, cfg.TLS.Enabled())
+	if err == nil && socket != "" {
+		err = errors.New("it is a Unix socket")
+	}
 	if err != nil {
 		return remote.Context{}, fmt.Errorf("http.address: %w; --server names a server", err)
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return remote.Context{URL: "http://" + net.JoinHostPort(host, port)}, nil
+	return remote.Context{URL: base}, nil
 }
 
 func readContexts() (*remote.Contexts, error) {
