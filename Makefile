@@ -10,6 +10,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 LDFLAGS       := -s -w -X main.version=$(VERSION)
 GOLANGCI      := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 NFPM          := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.1
+GORELEASER    ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.13.3
 FUZZTIME      ?= 10s
 BENCH         ?= .
 BENCHTIME     ?= 1s
@@ -18,7 +19,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/guidon
@@ -65,6 +66,14 @@ e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI docu
 crash: build ## Kill the server under load ROUNDS times (default 20) and check for lost events
 	GUIDON_CRASH_ROUNDS=$${ROUNDS:-20} $(GO) test -run TestKillUnderLoad -count=1 -timeout 80m -v ./cmd/guidon
 
+.PHONY: simulate
+simulate: ## Simulate ROUNDS (default 1000) random runs of worker, sinks and leases in virtual time (GUIDON_SEED=n repeats one)
+	GUIDON_SEEDS=$${ROUNDS:-1000} $(GO) test ./core/simulation -count=1 -timeout 80m
+
+.PHONY: powercut
+powercut: build ## Cut the power under load ROUNDS times (default 20; POWERCUT_SEED=1 selects what is lost; Linux, root, FUSE) and check for lost events
+	POWERCUT_ROUNDS=$${ROUNDS:-20} $(GO) test -run 'TestPowerCut$$' -count=1 -timeout 80m -v ./cmd/guidon
+
 .PHONY: damage
 damage: ## Damage the files of a killed server with SEEDS (default 200) seeds and account for each event
 	GUIDON_DAMAGE_SEEDS=$${SEEDS:-200} $(GO) test -run "TestDamage$$|TestDamagedDatabase$$" -count=1 -timeout 20m ./core/recovery ./app
@@ -81,6 +90,10 @@ upgrades: ## Replace the executable of sinks SWAPS times (default 100) while eve
 hostile: ## Send REQUESTS (default 100000) hostile requests and check answers and memory
 	HOSTILE_REQUESTS=$${REQUESTS:-100000} $(GO) test -run TestHostileRequests -count=1 -timeout 10h -v ./cmd/guidon
 
+.PHONY: memory
+memory: ## Load servers that the kernel kills above a limit of memory, SECONDS_EACH (default 10) each (Linux), and check for lost events
+	MEMORY_SECONDS=$${SECONDS_EACH:-10} $(GO) test -run 'TestMemoryLimit$$' -count=1 -timeout 30m -v ./cmd/guidon
+
 .PHONY: soak
 soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
@@ -89,12 +102,19 @@ soak: ## Load the journal for ten minutes and check that its files do not grow
 deb: ## Build the Debian package dist/guidon_VERSION_ARCH.deb
 	@rm -rf dist && mkdir dist
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
+	./packaging/generate dist/guidon .cache/package
 	VERSION="$$(packaging/debian/version '$(VERSION)')" ARCH=$$($(GO) env GOARCH) $(NFPM) package --config packaging/debian/nfpm.yaml --packager deb --target dist/
 
 .PHONY: packages
 packages: deb ## Install the Debian package, serve with it and remove it (needs root)
 	@./e2e/need 'systemd-analyze --version' systemd
 	./packaging/debian/try
+
+.PHONY: release-dry-run
+release-dry-run: ## Build archives, Debian packages, checksums and bills of materials in dist/, without signing
+	$(GORELEASER) check
+	$(GORELEASER) release --snapshot --clean --skip=sign,publish,announce,validate
+	cd dist && sha256sum --check --quiet SHA256SUMS
 
 .PHONY: generate
 generate: ## Regenerate sdk/pb, sdk/python, docs/plugins/catalogue.md and THIRD_PARTY_NOTICES

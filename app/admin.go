@@ -2,24 +2,15 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"io"
 
-	"go.uber.org/zap"
-
-	"github.com/guidonhq/guidon/core/activity"
-	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/activity/chain"
+	"github.com/guidonhq/guidon/core/commandline"
 	"github.com/guidonhq/guidon/core/db"
 )
 
-// Admin gives one command of the command line access to the accounts of a
-// database, with or without a running server. A server on the same database
-// applies the changes within a few seconds.
-type Admin struct {
-	*auth.Service
-	db    *db.DB
-	audit *activity.Audit
-}
+// Admin gives one command of the command line access to the accounts of a database.
+type Admin = commandline.Accounts
 
 // OpenAdmin opens the database named by cfg. It fails with the errors of
 // db.OpenExisting unless the database exists and has the schema of this binary.
@@ -28,28 +19,41 @@ func OpenAdmin(ctx context.Context, cfg Config) (*Admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := auth.New(cfg.Auth, d, zap.NewNop(), nil)
+	return commandline.Open(d, cfg.Auth)
+}
+
+// Audit gives one command of the command line access to the chain of the activity log,
+// with or without a running server.
+type Audit struct {
+	*chain.Chain
+	db *db.DB
+}
+
+// AuditHead is the newest entry of the chain.
+type AuditHead = chain.Head
+
+// AuditReport is the result of a verification.
+type AuditReport = chain.Report
+
+// OpenAudit opens the database named by cfg. It fails with the errors of
+// db.OpenExisting unless the database exists and has the schema of this binary.
+func OpenAudit(ctx context.Context, cfg Config) (*Audit, error) {
+	d, err := openDB(ctx, cfg)
 	if err != nil {
-		_ = d.Close()
 		return nil, err
 	}
-	return &Admin{Service: s, db: d, audit: activity.NewAudit(d)}, nil
+	return &Audit{chain.New(d), d}, nil
 }
 
 // Close closes the database.
-func (a *Admin) Close() error { return a.db.Close() }
+func (a *Audit) Close() error { return a.db.Close() }
 
-// DefaultOrganization returns the only organization, or an error that names the
-// flag to choose one with.
-func (a *Admin) DefaultOrganization(ctx context.Context) (string, error) {
-	all, err := a.Organizations(ctx)
-	if err != nil {
-		return "", err
-	}
-	if len(all) != 1 {
-		return "", fmt.Errorf("there are %d organizations: choose one with --organization", len(all))
-	}
-	return all[0].ID, nil
+// ParseAuditHead returns the head of a text that guidon audit head has printed.
+func ParseAuditHead(text string) (AuditHead, error) { return chain.Parse(text) }
+
+// VerifyAuditExport verifies the lines of an export.
+func VerifyAuditExport(from io.Reader, anchors ...AuditHead) (*AuditReport, error) {
+	return chain.VerifyExport(from, anchors...)
 }
 
 // openDB opens the database named by cfg for a command. It creates and migrates

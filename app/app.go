@@ -28,11 +28,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/clients"
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flags"
@@ -43,7 +46,10 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/seed"
+	"github.com/guidonhq/guidon/core/servermetrics"
 	"github.com/guidonhq/guidon/core/standby"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -65,6 +71,9 @@ type Options struct {
 	Version string
 	// Log receives the server's log; nil makes a logger from the configuration.
 	Log *zap.Logger
+	// LogLevel is the level of Log, which follows log.level. Nil: that of a Log made
+	// from the configuration.
+	LogLevel *zap.AtomicLevel
 	// Out is where the keys of a first run are printed; nil prints nothing.
 	Out io.Writer
 	// Bundled returns the command line that runs a bundled plugin, or nil.
@@ -87,6 +96,11 @@ type Options struct {
 	// Metrics registers the metrics. One that is also a prometheus.Gatherer is shown
 	// at /metrics. Nil makes a registry.
 	Metrics prometheus.Registerer
+	// Seed is the content of a fresh server, made before it listens; nil makes none. A
+	// database that has projects stays as it is.
+	Seed *definitionfile.File
+	// Ready is called once the server listens; an error stops it. It may be nil.
+	Ready func(*Server) error
 }
 
 // Server is a running server.
@@ -99,6 +113,9 @@ type Server struct {
 	// First holds the credentials that a first run created; nil when the database
 	// already held a project.
 	First *auth.Credentials
+	// Seeded has what Options.Seed made; nil without it, or if the database had a
+	// project.
+	Seeded *seed.Result
 	// DB is the open database.
 	DB *db.DB
 	// Routes lists every registered route.
@@ -110,15 +127,16 @@ type Server struct {
 	app        *fx.App
 	log        *zap.Logger
 	stopDelay  time.Duration
+	dataDir    string
+	seedFile   *definitionfile.File
+	seedDone   func() error // notes that everything of the seed file is made
 }
 
 // Start starts every module and returns when the server listens. When it fails
 // it stops the modules it has started. The end of ctx ends a start that does not listen
 // yet; afterwards the server is started, and only Stop stops it.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
-	if opts.Log == nil {
-		opts.Log = NewLog(cfg.Log, cfg.Secrets)
-	}
+	opts.useLog(cfg)
 	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	listen := listenGuard(context.AfterFunc(ctx, cancel))
@@ -129,16 +147,17 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay, late: make(chan struct{})}
-	var web *web.Server
+	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay, late: make(chan struct{}), dataDir: cfg.DataDir,
+		seedFile: opts.Seed, seedDone: func() error { return nil }}
+	var server *web.Server
 	opened := &opened{}
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(bound, opened, listen), foundation,
+		fx.Supply(bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts), bindings,
-		fx.Populate(&web, &s.DB, &s.accounts),
+		fx.Populate(&server, &s.DB, &s.accounts),
 		fx.Invoke(s.bootstrap),
-		fx.Invoke(serve),
+		fx.Invoke(mount, serve),
 	)
 	if err := s.app.Err(); err != nil {
 		opened.close()
@@ -148,9 +167,11 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		_ = bound.Close()
 		return nil, db.ExplainStart(rootCause(err))
 	}
-	s.URL, s.AdminURL = web.URL(), web.AdminURL()
-	s.Routes = web.Router().Registered()
-	s.announce(opts.Out)
+	s.URL, s.AdminURL = server.URL(), server.AdminURL()
+	s.Routes = server.Router().Registered()
+	if opts.Seed == nil {
+		s.announce(opts.Out)
+	}
 	return s, nil
 }
 
@@ -167,8 +188,7 @@ func (s *Server) Stop() error {
 // Serve starts the server and serves until ctx ends; then it stops.
 func Serve(ctx context.Context, cfg Config, opts Options) error {
 	begin := time.Now()
-	if opts.Log == nil {
-		opts.Log = NewLog(cfg.Log, cfg.Secrets)
+	if opts.useLog(cfg) {
 		defer func() { _ = opts.Log.Sync() }()
 	}
 	if err := process.HideMemory(); err != nil {
@@ -187,6 +207,11 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 	}
 	s.log.Info("serving", zap.String("url", s.URL), zap.String("version", opts.Version), zap.Stringer("database", s.DB),
 		zap.Duration("started_in", time.Since(begin).Round(time.Millisecond)))
+	if opts.Ready != nil {
+		if err := opts.Ready(s); err != nil {
+			return errors.Join(err, s.Stop())
+		}
+	}
 	<-ctx.Done()
 	s.log.Info("stopping")
 	if err := s.Stop(); err != nil {
@@ -201,26 +226,29 @@ func modules(cfg Config, opts Options) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
+		liveSettings(cfg, opts),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
-		fx.Supply(cfg.Activity, cfg.Backup),
-		fx.Provide(func(d *db.DB, _ journal.Journal) backup.Source {
+		fx.Supply(cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
+		fx.Provide(func(d *db.DB, _ journal.Journal, audit *activity.Audit) backup.Source {
 			src := backupSource(cfg, d, opts.ConfigFile, opts.Version)
-			src.Serving = true
+			src.Serving, src.Made = true, loggedBackups(audit, cfg.Backup.To)
 			return src
 		}),
 		fx.Provide(func() prometheus.Registerer { return registry(opts.Metrics) }),
 		fx.Supply(describer(opts.Operators)),
-		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (host.Deps, error) {
-			spans, err := newTracerProvider(lc, cfg.Traces, opts.Version, log)
-			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg, Traces: spans}, err
+		fx.Provide(func(lc fx.Lifecycle, log *zap.Logger, reg prometheus.Registerer) (*tracing.Tracing, error) {
+			return newTracing(lc, cfg.Traces, opts.Version, log, reg)
 		}),
-		fx.Provide(func(lc fx.Lifecycle, h *host.Host, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
-			return provideReloader(lc, cfg, opts, h, log, reg)
+		fx.Provide(func(t *tracing.Tracing, log *zap.Logger, reg prometheus.Registerer) host.Deps {
+			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg, Traces: t.Provider()}
+		}),
+		fx.Provide(func(lc fx.Lifecycle, v *live.Value[Config], h *host.Host, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+			return provideReloader(lc, v, opts, h, audit, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		db.Module, auth.Module, standby.Module, journal.Module, web.Module,
-		persons.Module, events.Module, definitions.Module, flags.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module,
+		local(db.Module, auth.Module, journal.Module, flags.Module), flags.Schedule, standby.Module, web.Module,
+		persons.Module, events.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module,
 	)
 }
 
@@ -247,19 +275,19 @@ type listenGuard func() bool
 
 // serve starts the listener last, when everything behind it is ready. Requests
 // that do not end in time are cancelled; the stop goes on.
-func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg web.Config, about web.ServerInfo, r routes, listen listenGuard, log *zap.Logger) {
+func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web.Config], listen listenGuard, fill seeding, log *zap.Logger) {
 	s.UseBound(bound)
-	s.MapError(db.Away)
-	s.Mount(r.All...)
-	s.SetInfo(about)
 	start := func(ctx context.Context) error {
 		if !listen() {
 			return context.Canceled
 		}
+		if err := fill(ctx, s); err != nil {
+			return err
+		}
 		return s.Start(ctx)
 	}
 	lc.Append(fx.StartStopHook(start, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, cfg.StopDelay+requestTimeout)
+		ctx, cancel := context.WithTimeout(ctx, cfg.Load().StopDelay+requestTimeout)
 		defer cancel()
 		err := s.Stop(ctx)
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -268,6 +296,17 @@ func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg web.Config, abo
 		}
 		return err
 	}))
+}
+
+// mount registers the routes of all features.
+func mount(s *web.Server, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, about web.ServerInfo, spans *tracing.Tracing, r routes) {
+	s.MapError(db.Away)
+	s.Follow(cfg)
+	s.OnUnlogged(audit.AddUnlogged)
+	s.OnFailedKey(signIns.Add)
+	s.Mount(r.All...)
+	s.SetInfo(about)
+	s.Trace(spans)
 }
 
 // rootCause strips the names of constructors from an error of fx.

@@ -51,6 +51,7 @@ func serveSustained(dir string) {
 	must(err)
 	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AdminAddress, cfg.HTTP.AccessLog = filepath.Join(dir, "data"), "127.0.0.1:0", "127.0.0.1:0", web.LogServerErrors
 	cfg.Database = db.Config{URL: os.Getenv("GUIDON_TEST_DATABASE")}
+	cfg.HTTP.Pprof = true
 	s, err := app.Start(context.Background(), cfg, app.Options{
 		Version: "bench", Log: zap.NewNop(), BundledNames: plugins.Names(),
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} },
@@ -164,10 +165,14 @@ func (w *loadedServer) sendEvents(a serverInfo, seed uint64, stop <-chan struct{
 	}
 }
 
-// sustainedEvent appends an event of about 550 bytes.
+// sustainedEvent appends an event of about 550 bytes of one of 10,000 persons.
 func sustainedEvent(to []byte, rnd *rand.Rand) []byte {
-	to = append(to, `{"event":"paid","distinct_id":"user-`...)
-	to = strconv.AppendInt(to, int64(rnd.IntN(10_000)), 10)
+	return eventOf(to, "user-"+strconv.Itoa(rnd.IntN(10_000)), rnd)
+}
+
+// eventOf appends an event of about 550 bytes of a person.
+func eventOf(to []byte, id string, rnd *rand.Rand) []byte {
+	to = append(append(to, `{"event":"paid","distinct_id":"`...), id...)
 	to = append(to, `","properties":{"$lib":"bench","$current_url":"https://shop.example.com/products/`...)
 	to = strconv.AppendInt(to, int64(rnd.IntN(1000)), 10)
 	to = append(to, `?x=1","price":`...)

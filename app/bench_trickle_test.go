@@ -1,7 +1,9 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -26,6 +28,8 @@ const trickleSpan = 10 * time.Second
 // of the server and its plugin process, and bytes written to disk.
 //
 //	go test ./app -run '^$' -bench Trickle -benchtime 1x
+//
+// GUIDON_BENCH_PROFILE names a directory for a CPU profile of each server.
 func BenchmarkTrickle(b *testing.B) {
 	for _, store := range []string{"sqlite", "postgres"} {
 		for _, rate := range []int{0, 10, 200, 2000, 20_000} {
@@ -41,6 +45,37 @@ func BenchmarkTrickle(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkTrickleFloor is the part of BenchmarkTrickle that any server pays: Fiber
+// with a fixed answer, and Fiber that writes each request to a file and syncs it.
+func BenchmarkTrickleFloor(b *testing.B) {
+	for _, what := range []string{"floor", "bare"} {
+		for _, rate := range []int{10, 200, 2000, 20_000} {
+			b.Run(fmt.Sprintf("%s/%d", what, rate), func(b *testing.B) {
+				for range b.N {
+					server, a := startProcess(b, what)
+					w := &loadedServer{b: b}
+					w.sendSingles(a, max(rate, 10), time.Second)
+					before, begin := usageOf(b, []int{server.Pid}), time.Now()
+					took := w.sendSingles(a, rate, trickleSpan)
+					reportUsage(b, before, usageOf(b, []int{server.Pid}), took, time.Since(begin))
+				}
+			})
+		}
+	}
+}
+
+// reportUsage reports what each of the requests cost.
+func reportUsage(b *testing.B, before, after usage, took []time.Duration, sending time.Duration) {
+	b.Helper()
+	events := float64(len(took))
+	b.ReportMetric(events/sending.Seconds(), "sent/s")
+	b.ReportMetric(float64((after.cpu-before.cpu).Microseconds())/events, "cpu-µs/event")
+	b.ReportMetric(float64(after.written-before.written)/events, "bytes/event")
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2].Seconds()*1000, "p50-ms")
+	b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "p99-ms")
 }
 
 // usage is what a server and its plugin processes have used.
@@ -89,6 +124,8 @@ func runTrickle(b *testing.B, rate int) {
 	w.sendSingles(a, max(rate, 10), 2*time.Second) // warm up
 	w.drain(0)
 	pids := withChildren(server.Pid)
+	saved := saveProfile(b, a.AdminURL, trickleSpan)
+	defer func() { <-saved }()
 	before, first := usageOf(b, pids), w.sample()
 	if rate == 0 {
 		time.Sleep(trickleSpan)
@@ -101,14 +138,38 @@ func runTrickle(b *testing.B, rate int) {
 	took := w.sendSingles(a, rate, trickleSpan)
 	sending := time.Since(begin)
 	w.drain(first.stored)
-	u, events := usageOf(b, pids), float64(len(took))
-	b.ReportMetric(events/sending.Seconds(), "sent/s")
-	b.ReportMetric(float64((u.cpu-before.cpu).Microseconds())/events, "cpu-µs/event")
-	b.ReportMetric(float64(u.written-before.written)/events, "bytes/event")
-	b.ReportMetric(float64(w.sample().memory)/(1<<20), "MB")
-	slices.Sort(took)
-	b.ReportMetric(took[len(took)/2].Seconds()*1000, "p50-ms")
-	b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "p99-ms")
+	reportUsage(b, before, usageOf(b, pids), took, sending)
+	b.ReportMetric(w.sample().memory/(1<<20), "MB")
+}
+
+// saveProfile starts to save a CPU profile of a server in the directory that
+// GUIDON_BENCH_PROFILE names. The channel is closed at the end.
+func saveProfile(b *testing.B, admin string, span time.Duration) <-chan struct{} {
+	saved := make(chan struct{})
+	dir := os.Getenv("GUIDON_BENCH_PROFILE")
+	if dir == "" {
+		close(saved)
+		return saved
+	}
+	go func() {
+		defer close(saved)
+		res, err := http.Get(fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", admin, int(span.Seconds())))
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		f, err := os.Create(filepath.Join(dir, strings.ReplaceAll(b.Name(), "/", "-")+".pprof"))
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		_, err = io.Copy(f, res.Body)
+		if err = errors.Join(err, f.Close()); err != nil {
+			b.Error(err)
+		}
+	}()
+	return saved
 }
 
 // drain waits until what was sent is stored and delivered.

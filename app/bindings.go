@@ -16,10 +16,13 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/guidonhq/guidon/core/accounts"
+	"github.com/guidonhq/guidon/core/accounts/invitation"
 	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/activity/chain"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/backup/schedule"
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/flagapi"
 	"github.com/guidonhq/guidon/core/flags"
@@ -29,6 +32,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
@@ -36,7 +40,9 @@ import (
 
 // bindings connects modules. A module that needs another one declares a small
 // interface beside its use; the bindings name the type that implements it.
-var bindings = fx.Options(coreBindings, changeBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, visitorBindings, fx.Invoke(addHooks))
+var bindings = fx.Options(coreBindings, changeBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, visitorBindings, dataBindings, fx.Invoke(addHooks),
+	fx.Invoke(func(*activity.Retention, *chain.Sealer) {}),
+	fx.Invoke(func(n *notifications.Service, v *live.Value[notifications.Config]) { n.Follow(v) }))
 
 var coreBindings = fx.Provide(
 	// The web server authenticates requests against the accounts, and against the
@@ -66,22 +72,26 @@ var coreBindings = fx.Provide(
 	func(e *events.Service) (pipeline.Deduplicator, trace.EventReader) { return e, e },
 	func(h *host.Host) delivery.Sinks { return newSinks(h) },
 	stages,
+	storedData,
 
 	// Accounts list the flags of a role.
 	func(s *flags.Store) accounts.Flags { return s },
-	accounts.NewHTTP,
-	activity.NewAudit, activity.NewLog, activity.NewHTTP,
+	accounts.NewHTTP, invitation.NewService,
+	activity.NewAudit, activity.NewLog, activity.NewHTTP, chain.New,
+	fx.Annotate(activity.NewSignIns, fx.OnStart((*activity.SignIns).Start), fx.OnStop((*activity.SignIns).Stop)),
+	fx.Annotate(chain.NewSealer, fx.OnStart((*chain.Sealer).Start), fx.OnStop((*chain.Sealer).Stop)),
 	fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
 
 	func(r *reloader) admin.Reload {
 		return admin.Reload{
-			Apply:   func(ctx context.Context, cause string) (any, error) { return r.Reload(ctx, cause) },
+			Apply:   func(ctx context.Context, who *auth.Principal) (any, error) { return r.Reload(ctx, who) },
 			Preview: func() (any, error) { return r.Preview() },
 		}
 	},
 
 	// Routes.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
+	route(func(s *invitation.Service) web.Routes { return invitation.NewHTTP(s) }),
 	route(func(h *activity.HTTP) web.Routes { return h }),
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
@@ -100,7 +110,7 @@ func addHooks(p *persons.Service, f *continuity.Store, r *revision.Store, c *coh
 	p.OnDelete(f.DeletePerson)
 	p.OnDeleteIDs(c.Erase)
 	p.OnErase(e.Erase)
-	p.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return e.PersonsChanged(ctx, projectID) })
+	p.OnMerge(e.PersonsMerged)
 	p.OnDelete(e.PersonDeleted)
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // actionBindings binds actions to cohorts, plugins, traces and the routes.
-var actionBindings = fx.Options(actions.Module, fx.Provide(
+var actionBindings = fx.Options(local(actions.Module), fx.Provide(
 	func(m *cohorts.Members) actionmatch.Members { return m },
 	func(p *persons.Service, m actionmatch.Members, o match.Registry, ask func() actionmatch.Plugins, over *actions.OverBudget) actionmatch.Sources {
 		return actionmatch.Sources{Persons: p, Members: m, Operators: o, Plugins: ask, OverBudget: over.Report}

@@ -23,7 +23,7 @@ import (
 // persons, and make the pipeline respect it. addHooks has the packages that need
 // the transaction of the deletion.
 var erasureBindings = fx.Options(
-	fx.Provide(fx.Annotate(newErasures, fx.OnStart((*erasure.Service).Start), fx.OnStop((*erasure.Service).Stop))),
+	local(fx.Provide(fx.Annotate(newErasures, fx.OnStart((*erasure.Service).Start), fx.OnStop((*erasure.Service).Stop)))),
 	fx.Invoke(respectErasures, func(p *persons.Service, n *notifications.Service, d *db.DB, e *erasure.Service) {
 		p.OnDeleteIDs(n.Erase)
 		p.OnDeleteIDs(eraseWarnings(warning.NewStore(d)))

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -28,14 +29,14 @@ var notificationBindings = fx.Options(
 )
 
 func notificationDependencies(n notifications.Notifiers, m notifications.Actions, p *persons.Service, a *auth.Service,
-	j journal.Journal, log *zap.Logger, reg prometheus.Registerer,
+	j journal.Journal, log *zap.Logger, reg prometheus.Registerer, t *tracing.Tracing,
 ) (notifications.Dependencies, error) {
 	// One process at a time has the journal.
 	stats, err := j.Stats(context.Background())
 	if err != nil {
 		return notifications.Dependencies{}, fmt.Errorf("read the id of the journal: %w", err)
 	}
-	return notifications.Dependencies{Owner: stats.ID, Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg}, nil
+	return notifications.Dependencies{Owner: stats.ID, Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg, Tracing: t}, nil
 }
 
 func newFollower(w *pipeline.Worker, s *notifications.Service) *pipeline.FollowerRunner {

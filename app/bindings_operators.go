@@ -28,8 +28,8 @@ type describer func(name string) []sdk.Operator
 // operatorBindings binds plugin operators to the matchers of the host. Stored flags and
 // actions are compiled again when operators change.
 var operatorBindings = fx.Options(
+	local(fx.Provide(fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)))),
 	fx.Provide(
-		fx.Annotate(newOperators, fx.OnStart((*operators.Operators).Start), fx.OnStop((*operators.Operators).Stop)),
 		func(o *operators.Operators) match.Registry { return o },
 		func(o *operators.Operators) decide.Matchers { return o },
 		func(o *operators.Operators) flags.PluginOperators {

@@ -31,6 +31,7 @@ import (
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/standby"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -41,7 +42,7 @@ type Config struct {
 	// sockets of plugins.
 	DataDir       string               `koanf:"data_dir"`
 	Log           LogConfig            `koanf:"log"`
-	Traces        TracesConfig         `koanf:"traces"`
+	Traces        tracing.Config       `koanf:"traces"`
 	HTTP          web.Config           `koanf:"http"`
 	Database      db.Config            `koanf:"database"`
 	Standby       standby.Config       `koanf:"standby"`
@@ -79,7 +80,7 @@ func DefaultConfig() Config {
 	return Config{
 		DataDir:       "./data",
 		Log:           LogConfig{Level: "info", Format: "auto"},
-		Traces:        TracesConfig{Sample: 1},
+		Traces:        tracing.DefaultConfig(),
 		HTTP:          web.DefaultConfig(),
 		Database:      db.DefaultConfig(),
 		Standby:       standby.DefaultConfig(),

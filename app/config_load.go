@@ -13,6 +13,7 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/guidonhq/guidon/core/config"
+	"github.com/guidonhq/guidon/core/config/servicelink"
 	"github.com/guidonhq/guidon/core/config/yamlfile"
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/text"
@@ -119,7 +120,7 @@ func fromEnviron(environ, known []string) (map[string]any, error) {
 			continue
 		}
 		key, ok := byName[name]
-		if !ok && isServiceLink(name, value) {
+		if !ok && servicelink.Is(name, value) {
 			continue
 		}
 		if !ok {

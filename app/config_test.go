@@ -278,7 +278,7 @@ func TestSettings(t *testing.T) {
 		"database.url":         {Value: "postgres://u:***@h/d", From: path + ":5", Changed: true},
 		"flags.encryption_key": {Value: "***", From: path + ":7", Changed: true},
 		"http.stop_delay":      {Value: "0s", From: "default"},
-		"plugins.instances":    {Value: "1 configured", From: path + ":9", Changed: true},
+		"plugins.instances":    {Value: "1 configured", From: path + ":9", Changed: true, Live: true},
 	} {
 		want.Key = key
 		if got[key] != want {

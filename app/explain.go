@@ -24,3 +24,6 @@ func Explain(err error) string {
 	}
 	return strings.Replace(err.Error(), f.Error(), sentence, 1)
 }
+
+// IsNotFound reports whether err stands for an object that does not exist.
+func IsNotFound(err error) bool { return fault.Is(err, fault.NotFound) }

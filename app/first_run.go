@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +13,10 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/seed"
+	"github.com/guidonhq/guidon/core/web"
 )
 
 // bootstrap creates the accounts of a first run at the start, or as soon as the
@@ -21,6 +25,9 @@ func (s *Server) bootstrap(lc fx.Lifecycle, d *db.DB, a *auth.Service) {
 	lc.Append(fx.StartStopHook(func(ctx context.Context) (err error) {
 		if d.IsReady() {
 			defer close(s.late)
+			if err := s.markSeed(); err != nil {
+				return err
+			}
 			s.First, err = a.Bootstrap(ctx)
 			return err
 		}
@@ -44,6 +51,43 @@ func (s *Server) bootstrapLate(ctx context.Context, d *db.DB, a *auth.Service) {
 			return
 		}
 	}
+}
+
+// seeding fills a fresh server before it listens.
+type seeding func(context.Context, *web.Server) error
+
+// markSeed notes in the data directory that a seed begins, before the first accounts
+// exist: a start that ends in between leaves a database that has projects. It fails after
+// such a start.
+func (s *Server) markSeed() (err error) {
+	if err := seed.Incomplete(s.dataDir); err != nil {
+		if s.seedFile != nil {
+			return err
+		}
+		s.log.Error("seed incomplete", zap.Error(err))
+		return nil
+	}
+	if s.seedFile != nil {
+		s.seedDone, err = seed.Mark(s.dataDir, s.seedFile.Name)
+	}
+	return err
+}
+
+// seed makes the content of f, which may be nil, if the database was empty.
+func (s *Server) seed(ctx context.Context, f *definitionfile.File, w *web.Server) (err error) {
+	switch {
+	case f == nil:
+		return nil
+	case !s.DB.IsReady():
+		return errors.New("the seed file needs a database that is ready")
+	case s.First == nil:
+		s.log.Warn("seed file ignored: the database has projects", zap.String("file", f.Name))
+		return s.seedDone()
+	}
+	if s.Seeded, err = seed.Apply(ctx, f, s.First, s.accounts, w.Call); err != nil {
+		return err
+	}
+	return s.seedDone()
 }
 
 // announce greets when the first accounts exist: now, or once the database is

@@ -19,8 +19,8 @@ const module = "github.com/guidonhq/guidon/"
 // base lists the packages that every feature may import: they know nothing of
 // flags, actions or events on their way in.
 var base = []string{
-	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/auth",
-	"core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "sdk",
+	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/db/scan", "core/auth",
+	"core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "core/config/live", "core/tracing", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -28,10 +28,17 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon": {"cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples"},
+	"cmd/guidon": {"cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
 	"app":        {"core/...", "api", "sdk", "sdk/units", "migrations"},
 
-	"cmd/guidon/manage": {"app", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/manage":      {"app", "core/text", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/bench":       {"cmd/guidon/command", "cmd/guidon/output", "cmd/guidon/remote", "sdk/units"},
+	"cmd/guidon/doctor":      {"app", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/shell":       {"cmd/guidon/command", "cmd/guidon/output"},
+	"cmd/guidon/projectdata": {"core/definitionfile", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+
 	"cmd/guidon/remote": {},
 	"cmd/guidon/output": {},
 
@@ -45,36 +52,54 @@ var mayImport = map[string][]string{
 	"core/jsontext": {"core/fault"},
 	"core/config":   {"core/host/secret", "core/text", "sdk/units"},
 
+	"core/logging":     {"core/host/secret"},
+	"core/config/mask": {}, "core/config/servicelink": {},
+	"core/config/live": {"core/config"},
+	"core/tracing":     {"core/fault", "core/text"},
+
 	"core/config/filewatch": {"core/config/yamlfile"},
 	"core/config/yamlfile":  {},
 
-	"core/snapshot":    {"core/retry"},
-	"core/match":       {"core/fault", "core/jsontext", "core/text", "core/match/search", "core/match/pattern"},
-	"core/db":          {"migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal"},
-	"core/db/dbtest":   {"core/db"},
-	"core/journal":     {"core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
-	"core/auth/apikey": {"core/fault"},
-	"core/auth":        {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
-	"core/web/body":    {"core/fault", "core/jsontext", "core/web/budget"},
-	"core/web":         {"core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored"},
-	"core/activity":    {"core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
-	"migrations":       {},
-	"api":              {},
+	"core/snapshot":      {"core/retry"},
+	"core/match":         {"core/fault", "core/jsontext", "core/text", "core/match/search", "core/match/pattern"},
+	"core/db/sqlitescan": {"core/db/scan"},
+	"core/db/rowcodec":   {},
+	"core/db/rowsql":     {"core/db/rowcodec"},
+	"core/db":            {"core/sqlitepages", "core/db/sqlitescan", "core/db/rowsql", "migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal", "core/db/pools", "core/db/scan", "core/db/logcheck"},
+	"core/db/logcheck":   {"core/sqlitewal"},
+	"core/db/pools":      {},
+	"core/db/scan":       {"core/fault", "core/db/pools"},
+	"core/db/dbtest":     {"core/db"},
+	"core/journal":       {"core/config/live", "core/fault", "core/retry", "core/journal/...", "core/sqlitewal"},
+	"core/auth/apikey":   {"core/fault"},
+	"core/auth":          {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
+	"core/web/body":      {"core/fault", "core/jsontext", "core/web/budget"},
+	"core/web":           {"core/tracing", "core/config/live", "core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored", "core/db/pools"},
+	"core/activity":      {"core/activity/chain", "core/config/live", "core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
+	"migrations":         {},
+	"api":                {},
 
 	"core/match/search":   {"core/fault"},
 	"core/match/pattern":  {"core/match/search", "core/fault", "core/text"},
 	"core/propertyfilter": {"core/match", "core/fault"},
 
-	"cmd/notices": {},
+	"cmd/guidon/ephemeral": {"app", "core/definitionfile", "core/seed"},
 
+	"cmd/notices": {},
+	"cmd/sbom":    {},
+
+	"core/servermetrics":  {"core/retry"},
+	"core/definitionfile": {"core/text"},
+	"core/seed":           with("core/definitionfile"),
 	"core/cookieless":     {"core/db", "core/retry"},
 	"core/geoip":          {"core/geoip/location", "core/jsontext", "core/retry", "core/web"},
 	"core/geoip/location": {},
 
 	"core/auth/keyusage": {},
 
-	"core/flags/sealed":  {"core/flags/document", "core/fault"},
-	"core/flags/history": {"core/activity", "core/db", "core/flags/document", "core/flags/sealed", "core/jsontext"},
+	"core/flags/sealed":   {"core/flags/document", "core/fault"},
+	"core/activity/chain": {"core/db", "core/jsontext", "core/retry"},
+	"core/flags/history":  {"core/activity", "core/activity/chain", "core/db", "core/flags/document", "core/flags/sealed", "core/jsontext"},
 
 	"core/flags/listing": with("core/flags/eval", "core/flags/document"),
 
@@ -107,11 +132,14 @@ var mayImport = map[string][]string{
 
 	"core/backup/schedule": {"core/retry"},
 
+	"core/sqlitepages":        {},
+	"core/startmemory":        {},
 	"core/sqlitewal":          {},
 	"core/recovery":           {"core/journal", "core/journal/files", "core/journal/format", "core/journal/incident", "core/journal/mark", "core/sqlitewal"},
-	"core/journal/format":     {},
+	"core/journal/format":     {"core/sqlitepages"},
 	"core/journal/files":      {},
 	"core/journal/clock":      {},
+	"core/journal/expiry":     {},
 	"core/journal/checkpoint": {"core/journal/format"},
 	"core/journal/incident":   {},
 	"core/journal/mark":       {},
@@ -121,22 +149,38 @@ var mayImport = map[string][]string{
 	"core/changes":           with("core/changes/changelog", "core/web/listener", "core/web/stream"),
 
 	// Data packages: any feature may import their read API.
-	"core/accounts":        with(),
+	"core/accounts": with(),
+
+	"core/accounts/invitation": with(),
+
+	"core/commandline":     with("core/accounts", "core/activity/chain"),
 	"core/clients":         with("core/clients/scripts"),
 	"core/clients/scripts": {},
 	"core/clients/install": {"core/clients/scripts"},
 	"core/persons":         with("core/persons/..."),
-	"core/events":          with(),
+	"core/events":          with("core/db/rowcodec", "core/events/..."),
 	"core/definitions":     with("core/persons"),
+	"core/export":          with("core/events", "core/persons"),
+	"core/retention":       with("core/events", "core/journal/clock"),
 	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
+
+	"core/events/dictionaries": {"core/db", "core/db/rowcodec"},
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},
 
 	"core/flags/eval/explanation": {},
-	"core/flags/eval":             {"core/flags/eval/filters", "core/flags/eval/explanation", "core/match"},
+	"core/flags/eval/bucket":      {},
+	"core/flags/eval/cycle":       {},
+	"core/flags/eval/schema":      {},
+	"core/flags/eval/reason":      {},
+	"core/flags/eval/definition":  {},
+	"core/flags/eval/answers":     {"core/match"},
+	"core/flags/eval":             {"core/flags/eval/...", "core/match"},
 	"core/flags/document":         {},
 	"core/flags/rules":            {"core/flags/eval/filters", "core/flags/document", "core/match", "core/jsontext", "core/fault"},
+	"core/flags/graph":            {"core/flags/eval", "core/flags/eval/filters", "core/flags/document", "core/flags/rules"},
+	"core/flags/usecount":         {},
 	"core/flags/revision":         with("core/changes/changelog"),
 	"core/flags/access":           {"core/auth", "core/db", "core/fault"},
 	"core/flags/continuity":       with(),
@@ -147,16 +191,18 @@ var mayImport = map[string][]string{
 	"core/flagapi":                with("core/flags", "core/flags/audience", "core/flags/document", "core/cohorts"),
 	"core/flags/schedule":         with("core/flags/sealed"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
-	"core/flags/decide":           with("core/flags/eval", "core/cookieless", "core/geoip/location"),
+	"core/flags/decide":           with("core/flags/eval", "core/flags/usecount", "core/cookieless", "core/geoip/location"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide", "core/cookieless"),
 	"core/flags/local":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/document"),
 	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
 
 	// Actions and notifications.
-	"core/actions/match":   {"core/match", "core/match/search", "core/match/pattern", "core/fault", "core/jsontext", "core/text", "sdk"},
-	"core/actions/history": with("core/actions/match", "core/cohorts", "core/persons", "core/events"),
-	"core/actions":         with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
-	"core/notifications":   with("core/actions/...", "core/persons", "core/events", "core/host/..."),
+	"core/actions/match":              {"core/match", "core/match/search", "core/match/pattern", "core/fault", "core/jsontext", "core/text", "sdk"},
+	"core/actions/history/background": {"core/db/scan", "core/fault"},
+	"core/actions/history/calendar":   {"core/fault"},
+	"core/actions/history":            with("core/actions/history/...", "core/actions/match", "core/cohorts", "core/persons", "core/events"),
+	"core/actions":                    with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
+	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/..."),
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},
@@ -171,7 +217,8 @@ var mayImport = map[string][]string{
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "core/fault", "sdk"},
 	"core/ingestion/delivery/window": {"sdk"},
-	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/ingestion/delivery/window", "core/journal", "core/host/settings"),
+	"core/ingestion/delivery/pause":  {"core/db"},
+	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/ingestion/delivery/pause", "core/ingestion/delivery/window", "core/journal", "core/host/settings"),
 	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery"),
 	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion":                 with("core/ingestion/...", "core/journal", "core/journal/clock"),
@@ -216,6 +263,8 @@ var mayImport = map[string][]string{
 	"core/ingestion/ingestiontest": {"core/ingestion/event", "core/journal", "core/fault", "sdk"},
 	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest":     {"core/journal", "core/fault"},
+	"core/powercut":                {},
+	"core/simulation":              {"core/journal", "core/fault"},
 }
 
 // with returns base and more.

@@ -1,41 +1,28 @@
 package app
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/guidonhq/guidon/core/host/secret"
+	"github.com/guidonhq/guidon/core/logging"
 )
 
 // LogConfig configures the log on standard error.
-type LogConfig struct {
-	// Level is the lowest level that is written: debug, info, warn or error.
-	Level string `koanf:"level"`
-	// Format is json, console, or auto: console when standard error is a
-	// terminal, json otherwise.
-	Format string `koanf:"format"`
-}
+type LogConfig = logging.Config
 
-// Validate returns an error that names the wrong setting, or nil.
-func (c LogConfig) Validate() error {
-	if _, err := zapcore.ParseLevel(c.Level); err != nil {
-		return fmt.Errorf("level must be debug, info, warn or error, got %q", c.Level)
+// useLog makes a logger from the configuration unless the options have one, and
+// reports whether it did.
+func (o *Options) useLog(cfg Config) bool {
+	if o.Log != nil {
+		return false
 	}
-	switch c.Format {
-	case "json", "console", "auto":
-		return nil
-	}
-	return fmt.Errorf("format must be json, console or auto, got %q", c.Format)
+	level := zap.NewAtomicLevelAt(logging.LevelOf(cfg.Log))
+	o.Log, o.LogLevel = logging.New(cfg.Log, level, cfg.Secrets, os.Stderr), &level
+	return true
 }
-
-// flushEvery is the longest time that a line waits in memory. One write for each
-// line would cost more than formatting the line.
-const flushEvery = 100 * time.Millisecond
 
 // NewLog returns the root logger. c must be valid. Sync writes the buffered
 // lines. The values of secrets, which may be nil, are replaced in each line.
@@ -45,39 +32,5 @@ func NewLog(c LogConfig, secrets *secret.Redactor) *zap.Logger {
 
 // NewLogTo is NewLog with the lines written to to.
 func NewLogTo(c LogConfig, secrets *secret.Redactor, to io.Writer) *zap.Logger {
-	level, _ := zapcore.ParseLevel(c.Level)
-	keys := zap.NewProductionEncoderConfig()
-	keys.EncodeTime = zapcore.RFC3339NanoTimeEncoder
-	keys.EncodeDuration = zapcore.StringDurationEncoder
-	encoder := zapcore.NewJSONEncoder(keys)
-	if c.Format == "console" || c.Format == "auto" && terminal(os.Stderr) {
-		keys.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
-		keys.EncodeLevel = zapcore.CapitalLevelEncoder
-		encoder = zapcore.NewConsoleEncoder(keys)
-	}
-	// Without the Sync of a file, which each flush would call: ten fsyncs a second.
-	out := &zapcore.BufferedWriteSyncer{WS: zapcore.AddSync(struct{ io.Writer }{to}), FlushInterval: flushEvery}
-	return zap.New(zapcore.NewCore(encoder, redactedWriter{out, secrets}, level), zap.ErrorOutput(zapcore.Lock(os.Stderr)))
-}
-
-// redactedWriter replaces secrets in each line. The core passes one complete line
-// to Write.
-type redactedWriter struct {
-	zapcore.WriteSyncer
-	secrets *secret.Redactor
-}
-
-func (w redactedWriter) Write(line []byte) (int, error) {
-	if w.secrets.Empty() {
-		return w.WriteSyncer.Write(line)
-	}
-	if _, err := w.WriteSyncer.Write([]byte(w.secrets.Redact(string(line)))); err != nil {
-		return 0, err
-	}
-	return len(line), nil
-}
-
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return logging.New(c, zap.NewAtomicLevelAt(logging.LevelOf(c)), secrets, to)
 }

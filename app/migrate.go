@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/migrations"
 )
 
 // Migration are the options of Migrate.
@@ -56,6 +57,60 @@ func migrateBesideServer(ctx context.Context, cfg Config, m Migration, held erro
 		err = printSchema(ctx, d, out)
 	}
 	return closing(d, err)
+}
+
+// SchemaStep is one step of the schema as the database and this binary see it.
+type SchemaStep = db.StepStatus
+
+// SchemaSteps returns the steps of the schema of the database named by cfg and of this
+// binary, ascending. It creates and migrates nothing: without a database no step is
+// applied, and the name of the database is "".
+func SchemaSteps(ctx context.Context, cfg Config) (database string, steps []SchemaStep, err error) {
+	d, err := openDB(ctx, cfg)
+	if _, none := errors.AsType[*db.NoDatabaseError](err); none {
+		known, err := migrations.Load(migrations.SQLite) // both dialects have the same steps
+		for _, s := range known {
+			steps = append(steps, SchemaStep{Number: s.Number, Name: s.Name, Known: true})
+		}
+		return "", steps, err
+	}
+	if err != nil {
+		_, older := errors.AsType[*db.OlderSchemaError](err)
+		if _, newer := errors.AsType[*db.NewerSchemaError](err); !older && !newer {
+			return "", nil, err
+		}
+		if d, err = db.Open(ctx, cfg.Database, cfg.DataDir); err != nil {
+			return "", nil, err
+		}
+	}
+	steps, err = d.Steps(ctx)
+	return d.String(), steps, closing(d, err)
+}
+
+// MigrateTo brings the database named by cfg to the schema step with the number, up or
+// down, and prints the schema version to out. What the tables of the steps that it takes
+// back held is lost. It creates no database, and fails while a server holds the data
+// directory.
+func MigrateTo(ctx context.Context, cfg Config, number int, out io.Writer) error {
+	database, _, err := SchemaSteps(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if database == "" {
+		return errors.New("there is no database to migrate: guidon migrate without --to creates it")
+	}
+	lock, err := journal.AcquireLock(cfg.Journal, cfg.DataDir)
+	if err != nil {
+		return fmt.Errorf("stop the server before the migration: %w", err)
+	}
+	d, err := db.Open(ctx, cfg.Database, cfg.DataDir)
+	if err != nil {
+		return closing(releaser{lock}, err)
+	}
+	if err = d.MigrateTo(ctx, number); err == nil {
+		err = printSchema(ctx, d, out)
+	}
+	return closing(releaser{lock}, closing(d, err))
 }
 
 func printSchema(ctx context.Context, d *db.DB, out io.Writer) error {

@@ -3,6 +3,7 @@ package app_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/guidonhq/guidon/app"
@@ -66,6 +68,66 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 			if !metrics.names[metric] && !metrics.names[histogram.ReplaceAllString(metric, "")] {
 				t.Errorf("%s names %s, which the server does not have", name, metric)
 			}
+		}
+	}
+}
+
+// documented returns the metrics of the tables in docs/metrics.md.
+func documented(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)[`{]").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
+		if names[row[1]] {
+			t.Errorf("docs/metrics.md has %s twice", row[1])
+		}
+		names[row[1]] = true
+	}
+	return names
+}
+
+// TestMetricsPage checks that docs/metrics.md has each metric of the server and
+// no other, and that promlint has nothing against them.
+func TestMetricsPage(t *testing.T) {
+	metrics := &namedMetrics{Registry: prometheus.NewRegistry(), names: map[string]bool{}}
+	s := serveWith(t, func(o *app.Options) { o.Metrics = metrics }, func(cfg *app.Config) {
+		cfg.Backup.Every, cfg.Backup.To = time.Hour, t.TempDir()
+		cfg.Flags.EvaluationSeries = 10
+		cfg.Traces.URL, cfg.Traces.Sample = "http://127.0.0.1:9/v1/traces", 0
+	})
+	inDocs := documented(t)
+	for name := range metrics.names {
+		if strings.HasPrefix(name, "guidon_") && !inDocs[name] {
+			t.Errorf("docs/metrics.md lacks %s", name)
+		}
+	}
+	for name := range inDocs {
+		if !metrics.names[name] {
+			t.Errorf("docs/metrics.md has %s, which the server does not have", name)
+		}
+	}
+	s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
+	s.capture(t, `{"event":"seen","distinct_id":"ada"}`)
+	s.until(t, "the figures of the stored data are read", func() bool {
+		_, text, _ := s.request(t, "GET", s.AdminURL+"/metrics", "")
+		return strings.Contains(text, "\nguidon_persons ")
+	})
+	_, text, _ := s.request(t, "GET", s.AdminURL+"/metrics", "")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "guidon_") {
+			t.Errorf("promlint: %s: %s", p.Metric, p.Text)
+		}
+	}
+	for _, want := range []string{
+		`guidon_build_info{`, `guidon_data_disk_free_bytes `, `guidon_database_connections{pool="write",state="idle"}`, `guidon_database_wal_bytes `,
+		`guidon_database_query_seconds_count{kind="commit",pool="write"}`, `guidon_http_request_bytes_total{method="POST",route="/batch"}`,
+		`guidon_persons_cache_bytes `,
+	} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("/metrics lacks %s", want)
 		}
 	}
 }
@@ -149,4 +211,40 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestReleasePackage checks that the Debian package of a release is that of make deb.
+func TestReleasePackage(t *testing.T) {
+	t.Parallel()
+	type content struct {
+		Src, Dst, Type string
+		FileInfo       struct{ Mode int } `yaml:"file_info"`
+	}
+	type pack struct {
+		Maintainer, Description, Section, Priority, License, Homepage string
+		Depends, Dependencies, Recommends                             []string
+		Contents                                                      []content
+		Scripts                                                       map[string]string
+	}
+	var own pack
+	var release struct{ NFPMs []pack }
+	for name, into := range map[string]any{"../packaging/debian/nfpm.yaml": &own, "../.goreleaser.yaml": &release} {
+		if err := yaml.Unmarshal([]byte(read(t, name)), into); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	// goreleaser adds the executable and has another name for the dependencies.
+	own.Contents = slices.DeleteFunc(own.Contents, func(c content) bool { return c.Dst == "/usr/bin/guidon" })
+	own.Depends, own.Dependencies = nil, own.Depends
+	if len(release.NFPMs) != 1 || !reflect.DeepEqual(own, release.NFPMs[0]) {
+		t.Errorf("make deb: %+v\nrelease: %+v", own, release.NFPMs)
+	}
+	for _, c := range own.Contents {
+		if strings.HasPrefix(c.Src, ".cache/package/") {
+			continue // written by packaging/generate
+		}
+		if _, err := os.Stat(filepath.Join("..", c.Src)); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/activity/chain"
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/backup/archive"
 	"github.com/guidonhq/guidon/core/backup/place"
@@ -73,7 +76,54 @@ func Backup(ctx context.Context, cfg Config, o BackupOptions) (*BackupResult, er
 	}
 	src := backupSource(cfg, d, o.ConfigFile, o.Version)
 	made, err := backup.Create(ctx, src, to, name, options)
+	if err == nil {
+		_ = logOperation(ctx, d, &activity.Event{Scope: "Backup", ItemID: filepath.Base(made.Path), Activity: activity.Created, Name: made.Path})
+	}
 	return made, closing(d, err)
+}
+
+// logOperation adds an operation of the command line on the files of the installation to
+// the activity log. A database with an older schema, and one that the command may only
+// read, get no entry.
+func logOperation(ctx context.Context, d *db.DB, e *activity.Event) error {
+	if !hasLog(ctx, d) {
+		return nil
+	}
+	err := activity.NewAudit(d).Change(ctx, activity.CommandLine, func(context.Context) (*activity.Event, error) { return e, nil })
+	if err == nil {
+		_ = chain.New(d).SealAll(ctx) // else the server does
+	}
+	return err
+}
+
+// hasLog reports whether the database has the activity log of this binary.
+func hasLog(ctx context.Context, d *db.DB) bool {
+	_, err := chain.New(d).Head(ctx)
+	return err == nil
+}
+
+// logInDatabase is logOperation with the database of cfg, if there is one.
+func logInDatabase(ctx context.Context, cfg Config, e *activity.Event) error {
+	d, err := openAnySchema(ctx, cfg)
+	if _, missing := errors.AsType[*db.NoDatabaseError](err); missing {
+		return nil
+	}
+	if err == nil {
+		err = closing(d, logOperation(ctx, d, e))
+	}
+	if err != nil {
+		return fmt.Errorf("it is done; the activity log has no entry of it: %w", err)
+	}
+	return nil
+}
+
+// loggedBackups returns the function that adds backups of a server to the activity log.
+func loggedBackups(audit *activity.Audit, to string) func(context.Context, schedule.Backup) error {
+	return func(ctx context.Context, b schedule.Backup) error {
+		return audit.Change(ctx, nil, func(context.Context) (*activity.Event, error) {
+			return &activity.Event{Scope: "Backup", ItemID: b.Name, Activity: activity.Created, Name: strings.TrimSuffix(to, "/") + "/" + b.Name}, nil
+		})
+	}
 }
 
 // openAnySchema opens an existing database whose schema may be older.
@@ -196,7 +246,11 @@ func Restore(ctx context.Context, cfg Config, o RestoreOptions) (*Restored, erro
 	target := backup.Target{Database: cfg.Database, Journal: cfg.Journal, DataDir: cfg.DataDir, Secrets: map[string]string{
 		"payload.key": filepath.Join(cfg.DataDir, "payload.key"), "guidon.yaml": filepath.Join(cfg.DataDir, "guidon.yaml.restored"),
 	}}
-	return backup.Restore(ctx, target, from, name, o.RestoreOptions)
+	done, err := backup.Restore(ctx, target, from, name, o.RestoreOptions)
+	if err != nil || o.DryRun {
+		return done, err
+	}
+	return done, logInDatabase(ctx, cfg, &activity.Event{Scope: "Backup", ItemID: name, Activity: "restored", Name: o.From})
 }
 
 // ParseSize returns a number of bytes written as 20MB, 20MiB or 20971520.
@@ -213,7 +267,16 @@ func CheckJournal(ctx context.Context, cfg Config) (*JournalReport, error) {
 // RepairJournal copies what can be read of a damaged journal into a new file and
 // keeps the old one. A dry run changes nothing.
 func RepairJournal(ctx context.Context, cfg Config, dryRun bool) (*JournalReport, error) {
-	return recovery.RepairJournal(ctx, cfg.Journal, cfg.DataDir, dryRun)
+	r, err := recovery.RepairJournal(ctx, cfg.Journal, cfg.DataDir, dryRun)
+	if err != nil || r.Repaired == "" {
+		return r, err
+	}
+	return r, logInDatabase(ctx, cfg, &activity.Event{Scope: "Journal", ItemID: filepath.Base(r.Repaired), Activity: "repaired", Name: r.Path, After: lostRecords{r.Contents.Lost()}})
+}
+
+// lostRecords is the result of a repair in the activity log.
+type lostRecords struct {
+	Lost uint64 `json:"lost_records"`
 }
 
 // CheckDatabase returns the problems that SQLite finds in the structure of the

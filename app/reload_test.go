@@ -288,7 +288,7 @@ func TestReloadDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Written in place, the file is not applied before the dry run.
-	text := "log: {level: debug}\nplugins:\n  instances:\n" + e.sink("same", "") + e.sink("config", ", rotate_bytes: 0") +
+	text := "log: {level: debug}\nhttp: {json_depth: 77}\nplugins:\n  instances:\n" + e.sink("same", "") + e.sink("config", ", rotate_bytes: 0") +
 		strings.Replace(e.sink("delivery", ""), "}}\n", "}, delivery: {sample: 0.5}}\n", 1) + e.sink("broken", ", pth: x") + e.sink("added", "") +
 		"    - {name: unknown, kind: sink, use: flie}\n" +
 		"    - {name: secret, kind: sink, use: file, config: {path: \"${env:GUIDON_TEST_MISSING}\"}}\n" +
@@ -297,7 +297,8 @@ func TestReloadDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var plan struct {
-		DryRun        bool     `json:"dry_run"`
+		DryRun        bool `json:"dry_run"`
+		Applied       []string
 		RestartNeeded []string `json:"restart_needed"`
 		Added         []string
 		Instances     []struct {
@@ -319,7 +320,7 @@ func TestReloadDryRun(t *testing.T) {
 		}
 		delete(want, i.Name)
 	}
-	if len(want) > 0 || !plan.DryRun || fmt.Sprint(plan.RestartNeeded) != "[log.level]" {
+	if len(want) > 0 || !plan.DryRun || fmt.Sprint(plan.Applied, plan.RestartNeeded) != "[log.level] [http.json_depth]" {
 		t.Errorf("got %+v, missing %v", plan, want)
 	}
 	if after := e.plugins(t); fmt.Sprint(after) != fmt.Sprint(before) {

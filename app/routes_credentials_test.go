@@ -222,7 +222,7 @@ func (w *accessWorld) addObjects(t *testing.T) {
 		"project_secret_api_keys/:id": w.newSecretKey(t),
 		"personal_api_keys/:id":       absent, "events/:uuid": "01900000-0000-7000-8000-0000" + absent, "dead_letters/:id": absent,
 		"persons/:id": absent, "groups_types/:index": absent, "event_definitions/:id": absent, "property_definitions/:id": absent,
-		"flags/:key":              absent,
+		"flags/:key": absent, "signup/:invite_id": absent, "invites/:invite_id": w.newInvite(t),
 		"deliveries/:delivery_id": absent, "plugins/:name": absent, "pprof/:profile": "cmdline", "static/:file": "array.js", "static/:version": "1", "1/:file": "array.js",
 	}
 }
@@ -271,6 +271,8 @@ func (w *accessWorld) newObject(t *testing.T, kind, value string) string {
 		return role
 	case "members/:user_id":
 		return w.newMember(t)
+	case "invites/:invite_id":
+		return w.newInvite(t)
 	case "keys/:id":
 		return w.newProjectKey(t)
 	case "project_secret_api_keys/:id":
@@ -337,6 +339,11 @@ func (w *accessWorld) newMember(t *testing.T) string {
 	u, err := w.auth.CreateUser(t.Context(), auth.NewUser{Email: apikey.New("m") + "@example.com", FirstName: "x", OrganizationID: w.first.ID, Level: auth.LevelMember})
 	check(t, err)
 	return u.UUID
+}
+
+func (w *accessWorld) newInvite(t *testing.T) string {
+	t.Helper()
+	return w.create(t, "/api/organizations/@current/invites", fmt.Sprintf(`{"target_email":%q}`, apikey.New("i")+"@example.com"))
 }
 
 func (w *accessWorld) newProjectKey(t *testing.T) string {

@@ -2,13 +2,18 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -19,8 +24,20 @@ const followInterval = 200 * time.Millisecond
 type Tail struct {
 	Project int64
 	Event   string // only events of this name; empty: all
-	Lines   int    // number of stored events to begin with
-	Follow  bool   // go on until ctx ends
+	// DistinctID selects events with this distinct id, Person those of all distinct ids
+	// that the person with this distinct id has at the start; "" for all.
+	DistinctID, Person string
+	Properties         string // a JSON list of filters of event properties; "" for none
+	Lines              int    // number of stored events to begin with
+	Follow             bool   // go on until ctx ends
+}
+
+// tailFilter is a Tail with what its texts mean.
+type tailFilter struct {
+	Tail
+	list       events.Filter
+	ids        []string // of the person; nil for all
+	properties *propertyfilter.All
 }
 
 // TailEvents prints stored events to out, one line of canonical JSON each, the
@@ -30,16 +47,45 @@ func TailEvents(ctx context.Context, cfg Config, t Tail, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return closing(d, t.print(ctx, events.New(cfg.Events, d, zap.NewNop(), nil), out))
+	filter, err := t.filter(ctx, d)
+	if err != nil {
+		return closing(d, err)
+	}
+	return closing(d, filter.print(ctx, events.New(cfg.Events, d, zap.NewNop(), nil), out))
 }
 
-func (t Tail) print(ctx context.Context, store *events.Service, out io.Writer) error {
+// filter finds the person and compiles the filters of properties.
+func (t Tail) filter(ctx context.Context, d *db.DB) (*tailFilter, error) {
+	items, err := propertyfilter.Compile(t.Properties, match.Options{Location: time.UTC}, events.EventProperty)
+	if err != nil {
+		return nil, err
+	}
+	filters := make([]*match.Filter, len(items))
+	for i, item := range items {
+		filters[i] = item.Filter
+	}
+	f := &tailFilter{Tail: t, list: events.Filter{Event: t.Event, DistinctID: t.DistinctID, Properties: items}, properties: propertyfilter.NewAll(filters, match.Env{})}
+	if t.Person == "" {
+		return f, nil
+	}
+	found, ok, err := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil).ByDistinctID(ctx, t.Project, t.Person)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("no person has the distinct id %q", t.Person)
+	}
+	f.ids, f.list.PersonID = found.DistinctIDs, found.UUID
+	return f, nil
+}
+
+func (t *tailFilter) print(ctx context.Context, store *events.Service, out io.Writer) error {
 	last, err := store.Last(ctx)
 	if err != nil {
 		return err
 	}
 	if t.Lines > 0 {
-		newest, _, err := store.List(ctx, t.Project, events.Filter{Event: t.Event}, t.Lines)
+		newest, _, err := store.List(ctx, t.Project, t.list, t.Lines)
 		if err != nil {
 			return err
 		}
@@ -66,9 +112,9 @@ func (t Tail) print(ctx context.Context, store *events.Service, out io.Writer) e
 	return nil
 }
 
-func (t Tail) write(out io.Writer, list ...sdk.Event) error {
+func (t *tailFilter) write(out io.Writer, list ...sdk.Event) error {
 	for i := range list {
-		if t.Event != "" && list[i].Name != t.Event {
+		if !t.matches(&list[i]) {
 			continue
 		}
 		if _, err := out.Write(append(list[i].AppendJSON(nil), '\n')); err != nil {
@@ -76,6 +122,11 @@ func (t Tail) write(out io.Writer, list ...sdk.Event) error {
 		}
 	}
 	return nil
+}
+
+func (t *tailFilter) matches(ev *sdk.Event) bool {
+	return (t.Event == "" || ev.Name == t.Event) && (t.DistinctID == "" || ev.DistinctID == t.DistinctID) &&
+		(t.Person == "" || slices.Contains(t.ids, ev.DistinctID)) && (t.Properties == "" || t.properties.Match(ev.Properties))
 }
 
 func pause(ctx context.Context, d time.Duration) {

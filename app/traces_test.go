@@ -37,6 +37,8 @@ func TestTracesConfigErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"traces: {url: \"localhost:4318\"}": "http or https",
 		"traces: {sample: 2}":               "from 0 to 1",
+		"traces: {sample: .nan}":            "finite",
+		"traces: {client_traces: -1}":       "client_traces",
 	} {
 		if _, err := app.Load(file(t, text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

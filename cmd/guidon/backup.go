@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/command"
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type backupCmd struct {
@@ -27,7 +29,7 @@ type backupCreateCmd struct {
 }
 
 // Run writes a backup, also beside a running server.
-func (c backupCreateCmd) Run(e *env) error {
+func (c backupCreateCmd) Run(e *env, m *command.Env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -40,17 +42,17 @@ func (c backupCreateCmd) Run(e *env) error {
 			return fmt.Errorf("--rate: %w", err)
 		}
 	}
-	bar := newProgress("backup")
-	o.Progress = bar.report
+	bar := m.StartProgress("writing the backup")
+	o.Progress = bar.Report
 	made, err := app.Backup(ctx, cfg, o)
-	bar.end()
+	bar.Stop()
 	if err != nil {
 		return err
 	}
 	if c.Output == "json" {
 		return e.printJSON(summaryOf(made))
 	}
-	fmt.Fprintf(e.out, "backup %s: %s, %s before compression, in %s\n", made.Path, sizeText(made.Bytes), sizeText(made.Manifest.Bytes()), made.Took.Round(time.Millisecond))
+	fmt.Fprintf(e.out, "backup %s: %s, %s before compression, in %s\n", made.Path, output.Size(made.Bytes), output.Size(made.Manifest.Bytes()), made.Took.Round(time.Millisecond))
 	if j := made.Manifest.Journal; j != nil {
 		fmt.Fprintf(e.out, "journal %s: records %d to %d\n", j.ID, j.First, j.Last)
 	} else {
@@ -97,7 +99,7 @@ func (c backupListCmd) Run(e *env) error {
 	}
 	rows := make([][]any, len(list))
 	for i, b := range list {
-		rows[i] = []any{b.At.Format(time.RFC3339), sizeText(b.Bytes), b.Path}
+		rows[i] = []any{b.At.Format(time.RFC3339), output.Size(b.Bytes), b.Path}
 	}
 	return e.table("TIME SIZE BACKUP", rows)
 }
@@ -109,16 +111,16 @@ type backupCheckCmd struct {
 }
 
 // Run verifies a backup.
-func (c backupCheckCmd) Run(e *env) error {
+func (c backupCheckCmd) Run(e *env, m *command.Env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	bar := newProgress("check")
-	content, err := app.CheckBackup(ctx, cfg, c.From, c.Identity, bar.report)
-	bar.end()
+	bar := m.StartProgress("verifying the backup")
+	content, err := app.CheckBackup(ctx, cfg, c.From, c.Identity, bar.Report)
+	bar.Stop()
 	if err != nil {
 		return err
 	}
@@ -139,7 +141,7 @@ func (e *env) printContent(c *app.BackupContent) error {
 	if c.Encrypted {
 		encrypted = "encrypted"
 	}
-	fmt.Fprintf(e.out, "verified %s: %s, %s before compression, %s\n", c.Path, sizeText(c.Bytes), sizeText(m.Bytes()), encrypted)
+	fmt.Fprintf(e.out, "verified %s: %s, %s before compression, %s\n", c.Path, output.Size(c.Bytes), output.Size(m.Bytes()), encrypted)
 	fmt.Fprintf(e.out, "backup of %s by guidon %s: %s, schema %d\n", m.CreatedAt.Format(time.RFC3339), m.Guidon, m.Database, m.Schema)
 	if j := m.Journal; j != nil {
 		fmt.Fprintf(e.out, "journal %s: records %d to %d\n", j.ID, j.First, j.Last)
@@ -154,7 +156,7 @@ func (e *env) printContent(c *app.BackupContent) error {
 	}
 	rows := make([][]any, len(c.Files))
 	for i, f := range c.Files {
-		rows[i] = []any{f.Name, sizeText(f.Bytes)}
+		rows[i] = []any{f.Name, output.Size(f.Bytes)}
 	}
 	return e.table("FILE SIZE", rows)
 }
@@ -170,7 +172,7 @@ type restoreCmd struct {
 }
 
 // Run verifies and restores a backup.
-func (c restoreCmd) Run(e *env) error {
+func (c restoreCmd) Run(e *env, m *command.Env) error {
 	cfg, err := e.config()
 	if err != nil {
 		return err
@@ -184,10 +186,10 @@ func (c restoreCmd) Run(e *env) error {
 			return fmt.Errorf("--until: %q is not a time: write one such as 2026-11-22T14:30:00Z", c.Until)
 		}
 	}
-	bar := newProgress("restore")
-	o.Progress = bar.report
+	bar := m.StartProgress("restoring the backup")
+	o.Progress = bar.Report
 	done, err := app.Restore(ctx, cfg, o)
-	bar.end()
+	bar.Stop()
 	if err != nil {
 		return err
 	}
@@ -210,7 +212,7 @@ func restoreSummary(r *app.Restored) map[string]any {
 
 func (e *env) printRestored(r *app.Restored, dryRun bool) error {
 	m := r.Manifest
-	fmt.Fprintf(e.out, "backup of %s by guidon %s: %s, schema %d, %s\n", m.CreatedAt.Format(time.RFC3339), m.Guidon, m.Database, m.Schema, sizeText(m.Bytes()))
+	fmt.Fprintf(e.out, "backup of %s by guidon %s: %s, schema %d, %s\n", m.CreatedAt.Format(time.RFC3339), m.Guidon, m.Database, m.Schema, output.Size(m.Bytes()))
 	if dryRun {
 		_, err := fmt.Fprintf(e.out, "verified; the journal would be from: %s\n", r.JournalFrom)
 		return err
@@ -238,48 +240,4 @@ func (e *env) printRestored(r *app.Restored, dryRun bool) error {
 // interruptible returns a context that ends with SIGINT or SIGTERM.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-}
-
-// progress shows the progress of a command on a terminal.
-type progress struct {
-	what  string
-	shown time.Time
-	on    bool
-}
-
-const progressInterval = 200 * time.Millisecond
-
-func newProgress(what string) *progress {
-	info, err := os.Stderr.Stat()
-	return &progress{what: what, shown: time.Now(), on: err == nil && info.Mode()&os.ModeCharDevice != 0}
-}
-
-// report shows done and total in bytes; a total of 0 is unknown.
-func (p *progress) report(done, total int64) {
-	if !p.on || time.Since(p.shown) < progressInterval {
-		return
-	}
-	p.shown = time.Now()
-	if total == 0 {
-		fmt.Fprintf(os.Stderr, "\r\033[K%s: verifying, %s", p.what, sizeText(done))
-		return
-	}
-	fmt.Fprintf(os.Stderr, "\r\033[K%s: %d %%, %s of %s", p.what, 100*done/total, sizeText(done), sizeText(total))
-}
-
-// end removes the line.
-func (p *progress) end() {
-	if p.on {
-		fmt.Fprint(os.Stderr, "\r\033[K")
-	}
-}
-
-func sizeText(n int64) string {
-	switch {
-	case n >= 1e9:
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
-	return fmt.Sprintf("%d kB", (n+999)/1000)
 }

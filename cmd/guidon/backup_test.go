@@ -107,10 +107,22 @@ func TestBackupsOfAKilledServer(t *testing.T) {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
+	until(t, time.Minute, func() string { // an export has sealed entries
+		if out := s.mustRun(t, "audit", "export"); !strings.Contains(out, `"scope":"Backup","item_id":"`+made+`","activity":"created"`) {
+			return "no entry of the scheduled backup: " + out
+		}
+		return ""
+	})
 	s.kill()
 
 	other := newServer(t)
 	other.mustRun(t, "restore", path)
+	if out := other.mustRun(t, "audit", "export"); !strings.Contains(out, `"scope":"Backup","item_id":"`+made+`","activity":"restored"`) {
+		t.Errorf("no entry of the restore: %s", out)
+	}
+	if out := other.mustRun(t, "audit", "verify"); !strings.Contains(out, "not sealed yet 0") {
+		t.Errorf("the log of the restored database: %s", out)
+	}
 	other.project, other.personal = s.project, s.personal
 	other.start(t)
 	until(t, time.Minute, func() string { return missingEvents(acked, storedEvents(t, other), "the restored store") })

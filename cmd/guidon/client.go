@@ -54,7 +54,7 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("no server answers: %w", err)
+		return &remote.UnreachableError{Err: err}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
@@ -62,11 +62,12 @@ func (f serverFlags) call(e *env, method, path string, out any) error {
 		return err
 	}
 	if res.StatusCode != http.StatusOK {
-		var refused struct{ Code, Detail string }
-		if json.Unmarshal(body, &refused) != nil || refused.Detail == "" {
-			return fmt.Errorf("the server answered %s", res.Status)
+		refused := &remote.Error{}
+		if json.Unmarshal(body, refused) != nil {
+			refused = &remote.Error{}
 		}
-		return fmt.Errorf("%s (%s)", refused.Detail, refused.Code)
+		refused.Status = res.StatusCode
+		return refused
 	}
 	return json.Unmarshal(body, out)
 }

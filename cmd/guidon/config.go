@@ -12,7 +12,7 @@ import (
 type configCmd struct {
 	Default configDefaultCmd `cmd:"" default:"1" help:"Print the default config with comments."`
 	Check   configCheckCmd   `cmd:"" help:"Check the config file and the environment as a start does, without a server."`
-	Show    configShowCmd    `cmd:"" help:"Print the settings that differ from the default, and where each comes from."`
+	Show    configShowCmd    `cmd:"" help:"Print the settings that differ from the default, where each comes from, and whether a change needs a restart."`
 }
 
 type configDefaultCmd struct{}
@@ -55,12 +55,16 @@ func (c configShowCmd) Run(e *env) error {
 	var rows [][]any
 	for _, s := range settings {
 		if c.All || s.Changed {
-			shown = append(shown, map[string]any{"key": s.Key, "value": s.Value, "from": s.From, "changed": s.Changed})
-			rows = append(rows, []any{s.Key, output.OneLine(s.Value, 120), s.From})
+			shown = append(shown, map[string]any{"key": s.Key, "value": s.Value, "from": s.From, "changed": s.Changed, "live": s.Live})
+			change := "restart"
+			if s.Live {
+				change = "live"
+			}
+			rows = append(rows, []any{s.Key, output.OneLine(s.Value, 120), s.From, change})
 		}
 	}
 	if c.Output != output.Table {
 		return output.Value(e.out, c.Output, shown)
 	}
-	return output.Rows(e.out, []string{"SETTING", "VALUE", "FROM"}, rows)
+	return output.Rows(e.out, []string{"SETTING", "VALUE", "FROM", "CHANGE"}, rows)
 }

@@ -27,7 +27,13 @@ func TestKillUnderLoad(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("GUIDON_CRASH_ROUNDS")); err == nil {
 		rounds = n
 	}
-	s := newServer(t)
+	crashRounds(t, newServer(t), rounds)
+}
+
+// crashRounds crashes a server under load in each round and checks that nothing
+// acknowledged is lost.
+func crashRounds(t *testing.T, s *server, rounds int) {
+	t.Helper()
 	acked := map[string]bool{}
 	var aliases []alias
 	for round := range rounds {
@@ -37,12 +43,7 @@ func TestKillUnderLoad(t *testing.T) {
 			acked[id] = true
 		}
 		aliases = append(aliases, merges...)
-		until(t, time.Minute, func() string {
-			if left := runningProcesses(t); len(left) > 0 {
-				return fmt.Sprintf("processes outlive the killed server: %q", left)
-			}
-			return ""
-		})
+		until(t, time.Minute, noProcess(t))
 	}
 	if len(acked) < rounds*10 {
 		t.Fatalf("only %d events were acknowledged in %d rounds: the test proves nothing", len(acked), rounds)
@@ -60,6 +61,16 @@ func TestKillUnderLoad(t *testing.T) {
 	t.Logf("%d rounds, %d events and %d merges acknowledged, none lost", rounds, len(acked), len(aliases))
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
+	}
+}
+
+// noProcess describes the processes of the binary that still run, "" if none.
+func noProcess(t *testing.T) func() string {
+	return func() string {
+		if left := runningProcesses(t); len(left) > 0 {
+			return fmt.Sprintf("processes outlive the killed server: %q", left)
+		}
+		return ""
 	}
 }
 
@@ -100,7 +111,7 @@ func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []al
 		})
 	}
 	time.Sleep(time.Duration(100+rand.IntN(400)) * time.Millisecond)
-	s.kill()
+	s.crash()
 	close(stop)
 	wg.Wait()
 	s.start(t)
@@ -110,7 +121,7 @@ func loadAndKill(t *testing.T, s *server, round int) (ids []string, aliases []al
 		}
 		acked = append(acked, l)
 	}
-	s.kill()
+	s.crash()
 	for _, l := range acked {
 		ids = append(ids, l.ids...)
 		if l.alias.id != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
@@ -103,7 +104,7 @@ func (c deadletterListCmd) Run(e *env) error {
 func (e *env) deadLetterTable(page []app.DeadLetter) error {
 	rows := make([][]any, len(page))
 	for i, l := range page {
-		rows[i] = []any{l.ID, formatTime(l.FailedAt), l.Source, output.OneLine(l.Event, 30), output.OneLine(l.DistinctID, 30), l.Code, output.OneLine(l.Message, 60)}
+		rows[i] = []any{l.ID, command.FormatTime(l.FailedAt), l.Source, output.OneLine(l.Event, 30), output.OneLine(l.DistinctID, 30), l.Code, output.OneLine(l.Message, 60)}
 	}
 	return e.table("ID FAILED SOURCE EVENT DISTINCT_ID CODE MESSAGE", rows)
 }
@@ -202,11 +203,12 @@ func (e *env) printDryRun(verb string, matched int, sample []app.DeadLetter) err
 type deadletterDeleteCmd struct {
 	IDs             []int64 `arg:"" optional:"" name:"id" help:"Ids of dead letters; without ids, all that match the filter flags."`
 	deadLetterFlags `embed:""`
+	command.Change  `embed:""`
 	All             bool `help:"Delete everything; required without ids and filter flags."`
-	DryRun          bool `help:"Only list the dead letters that match."`
 }
 
-func (c deadletterDeleteCmd) Run(e *env) error {
+// Run deletes dead letters after a question with their number.
+func (c deadletterDeleteCmd) Run(e *env, m *command.Env) error {
 	f, err := c.filter(c.IDs)
 	if err != nil {
 		return err
@@ -215,12 +217,18 @@ func (c deadletterDeleteCmd) Run(e *env) error {
 		return errors.New("name ids, a filter, or --all")
 	}
 	return e.withDeadLetters(func(ctx context.Context, d *app.DeadLetters) error {
-		out, err := d.Delete(ctx, c.Project, f, c.DryRun)
+		out, err := d.Delete(ctx, c.Project, f, true)
 		if err != nil {
 			return err
 		}
 		if c.DryRun {
 			return e.printDryRun("delete", out.Matched, out.Sample)
+		}
+		if err := c.Ask(m, fmt.Sprintf("delete %s of project %d for good", command.Plural(out.Matched, "dead letter"), c.Project)); err != nil {
+			return err
+		}
+		if out, err = d.Delete(ctx, c.Project, f, false); err != nil {
+			return err
 		}
 		_, err = fmt.Fprintf(e.out, "%d deleted\n", out.Deleted)
 		return err

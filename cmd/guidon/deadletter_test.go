@@ -71,7 +71,7 @@ func TestDeadLetterEditAndReplay(t *testing.T) {
 	if output := s.mustRun(t, "events", "tail"); !strings.Contains(output, `"event":"paid","distinct_id":"grace"`) {
 		t.Errorf("the replayed event is not stored:\n%s", output)
 	}
-	if output := s.mustRun(t, "deadletter", "delete", "--all"); output != "1 deleted\n" {
+	if output := s.mustRun(t, "deadletter", "delete", "--all", "--yes"); output != "1 deleted\n" {
 		t.Errorf("delete prints %q", output)
 	}
 }

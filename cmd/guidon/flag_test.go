@@ -15,6 +15,7 @@ func TestCommandLineGuideRuns(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.start(t)
+	tool{s}.capture(t, "signed up", "ada", `{"plan":"pro","$set":{"email":"ada@example.com"}}`)
 	script := strings.ReplaceAll(fencedText(t, "../../docs/command-line.md", "sh"), "http://localhost:8000", s.url)
 	if strings.Count(script, "guidon ") < 15 {
 		t.Fatalf("too few commands:\n%s", script)
@@ -28,13 +29,17 @@ func TestCommandLineGuideRuns(t *testing.T) {
 	}
 	for _, want := range []string{
 		"as context local, project 1 (My project)",
-		"would change flag new-checkout (version 1, on): its condition sets reach 10 % of 0 of 0 persons; with the change, 25 % of 0 of 0 persons",
+		"would change flag new-checkout (version 1, on): its condition sets reach 10 % of 1 of 1 persons; with the change, 25 % of 1 of 1 persons",
 		"new-checkout is off, version 3",
-		`true: email icontains "@example.com"; it is "ada@example.com" (override)`,
+		`true: email icontains "@example.com"; it is "grace@example.com" (override)`,
 		"rollout 25 %: hash 0.",
 		"active: true -> false",
 		"new-checkout is on, version 6",
 		"new-checkout is deleted, version 7",
+		"1 of 1 events match",
+		"would change action Signups (id 1): it matches 1 event of the last three months; with the change, 0 of the newest 1 event",
+		"would erase 1 person (ada@example.com) with 1 distinct id, and erase 1 event",
+		"signed up of ada: stored",
 	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -77,7 +82,7 @@ func TestFlagCommandsThatFail(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"off", "beta"}, "", 1, "confirm with --yes"},
+		{[]string{"off", "beta"}, "", 2, "confirm with --yes"},
 		{[]string{"get", "bet"}, "", 3, `no flag has the key "bet"`},
 		{[]string{"get", "BETA"}, "", 3, `no flag has the key "BETA"`},
 		{[]string{"create", "beta"}, "", 1, "key: There is already a feature flag with this key."},
@@ -87,6 +92,7 @@ func TestFlagCommandsThatFail(t *testing.T) {
 		{[]string{"edit", "beta", "--file", "refused.yaml", "-y"}, "", 1, "filters"},
 		{[]string{"edit", "beta", "--file", "sets.yaml", "--rollout", "3", "-y"}, "", 1, "the flag has not one condition set"},
 		{[]string{"edit", "beta", "--file", "none.yaml", "-y"}, "", 1, "no such file"},
+		{[]string{"edit", "beta", "-y"}, "EDITOR=", 1, "no terminal for an editor"},
 		{[]string{"edit", "beta", "-y"}, "EDITOR=false", 1, "editor false"},
 		{[]string{"edit", "beta", "-y"}, "EDITOR=true", 0, "beta: nothing to change"},
 		{[]string{"rollback", "beta", "1", "-y"}, "", 1, "name an earlier one"},
@@ -96,7 +102,7 @@ func TestFlagCommandsThatFail(t *testing.T) {
 		{[]string{"list", "--server", "http://" + freeAddress(t)}, "", 5, "no server answers"},
 		{[]string{"list", "--server", "ftp://x"}, "", 1, "is not an http or https URL"},
 		{[]string{"list", "--project", "999"}, "", 3, ""},
-		{[]string{"list", "--context", "none"}, "", 1, "guidon login adds one"},
+		{[]string{"list", "--context", "none"}, "", 3, "guidon login adds one"},
 		{[]string{"list", "--wrong"}, "", 80, "unknown flag --wrong"},
 	} {
 		tool.extra = nil

@@ -75,7 +75,15 @@ func TestMisbehaviours(t *testing.T) {
 	s.configure(t)
 	s.start(t)
 	s.createFlags(t)
-	good := s.plugins(t)["lines"].PID
+	var good int
+	until(t, time.Minute, func() string {
+		p := s.plugins(t)["lines"]
+		good = p.PID
+		if p.State != "ready" {
+			return "the good sink is " + p.State
+		}
+		return ""
+	})
 	goroutines := s.gauge(t, "go_goroutines")
 
 	load := startTraffic(t, s.server)

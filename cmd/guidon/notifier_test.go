@@ -85,8 +85,10 @@ func (e *endpoint) set(answer func(w http.ResponseWriter, r *http.Request) bool)
 	e.answer = answer
 }
 
+// notifier is the config of a webhook notifier with a process of its own: the end of
+// one process must not repeat a message of the other.
 func notifier(name, url string) string {
-	return fmt.Sprintf("    - name: %s\n      kind: notifier\n      use: webhook\n      config: {url: %q, secret: %s, allow_networks: [127.0.0.0/8]}\n", name, url, hookSecret)
+	return fmt.Sprintf("    - name: %s\n      kind: notifier\n      use: webhook\n      isolated: true\n      config: {url: %q, secret: %s, allow_networks: [127.0.0.0/8]}\n", name, url, hookSecret)
 }
 
 // managementRequest sends a request with a body to a management path.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,11 +12,15 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/command"
+	"github.com/guidonhq/guidon/cmd/guidon/manage"
 )
 
 type personCmd struct {
+	manage.PersonCommands
+
 	Erasures personErasuresCmd `cmd:"" help:"Print the list of erasures, without distinct ids: keep it beside the backups."`
-	Erase    personEraseCmd    `cmd:"" help:"Request the erasures of a list again that a restored database does not know."`
+	Erase    personEraseCmd    `cmd:"" help:"Erase persons; with --file, request the erasures of a list again that a restored database does not know."`
 }
 
 type personErasuresCmd struct {
@@ -60,11 +65,19 @@ func csvTime(t time.Time) string {
 }
 
 type personEraseCmd struct {
-	File string `required:"" help:"List that guidon person erasures printed, as CSV or JSON." placeholder:"FILE"`
+	manage.PersonErase
+
+	File string `help:"List that guidon person erasures printed, as CSV or JSON." placeholder:"FILE"`
 }
 
-// Run requests the erasures of a file.
-func (c personEraseCmd) Run(e *env) error {
+// Run erases the persons, or requests the erasures of a file.
+func (c personEraseCmd) Run(e *env, m *command.Env) error {
+	if (c.File == "") == (len(c.Persons) == 0) {
+		return errors.New("name persons, or a list with --file")
+	}
+	if c.File == "" {
+		return c.PersonErase.Run(m)
+	}
 	cfg, err := e.config()
 	if err != nil {
 		return err

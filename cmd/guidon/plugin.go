@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
+	"github.com/guidonhq/guidon/core/startmemory"
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
 
@@ -20,7 +22,7 @@ type pluginCmd struct {
 	Resume   pluginResumeCmd   `cmd:"" help:"Resume the delivery to a paused sink."`
 	Restart  pluginRestartCmd  `cmd:"" help:"Restart the process of an instance; no event is lost."`
 	Release  pluginReleaseCmd  `cmd:"" help:"Release an instance from quarantine."`
-	Reload   pluginReloadCmd   `cmd:"" help:"Make the server read its config again and apply the plugins section."`
+	Reload   pluginReloadCmd   `cmd:"" help:"Make the server read its config again and apply the plugins section and the settings that need no restart."`
 	Describe pluginDescribeCmd `cmd:"" help:"Show what a plugin is: kinds, options, operators, version of the contract. Needs no server."`
 	New      pluginNewCmd      `cmd:"" help:"Generate a working plugin to start from."`
 	Test     pluginTestCmd     `cmd:"" help:"Test a plugin with the conformance kit, without a server; --config names the config of the plugin, a JSON file."`
@@ -86,6 +88,7 @@ func (c pluginExecCmd) Run() error {
 	if !ok {
 		return fmt.Errorf("there is no bundled plugin %q; there are %q", c.Name, plugins.Names())
 	}
+	time.AfterFunc(startmemory.Delay, startmemory.Release)
 	sdk.Serve(p)
 	return nil
 }

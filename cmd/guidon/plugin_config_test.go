@@ -31,7 +31,7 @@ func TestPluginCommandsWithABrokenConfig(t *testing.T) {
 		if err := os.WriteFile(s.config(), []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"status lines", "status", "check lines", "logs lines", "pause lines", "resume lines", "release lines", "restart lines"} {
+		for _, command := range []string{"status lines", "status", "check lines", "logs lines", "pause lines --yes", "resume lines", "release lines", "restart lines"} {
 			output, err := s.runWithKey(s.personal, append([]string{"plugin"}, strings.Fields(command)...)...)
 			if err != nil || !strings.Contains(output, "guidon: warning: ") || !strings.Contains(output, c.want) || !strings.Contains(output, s.admin) {
 				t.Errorf("%s: plugin %s: %v\n%s", name, command, err, output)

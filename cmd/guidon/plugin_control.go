@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
@@ -141,14 +142,32 @@ func (c pluginActionCmd) post(e *env, action string) error {
 type (
 	pluginRestartCmd struct{ pluginActionCmd }
 	pluginReleaseCmd struct{ pluginActionCmd }
-	pluginPauseCmd   struct{ pluginActionCmd }
-	pluginResumeCmd  struct{ pluginActionCmd }
+	pluginPauseCmd   struct {
+		pluginActionCmd
+		command.Change `embed:""`
+	}
+	pluginResumeCmd struct{ pluginActionCmd }
 )
 
 func (c pluginRestartCmd) Run(e *env) error { return c.post(e, "restart") }
 func (c pluginReleaseCmd) Run(e *env) error { return c.post(e, "release") }
-func (c pluginPauseCmd) Run(e *env) error   { return c.post(e, "pause") }
 func (c pluginResumeCmd) Run(e *env) error  { return c.post(e, "resume") }
+
+// Run pauses the instance after a question with what waits for it.
+func (c pluginPauseCmd) Run(e *env, m *command.Env) error {
+	var now instance
+	if err := c.call(e, http.MethodGet, pluginPath(c.Name, ""), &now); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("pause %s %s, which is %s: its calls fail until it is resumed", now.Kind, c.Name, now.State)
+	if d := now.Delivery; d != nil {
+		what = fmt.Sprintf("pause sink %s, which is %s and %s behind: the journal keeps the events for it, within its retention", c.Name, now.State, command.Plural(d.LagRecords, "record"))
+	}
+	if ok, err := c.Proceed(m, what); !ok {
+		return err
+	}
+	return c.post(e, "pause")
+}
 
 type pluginReloadCmd struct {
 	serverFlags `embed:""`
@@ -171,6 +190,7 @@ func (c pluginReloadCmd) Run(e *env) error {
 
 // reloadPlan is the answer of a dry run.
 type reloadPlan struct {
+	Applied       []string `json:"applied"`
 	RestartNeeded []string `json:"restart_needed"`
 	DryRun        bool     `json:"dry_run"`
 	Instances     []struct {
@@ -203,11 +223,21 @@ func (c pluginReloadCmd) printPlan(e *env) error {
 	var err error
 	if c.JSON {
 		err = e.printJSON(plan)
-	} else if err = e.table("NAME KIND USE ACTION WHY", rows); err == nil && len(plan.RestartNeeded) > 0 {
-		_, err = fmt.Fprintf(e.out, "changed settings that need a restart of the server: %s\n", strings.Join(plan.RestartNeeded, ", "))
+	} else {
+		err = errors.Join(e.table("NAME KIND USE ACTION WHY", rows), e.printSettings("changed settings that would apply", plan.Applied),
+			e.printSettings("changed settings that need a restart of the server", plan.RestartNeeded))
 	}
 	if err == nil && refused > 0 {
 		err = fmt.Errorf("%d of %d instances are refused", refused, len(plan.Instances))
 	}
+	return err
+}
+
+// printSettings prints the names of settings after a label; nothing for none.
+func (e *env) printSettings(label string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(e.out, "%s: %s\n", label, strings.Join(names, ", "))
 	return err
 }

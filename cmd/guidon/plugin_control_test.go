@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestPluginCommandsCallServer(t *testing.T) {
 	for _, c := range []struct{ command, want string }{
 		{"status lines", `"state": "ready"`},
 		{"check lines", "lines works"},
-		{"pause lines", "lines paused"},
+		{"pause lines --yes", "lines paused"},
 		{"status", "delivery is paused: asked by "},
 		{"list", "lines     sink  file  ready  delivery is paused: asked by "},
 		{"resume lines", "lines "},
@@ -54,17 +55,23 @@ func TestPluginCommandsCallServer(t *testing.T) {
 			t.Errorf("plugin %s: %v\n%s", c.command, err, output)
 		}
 	}
-	for name, c := range map[string]struct{ key, command, want string }{
-		"without a key":          {"", "status", "GUIDON_PERSONAL_KEY"},
-		"with a wrong key":       {"phx_wrong", "status", "(invalid_personal_api_key)"},
-		"of an unknown instance": {s.personal, "logs unknown", "(not_found)"},
-		"too many lines":         {s.personal, "logs lines -n 5000", "from 1 to 500"},
-		"of an absent server":    {s.personal, "status --server http://127.0.0.1:1", "no server answers"},
-		"with a wrong scheme":    {s.personal, "status --server ftp://x", "not an http or https URL"},
+	for name, c := range map[string]struct {
+		key, command, want string
+		code               int
+	}{
+		"without a key":          {"", "status", "GUIDON_PERSONAL_KEY", 1},
+		"with a wrong key":       {"phx_wrong", "status", "(invalid_personal_api_key)", 4},
+		"of an unknown instance": {s.personal, "logs unknown", "(not_found)", 3},
+		"too many lines":         {s.personal, "logs lines -n 5000", "from 1 to 500", 1},
+		"of an absent server":    {s.personal, "status --server http://127.0.0.1:1", "no server answers", 5},
+		"with a wrong scheme":    {s.personal, "status --server ftp://x", "not an http or https URL", 1},
 	} {
 		output, err := s.runWithKey(c.key, append([]string{"plugin"}, strings.Fields(c.command)...)...)
 		if err == nil || !strings.Contains(output, c.want) {
 			t.Errorf("%s: %v\n%s", name, err, output)
+		}
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != c.code {
+			t.Errorf("%s: %v, want exit code %d", name, err, c.code)
 		}
 		if c.key != "" && strings.Contains(output, c.key) {
 			t.Errorf("%s: the output shows the key", name)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/sdk/plugintest"
 	"github.com/guidonhq/guidon/sdk/plugintest/inspect"
@@ -96,7 +97,7 @@ func printDescription(e *env, d *inspect.Description) error {
 	}
 	w.line("")
 	w.line("built with %s; largest request %d bytes; several instances in a process: %s; two processes at once: %s",
-		d.SDK, d.MaxMessageBytes, yesNo(d.MultiInstance), yesNo(!d.Exclusive))
+		d.SDK, d.MaxMessageBytes, command.YesNo(d.MultiInstance), command.YesNo(!d.Exclusive))
 	for _, text := range d.Deprecations {
 		w.line("deprecated: %s", text)
 	}

@@ -2,39 +2,61 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/ephemeral"
+	"github.com/guidonhq/guidon/core/startmemory"
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
 )
 
-type serveCmd struct{}
+type serveCmd struct {
+	ephemeral.Flags `embed:""`
+}
 
-// Run serves until SIGINT or SIGTERM; a second signal ends the process
+// forceAfter is how long after the first signal another one ends the process. Before
+// that it has no effect: timeout and npm send a signal to the process and to its group.
+const forceAfter = time.Second
+
+// Run serves until SIGINT or SIGTERM; a second signal, a second later, ends the process
 // immediately. SIGHUP reloads the config, as a change of its file does.
-func (serveCmd) Run(e *env) error {
+func (c serveCmd) Run(e *env) (err error) {
 	cfg, err := e.config()
 	if err != nil {
 		return err
 	}
+	opts := options()
+	opts.Out, opts.ConfigFile = e.out, e.path()
+	end, err := c.Prepare(&cfg, &opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	limitMemory()
 	addProcessor()
+	time.AfterFunc(startmemory.Delay, startmemory.Release)
+	// Signals are caught until the process ends: a late one must not stop the removal of
+	// the data of an ephemeral server.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(forceAfter, stop) })
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	return app.Serve(ctx, cfg, app.Options{
-		Version: version, Out: e.out, Bundled: bundled, BundledNames: plugins.Names(), Schema: bundledSchema, Operators: plugins.Operators,
-		ConfigFile: e.path(), Hangup: hangup,
-	})
+	opts.Hangup = hangup
+	return c.Explain(app.Serve(ctx, cfg, opts))
+}
+
+// options returns those of every server of this binary.
+func options() app.Options {
+	return app.Options{Version: version, Bundled: bundled, BundledNames: plugins.Names(), Schema: bundledSchema, Operators: plugins.Operators}
 }
 
 // limitMemory passes 75 % of the memory limit of the container to the runtime,
@@ -91,16 +113,4 @@ func bundledSchema(name, kind string) []byte {
 		return sdk.Schema(c.Config())
 	}
 	return sdk.Schema(nil)
-}
-
-type migrateCmd struct {
-	WhileServing bool `help:"Migrate a Postgres database under a running server; without it, a server on the data directory must be stopped first."`
-}
-
-func (c migrateCmd) Run(e *env) error {
-	cfg, err := e.config()
-	if err != nil {
-		return err
-	}
-	return app.Migrate(context.Background(), cfg, app.Migration{WhileServing: c.WhileServing}, e.out)
 }

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(attackVariable); address != "" {
 		attackForever(address)
 	}
+	serveDisk()
 	os.Exit(buildAndRun(m))
 }
 
@@ -49,15 +50,23 @@ func buildAndRun(m *testing.M) int {
 type server struct {
 	dir, address, url, admin, project, personal, lines string
 
-	cmd *exec.Cmd
-	log *os.File
+	cmd   *exec.Cmd
+	log   *os.File
+	group string // the control group of its processes; empty: none
+	cut   func() // what crash does after the kill; nil: nothing
 }
 
 var keyText = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
 
 func newServer(t testing.TB) *server {
 	t.Helper()
-	dir := t.TempDir()
+	return newServerIn(t, t.TempDir())
+}
+
+// newServerIn is newServer with the data directory, the config and the output of the
+// file sink below dir.
+func newServerIn(t testing.TB, dir string) *server {
+	t.Helper()
 	s := &server{dir: dir, address: freeAddress(t), admin: freeAddress(t), lines: filepath.Join(dir, "events.ndjson")}
 	s.url = "http://" + s.address
 	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n"
@@ -65,7 +74,7 @@ func newServer(t testing.TB) *server {
 		t.Fatal(err)
 	}
 	var err error
-	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+	if s.log, err = os.Create(filepath.Join(t.TempDir(), "log")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -123,6 +132,9 @@ func (s *server) start(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	s.cmd = exec.Command(bin, "serve")
+	if s.group != "" {
+		s.cmd = exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, s.group, bin, "serve")
+	}
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env(), s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -162,6 +174,14 @@ func (s *server) kill() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 		s.cmd = nil
+	}
+}
+
+// crash is kill, and the cut of the power if the server has one.
+func (s *server) crash() {
+	s.kill()
+	if s.cut != nil {
+		s.cut()
 	}
 }
 

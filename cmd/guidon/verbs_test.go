@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
@@ -29,13 +30,20 @@ var databaseCommands = map[string][]string{
 	"user operator grant":  {"1"},
 	"user operator revoke": {"1"},
 
-	"key create":        {"--project", "1"},
-	"key list":          {"--project", "1"},
-	"key revoke":        {"--project", "1", "1"},
-	"key rotate":        {"--project", "1"},
-	"flag reencrypt":    nil,
-	"person erasures":   nil,
-	"events tail":       nil,
+	"key create":      {"--project", "1"},
+	"key list":        {"--project", "1"},
+	"key revoke":      {"--project", "1", "1"},
+	"key rotate":      {"--project", "1"},
+	"flag reencrypt":  nil,
+	"person erasures": nil,
+	"audit verify":    nil,
+	"audit export":    nil,
+	"audit head":      nil,
+	"event tail":      nil,
+
+	"organization show":    nil,
+	"organization members": nil,
+
 	"deadletter list":   nil,
 	"deadletter show":   {"1"},
 	"deadletter edit":   {"1", "{}"},
@@ -50,9 +58,13 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.
 var otherCommands = []string{
-	"serve", "migrate", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
+	"serve", "migrate", "doctor", "bench", "completion", "man", "__complete", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
+	"user invite", "user invites", "user uninvite", "user role", "user remove",
 	"flag list", "flag get", "flag create", "flag edit", "flag on", "flag off", "flag delete", "flag explain", "flag history", "flag rollback",
-	"person erase", "clients install", "clients list", "backup create", "backup list", "backup check", "backup restore", "restore",
+	"action list", "action get", "action create", "action edit", "action delete", "action count", "action people", "action preview",
+	"cohort list", "cohort get", "cohort create", "cohort edit", "cohort delete", "cohort persons",
+	"person find", "person show", "event trace",
+	"project retention", "export", "import", "person erase", "clients install", "clients list", "backup create", "backup list", "backup check", "backup restore", "restore",
 	"plugin new", "plugin test", "plugin run", "plugin exec", "plugin list", "plugin status", "plugin logs", "plugin check",
 	"plugin pause", "plugin resume", "plugin restart", "plugin release", "plugin reload", "plugin describe",
 }
@@ -67,6 +79,14 @@ func newKong(t *testing.T) *kong.Kong {
 	return k
 }
 
+// commandPath returns the words of a command: plugin new.
+func commandPath(leaf *kong.Node) (path string) {
+	for n := leaf; n.Parent != nil; n = n.Parent {
+		path = strings.TrimSpace(n.Name + " " + path)
+	}
+	return path
+}
+
 func TestEveryCommandIsInATable(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -77,10 +97,7 @@ func TestEveryCommandIsInATable(t *testing.T) {
 		known[name] = true
 	}
 	for _, leaf := range newKong(t).Model.Leaves(false) {
-		var path string
-		for n := leaf; n.Parent != nil; n = n.Parent {
-			path = strings.TrimSpace(n.Name + " " + path)
-		}
+		path := commandPath(leaf)
 		if !known[path] {
 			t.Errorf("command %q: add it to databaseCommands, or to otherCommands if it does not open the database", path)
 		}
@@ -91,15 +108,47 @@ func TestEveryCommandIsInATable(t *testing.T) {
 	}
 }
 
-// command runs a command in this process.
-func command(t *testing.T, config, name string) error {
+// Each command is in a row of the first table of docs/command-line.md.
+func TestEveryCommandIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		group := ""
+		for i, name := range strings.Split(cells[1], "`") {
+			if i%2 == 0 {
+				continue
+			}
+			documented[name], documented[group+" "+name] = true, true
+			if first, _, ok := strings.Cut(name, " "); ok && group == "" {
+				group = first
+			}
+		}
+	}
+	for _, leaf := range newKong(t).Model.Leaves(true) {
+		if path := commandPath(leaf); !documented[path] {
+			t.Errorf("docs/command-line.md has no row with guidon %s", path)
+		}
+	}
+}
+
+// runCommand runs a command in this process.
+func runCommand(t *testing.T, config, name string) error {
 	t.Helper()
 	k := newKong(t)
 	ctx, err := k.Parse(append(strings.Fields(name), databaseCommands[name]...))
 	if err != nil {
 		t.Fatalf("parse %q: %v", name, err)
 	}
-	return ctx.Run(&env{out: io.Discard, file: config})
+	e := &env{out: io.Discard, file: config}
+	return ctx.Run(e, &command.Env{Out: io.Discard, ErrOut: io.Discard, ConfigFile: e.path, ConfigGiven: true, Config: e.config})
 }
 
 func configOf(t *testing.T, dataDir, url string) string {
@@ -116,7 +165,7 @@ func TestCommandsCreateNoDatabase(t *testing.T) {
 	t.Parallel()
 	for name := range databaseCommands {
 		dir := filepath.Join(t.TempDir(), "data")
-		err := command(t, configOf(t, dir, ""), name)
+		err := runCommand(t, configOf(t, dir, ""), name)
 		missing, ok := errors.AsType[*db.NoDatabaseError](err)
 		if !ok || !strings.Contains(missing.Error(), filepath.Join(dir, "guidon.db")) {
 			t.Errorf("%s: got %v, want an error that names the file", name, err)
@@ -128,7 +177,7 @@ func TestCommandsCreateNoDatabase(t *testing.T) {
 	url := dbtest.PostgresURL(t)
 	for name := range databaseCommands {
 		dir := filepath.Join(t.TempDir(), "data")
-		if err := command(t, configOf(t, dir, url), name); !isA[*db.NoDatabaseError](err) {
+		if err := runCommand(t, configOf(t, dir, url), name); !isA[*db.NoDatabaseError](err) {
 			t.Errorf("%s on an empty Postgres database: %v", name, err)
 		}
 	}
@@ -141,7 +190,7 @@ func TestFileCommandsCreateNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range fileCommands {
 		dir := filepath.Join(t.TempDir(), "data")
-		if err := command(t, configOf(t, dir, ""), name); err == nil {
+		if err := runCommand(t, configOf(t, dir, ""), name); err == nil {
 			t.Errorf("%s: no error without a data directory", name)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -164,7 +213,7 @@ func TestCommandsDoNotMigrate(t *testing.T) {
 		}
 		before := schema(t, url)
 		for name := range databaseCommands {
-			err := command(t, configOf(t, t.TempDir(), url), name)
+			err := runCommand(t, configOf(t, t.TempDir(), url), name)
 			if !isA[*db.OlderSchemaError](err) || !strings.Contains(err.Error(), "run guidon migrate") {
 				t.Errorf("%s: got %v, want an error that says how to migrate", name, err)
 			}

@@ -23,5 +23,6 @@ var Module = fx.Module("actions", history.Module,
 	fx.Invoke(func(_ *Snapshots, s *Service, h *history.Service, e *events.Service) {
 		h.CorrectWith(s)
 		e.OnErase(h.Erased)
+		e.OnExpire(h.Expired)
 	}),
 )

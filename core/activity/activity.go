@@ -40,6 +40,7 @@ const (
 	Member       Scope = "OrganizationMembership"
 	Role         Scope = "Role"
 	RoleMember   Scope = "RoleMembership"
+	Invite       Scope = "OrganizationInvite"
 	User         Scope = "User"
 	Plugin       Scope = "Plugin"
 	SecretKey    Scope = "ProjectSecretAPIKey"
@@ -66,6 +67,10 @@ type Entry struct {
 	UserEmail      string
 	KeyID          int64  // of the personal key; 0 without a request
 	Client         string // address of the client; "" without a request
+	UserAgent      string // of the client, shortened
+	RequestID      string // as in the log of requests
+	Sequence       int64  // in the chain of entries; 0 until the entry is sealed
+	Hash           string // of the sealed entry
 	Detail         Detail
 	CreatedAt      time.Time
 }

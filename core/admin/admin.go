@@ -19,10 +19,13 @@ package admin
 
 import (
 	"context"
+	"slices"
 
 	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
+	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
@@ -31,8 +34,8 @@ import (
 // Reload reads the configuration again. The results are JSON-encodable summaries of
 // the changes; a configuration that cannot be used is an Invalid error.
 type Reload struct {
-	// Apply applies the configuration. cause is the reason for the log.
-	Apply func(ctx context.Context, cause string) (any, error)
+	// Apply applies the configuration for a principal, and logs it.
+	Apply func(ctx context.Context, who *auth.Principal) (any, error)
 	// Preview returns what Apply would do and changes nothing.
 	Preview func() (any, error)
 }
@@ -51,16 +54,28 @@ func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reloa
 	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit}
 }
 
-// logged runs an operation and adds its entry to the activity log: verb is what was
-// done to the instance of the path, or to the configuration.
+// logged adds the entry of an operation to the activity log and runs it: verb is what is
+// done to the instance of the path. Without an entry nothing is done. An operation can
+// take long, and holds no lock of the database.
 func (p *Plugins) logged(verb string, do func(c *web.Call) error) func(c *web.Call) error {
 	return func(c *web.Call) error {
-		return p.audit.Change(c.UserContext(), c.Principal, func(ctx context.Context) (*activity.Event, error) {
-			c.SetUserContext(ctx)
-			name := c.Params("name", "configuration")
-			return &activity.Event{Scope: activity.Plugin, ItemID: name, Activity: verb, Name: name}, do(c)
+		name := c.Params("name")
+		if !p.exists(name) {
+			return do(c) // it answers NotFound with its own code, and changes nothing
+		}
+		err := p.audit.Change(c.UserContext(), c.Principal, func(context.Context) (*activity.Event, error) {
+			return &activity.Event{Scope: activity.Plugin, ItemID: name, Activity: verb, Name: name}, nil
 		})
+		if err != nil {
+			return err
+		}
+		return do(c)
 	}
+}
+
+// exists reports whether there is an instance of the name.
+func (p *Plugins) exists(name string) bool {
+	return slices.ContainsFunc(p.host.Status(), func(s status.Status) bool { return s.Name == name })
 }
 
 // operatorsOnly accepts only requests of operators with a key that is not

@@ -147,8 +147,9 @@ func (p *Plugins) reloadConfig(c *web.Call) error {
 		}
 	}
 	if !dryRun {
-		return p.logged("reloaded", p.applyConfig)(c)
+		return p.applyConfig(c)
 	}
+	web.MarkLogged(c.UserContext()) // changes nothing
 	planned, err := p.reload.Preview()
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (p *Plugins) reloadConfig(c *web.Call) error {
 }
 
 func (p *Plugins) applyConfig(c *web.Call) error {
-	done, err := p.reload.Apply(c.UserContext(), "asked by "+c.Principal.User.Email)
+	done, err := p.reload.Apply(c.UserContext(), c.Principal)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ type PersonalKey struct {
 // NewPersonalKey describes a personal key to create. An empty OrganizationID is
 // the one the user works in; no ProjectIDs means every project of it. By is the
 // principal of the request: the new key may do nothing that By may not do, and
-// ends no later. A zero ExpiresAt is the end of By, or none.
+// ends no later. A zero ExpiresAt is the end of By, or none. Secret is the text of the
+// key, for tests that need a known one; empty makes a random one.
 type NewPersonalKey struct {
 	UserID         int64
 	OrganizationID string
@@ -52,6 +53,7 @@ type NewPersonalKey struct {
 	Scopes         []string
 	ProjectIDs     []int64
 	ExpiresAt      time.Time
+	Secret         string
 	By             *Principal
 }
 

@@ -67,6 +67,10 @@ func TestRoles(t *testing.T) {
 		wantFault(t, err, fault.Invalid, "unique", "user_uuid")
 		_, err = s.AddRoleMember(ctx, org, growth.ID, 99)
 		wantFault(t, err, fault.Invalid, "does_not_exist", "user_uuid")
+		for _, id := range []string{"", "none", "\x00", "\xff"} { // databases refuse the last two
+			_, err = s.Role(ctx, org, id)
+			wantFault(t, err, fault.NotFound, "not_found", "")
+		}
 		_, err = s.AddRoleMember(ctx, org, "none", ann.ID)
 		wantFault(t, err, fault.NotFound, "not_found")
 

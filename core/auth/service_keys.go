@@ -26,7 +26,10 @@ func (m *keyManager) CreatePersonalKey(ctx context.Context, in NewPersonalKey) (
 	if err := checkExpiry(in.ExpiresAt); err != nil {
 		return PersonalKey{}, "", err
 	}
-	secret := apikey.New(apikey.PersonalPrefix)
+	secret, err := apikey.Personal(in.Secret)
+	if err != nil {
+		return PersonalKey{}, "", err
+	}
 	k := PersonalKey{
 		UserID: in.UserID, OrganizationID: in.OrganizationID, Label: label, Mask: apikey.Mask(secret),
 		Scopes: scopes, ProjectIDs: distinct(in.ProjectIDs), CreatedAt: now(), ExpiresAt: in.ExpiresAt.UTC(),

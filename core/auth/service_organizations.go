@@ -68,7 +68,7 @@ func (m *organizationManager) Members(ctx context.Context, organizationID string
 
 // AddMember adds a user to an organization.
 func (m *organizationManager) AddMember(ctx context.Context, organizationID string, userID int64, level int) error {
-	if err := checkLevel(level); err != nil {
+	if err := CheckLevel(level); err != nil {
 		return err
 	}
 	return m.change(ctx, func(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (m *organizationManager) AddMember(ctx context.Context, organizationID stri
 
 // SetMemberLevel sets the level of a member. The last owner cannot lose the level.
 func (m *organizationManager) SetMemberLevel(ctx context.Context, organizationID string, userID int64, level int) error {
-	if err := checkLevel(level); err != nil {
+	if err := CheckLevel(level); err != nil {
 		return err
 	}
 	return m.change(ctx, func(ctx context.Context) error {

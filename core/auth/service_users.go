@@ -20,7 +20,7 @@ func (m *userManager) CreateUser(ctx context.Context, in NewUser) (User, error) 
 	if in.Level == 0 {
 		in.Level = LevelMember
 	}
-	if err := checkLevel(in.Level); err != nil {
+	if err := CheckLevel(in.Level); err != nil {
 		return User{}, err
 	}
 	err = m.change(ctx, func(ctx context.Context) error {
@@ -40,18 +40,19 @@ func (m *userManager) CreateUser(ctx context.Context, in NewUser) (User, error) 
 
 // user returns the checked user, without an id.
 func (in NewUser) user() (User, error) {
-	email, err := checkEmail(in.Email)
+	email, err := CheckEmail(in.Email)
 	if err != nil {
 		return User{}, err
 	}
-	name, err := checkFirstName(in.FirstName)
+	name, err := CheckFirstName(in.FirstName)
 	if err != nil {
 		return User{}, err
 	}
 	return User{UUID: newUUID(), DistinctID: apikey.New(""), FirstName: name, Email: email, Operator: in.Operator}, nil
 }
 
-func checkFirstName(name string) (string, error) {
+// CheckFirstName returns the name without outer white space, or Invalid for first_name.
+func CheckFirstName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if !utf8.ValidString(name) || strings.ContainsRune(name, 0) {
 		return "", fault.Field("first_name", "invalid_input", "This field must be text.")
@@ -115,12 +116,12 @@ func (m *userManager) UpdateUser(ctx context.Context, id int64, c UserChange) (U
 
 func (c UserChange) apply(u *User) (err error) {
 	if c.FirstName != nil {
-		if u.FirstName, err = checkFirstName(*c.FirstName); err != nil {
+		if u.FirstName, err = CheckFirstName(*c.FirstName); err != nil {
 			return err
 		}
 	}
 	if c.Email != nil {
-		email, err := checkEmail(*c.Email)
+		email, err := CheckEmail(*c.Email)
 		if err != nil {
 			return err
 		}

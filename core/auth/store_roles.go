@@ -2,7 +2,9 @@ package auth
 
 import (
 	"context"
+	"slices"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -63,7 +65,9 @@ func (s roleStore) roles(ctx context.Context, organizationID string, ids ...stri
 	var rows []roleRow
 	q := s.db.Read(ctx).NewSelect().Model(&rows).Where("r.organization_id = ?", organizationID).Order("r.created_at", "r.id")
 	if len(ids) > 0 {
-		q = q.Where("r.id IN ?", bun.Tuple(ids))
+		// Postgres refuses text with a NUL. The empty id is that of no role.
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return uuid.Validate(id) != nil })
+		q = q.Where("r.id IN ?", bun.Tuple(append(ids, "")))
 	}
 	if err := q.Scan(ctx); err != nil {
 		return nil, found(err, "list roles")

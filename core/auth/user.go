@@ -73,8 +73,8 @@ type UserChange struct {
 	CurrentProjectID *int64
 }
 
-// checkEmail returns the address in its stored form.
-func checkEmail(address string) (string, error) {
+// CheckEmail returns the address in its stored form, or Invalid for the field email.
+func CheckEmail(address string) (string, error) {
 	address = strings.ToLower(strings.TrimSpace(address))
 	parsed, err := mail.ParseAddress(address)
 	if err != nil || parsed.Address != address || len(address) > 254 {
@@ -83,7 +83,8 @@ func checkEmail(address string) (string, error) {
 	return address, nil
 }
 
-func checkLevel(level int) error {
+// CheckLevel fails with Invalid for the field level unless it is one of the levels.
+func CheckLevel(level int) error {
 	switch level {
 	case LevelMember, LevelAdmin, LevelOwner:
 		return nil

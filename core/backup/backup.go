@@ -33,6 +33,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/backup/archive"
 	"github.com/guidonhq/guidon/core/backup/place"
+	"github.com/guidonhq/guidon/core/backup/schedule"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
 )
@@ -50,6 +51,8 @@ type Source struct {
 	// Secrets are files by their name in the backup. Only encrypted backups contain
 	// them; a missing file is left out.
 	Secrets map[string]string
+	// Made is called after each backup of the server; it may be nil.
+	Made func(ctx context.Context, b schedule.Backup) error
 }
 
 // Options are the options of a backup.

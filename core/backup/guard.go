@@ -106,15 +106,12 @@ func (s Source) disks() ([]string, error) {
 // checkSpace returns ErrLowSpace if one of the disks has less than twice the free
 // space at which the journal refuses events. A disk that reports none has no guard.
 func checkSpace(src Source, dirs []string) error {
-	if src.Journal.MinFreeBytes == 0 || src.Journal.MinFreePercent == 0 {
-		return nil
-	}
 	for _, dir := range dirs {
 		free, size, err := files.Space(dir)
 		if err != nil {
 			continue
 		}
-		least := 2 * min(src.Journal.MinFreeBytes, int64(float64(size)*src.Journal.MinFreePercent/100))
+		least := 2 * src.Journal.MinFree(size)
 		if free < least {
 			return fmt.Errorf("the disk of %s has %d MB free, and the backup keeps %d MB free: %w", strings.TrimSuffix(dir, "/"), free/1e6, least/1e6, ErrLowSpace)
 		}

@@ -25,7 +25,7 @@ func provide(lc fx.Lifecycle, cfg Config, src Source, journal journal.Config, lo
 	}
 	s := schedule.New(schedule.Options{
 		Times: times, Keep: schedule.Retention{Last: cfg.Keep, Daily: cfg.KeepDaily, Weekly: cfg.KeepWeekly, Monthly: cfg.KeepMonthly},
-		RetryMin: schedule.DefaultRetryMin, RetryMax: schedule.DefaultRetryMax,
+		RetryMin: schedule.DefaultRetryMin, RetryMax: schedule.DefaultRetryMax, Made: src.Made,
 	}, m, log)
 	if longest := times.Longest(); times.Enabled() && journal.MaxAge > 0 && journal.MaxAge < longest+time.Hour {
 		log.Warn("journal kept for less than the time between two backups: a restore may lose events; raise journal.max_age and journal.max_bytes",

@@ -50,7 +50,11 @@ func openJournal(ctx context.Context, src Source) (*journalSnapshot, error) {
 // checkJournalLog returns an error if the write-ahead log of a journal without a
 // server is damaged: to open the file would discard commits.
 func checkJournalLog(path string) error {
-	r, err := sqlitewal.Check(path+"-wal", format.PageBytes)
+	page, err := sqlitewal.PageSize(path, format.PageBytes)
+	if err != nil {
+		return err
+	}
+	r, err := sqlitewal.Check(path+"-wal", page)
 	if err == nil && r.IsDamaged() {
 		err = fmt.Errorf("the write-ahead log of the journal %s is damaged: run guidon journal repair", path)
 	}

@@ -29,6 +29,8 @@ type Hub struct {
 	// memory has the revision that the memory of this process is at least at.
 	memory *snapshot.Map[int64, changelog.Head]
 
+	opened chan struct{} // holds one; receives when the first stream of a project opens
+
 	mu      sync.Mutex
 	limit   int // of open streams
 	topics  map[int64]*topic
@@ -61,7 +63,7 @@ func NewHub(cfg Config, changes Log, memory Memory, log *zap.Logger, reg prometh
 	}
 	h := &Hub{
 		cfg: cfg, changes: changes, log: log.Named("changes"), limit: cfg.MaxStreams,
-		topics: map[int64]*topic{}, clients: map[netip.Addr]int{},
+		topics: map[int64]*topic{}, clients: map[netip.Addr]int{}, opened: make(chan struct{}, 1),
 	}
 	h.metrics = newMetrics(reg, h.Open)
 	h.memory = snapshot.New(snapshot.Options[int64, changelog.Head]{Load: h.refresher(memory.Flags, memory.Actions)})
@@ -99,7 +101,7 @@ func (h *Hub) LimitStreams(n int) {
 // Start begins to follow the changelog.
 func (h *Hub) Start(context.Context) error {
 	h.service.Start()
-	h.service.Every(h.cfg.PollInterval, h.poll)
+	h.service.Go(func(drainCtx, _ context.Context) { h.pollWhileOpen(drainCtx) })
 	h.service.Every(time.Second, func(context.Context) { h.sendHeartbeats() })
 	return nil
 }
@@ -174,6 +176,10 @@ func (h *Hub) reserve(project int64, client netip.Addr) (*topic, error) {
 	if t == nil {
 		t = &topic{project: project, subs: map[*subscriber]struct{}{}}
 		h.topics[project] = t
+		select {
+		case h.opened <- struct{}{}:
+		default:
+		}
 	}
 	t.streams++
 	h.clients[client]++

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/changes/changelog"
+	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/core/web/stream"
 )
 
@@ -47,6 +48,29 @@ func (s *subscriber) send(b *batch, common *[audiences][]byte) {
 	if len(events) > 0 {
 		s.stream.Write(events)
 	}
+}
+
+// pollWhileOpen polls each interval while streams are open, until ctx ends.
+func (h *Hub) pollWhileOpen(ctx context.Context) {
+	for {
+		select {
+		case <-h.opened:
+		case <-ctx.Done():
+			return
+		}
+		for h.hasTopics() {
+			if !retry.SleepAligned(ctx, h.cfg.PollInterval) {
+				return
+			}
+			h.poll(ctx)
+		}
+	}
+}
+
+func (h *Hub) hasTopics() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.topics) > 0
 }
 
 // poll looks for changes of the projects with streams.

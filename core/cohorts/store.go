@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/flags/revision"
 )
 
 // Store keeps cohorts and the lists of static ones in the database. It checks no
@@ -115,14 +116,14 @@ func (s *Store) insert(ctx context.Context, c *Cohort) error {
 		return fmt.Errorf("store cohort %q: %w", c.Name, err)
 	}
 	c.ID = r.ID
-	return nil
+	return revision.Mark(ctx, s.db, c.ProjectID, revision.Cohort, c.ID)
 }
 
 func (s *Store) update(ctx context.Context, c *Cohort) error {
 	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(c)).WherePK().Exec(ctx); err != nil {
 		return fmt.Errorf("store cohort %d: %w", c.ID, err)
 	}
-	return nil
+	return revision.Mark(ctx, s.db, c.ProjectID, revision.Cohort, c.ID)
 }
 
 // storeCount stores the number of persons in a cohort.

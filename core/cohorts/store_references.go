@@ -12,12 +12,16 @@ import (
 	"github.com/guidonhq/guidon/core/flags/rules"
 )
 
-// Definitions reads the cohorts that are not deleted, in the form of the
-// evaluator.
-func (s *Store) Definitions(ctx context.Context, projectID int64) ([]eval.CohortDefinition, error) {
+// Definitions reads the cohorts that are not deleted, in the form of the evaluator and
+// by id: those with the given ids, or all without ids.
+func (s *Store) Definitions(ctx context.Context, projectID int64, ids ...int64) ([]eval.CohortDefinition, error) {
 	var rows []row
-	err := s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "name", "filters", "is_static").
-		Where("project_id = ? AND deleted = ?", projectID, false).OrderExpr("id").Scan(ctx)
+	q := s.db.Read(ctx).NewSelect().Model(&rows).Column("id", "name", "filters", "is_static").
+		Where("project_id = ? AND deleted = ?", projectID, false).OrderExpr("id")
+	if len(ids) > 0 {
+		q.Where("id IN (?)", bun.List(ids))
+	}
+	err := q.Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read cohorts of project %d: %w", projectID, err)
 	}

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/guidonhq/guidon/core/db/logcheck"
+	"github.com/guidonhq/guidon/core/db/rowsql" // registers functions of migrations and searches, too
 )
 
 // maxProblems bounds the problems that a check lists.
 const maxProblems = 100
 
 // CheckFile returns the problems that SQLite finds in the structure of the file
-// that cfg names: malformed pages, and indexes that do not fit their table. It
+// that cfg names: malformed pages, indexes that do not fit their table, and
+// compressed events that cannot be read. It
 // reads the whole file and changes nothing; it may run beside a server. It returns
 // none for PostgreSQL. SQLite has no checksums of pages: a changed bit inside a
 // value is not found.
@@ -25,8 +29,8 @@ func CheckFile(ctx context.Context, cfg Config, dataDir string) (problems []stri
 	if _, err := os.Stat(t.file); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no database at %s", t.file)
 	}
-	err = checkLog(t.file)
-	if damaged, ok := errors.AsType[*errLogDamaged](err); ok {
+	err = logcheck.Check(t.file)
+	if damaged, ok := errors.AsType[*logcheck.DamagedError](err); ok {
 		return []string{damaged.Error()}, nil // to read the file now would discard commits
 	}
 	if err != nil {
@@ -37,7 +41,11 @@ func CheckFile(ctx context.Context, cfg Config, dataDir string) (problems []stri
 		return nil, err
 	}
 	defer func() { _ = pool.Close() }()
-	return integrity(ctx, pool, fmt.Sprintf("integrity_check(%d)", maxProblems))
+	problems, err = integrity(ctx, pool, fmt.Sprintf("integrity_check(%d)", maxProblems))
+	if err != nil || len(problems) > 0 {
+		return problems, err
+	}
+	return rowsql.Check(ctx, pool, maxProblems)
 }
 
 // integrity runs one of SQLite's checks, a pragma with its argument.

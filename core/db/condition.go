@@ -1,6 +1,7 @@
 package db
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db/logcheck"
 )
 
 // whatToDo is the advice to an operator whose SQLite file is damaged.
@@ -39,6 +42,8 @@ func (c Condition) Degraded() bool { return c.State != "ok" }
 type watch struct {
 	log       atomic.Pointer[zap.Logger]
 	malformed prometheus.Counter // errors of a malformed file
+	queries   *prometheus.HistogramVec
+	wrap      func(driver.Connector) driver.Connector // may be nil
 
 	mu    sync.Mutex
 	state Condition
@@ -46,7 +51,7 @@ type watch struct {
 }
 
 func newWatch() *watch {
-	w := &watch{state: Condition{State: "ok"}, malformed: prometheus.NewCounter(prometheus.CounterOpts{
+	w := &watch{state: Condition{State: "ok"}, queries: newQuerySeconds(), malformed: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "guidon_database_malformed_total", Help: "Statements that failed because a page of the SQLite file is malformed.",
 	})}
 	w.log.Store(zap.NewNop())
@@ -76,10 +81,13 @@ func (w *watch) logTo(log *zap.Logger, name string) {
 	}
 }
 
-// register registers the metrics of a SQLite file; reg may be nil.
+// register registers the metrics; reg may be nil.
 func (d *DB) register(reg prometheus.Registerer) error {
-	if reg == nil || d.watch == nil {
+	if reg == nil {
 		return nil
+	}
+	if err := errors.Join(reg.Register(collector{d}), reg.Register(d.queries), d.limiter.Register(reg)); err != nil || d.watch == nil {
+		return err
 	}
 	damaged := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "guidon_database_damaged", Help: "1 while the SQLite file is known to be damaged, else 0.",
@@ -91,6 +99,9 @@ func (d *DB) register(reg prometheus.Registerer) error {
 	})
 	return errors.Join(reg.Register(d.watch.malformed), reg.Register(damaged))
 }
+
+// LogDamage describes a damaged write-ahead log that was found at the start.
+type LogDamage = logcheck.Damage
 
 // logDamaged records the damage of the write-ahead log.
 func (w *watch) logDamaged(d *LogDamage) {

@@ -89,6 +89,9 @@ func newRows(t *testing.T, d *DB) (n int) {
 	return n
 }
 
+// defaultPage is the size of a page of the files that Guidon creates.
+const defaultPage = 4096
+
 // frameAt is the offset of a frame of the log.
 func frameAt(n int) int { return 32 + n*(24+defaultPage) }
 

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/guidonhq/guidon/migrations"
 )
 
@@ -11,3 +13,25 @@ func (d *DB) Apply(ctx context.Context, steps ...migrations.Step) error { return
 
 // Ping is ping.
 var Ping = ping
+
+// KeptStatements returns the texts of the prepared statements that the writing
+// connection keeps.
+func (d *DB) KeptStatements(ctx context.Context) (texts []string, err error) {
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return texts, conn.Raw(func(c any) error {
+		for _, s := range c.(*watchedConn).statements.idle {
+			texts = append(texts, s.query)
+		}
+		return nil
+	})
+}
+
+// MaxStatements is maxStatements.
+const MaxStatements = maxStatements
+
+// Register registers the metrics of d.
+func Register(d *DB, reg prometheus.Registerer) error { return d.register(reg) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/migrations"
 )
 
@@ -60,7 +61,7 @@ func (d *DB) Steps(ctx context.Context) ([]StepStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	applied, err := d.applied(ctx, d.read)
+	applied, err := d.applied(ctx, d.readers[pools.Internal])
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +87,37 @@ func (d *DB) Migrate(ctx context.Context) error {
 		return err
 	}
 	return d.apply(ctx, steps)
+}
+
+// MigrateTo applies every missing step up to the number, as Migrate does, and takes back
+// the applied steps above it, as Revert does. It fails if this binary has no such step; 0
+// takes back all.
+func (d *DB) MigrateTo(ctx context.Context, number int) error {
+	steps, err := migrations.Load(d.dialect())
+	if err != nil {
+		return err
+	}
+	last := slices.IndexFunc(steps, func(s migrations.Step) bool { return s.Number == number })
+	if last < 0 && number != 0 {
+		return fmt.Errorf("this binary has no schema step %d; its newest is %d", number, steps[len(steps)-1].Number)
+	}
+	applied, err := d.applied(ctx, d.readers[pools.Internal])
+	if err != nil {
+		return err
+	}
+	if err := refuseNewer(applied, steps); err != nil {
+		return err
+	}
+	above := 0
+	for n := range applied {
+		if n > number {
+			above++
+		}
+	}
+	if err := d.Revert(ctx, above); err != nil {
+		return err
+	}
+	return d.apply(ctx, steps[:last+1])
 }
 
 func (d *DB) apply(ctx context.Context, steps []migrations.Step) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/guidonhq/guidon/core/db/pools"
+	"github.com/guidonhq/guidon/core/db/scan"
 )
 
 // connectTimeout bounds one attempt to reach the server, unless the URL says
@@ -31,8 +35,8 @@ func checkPostgresURL(raw string) error {
 	return err
 }
 
-func openPostgres(ctx context.Context, raw string) (*DB, error) {
-	d, err := newPostgres(ctx, raw, nil)
+func openPostgres(ctx context.Context, settings Config, raw string) (*DB, error) {
+	d, err := newPostgres(ctx, settings, raw, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func openPostgres(ctx context.Context, raw string) (*DB, error) {
 
 // newPostgres returns a handle without a connection. w, unless nil, refuses
 // connections until the database is ready.
-func newPostgres(ctx context.Context, raw string, w *waiting) (*DB, error) {
+func newPostgres(ctx context.Context, settings Config, raw string, w *waiting) (*DB, error) {
 	cfg, err := poolConfig(raw)
 	if err != nil {
 		return nil, err
@@ -53,15 +57,52 @@ func newPostgres(ctx context.Context, raw string, w *waiting) (*DB, error) {
 	if w != nil {
 		cfg.BeforeConnect, cfg.PrepareConn = w.beforeConnect, w.prepareConn
 	}
+	queries := newQuerySeconds()
+	cfg.ConnConfig.Tracer = &pgTracer{timesOf(queries, "postgres", true)}
 	name := fmt.Sprintf("Postgres database %s on %s", cfg.ConnConfig.Database, cfg.ConnConfig.Host)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	b := newHandle(pool)
+	d := &DB{lookup: b, write: b, pool: pool, name: name, waiting: w, queries: queries}
+	d.readers[pools.Internal] = b
+	if err := d.addPostgresReaders(ctx, settings.withDefaults(), cfg); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), d.Close())
+	}
+	return d, nil
+}
+
+// newHandle returns a handle whose connections are those of pool.
+func newHandle(pool *pgxpool.Pool) *bun.DB {
 	handle := sql.OpenDB(unprepared{stdlib.GetPoolConnector(pool)})
 	handle.SetMaxIdleConns(0) // idle connections stay in the pool of pgx
-	b := bun.NewDB(handle, pgdialect.New())
-	return &DB{read: b, lookup: b, write: b, pool: pool, name: name, waiting: w}, nil
+	return bun.NewDB(handle, pgdialect.New())
+}
+
+// addPostgresReaders adds the pools of management and scans, with a limit of the
+// time of a statement unless the URL has one. They open connections when they are
+// needed and close idle ones.
+func (d *DB) addPostgresReaders(ctx context.Context, settings Config, base *pgxpool.Config) error {
+	d.limiter, d.others = scan.New(settings.Scans), map[pools.Kind]*pgxpool.Pool{}
+	for kind, size := range map[pools.Kind]int{
+		pools.Management: settings.ManagementConnections, pools.Scan: scanConnections(settings.Scans),
+	} {
+		cfg := base.Copy()
+		cfg.ConnConfig.Tracer = &pgTracer{timesOf(d.queries, kind.String(), false)}
+		cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns, cfg.MaxConnIdleTime = int32(size), 0, 0, idleTime
+		params := cfg.ConnConfig.RuntimeParams
+		if limit := settings.StatementTimeout; limit > 0 && params["statement_timeout"] == "" {
+			params["statement_timeout"] = strconv.FormatInt(limit.Milliseconds(), 10)
+		}
+		pool, err := pgxpool.NewWithConfig(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		d.others[kind] = pool
+		d.readers[kind] = newHandle(pool)
+	}
+	return nil
 }
 
 // poolConfig replaces the errors of the parsers, which quote parts of the URL.
@@ -120,6 +161,14 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 // Pool is the connection pool of a PostgreSQL store, for hot paths that want
 // pgx itself; nil on SQLite. It knows nothing of a transaction in a context.
 func (d *DB) Pool() *pgxpool.Pool { return d.pool }
+
+// poolOf returns the pool for the kind of work of ctx.
+func (d *DB) poolOf(ctx context.Context) *pgxpool.Pool {
+	if pool := d.others[pools.Of(ctx)]; pool != nil {
+		return pool
+	}
+	return d.pool
+}
 
 // ErrNotPostgres is returned by PgxConn on SQLite.
 var ErrNotPostgres = errors.New("the store is not Postgres")

@@ -15,6 +15,11 @@ import (
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/guidonhq/guidon/core/db/pools"
+	"github.com/guidonhq/guidon/core/db/scan"
+	"github.com/guidonhq/guidon/core/db/sqlitescan"
+	_ "github.com/guidonhq/guidon/core/sqlitepages" // before the first file is opened
 )
 
 // busyWait is how long a connection waits for another process's write lock
@@ -29,7 +34,7 @@ func writePragmas() []string {
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
-		"cache_size(-16384)",           // 16 MiB, filled as used
+		"cache_size(-8192)",            // 8 MiB, filled as used
 		"wal_autocheckpoint(8000)",     // 32 MiB between checkpoints: large batches write a page once
 		"journal_size_limit(67108864)", // a large transaction gives its log back
 		"temp_store(MEMORY)",
@@ -37,16 +42,19 @@ func writePragmas() []string {
 	}
 }
 
-func readPragmas() []string {
+func readPragmas() []string { return readPragmasWith(2 << 10) }
+
+// readPragmasWith has a cache of pages of the given size.
+func readPragmasWith(cacheKB int) []string {
 	return []string{
 		fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds()),
-		"cache_size(-8192)",
+		fmt.Sprintf("cache_size(-%d)", cacheKB),
 		"temp_store(MEMORY)",
 		"query_only(1)",
 	}
 }
 
-func openSQLite(ctx context.Context, path string, readLog func(file string) (*LogDamage, error)) (*DB, error) {
+func openSQLite(ctx context.Context, cfg Config, path string, w *watch, readLog func(file string) (*LogDamage, error)) (*DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("find SQLite file %s: %w", path, err)
@@ -58,29 +66,62 @@ func openSQLite(ctx context.Context, path string, readLog func(file string) (*Lo
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", abs, err)
 	}
-	w := newWatch()
 	if damage != nil {
 		w.logDamaged(damage)
 	}
-	write, err := openPool(ctx, w, dsn(abs, "immediate", writePragmas()), 1)
+	write, err := openPool(ctx, w, "write", dsn(abs, "immediate", writePragmas()), 1, true)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", abs, err)
 	}
-	read, err := openPool(ctx, w, dsn(abs, "deferred", readPragmas()), max(4, runtime.GOMAXPROCS(0)))
+	read, err := openPool(ctx, w, "read", dsn(abs, "deferred", readPragmas()), max(4, runtime.GOMAXPROCS(0)), false)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite file %s for reading: %w", abs, err), write.Close())
 	}
-	lookup, err := openPool(ctx, w, dsn(abs, "deferred", readPragmas()), max(2, runtime.GOMAXPROCS(0)))
+	lookup, err := openPool(ctx, w, "lookup", dsn(abs, "deferred", readPragmas()), max(2, runtime.GOMAXPROCS(0)), false)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open SQLite file %s for lookups: %w", abs, err), read.Close(), write.Close())
 	}
-	return &DB{
-		read:   bun.NewDB(read, sqlitedialect.New()),
+	d := &DB{
 		lookup: bun.NewDB(lookup, sqlitedialect.New()),
 		write:  bun.NewDB(write, sqlitedialect.New()),
-		name:   "SQLite file " + abs, file: abs, watch: w,
-	}, nil
+		scans:  sqlitescan.New(abs, busyWait),
+		name:   "SQLite file " + abs, file: abs, watch: w, queries: w.queries,
+	}
+	d.readers[pools.Internal] = bun.NewDB(read, sqlitedialect.New())
+	if err := d.addSQLiteReaders(cfg.withDefaults(), w); err != nil {
+		return nil, errors.Join(err, lookup.Close(), read.Close(), write.Close())
+	}
+	return d, nil
 }
+
+// connectionsPerScan is how many connections a scan may use: a statement may run
+// while the rows of another one are read.
+const connectionsPerScan = 4
+
+// scanConnections is how many connections the running scans use together: parts that
+// share a place have two each.
+func scanConnections(c scan.Config) int { return connectionsPerScan*c.Places + 2*(scan.MaxParts()-1) }
+
+// addSQLiteReaders adds the pools of management and scans. They open connections
+// when they are needed and close idle ones, whose caches take memory.
+func (d *DB) addSQLiteReaders(cfg Config, w *watch) error {
+	d.limiter = scan.New(cfg.Scans)
+	for kind, size := range map[pools.Kind]int{
+		pools.Management: cfg.ManagementConnections, pools.Scan: scanConnections(cfg.Scans),
+	} {
+		pool, err := newPool(w, kind.String(), dsn(d.file, "deferred", readPragmasWith(1<<10)), size, false)
+		if err != nil {
+			return fmt.Errorf("open SQLite file %s for %s: %w", d.file, kind, err)
+		}
+		pool.SetMaxIdleConns(min(size, 2))
+		pool.SetConnMaxIdleTime(idleTime)
+		d.readers[kind] = bun.NewDB(pool, sqlitedialect.New())
+	}
+	return nil
+}
+
+// idleTime is how long connections of management and scans stay open without use.
+const idleTime = time.Minute
 
 // truncateWait is how long TruncateLog waits for readers.
 const truncateWait = 200 * time.Millisecond
@@ -135,20 +176,33 @@ func dsn(path, txlock string, pragmas []string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
-// openPool opens a pool of at most size connections that stay open.
-func openPool(ctx context.Context, w *watch, dsn string, size int) (*sql.DB, error) {
-	c, err := sqlite.NewConnector(dsn)
+// openPool opens a pool of at most size connections that stay open. name is that of
+// its metrics; writes is set for the pool that writes.
+func openPool(ctx context.Context, w *watch, name, dsn string, size int, writes bool) (*sql.DB, error) {
+	pool, err := newPool(w, name, dsn, size, writes)
 	if err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(&watchedConnector{c, w})
-	pool.SetMaxOpenConns(size)
-	pool.SetMaxIdleConns(size)
 	// Two processes that create one file at the same moment can meet while one
 	// of them turns the log on, which SQLite reports without waiting.
 	if err := whileBusy(ctx, busyWait, func() error { return pool.PingContext(ctx) }); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
+	return pool, nil
+}
+
+// newPool is openPool without a connection yet.
+func newPool(w *watch, name, dsn string, size int, writes bool) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if w.wrap != nil {
+		c = w.wrap(c)
+	}
+	pool := sql.OpenDB(&watchedConnector{c, w, timesOf(w.queries, name, writes), writes})
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
 	return pool, nil
 }
 
@@ -178,6 +232,9 @@ func isBusy(err error) bool {
 func sqliteCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
+	}
+	if e, ok := errors.AsType[*sqlitescan.Error](err); ok {
+		return e.Code
 	}
 	return 0
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"github.com/guidonhq/guidon/core/db/pools"
 )
 
 // txKey finds the transaction of one DB in a context.
@@ -25,12 +27,13 @@ func (d *DB) txOf(ctx context.Context) *transaction {
 }
 
 // Read returns the transaction in ctx, else a handle that sees what is
-// committed. On SQLite that handle refuses to write.
+// committed, with the connections for the kind of work of ctx. On SQLite that handle
+// refuses to write.
 func (d *DB) Read(ctx context.Context) bun.IDB {
 	if t := d.txOf(ctx); t != nil {
 		return t.tx
 	}
-	return d.read
+	return d.readers[pools.Of(ctx)]
 }
 
 // Lookup is Read for short reads by key that a client waits for. On SQLite they have
@@ -112,7 +115,9 @@ func ended(ctx context.Context, err error) error {
 // begin takes a connection and begins on it, so that PgxConn can reach the
 // connection under the transaction.
 func (d *DB) begin(ctx context.Context) (*transaction, error) {
+	d.beginning.Add(1)
 	conn, err := d.write.Conn(ctx)
+	d.beginning.Add(-1)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/db/logcheck"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/retry"
 )
@@ -65,9 +66,9 @@ func OpenServer(ctx context.Context, cfg Config, dataDir string, log *zap.Logger
 		return nil, err
 	}
 	if t.postgres != "" {
-		return openWaiting(ctx, t.postgres, log)
+		return openWaiting(ctx, cfg, t.postgres, log)
 	}
-	d, err := open(ctx, cfg, dataDir, repairLog)
+	d, err := open(ctx, cfg, dataDir, logcheck.Repair)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +79,9 @@ func OpenServer(ctx context.Context, cfg Config, dataDir string, log *zap.Logger
 	return d, nil
 }
 
-func openWaiting(ctx context.Context, raw string, log *zap.Logger) (*DB, error) {
+func openWaiting(ctx context.Context, cfg Config, raw string, log *zap.Logger) (*DB, error) {
 	w := &waiting{ready: make(chan struct{}), began: time.Now().UTC()}
-	d, err := newPostgres(ctx, raw, w)
+	d, err := newPostgres(ctx, cfg, raw, w)
 	if err != nil {
 		return nil, err
 	}

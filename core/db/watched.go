@@ -3,15 +3,20 @@ package db
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
+	"time"
 )
 
 // watchedConnector opens connections to a SQLite file that report a malformed
-// page to a watch, whichever statement meets it.
+// page to a watch, whichever statement meets it, and measure statements.
 type watchedConnector struct {
 	driver.Connector
 
-	watch *watch
+	watch  *watch
+	times  *queryTimes
+	writes bool // the pool writes
 }
 
 // Connect opens a connection.
@@ -20,7 +25,7 @@ func (c *watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, c.watch.seen(err)
 	}
-	return &watchedConn{conn.(sqliteConn), c.watch}, nil
+	return &watchedConn{sqliteConn: conn.(sqliteConn), watch: c.watch, times: c.times, statements: newStatements(), writes: c.writes}, nil
 }
 
 // sqliteConn lists what the driver's connections implement.
@@ -65,28 +70,65 @@ func (w *watch) seen(err error) error {
 type watchedConn struct {
 	sqliteConn
 
-	watch *watch
+	watch      *watch
+	times      *queryTimes
+	statements *statements
+	writes     bool // it is the connection of the writing pool
+	closed     bool
+}
+
+// Close closes the connection and its prepared statements.
+func (c *watchedConn) Close() error {
+	c.closed = true
+	c.statements.closeAll()
+	return c.sqliteConn.Close()
 }
 
 // PrepareContext prepares a statement.
 func (c *watchedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	s, err := c.sqliteConn.PrepareContext(ctx, query)
+	s, err := c.prepare(ctx, query)
 	if err != nil {
-		return nil, c.watch.seen(err)
+		return nil, err
 	}
-	return &watchedStmt{s.(sqliteStmt), c.watch}, nil
+	return s, nil
 }
 
 // ExecContext runs a statement.
 func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	r, err := c.sqliteConn.ExecContext(ctx, query, args)
-	return r, c.watch.seen(err)
+	s, err := c.statement(ctx, query, len(args))
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		begin := time.Now()
+		r, err := c.sqliteConn.ExecContext(ctx, query, args)
+		c.times.observe(kindExec, begin)
+		return r, c.watch.seen(err)
+	}
+	r, err := s.ExecContext(ctx, args)
+	if e := s.release(); err == nil {
+		err = e
+	}
+	return r, err
 }
 
 // QueryContext runs a query.
 func (c *watchedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	r, err := c.sqliteConn.QueryContext(ctx, query, args)
-	return c.watch.rows(r, err)
+	s, err := c.statement(ctx, query, len(args))
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		begin := time.Now()
+		r, err := c.sqliteConn.QueryContext(ctx, query, args)
+		return c.rows(r, err, begin)
+	}
+	r, err := s.QueryContext(ctx, args)
+	if err != nil {
+		_ = s.release() // the statement failed: this closes it
+		return nil, err
+	}
+	return &keptRows{r.(*watchedRows), s}, nil
 }
 
 // BeginTx begins a transaction.
@@ -95,48 +137,48 @@ func (c *watchedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (drive
 	if err != nil {
 		return nil, c.watch.seen(err)
 	}
-	return &watchedTx{tx, c.watch}, nil
+	return &watchedTx{tx, c}, nil
 }
 
 type watchedTx struct {
 	driver.Tx
 
-	watch *watch
+	conn *watchedConn
 }
 
 // Commit commits the transaction.
-func (t *watchedTx) Commit() error { return t.watch.seen(t.Tx.Commit()) }
-
-type watchedStmt struct {
-	sqliteStmt
-
-	watch *watch
-}
-
-// ExecContext runs the statement.
-func (s *watchedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	r, err := s.sqliteStmt.ExecContext(ctx, args)
-	return r, s.watch.seen(err)
-}
-
-// QueryContext runs the query.
-func (s *watchedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	r, err := s.sqliteStmt.QueryContext(ctx, args)
-	return s.watch.rows(r, err)
+func (t *watchedTx) Commit() error {
+	begin := time.Now()
+	err := t.Tx.Commit()
+	t.conn.times.observe(kindCommit, begin)
+	return t.conn.watch.seen(err)
 }
 
 type watchedRows struct {
 	sqliteRows
 
-	watch *watch
+	conn   *watchedConn
+	begin  time.Time // of the query
+	failed bool      // reading a row failed
 }
 
-func (w *watch) rows(r driver.Rows, err error) (driver.Rows, error) {
+func (c *watchedConn) rows(r driver.Rows, err error, begin time.Time) (driver.Rows, error) {
 	if err != nil {
-		return nil, w.seen(err)
+		return nil, c.watch.seen(err)
 	}
-	return &watchedRows{r.(sqliteRows), w}, nil
+	return &watchedRows{sqliteRows: r.(sqliteRows), conn: c, begin: begin}, nil
+}
+
+// Close ends the query.
+func (r *watchedRows) Close() error {
+	err := r.sqliteRows.Close()
+	r.conn.times.observe(kindQuery, r.begin)
+	return err
 }
 
 // Next reads the next row.
-func (r *watchedRows) Next(dest []driver.Value) error { return r.watch.seen(r.sqliteRows.Next(dest)) }
+func (r *watchedRows) Next(dest []driver.Value) error {
+	err := r.sqliteRows.Next(dest)
+	r.failed = r.failed || err != nil && !errors.Is(err, io.EOF)
+	return r.conn.watch.seen(err)
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -72,11 +73,18 @@ func onBoth(b *testing.B, fn func(b *testing.B, d *db.DB)) {
 	b.Run("postgres", func(b *testing.B) { fn(b, dbtest.Postgres(b)) })
 }
 
-// BenchmarkStore is one transaction of 1,000 events an operation.
+// BenchmarkStore is one transaction of 1,000 events an operation. On SQLite it runs with
+// text and with compression.
 func BenchmarkStore(b *testing.B) {
 	const size = 1000
-	onBoth(b, func(b *testing.B, d *db.DB) {
-		s, g := service(b, d), newTraffic(start, time.Millisecond)
+	run := func(b *testing.B, d *db.DB, compress bool) {
+		cfg := events.DefaultConfig()
+		cfg.Compress = compress
+		s, g := events.New(cfg, d, zap.NewNop(), nil), newTraffic(start, time.Millisecond)
+		for range 20 { // as many pages as the indexes of a used database
+			store(b, s, g.batch(size)...)
+			train(b, s)
+		}
 		var spent time.Duration
 		for b.Loop() {
 			b.StopTimer()
@@ -92,7 +100,42 @@ func BenchmarkStore(b *testing.B) {
 		b.ReportMetric(events/b.Elapsed().Seconds(), "events/s")
 		b.ReportMetric(float64(spent.Nanoseconds())/events, "cpu-ns/event")
 		b.ReportMetric(0, "ns/op")
-	})
+	}
+	b.Run("sqlite text", func(b *testing.B) { run(b, dbtest.SQLite(b), false) })
+	b.Run("sqlite", func(b *testing.B) { run(b, dbtest.SQLite(b), true) })
+	b.Run("postgres", func(b *testing.B) { run(b, dbtest.Postgres(b), true) })
+}
+
+func train(b *testing.B, s *events.Service) {
+	b.Helper()
+	if _, err := s.Train(context.Background(), 1); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// logBytes logs the bytes an event of the table and of each index on SQLite.
+func logBytes(b *testing.B, d *db.DB, n int) {
+	b.Helper()
+	if d.Postgres() {
+		return
+	}
+	rows, err := d.Read(context.Background()).QueryContext(context.Background(),
+		"SELECT name, sum(pgsize), sum(payload) FROM dbstat WHERE name LIKE 'event%' GROUP BY 1 ORDER BY 2 DESC")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		var pages, payload float64
+		if err := rows.Scan(&name, &pages, &payload); err != nil {
+			b.Fatal(err)
+		}
+		b.Logf("%-24s %6.1f B/event, %6.1f of them content", name, pages/float64(n), payload/float64(n))
+	}
+	if err := rows.Err(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // BenchmarkHistory asks questions of a long history: GUIDON_BENCH_EVENTS
@@ -109,7 +152,11 @@ func BenchmarkHistory(b *testing.B) {
 		s, g := service(b, d), newTraffic(start.Add(-history), history/time.Duration(n))
 		for done := 0; done < n; done += 2000 {
 			store(b, s, g.batch(2000)...)
+			if done == 0 {
+				train(b, s)
+			}
 		}
+		logBytes(b, d, n)
 		if d.Postgres() {
 			if _, err := d.Write(context.Background()).ExecContext(context.Background(), "VACUUM ANALYZE events"); err != nil {
 				b.Fatal(err)
@@ -153,7 +200,7 @@ func BenchmarkHistory(b *testing.B) {
 		})
 		b.Run("actors by address", func(b *testing.B) {
 			for b.Loop() {
-				if _, _, err := s.PersonIDs(context.Background(), ask); err != nil {
+				if _, _, err := s.DistinctIDs(context.Background(), ask); err != nil {
 					b.Fatal(err)
 				}
 			}

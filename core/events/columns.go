@@ -11,8 +11,6 @@ import (
 // property.
 type columns struct {
 	currentURL   string
-	host         string
-	pathname     string
 	flagKey      string
 	flagResponse string
 }
@@ -48,22 +46,18 @@ func readColumns(p *fastjson.Parser, ev *sdk.Event) columns {
 		return columns{}
 	}
 	flag := flagProperty(ev.Name)
-	var url, host, pathname, key, response *fastjson.Value
+	var url, key, response *fastjson.Value
 	v.GetObject().Visit(func(name []byte, v *fastjson.Value) {
 		switch string(name) {
 		case "$current_url":
 			url = v
-		case "$host":
-			host = v
-		case "$pathname":
-			pathname = v
 		case responseProperty:
 			response = v
 		case flag:
 			key = v // without a flag property this is the property "", which is ignored below
 		}
 	})
-	c := columns{currentURL: text.Truncate(stringText(url), URLMax), host: stringText(host), pathname: stringText(pathname)}
+	c := columns{currentURL: text.Truncate(stringText(url), URLMax)}
 	if flag != "" {
 		c.flagKey = text.Truncate(stringText(key), flagKeyMax)
 		if response != nil && c.flagKey != "" {

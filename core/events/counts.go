@@ -46,7 +46,11 @@ func (s *Service) Counts(ctx context.Context, q CountQuery) ([]Count, error) {
 	if q.indexed() {
 		count = s.store.countByFlag
 	}
-	counts, err := count(ctx, &q)
+	var counts []Count
+	err := s.db.RunScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
+		counts, err = count(ctx, &q)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("count events %q: %w", q.Event, err)
 	}

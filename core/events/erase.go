@@ -6,7 +6,7 @@ import (
 )
 
 // Erased is a change of the history that newer rows do not show: a chunk of erased
-// events, or a person who was deleted.
+// events, or a person who was deleted or merged.
 type Erased struct {
 	ProjectID int64
 	// Before and After are the checkpoints around the change. Their Row is not set.
@@ -16,8 +16,9 @@ type Erased struct {
 	// Owned reports that the distinct ids of Events still have persons, so that
 	// the persons of a history may change, too.
 	Owned bool
-	// PersonID is the deleted person, 0 for erased events.
-	PersonID int64
+	// PersonID is the person who was deleted or merged, 0 for erased events.
+	// MergedInto is the person who has the events from now on, 0 for a deleted one.
+	PersonID, MergedInto int64
 }
 
 // EraseHook corrects what another package has counted, in the transaction of the
@@ -44,6 +45,16 @@ func (s *Service) PersonDeleted(ctx context.Context, projectID, personID int64) 
 	e := &Erased{ProjectID: projectID, PersonID: personID}
 	if err := s.store.recordErased(ctx, e, 0, 1); err != nil {
 		return fmt.Errorf("record the deletion of a person: %w", err)
+	}
+	return s.store.callHooks(ctx, e)
+}
+
+// PersonsMerged records that the events of a person belong to another person from
+// now on. It is a hook of merges and joins their transaction.
+func (s *Service) PersonsMerged(ctx context.Context, projectID, from, into int64) error {
+	e := &Erased{ProjectID: projectID, PersonID: from, MergedInto: into}
+	if err := s.store.recordErased(ctx, e, 0, 1); err != nil {
+		return fmt.Errorf("record a merge of persons: %w", err)
 	}
 	return s.store.callHooks(ctx, e)
 }

@@ -2,11 +2,14 @@
 // project and uuid. The ingestion worker writes it in its own transaction; other
 // packages read lists, counts and persons from it.
 //
-// An event keeps its properties as the text that was sent. The properties that
-// most queries filter on ($current_url, $host, $pathname, the flag of a
-// $feature_flag_called) are also written to columns, because reading them out of
-// JSON costs ten times as much. One index covers the most common query: the
-// events of a name, in a time, at a URL, by person.
+// An event keeps its properties as the text that was sent. SQLite stores it compressed
+// once a project has a dictionary (package dictionaries); every read returns the text.
+// The properties that
+// most queries filter on ($current_url, the flag of a $feature_flag_called) are
+// also written to columns, because reading them out of JSON costs ten times as
+// much. One index covers the most common query: the events of a name, in a time,
+// at a URL, by person. The columns host and pathname hold $host and $pathname of
+// events of earlier versions; no query reads them.
 //
 // An event is stored with the person it was attributed to at the time. Its
 // current person follows from its distinct id, through the table
@@ -18,6 +21,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/guidonhq/guidon/core/events/dictionaries"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -27,18 +31,33 @@ type Config struct {
 	// QueryTimeout bounds one query. A query about a long history reads a lot and
 	// should end when its client has given up.
 	QueryTimeout time.Duration `koanf:"query_timeout"`
+	// Retention is the age at which events are deleted in projects without a rule of
+	// their own; 0 keeps them for ever.
+	Retention time.Duration `koanf:"retention"`
+	// Compress makes SQLite store the properties of new events compressed. Stored events
+	// are readable in both forms with either setting. PostgreSQL ignores it.
+	Compress bool `koanf:"compress"`
 }
 
-// DefaultConfig bounds a query to half a minute.
-func DefaultConfig() Config { return Config{QueryTimeout: 30 * time.Second} }
+// DefaultConfig bounds a query to half a minute and compresses.
+func DefaultConfig() Config { return Config{QueryTimeout: 30 * time.Second, Compress: true} }
 
 // Validate reports the first invalid setting.
 func (c Config) Validate() error {
 	if c.QueryTimeout <= 0 {
 		return errors.New("events.query_timeout must be positive")
 	}
+	if c.Retention < 0 || c.Retention > 0 && c.Retention < MinRetention {
+		return errors.New("events.retention must be 0 (for ever) or at least 1h")
+	}
 	return nil
 }
+
+// MinRetention is the shortest age at which events are deleted.
+const MinRetention = time.Hour
+
+// MinCompressed is how many events a project has before new ones are compressed.
+const MinCompressed = dictionaries.MinEvents
 
 // URLMax is how many bytes of $current_url its column holds. A column of that
 // length may be truncated; the properties have the whole URL.

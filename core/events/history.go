@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/guidonhq/guidon/sdk"
@@ -21,9 +20,22 @@ type HistoryQuery struct {
 	// Ambiguous selects only events whose columns cannot decide whether they fit,
 	// because their URL is longer than its column.
 	Ambiguous bool
-	// WithPersons makes ScanHistory read the person of each event.
+	// WithPersons makes ScanHistory read the person of each event. Persons reads
+	// those of many events at once and costs less.
 	WithPersons bool
+	// Without are the columns that ScanHistory does not read.
+	Without HistoryColumns
 }
+
+// HistoryColumns is a set of columns of events.
+type HistoryColumns uint8
+
+// The columns that a scan can leave out: the fields of the event are then zero.
+const (
+	IdentityColumns  HistoryColumns = 1 << iota // UUID and ReceivedAt
+	ElementsColumn                              // ElementsChain
+	PropertiesColumn                            // Properties
+)
 
 // HistoryClause is one way for an event to fit.
 type HistoryClause struct {
@@ -91,23 +103,44 @@ type HistoryCounts struct {
 // CountHistory counts the events that fit, for each interval of the given width
 // that has any. It reads only an index if the clauses name events.
 func (s *Service) CountHistory(ctx context.Context, q *HistoryQuery, width time.Duration) (HistoryCounts, error) {
-	counts, err := s.history.count(ctx, q, width)
+	var counts HistoryCounts
+	err := s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
+		counts, err = s.history.count(ctx, q, width)
+		return err
+	})
 	if err != nil {
 		return HistoryCounts{}, fmt.Errorf("count the history: %w", err)
 	}
 	return counts, nil
 }
 
-// PersonIDs returns the current persons of the events that fit, ascending, and
-// whether q has ambiguous events besides. Distinct ids without a person are left
-// out.
-func (s *Service) PersonIDs(ctx context.Context, q *HistoryQuery) (ids []int64, ambiguous bool, err error) {
-	ids, ambiguous, err = s.history.personIDs(ctx, q)
+// DistinctIDs returns the distinct ids of the events that fit, and whether q has
+// ambiguous events besides. It reads only an index if the clauses name events.
+func (s *Service) DistinctIDs(ctx context.Context, q *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
+	err = s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
+		ids, ambiguous, err = s.history.distinctIDs(ctx, q)
+		return err
+	})
 	if err != nil {
-		return nil, false, fmt.Errorf("find the persons of the history: %w", err)
+		return nil, false, fmt.Errorf("find the distinct ids of the history: %w", err)
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), ambiguous, nil
+	return ids, ambiguous, nil
+}
+
+// HistoryPerson is the current person of a distinct id.
+type HistoryPerson struct {
+	DistinctID string
+	Row        int64
+	Properties []byte // nil unless they are requested
+}
+
+// Persons calls fn for the current person of each distinct id that has one, in no
+// particular order, until fn fails. The value is valid until fn returns.
+func (s *Service) Persons(ctx context.Context, projectID int64, distinctIDs []string, properties bool, fn func(*HistoryPerson) error) error {
+	if err := s.history.persons(ctx, projectID, distinctIDs, properties, fn); err != nil {
+		return fmt.Errorf("read the persons of the history: %w", err)
+	}
+	return nil
 }
 
 // HistoryEvent is an event of the history.
@@ -121,19 +154,14 @@ type HistoryEvent struct {
 }
 
 // ScanHistory calls fn for every event that fits, in no particular order, until
-// fn fails. The event is valid until fn returns.
+// fn fails. The event is valid until fn returns; the memory of its properties is
+// used again, and its other fields may be kept.
 func (s *Service) ScanHistory(ctx context.Context, q *HistoryQuery, fn func(*HistoryEvent) error) error {
-	if err := s.history.scan(ctx, q, fn); err != nil {
+	err := s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) error {
+		return s.history.scan(ctx, q, fn)
+	})
+	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
-	}
-	return nil
-}
-
-// PersonsChanged records that events of a project belong to other persons than
-// before. It is a hook of merges and joins their transaction.
-func (s *Service) PersonsChanged(ctx context.Context, projectID int64) error {
-	if err := s.store.recordChange(ctx, projectID, 0, 1); err != nil {
-		return fmt.Errorf("record a change of persons: %w", err)
 	}
 	return nil
 }

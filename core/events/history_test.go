@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -163,7 +164,7 @@ func TestCheckpointReportsChanges(t *testing.T) {
 			t.Errorf("the row of an erased last event is used again: %+v", st)
 		}
 
-		if err := s.PersonsChanged(t.Context(), 1); err != nil {
+		if err := s.PersonsMerged(t.Context(), 1, 2, 3); err != nil {
 			t.Fatal(err)
 		}
 		if st := standing(2); standing(1).Persons != 1 || st.Persons != 0 {
@@ -216,7 +217,12 @@ func TestScanHistoryReadsPersons(t *testing.T) {
 		p := people(t, d, "u1", "u2")
 		var seen []events.HistoryEvent
 		a := &events.HistoryQuery{ProjectID: 1, Any: []events.HistoryClause{{Event: "a"}}}
-		keep := func(p *events.HistoryEvent) error { seen = append(seen, *p); return nil }
+		keep := func(e *events.HistoryEvent) error {
+			kept := *e
+			kept.Event.Properties, kept.PersonProperties = bytes.Clone(e.Event.Properties), bytes.Clone(e.PersonProperties)
+			seen = append(seen, kept)
+			return nil
+		}
 		for _, a.WithPersons = range []bool{false, true} {
 			if err := s.ScanHistory(t.Context(), a, keep); err != nil {
 				t.Fatal(err)
@@ -229,9 +235,17 @@ func TestScanHistoryReadsPersons(t *testing.T) {
 		if got, want := asJSON(t, seen[1].Event), asJSON(t, *one); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		ids, open, err := s.PersonIDs(t.Context(), a)
-		if err != nil || open || len(ids) != 1 || ids[0] != p {
-			t.Errorf("actors %v %v %v", ids, open, err)
+		ids, ambiguous, err := s.DistinctIDs(t.Context(), a)
+		if _, found := ids[one.DistinctID]; err != nil || ambiguous || len(ids) != 1 || !found {
+			t.Errorf("distinct ids %v %v %v", ids, ambiguous, err)
+		}
+		var found []string
+		err = s.Persons(t.Context(), 1, []string{"nobody", one.DistinctID}, true, func(h *events.HistoryPerson) error {
+			found = append(found, fmt.Sprint(h.DistinctID, h.Row == p, string(h.Properties)))
+			return nil
+		})
+		if want := fmt.Sprint(one.DistinctID, true, `{"k":"v"}`); err != nil || len(found) != 1 || found[0] != want {
+			t.Errorf("persons %v %v, want %s", found, err, want)
 		}
 	})
 }

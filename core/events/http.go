@@ -47,10 +47,10 @@ func (h *HTTP) list(c *web.Call) error {
 	if f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, EventProperty, PersonProperty); err != nil {
 		return err
 	}
-	if f.After, err = timeParam(c, "after"); err != nil {
+	if f.After, err = TimeParam(c, "after"); err != nil {
 		return err
 	}
-	if f.Before, err = timeParam(c, "before"); err != nil {
+	if f.Before, err = TimeParam(c, "before"); err != nil {
 		return err
 	}
 	if f.Cursor, err = cursorParam(c); err != nil {
@@ -78,9 +78,10 @@ func (h *HTTP) get(c *web.Call) error {
 	return web.JSON(c.Ctx, viewOf(c, &row))
 }
 
-// timeParam reads a time from the query: RFC 3339, or a date, which is its
-// midnight in UTC.
-func timeParam(c *web.Call, name string) (time.Time, error) {
+// TimeParam reads a time from the query: RFC 3339, or a date, which is its midnight in
+// UTC. It returns the zero time without the parameter, and a fault of the kind Invalid
+// for another text.
+func TimeParam(c *web.Call, name string) (time.Time, error) {
 	raw := c.Query(name)
 	if raw == "" {
 		return time.Time{}, nil
@@ -111,7 +112,11 @@ func personParam(c *web.Call) (string, error) {
 }
 
 func cursorParam(c *web.Call) (Cursor, error) {
-	raw := c.Query("cursor")
+	return parseCursor(c.Query("cursor"))
+}
+
+// parseCursor reads the text of a cursor; "" is the zero Cursor.
+func parseCursor(raw string) (Cursor, error) {
 	if raw == "" {
 		return Cursor{}, nil
 	}

@@ -2,5 +2,8 @@ package events
 
 import "go.uber.org/fx"
 
-// Module makes the Service; it has no life of its own.
-var Module = fx.Module("events", fx.Provide(New, NewHTTP))
+// Module makes the Service, which trains dictionaries while the server runs.
+var Module = fx.Module("events", fx.Provide(
+	fx.Annotate(New, fx.OnStart((*Service).Start), fx.OnStop((*Service).Stop)),
+	NewHTTP,
+))

@@ -36,11 +36,17 @@ func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int
 func (s *Service) listRows(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	find := s.page
+	var rows []eventRow
+	var next Cursor
+	var err error
 	if len(f.Properties) > 0 {
-		find = s.search
+		err = s.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
+			rows, next, err = s.search(ctx, projectID, f, limit)
+			return err
+		})
+	} else {
+		rows, next, err = s.page(ctx, projectID, f, limit)
 	}
-	rows, next, err := find(ctx, projectID, f, limit)
 	if err != nil {
 		return nil, Cursor{}, fmt.Errorf("list events: %w", err)
 	}
@@ -129,7 +135,11 @@ func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, 
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	f.Cursor = Cursor{}
-	n, err := s.store.count(ctx, projectID, f)
+	var n int64
+	err := s.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
+		n, err = s.store.count(ctx, projectID, f)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("count events: %w", err)
 	}

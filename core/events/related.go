@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
 
@@ -40,24 +41,35 @@ const (
 // for a group the distinct ids of its events: the newest first. It reads a bounded
 // number of events in a bounded time.
 func (s *Service) Related(ctx context.Context, projectID int64, m Member, after time.Time) (Related, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(relatedTime, s.cfg.QueryTimeout))
-	defer cancel()
+	var out Related
+	err := s.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, min(relatedTime, s.cfg.QueryTimeout))
+		defer cancel()
+		out, err = s.findRelated(ctx, projectID, m, after)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) findRelated(ctx context.Context, projectID int64, m Member, after time.Time) (Related, error) {
 	r := relatedSearch{member: m, seen: map[string]bool{}, out: Related{Groups: map[int][]string{}}}
 	f := Filter{PersonID: m.PersonID, After: after}
 	if m.PersonID == "" {
 		f.contains = string(jsontext.AppendString(nil, m.Key)) // narrows the events that are parsed
 	}
 	reached := time.Now()
+	pacer := scan.PacerOf(ctx)
 	for read := 0; ; {
 		rows, err := s.store.list(ctx, projectID, f, s.scan.page)
 		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil && err != nil {
 			r.out.Since = reached
-			return r.out, nil
+			return r.out, nil //nolint:nilerr // the answer says from when on it is complete
 		}
 		if err != nil {
 			return Related{}, fmt.Errorf("read related events: %w", err)
 		}
 		for i := range rows {
+			pacer.Pace()
 			r.add(&rows[i])
 		}
 		if len(rows) < s.scan.page && !r.full {

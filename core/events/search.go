@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 )
@@ -32,12 +33,17 @@ func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit i
 	passes := newPropertyTest(f.Properties)
 	deadline := time.Now().Add(min(s.scan.time, s.cfg.QueryTimeout/2))
 	var out []eventRow
+	pacer := scan.PacerOf(ctx)
 	for read := 0; ; {
+		if err := scan.Yield(ctx); err != nil {
+			return nil, Cursor{}, err
+		}
 		rows, err := s.store.list(ctx, projectID, f, s.scan.page)
 		if err != nil {
 			return nil, Cursor{}, err
 		}
 		for i := range rows {
+			pacer.Pace()
 			if !passes.match(&rows[i]) {
 				continue
 			}

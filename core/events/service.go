@@ -12,20 +12,22 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events/dictionaries"
 	"github.com/guidonhq/guidon/sdk"
 )
 
 // Service is the event store. It is safe for concurrent use.
 type Service struct {
-	cfg      Config
-	db       *db.DB
-	log      *zap.Logger
-	writer   writer
-	store    store
-	history  historyStore
-	scan     scanBudget
-	stored   prometheus.Counter
-	repeated prometheus.Counter
+	cfg          Config
+	db           *db.DB
+	log          *zap.Logger
+	writer       writer
+	store        store
+	history      historyStore
+	dictionaries *dictionaries.Store
+	scan         scanBudget
+	stored       prometheus.Counter
+	repeated     prometheus.Counter
 }
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.
@@ -34,9 +36,11 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Serv
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "events", Name: name, Help: help})
 	}
+	log = log.Named("events")
+	dicts := dictionaries.New(d, log)
 	return &Service{
-		cfg: cfg, db: d, log: log.Named("events"), writer: newWriter(d),
-		store: store{db: d}, history: historyStore{d}, scan: defaultScan,
+		cfg: cfg, db: d, log: log, writer: newWriter(d), dictionaries: dicts,
+		store: store{db: d, dictionaries: dicts}, history: historyStore{d, dicts}, scan: defaultScan,
 		stored:   counter("stored_total", "Events written to the event store."),
 		repeated: counter("repeated_total", "Events not written because their uuid is there already."),
 	}
@@ -69,12 +73,21 @@ func (s *Service) Store(ctx context.Context, batch []*sdk.Event) ([]bool, error)
 			return nil, err
 		}
 	}
+	plain, err := s.encodeProperties(ctx, rows)
+	if err != nil {
+		return nil, fmt.Errorf("store events: %w", err)
+	}
 	var fresh []bool
-	err := s.db.Tx(ctx, func(ctx context.Context) (err error) {
+	err = s.db.Tx(ctx, func(ctx context.Context) (err error) {
 		if fresh, err = s.writer.insert(ctx, rows.list); err != nil {
 			return fmt.Errorf("store events: %w", err)
 		}
-		s.db.AfterCommit(ctx, func() { s.recordStored(fresh) })
+		s.db.AfterCommit(ctx, func() {
+			s.recordStored(fresh)
+			for project, n := range plain {
+				s.dictionaries.StoredPlain(project, n)
+			}
+		})
 		return nil
 	})
 	if err != nil {
@@ -100,15 +113,21 @@ type row struct {
 	uuid       uuid.UUID
 	person     uuid.UUID
 	hasPerson  bool
-	properties string
 	columns    columns
+	properties string // empty if they are compressed
+	compressed []byte
+}
+
+// storedProperties is the value of the column.
+func (r *row) storedProperties() any {
+	if r.compressed != nil {
+		return r.compressed
+	}
+	return r.properties
 }
 
 func (r *row) fill(p *fastjson.Parser, ev *sdk.Event) (err error) {
-	*r = row{ev: ev, properties: string(ev.Properties), columns: readColumns(p, ev)}
-	if r.properties == "" {
-		r.properties = "{}"
-	}
+	*r = row{ev: ev, columns: readColumns(p, ev)}
 	if r.uuid, err = uuid.Parse(ev.UUID); err != nil {
 		return fmt.Errorf("store event %q: %w", ev.UUID, err)
 	}
@@ -123,8 +142,9 @@ func (r *row) fill(p *fastjson.Parser, ev *sdk.Event) (err error) {
 
 // rows are the buffers of one call of Store.
 type rows struct {
-	list   []row
-	parser fastjson.Parser
+	list    []row
+	parser  fastjson.Parser
+	encoder dictionaries.Encoder
 }
 
 var rowsPool = sync.Pool{New: func() any { return new(rows) }}

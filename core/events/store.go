@@ -9,13 +9,17 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events/dictionaries"
 )
 
 // store reads and changes events other than by writing new ones. Its methods
 // join the transaction in their context.
 type store struct {
-	db    *db.DB
-	hooks []EraseHook
+	db           *db.DB
+	dictionaries *dictionaries.Store
+	hooks        []EraseHook
+
+	expireHooks []ExpireHook
 }
 
 // writer writes events. Each dialect has its own: these are the most frequent

@@ -46,16 +46,21 @@ func (s store) countByFlag(ctx context.Context, q *CountQuery) ([]Count, error) 
 
 // countByProperties reads the properties of every event.
 func (s store) countByProperties(ctx context.Context, q *CountQuery) ([]Count, error) {
-	rows, err := s.selectCounted(ctx, q).ColumnExpr("e.timestamp, " + personText + " AS person, e.properties").Rows(ctx)
+	rows, err := s.selectCounted(ctx, q).ColumnExpr("e.timestamp, " + personText + " AS person, e.distinct_id, e.current_url, e.properties").Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
 	c := counter{q: q, buckets: map[bucketKey]*bucket{}}
 	var at int64
-	var person, properties []byte
+	var person, distinctID, url, stored []byte
+	decoder := s.dictionaries.NewDecoder()
 	for rows.Next() {
-		if err := rows.Scan(&at, &person, &properties); err != nil {
+		if err := rows.Scan(&at, &person, &distinctID, &url, &stored); err != nil {
+			return nil, err
+		}
+		properties, err := decoder.Decode(ctx, stored, distinctID, url)
+		if err != nil {
 			return nil, err
 		}
 		c.add(at, string(person), properties)

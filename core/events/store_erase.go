@@ -68,14 +68,18 @@ type erasedRow struct {
 	Timestamp     int64
 	ReceivedAt    int64
 	ElementsChain string
-	Properties    string
+	CurrentURL    string
+	Properties    string // compressed until plainErased
 }
 
 func (s *store) erasedEvents(ctx context.Context, projectID int64, ids []int64) ([]HistoryEvent, error) {
 	var rows []erasedRow
 	err := s.db.Write(ctx).NewSelect().TableExpr("events").
 		Column("id", "uuid", "event", "distinct_id", "timestamp", "received_at", "properties").
-		ColumnExpr("coalesce(elements_chain, '') AS elements_chain").Where("id IN (?)", bun.List(ids)).Scan(ctx, &rows)
+		ColumnExpr("coalesce(elements_chain, '') AS elements_chain").ColumnExpr("coalesce(current_url, '') AS current_url").Where("id IN (?)", bun.List(ids)).Scan(ctx, &rows)
+	if err == nil {
+		err = s.plainErased(ctx, rows)
+	}
 	out := make([]HistoryEvent, len(rows))
 	for i := range rows {
 		r, ev := &rows[i], &out[i].Event

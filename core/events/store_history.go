@@ -3,31 +3,23 @@ package events
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/rowcodec"
+	"github.com/guidonhq/guidon/core/events/dictionaries"
 )
 
 // historyStore answers history queries. Each query is split into subqueries; see
 // splitQuery.
-type historyStore struct{ db *db.DB }
-
-// inSnapshot runs fn in a read transaction with one consistent view.
-func (s historyStore) inSnapshot(ctx context.Context, fn func(tx bun.IDB) error) error {
-	opts := &sql.TxOptions{ReadOnly: true}
-	if s.db.Postgres() {
-		opts.Isolation = sql.LevelRepeatableRead
-	}
-	tx, err := s.db.Read(ctx).BeginTx(ctx, opts)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // a read transaction commits nothing
-	return fn(tx)
+type historyStore struct {
+	db           *db.DB
+	dictionaries *dictionaries.Store
 }
 
 // first returns the smallest timestamp of a project in microseconds, ok false
@@ -38,118 +30,216 @@ func (s historyStore) first(ctx context.Context, projectID int64) (micros int64,
 	return at.Int64, at.Valid, err
 }
 
+// count reads the matching entries of the index on SQLite, which sorts them for a
+// GROUP BY, and lets Postgres group them.
 func (s historyStore) count(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	t := HistoryCounts{Events: map[int64]int64{}}
-	err := s.inSnapshot(ctx, func(tx bun.IDB) error {
-		if err := tx.NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").Scan(ctx, &t.Row); err != nil {
-			return err
-		}
-		for _, p := range s.splitQuery(a) {
-			if err := s.addCounts(ctx, tx, a, &p, width, &t); err != nil {
-				return err
-			}
+	queries := []string{s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").String()}
+	for _, p := range s.splitQuery(a) {
+		queries = append(queries, p.countQuery(s.db.Read(ctx), a, width))
+	}
+	divisor := width.Microseconds()
+	if s.db.Postgres() {
+		divisor = 1
+	}
+	err := s.db.Scan(ctx, queries, func(query int, r *db.Row) error {
+		switch {
+		case query == 0:
+			t.Row = r.Int(0)
+		case r.Int(countedCertain) == 0:
+			t.Ambiguous += r.Int(countedEvents)
+		default:
+			t.Events[r.Int(countedAt)/divisor] += r.Int(countedEvents)
 		}
 		return nil
 	})
 	return t, err
 }
 
-func (s historyStore) addCounts(ctx context.Context, tx bun.IDB, a *HistoryQuery, p *subquery, width time.Duration, t *HistoryCounts) error {
-	var rows []struct {
-		Interval int64 `bun:"interval"`
-		Certain  bool  `bun:"certain"`
-		Events   int64 `bun:"events"`
+// The columns of countQuery.
+const (
+	countedAt      = iota // the number of the interval on Postgres, the time in microseconds on SQLite
+	countedCertain        // whether the events fit certainly
+	countedEvents
+)
+
+func (p *subquery) countQuery(d bun.IDB, a *HistoryQuery, width time.Duration) string {
+	q := p.selectEvents(d, a)
+	certain := p.certain()
+	if !p.postgres {
+		return q.ColumnExpr("e.timestamp").ColumnExpr(certain.sql, certain.args...).ColumnExpr("1").String()
 	}
-	condition := p.matchCondition()
-	err := p.selectEvents(tx, a).ColumnExpr("e.timestamp / ? AS interval", width.Microseconds()).
-		ColumnExpr("coalesce("+condition.sql+", FALSE) AS certain", condition.args...).ColumnExpr("count(*) AS events").
-		GroupExpr("1, 2").Scan(ctx, &rows)
-	for _, r := range rows {
-		if r.Certain {
-			t.Events[r.Interval] += r.Events
-		} else {
-			t.Ambiguous += r.Events
-		}
-	}
-	return err
+	return q.ColumnExpr("e.timestamp / ?", width.Microseconds()).ColumnExpr(certain.sql, certain.args...).ColumnExpr("count(*)").
+		GroupExpr("1, 2").String()
 }
 
-func (s historyStore) personIDs(ctx context.Context, a *HistoryQuery) (ids []int64, ambiguous bool, err error) {
-	err = s.inSnapshot(ctx, func(tx bun.IDB) error {
-		for _, p := range s.splitQuery(a) {
-			var rows []struct {
-				Person  sql.NullInt64 `bun:"person"`
-				Certain bool          `bun:"certain"`
-			}
-			condition := p.matchCondition()
-			err := p.selectEvents(tx, a).Distinct().ColumnExpr("d.person_id AS person").
-				ColumnExpr("coalesce("+condition.sql+", FALSE) AS certain", condition.args...).
-				Join("LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id").
-				Scan(ctx, &rows)
-			if err != nil {
-				return err
-			}
-			for _, r := range rows {
-				switch {
-				case !r.Certain:
-					ambiguous = true
-				case r.Person.Valid:
-					ids = append(ids, r.Person.Int64)
-				}
-			}
+// distinctIDs reads the distinct ids from the index.
+func (s historyStore) distinctIDs(ctx context.Context, a *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
+	ids = map[string]struct{}{}
+	var queries []string
+	for _, p := range s.splitQuery(a) {
+		q := p.selectEvents(s.db.Read(ctx), a)
+		if p.postgres {
+			q = q.Distinct() // SQLite is slower with it
+		}
+		certain := p.certain()
+		queries = append(queries, q.ColumnExpr("e.distinct_id").ColumnExpr(certain.sql, certain.args...).String())
+	}
+	err = s.db.Scan(ctx, queries, func(_ int, r *db.Row) error {
+		id := r.Bytes(0)
+		if r.Int(1) == 0 {
+			ambiguous = true
+		} else if _, known := ids[string(id)]; !known {
+			ids[string(id)] = struct{}{}
 		}
 		return nil
 	})
 	return ids, ambiguous, err
 }
 
-const historyColumns = `e.id, e.uuid, e.event, e.distinct_id, e.timestamp, e.received_at, coalesce(e.elements_chain, ''),
-	e.properties, `
+// personChunk is how many distinct ids one statement has.
+const personChunk = 500
 
-const (
-	noPersonColumns = "0, '', NULL"
-	personColumns   = "coalesce(p.id, 0), coalesce(p.uuid, ''), p.properties"
-)
-
-func (s historyStore) scan(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
-	for _, p := range s.splitQuery(a) {
-		if err := s.scanSubquery(ctx, a, &p, fn); err != nil {
-			return err
+// persons calls fn for the current person of each distinct id that has one.
+func (s historyStore) persons(ctx context.Context, projectID int64, distinctIDs []string, properties bool, fn func(*HistoryPerson) error) error {
+	var queries []string
+	for ids := range slices.Chunk(distinctIDs, personChunk) {
+		q := s.db.Read(ctx).NewSelect().TableExpr("person_distinct_ids AS d").ColumnExpr("d.distinct_id, d.person_id").
+			Where("d.project_id = ? AND d.distinct_id IN (?)", projectID, bun.List(ids))
+		if properties {
+			q = q.ColumnExpr("p.properties").Join("JOIN persons AS p ON p.id = d.person_id")
 		}
+		queries = append(queries, q.String())
 	}
-	return nil
+	var p HistoryPerson
+	return s.db.Scan(ctx, queries, func(_ int, r *db.Row) error {
+		p.DistinctID, p.Row = string(r.Bytes(0)), r.Int(1)
+		if properties {
+			p.Properties = r.Bytes(2)
+		}
+		return fn(&p)
+	})
 }
 
-func (s historyStore) scanSubquery(ctx context.Context, a *HistoryQuery, p *subquery, fn func(*HistoryEvent) error) error {
-	q := p.selectEvents(s.db.Read(ctx), a)
+// The columns of scan that every query reads.
+const (
+	columnRow = iota
+	columnTime
+	columnDistinctID
+	optionalColumns // the first of the optional ones
+)
+
+// scanColumns are the numbers of the optional columns of a scan, -1 for those
+// that it does not read.
+type scanColumns struct {
+	name, uuid, received, chain, url, properties, person, personUUID, personProperties int
+}
+
+// selectColumns adds the columns that the query needs.
+func (p *subquery) selectColumns(q *bun.SelectQuery, a *HistoryQuery) (*bun.SelectQuery, scanColumns) {
+	q = q.ColumnExpr("e.id, e.timestamp, e.distinct_id")
+	n := optionalColumns
+	add := func(wanted bool, column string) int {
+		if !wanted {
+			return -1
+		}
+		q = q.ColumnExpr(column)
+		n++
+		return n - 1
+	}
+	c := scanColumns{
+		name:             add(p.anyEvent, "e.event"),
+		uuid:             add(a.Without&IdentityColumns == 0, "e.uuid"),
+		received:         add(a.Without&IdentityColumns == 0, "e.received_at"),
+		chain:            add(a.Without&ElementsColumn == 0, "e.elements_chain"),
+		url:              add(a.Without&PropertiesColumn == 0 && !p.postgres, "e.current_url"),
+		properties:       add(a.Without&PropertiesColumn == 0, "e.properties"),
+		person:           add(a.WithPersons, "p.id"),
+		personUUID:       add(a.WithPersons, "CAST(p.uuid AS TEXT)"),
+		personProperties: add(a.WithPersons, "p.properties"),
+	}
 	if a.WithPersons {
-		q = q.ColumnExpr(historyColumns + personColumns).Join(joinPersons)
-	} else {
-		q = q.ColumnExpr(historyColumns + noPersonColumns)
+		q = q.Join(joinPersons)
 	}
-	rows, err := q.Rows(ctx)
-	if err != nil {
-		return err
+	return q, c
+}
+
+func (s historyStore) scan(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
+	var queries []string
+	var readers []*rowReader
+	for _, p := range s.splitQuery(a) {
+		q, columns := p.selectColumns(p.selectEvents(s.db.Read(ctx), a), a)
+		queries = append(queries, q.String())
+		r := &rowReader{columns: columns, names: map[string]string{}, decoder: s.dictionaries.NewDecoder()}
+		r.out.Event.ProjectID, r.out.Event.Name = a.ProjectID, p.event
+		readers = append(readers, r)
 	}
-	defer func() { _ = rows.Close() }()
-	var row HistoryEvent
-	var id uuid.UUID
-	var at, received int64
-	var chain, properties, person sql.RawBytes
-	ev := &row.Event
-	ev.ProjectID = a.ProjectID
-	for rows.Next() {
-		err := rows.Scan(&row.Row, &id, &ev.Name, &ev.DistinctID, &at, &received, &chain, &properties,
-			&row.PersonRow, &ev.PersonID, &person)
+	return s.db.Scan(ctx, queries, func(query int, row *db.Row) error {
+		e, err := readers[query].read(ctx, row)
 		if err != nil {
 			return err
 		}
-		ev.UUID, ev.ElementsChain = id.String(), string(chain)
-		ev.Timestamp, ev.ReceivedAt = time.UnixMicro(at).UTC(), time.UnixMicro(received).UTC()
-		ev.Properties, row.PersonProperties = json.RawMessage(properties), person
-		if err := fn(&row); err != nil {
-			return err
+		return fn(e)
+	})
+}
+
+// rowReader converts the rows of one query. It returns the same event each time.
+type rowReader struct {
+	columns scanColumns
+	names   map[string]string // of events
+	decoder *dictionaries.Decoder
+	out     HistoryEvent
+}
+
+func (r *rowReader) read(ctx context.Context, row *db.Row) (*HistoryEvent, error) {
+	ev, c := &r.out.Event, &r.columns
+	r.out.Row, ev.DistinctID = row.Int(columnRow), string(row.Bytes(columnDistinctID))
+	ev.Timestamp = time.UnixMicro(row.Int(columnTime)).UTC()
+	if c.name >= 0 {
+		ev.Name = r.name(row.Bytes(c.name))
+	}
+	if c.uuid >= 0 {
+		id, err := uuid.FromBytes(row.Bytes(c.uuid))
+		if err != nil {
+			return nil, fmt.Errorf("event of row %d: %w", r.out.Row, err)
+		}
+		ev.UUID, ev.ReceivedAt = id.String(), time.UnixMicro(row.Int(c.received)).UTC()
+	}
+	if c.chain >= 0 {
+		ev.ElementsChain = string(row.Bytes(c.chain))
+	}
+	if c.properties >= 0 {
+		var err error
+		if ev.Properties, err = r.properties(ctx, row); err != nil {
+			return nil, fmt.Errorf("properties of the event of row %d: %w", r.out.Row, err)
 		}
 	}
-	return rows.Err()
+	if c.person >= 0 {
+		r.out.PersonRow, ev.PersonID = row.Int(c.person), string(row.Bytes(c.personUUID))
+		r.out.PersonProperties = row.Bytes(c.personProperties)
+	}
+	return &r.out, nil
 }
+
+func (r *rowReader) properties(ctx context.Context, row *db.Row) ([]byte, error) {
+	stored := row.Bytes(r.columns.properties)
+	if !rowcodec.IsCompressed(stored) {
+		return stored, nil
+	}
+	return r.decoder.Decode(ctx, stored, row.Bytes(columnDistinctID), row.Bytes(r.columns.url))
+}
+
+// name returns the text of a name, which few events have for themselves.
+func (r *rowReader) name(raw []byte) string {
+	name, ok := r.names[string(raw)]
+	if !ok {
+		if len(r.names) == maxScanNames {
+			clear(r.names)
+		}
+		name = string(raw)
+		r.names[name] = name
+	}
+	return name
+}
+
+const maxScanNames = 1000

@@ -20,20 +20,20 @@ type writerPostgres struct{ db *db.DB }
 const (
 	pgPrepare = `CREATE TEMPORARY TABLE IF NOT EXISTS arriving_events (
 			place INT, project_id BIGINT, uuid UUID, event TEXT, distinct_id TEXT, person_uuid UUID, timestamp BIGINT,
-			received_at BIGINT, current_url TEXT, host TEXT, pathname TEXT, flag_key TEXT, flag_response TEXT,
+			received_at BIGINT, current_url TEXT, flag_key TEXT, flag_response TEXT,
 			elements_chain TEXT, properties TEXT) ON COMMIT DELETE ROWS;
 		DELETE FROM arriving_events`
 	pgInsert = `
 		INSERT INTO events (project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
-			current_url, host, pathname, flag_key, flag_response, elements_chain, properties)
+			current_url, flag_key, flag_response, elements_chain, properties)
 		SELECT project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
-			current_url, host, pathname, flag_key, flag_response, elements_chain, properties
+			current_url, flag_key, flag_response, elements_chain, properties
 		FROM arriving_events ORDER BY place
 		ON CONFLICT (project_id, uuid) DO NOTHING RETURNING project_id, uuid`
 )
 
 var arriving = []string{"place", "project_id", "uuid", "event", "distinct_id", "person_uuid", "timestamp",
-	"received_at", "current_url", "host", "pathname", "flag_key", "flag_response", "elements_chain", "properties"}
+	"received_at", "current_url", "flag_key", "flag_response", "elements_chain", "properties"}
 
 func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
@@ -78,7 +78,7 @@ type identity struct {
 type copier struct {
 	list []row
 	next int
-	vals [15]any
+	vals [13]any
 }
 
 func (c *copier) Next() bool {
@@ -90,10 +90,10 @@ func (c *copier) Err() error { return nil }
 
 func (c *copier) Values() ([]any, error) {
 	r := &c.list[c.next]
-	c.vals = [15]any{
+	c.vals = [13]any{
 		int32(c.next), r.ev.ProjectID, pgtype.UUID{Bytes: r.uuid, Valid: true}, storable(r.ev.Name), storable(r.ev.DistinctID),
 		pgtype.UUID{Bytes: r.person, Valid: r.hasPerson}, r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(),
-		pgText(r.columns.currentURL), pgText(r.columns.host), pgText(r.columns.pathname), pgText(r.columns.flagKey),
+		pgText(r.columns.currentURL), pgText(r.columns.flagKey),
 		pgText(r.columns.flagResponse), pgText(storable(r.ev.ElementsChain)), storable(r.properties),
 	}
 	return c.vals[:], nil

@@ -26,7 +26,8 @@ type eventRow struct {
 	Timestamp     int64      `bun:"timestamp"`
 	ReceivedAt    int64      `bun:"received_at"`
 	ElementsChain *string    `bun:"elements_chain"`
-	Properties    string     `bun:"properties"`
+	CurrentURL    string     `bun:"current_url"`
+	Properties    string     `bun:"properties"` // compressed until store.plain
 
 	// The person is read for filters of person properties and for answers only.
 	PersonProperties *string `bun:"person_properties"`
@@ -55,7 +56,7 @@ func (r *eventRow) event() sdk.Event {
 }
 
 const eventColumns = `e.id, e.project_id, e.uuid, e.event, e.distinct_id, e.person_uuid, p.uuid AS current_person,
-	e.timestamp, e.received_at, e.elements_chain, e.properties`
+	e.timestamp, e.received_at, e.elements_chain, coalesce(e.current_url, '') AS current_url, e.properties`
 
 // joinPersons joins the current persons of events.
 const joinPersons = `LEFT JOIN person_distinct_ids AS d ON d.project_id = e.project_id AND d.distinct_id = e.distinct_id
@@ -84,7 +85,7 @@ func (s store) tableFor(f *Filter) string {
 	return "events AS e INDEXED BY events_newest"
 }
 
-func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
+func (s store) where(q *bun.SelectQuery, projectID int64, f *Filter) *bun.SelectQuery {
 	q = q.Where("e.project_id = ?", projectID)
 	if f.Event != "" {
 		q = q.Where("e.event = ?", f.Event)
@@ -107,12 +108,22 @@ func (f *Filter) where(q *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 		q = q.Where("e.timestamp < ?", f.Before.UnixMicro())
 	}
 	if f.contains != "" {
-		q = q.Where("e.properties LIKE ? ESCAPE '!'", db.Contains(f.contains))
+		q = q.Where("? LIKE ? ESCAPE '!'", bun.Safe(s.plainProperties()), db.Contains(f.contains))
 	}
 	if f.Cursor != (Cursor{}) {
 		q = q.Where("(e.timestamp, e.id) < (?, ?)", f.Cursor.Timestamp, f.Cursor.Row)
 	}
 	return q
+}
+
+// plainProperties is an expression for the text of the properties.
+func (s store) plainProperties() string {
+	if s.db.Postgres() {
+		return "e.properties"
+	}
+	return `CASE typeof(e.properties) WHEN 'blob' THEN event_properties(e.properties,
+		(SELECT c.content FROM event_dictionaries AS c WHERE c.id = event_dictionary_id(e.properties)), e.distinct_id, e.current_url)
+		ELSE e.properties END`
 }
 
 func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
@@ -123,16 +134,22 @@ func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) (
 	} else if slices.ContainsFunc(f.Properties, func(i propertyfilter.Item) bool { return i.Kind == PersonProperty }) {
 		q = q.ColumnExpr("p.properties AS person_properties")
 	}
-	err := f.where(q, projectID).OrderExpr("e.timestamp DESC, e.id DESC").
+	err := s.where(q, projectID, &f).OrderExpr("e.timestamp DESC, e.id DESC").
 		Limit(int64(limit)).Scan(ctx, &out)
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, s.plain(ctx, out)
 }
 
 func (s store) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
 	var out []eventRow
 	err := s.selectEvents(ctx).ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties").
 		Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.uuidValue(id)).Scan(ctx, &out)
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, s.plain(ctx, out)
 }
 
 // uuidValue is a uuid in the form that the dialect compares.
@@ -149,7 +166,10 @@ func (s store) after(ctx context.Context, projectID, after int64, limit int) ([]
 		q = q.Where("e.project_id = ?", projectID)
 	}
 	var out []eventRow
-	return out, q.Scan(ctx, &out)
+	if err := q.Scan(ctx, &out); err != nil {
+		return nil, err
+	}
+	return out, s.plain(ctx, out)
 }
 
 func (s store) last(ctx context.Context) (row int64, err error) {
@@ -159,6 +179,6 @@ func (s store) last(ctx context.Context) (row int64, err error) {
 
 func (s store) count(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
 	q := s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr("count(*)")
-	err = f.where(q, projectID).Scan(ctx, &n)
+	err = s.where(q, projectID, &f).Scan(ctx, &n)
 	return n, err
 }

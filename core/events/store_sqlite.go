@@ -13,8 +13,8 @@ type writerSQLite struct{ db *db.DB }
 // sqliteInsert is raw because the capture path prepares it once per batch.
 const sqliteInsert = `
 	INSERT INTO events (project_id, uuid, event, distinct_id, person_uuid, timestamp, received_at,
-		current_url, host, pathname, flag_key, flag_response, elements_chain, properties)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		current_url, flag_key, flag_response, elements_chain, properties)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (project_id, uuid) DO NOTHING`
 
 func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
@@ -38,8 +38,8 @@ func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
 			person = r.person[:]
 		}
 		res, err := stmt.ExecContext(ctx, r.ev.ProjectID, r.uuid[:], r.ev.Name, r.ev.DistinctID, person,
-			r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(), nullable(r.columns.currentURL), nullable(r.columns.host),
-			nullable(r.columns.pathname), nullable(r.columns.flagKey), nullable(r.columns.flagResponse), nullable(r.ev.ElementsChain), r.properties)
+			r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(), nullable(r.columns.currentURL),
+			nullable(r.columns.flagKey), nullable(r.columns.flagResponse), nullable(r.ev.ElementsChain), r.storedProperties())
 		if err != nil {
 			return nil, err
 		}

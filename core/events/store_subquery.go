@@ -67,6 +67,13 @@ func (p *subquery) matchCondition() (out condition) {
 	return out
 }
 
+// certain is matchCondition without NULL.
+func (p *subquery) certain() condition {
+	c := p.matchCondition()
+	c.sql = "coalesce(" + c.sql + ", FALSE)"
+	return c
+}
+
 func (p *subquery) addClause(out *condition, c *HistoryClause) {
 	out.add("(TRUE")
 	if p.anyEvent && !c.AnyEvent {

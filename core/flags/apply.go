@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/graph"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/jsontext"
 )
@@ -160,10 +161,12 @@ func (a *applier) setFilters(ctx context.Context, f *Flag, checked rules.Checked
 func (a *applier) references(ctx context.Context, f *Flag, filters json.RawMessage) (rules.References, error) {
 	refs := rules.References{Self: f.ID, Operators: a.deps.Operators}
 	var err error
-	if len(document.FlagDependencies(filters)) > 0 {
-		if refs.Flags, err = a.store.graph(ctx, f.ProjectID); err != nil {
+	if needed := document.FlagDependencies(filters); len(needed) > 0 {
+		project, err := a.deps.Definitions.Definitions(ctx, f.ProjectID)
+		if err != nil {
 			return refs, err
 		}
+		refs.Flags = graph.Closure(project.Flags, append(needed, f.ID))
 		if self := refs.Flags[f.ID]; f.Key != "" {
 			self.Key = f.Key
 			refs.Flags[f.ID] = self

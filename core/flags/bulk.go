@@ -3,9 +3,9 @@ package flags
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/flags/graph"
 )
 
 // ByIDs returns the flags of the project with the ids, also deleted ones. Unknown
@@ -20,17 +20,14 @@ func (r *reader) Dependents(ctx context.Context, project auth.Project, id int64)
 	if _, err := r.store.flag(ctx, project.ID, id); err != nil {
 		return nil, err
 	}
-	graph, err := r.store.graph(ctx, project.ID)
+	all, err := r.deps.Definitions.Definitions(ctx, project.ID)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
-	for other, ref := range graph {
-		if slices.Contains(ref.DependsOn, id) {
-			ids = append(ids, other)
-		}
+	for _, other := range graph.Dependents(all.Flags, id) {
+		ids = append(ids, other.ID)
 	}
-	slices.Sort(ids)
 	return r.store.byIDs(ctx, project.ID, ids)
 }
 

@@ -2,12 +2,11 @@ package flags
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/document"
+	"github.com/guidonhq/guidon/core/flags/graph"
 	"github.com/guidonhq/guidon/core/flags/rules"
 	"github.com/guidonhq/guidon/core/flags/sealed"
 	"github.com/guidonhq/guidon/core/jsontext"
@@ -73,16 +72,17 @@ func (c *checker) checkDependencies(ctx context.Context, before, after *Flag) er
 	if !gone && was == is {
 		return nil
 	}
-	graph, err := c.store.graph(ctx, after.ProjectID)
+	project, err := c.deps.Definitions.Definitions(ctx, after.ProjectID)
 	if err != nil {
 		return err
 	}
 	if is {
-		return missingDependency(graph, after.Filters)
+		needed := document.FlagDependencies(after.Filters)
+		return missingDependency(graph.Closure(project.Flags, needed), needed)
 	}
 	var names []string
-	for id, other := range graph {
-		if id != after.ID && other.Active && slices.Contains(other.DependsOn, after.ID) {
+	for _, other := range graph.Dependents(project.Flags, after.ID) {
+		if other.ID != after.ID && other.Active {
 			names = append(names, other.Key)
 		}
 	}
@@ -97,9 +97,9 @@ func (c *checker) checkDependencies(ctx context.Context, before, after *Flag) er
 		"This feature flag cannot be %s because other active flags depend on it: %s.", verb, rules.FirstNames(names))
 }
 
-func missingDependency(graph map[int64]rules.FlagRef, filters json.RawMessage) error {
-	for _, id := range document.FlagDependencies(filters) {
-		ref, ok := graph[id]
+func missingDependency(known map[int64]rules.FlagRef, needed []int64) error {
+	for _, id := range needed {
+		ref, ok := known[id]
 		if !ok {
 			return fault.Newf(fault.Invalid, rules.CodeInvalid, "This feature flag cannot be enabled because it depends on flag %d, which does not exist.", id)
 		}

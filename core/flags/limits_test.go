@@ -1,6 +1,7 @@
 package flags_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -67,6 +69,12 @@ func TestStoredBombFailsAlone(t *testing.T) {
 	onBoth(t, func(t *testing.T, h *server) {
 		good, bad := h.create(`{"key":"good","filters":{"groups":[{}]}}`), h.create(`{"key":"bad","filters":{"groups":[{}]}}`)
 		h.sql(fmt.Sprintf(`UPDATE feature_flags SET filters = '%s' WHERE id = %d`, bomb(), bad.ID))
+		err := h.revisions.Change(t.Context(), 1, func(ctx context.Context) error {
+			return revision.Mark(ctx, h.db, 1, revision.Flag, bad.ID)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		if err := h.snapshots.RefreshAll(t.Context()); err != nil {
 			t.Fatal(err)

@@ -37,21 +37,22 @@ import (
 
 // server is the management of flags over HTTP, with a real router and database.
 type server struct {
-	payloads  *sealed.Keyring
-	t         testing.TB
-	url       string
-	key       string
-	now       atomic.Pointer[time.Time]
-	store     *flags.Store
-	cohorts   *cohorts.Store
-	revisions *revision.Writer
-	snapshots *decide.Snapshots
-	service   *flags.Service
-	accounts  *accounts
-	stored    storedPersons
-	calls     storedEvents
-	operators slowOperator
-	db        *db.DB
+	payloads    *sealed.Keyring
+	t           testing.TB
+	url         string
+	key         string
+	now         atomic.Pointer[time.Time]
+	store       *flags.Store
+	cohorts     *cohorts.Store
+	definitions *source.Definitions
+	revisions   *revision.Writer
+	snapshots   *decide.Snapshots
+	service     *flags.Service
+	accounts    *accounts
+	stored      storedPersons
+	calls       storedEvents
+	operators   slowOperator
+	db          *db.DB
 }
 
 // accounts has users 1 (Ada, owner) and 2 (Bob, member), and roles.
@@ -128,6 +129,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 	h.store, h.cohorts = flags.NewStore(d), cohorts.NewStore(d)
 	revisions := revision.NewStore(d)
 	definitions := source.New(h.store, h.cohorts, revisions, projects{}, projects{})
+	h.definitions = definitions
 	var err error
 	if h.snapshots, err = decide.NewSnapshots(decide.DefaultConfig(), definitions, nil, zap.NewNop()); err != nil {
 		t.Fatal(err)
@@ -147,7 +149,7 @@ func newServer(t testing.TB, d *db.DB) *server {
 	})
 	h.service, err = flags.NewService(cfg, h.store, flags.Dependencies{
 		Revisions: h.revisions, Cohorts: h.cohorts, HashKeys: continuity.NewStore(d), Dashboards: usage, Audience: counter, Users: h.accounts, Roles: h.accounts, Now: h.clock,
-		Operators: &h.operators, Sets: h.snapshots, Payloads: h.payloads,
+		Operators: &h.operators, Sets: h.snapshots, Payloads: h.payloads, Definitions: definitions,
 	})
 	if err != nil {
 		t.Fatal(err)

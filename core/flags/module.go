@@ -41,11 +41,6 @@ var Module = fx.Module("flags",
 		newSource,
 		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
 		fx.Annotate(newLookups, fx.ParamTags(``, ``, ``, ``, `optional:"true"`, `optional:"true"`)), decide.NewDecider,
-		schedule.NewStore,
-		fx.Annotate(func(s *schedule.Store, f *Service, a *auth.Service, log *zap.Logger) *schedule.Service {
-			return schedule.NewService(s, f, a, log)
-		}, fx.OnStart((*schedule.Service).Start), fx.OnStop((*schedule.Service).Stop)),
-		route(schedule.NewHTTP),
 		newPolicy, newCounter, newDashboards, newCohorts, newService,
 		fx.Annotate(newMembers, fx.OnStart((*cohorts.Members).Start), fx.OnStop((*cohorts.Members).Stop)),
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
@@ -55,6 +50,15 @@ var Module = fx.Module("flags",
 		route(ofrep.NewHTTP), route(newLocalHTTP), route(newListingHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),
 )
+
+// Schedule makes the scheduled changes of flags while the server runs.
+var Schedule = fx.Module("schedule", fx.Provide(
+	schedule.NewStore,
+	fx.Annotate(func(s *schedule.Store, f *Service, a *auth.Service, log *zap.Logger) *schedule.Service {
+		return schedule.NewService(s, f, a, log)
+	}, fx.OnStart((*schedule.Service).Start), fx.OnStop((*schedule.Service).Stop)),
+	route(schedule.NewHTTP),
+))
 
 // PluginOperators are the operators of plugins for management and cohorts.
 type PluginOperators struct {
@@ -72,8 +76,21 @@ func newSource(s *Store, c *cohorts.Store, r *revision.Store, p *persons.Service
 	return d, known, known
 }
 
+// knownPeople are the properties that the cache of persons has, of any age.
+type knownPeople struct{ persons *persons.Service }
+
+func (k knownPeople) LastProperties(projectID int64, distinctID string) (decide.Known, bool) {
+	p, ok := k.persons.LastProperties(projectID, distinctID)
+	return decide.Known(p), ok
+}
+
+func (k knownPeople) LastGroupProperties(projectID int64, groupType, groupKey string) (decide.Known, bool) {
+	p, ok := k.persons.LastGroupProperties(projectID, groupType, groupKey)
+	return decide.Known(p), ok
+}
+
 func newLookups(p *persons.Service, c *cohorts.Store, s *continuity.Store, m decide.Matchers, l decide.Locator, v decide.Visitors) decide.Lookups {
-	return decide.Lookups{People: p, Memberships: c, HashKeys: s, Matchers: m, Locator: l, Visitors: v}
+	return decide.Lookups{People: p, Known: knownPeople{p}, Memberships: c, HashKeys: s, Matchers: m, Locator: l, Visitors: v}
 }
 
 func newPolicy(a *auth.Service, s *Store) *access.Policy { return access.NewPolicy(a, s) }
@@ -102,13 +119,13 @@ func newMembers(c ManageConfig, d *source.Definitions, lists *cohorts.Store, p *
 	})
 }
 
-func newService(c ManageConfig, m *decide.Snapshots, store *Store, hashKeys *continuity.Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators, dir db.DataDir) (*Service, error) {
+func newService(c ManageConfig, m *decide.Snapshots, definitions *source.Definitions, store *Store, hashKeys *continuity.Store, w *revision.Writer, lists *cohorts.Store, ds *dashboards.Service, n *audience.Counter, a *auth.Service, o PluginOperators, dir db.DataDir) (*Service, error) {
 	keys, err := sealed.Load(string(dir), c.EncryptionKey)
 	if err != nil {
 		return nil, err
 	}
 	return NewService(c, store, Dependencies{
-		Revisions: w, Cohorts: lists, HashKeys: hashKeys, Dashboards: ds, Payloads: keys, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m,
+		Revisions: w, Cohorts: lists, HashKeys: hashKeys, Dashboards: ds, Payloads: keys, Audience: n, Users: a, Roles: a, Operators: o.ForSave, Sets: m, Definitions: definitions,
 	})
 }
 

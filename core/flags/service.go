@@ -49,7 +49,9 @@ type Dependencies struct {
 	Operators  match.Registry
 	Payloads   *sealed.Keyring // of encrypted payloads; nil encrypts none
 	Sets       cohorts.Sets    // the flags in memory; nil is none
-	Now        func() time.Time
+	// Definitions reads the flags of a project, also in a transaction.
+	Definitions audience.Source
+	Now         func() time.Time
 }
 
 // NewService returns the service over store.

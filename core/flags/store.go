@@ -17,6 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/history"
+	"github.com/guidonhq/guidon/core/flags/revision"
 )
 
 // Store keeps flags, their versions and role access in the database.
@@ -199,7 +200,7 @@ func (s flagStore) insert(ctx context.Context, f *Flag) error {
 		return fmt.Errorf("store flag %q: %w", f.Key, err)
 	}
 	f.ID = row.ID
-	return nil
+	return revision.Mark(ctx, s.db, f.ProjectID, revision.Flag, f.ID)
 }
 
 // update replaces the row of a flag.
@@ -207,7 +208,7 @@ func (s flagStore) update(ctx context.Context, f *Flag) error {
 	if _, err := s.db.Write(ctx).NewUpdate().Model(rowOf(f)).WherePK().Exec(ctx); err != nil {
 		return fmt.Errorf("store flag %d: %w", f.ID, err)
 	}
-	return nil
+	return revision.Mark(ctx, s.db, f.ProjectID, revision.Flag, f.ID)
 }
 
 // UnlinkDashboard removes a dashboard from the flags that show it.

@@ -68,7 +68,6 @@ func (h *Host) warnUnverified() bool {
 // measureProcesses records the resource usage of the processes.
 func (h *Host) measureProcesses() {
 	h.metrics.Memory.Reset()
-	h.metrics.CPU.Reset()
 	for _, st := range h.Status() {
 		if st.PID == 0 {
 			continue

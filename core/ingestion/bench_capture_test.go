@@ -14,6 +14,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -38,6 +39,15 @@ func BenchmarkCapture(b *testing.B) {
 	b.Run("single/fsync", func(b *testing.B) {
 		benchHandler(b, captureHandler(b, openJournal(b, b.TempDir())), "/capture/", single, 1)
 	})
+	b.Run("single/no-journal/traced=1%", func(b *testing.B) {
+		s := captureServer(b, nowhere{})
+		s.Trace(tracing.NewWith(tracing.Config{Sample: 0.01}, "test", &spanKeeper{}, nil))
+		h, err := s.Handler()
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchHandler(b, h, "/capture/", single, 1)
+	})
 	b.Run("batch100/no-journal", func(b *testing.B) {
 		benchHandler(b, captureHandler(b, nowhere{}), "/batch/", ingestiontest.BatchBody(100), 100)
 	})
@@ -48,6 +58,15 @@ func BenchmarkCapture(b *testing.B) {
 
 func captureHandler(b *testing.B, j capture.Appender) fasthttp.RequestHandler {
 	b.Helper()
+	h, err := captureServer(b, j).Handler()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h
+}
+
+func captureServer(b *testing.B, j capture.Appender) *web.Server {
+	b.Helper()
 	k := webtest.Keys{Projects: map[string]auth.Project{"phc_benchmark_key_0123456789": {ID: 7}}}
 	cfg := webtest.Config()
 	cfg.AccessLog = web.LogServerErrors
@@ -56,11 +75,7 @@ func captureHandler(b *testing.B, j capture.Appender) fasthttp.RequestHandler {
 		b.Fatal(err)
 	}
 	s.Mount(capture.NewHTTP(j, capture.NewMetrics(nil), zap.NewNop()).WithVisitors(guests{}))
-	h, err := s.Handler()
-	if err != nil {
-		b.Fatal(err)
-	}
-	return h
+	return s
 }
 
 func benchHandler(b *testing.B, h fasthttp.RequestHandler, path string, body []byte, events int) {

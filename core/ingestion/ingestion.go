@@ -41,11 +41,11 @@ type Config struct {
 	// Deliver configures the delivery to sinks.
 	Deliver delivery.Config `koanf:"deliver"`
 	// Quota limits the events of a project.
-	Quota capture.QuotaConfig `koanf:"quota"`
+	Quota capture.QuotaConfig `koanf:"quota" live:"true"`
 	// KeepWarnings is how long ingestion warnings are kept.
-	KeepWarnings time.Duration `koanf:"keep_warnings"`
+	KeepWarnings time.Duration `koanf:"keep_warnings" live:"true"`
 	// KeepDeadLetters is how long dead letters are kept.
-	KeepDeadLetters time.Duration `koanf:"keep_dead_letters"`
+	KeepDeadLetters time.Duration `koanf:"keep_dead_letters" live:"true"`
 }
 
 // DefaultConfig suits a small server.

@@ -4,6 +4,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/ai"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
@@ -16,6 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -24,8 +26,8 @@ import (
 var Module = fx.Module("ingestion",
 	fx.Provide(
 		capture.NewMetrics, pipeline.NewMetrics, delivery.NewMetrics, deadletter.NewMetrics,
-		func(c Config) (event.Limits, pipeline.Config, delivery.Config, capture.QuotaConfig) {
-			return c.Limits, c.Worker, c.Deliver, c.Quota
+		func(c Config) (event.Limits, pipeline.Config, delivery.Config) {
+			return c.Limits, c.Worker, c.Deliver
 		},
 		newTracer, newCapture, newDeadLetters,
 		started(newMeter, (*capture.Meter).Start, (*capture.Meter).Stop),
@@ -41,7 +43,10 @@ var Module = fx.Module("ingestion",
 		route(func(s *deadletter.Service) web.Routes { return deadletter.NewHTTP(s) }),
 		route(func(t *trace.Tracer) web.Routes { return trace.NewHTTP(t) }),
 	),
-	fx.Invoke(func(*pipeline.Worker, *delivery.Service, *replay.Replayer, *Retention) {}),
+	fx.Invoke(func(t *tracing.Tracing, w *pipeline.Worker, d *delivery.Service, _ *replay.Replayer, _ *Retention) {
+		w.Trace(t)
+		d.Trace(t)
+	}),
 )
 
 // started provides a component that starts and stops with the server.
@@ -76,8 +81,10 @@ func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *captu
 		WithLocator(f.Locator).WithVisitors(f.Visitors)
 }
 
-func newMeter(cfg capture.QuotaConfig, d *db.DB, m *capture.Metrics, log *zap.Logger) *capture.Meter {
-	return capture.NewMeter(cfg, d, m, log, nil)
+func newMeter(cfg *live.Value[Config], d *db.DB, metrics *capture.Metrics, log *zap.Logger) *capture.Meter {
+	meter := capture.NewMeter(cfg.Load().Quota, d, metrics, log, nil)
+	cfg.Follow(func(c *Config) { meter.SetQuota(c.Quota) })
+	return meter
 }
 
 func newDeadLetters(cfg Config, d *db.DB, r *replay.Replayer) *deadletter.Service {

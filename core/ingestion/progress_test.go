@@ -3,6 +3,7 @@ package ingestion_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,4 +90,49 @@ func TestProgressReportsWhyTheWorkerWaits(t *testing.T) {
 	})
 	s.failing(nil)
 	eventually(t, "that it goes on", func() bool { p := w.Progress(); return p.State == pipeline.Current && p.RecordsBehind == 0 })
+}
+
+// skipping is a journal that keeps what its readers skip.
+type skipping struct {
+	journal.Journal
+
+	mu sync.Mutex
+	to map[string]uint64
+}
+
+// Skipped records that a reader has no work through a record.
+func (s *skipping) Skipped(reader string, through uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to[reader] = through
+}
+
+func (s *skipping) skipped(reader string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to[reader]
+}
+
+// TestImportLaneHasNoBacklogWithoutImports checks that the lane of imports tells the
+// journal which records of the live lane it skips, before its cursor moves.
+func TestImportLaneHasNoBacklogWithoutImports(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), &skipping{Journal: openJournal(t, t.TempDir()), to: map[string]uint64{}}
+	for range 20 {
+		accept(t, j, "a")
+	}
+	cfg := workerConfig()
+	w, err := pipeline.NewWorker(cfg.Worker, cfg.Limits, j, d, []pipeline.Stage{&stage{db: d}}, nil, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopWorker(t, w) })
+	eventually(t, "that the lane skips the live records", func() bool { return j.skipped(pipeline.HistoricalReader) == 20 })
+	eventually(t, "that it is not behind", func() bool { return w.HistoricalProgress().RecordsBehind == 0 })
+	if n := j.skipped(pipeline.LiveReader); n != 0 {
+		t.Errorf("the live lane skips through %d", n)
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
@@ -24,7 +25,7 @@ const retentionInterval = 10 * time.Minute
 // Retention deletes old warnings, usage and dead letters. A clock that leaps
 // ahead makes no row old until it has stayed there for a while.
 type Retention struct {
-	cfg         Config
+	cfg         *live.Value[Config]
 	warnings    *warning.Store
 	usage       *capture.UsageStore
 	deadLetters *deadletter.Service
@@ -33,7 +34,7 @@ type Retention struct {
 }
 
 // NewRetention returns a Retention that has not started.
-func NewRetention(cfg Config, d *db.DB, dead *deadletter.Service, logger *zap.Logger) *Retention {
+func NewRetention(cfg *live.Value[Config], d *db.DB, dead *deadletter.Service, logger *zap.Logger) *Retention {
 	return &Retention{
 		cfg: cfg, warnings: warning.NewStore(d), usage: capture.NewUsageStore(d), deadLetters: dead, logger: logger.Named("ingestion"),
 	}
@@ -51,10 +52,11 @@ func (r *Retention) Start(context.Context) error {
 func (r *Retention) Stop(ctx context.Context) error { return r.service.Stop(ctx) }
 
 func (r *Retention) deleteOld(ctx context.Context, now time.Time) {
+	cfg := r.cfg.Load()
 	err := errors.Join(
-		r.warnings.DeleteBefore(ctx, now.Add(-r.cfg.KeepWarnings)),
+		r.warnings.DeleteBefore(ctx, now.Add(-cfg.KeepWarnings)),
 		r.usage.DeleteBefore(ctx, now.Add(-keepUsage)),
-		r.deadLetters.Expire(ctx, now.Add(-r.cfg.KeepDeadLetters)),
+		r.deadLetters.Expire(ctx, now.Add(-cfg.KeepDeadLetters)),
 	)
 	if err != nil && ctx.Err() == nil {
 		r.logger.Warn("deletion of old rows failed", zap.Error(err))

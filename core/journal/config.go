@@ -16,8 +16,8 @@ type Config struct {
 	// Records that every reader has done are kept until they are more than
 	// MaxBytes together or older than MaxAge; 0 switches that bound off.
 	// Both off keeps everything.
-	MaxBytes int64         `koanf:"max_bytes"`
-	MaxAge   time.Duration `koanf:"max_age"`
+	MaxBytes int64         `koanf:"max_bytes" live:"true"`
+	MaxAge   time.Duration `koanf:"max_age" live:"true"`
 
 	// DropUnread lets retention remove records that a reader still needs.
 	DropUnread bool `koanf:"drop_unread"`
@@ -65,6 +65,12 @@ func DefaultConfig() Config {
 		TailBytes:       8 << 20,
 		TrimInterval:    time.Second,
 	}
+}
+
+// MinFree returns the free bytes below which appends are refused on a disk of size
+// bytes; 0 if the guard is off.
+func (c Config) MinFree(size int64) int64 {
+	return min(c.MinFreeBytes, int64(float64(size)*c.MinFreePercent/100))
 }
 
 // Validate reports every setting that cannot work, named by its key.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // fillFile writes a closed journal with records of about size bytes, one per
@@ -80,7 +81,7 @@ func (a acked) checkAccount(t *testing.T, got map[uint64][]byte, damaged []*jour
 	return lost
 }
 
-const page = 16384
+const page = format.PageBytes
 
 // leaves returns the numbers of the leaf pages of a journal's tables, the first
 // page excluded.

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
 // checkInterval is the pause between two checks of the disk. It bounds how long
@@ -121,11 +122,8 @@ func (h *health) findReason() *fault.Error {
 	if h.cfg.LimitBytes > 0 && h.index.span().bytes() >= h.cfg.LimitBytes {
 		return errFull.Because(errOverSize)
 	}
-	if h.cfg.MinFreeBytes == 0 || h.cfg.MinFreePercent == 0 {
-		return nil
-	}
 	// A system that cannot report free space has no guard.
-	if free, size, err := h.space(h.path); err == nil && !enough(free, h.index.reusable(), h.minFree(size)) {
+	if free, size, err := h.space(h.path); err == nil && !enough(free, h.index.reusable(), h.cfg.MinFree(size)) {
 		return errFull.Because(errLowSpace)
 	}
 	return nil
@@ -147,11 +145,6 @@ func (h *health) inPlace() bool {
 	return h.file.Load() != file // the journal replaced the file meanwhile
 }
 
-// minFree returns the free space that the guard requires on a disk of that size.
-func (h *health) minFree(size int64) int64 {
-	return min(h.cfg.MinFreeBytes, int64(float64(size)*h.cfg.MinFreePercent/100))
-}
-
 // enough reports whether the disk has enough free space. Free space within the
 // file counts, too, because appends use it first; an eighth must be on the disk
 // itself, for the write-ahead log.
@@ -161,14 +154,7 @@ func enough(free, reusable, least int64) bool {
 
 // run checks the disk until ctx ends, and probes writing after a failure.
 func (h *health) run(ctx context.Context, probe func() error) {
-	tick := time.NewTicker(checkInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for retry.SleepAligned(ctx, checkInterval) {
 		if r := h.check(); r != nil && probe() == nil {
 			h.accept(r)
 		}

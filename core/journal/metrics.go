@@ -50,10 +50,7 @@ func newMetrics(j *store, reg prometheus.Registerer) (*metrics, error) {
 		return prometheus.Opts{Namespace: "guidon", Subsystem: "journal", Name: name, Help: help}
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		o := opts(name, help)
-		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: o.Namespace, Subsystem: o.Subsystem, Name: o.Name, Help: o.Help, Buckets: buckets,
-		})
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "guidon", Subsystem: "journal", Name: name, Help: help, Buckets: buckets})
 	}
 	m := &metrics{
 		j: j, reg: reg,
@@ -126,22 +123,21 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{recordsDesc, bytesDesc, fileDesc, brokenDesc, lagDesc, behindDesc, ageDesc, droppedDesc} {
 		ch <- d
 	}
-	m.latency.Describe(ch)
-	m.records.Describe(ch)
-	m.written.Describe(ch)
-	m.refusals.Describe(ch)
-	m.damaged.Describe(ch)
-	m.replaced.Describe(ch)
+	for _, c := range m.counted() {
+		c.Describe(ch)
+	}
+}
+
+// counted returns the metrics that are not read from Stats.
+func (m *metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{m.latency, m.records, m.written, m.refusals, m.damaged, m.replaced}
 }
 
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	m.latency.Collect(ch)
-	m.records.Collect(ch)
-	m.written.Collect(ch)
-	m.refusals.Collect(ch)
-	m.damaged.Collect(ch)
-	m.replaced.Collect(ch)
+	for _, c := range m.counted() {
+		c.Collect(ch)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	s, err := m.j.Stats(ctx)

@@ -18,7 +18,7 @@ import (
 
 const (
 	readConns     = 8
-	writeCacheKiB = 8 << 10
+	writeCacheKiB = 4 << 10
 	readCacheKiB  = 256
 )
 
@@ -50,6 +50,7 @@ func open(cfg Config, dataDir string, log *zap.Logger, reg prometheus.Registerer
 		queue: newQueue(cfg.MaxQueueRecords, cfg.MaxQueueBytes), clock: clock.New(h.Clock), tail: tail{limit: cfg.TailBytes},
 		written: make(chan struct{}), closing: make(chan struct{}), done: make(chan struct{}),
 	}
+	j.setRetention(&cfg)
 	j.wal = checkpoint.New(j.log, j.health.markFailed)
 	if err := j.openFiles(dir); err != nil {
 		_ = j.closeFiles()
@@ -117,7 +118,12 @@ func (j *store) openFile() (err error) {
 	if j.writes, err = sql.Open("sqlite", format.DSN(j.path, writeCacheKiB)); err != nil {
 		return err
 	}
+	var page int64
+	if err := j.writes.QueryRowContext(uninterrupted, "PRAGMA page_size").Scan(&page); err != nil {
+		return err
+	}
 	j.wal.Use(j.writes, sync)
+	j.wal.SetPage(page)
 	j.writes.SetMaxIdleConns(0) // a connection that is given back is thrown away
 	if j.reads, err = sql.Open("sqlite", format.DSN(j.path, readCacheKiB, "query_only(1)")); err != nil {
 		return err
@@ -163,7 +169,7 @@ func (j *store) load() error {
 	if err := j.reads.QueryRowContext(uninterrupted, "PRAGMA freelist_count").Scan(&free); err != nil {
 		return err
 	}
-	j.index.extent, j.index.free = e, free*format.PageBytes
+	j.index.extent, j.index.free = e, free*j.wal.PageBytes()
 	return nil
 }
 

@@ -26,7 +26,11 @@ var errLostEnd = errors.New("the newest records are missing: the write-ahead log
 func (j *store) repairWAL() error {
 	path := j.path + "-wal"
 	next := path + ".repaired"
-	r, written, err := sqlitewal.Repair(path, next, format.PageBytes, true)
+	page, err := sqlitewal.PageSize(j.path, format.PageBytes)
+	if err != nil {
+		return err
+	}
+	r, written, err := sqlitewal.Repair(path, next, page, true)
 	if err != nil || !r.IsDamaged() {
 		return err
 	}

@@ -48,10 +48,16 @@ func (j *store) Stats(ctx context.Context) (Stats, error) {
 	return s, nil
 }
 
+// Skipped excludes the records through a number from the lag of a reader that has
+// nothing to do in them, before its cursor is committed.
+func (j *store) Skipped(reader string, through uint64) { j.skipped.Store(reader, through) }
+
 // readerStats measures the records between a cursor and the end of span.
 func (j *store) readerStats(ctx context.Context, name string, c cursor, span extent) (ReaderStats, error) {
 	r := ReaderStats{Name: name, Position: c.position, Dropped: c.dropped}
-	after := max(c.position.Seq, span.first-1)
+	skipped, _ := j.skipped.Load(name)
+	through, _ := skipped.(uint64)
+	after := max(c.position.Seq, through, span.first-1)
 	if after >= span.last {
 		return r, nil
 	}

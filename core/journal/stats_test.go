@@ -29,3 +29,22 @@ func TestLagIsKnownWithoutTheData(t *testing.T) {
 		t.Errorf("%+v without the data, %+v with it", got, intact)
 	}
 }
+
+// TestLagLeavesOutSkippedRecords checks that records without work for a reader are no
+// backlog, and that its cursor stays where it is.
+func TestLagLeavesOutSkippedRecords(t *testing.T) {
+	t.Parallel()
+	j := open(t, testConfig(), t.TempDir(), journal.Hooks{})
+	for range 5 {
+		_, err := j.Append(t.Context(), []byte("record"))
+		must(t, err)
+	}
+	_, err := j.Register(t.Context(), "imports", journal.Begin)
+	must(t, err)
+	for through, want := range map[uint64]int64{0: 5, 3: 2, 5: 0} {
+		j.(interface{ Skipped(string, uint64) }).Skipped("imports", through)
+		if r := stats(t, j).Readers[0]; r.Lag != want || r.Position.Seq != 0 {
+			t.Errorf("after skipping %d records: %+v, want a lag of %d", through, r, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/journal/checkpoint"
 	"github.com/guidonhq/guidon/core/journal/clock"
+	"github.com/guidonhq/guidon/core/journal/expiry"
 	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/journal/mark"
 )
@@ -48,10 +49,12 @@ type store struct {
 	damage    ledger
 	mark      *mark.File
 	incidents incident.File
+	skipped   sync.Map   // number of a record by reader, see Skipped
 	previous  *mark.Mark // of another journal in this directory, which is lost; else nil
 
-	trimming sync.Mutex // one round of retention at a time
-	right    blockInfo  // behind blocks whose stamps are ahead; guarded by trimming
+	trimming sync.Mutex    // one round of retention at a time
+	bounds   expiry.Bounds // of retention
+	right    expiry.Block  // behind blocks whose stamps are ahead; guarded by trimming
 
 	stopWorkers context.CancelFunc // ends the goroutines that look after things
 	workers     sync.WaitGroup     // those goroutines

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/journal/checkpoint"
 	"github.com/guidonhq/guidon/core/journal/clock"
+	"github.com/guidonhq/guidon/core/journal/expiry"
 	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/format"
 )
@@ -20,7 +21,7 @@ const (
 
 	wholeRound = 10 // each so many rounds of retention read the file, also when nothing has expired
 
-	vacuumPages  = 32                     // returned to the disk in one step
+	vacuumPages  = 128                    // returned to the disk in one step
 	vacuumLeast  = 64 << 20               // free space in the file below this is kept
 	vacuumBudget = 200 * time.Millisecond // for one round
 	vacuumSlow   = 20 * time.Millisecond  // a step that took longer ends the round
@@ -33,32 +34,8 @@ const oldestSQL = `SELECT seq, n, at, pos FROM blocks ORDER BY seq LIMIT ?`
 // time.
 const nextStampSQL = `SELECT seq, at FROM blocks WHERE seq > ? AND at <= ? ORDER BY seq LIMIT 1`
 
-// An outline is a block without its data.
-type blockInfo struct {
-	last uint64
-	at   int64
-	pos  int64
-}
-
-// expired returns the number of the last record that retention removes. A block
-// expires if more than maxBytes are kept with it, or if its stamp is earlier than
-// before; 0 is no bound. blocks are the oldest blocks in order, end is the end
-// position of the newest block. expired stops after step bytes; more is true if
-// further blocks may have expired.
-func expired(blocks []blockInfo, end, maxBytes, before, step int64) (cut uint64, more bool) {
-	for _, b := range blocks {
-		tooMuch := maxBytes > 0 && end-b.pos > maxBytes
-		tooOld := before > 0 && b.at < before
-		if !tooMuch && !tooOld {
-			return cut, false
-		}
-		if b.pos-blocks[0].pos > step {
-			return cut, true
-		}
-		cut = b.last
-	}
-	return cut, len(blocks) == trimBlocks
-}
+// setRetention changes max_bytes and max_age while the journal is open.
+func (j *store) setRetention(c *Config) { j.bounds.Set(c.MaxBytes, c.MaxAge) }
 
 // Trim applies retention; see Journal.
 func (j *store) Trim(ctx context.Context) (removed int64, err error) {
@@ -85,15 +62,14 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 	if err != nil {
 		return 0, false, err
 	}
-	before := int64(0)
-	if j.cfg.MaxAge > 0 {
-		now := j.clock.Trusted()
-		before = now - j.cfg.MaxAge.Microseconds()
-		if err := j.replaceStampsAhead(ctx, blocks, now); err != nil {
-			return 0, false, err
-		}
+	now := j.clock.Trusted()
+	before, bounded := j.bounds.Before(now)
+	if !bounded {
+		before = 0
+	} else if err := j.replaceStampsAhead(ctx, blocks, now); err != nil {
+		return 0, false, err
 	}
-	cut, more := expired(blocks, span.endPos, j.cfg.MaxBytes, before, trimBytes)
+	cut, more := expiry.Cut(blocks, span.endPos, j.bounds.MaxBytes(), before, trimBytes, trimBlocks)
 	if cut == 0 {
 		return 0, false, nil
 	}
@@ -105,13 +81,13 @@ func (j *store) trimStep(ctx context.Context) (removed int64, more bool, err err
 			return err
 		}
 		free, err := l.freePages()
-		g.free = free * format.PageBytes
+		g.free = free * j.wal.PageBytes()
 		return err
 	}}, false)
 	return removed, more && removed > 0 && err == nil, err
 }
 
-func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
+func (j *store) oldestBlocks(ctx context.Context) ([]expiry.Block, error) {
 	if err := j.enter(); err != nil {
 		return nil, err
 	}
@@ -121,14 +97,14 @@ func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 		return nil, errUnreadable.Because(damagedFile(err))
 	}
 	defer func() { _ = rows.Close() }()
-	blocks := make([]blockInfo, 0, trimBlocks)
+	blocks := make([]expiry.Block, 0, trimBlocks)
 	for rows.Next() {
 		var seq, n int64
-		var o blockInfo
-		if err := rows.Scan(&seq, &n, &o.at, &o.pos); err != nil {
+		var o expiry.Block
+		if err := rows.Scan(&seq, &n, &o.At, &o.Pos); err != nil {
 			return nil, errUnreadable.Because(err)
 		}
-		o.last = uint64(seq + n - 1)
+		o.Last = uint64(seq + n - 1)
 		blocks = append(blocks, o)
 	}
 	return blocks, damagedFile(rows.Err())
@@ -136,21 +112,21 @@ func (j *store) oldestBlocks(ctx context.Context) ([]blockInfo, error) {
 
 // replaceStampsAhead replaces the stamps of a time at which the clock was ahead by
 // that of the next block with a right one: the records are at least as old.
-func (j *store) replaceStampsAhead(ctx context.Context, blocks []blockInfo, now int64) error {
+func (j *store) replaceStampsAhead(ctx context.Context, blocks []expiry.Block, now int64) error {
 	next := int64(0)
 	for i := len(blocks) - 1; i >= 0; i-- {
 		b := &blocks[i]
 		switch {
-		case !clock.IsAhead(b.at, now):
-			next = b.at
+		case !clock.IsAhead(b.At, now):
+			next = b.At
 		case i == len(blocks)-1:
 			at, err := j.nextStamp(ctx, b, now)
 			if err != nil {
 				return err
 			}
-			b.at, next = at, at
+			b.At, next = at, at
 		default:
-			b.at = next
+			b.At = next
 		}
 	}
 	return nil
@@ -158,24 +134,24 @@ func (j *store) replaceStampsAhead(ctx context.Context, blocks []blockInfo, now 
 
 // nextStamp returns the first stamp behind a block that is not ahead, and that of the
 // block without one. It is read once for all steps of a round.
-func (j *store) nextStamp(ctx context.Context, b *blockInfo, now int64) (int64, error) {
-	if j.right.last > b.last {
-		return j.right.at, nil
+func (j *store) nextStamp(ctx context.Context, b *expiry.Block, now int64) (int64, error) {
+	if j.right.Last > b.Last {
+		return j.right.At, nil
 	}
 	if err := j.enter(); err != nil {
 		return 0, err
 	}
 	defer j.life.RUnlock()
 	var seq int64
-	row := j.reads.QueryRowContext(ctx, nextStampSQL, int64(b.last), now)
-	switch err := row.Scan(&seq, &j.right.at); {
+	row := j.reads.QueryRowContext(ctx, nextStampSQL, int64(b.Last), now)
+	switch err := row.Scan(&seq, &j.right.At); {
 	case errors.Is(err, sql.ErrNoRows):
-		return b.at, nil
+		return b.At, nil
 	case err != nil:
 		return 0, errUnreadable.Because(damagedFile(err))
 	}
-	j.right.last = uint64(seq)
-	return j.right.at, nil
+	j.right.Last = uint64(seq)
+	return j.right.At, nil
 }
 
 // runRetention trims and shrinks the file at intervals until ctx ends.
@@ -216,9 +192,7 @@ func (j *store) trimDue() bool {
 	if span.empty() || !j.cfg.DropUnread && cursors.done() < span.first {
 		return false
 	}
-	now := j.clock.Trusted()
-	tooMuch := j.cfg.MaxBytes > 0 && span.bytes() > j.cfg.MaxBytes
-	return tooMuch || j.cfg.MaxAge > 0 && (span.firstAt > now || span.firstAt < now-j.cfg.MaxAge.Microseconds())
+	return j.bounds.Due(span.bytes(), span.firstAt, j.clock.Trusted())
 }
 
 // shrink returns free space in the file to the disk in small steps, after a large
@@ -238,11 +212,11 @@ func (j *store) shrink(ctx context.Context) error {
 				return err
 			}
 			step = time.Since(stepped)
-			if g.moved = vacuumPages * format.PageBytes; last {
+			if g.moved = vacuumPages * j.wal.PageBytes(); last {
 				g.moved = checkpoint.LogBytes // the file becomes shorter when the log is folded
 			}
 			free, err := l.freePages()
-			g.free = free * format.PageBytes
+			g.free = free * j.wal.PageBytes()
 			return err
 		}}, false)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"database/sql"
 	"runtime"
 	"time"
-
-	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // spaceEvery is the number of bytes written between two checks of the free space.
@@ -199,7 +197,7 @@ func (w *writer) publish() {
 // last look.
 func (w *writer) checkSpace() {
 	if n, err := w.conn.freePages(); err == nil {
-		w.j.index.setReusable(n * format.PageBytes)
+		w.j.index.setReusable(n * w.j.wal.PageBytes())
 	}
 	w.j.health.check()
 }

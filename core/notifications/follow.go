@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -31,7 +32,10 @@ func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context
 		name, loc := s.project(ctx, id)
 		project := sdk.ProjectRef{ID: id, Name: name, URL: s.projectURL(id)}
 		err := s.deps.Actions.MatchPosting(ctx, id, events, func(ev *sdk.Event, a *actions.Action) {
-			posts = append(posts, s.postsOf(project, loc, ev, a)...)
+			for _, p := range s.postsOf(project, loc, ev, a) {
+				p.origin = tracing.OriginOfEvent(ctx, ev.UUID)
+				posts = append(posts, p)
+			}
 		})
 		if err != nil {
 			return nil, err

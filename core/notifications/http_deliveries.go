@@ -161,7 +161,7 @@ func (h *HTTP) retry(c *web.Call) error {
 	}
 	now := h.service.clock()
 	d.State, d.Attempts, d.NextAt, d.SettledAt, d.ErrorCode, d.Error = Waiting, 0, now, nil, "", ""
-	if err := h.service.store.requeue(c.UserContext(), &d, now.Add(h.service.cfg.ExpireAfter)); err != nil {
+	if err := h.service.store.requeue(c.UserContext(), &d, now.Add(h.service.live.Load().ExpireAfter)); err != nil {
 		return err
 	}
 	h.service.wake()

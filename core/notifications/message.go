@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -63,6 +64,7 @@ type Delivery struct {
 	MessageID   string
 	ErrorCode   string
 	Error       string
+	Origin      tracing.Origin // of the request that sent the event; zero without a trace
 }
 
 // keyOf is the key of the message about an event to a destination of an

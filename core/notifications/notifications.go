@@ -28,12 +28,12 @@ type Config struct {
 	Destinations []string `koanf:"destinations"`
 	// Every and Burst are the rate of one action to one destination: one
 	// message per Every, and Burst after a pause.
-	Every time.Duration `koanf:"every"`
-	Burst int           `koanf:"burst"`
+	Every time.Duration `koanf:"every" live:"true"`
+	Burst int           `koanf:"burst" live:"true"`
 	// ExpireAfter is the time after which an undelivered message is given up.
-	ExpireAfter time.Duration `koanf:"expire_after"`
+	ExpireAfter time.Duration `koanf:"expire_after" live:"true"`
 	// MaxAttempts is the maximum number of attempts per message.
-	MaxAttempts int `koanf:"max_attempts"`
+	MaxAttempts int `koanf:"max_attempts" live:"true"`
 	// RetryMin and RetryMax bound the growing pause between attempts.
 	RetryMin time.Duration `koanf:"retry_min"`
 	RetryMax time.Duration `koanf:"retry_max"`
@@ -46,7 +46,7 @@ type Config struct {
 	// first.
 	DisplayNames []string `koanf:"display_names"`
 	// KeepDeliveries is how long settled deliveries are kept.
-	KeepDeliveries time.Duration `koanf:"keep_deliveries"`
+	KeepDeliveries time.Duration `koanf:"keep_deliveries" live:"true"`
 }
 
 // DefaultConfig sends at most a message every ten seconds with bursts of five,

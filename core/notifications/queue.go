@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -25,6 +26,8 @@ type Post struct {
 	Location    *time.Location // of the project, for quiet hours
 	Event       *sdk.Event
 	Message     func(ctx context.Context) Message // renders the message when it is needed
+
+	origin tracing.Origin // of the request that sent the event
 
 	key  string  // identifies the message
 	rate rateKey // the rate that limits it
@@ -117,7 +120,7 @@ func (s *queue) loadRates(ctx context.Context, posts []*Post, now time.Time) (ma
 	slices.SortFunc(keys, rateKey.compare)
 	out := make(map[rateKey]*rateRow, len(keys))
 	for _, k := range keys {
-		r, err := s.store.rate(ctx, k, projects[k], s.cfg.Burst, now)
+		r, err := s.store.rate(ctx, k, projects[k], s.live.Load().Burst, now)
 		if err != nil {
 			return nil, err
 		}
@@ -132,9 +135,9 @@ func (s *queue) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time)
 		return nil // a duplicate event
 	}
 	quietEnd := s.quiet.until(now.In(p.Location))
-	r.refill(now, s.cfg.Every, s.cfg.Burst)
+	r.refill(now, s.live.Load().Every, s.live.Load().Burst)
 	if r.Tokens < 1 || !quietEnd.IsZero() {
-		r.suppress(p, max(now.Add(r.wait(s.cfg.Every)).UnixMicro(), microsOf(quietEnd)))
+		r.suppress(p, max(now.Add(r.wait(s.live.Load().Every)).UnixMicro(), microsOf(quietEnd)))
 		s.metrics.suppressed.Inc()
 		return nil
 	}
@@ -145,7 +148,8 @@ func (s *queue) enqueue(ctx context.Context, p *Post, r *rateRow, now time.Time)
 	}
 	added, err := s.store.add(ctx, &Delivery{
 		ProjectID: p.ProjectID, ActionID: p.ActionID, Notifier: p.Notifier, Destination: p.Destination, Key: p.key, EventUUID: p.Event.UUID,
-		Text: m.Text, Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
+		Text: m.Text, Message: message, Suppressed: r.Suppressed, NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.live.Load().ExpireAfter),
+		Origin: p.origin,
 	})
 	if err != nil || !added {
 		return err // or another process queued it
@@ -232,7 +236,7 @@ func (s *base) isPosting(ctx context.Context, projectID, actionID int64) (bool, 
 func (s *queue) queueSummary(ctx context.Context, seen *rateRow, posts bool, loc *time.Location) error {
 	now := s.clock()
 	k := rateKey{seen.ActionID, lane{seen.Notifier, seen.Destination}, seen.Format}
-	r, err := s.store.rate(ctx, k, seen.ProjectID, s.cfg.Burst, now)
+	r, err := s.store.rate(ctx, k, seen.ProjectID, s.live.Load().Burst, now)
 	if err != nil || r.Suppressed == 0 || r.DueAt > now.UnixMicro() {
 		return err // or another process queued it
 	}
@@ -240,7 +244,7 @@ func (s *queue) queueSummary(ctx context.Context, seen *rateRow, posts bool, loc
 		r.DueAt = end.UnixMicro() // suppressed before the quiet hours, due in them
 		return s.store.saveRate(ctx, r)
 	}
-	r.refill(now, s.cfg.Every, s.cfg.Burst)
+	r.refill(now, s.live.Load().Every, s.live.Load().Burst)
 	if posts {
 		var m Message
 		_ = json.Unmarshal([]byte(r.Message), &m) // an unreadable message has no text
@@ -248,7 +252,7 @@ func (s *queue) queueSummary(ctx context.Context, seen *rateRow, posts bool, loc
 		_, err = s.store.add(ctx, &Delivery{
 			ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key + "+", EventUUID: r.EventUUID,
 			Text: m.Text, Message: json.RawMessage(r.Message), Suppressed: r.Suppressed - 1,
-			NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.cfg.ExpireAfter),
+			NextAt: now, CreatedAt: now, ExpiresAt: now.Add(s.live.Load().ExpireAfter),
 		})
 		if err != nil {
 			return err

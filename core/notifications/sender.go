@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/core/text"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -141,7 +142,11 @@ func (s *sender) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
 	if leased, err := s.store.isLeased(ctx, d); err == nil && !leased {
 		return // its person was erased since it was claimed
 	}
+	if d.LeasedUntil.Sub(s.clock()) < callTimeout {
+		return // the process stalled: another one may send it before the call ends
+	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
+	call, span := s.deps.Tracing.StartBatch(call, "send notification", []tracing.Origin{d.Origin})
 	results, err := n.Notify(call, []*sdk.Notification{msg})
 	cancel()
 	r := sdk.NotifyResult{Outcome: sdk.Retry}
@@ -151,7 +156,19 @@ func (s *sender) send(ctx context.Context, l lane, n Notifier, d *Delivery) {
 	case len(results) == 1:
 		r = results[0]
 	}
+	endSpan(span, d, r)
 	s.recordOutcome(ctx, l, d, r)
+}
+
+func endSpan(span *tracing.Span, d *Delivery, r sdk.NotifyResult) {
+	span.Text("guidon.notifier", d.Notifier)
+	span.Int("guidon.action_id", d.ActionID)
+	span.Int("guidon.attempt", d.Attempts+1)
+	if r.Outcome == sdk.Delivered || r.Outcome == sdk.Duplicate {
+		span.EndWith("")
+		return
+	}
+	span.EndWith(r.Outcome.String())
 }
 
 // recordOutcome stores the result of one attempt.
@@ -171,7 +188,7 @@ func (s *sender) recordOutcome(ctx context.Context, l lane, d *Delivery, r sdk.N
 		s.settle(ctx, d, Delivered, "", "")
 	case r.Outcome == sdk.Dropped:
 		s.settle(ctx, d, Failed, code, message)
-	case d.Attempts >= int64(s.cfg.MaxAttempts):
+	case d.Attempts >= int64(s.live.Load().MaxAttempts):
 		s.settle(ctx, d, Failed, "too_many_attempts", code+": "+message)
 	default:
 		wait := retry.Delay(int(d.Attempts), s.cfg.RetryMin, s.cfg.RetryMax)
@@ -212,9 +229,9 @@ func (s *sender) sweep(ctx context.Context) {
 		_, expired := s.store.expire(ctx, now)
 		var forgotten error
 		for n := int64(1); n > 0 && forgotten == nil && ctx.Err() == nil; {
-			n, forgotten = s.store.deleteSettled(ctx, now.Add(-s.cfg.KeepDeliveries), 500)
+			n, forgotten = s.store.deleteSettled(ctx, now.Add(-s.live.Load().KeepDeliveries), 500)
 		}
-		forgotten = errors.Join(forgotten, s.store.deleteRates(ctx, now.Add(-s.cfg.KeepDeliveries)))
+		forgotten = errors.Join(forgotten, s.store.deleteRates(ctx, now.Add(-s.live.Load().KeepDeliveries)))
 		n, counted := s.store.waiting(ctx)
 		if counted == nil {
 			s.metrics.waiting.Set(float64(n))

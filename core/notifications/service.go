@@ -12,7 +12,9 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -74,6 +76,7 @@ type Dependencies struct {
 	Now       func() time.Time // nil: the clock
 	Log       *zap.Logger
 	Metrics   prometheus.Registerer // may be nil
+	Tracing   *tracing.Tracing      // may be nil
 }
 
 // Service queues notifications and delivers them. It is safe for concurrent use.
@@ -87,6 +90,7 @@ type Service struct {
 // base is what the parts of the service share.
 type base struct {
 	cfg     Config
+	live    *live.Value[Config] // rates and retention; cfg has the other settings
 	quiet   quiet
 	store   *store
 	deps    Dependencies
@@ -100,6 +104,9 @@ type metrics struct {
 	suppressed prometheus.Counter
 	waiting    prometheus.Gauge
 }
+
+// Follow applies the live settings of v, now and after each change.
+func (s *Service) Follow(v *live.Value[Config]) { v.Follow(func(c *Config) { s.live.Store(*c) }) }
 
 // NewService returns a service that is not started.
 func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
@@ -115,7 +122,7 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 		return prometheus.Opts{Namespace: "guidon", Subsystem: "notifications", Name: name, Help: help}
 	}
 	b := &base{
-		cfg: cfg, quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"), woken: make(chan struct{}, 1),
+		cfg: cfg, live: live.New(cfg), quiet: q, store: &store{d}, deps: deps, log: deps.Log.Named("notifications"), woken: make(chan struct{}, 1),
 		metrics: metrics{
 			results:    f.NewCounterVec(prometheus.CounterOpts(opts("results_total", "Results of attempts to deliver a message.")), []string{"notifier", "outcome"}),
 			suppressed: f.NewCounter(prometheus.CounterOpts(opts("suppressed_total", "Messages that were suppressed by rates and quiet hours."))),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/tracing"
 )
 
 // store is the SQL of the package. Its methods join the transaction in ctx.
@@ -43,6 +44,7 @@ type row struct {
 	MessageID   string
 	ErrorCode   string
 	Error       string
+	Trace       string // a tracing.Origin, "" without one
 }
 
 func (r *row) delivery() Delivery {
@@ -50,7 +52,7 @@ func (r *row) delivery() Delivery {
 		ID: r.ID, ProjectID: r.ProjectID, ActionID: r.ActionID, Notifier: r.Notifier, Destination: r.Destination, Key: r.Key,
 		EventUUID: r.EventUUID, Text: r.Text, Message: json.RawMessage(r.Message), LeasedUntil: fromMicros(r.LeasedUntil), Suppressed: r.Suppressed, State: r.State, Attempts: r.Attempts,
 		NextAt: fromMicros(r.NextAt), CreatedAt: fromMicros(r.CreatedAt), ExpiresAt: fromMicros(r.ExpiresAt), MessageID: r.MessageID,
-		ErrorCode: r.ErrorCode, Error: r.Error,
+		ErrorCode: r.ErrorCode, Error: r.Error, Origin: tracing.ParseOrigin(r.Trace),
 	}
 	if r.SettledAt.Valid {
 		at := fromMicros(r.SettledAt.Int64)
@@ -67,7 +69,7 @@ func (s *store) add(ctx context.Context, d *Delivery) (bool, error) {
 	r := &row{
 		ProjectID: d.ProjectID, ActionID: d.ActionID, Notifier: d.Notifier, Destination: d.Destination, Key: d.Key, EventUUID: d.EventUUID,
 		Text: d.Text, Message: string(d.Message), Suppressed: d.Suppressed, State: Waiting, NextAt: d.NextAt.UnixMicro(), CreatedAt: d.CreatedAt.UnixMicro(),
-		ExpiresAt: d.ExpiresAt.UnixMicro(),
+		ExpiresAt: d.ExpiresAt.UnixMicro(), Trace: d.Origin.String(),
 	}
 	done, err := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (key) DO NOTHING").Returning("NULL").Exec(ctx)
 	if err != nil {

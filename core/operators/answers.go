@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/retry"
 )
 
 // answerTimes are the times of the watch for changed answers: a state counts after it
@@ -42,15 +44,8 @@ func (o *Operators) answerState() string {
 // watchAnswers calls the functions of OnAnswers for changes since reported until ctx
 // ends.
 func (o *Operators) watchAnswers(ctx context.Context, reported string) {
-	t := time.NewTicker(o.answerTimes.interval)
-	defer t.Stop()
 	state, since, last := reported, time.Now(), time.Time{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	for retry.SleepAligned(ctx, o.answerTimes.interval) {
 		now := time.Now()
 		if next := o.answerState(); next != state {
 			state, since = next, now

@@ -87,8 +87,12 @@ func New(cfg Config, list func() []Matcher, bundled func(plugin string) []sdk.Op
 // check values. It must be called before Start.
 func (o *Operators) OnChange(fn func(ctx context.Context)) { o.onChange = append(o.onChange, fn) }
 
-// refreshInterval is the interval of index refreshes.
-const refreshInterval = 100 * time.Millisecond
+// refreshInterval is the interval of index refreshes, idleInterval that without
+// operators.
+const (
+	refreshInterval = 100 * time.Millisecond
+	idleInterval    = 500 * time.Millisecond
+)
 
 // Start watches the plugins until Stop.
 func (o *Operators) Start(context.Context) error {
@@ -108,18 +112,25 @@ const (
 	maxCompilePause = 30 * time.Second
 )
 
+// watchInterval is the time to the next refresh of the index.
+func (o *Operators) watchInterval() time.Duration {
+	if o.hasPlugins() || o.uncompiled.Load() {
+		return refreshInterval
+	}
+	return idleInterval
+}
+
+func (o *Operators) hasPlugins() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.plugins) > 0
+}
+
 // watchPlugins refreshes the index and calls the functions of OnChange: after a change,
 // and with growing pauses while there are values to compile.
 func (o *Operators) watchPlugins(ctx context.Context) {
-	t := time.NewTicker(refreshInterval)
-	defer t.Stop()
 	pause, next := minCompilePause, time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	for retry.SleepAligned(ctx, o.watchInterval()) {
 		o.refreshIndex()
 		changed := o.indexChanged.Swap(false)
 		if changed {

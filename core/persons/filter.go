@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
@@ -26,12 +27,17 @@ func (s *Service) filterPersons(ctx context.Context, projectID int64, q *Query, 
 	rest.Properties = nil
 	out, total := []Person{}, 0
 	var last *Person
+	pacer := scan.PacerOf(ctx)
 	for {
+		if err := scan.Yield(ctx); err != nil {
+			return nil, 0, err
+		}
 		page, err := s.store.findAfter(ctx, projectID, &rest, last, walkPage)
 		if err != nil {
 			return nil, 0, err
 		}
 		for i := range page {
+			pacer.Pace()
 			if !filters.Match(page[i].Properties) {
 				continue
 			}

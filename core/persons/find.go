@@ -22,11 +22,28 @@ type Query struct {
 // Find returns a page of the persons that match q, newest first, and their total
 // number. With filters of properties it reads all persons of the project.
 func (s *Service) Find(ctx context.Context, projectID int64, q Query, limit, offset int) ([]Person, int, error) {
-	page, total, err := s.find(ctx, projectID, &q, limit, offset)
+	var page []Person
+	var total int
+	find := func(ctx context.Context) (err error) {
+		page, total, err = s.find(ctx, projectID, &q, limit, offset)
+		return err
+	}
+	var err error
+	if q.scans() {
+		err = s.db.RunScan(ctx, projectID, find)
+	} else {
+		err = find(ctx)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("find persons: %w", err)
 	}
 	return page, total, nil
+}
+
+// scans reports whether q reads all persons of the project, in the table or in an
+// index.
+func (q *Query) scans() bool {
+	return len(q.Properties) > 0 || q.Search != "" || q.Identified != nil
 }
 
 func (s *Service) find(ctx context.Context, projectID int64, q *Query, limit, offset int) ([]Person, int, error) {
@@ -43,7 +60,11 @@ func (s *Service) find(ctx context.Context, projectID int64, q *Query, limit, of
 
 // Count returns the number of persons of a project.
 func (s *Service) Count(ctx context.Context, projectID int64) (int, error) {
-	n, err := s.store.countPersons(ctx, projectID, &Query{})
+	n := 0
+	err := s.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
+		n, err = s.store.countPersons(ctx, projectID, &Query{})
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("count persons: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/db/sqlitescan"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
@@ -220,6 +221,36 @@ func TestGroupTypes(t *testing.T) {
 		}
 		if calls != 2 {
 			t.Errorf("hook ran %d times, want 2", calls)
+		}
+	})
+}
+
+// A search that reads many rows and finds none lets requests have the processor.
+func TestSearchesPause(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		if d.Postgres() {
+			return // it has processors of its own
+		}
+		s := service(t, d)
+		var lines []string
+		for n := range 1100 {
+			lines = append(lines, fmt.Sprintf(`$set u%d {"$set":{"email":"u%d@example.com"}}`, n, n))
+		}
+		process(t, s, evs(lines...))
+		plan, err := match.CompileFilter([]byte(`{"key":"plan","type":"person","operator":"exact","value":["pro"]}`), match.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, q := range map[string]persons.Query{
+			"search": {Search: "zzz"}, "filter": {Properties: []*match.Filter{plan}},
+		} {
+			before := sqlitescan.Pauses()
+			if _, total, err := s.Find(t.Context(), 1, q, 10, 0); err != nil || total != 0 {
+				t.Fatalf("%s: %d persons, %v", name, total, err)
+			}
+			if n := sqlitescan.Pauses() - before; n < 4 {
+				t.Errorf("%s of 1,100 persons: %d pauses", name, n)
+			}
 		}
 	})
 }

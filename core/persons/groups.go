@@ -3,8 +3,10 @@ package persons
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -28,8 +30,8 @@ func (g *Groups) ListTypes(ctx context.Context, projectID int64) ([]GroupType, e
 	return types, nil
 }
 
-// OnTypesChanged adds a hook that runs when group types of a project are renamed
-// or deleted, inside that transaction. All hooks must be added before the
+// OnTypesChanged adds a hook that runs when group types of a project are created,
+// renamed or deleted, inside that transaction. All hooks must be added before the
 // first change.
 func (g *Groups) OnTypesChanged(h func(ctx context.Context, projectID int64) error) {
 	g.typeHooks = append(g.typeHooks, h)
@@ -66,6 +68,54 @@ func changedName(from, to *string) *string {
 	return to
 }
 
+var errTypeTaken = fault.New(fault.Conflict, "conflict", "A group type was created at the same time. Send the request again.")
+
+// maxTypes is the number of group types of a project.
+const maxTypes = 5
+
+// CreateType adds a group type at the first free index. Events do that, too. It fails
+// with Invalid if the project has the type, or has five.
+func (g *Groups) CreateType(ctx context.Context, projectID int64, name string, singular, plural *string) (GroupType, error) {
+	out := GroupType{Name: name, Singular: changedName(nil, singular), Plural: changedName(nil, plural), CreatedAt: time.Now().UTC().Truncate(time.Microsecond)}
+	err := g.db.Tx(ctx, func(ctx context.Context) error {
+		types, err := g.store.groupTypes(ctx, projectID)
+		if err != nil {
+			return fmt.Errorf("read group types: %w", err)
+		}
+		if len(types) >= maxTypes {
+			return fault.Field("group_type", "invalid_input", "A project has at most five group types.")
+		}
+		for _, t := range types { // by index
+			if t.Name == name {
+				return fault.Field("group_type", "unique", "Another group type of this project has this name.")
+			}
+			if t.Index == out.Index {
+				out.Index++
+			}
+		}
+		added, err := g.store.addGroupType(ctx, projectID, &out)
+		if err != nil {
+			return fmt.Errorf("add group type: %w", err)
+		}
+		if !added {
+			return errTypeTaken
+		}
+		return g.followTypes(ctx, projectID)
+	})
+	return out, err
+}
+
+// followTypes runs the hooks of a change, and forgets the groups in memory after it.
+func (g *Groups) followTypes(ctx context.Context, projectID int64) error {
+	for _, hook := range g.typeHooks {
+		if err := hook(ctx, projectID); err != nil {
+			return fmt.Errorf("follow the change of group types: %w", err)
+		}
+	}
+	g.db.AfterCommit(ctx, func() { g.cache.dropGroups(projectID) })
+	return nil
+}
+
 // DeleteType deletes a group type with all its groups and frees its index. It
 // fails with NotFound.
 func (g *Groups) DeleteType(ctx context.Context, projectID int64, index int) error {
@@ -88,13 +138,7 @@ func (g *Groups) changeTypes(ctx context.Context, projectID int64, index int, ch
 			if err := change(ctx, types, at); err != nil {
 				return fmt.Errorf("change group type %d: %w", index, err)
 			}
-			for _, hook := range g.typeHooks {
-				if err := hook(ctx, projectID); err != nil {
-					return fmt.Errorf("follow the change of group types: %w", err)
-				}
-			}
-			g.db.AfterCommit(ctx, func() { g.cache.dropGroups(projectID) })
-			return nil
+			return g.followTypes(ctx, projectID)
 		}
 		return errNoGroup
 	})
@@ -104,7 +148,18 @@ func (g *Groups) changeTypes(ctx context.Context, projectID int64, index int, ch
 // number. search is a part of the key or of a name property, in any case;
 // empty finds all.
 func (g *Groups) Find(ctx context.Context, projectID int64, index int, search string, limit, offset int) ([]Group, int, error) {
-	page, total, err := g.store.findGroups(ctx, projectID, index, search, limit, offset)
+	var page []Group
+	var total int
+	find := func(ctx context.Context) (err error) {
+		page, total, err = g.store.findGroups(ctx, projectID, index, search, limit, offset)
+		return err
+	}
+	var err error
+	if search != "" {
+		err = g.db.RunScan(ctx, projectID, find)
+	} else {
+		err = find(ctx)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("find groups: %w", err)
 	}
@@ -113,7 +168,11 @@ func (g *Groups) Find(ctx context.Context, projectID int64, index int, search st
 
 // Count returns the number of groups of a type.
 func (g *Groups) Count(ctx context.Context, projectID int64, index int) (int, error) {
-	n, err := g.store.countGroups(ctx, projectID, index, "")
+	n := 0
+	err := g.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
+		n, err = g.store.countGroups(ctx, projectID, index, "")
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("count groups: %w", err)
 	}
@@ -145,8 +204,15 @@ func (g *Groups) ByKeys(ctx context.Context, projectID int64, index int, keys []
 // which Walk returns. fn must not keep a page. Groups that are created or
 // deleted during the walk may be missed; no group is passed twice.
 func (g *Groups) Walk(ctx context.Context, projectID int64, index int, fn func(page []Group) error) error {
+	return g.db.RunScan(ctx, projectID, func(ctx context.Context) error { return g.walk(ctx, projectID, index, fn) })
+}
+
+func (g *Groups) walk(ctx context.Context, projectID int64, index int, fn func(page []Group) error) error {
 	after := ""
 	for {
+		if err := scan.Yield(ctx); err != nil {
+			return fmt.Errorf("walk groups: %w", err)
+		}
 		page, err := g.store.groupsAfter(ctx, projectID, index, after, walkPage)
 		if err != nil {
 			return fmt.Errorf("walk groups: %w", err)

@@ -21,6 +21,7 @@ func (h *HTTP) groupRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, groupsPath+"/find", "group:read", h.findGroup)
 	g.Manage(fiber.MethodGet, groupsPath+"/related", "group:read", h.related)
 	g.Manage(fiber.MethodGet, groupTypesPath, "group:read", h.listTypes)
+	g.Manage(fiber.MethodPost, groupTypesPath, "group:write", h.createType)
 	g.Manage(fiber.MethodPatch, groupTypesPath+"/:index", "group:write", h.renameType)
 	g.Manage(fiber.MethodDelete, groupTypesPath+"/:index", "group:write", h.deleteType)
 }
@@ -107,6 +108,25 @@ func (h *HTTP) listTypes(c *web.Call) error {
 		views[i] = viewType(&types[i])
 	}
 	return web.JSON(c.Ctx, views)
+}
+
+func (h *HTTP) createType(c *web.Call) error {
+	f, err := c.Fields()
+	if err != nil {
+		return err
+	}
+	name := f.String("group_type", web.Required, web.Max(stage.MaxTypeName/4))
+	singular := f.String("name_singular", web.Nullable, web.Blank, web.Max(stage.MaxTypeName))
+	plural := f.String("name_plural", web.Nullable, web.Blank, web.Max(stage.MaxTypeName))
+	if err := f.Err(); err != nil {
+		return err
+	}
+	t, err := h.persons.Groups.CreateType(c.UserContext(), c.Project.ID, name.Value, sent(singular), sent(plural))
+	if err != nil {
+		return err
+	}
+	c.Status(fiber.StatusCreated)
+	return web.JSON(c.Ctx, viewType(&t))
 }
 
 func (h *HTTP) renameType(c *web.Call) error {

@@ -9,6 +9,10 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 )
 
+// searchedRows and readRows are how many rows SQLite searches and reads in about a
+// millisecond.
+const searchedRows, readRows = 512, 128
+
 // where adds the conditions of q, except for its property filters.
 func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	if q.DistinctID != "" {
@@ -17,10 +21,11 @@ func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 	}
 	if q.Search != "" {
 		like := db.Contains(strings.ToLower(q.Search))
-		sel = sel.Where(`p.id IN (
-			SELECT id FROM persons WHERE project_id = ? AND label IS NOT NULL AND label LIKE ? ESCAPE '!'
-			UNION SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND lower(distinct_id) LIKE ? ESCAPE '!')`,
-			projectID, like, projectID, like)
+		byLabel := sel.NewSelect().TableExpr("persons").Column("id").Where("project_id = ? AND label IS NOT NULL", projectID)
+		byID := sel.NewSelect().TableExpr("person_distinct_ids").Column("person_id").Where("project_id = ?", projectID)
+		byLabel = db.PauseEvery(byLabel, searchedRows, "id").Where("label LIKE ? ESCAPE '!'", like)
+		byID = db.PauseEvery(byID, searchedRows, "person_id").Where("lower(distinct_id) LIKE ? ESCAPE '!'", like)
+		sel = sel.Where("p.id IN (?)", byLabel.Union(byID))
 	}
 	if q.Identified != nil {
 		sel = sel.Where("p.is_identified = ?", *q.Identified)
@@ -45,7 +50,7 @@ func (s *store) findAfter(ctx context.Context, projectID int64, q *Query, last *
 	if last != nil {
 		sel = sel.Where("(p.created_at, p.id) < (?, ?)", toMicros(last.CreatedAt), last.ID)
 	}
-	return s.plainPeople(ctx, sel.OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)))
+	return s.plainPeople(ctx, db.PauseEvery(sel, readRows, "p.id").OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit)))
 }
 
 func (s *store) byID(ctx context.Context, projectID, id int64) ([]Person, error) {

@@ -67,6 +67,19 @@ func (s *store) renameGroupType(ctx context.Context, projectID int64, t *GroupTy
 	return err
 }
 
+// addGroupType adds a type and reports whether it did: another process may have taken
+// its name or its slot.
+func (s *store) addGroupType(ctx context.Context, projectID int64, t *GroupType) (bool, error) {
+	done, err := s.db.Write(ctx).NewInsert().Table("group_types").Model(&map[string]any{
+		"project_id": projectID, "name": t.Name, "slot": t.Index, "name_singular": t.Singular, "name_plural": t.Plural, "created_at": t.CreatedAt.UnixMicro(),
+	}).On("CONFLICT DO NOTHING").Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	n, _ := done.RowsAffected() // both drivers know
+	return n > 0, nil
+}
+
 // deleteGroupType deletes the type and, by its foreign key, its groups.
 func (s *store) deleteGroupType(ctx context.Context, projectID int64, slot int) error {
 	_, err := s.db.Write(ctx).NewDelete().Table("group_types").
@@ -80,7 +93,7 @@ func searching(q *bun.SelectQuery, search string) *bun.SelectQuery {
 		return q
 	}
 	like := db.Contains(strings.ToLower(search))
-	return q.Where("(lower(group_key) LIKE ? ESCAPE '!' OR label LIKE ? ESCAPE '!')", like, like)
+	return db.PauseEvery(q, searchedRows, "created_at").Where("(lower(group_key) LIKE ? ESCAPE '!' OR label LIKE ? ESCAPE '!')", like, like)
 }
 
 func (s *store) countGroups(ctx context.Context, projectID int64, slot int, search string) (n int, err error) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/guidonhq/guidon/core/db/scan"
 )
 
 // walkPage is the number of persons or groups in memory at a time.
@@ -12,7 +14,8 @@ const walkPage = 500
 
 // Walk calls fn for all persons of the project in pages until fn returns an error,
 // which Walk returns. fn must not keep a page. Persons that are created or deleted
-// during the walk may be missed; no person is passed twice.
+// during the walk may be missed; no person is passed twice. It is a scan: it fails
+// with an Unavailable fault if too many of them run.
 func (s *Service) Walk(ctx context.Context, projectID int64, fn func(page []Person) error) error {
 	return s.walkPages(ctx, projectID, fn, s.store.walk)
 }
@@ -55,7 +58,18 @@ func (s *Service) walkPages(ctx context.Context, projectID int64, fn func(page [
 func (s *Service) walkPagesAfter(ctx context.Context, projectID int64, last *Person, fn func(page []Person) error,
 	read func(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error),
 ) error {
+	return s.db.RunScan(ctx, projectID, func(ctx context.Context) error {
+		return walkAll(ctx, projectID, last, fn, read)
+	})
+}
+
+func walkAll(ctx context.Context, projectID int64, last *Person, fn func(page []Person) error,
+	read func(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error),
+) error {
 	for {
+		if err := scan.Yield(ctx); err != nil {
+			return fmt.Errorf("walk persons: %w", err)
+		}
 		page, err := read(ctx, projectID, last, walkPage)
 		if err != nil {
 			return fmt.Errorf("walk persons: %w", err)

@@ -69,7 +69,11 @@ func CheckJournal(ctx context.Context, cfg journal.Config, dataDir string) (*Rep
 func (r *Report) survey(ctx context.Context, dir string) (err error) {
 	path := r.Path
 	if !r.Running {
-		if r.WAL, err = sqlitewal.Check(path+"-wal", format.PageBytes); err != nil {
+		page, err := sqlitewal.PageSize(path, format.PageBytes)
+		if err != nil {
+			return err
+		}
+		if r.WAL, err = sqlitewal.Check(path+"-wal", page); err != nil {
 			return err
 		}
 	}
@@ -127,7 +131,11 @@ func RepairJournal(ctx context.Context, cfg journal.Config, dataDir string, dryR
 
 // repairWAL puts a corrected write-ahead log in the place of a damaged one.
 func repairWAL(path, kept string) error {
-	_, written, err := sqlitewal.Repair(path+"-wal", path+"-wal.new", format.PageBytes, true)
+	page, err := sqlitewal.PageSize(path, format.PageBytes)
+	if err != nil {
+		return err
+	}
+	_, written, err := sqlitewal.Repair(path+"-wal", path+"-wal.new", page, true)
 	if err != nil || !written {
 		return err
 	}

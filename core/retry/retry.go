@@ -35,6 +35,24 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// SleepAligned waits about d, until the clock is at a multiple of d: between d/2 and
+// 3d/2 at first, then d. Loops with the same interval, or multiples of it, so wake
+// the process together; an idle process pays for each wake-up, not for what runs in it.
+// It returns false when ctx ends first.
+func SleepAligned(ctx context.Context, d time.Duration) bool {
+	return Sleep(ctx, untilAligned(time.Duration(time.Now().UnixNano()), d))
+}
+
+// untilAligned returns the time from now to the first multiple of d that is at least
+// d/2 away.
+func untilAligned(now, d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	next := (now + d/2 + d - 1) / d * d
+	return next - now
+}
+
 // Delay returns the pause after an attempt, the first being 1. It doubles from
 // least to most with each attempt; a random half of it is jitter, so that
 // callers that fail together retry apart. The result is in [d/2, d] where d is

@@ -60,19 +60,12 @@ func (s *Service) Go(fn func(drainCtx, killCtx context.Context)) bool {
 	return true
 }
 
-// Every runs fn with the drain context each interval d until Stop. The first
-// run is after d. It returns as Go does.
+// Every runs fn with the drain context each interval d until Stop, at the times of
+// SleepAligned. The first run is after about d. It returns as Go does.
 func (s *Service) Every(d time.Duration, fn func(ctx context.Context)) bool {
 	return s.Go(func(drainCtx, _ context.Context) {
-		t := time.NewTicker(d)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				fn(drainCtx)
-			case <-drainCtx.Done():
-				return
-			}
+		for SleepAligned(drainCtx, d) {
+			fn(drainCtx)
 		}
 	})
 }

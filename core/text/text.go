@@ -12,8 +12,6 @@ package text
 import (
 	"iter"
 	"unicode/utf8"
-
-	"github.com/agnivade/levenshtein"
 )
 
 const ellipsis = "…"
@@ -62,17 +60,42 @@ func EllipsisChars(s string, n int) string {
 	return TruncateChars(s, n-1) + ellipsis
 }
 
-// Nearest returns the name of known with the smallest Levenshtein distance to
-// name, for a "did you mean". It returns "" when each differs by more than
-// atMost edits. Of several equally near names it returns the alphabetically
-// first.
+// Nearest returns the name of known that takes the fewest edits to become name, for a
+// "did you mean". An edit inserts, deletes or replaces a character, or swaps two that are
+// neighbours. It returns "" when each differs by more than atMost edits. Of several
+// equally near names it returns the alphabetically first.
 func Nearest(name string, known iter.Seq[string], atMost int) string {
 	best, distance := "", atMost
 	for k := range known {
-		d := levenshtein.ComputeDistance(name, k)
+		d := edits(name, k)
 		if d < distance || d == distance && (best == "" || k < best) {
 			best, distance = k, d
 		}
 	}
 	return best
+}
+
+// edits returns the optimal string alignment distance, that of Damerau and Levenshtein
+// without edits within swapped characters.
+func edits(from, to string) int {
+	a, b := []rune(from), []rune(to)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		before, last, row = last, row, before
+		row[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
 }

@@ -75,6 +75,9 @@ func TestNearest(t *testing.T) {
 		{"retry_mix", 3, "retry_max"}, // both are one edit away
 		{"endpoint", 3, ""},
 		{"endpoint", math.MaxInt, "timeout"},
+		{"tiemout", 1, "timeout"}, // two characters are swapped
+		{"rul", 1, "url"},
+		{"ulr", 1, "url"},
 		{"u", 1, ""},
 		{"u", 2, "url"},
 	} {

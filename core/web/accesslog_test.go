@@ -46,9 +46,9 @@ func TestAccessLogLine(t *testing.T) {
 	for id, want := range map[string]string{
 		"one":   "info POST /e 200 bytes=12 received=7 project=1 code=<nil> error=<nil> path=<nil>",
 		"two":   "info POST /e 401 bytes=92 received=2 project=<nil> code=invalid_api_key error=<nil> path=<nil>",
-		"three": "info GET /api/projects/:project_id/x 200 bytes=1 received=0 project=1 code=<nil> error=<nil> path=<nil>",
+		"three": "info GET /api/projects/:project_id/x 200 bytes=1 received=0 project=1 code=<nil> error=<nil> path=/api/projects/1/x",
 		"four":  "error POST /down 503 bytes=62 received=0 project=<nil> code=disk_full error=disk_full: No room.: disk full path=<nil>",
-		"five":  "info (any) (none) 404 bytes=67 received=0 project=<nil> code=not_found error=<nil> path=/array/(key)/nothing",
+		"five":  "info GET (none) 404 bytes=67 received=0 project=<nil> code=not_found error=<nil> path=/array/(key)/nothing",
 	} {
 		found := lines.FilterField(zap.String("request_id", id)).All()
 		if len(found) != 1 {
@@ -60,8 +60,8 @@ func TestAccessLogLine(t *testing.T) {
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", id, got, want)
 		}
-		if _, ok := f["duration"]; !ok {
-			t.Errorf("%s has no duration", id)
+		if took, ok := f["duration_ms"].(float64); !ok || took < 0 {
+			t.Errorf("%s has the duration %v", id, f["duration_ms"])
 		}
 	}
 	for _, l := range lines.All() {

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"errors"
+	"net/netip"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -11,7 +12,6 @@ import (
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/credential"
-	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/limit"
 )
 
@@ -19,13 +19,15 @@ import (
 // their rates.
 type authenticator struct {
 	auth       Auth
-	proxies    forwarded.Networks
-	publicRate *limit.Limiter[int64] // by project
-	manageRate *limit.Limiter[int64] // by personal key
+	client     func(*fiber.Ctx) netip.Addr
+	publicRate *limit.Adjustable[int64] // by project
+	manageRate *limit.Adjustable[int64] // by personal key
 
 	// Apart for each kind of key: valid personal keys are not all in memory, so
 	// clients with a wrong project key would keep out those behind their address.
 	projectFailures, personalFailures *limit.Failures
+
+	onFailed func(FailedKey) // nil: nothing records them
 }
 
 // rejectNUL rejects NUL in the query: no store can search for it.

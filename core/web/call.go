@@ -1,11 +1,15 @@
 package web
 
 import (
+	"context"
 	"net/url"
+	"strings"
+	"sync/atomic"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/text"
 	"github.com/guidonhq/guidon/core/web/ignored"
 )
 
@@ -88,4 +92,81 @@ func Empty(c *fiber.Ctx, status int) error {
 	c.Response().Header.Del(fiber.HeaderContentType)
 	c.Status(status)
 	return nil
+}
+
+type originKey struct{}
+
+// Origin tells where a management request came from.
+type Origin struct {
+	Client    string // the address of the client
+	UserAgent string // at most maxUserAgent bytes of it
+	RequestID string // as in the log
+}
+
+// maxUserAgent bounds the User-Agent of an Origin.
+const maxUserAgent = 200
+
+// origin is an Origin with the details of its request.
+type origin struct {
+	Origin
+	logged atomic.Bool // see MarkLogged
+}
+
+// MarkLogged notes that the change of the request with this context is in the activity
+// log, or that the request changes nothing. Without a request it has no effect.
+func MarkLogged(ctx context.Context) {
+	if o, ok := ctx.Value(originKey{}).(*origin); ok {
+		o.logged.Store(true)
+	}
+}
+
+// OriginOf returns the origin of a management request from the context of the request,
+// zero without one.
+func OriginOf(ctx context.Context) Origin {
+	if o, ok := ctx.Value(originKey{}).(*origin); ok {
+		return o.Origin
+	}
+	return Origin{}
+}
+
+// userAgent returns the User-Agent of the request, shortened.
+func userAgent(c *fiber.Ctx) string {
+	return strings.Clone(text.Truncate(strings.ToValidUTF8(c.Get(fiber.HeaderUserAgent), "?"), maxUserAgent))
+}
+
+// WithOrigin adds the origin of the request to ctx.
+func (r *Router) WithOrigin(ctx context.Context, c *fiber.Ctx) context.Context {
+	return context.WithValue(ctx, originKey{}, &origin{Origin: Origin{r.IP(c).String(), userAgent(c), RequestID(c)}})
+}
+
+// Unlogged is a successful management request that may have changed something and made
+// no entry in the activity log.
+type Unlogged struct {
+	Method, Pattern string
+	ItemID          string // the last parameter of the path but the project and the organization
+	ProjectID       int64
+	Principal       *auth.Principal
+}
+
+// OnUnlogged sets f, which logs such requests, before Start. f must be safe for
+// concurrent use; its error becomes that of the request.
+func (s *Server) OnUnlogged(f func(ctx context.Context, u Unlogged) error) { s.router.onUnlogged = f }
+
+// checkLogged calls the function of OnUnlogged for a request without an entry.
+func (c *Call) checkLogged(rt *route) error {
+	f := c.router.onUnlogged
+	if f == nil || rt.method == fiber.MethodGet || rt.method == fiber.MethodOptions || c.Response().StatusCode() >= fiber.StatusBadRequest {
+		return nil
+	}
+	ctx := c.UserContext()
+	if o, ok := ctx.Value(originKey{}).(*origin); ok && o.logged.Load() {
+		return nil
+	}
+	u := Unlogged{Method: rt.method, Pattern: rt.pattern, ProjectID: c.Project.ID, Principal: c.Principal}
+	for segment := range strings.SplitSeq(rt.pattern, "/") {
+		if name, ok := strings.CutPrefix(segment, ":"); ok && name != "project_id" && name != "organization_id" {
+			u.ItemID = strings.Clone(c.Params(name))
+		}
+	}
+	return f(ctx, u)
 }

@@ -65,35 +65,35 @@ type Config struct {
 	IdleTimeout time.Duration `koanf:"idle_timeout"`
 	// RequestTimeout is the time that a management request may take; its context
 	// ends then.
-	RequestTimeout time.Duration `koanf:"request_timeout"`
+	RequestTimeout time.Duration `koanf:"request_timeout" live:"true"`
 	// StopDelay is the time for which a stopping server serves on while it is not
 	// ready, so that load balancers notice.
 	StopDelay time.Duration `koanf:"stop_delay"`
 	// TrustedProxies are the senders whose X-Forwarded headers are trusted:
 	// addresses, networks (10.0.0.0/8), or the words loopback and private. A
 	// client inside a trusted network can claim any address.
-	TrustedProxies []string `koanf:"trusted_proxies"`
+	TrustedProxies []string `koanf:"trusted_proxies" live:"true"`
 	// ManageOrigins are the browser origins (https://app.example.com) that may
 	// call the management paths. Empty: none but the server's own.
-	ManageOrigins []string `koanf:"manage_origins"`
+	ManageOrigins []string `koanf:"manage_origins" live:"true"`
 	// PublicRate limits public requests per project.
-	PublicRate Rate `koanf:"public_rate"`
+	PublicRate Rate `koanf:"public_rate" live:"true"`
 	// ManageRate limits management requests per personal key.
-	ManageRate Rate `koanf:"manage_rate"`
+	ManageRate Rate `koanf:"manage_rate" live:"true"`
 	// FailedKeyRate limits requests with unknown keys per client address. Past it,
 	// requests of that address with keys that are not in use are refused.
-	FailedKeyRate Rate `koanf:"failed_key_rate"`
+	FailedKeyRate Rate `koanf:"failed_key_rate" live:"true"`
 	// Metrics enables GET /metrics of the admin address.
 	Metrics bool `koanf:"metrics"`
 	// Pprof enables the profiles below /debug/pprof/ of the admin address.
 	Pprof bool `koanf:"pprof"`
 	// AccessLog selects the requests to log: all, manage, refused or broken.
-	AccessLog string `koanf:"access_log"`
-	// AccessSample logs one of this number of successful public requests; 0 and 1 log
-	// all.
-	AccessSample int `koanf:"access_sample"`
+	AccessLog string `koanf:"access_log" live:"true"`
+	// AccessSample logs one of this number of successful public requests, and one of
+	// this number of successful management requests that read; 0 and 1 log all.
+	AccessSample int `koanf:"access_sample" live:"true"`
 	// LogClient adds the address of the client to the lines of the access log.
-	LogClient bool `koanf:"log_client"`
+	LogClient bool `koanf:"log_client" live:"true"`
 }
 
 // Rate is a limit with bursts.
@@ -118,7 +118,7 @@ func DefaultConfig() Config {
 		Metrics:        true,
 		Pprof:          true,
 		AccessLog:      LogAll,
-		AccessSample:   1,
+		AccessSample:   100,
 		LogClient:      true,
 		ManageRate:     Rate{PerSecond: 50, Burst: 200},
 		FailedKeyRate:  Rate{PerSecond: 20, Burst: 100},

@@ -21,13 +21,14 @@ const (
 // credentials; management paths name only configured origins.
 func (rt *route) addCORSHeaders(c *fiber.Ctx) {
 	anyOrigin := rt.public || rt.open
-	if !anyOrigin && len(rt.router.origins) == 0 {
+	origins := rt.router.live.Load().origins
+	if !anyOrigin && len(origins) == 0 {
 		return
 	}
 	h := &c.Response().Header
 	h.Add(fiber.HeaderVary, fiber.HeaderOrigin)
 	origin := c.Request().Header.Peek(fiber.HeaderOrigin)
-	if len(origin) == 0 || (!anyOrigin && !rt.router.origins[string(origin)]) {
+	if len(origin) == 0 || (!anyOrigin && !origins[string(origin)]) {
 		return
 	}
 	h.SetBytesV(fiber.HeaderAccessControlAllowOrigin, origin)
@@ -58,7 +59,7 @@ func (p *port) options() []*route {
 	seen := map[string]bool{}
 	for _, rt := range p.table.sorted() {
 		page := !rt.public && !strings.HasPrefix(rt.pattern, "/api/")
-		if seen[rt.shape()] || p.table.has(fiber.MethodOptions, rt) || page && len(p.router.origins) == 0 {
+		if seen[rt.shape()] || p.table.has(fiber.MethodOptions, rt) || page && len(p.router.cfg.ManageOrigins) == 0 {
 			continue
 		}
 		seen[rt.shape()] = true

@@ -7,9 +7,22 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/limit"
 	"github.com/guidonhq/guidon/core/web/listener"
 )
+
+// FailedKey is the use of a personal key, or of a secret key of a project, that was
+// refused. It does not have the key.
+type FailedKey struct {
+	Client    string // the address of the client
+	UserAgent string // as in Origin
+	Code      string // of the refusal
+}
+
+// OnFailedKey sets f, which is called for each FailedKey, before Start. f must be quick
+// and safe for concurrent use.
+func (s *Server) OnFailedKey(f func(FailedKey)) { s.router.auth.onFailed = f }
 
 // projectByKey is Auth.ProjectByKey within the limit of failed keys.
 func (a *authenticator) projectByKey(c *fiber.Ctx, key string) (auth.Project, error) {
@@ -18,11 +31,16 @@ func (a *authenticator) projectByKey(c *fiber.Ctx, key string) (auth.Project, er
 
 // principalByKey is Auth.PrincipalByKey within the limit of failed keys.
 func (a *authenticator) principalByKey(c *fiber.Ctx, key string) (*auth.Principal, error) {
-	return limit.Find(c.UserContext(), a.personalFailures, a.addressOf(c), strings.Clone(key), a.auth.PrincipalByKey)
+	p, err := limit.Find(c.UserContext(), a.personalFailures, a.addressOf(c), strings.Clone(key), a.auth.PrincipalByKey)
+	noteCaller(c, p)
+	if err != nil && a.onFailed != nil && (fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Throttled)) {
+		a.onFailed(FailedKey{Client: a.client(c).String(), UserAgent: userAgent(c), Code: fault.From(err).Code})
+	}
+	return p, err
 }
 
 func (a *authenticator) addressOf(c *fiber.Ctx) func() netip.Addr {
-	return func() netip.Addr { return listener.Client(a.proxies.Client(c.Context())) }
+	return func() netip.Addr { return listener.Client(a.client(c)) }
 }
 
 func newFailures(a Auth, cfg Config, refused func()) *limit.Failures {

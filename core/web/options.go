@@ -19,7 +19,7 @@ type pathOptions struct {
 // origin without a key, as browsers send it, and any other request like a
 // management request that needs no scope, with the methods in Allow.
 func (r *Router) serveOptions(c *fiber.Ctx, rt *route) error {
-	if len(r.origins) > 0 && len(c.Request().Header.Peek(fiber.HeaderOrigin)) > 0 {
+	if len(r.live.Load().origins) > 0 && len(c.Request().Header.Peek(fiber.HeaderOrigin)) > 0 {
 		return Done(c)
 	}
 	return r.serveManaged(c, rt, func(c *Call) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -148,7 +149,7 @@ func (p *port) listen(ctx context.Context) (err error) {
 func (p *port) listenerOptions() (listener.Options, error) {
 	r := p.router
 	opts := listener.Options{
-		MaxConnections: p.most, PerClient: r.cfg.ClientConnections, Exempt: r.proxies.Contains,
+		MaxConnections: p.most, PerClient: r.cfg.ClientConnections, Exempt: func(a netip.Addr) bool { return r.proxies().Contains(a) },
 		Refused: r.metrics.Refused,
 		Failed:  r.metrics.AcceptFailed(r.log),
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/web/metrics"
 )
 
@@ -49,6 +51,9 @@ type route struct {
 
 func (rt *route) prepare() {
 	rt.log = rt.router.log.With(zap.String("method", rt.method), zap.String("route", rt.pattern))
+	if rt.pattern == noRoute { // each line has the method of its request
+		rt.log = rt.router.log.With(zap.String("route", rt.pattern))
+	}
 	rt.metrics = rt.router.metrics.Route(rt.method, rt.pattern)
 }
 
@@ -78,12 +83,14 @@ func (rt *route) begin(c *fiber.Ctx) *requestState {
 	rt.router.metrics.Begin()
 	rt.addSecurityHeaders(&c.Response().Header)
 	c.Response().Header.SetCanonical(headerRequestID, unsafeBytes(s.id))
-	c.SetUserContext(rt.router.base)
+	c.SetUserContext(rt.startSpan(c, s))
 	rt.addCORSHeaders(c)
 	return s
 }
 
 var (
+	headerTraceParent        = []byte("Traceparent")
+	headerTraceState         = []byte("Tracestate")
 	headerContentTypeOptions = []byte(fiber.HeaderXContentTypeOptions)
 	headerCacheControl       = []byte(fiber.HeaderCacheControl)
 	headerTransportSecurity  = []byte(fiber.HeaderStrictTransportSecurity)
@@ -114,6 +121,10 @@ func (rt *route) runRecovered(c *fiber.Ctx, s *requestState) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if rt.public {
+		pools.BeginRequest()
+		defer pools.EndRequest()
+	}
 	return rt.run(c)
 }
 
@@ -122,7 +133,27 @@ func (rt *route) end(c *fiber.Ctx, s *requestState) {
 	status := c.Response().StatusCode()
 	rt.router.metrics.End()
 	rt.metrics.Observe(status, took)
+	rt.metrics.ObserveBodies(c.Request().Header.ContentLength(), sentBytes(c))
+	s.span.EndRequest(status, s.code, s.id, s.project)
 	rt.logRequest(c, s, status, took)
+}
+
+// startSpan starts the span of the request if it is traced, and returns its context.
+func (rt *route) startSpan(c *fiber.Ctx, s *requestState) (ctx context.Context) {
+	ctx = rt.router.base
+	if rt.router.tracing != nil {
+		h := &c.Request().Header
+		ctx, s.span = rt.router.tracing.StartRequest(ctx, rt.method, rt.pattern, h.PeekBytes(headerTraceParent), h.PeekBytes(headerTraceState))
+	}
+	return ctx
+}
+
+// sentBytes returns the size of the body of the answer; 0 for a stream.
+func sentBytes(c *fiber.Ctx) int {
+	if c.Response().IsBodyStream() {
+		return 0
+	}
+	return len(c.Response().Body())
 }
 
 // shape returns the pattern with every parameter spelled alike, so that /a/:x

@@ -5,18 +5,19 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/web/accesslog"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/envelope"
-	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
 	"github.com/guidonhq/guidon/core/web/metrics"
 )
@@ -28,17 +29,18 @@ type Router struct {
 	cfg       Config
 	log       *zap.Logger
 	auth      *authenticator
-	proxies   forwarded.Networks
 	metrics   *metrics.Metrics
-	access    *accesslog.Selector
 	readiness *health.Readiness
 	budget    *budget.Budget    // of all requests
 	mapError  func(error) error // nil: errors stay as they are
 	base      context.Context   // cancelled when a stop runs out of time
 
-	public  *port
-	admin   *port           // registered routes are not served without http.admin_address
-	origins map[string]bool // that may call management paths
+	public *port
+	admin  *port // registered routes are not served without http.admin_address
+	live   atomic.Pointer[liveState]
+
+	onUnlogged func(ctx context.Context, u Unlogged) error // nil: nothing logs them
+	tracing    *tracing.Tracing                            // nil: off
 }
 
 // Public registers h for a path that client libraries call: any origin may call
@@ -152,14 +154,14 @@ func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 // IP returns the address of the client: the sender of the request or, if that
 // is a trusted proxy, the last address in X-Forwarded-For that is not one. It
 // is the zero Addr if the address is unknown.
-func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.proxies.Client(c.Context()) }
+func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.proxies().Client(c.Context()) }
 
 // Origin returns the origin of the configured public address and the prefix of its
 // path. Without an address the origin is empty, which stands for the one that the
 // client used, and the prefix is that which a trusted proxy removed.
 func (r *Router) Origin(c *fiber.Ctx) (origin, prefix string) {
 	if r.cfg.SiteURL == "" {
-		return "", r.proxies.Prefix(c.Context())
+		return "", r.proxies().Prefix(c.Context())
 	}
 	site := strings.TrimRight(r.cfg.SiteURL, "/")
 	host := strings.Index(site, "://") + len("://")
@@ -175,7 +177,7 @@ func (r *Router) baseURL(c *fiber.Ctx) string {
 	if r.cfg.SiteURL != "" {
 		return strings.TrimRight(r.cfg.SiteURL, "/")
 	}
-	return r.proxies.BaseURL(c.Context(), routeOf(c).port.scheme(), routeOf(c).port.boundAddress())
+	return r.proxies().BaseURL(c.Context(), routeOf(c).port.scheme(), routeOf(c).port.boundAddress())
 }
 
 var errDatabaseAway = fault.New(fault.Unavailable, "database_unavailable",
@@ -187,6 +189,8 @@ var errSecretKey = fault.New(fault.Forbidden, "permission_denied", "This path do
 // then the project, then the scope. The body is received before the key only if
 // it may hold the key.
 func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) error {
+	r.metrics.BeginManaging()
+	defer r.metrics.EndManaging()
 	if strings.HasSuffix(c.Path(), "//") {
 		return fiber.ErrNotFound // an empty id, which must not stand for the whole list
 	}
@@ -195,16 +199,18 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.base, r.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(c.UserContext(), r.live.Load().requestTimeout)
 	defer cancel()
-	c.SetUserContext(context.WithValue(ctx, clientKey{}, r.IP(c).String()))
+	c.SetUserContext(r.WithOrigin(ctx, c))
 	principal, err := r.auth.principal(c)
 	if err != nil {
 		return err
 	}
-	if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
-		r.metrics.Refused("manage_rate")
-		return err
+	if c.Locals(ownCall{}) == nil {
+		if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
+			r.metrics.Refused("manage_rate")
+			return err
+		}
 	}
 	switch {
 	case principal.SecretKey && !rt.secretKeys:
@@ -228,11 +234,12 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err := r.receiveBody(c, stateOf(c)); err != nil {
 		return err
 	}
+	c.SetUserContext(pools.With(c.UserContext(), pools.Management))
 	if err := h(&call); err != nil {
 		return err
 	}
 	call.nameIgnored()
-	return nil
+	return call.checkLogged(rt)
 }
 
 // routeTable holds the registered routes.

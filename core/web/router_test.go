@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/core/web/webtest"
@@ -435,5 +437,22 @@ func TestServerPages(t *testing.T) {
 	}
 	if got := call(t, "GET", s.AdminURL()+"/metrics", ""); got.status != 404 {
 		t.Errorf("GET /metrics without a registry = %d, want 404", got.status)
+	}
+}
+
+// Scans pause while a request of a client is answered, not for the management API.
+func TestRequestsOfClientsAreCounted(t *testing.T) {
+	base := webtest.Serve(t, webtest.DefaultKeys(), routesFunc(func(g *web.Router) {
+		count := func(c *fiber.Ctx) error { return c.SendString(strconv.FormatInt(pools.InFlight(), 10)) }
+		g.Public("POST", "/capture/", count)
+		g.Manage("GET", "/api/projects/:project_id/flags", "", func(c *web.Call) error { return count(c.Ctx) })
+		g.Public("POST", "/panic/", func(*fiber.Ctx) error { panic("broken") })
+	}))
+	call(t, "POST", base+"/panic/", "")
+	if got := call(t, "POST", base+"/capture/", ""); got.body != "1" {
+		t.Errorf("%s requests of clients are in flight during one", got.body)
+	}
+	if got := call(t, "GET", base+"/api/projects/1/flags", "", bearer); got.body != "0" {
+		t.Errorf("%s requests of clients are in flight during one of the management API", got.body)
 	}
 }

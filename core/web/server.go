@@ -1,9 +1,13 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,9 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/retry"
-	"github.com/guidonhq/guidon/core/web/accesslog"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web/budget"
-	"github.com/guidonhq/guidon/core/web/forwarded"
 	"github.com/guidonhq/guidon/core/web/health"
 	"github.com/guidonhq/guidon/core/web/limit"
 	"github.com/guidonhq/guidon/core/web/listener"
@@ -60,31 +63,23 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	trusted, err := forwarded.ParseNetworks(cfg.TrustedProxies)
-	if err != nil {
-		return nil, err
-	}
 	log = log.Named("web")
 	base, cancelBase := context.WithCancel(context.Background())
 	r := &Router{
-		cfg: cfg, log: log, base: base, proxies: trusted,
+		cfg: cfg, log: log, base: base,
 		metrics:   metrics.New(reg),
-		access:    accesslog.NewSelector(cfg.AccessLog, cfg.AccessSample),
 		readiness: health.New(log),
-		origins:   map[string]bool{},
 		budget:    budget.New(cfg.MemoryBytes),
 	}
 	r.budget.Register(reg)
 	failedKeys := func() { r.metrics.Refused("failed_keys") }
 	r.auth = &authenticator{
-		auth: a, proxies: trusted,
+		auth: a, client: r.IP,
 		projectFailures:  newFailures(a, cfg, failedKeys),
 		personalFailures: newFailures(a, cfg, failedKeys),
-		publicRate:       limit.New[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.New[int64](cfg.ManageRate, maxLimitedKeys),
+		publicRate:       limit.NewAdjustable[int64](cfg.PublicRate, maxLimitedKeys), manageRate: limit.NewAdjustable[int64](cfg.ManageRate, maxLimitedKeys),
 	}
-	for _, o := range cfg.ManageOrigins {
-		r.origins[o] = true
-	}
+	r.applyLive(&cfg)
 	public, admin := maxConnections(cfg, log)
 	r.public = newPort(r, publicSetting, cfg.Address, cfg.TLS, public)
 	r.admin = newPort(r, adminSetting, cfg.AdminAddress, cfg.AdminTLS, admin)
@@ -98,6 +93,12 @@ func (s *Server) Router() *Router { return s.router }
 // answered, such as failures of the database. It must be called before Start; f
 // must be safe for concurrent use.
 func (s *Server) MapError(f func(error) error) { s.router.mapError = f }
+
+// Trace records the spans of requests, before Start. t may be nil.
+func (s *Server) Trace(t *tracing.Tracing) {
+	s.router.tracing = t
+	s.router.base = t.Untraced(s.router.base)
+}
 
 // Mount registers the routes of features, before Start.
 func (s *Server) Mount(features ...Routes) {
@@ -117,6 +118,74 @@ func (s *Server) Handler() (fasthttp.RequestHandler, error) {
 		s.router.addPages(s.info, gatherer)
 	})
 	return s.router.public.requestHandler()
+}
+
+// ownCall marks requests of Call.
+type ownCall struct{}
+
+// Call runs a management request with a personal key in this process, also before
+// Start. It does not count for ManageRate. Nothing can be registered afterwards.
+func (s *Server) Call(method, path, key string, body []byte) (status int, answer []byte, err error) {
+	answered, err := s.serveOwn(func(r *fasthttp.Request) error {
+		r.Header.SetMethod(method)
+		r.SetRequestURI(path)
+		r.Header.SetHost("localhost")
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.SetContentType("application/json")
+		r.SetBody(body)
+		return nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return answered.StatusCode(), answered.Body(), nil
+}
+
+// RoundTrip is Call for a request of any path, with its headers and its body. The body of
+// the answer is complete when it returns.
+func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
+	answered, err := s.serveOwn(func(r *fasthttp.Request) error {
+		r.Header.SetMethod(req.Method)
+		r.SetRequestURI(req.URL.RequestURI())
+		r.Header.SetHost(req.URL.Host)
+		for name, values := range req.Header {
+			for _, value := range values {
+				r.Header.Add(name, value)
+			}
+		}
+		if req.Body == nil {
+			return nil
+		}
+		body, err := io.ReadAll(req.Body)
+		r.SetBody(body)
+		return errors.Join(err, req.Body.Close())
+	})
+	if err != nil {
+		return nil, err
+	}
+	res := &http.Response{StatusCode: answered.StatusCode(), ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req}
+	for name, value := range answered.Header.All() {
+		res.Header.Add(string(name), string(value))
+	}
+	body := answered.Body()
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return res, nil
+}
+
+// serveOwn runs the request that fill makes, as one of this process.
+func (s *Server) serveOwn(fill func(*fasthttp.Request) error) (*fasthttp.Response, error) {
+	handle, err := s.Handler()
+	if err != nil {
+		return nil, err
+	}
+	var c fasthttp.RequestCtx
+	c.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
+	if err := fill(&c.Request); err != nil {
+		return nil, err
+	}
+	c.SetUserValue(ownCall{}, true)
+	handle(&c)
+	return &c.Response, nil
 }
 
 // Start listens and serves requests until Stop. It fails if an address is not

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/guidonhq/guidon/core/web/budget"
 )
@@ -20,20 +21,22 @@ import (
 // after a panic or a lost connection; that returns the buffers of the body to
 // their pool and its memory to the budget.
 type requestState struct {
-	route   *route
-	id      string
-	start   time.Time
-	project int64
-	cause   error  // of a failure, for the log only
-	code    string // of a failure, as answered
-	stack   string // of a panic
+	route     *route
+	id        string
+	start     time.Time
+	project   int64
+	principal caller // for the log
+	cause     error  // of a failure, for the log only
+	code      string // of a failure, as answered
+	stack     string // of a panic
+	span      *tracing.Span
 
 	memory    budget.Account // pays for everything below
 	wire      *budget.Buffer // of a large body
 	received  bool           // receiveBody has run
 	bodyErr   error          // of receiveBody
 	body      *body.Decoder
-	logFields [12]zap.Field
+	logFields [16]zap.Field
 }
 
 type stateKey struct{}

@@ -1,14 +1,17 @@
+// Package manage has the commands of the command line that call the management API of a
+// running server, here or elsewhere: flags, actions, cohorts, persons and events. A
+// command is a struct with its flags as fields, and Run, which kong calls with an
+// environment.
 package manage
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/cmd/guidon/remote"
 )
@@ -67,19 +70,19 @@ func findFlag(ctx context.Context, c *remote.Client, key string) (found flag, wh
 			return f, whole, err
 		}
 	}
-	return found, nil, &remote.Error{Status: http.StatusNotFound, Code: "not_found", Detail: fmt.Sprintf("no flag has the key %q", key)}
+	return found, nil, command.NotFound("no flag has the key %q%s", key, similar(ctx, c, "feature_flags/", "key", key))
 }
 
 type flagListCmd struct {
-	remoteFlags `embed:""`
-	Search      string `help:"Part of the key or the name."`
-	Active      string `enum:"true,false,stale," default:"" help:"true, false or stale."`
-	Tag         string `help:"A tag."`
-	Limit       int    `default:"0" help:"The most flags to print; 0 for all."`
+	command.Remote `embed:""`
+	Search         string `help:"Part of the key or the name."`
+	Active         string `enum:"true,false,stale," default:"" help:"true, false or stale."`
+	Tag            string `help:"A tag."`
+	Limit          int    `default:"0" help:"The most flags to print; 0 for all."`
 }
 
-func (c flagListCmd) Run(e *Env) error {
-	client, err := c.connect(e)
+func (c flagListCmd) Run(e *command.Env) error {
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -113,7 +116,7 @@ func (c flagListCmd) Run(e *Env) error {
 		}
 		rows[i] = []any{f.Key, onOrOff(f.Active), f.Version, f.Status, strings.Join(f.Tags, ","), f.Updated, output.OneLine(f.Name, 60)}
 	}
-	return c.print(e, all, "KEY STATE VERSION STATUS TAGS UPDATED NAME", rows)
+	return c.Print(e, all, "KEY STATE VERSION STATUS TAGS UPDATED NAME", rows)
 }
 
 func onOrOff(active bool) string {
@@ -124,13 +127,13 @@ func onOrOff(active bool) string {
 }
 
 type flagGetCmd struct {
-	remoteFlags `embed:""`
-	FlagKey     string `arg:"" name:"flag" help:"Key of the flag."`
+	command.Remote `embed:""`
+	FlagKey        string `arg:"" name:"flag" help:"Key of the flag."`
 }
 
 // Run prints the fields of the flag. The table is YAML, because filters are nested.
-func (c flagGetCmd) Run(e *Env) error {
-	client, err := c.connect(e)
+func (c flagGetCmd) Run(e *command.Env) error {
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -138,5 +141,5 @@ func (c flagGetCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	return c.printOne(e, whole)
+	return c.PrintOne(e, whole)
 }

@@ -8,26 +8,21 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/cmd/guidon/remote"
 )
 
-// changeFlags are the flags of commands that change something.
-type changeFlags struct {
-	DryRun bool `name:"dry-run" help:"Print what would change; change nothing."`
-	Yes    bool `short:"y" help:"Do not ask."`
-}
-
 // flagChange is a change of a stored flag.
 type flagChange struct {
-	remoteFlags
-	changeFlags
+	command.Remote
+	command.Change
 	key string
 }
 
 // patch sends the fields that change returns for the stored flag, after a question
 // that has the number of persons of the flag. does is the verb of the question.
-func (c flagChange) patch(e *Env, does string, change func(f flag, whole map[string]any) (map[string]any, error)) error {
+func (c flagChange) patch(e *command.Env, does string, change func(f flag, whole map[string]any) (map[string]any, error)) error {
 	return c.send(e, does, func(f flag, whole map[string]any, client *remote.Client) (string, string, map[string]any, error) {
 		fields, err := change(f, whole)
 		return http.MethodPatch, flagPath(client, f.ID, ""), fields, err
@@ -35,8 +30,8 @@ func (c flagChange) patch(e *Env, does string, change func(f flag, whole map[str
 }
 
 // send is patch for any request.
-func (c flagChange) send(e *Env, does string, request func(flag, map[string]any, *remote.Client) (method, path string, body map[string]any, err error)) error {
-	client, err := c.connect(e)
+func (c flagChange) send(e *command.Env, does string, request func(flag, map[string]any, *remote.Client) (method, path string, body map[string]any, err error)) error {
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -56,10 +51,10 @@ func (c flagChange) send(e *Env, does string, request func(flag, map[string]any,
 	what := fmt.Sprintf("%s flag %s (version %d, %s)", does, f.Key, f.Version, onOrOff(f.Active))
 	if c.DryRun {
 		fmt.Fprintf(e.ErrOut, "would %s: %s\n", what, effect(ctx, client, f, body))
-		return c.printOne(e, body)
+		return c.PrintOne(e, body)
 	}
 	if !c.Yes {
-		if err := e.confirm(what + ": " + effect(ctx, client, f, body)); err != nil {
+		if err := e.Confirm(what + ": " + effect(ctx, client, f, body)); err != nil { // counts only if it asks
 			return err
 		}
 	}
@@ -81,7 +76,7 @@ func effect(ctx context.Context, c *remote.Client, f flag, body map[string]any) 
 	return fmt.Sprintf("its condition sets reach %s; with the change, %s", before, reach(ctx, c, after))
 }
 
-func (c flagChange) apply(e *Env, client *remote.Client, method, path string, body map[string]any) error {
+func (c flagChange) apply(e *command.Env, client *remote.Client, method, path string, body map[string]any) error {
 	var answer json.RawMessage
 	if err := client.Do(context.Background(), method, path, body, &answer); err != nil {
 		return err
@@ -91,7 +86,7 @@ func (c flagChange) apply(e *Env, client *remote.Client, method, path string, bo
 		return err
 	}
 	if c.Output != output.Table {
-		return c.printOne(e, after)
+		return c.PrintOne(e, after)
 	}
 	active, _ := after["active"].(bool)
 	state := onOrOff(active)
@@ -147,15 +142,15 @@ func rolloutOf(condition json.RawMessage) string {
 
 // flagArg names the flag of a change.
 type flagArg struct {
-	remoteFlags `embed:""`
-	changeFlags `embed:""`
-	FlagKey     string `arg:"" name:"flag" help:"Key of the flag."`
+	command.Remote `embed:""`
+	command.Change `embed:""`
+	FlagKey        string `arg:"" name:"flag" help:"Key of the flag."`
 }
 
-func (a flagArg) change() flagChange { return flagChange{a.remoteFlags, a.changeFlags, a.FlagKey} }
+func (a flagArg) change() flagChange { return flagChange{a.Remote, a.Change, a.FlagKey} }
 
 // switchTo sets active.
-func (a flagArg) switchTo(e *Env, active bool) error {
+func (a flagArg) switchTo(e *command.Env, active bool) error {
 	return a.change().patch(e, "switch "+onOrOff(active), func(f flag, _ map[string]any) (map[string]any, error) {
 		if f.Active == active {
 			return nil, nil
@@ -170,10 +165,10 @@ type (
 	flagDeleteCmd struct{ flagArg }
 )
 
-func (c flagOnCmd) Run(e *Env) error  { return c.switchTo(e, true) }
-func (c flagOffCmd) Run(e *Env) error { return c.switchTo(e, false) }
+func (c flagOnCmd) Run(e *command.Env) error  { return c.switchTo(e, true) }
+func (c flagOffCmd) Run(e *command.Env) error { return c.switchTo(e, false) }
 
-func (c flagDeleteCmd) Run(e *Env) error {
+func (c flagDeleteCmd) Run(e *command.Env) error {
 	return c.change().patch(e, "delete", func(flag, map[string]any) (map[string]any, error) {
 		return map[string]any{"deleted": true}, nil
 	})
@@ -184,7 +179,7 @@ type flagRollbackCmd struct {
 	Version int64 `arg:"" help:"Version to return to; flag history lists them."`
 }
 
-func (c flagRollbackCmd) Run(e *Env) error {
+func (c flagRollbackCmd) Run(e *command.Env) error {
 	return c.change().send(e, fmt.Sprintf("roll back to version %d:", c.Version), func(f flag, _ map[string]any, client *remote.Client) (string, string, map[string]any, error) {
 		if c.Version < 1 || c.Version >= f.Version {
 			return "", "", nil, fmt.Errorf("version %d: flag %s has version %d; name an earlier one", c.Version, f.Key, f.Version)

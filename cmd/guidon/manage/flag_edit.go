@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
@@ -27,11 +28,11 @@ type flagFields struct {
 }
 
 // read returns the fields of the options. Those of the file come first.
-func (f flagFields) read(e *Env) (map[string]any, error) {
+func (f flagFields) read(e *command.Env) (map[string]any, error) {
 	fields := map[string]any{}
 	if f.File != "" {
 		var err error
-		if fields, err = e.readFields(f.File); err != nil {
+		if fields, err = readFields(e, f.File); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +49,7 @@ func (f flagFields) read(e *Env) (map[string]any, error) {
 }
 
 // readFields reads an object from a file, or from the standard input for "-".
-func (e *Env) readFields(path string) (map[string]any, error) {
+func readFields(e *command.Env, path string) (map[string]any, error) {
 	var text []byte
 	var err error
 	if path == "-" {
@@ -74,15 +75,15 @@ func parseFields(name string, text []byte) (map[string]any, error) {
 }
 
 type flagCreateCmd struct {
-	remoteFlags `embed:""`
-	flagFields  `embed:""`
-	FlagKey     string `arg:"" name:"flag" help:"Key of the flag."`
-	Off         bool   `help:"Make it switched off."`
-	DryRun      bool   `name:"dry-run" help:"Print what would be sent; change nothing."`
+	command.Remote `embed:""`
+	flagFields     `embed:""`
+	FlagKey        string `arg:"" name:"flag" help:"Key of the flag."`
+	Off            bool   `help:"Make it switched off."`
+	DryRun         bool   `name:"dry-run" help:"Print what would be sent; change nothing."`
 }
 
-func (c flagCreateCmd) Run(e *Env) error {
-	client, err := c.connect(e)
+func (c flagCreateCmd) Run(e *command.Env) error {
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -103,9 +104,9 @@ func (c flagCreateCmd) Run(e *Env) error {
 		}
 	}
 	if c.DryRun {
-		return c.printOne(e, fields)
+		return c.PrintOne(e, fields)
 	}
-	return flagChange{remoteFlags: c.remoteFlags}.apply(e, client, http.MethodPost, client.Project("feature_flags/"), fields)
+	return flagChange{Remote: c.Remote}.apply(e, client, http.MethodPost, client.Project("feature_flags/"), fields)
 }
 
 type flagEditCmd struct {
@@ -115,14 +116,14 @@ type flagEditCmd struct {
 
 // Run changes the fields of the options, or without one those that the user changes in
 // an editor. It fails if the flag has changed since it was read.
-func (c flagEditCmd) Run(e *Env) error {
+func (c flagEditCmd) Run(e *command.Env) error {
 	fields, err := c.read(e)
 	if err != nil {
 		return err
 	}
 	return c.change().patch(e, "change", func(f flag, whole map[string]any) (map[string]any, error) {
 		if len(fields) == 0 && c.Rollout == nil {
-			if fields, err = editFields(f.Key, whole); err != nil || len(fields) == 0 {
+			if fields, err = editFields("flag", f.Key, editable, whole); err != nil || len(fields) == 0 {
 				return nil, err
 			}
 		}
@@ -146,11 +147,11 @@ var editable = []string{
 	"bucketing_identifier", "is_remote_configuration",
 }
 
-// editFields shows the fields of a flag in the editor of the user, and returns those
-// that were changed.
-func editFields(key string, whole map[string]any) (map[string]any, error) {
+// editFields shows the fields of an object in the editor of the user, and returns those
+// that were changed. kind and key name the object.
+func editFields(kind, key string, fields []string, whole map[string]any) (map[string]any, error) {
 	shown := map[string]any{}
-	for _, name := range editable {
+	for _, name := range fields {
 		if value, ok := whole[name]; ok {
 			shown[name] = value
 		}
@@ -159,11 +160,11 @@ func editFields(key string, whole map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := editText("flag-"+strings.Map(fileName, key)+"-*.yaml", before)
+	after, err := editText(kind+"-"+strings.Map(fileName, key)+"-*.yaml", before)
 	if err != nil {
 		return nil, err
 	}
-	edited, err := parseFields("the edited flag", after)
+	edited, err := parseFields("the edited "+kind, after)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +185,11 @@ func fileName(r rune) rune {
 // editText opens a file with the text in $VISUAL, $EDITOR or vi, and returns its content
 // after the editor has ended.
 func editText(pattern string, text []byte) (edited []byte, err error) {
-	editor := cmp.Or(strings.TrimSpace(os.Getenv("VISUAL")), strings.TrimSpace(os.Getenv("EDITOR")), "vi")
+	editor := cmp.Or(strings.TrimSpace(os.Getenv("VISUAL")), strings.TrimSpace(os.Getenv("EDITOR")))
+	if editor == "" && !command.IsTerminal(os.Stdin) {
+		return nil, errors.New("there is no terminal for an editor; give options or --file")
+	}
+	editor = cmp.Or(editor, "vi")
 	f, err := os.CreateTemp("", pattern)
 	if err != nil {
 		return nil, err

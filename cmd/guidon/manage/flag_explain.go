@@ -8,18 +8,19 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type flagExplainCmd struct {
-	remoteFlags `embed:""`
-	FlagKey     string   `arg:"" name:"flag" help:"Key of the flag."`
-	DistinctID  string   `arg:"" name:"distinct-id" help:"Distinct id of the person."`
-	Property    []string `short:"p" help:"A property of the person, NAME=VALUE, instead of the stored one. A VALUE that is JSON is one." placeholder:"NAME=VALUE"`
-	Group       []string `help:"A group of the person, TYPE=KEY." placeholder:"TYPE=KEY"`
+	command.Remote `embed:""`
+	FlagKey        string   `arg:"" name:"flag" help:"Key of the flag."`
+	DistinctID     string   `arg:"" name:"distinct-id" help:"Distinct id of the person."`
+	Property       []string `short:"p" help:"A property of the person, NAME=VALUE, instead of the stored one. A VALUE that is JSON is one." placeholder:"NAME=VALUE"`
+	Group          []string `help:"A group of the person, TYPE=KEY." placeholder:"TYPE=KEY"`
 }
 
-func (c flagExplainCmd) Run(e *Env) error {
+func (c flagExplainCmd) Run(e *command.Env) error {
 	body := map[string]any{"distinct_id": c.DistinctID}
 	for name, pairs := range map[string][]string{"person_properties": c.Property, "groups": c.Group} {
 		values, err := readPairs(pairs)
@@ -30,7 +31,7 @@ func (c flagExplainCmd) Run(e *Env) error {
 			body[name] = values
 		}
 	}
-	client, err := c.connect(e)
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c flagExplainCmd) Run(e *Env) error {
 		if err := output.Decode(answer, &all); err != nil {
 			return err
 		}
-		return c.printOne(e, all)
+		return c.PrintOne(e, all)
 	}
 	var x explanation
 	if err := json.Unmarshal(answer, &x); err != nil {

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type flagHistoryCmd struct {
-	remoteFlags `embed:""`
-	FlagKey     string `arg:"" name:"flag" help:"Key of the flag."`
-	Limit       int    `short:"n" default:"50" help:"Number of changes, at most 1000."`
+	command.Remote `embed:""`
+	FlagKey        string `arg:"" name:"flag" help:"Key of the flag."`
+	Limit          int    `short:"n" default:"50" help:"Number of changes, at most 1000."`
 }
 
 // activity is an entry of the activity log.
@@ -37,8 +38,8 @@ type activity struct {
 
 // Run prints the changes, newest first, with the version after each if the log has all
 // of them.
-func (c flagHistoryCmd) Run(e *Env) error {
-	client, err := c.connect(e)
+func (c flagHistoryCmd) Run(e *command.Env) error {
+	client, err := c.Connect(e)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (c flagHistoryCmd) Run(e *Env) error {
 		}
 		rows[i] = []any{a.At.Local().Format(time.DateTime), version, a.who(), a.Activity, output.OneLine(a.what(), 160)}
 	}
-	return c.print(e, all, "TIME VERSION WHO ACTIVITY CHANGES", rows)
+	return c.Print(e, all, "TIME VERSION WHO ACTIVITY CHANGES", rows)
 }
 
 func (a activity) who() string {
@@ -77,7 +78,7 @@ func (a activity) who() string {
 		return *a.User.Email
 	}
 	if a.User.System {
-		return "system"
+		return strings.ToLower(a.User.Name) // system, or command line
 	}
 	return a.User.Name
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/guidonhq/guidon/cmd/guidon/command"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/cmd/guidon/remote"
 )
@@ -24,11 +25,12 @@ type Login struct {
 	Name    string `help:"Name of the context; default: the host of the URL." placeholder:"NAME"`
 	Project int64  `help:"Id of the project; default: the first that the key can read." placeholder:"ID"`
 	CA      string `name:"ca" help:"File with the authorities to trust for https, instead of the system's." type:"existingfile" placeholder:"FILE"`
+	Invite  string `help:"Accept an invitation and keep the personal key that it makes." placeholder:"INVITATION"`
 }
 
 // Run reads a personal key from the standard input, checks it and keeps it in a
 // context, which becomes the current one.
-func (c Login) Run(e *Env) error {
+func (c Login) Run(e *command.Env) error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" {
 		return fmt.Errorf("%q is not an http or https URL", c.URL)
@@ -42,11 +44,16 @@ func (c Login) Run(e *Env) error {
 			return err
 		}
 	}
-	contexts, err := readContexts()
+	contexts, err := command.ReadContexts()
 	if err != nil {
 		return err
 	}
-	if context.Key, err = e.readSecret("Personal key (phx_): "); err != nil {
+	if c.Invite != "" {
+		err = accept(&context, c.Invite)
+	} else {
+		context.Key, err = readSecret(e, "Personal key (phx_): ")
+	}
+	if err != nil {
 		return err
 	}
 	project, err := check(&context)
@@ -58,6 +65,26 @@ func (c Login) Run(e *Env) error {
 		return err
 	}
 	_, err = fmt.Fprintf(e.Out, "logged in to %s as context %s, project %d (%s)\n", context.URL, context.Name, context.Project, output.Clean(project))
+	return err
+}
+
+// accept accepts an invitation, which is the id and the token with a point between, and
+// sets the key of the context.
+func accept(c *remote.Context, invite string) error {
+	id, token, ok := strings.Cut(invite, ".")
+	if !ok {
+		return errors.New("--invite: paste the invitation as guidon user invite has printed it")
+	}
+	c.Key = token // the path reads no key
+	client, err := remote.NewClient(*c)
+	if err != nil {
+		return err
+	}
+	var made struct {
+		Key string `json:"personal_api_key"`
+	}
+	err = client.Do(context.Background(), http.MethodPost, "/api/signup/"+url.PathEscape(id)+"/", map[string]any{"token": token}, &made)
+	c.Key = made.Key
 	return err
 }
 
@@ -93,7 +120,7 @@ func check(c *remote.Context) (string, error) {
 }
 
 // readSecret reads a line from the standard input, without an echo on a terminal.
-func (e *Env) readSecret(prompt string) (string, error) {
+func readSecret(e *command.Env, prompt string) (string, error) {
 	var line string
 	var err error
 	if in, ok := e.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
@@ -120,8 +147,8 @@ type ContextCommands struct {
 
 type contextListCmd struct{}
 
-func (contextListCmd) Run(e *Env) error {
-	contexts, err := readContexts()
+func (contextListCmd) Run(e *command.Env) error {
+	contexts, err := command.ReadContexts()
 	if err != nil {
 		return err
 	}
@@ -140,8 +167,8 @@ type contextUseCmd struct {
 	Name string `arg:"" help:"Name of the context."`
 }
 
-func (c contextUseCmd) Run(e *Env) error {
-	contexts, err := readContexts()
+func (c contextUseCmd) Run(e *command.Env) error {
+	contexts, err := command.ReadContexts()
 	if err != nil {
 		return err
 	}
@@ -154,15 +181,21 @@ func (c contextUseCmd) Run(e *Env) error {
 }
 
 type contextRemoveCmd struct {
-	Name string `arg:"" help:"Name of the context."`
+	command.Change `embed:""`
+	Name           string `arg:"" help:"Name of the context."`
 }
 
-func (c contextRemoveCmd) Run(e *Env) error {
-	contexts, err := readContexts()
+func (c contextRemoveCmd) Run(e *command.Env) error {
+	contexts, err := command.ReadContexts()
 	if err != nil {
 		return err
 	}
-	if _, err := contexts.Find(c.Name); err != nil {
+	found, err := contexts.Find(c.Name)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("remove the context %s of %s with its key, which stays valid on the server", found.Name, found.URL)
+	if ok, err := c.Proceed(e, what); !ok {
 		return err
 	}
 	contexts.Remove(c.Name)

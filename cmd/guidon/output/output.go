@@ -115,3 +115,14 @@ func OneLine(s string, maxRunes int) string {
 	}
 	return s
 }
+
+// Size returns a number of bytes with its unit.
+func Size(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%d kB", (n+999)/1000)
+}

@@ -38,11 +38,19 @@ func (e *Error) Error() string {
 	if e.Detail == "" {
 		return fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
 	}
-	text := fmt.Sprintf("%s (%s)", e.Detail, e.Code)
+	text := e.Detail
+	if e.Code != "" {
+		text += " (" + e.Code + ")"
+	}
 	if e.Attr != "" {
 		text = e.Attr + ": " + text
 	}
 	return text
+}
+
+// NotFound returns the error of an object that does not exist, without a server.
+func NotFound(format string, args ...any) *Error {
+	return &Error{Status: http.StatusNotFound, Detail: fmt.Sprintf(format, args...)}
 }
 
 // UnreachableError is a request that no server answered.
@@ -56,8 +64,9 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // Client calls the management API of a server. It is safe for concurrent use.
 type Client struct {
-	context Context
-	http    *http.Client
+	context   Context
+	inProcess bool
+	http      *http.Client
 }
 
 // NewClient returns a client for the server and the key of c. It checks that the URL
@@ -68,7 +77,7 @@ func NewClient(c Context) (*Client, error) {
 		return nil, fmt.Errorf("%q is not an http or https URL", c.URL)
 	}
 	if c.Key == "" {
-		return nil, errors.New("a personal key is needed: guidon login keeps one, or set GUIDON_PERSONAL_KEY")
+		return nil, errors.New("a personal key is needed: guidon login keeps one, or set GUIDON_PERSONAL_KEY; --local uses the database of a stopped server")
 	}
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	trust, err := TLSConfig(c.CA)
@@ -106,17 +115,13 @@ func (c *Client) Project(more string) string {
 
 // Do sends body as JSON, or no body for nil, and decodes the answer into out unless
 // that is nil. It fails with *Error for any status but 200, 201 and 204, and with
-// *UnreachableError without an answer.
+// *UnreachableError without an answer. It repeats a request above the rate of the server.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	req, err := c.newRequest(ctx, method, path, body)
+	res, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return err
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return &UnreachableError{Err: err}
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, answerBytes+1))

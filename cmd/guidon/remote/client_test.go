@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -90,5 +91,24 @@ func TestContextsThatCannotBeCalled(t *testing.T) {
 		if _, err := remote.NewClient(context); err == nil || strings.Contains(err.Error(), "phx_k") {
 			t.Errorf("%s: %v", context.URL, err)
 		}
+	}
+}
+
+// TestThrottledRequestsAreRepeated checks that a request above the rate of the server
+// is sent again with its body after Retry-After.
+func TestThrottledRequestsAreRepeated(t *testing.T) {
+	calls := 0
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]int
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body["n"] != 1 {
+			t.Errorf("body %v: %v", body, err)
+		}
+		if calls++; calls == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	if err := c.Do(t.Context(), http.MethodPost, "/", map[string]int{"n": 1}, nil); err != nil || calls != 2 {
+		t.Errorf("%d requests: %v", calls, err)
 	}
 }

@@ -103,9 +103,9 @@ func (c *Contexts) Find(name string) (Context, error) {
 		names[i] = context.Name
 	}
 	if len(names) == 0 {
-		return Context{}, fmt.Errorf("no context %q: guidon login adds one", name)
+		return Context{}, NotFound("no context %q: guidon login adds one", name)
 	}
-	return Context{}, fmt.Errorf("no context %q; there are: %s", name, strings.Join(names, ", "))
+	return Context{}, NotFound("no context %q; there are: %s", name, strings.Join(names, ", "))
 }
 
 // Set adds the context, or replaces the one with its name, and makes it the current

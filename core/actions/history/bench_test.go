@@ -32,16 +32,22 @@ func BenchmarkHistory(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Run("sqlite", func(b *testing.B) { benchHistory(b, dbtest.SQLite(b), n) })
-	b.Run("postgres", func(b *testing.B) { benchHistory(b, dbtest.Postgres(b), n) })
+	b.Run("sqlite text", func(b *testing.B) { benchHistory(b, dbtest.SQLite(b), n, false) })
+	b.Run("sqlite", func(b *testing.B) { benchHistory(b, dbtest.SQLite(b), n, true) })
+	b.Run("postgres", func(b *testing.B) { benchHistory(b, dbtest.Postgres(b), n, false) })
 }
 
-func benchHistory(b *testing.B, d *db.DB, n int) {
+func benchHistory(b *testing.B, d *db.DB, n int, compress bool) {
 	p := newPlace(b, d, nil)
 	g := &visits{rand.New(rand.NewPCG(1, 2)), today.Add(-90 * 24 * time.Hour), 90 * 24 * time.Hour / time.Duration(n)}
 	for done := 0; done < n; done += 5000 {
 		if _, err := p.events.Store(b.Context(), g.batch(5000)); err != nil {
 			b.Fatal(err)
+		}
+		if compress && done == 0 {
+			if _, err := p.events.Train(b.Context(), 1); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 	inhabit(b, d)

@@ -18,6 +18,9 @@ type Config struct {
 	// ParallelRuns is how many actions are counted in parallel by reading
 	// events. One more is counted from an index.
 	ParallelRuns int `koanf:"runs"`
+	// Readers is how many parts of histories are read at a time, by all counts and
+	// searches together. 0 is scan.MaxParts, and more have no effect.
+	Readers int `koanf:"readers"`
 	// PersonCacheBytes is the approximate memory for cached sets of persons.
 	PersonCacheBytes int `koanf:"people_bytes"`
 }
@@ -39,6 +42,8 @@ func (c Config) Validate() error {
 		return errors.New("actions.history.days must be between 94 and 4000")
 	case c.ParallelRuns < 1:
 		return errors.New("actions.history.runs must be at least 1")
+	case c.Readers < 0 || c.Readers > 64:
+		return errors.New("actions.history.readers must be between 0 (0 depends on the processors) and 64")
 	case c.PersonCacheBytes < 0:
 		return errors.New("actions.history.people_bytes must not be negative (0 keeps none)")
 	}

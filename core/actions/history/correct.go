@@ -23,7 +23,7 @@ type Actions interface {
 func (h *Service) CorrectWith(a Actions) { h.actions = a }
 
 // Erased corrects the counts of a project for erased events, and the sets of
-// persons for a deleted person, in the transaction of ctx. No other event is read:
+// persons for a deleted or merged person, in the transaction of ctx. No other event is read:
 // the erased ones are matched, and subtracted from the quarters that hold them.
 //
 // The counts of a definition that reads persons, groups, cohorts, plugins or dates
@@ -35,9 +35,7 @@ func (h *Service) Erased(ctx context.Context, e *events.Erased) error {
 			return fmt.Errorf("correct the history of actions: %w", err)
 		}
 	}
-	if !e.Owned {
-		h.store.db.AfterCommit(ctx, func() { h.finder.cache.correct(e) })
-	}
+	h.store.db.AfterCommit(ctx, func() { h.finder.cache.correct(e) })
 	return nil
 }
 

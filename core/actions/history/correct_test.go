@@ -49,9 +49,9 @@ func (s *scans) CountHistory(ctx context.Context, q *events.HistoryQuery, width 
 	return s.EventHistory.CountHistory(ctx, q, width)
 }
 
-func (s *scans) PersonIDs(ctx context.Context, q *events.HistoryQuery) ([]int64, bool, error) {
+func (s *scans) DistinctIDs(ctx context.Context, q *events.HistoryQuery) (map[string]struct{}, bool, error) {
 	s.note(q)
-	return s.EventHistory.PersonIDs(ctx, q)
+	return s.EventHistory.DistinctIDs(ctx, q)
 }
 
 func (s *scans) ScanHistory(ctx context.Context, q *events.HistoryQuery, fn func(*events.HistoryEvent) error) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,14 +14,20 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 )
 
-// counter counts the events of a plan for one run.
+// counter counts the events of a plan for one run. It is safe for concurrent use.
 type counter struct {
 	reader    *reader
 	projectID int64
 	actionID  int64 // 0 for a search for persons
 	plan      *plan
 	now       time.Time
-	logged    bool
+	persons   *personTable
+	logged    atomic.Bool
+}
+
+func newCounter(r *reader, projectID, actionID int64, p *plan, now time.Time) *counter {
+	people := &personTable{events: r.events, projectID: projectID, names: p.personNames, known: map[string][]byte{}}
+	return &counter{reader: r, projectID: projectID, actionID: actionID, plan: p, now: now, persons: people}
 }
 
 // quarterCounts is the result of a query: events by quarter, up to a row.
@@ -84,24 +91,32 @@ func (c *counter) scan(ctx context.Context, a events.HistoryQuery) (quarterCount
 // memory for persons and the requests to plugins.
 const eventsPerFacts = 2000
 
+// maxPending is how many events wait for persons or plugins at most. It bounds the
+// memory of a batch.
+const maxPending = 500
+
 // matchEvents calls fn for every event that fits or cannot be decided.
 func (c *counter) matchEvents(ctx context.Context, a events.HistoryQuery, fn func(*events.HistoryEvent, match.Result)) error {
-	a.WithPersons = a.WithPersons || c.plan.readsPerson
+	a.Without |= c.plan.without
 	j := &eventMatcher{c: c, ctx: ctx, fn: fn, env: match.Env{Now: c.now}}
 	j.meter = actionmatch.NewMeter(&j.env)
 	n := 0
 	err := c.reader.events.ScanHistory(ctx, &a, func(e *events.HistoryEvent) error {
-		if n%eventsPerFacts == 0 {
-			j.flush()
+		if n%eventsPerFacts == 0 || len(j.pending) == maxPending {
+			if err := j.flush(); err != nil {
+				return err
+			}
 		}
 		n++
 		j.add(e)
 		return nil
 	})
+	if err == nil {
+		err = j.flush()
+	}
 	if err != nil {
 		return fmt.Errorf("match the history: %w", err)
 	}
-	j.flush()
 	c.reportOverBudget(j.meter.Count())
 	return nil
 }
@@ -121,33 +136,55 @@ type eventMatcher struct {
 	fn      func(*events.HistoryEvent, match.Result)
 	env     match.Env
 	view    actionmatch.EventView
-	facts   *actionmatch.Facts
+	facts   batchFacts
 	plugins actionmatch.Plugins
 	meter   *actionmatch.Meter
-	pending []events.HistoryEvent // wait for the answers of plugins
+	pending []events.HistoryEvent // wait for persons and for the answers of plugins
 }
 
-// flush matches the pending events with the answers of plugins and begins the
-// next batch.
-func (j *eventMatcher) flush() {
-	if j.plugins != nil && len(j.pending) > 0 {
-		j.plugins.Ask(j.ctx)
-	}
-	for i := range j.pending {
-		if r := j.match(&j.pending[i]); r != match.False {
-			j.fn(&j.pending[i], r)
+// flush matches the pending events with their persons and the answers of plugins,
+// and begins the next batch.
+func (j *eventMatcher) flush() error {
+	if len(j.pending) > 0 {
+		if err := j.decidePending(); err != nil {
+			return err
 		}
 	}
 	clear(j.pending)
 	j.pending = j.pending[:0]
-	j.c.logFactsError(j.facts)
+	j.c.logFactsError(j.facts.Facts)
 	sources := &j.c.reader.sources
-	j.facts = actionmatch.NewFacts(j.ctx, j.c.projectID, sources.Persons, sources.Members)
-	j.view.SetLookup(j.facts)
+	j.facts = batchFacts{
+		Facts: actionmatch.NewFacts(j.ctx, j.c.projectID, sources.Persons, sources.Members), persons: j.c.persons,
+	}
+	j.view.SetLookup(&j.facts)
 	if j.c.plan.usesPlugins && sources.Plugins != nil {
 		j.plugins = sources.Plugins()
 		j.env.External = j.plugins
 	}
+	return nil
+}
+
+func (j *eventMatcher) decidePending() error {
+	if j.c.plan.readsPerson {
+		if err := j.facts.loadMissing(j.ctx, j.pending); err != nil {
+			return err
+		}
+	}
+	if j.plugins != nil {
+		for i := range j.pending {
+			j.match(&j.pending[i]) // collects the questions about persons
+		}
+		j.plugins.Ask(j.ctx)
+	}
+	for i := range j.pending {
+		r := j.match(&j.pending[i])
+		j.meter.Over(r)
+		if r != match.False {
+			j.fn(&j.pending[i], r)
+		}
+	}
+	return nil
 }
 
 func (j *eventMatcher) add(e *events.HistoryEvent) {
@@ -155,9 +192,9 @@ func (j *eventMatcher) add(e *events.HistoryEvent) {
 	over := j.meter.Over(r)
 	switch {
 	case r == match.False:
-	case r == match.Unknown && j.plugins != nil && !over:
+	case r == match.Unknown && !over && (j.plugins != nil || j.view.Missing().Person):
 		kept := *e
-		kept.Event.Properties, kept.PersonProperties = bytes.Clone(e.Event.Properties), bytes.Clone(e.PersonProperties)
+		kept.Event.Properties = bytes.Clone(e.Event.Properties)
 		j.pending = append(j.pending, kept)
 	default:
 		j.fn(e, r)
@@ -166,17 +203,13 @@ func (j *eventMatcher) add(e *events.HistoryEvent) {
 
 func (j *eventMatcher) match(e *events.HistoryEvent) match.Result {
 	j.view.Reset(&e.Event)
-	if j.c.plan.readsPerson {
-		j.view.SetPerson(e.PersonProperties)
-	}
 	j.meter.Begin()
 	return j.c.plan.matcher.Match(&j.view, &j.env)
 }
 
 // logFactsError logs the first failed read of facts; the events are undecided.
 func (c *counter) logFactsError(facts *actionmatch.Facts) {
-	if facts != nil && facts.Err() != nil && !c.logged {
-		c.logged = true
+	if facts != nil && facts.Err() != nil && c.logged.CompareAndSwap(false, true) {
 		c.reader.log.Warn("action count incomplete: facts not readable", zap.Int64("project_id", c.projectID), zap.Error(facts.Err()))
 	}
 }

@@ -11,21 +11,27 @@
 //
 // Where an index of the event store answers the whole definition (event names,
 // URLs) no event is read; otherwise the matcher of core/actions/match decides
-// event by event, as it does for live events.
+// event by event, as it does for live events. A history is read in parts (days,
+// ranges of rows), several at a time, and only the columns that the definition
+// reads. Persons are read for many events at once; a run keeps the properties of
+// them that the definition reads.
 //
 // Requests for the same action share one run. An answer waits a configured time
-// and then returns the count so far with Calculating set; the run goes on.
+// and then returns what is known so far with Calculating set; the run goes on.
 // Several nodes may count the same action: the stored row has a serial number,
 // and a run that loses the race starts from what the other one stored.
+//
+// The persons of an action are kept in memory. Merged, deleted and erased persons
+// are corrected there, also in searches that are running.
 package history
 
 import (
 	"context"
 	"time"
 
+	"github.com/guidonhq/guidon/core/actions/history/background"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/events"
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/persons"
 )
 
@@ -45,11 +51,14 @@ type EventHistory interface {
 	FirstEvent(ctx context.Context, projectID int64) (time.Time, error)
 	// CountHistory counts the events of q for each interval of the given width.
 	CountHistory(ctx context.Context, q *events.HistoryQuery, width time.Duration) (events.HistoryCounts, error)
-	// PersonIDs returns the persons of the events of q, ascending, and whether
-	// q has ambiguous events besides.
-	PersonIDs(ctx context.Context, q *events.HistoryQuery) (ids []int64, ambiguous bool, err error)
+	// DistinctIDs returns the distinct ids of the events of q, and whether q has
+	// ambiguous events besides.
+	DistinctIDs(ctx context.Context, q *events.HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error)
+	// Persons calls fn for the current person of each distinct id that has one.
+	// The value is valid until fn returns.
+	Persons(ctx context.Context, projectID int64, distinctIDs []string, properties bool, fn func(*events.HistoryPerson) error) error
 	// ScanHistory calls fn for every event of q until fn fails. The event is
-	// valid until fn returns.
+	// valid until fn returns; its fields may be kept, except its properties.
 	ScanHistory(ctx context.Context, q *events.HistoryQuery, fn func(*events.HistoryEvent) error) error
 }
 
@@ -65,8 +74,9 @@ type CountStatus struct {
 	// Undecided is the number of events that could be neither matched nor
 	// rejected, because a plugin or a cohort had no answer.
 	Undecided int64
-	// Calculating reports that a run is still counting.
+	// Calculating reports that a run is still counting; Progress is how far.
 	Calculating bool
+	Progress    background.Progress
 	// CalculatedAt is the time of the last complete count, zero without one.
 	CalculatedAt time.Time
 	// Ages reports that the count depends on more than events, so that it may
@@ -80,9 +90,4 @@ type CountStatus struct {
 type Bucket struct {
 	Start time.Time
 	Count int64
-}
-
-// errCalculating is the answer before the first result.
-func errCalculating() error {
-	return fault.New(fault.Unavailable, "calculating", "This is still being worked out. Ask again in a moment.").After(2 * time.Second)
 }

@@ -44,7 +44,7 @@ func newPlace(t testing.TB, d *db.DB, change func(*place)) *place {
 	}
 	p.cfg.MaxWait = time.Minute
 	p.persons.OnErase(p.events.Erase)
-	p.persons.OnMerge(func(ctx context.Context, projectID, _, _ int64) error { return p.events.PersonsChanged(ctx, projectID) })
+	p.persons.OnMerge(p.events.PersonsMerged)
 	p.persons.OnDelete(p.events.PersonDeleted)
 	p.past, p.sources.Persons = p.events, p.persons
 	if change != nil {

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/actions/history/background"
+	"github.com/guidonhq/guidon/core/actions/history/calendar"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/persons"
@@ -54,14 +57,36 @@ func (h *HTTP) action(c *web.Call, id string) (Definition, error) {
 	return h.actions.Definition(c.UserContext(), c.Project.ID, n)
 }
 
+// progressView is how far a calculation is.
+type progressView struct {
+	Done             float64  `json:"done"`
+	RemainingSeconds *float64 `json:"remaining_seconds"` // null while there is no estimate
+}
+
+// viewProgress returns nil for an answer that is complete.
+func viewProgress(calculating bool, p background.Progress) *progressView {
+	if !calculating {
+		return nil
+	}
+	v := &progressView{Done: math.Round(p.Done*1000) / 1000}
+	if p.Done > 0 {
+		rest := math.Round(p.Remaining.Seconds()*10) / 10
+		v.RemainingSeconds = &rest
+	}
+	return v
+}
+
 // countView is the answer of count. Fields with their usual value are left
 // out.
 type countView struct {
-	Count         int64  `json:"count"`
-	IsCalculating bool   `json:"is_calculating,omitempty"`
-	AsOf          string `json:"as_of,omitempty"`
-	Undecided     int64  `json:"undecided,omitempty"`
-	BytecodeError string `json:"bytecode_error,omitempty"`
+	Count         int64         `json:"count"`
+	IsCalculating bool          `json:"is_calculating,omitempty"`
+	Progress      *progressView `json:"progress,omitempty"`
+	AsOf          string        `json:"as_of,omitempty"`
+	Undecided     int64         `json:"undecided,omitempty"`
+	BytecodeError string        `json:"bytecode_error,omitempty"`
+	// RetainedFrom is set if older events of the period are deleted by retention.
+	RetainedFrom *string `json:"retained_from,omitempty"`
 }
 
 func (h *HTTP) count(c *web.Call) error {
@@ -85,7 +110,11 @@ func (h *HTTP) count(c *web.Call) error {
 	if csv {
 		return c.CSV([]string{"count"}, [][]string{{strconv.FormatInt(f.Count, 10)}})
 	}
-	view := countView{Count: f.Count, IsCalculating: f.Calculating, Undecided: f.Undecided, BytecodeError: f.Problem}
+	view := countView{
+		Count: f.Count, IsCalculating: f.Calculating, Progress: viewProgress(f.Calculating, f.Progress),
+		Undecided: f.Undecided, BytecodeError: f.Problem,
+	}
+	view.RetainedFrom = h.history.retainedFrom(c.Project.ID, a.Steps, from)
 	if (f.Ages || f.Calculating) && !f.CalculatedAt.IsZero() {
 		view.AsOf = stampMicros(f.CalculatedAt)
 	}
@@ -98,15 +127,17 @@ type bucketView struct {
 }
 
 type seriesView struct {
-	Interval         Interval     `json:"interval"`
-	DateFrom         string       `json:"date_from"`
-	DateTo           string       `json:"date_to"`
-	Results          []bucketView `json:"results"`
-	Count            int64        `json:"count"`
-	IsCalculating    bool         `json:"is_calculating"`
-	LastCalculatedAt *string      `json:"last_calculated_at"`
-	Undecided        int64        `json:"undecided"`
-	BytecodeError    *string      `json:"bytecode_error"`
+	Interval         Interval      `json:"interval"`
+	DateFrom         string        `json:"date_from"`
+	DateTo           string        `json:"date_to"`
+	Results          []bucketView  `json:"results"`
+	Count            int64         `json:"count"`
+	IsCalculating    bool          `json:"is_calculating"`
+	Progress         *progressView `json:"progress,omitempty"`
+	LastCalculatedAt *string       `json:"last_calculated_at"`
+	Undecided        int64         `json:"undecided"`
+	BytecodeError    *string       `json:"bytecode_error"`
+	RetainedFrom     *string       `json:"retained_from,omitempty"`
 }
 
 func (h *HTTP) series(c *web.Call) error {
@@ -135,7 +166,7 @@ func (h *HTTP) series(c *web.Call) error {
 	}
 	view := seriesView{
 		Interval: interval, DateFrom: from.Format(time.RFC3339), DateTo: to.Format(time.RFC3339), Results: make([]bucketView, len(buckets)),
-		Count: f.Count, IsCalculating: f.Calculating, Undecided: f.Undecided,
+		Count: f.Count, IsCalculating: f.Calculating, Progress: viewProgress(f.Calculating, f.Progress), Undecided: f.Undecided,
 	}
 	rows := make([][]string, len(buckets))
 	for i, b := range buckets {
@@ -145,6 +176,7 @@ func (h *HTTP) series(c *web.Call) error {
 	if csv {
 		return c.CSV([]string{"start", "count"}, rows)
 	}
+	view.RetainedFrom = h.history.retainedFrom(c.Project.ID, a.Steps, from)
 	if !f.CalculatedAt.IsZero() {
 		at := stampMicros(f.CalculatedAt)
 		view.LastCalculatedAt = &at
@@ -194,7 +226,7 @@ func dateParam(c *web.Call, name, other string, now time.Time, end bool) (time.T
 	if text == "" {
 		text = other
 	}
-	t, err := ReadDate(text, now, end)
+	t, err := calendar.ReadDate(text, now, end)
 	if err != nil {
 		return t, fault.From(err).At(name)
 	}
@@ -219,10 +251,13 @@ type peopleGroup struct {
 }
 
 type peopleView struct {
-	Results   []peopleGroup `json:"results"`
-	Next      *string       `json:"next"`
-	Previous  *string       `json:"previous"`
-	Undecided int64         `json:"undecided,omitempty"`
+	Results       []peopleGroup `json:"results"`
+	Next          *string       `json:"next"`
+	Previous      *string       `json:"previous"`
+	Undecided     int64         `json:"undecided,omitempty"`
+	IsCalculating bool          `json:"is_calculating,omitempty"`
+	Progress      *progressView `json:"progress,omitempty"`
+	RetainedFrom  *string       `json:"retained_from,omitempty"`
 }
 
 // people answers with persons and their properties, so the key needs the scope of
@@ -251,7 +286,11 @@ func (h *HTTP) people(c *web.Call) error {
 	for i, p := range page.Persons {
 		group.People[i] = personView{p.ID, p.UUID, p.Name(), p.DistinctIDs, p.Properties, stampMicros(p.CreatedAt)}
 	}
-	view := peopleView{Results: []peopleGroup{group}, Undecided: page.Undecided}
+	view := peopleView{
+		Results: []peopleGroup{group}, Undecided: page.Undecided,
+		IsCalculating: page.Calculating, Progress: viewProgress(page.Calculating, page.Progress),
+	}
+	view.RetainedFrom = h.history.retainedFrom(c.Project.ID, q.Steps, q.From)
 	if page.More {
 		view.Next = offsetLink(c, offset+peoplePage)
 	}

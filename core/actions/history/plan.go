@@ -21,8 +21,12 @@ type plan struct {
 	// exact reports whether the clauses express the whole definition. Otherwise
 	// the matcher decides about every event that passes them.
 	exact bool
-	// readsPerson reports whether the matcher reads properties of the person.
+	// without are the columns that the matcher does not read.
+	without events.HistoryColumns
+	// readsPerson reports whether the matcher reads properties of the person:
+	// those of personNames.
 	readsPerson bool
+	personNames []string
 	// readsCohorts reports whether the matcher reads cohorts.
 	readsCohorts bool
 	// usesPlugins reports whether the definition has plugin operators.
@@ -39,12 +43,28 @@ func newPlan(steps []actionmatch.Step, loc *time.Location, operators match.Regis
 		return nil, err
 	}
 	needs := m.Needs()
-	p := &plan{matcher: m, exact: true, readsPerson: len(needs.Person) > 0, readsCohorts: len(needs.Cohorts) > 0, usesPlugins: len(needs.Operators) > 0, timeDependent: needs.NeedsLookup()}
+	p := &plan{
+		matcher: m, exact: true, without: unread(&needs), readsPerson: len(needs.Person) > 0, personNames: needs.Person,
+		readsCohorts: len(needs.Cohorts) > 0, usesPlugins: len(needs.Operators) > 0, timeDependent: needs.NeedsLookup(),
+	}
 	for _, s := range m.Steps() {
 		p.add(&s)
 	}
 	p.fingerprint, err = fingerprint(steps, loc, m.Problem())
 	return p, err
+}
+
+// unread returns the columns that a definition does not read. The key of a group is
+// in the properties.
+func unread(n *actionmatch.Needs) events.HistoryColumns {
+	columns := events.IdentityColumns
+	if !n.Elements {
+		columns |= events.ElementsColumn
+	}
+	if len(n.Event)+len(n.Groups) == 0 {
+		columns |= events.PropertiesColumn
+	}
+	return columns
 }
 
 // add adds the clause of a step, as far as the store can evaluate it.

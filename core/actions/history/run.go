@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/actions/history/background"
 	"github.com/guidonhq/guidon/core/events"
 )
 
@@ -17,6 +19,7 @@ import (
 type run struct {
 	plan     *plan
 	from, to int64 // days, both included
+	progress background.Counter
 	done     chan struct{}
 	// Set once done is closed:
 	counts *actionCounts
@@ -33,8 +36,8 @@ func (h *Service) joinRun(a *Definition, p *plan, from, to int64) (*run, error) 
 		return before, nil
 	}
 	r := &run{plan: p, from: from, to: to, done: make(chan struct{})}
-	if !h.workers.start(func(ctx context.Context) { h.execute(ctx, r, before, a.ID, a.ProjectID) }) {
-		return nil, errStopping
+	if !h.workers.Start(func(ctx context.Context) { h.execute(ctx, r, before, a.ID, a.ProjectID) }) {
+		return nil, background.ErrStopping
 	}
 	h.runs[a.ID] = r
 	return r, nil
@@ -43,12 +46,15 @@ func (h *Service) joinRun(a *Definition, p *plan, from, to int64) (*run, error) 
 // execute waits for a slot and for the run before it, and counts.
 func (h *Service) execute(ctx context.Context, r, before *run, actionID, projectID int64) {
 	began := time.Now()
-	r.err = h.workers.withSlot(before, r.plan, func() error { return h.countWithRetry(ctx, r, actionID, projectID) })
+	if before != nil {
+		<-before.done
+	}
+	r.err = h.workers.WithSlot(r.plan.exact, func() error { return h.countWithRetry(ctx, r, actionID, projectID) })
 	result := "done"
 	if r.err != nil {
 		result = "failed"
 		if ctx.Err() != nil {
-			result, r.err = "stopped", errStopping
+			result, r.err = "stopped", background.ErrStopping
 		} else {
 			h.reader.log.Error("action count failed", zap.Int64("action_id", actionID), zap.Error(r.err))
 		}
@@ -72,7 +78,7 @@ const maxAttempts = 20
 func (h *Service) countWithRetry(ctx context.Context, r *run, actionID, projectID int64) (err error) {
 	for range maxAttempts {
 		b := &runState{service: h, run: r, actionID: actionID, projectID: projectID}
-		b.counter = &counter{reader: h.reader, projectID: projectID, actionID: actionID, plan: r.plan, now: time.Now()}
+		b.counter = newCounter(h.reader, projectID, actionID, r.plan, time.Now())
 		if err = b.update(ctx); !errors.Is(err, errConflict) {
 			r.counts = b.counts
 			return err
@@ -107,15 +113,11 @@ func (b *runState) update(ctx context.Context) error {
 	}
 	b.prepare(st)
 	saved, savedAt, dirty := b.counts.lastRow, b.counts.calculatedAt, b.counts.serial == 0 || b.counts.reset
-	for _, span := range b.counts.missingDays(b.run.from, b.run.to, b.daysPerQuery()) {
-		if err := b.countDays(ctx, span[0], span[1]); err != nil {
-			return err
-		}
-		if err := b.save(ctx); err != nil {
-			return err
-		}
-		dirty = true
+	missing := b.counts.missingDays(b.run.from, b.run.to, b.daysPerQuery())
+	if err := b.countMissing(ctx, missing); err != nil {
+		return err
 	}
+	dirty = dirty || len(missing) > 0
 	if b.recount {
 		// Events that were erased during the count may be in some days. The old
 		// number of erasures makes the next request count again.
@@ -145,11 +147,11 @@ const (
 	unsavedTime = 30 * time.Second
 )
 
-// daysPerQuery is how many days are counted at a time: about a second of work,
-// so that a canceled run loses little.
+// daysPerQuery is how many days are counted in one part: few enough that several
+// cores share the work and a canceled run loses little.
 func (b *runState) daysPerQuery() int64 {
 	if b.run.plan.exact {
-		return 31
+		return 15
 	}
 	return 1
 }
@@ -174,16 +176,45 @@ func (b *runState) prepare(st events.Checkpoint) {
 	}
 }
 
-func (b *runState) countDays(ctx context.Context, from, to int64) error {
-	f, err := b.counter.count(ctx, events.HistoryQuery{From: dayStart(from), To: dayStart(to + 1)})
-	if err != nil {
+// saveInterval is the least time between two writes of a run.
+const saveInterval = 500 * time.Millisecond
+
+// countMissing counts spans of days and stores them from time to time. A canceled
+// run stores the spans that it has counted.
+func (b *runState) countMissing(ctx context.Context, spans [][2]int64) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	b.run.progress.Expect(len(spans))
+	var mu sync.Mutex // of the counts
+	var saved time.Time
+	unsaved := false
+	err := background.InParallel(ctx, b.service.workers, spans, func(ctx context.Context, span [2]int64) error {
+		f, err := b.counter.count(ctx, events.HistoryQuery{From: dayStart(span[0]), To: dayStart(span[1] + 1)})
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		b.setDays(span[0], span[1], f)
+		b.run.progress.Step()
+		if unsaved = time.Since(saved) < saveInterval; unsaved {
+			return nil
+		}
+		saved = time.Now()
+		return b.save(ctx)
+	})
+	if !unsaved || errors.Is(err, errConflict) {
 		return err
 	}
+	return errors.Join(err, b.save(context.WithoutCancel(ctx)))
+}
+
+func (b *runState) setDays(from, to int64, f quarterCounts) {
 	for n := from; n <= to; n++ {
 		b.counts.days[n] = &day{lastRow: f.row, dirty: true}
 	}
 	b.addCounts(f, func(*day) bool { return true })
-	return nil
 }
 
 // addCounts adds counts to the days that accept them.
@@ -217,18 +248,33 @@ func (b *runState) addNewRows(ctx context.Context, through int64) error {
 	}
 	slices.Sort(steps)
 	oldest := dayStart(slices.Min(slices.Collect(maps.Keys(b.counts.days))))
-	for _, step := range slices.Compact(steps) {
+	parts := splitRows(low, slices.Compact(steps))
+	b.run.progress.Expect(len(parts))
+	var mu sync.Mutex // of the counts
+	return background.InParallel(ctx, b.service.workers, parts, func(ctx context.Context, part [2]int64) error {
+		f, err := b.counter.count(ctx, events.HistoryQuery{From: oldest, After: part[0], Through: part[1]})
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		b.addCounts(f, func(d *day) bool { return max(d.lastRow, b.counts.lastRow) <= part[0] })
+		b.run.progress.Step()
+		return nil
+	})
+}
+
+// splitRows splits the rows after low into ranges of at most rowsPerScan rows, none
+// of which contains one of the steps before its end.
+func splitRows(low int64, steps []int64) (parts [][2]int64) {
+	for _, step := range steps {
 		for low < step {
 			high := min(step, low+rowsPerScan)
-			f, err := b.counter.count(ctx, events.HistoryQuery{From: oldest, After: low, Through: high})
-			if err != nil {
-				return err
-			}
-			b.addCounts(f, func(d *day) bool { return max(d.lastRow, b.counts.lastRow) <= low })
+			parts = append(parts, [2]int64{low, high})
 			low = high
 		}
 	}
-	return nil
+	return parts
 }
 
 // save stores the changed days and deletes those older than the oldest kept

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/actions/history/background"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
@@ -24,11 +25,12 @@ type Service struct {
 	finder   *personFinder
 	store    *store
 	metrics  metrics
-	workers  *workers
+	workers  *background.Workers
 	problems problemCache
 
 	freshness freshness
-	actions   Actions // set by CorrectWith
+	actions   Actions   // set by CorrectWith
+	retention Retention // set by ShowRetention; nil keeps for ever
 
 	mu   sync.Mutex
 	runs map[int64]*run // by action
@@ -59,11 +61,11 @@ func newMetrics(reg prometheus.Registerer) metrics {
 // New returns a Service on d, whose schema must be migrated. reg may be nil.
 func New(cfg Config, d *db.DB, e EventHistory, p Persons, sources actionmatch.Sources, log *zap.Logger, reg prometheus.Registerer) *Service {
 	r := &reader{events: e, sources: sources, log: log.Named("actions")}
-	w := newWorkers(cfg.ParallelRuns)
+	w := background.New(cfg.ParallelRuns, cfg.Readers)
 	s := &Service{
 		freshness: freshness{last: map[int64]lastRun{}},
 		cfg:       cfg, reader: r, store: &store{db: d}, metrics: newMetrics(reg), workers: w, runs: map[int64]*run{},
-		finder: &personFinder{reader: r, persons: p, workers: w, refresh: cfg.Refresh, cache: newPersonCache(cfg.PersonCacheBytes)},
+		finder: &personFinder{reader: r, persons: p, workers: w, refresh: cfg.Refresh, maxWait: cfg.MaxWait, cache: newPersonCache(cfg.PersonCacheBytes)},
 	}
 	s.finder.freshness = &s.freshness
 	return s
@@ -82,7 +84,7 @@ func (h *Service) Start(ctx context.Context) error {
 }
 
 // Stop cancels the runs and waits for them. They store what they have counted.
-func (h *Service) Stop(ctx context.Context) error { return h.workers.stop(ctx) }
+func (h *Service) Stop(ctx context.Context) error { return h.workers.Stop(ctx) }
 
 // Count returns the number of events with a timestamp in [from, to) that fit
 // the action. It waits a limited time for missing counts; see
@@ -114,11 +116,14 @@ func (h *Service) requestCounts(ctx context.Context, a *Definition, loc *time.Lo
 	if from, err = h.firstOf(ctx, a.ProjectID, from); err != nil {
 		return nil, nil, CountStatus{}, fmt.Errorf("count action %d: %w", a.ID, err)
 	}
-	t, done, err := h.upToDate(ctx, a, p, dayOf(from), dayOf(to))
+	t, running, err := h.upToDate(ctx, a, p, dayOf(from), dayOf(to))
 	if err != nil {
 		return nil, nil, CountStatus{}, fmt.Errorf("count action %d: %w", a.ID, err)
 	}
-	f.Undecided, f.Calculating, f.CalculatedAt, f.Ages = t.undecided, !done, t.calculatedAt, p.timeDependent
+	f.Undecided, f.CalculatedAt, f.Ages = t.undecided, t.calculatedAt, p.timeDependent
+	if running != nil {
+		f.Calculating, f.Progress = true, running.progress.State()
+	}
 	return p, t, f, nil
 }
 
@@ -146,7 +151,7 @@ func (h *Service) countPartialQuarter(ctx context.Context, a *Definition, p *pla
 	if !from.Before(to) || t.sum(quarterOf(from), quarterOf(from)+1) == 0 {
 		return 0, nil
 	}
-	c := &counter{reader: h.reader, projectID: a.ProjectID, actionID: a.ID, plan: p, now: time.Now()}
+	c := newCounter(h.reader, a.ProjectID, a.ID, p, time.Now())
 	f, err := c.count(ctx, events.HistoryQuery{From: from, To: to, Through: t.lastRow})
 	for _, some := range f.events {
 		n += some
@@ -193,27 +198,32 @@ func (h *Service) isComplete(a *Definition, t *actionCounts, p *plan, st events.
 		!t.calculatedAt.IsZero() && t.minRow() >= st.Row && len(t.missingDays(from, to, 1)) == 0
 }
 
-// upToDate returns the counts, and whether they are complete.
-func (h *Service) upToDate(ctx context.Context, a *Definition, p *plan, from, to int64) (*actionCounts, bool, error) {
+// upToDate returns the counts. If they are not complete in time, it returns what is
+// known and the run that goes on.
+func (h *Service) upToDate(ctx context.Context, a *Definition, p *plan, from, to int64) (*actionCounts, *run, error) {
 	t, done, err := h.storedCounts(ctx, a, p, from, to)
 	if err != nil || done {
-		return t, done, err
+		return t, nil, err
 	}
 	r, err := h.joinRun(a, p, from, to)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	wait, stop := context.WithTimeout(ctx, h.cfg.MaxWait)
 	defer stop()
 	select {
 	case <-r.done:
 		// Events stored since are for the next request.
-		return r.counts, r.err == nil, r.err
+		return r.counts, nil, r.err
 	case <-wait.Done():
 		if err := ctx.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return nil, false, err
+			return nil, nil, err
 		}
-		return h.storedCounts(context.WithoutCancel(ctx), a, p, from, to)
+		t, done, err := h.storedCounts(context.WithoutCancel(ctx), a, p, from, to)
+		if done {
+			r = nil
+		}
+		return t, r, err
 	}
 }
 

@@ -62,3 +62,17 @@ func CheckOwn(key string) error {
 	}
 	return nil
 }
+
+var personalKey = regexp.MustCompile(`^phx_[A-Za-z0-9_-]{8,64}$`)
+
+// Personal returns key if it has the shape of a personal key, a new random one for "",
+// and Invalid otherwise.
+func Personal(key string) (string, error) {
+	switch {
+	case key == "":
+		return New(PersonalPrefix), nil
+	case personalKey.MatchString(key):
+		return key, nil
+	}
+	return "", fault.Field("key", "invalid_input", "A personal key is phx_ and 8 to 64 letters, digits, - and _.")
+}

@@ -44,6 +44,8 @@ type Options struct {
 	Keep  Retention
 	// RetryMin and RetryMax bound the pauses after failures.
 	RetryMin, RetryMax time.Duration
+	// Made is called after each backup; it may be nil.
+	Made func(ctx context.Context, b Backup) error
 }
 
 // DefaultRetryMin and DefaultRetryMax are the pauses after failures.
@@ -162,6 +164,11 @@ func (s *Scheduler) once(ctx context.Context) error {
 	s.mu.Unlock()
 	s.metrics.made(took)
 	s.log.Info("backup written", zap.String("name", made.Name), zap.Int64("bytes", made.Bytes), zap.Duration("took", took.Round(time.Millisecond)))
+	if s.o.Made != nil {
+		if err := s.o.Made(ctx, made); err != nil {
+			s.log.Warn("activity log write failed: backup", zap.String("name", made.Name), zap.Error(err))
+		}
+	}
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/match"
@@ -89,7 +90,8 @@ type Counter struct {
 	budget time.Duration
 }
 
-// New returns a counter. budget is the time that one count may take.
+// New returns a counter. budget is the time that one count may take, without waits
+// for a place of package scan.
 func New(budget time.Duration, deps Dependencies) *Counter {
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -124,10 +126,12 @@ func (c *Counter) CountAll(ctx context.Context, projectID int64, groupIndex *int
 // Count counts the stored persons, or groups of a type, for whom the filters hold.
 // The filters must pass the write rules; see Condition.
 func (c *Counter) Count(ctx context.Context, projectID int64, filters json.RawMessage, groupIndex *int) (Audience, error) {
+	ctx, waits := scan.WithWaits(ctx)
 	n, err := c.newCount(ctx, projectID, filters, groupIndex)
 	if err != nil {
 		return Audience{}, err
 	}
+	n.waits = waits
 	if groupIndex != nil {
 		err = c.deps.Groups.Walk(ctx, projectID, *groupIndex, func(page []persons.Group) error { return n.countGroups(ctx, page) })
 	} else {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/flags/eval"
 	"github.com/guidonhq/guidon/core/persons"
 )
@@ -27,7 +28,8 @@ type count struct {
 	dependsOnID    bool // a filter tests the distinct id
 	byDevice       bool // the filters depend on flags that bucket by device
 	now            time.Time
-	deadline       time.Time
+	deadline       time.Time   // of the work; waits are added to it
+	waits          *scan.Waits // for places of scans
 
 	counted, affected, unknown int64
 }
@@ -130,11 +132,14 @@ func (n *count) add(ctx context.Context, page []subject) ([]subject, error) {
 		page = page[:done]
 	}
 	n.counted, n.affected, n.unknown = n.counted+int64(len(page)), n.affected+affected, n.unknown+unknown
-	if time.Now().After(n.deadline) {
+	if n.isOver() {
 		return page, errBudgetSpent
 	}
 	return page, nil
 }
+
+// isOver reports whether the budget is spent.
+func (n *count) isOver() bool { return time.Now().After(n.deadline.Add(n.waits.Total())) }
 
 // workPerCheck is the work on texts after which the deadline is checked, about
 // 50 ms at worst.
@@ -146,7 +151,7 @@ func (n *count) evaluate(page []subject) (affected, unknown int64, done int) {
 	work := int64(0)
 	for i := range page {
 		if work > workPerCheck {
-			if work = 0; time.Now().After(n.deadline) {
+			if work = 0; n.isOver() {
 				return affected, unknown, i
 			}
 		}

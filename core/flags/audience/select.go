@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/persons"
 )
 
@@ -34,10 +35,12 @@ var errSelected = errors.New("enough persons selected")
 // when the budget of the counter ends: it may return fewer persons, or none,
 // without being complete. The filters must pass the write rules; see Condition.
 func (c *Counter) Select(ctx context.Context, projectID int64, filters json.RawMessage, q Query) (Selection, error) {
+	ctx, waits := scan.WithWaits(ctx)
 	n, err := c.newCount(ctx, projectID, filters, nil)
 	if err != nil {
 		return Selection{}, err
 	}
+	n.waits = waits
 	out := Selection{Persons: []persons.Person{}, After: q.After}
 	err = c.deps.Persons.WalkAfter(ctx, projectID, q.After, func(page []persons.Person) error {
 		return n.selectFrom(ctx, page, q, &out)

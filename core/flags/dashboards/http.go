@@ -78,7 +78,15 @@ func (h *HTTP) create(c *web.Call) error {
 	if err := body.Err(); err != nil {
 		return err
 	}
-	d, err := h.service.Create(c.UserContext(), c.Principal, c.Project, in)
+	var d *Dashboard
+	err = h.audit.Change(c.UserContext(), c.Principal, func(ctx context.Context) (*activity.Event, error) {
+		if d, err = h.service.Create(ctx, c.Principal, c.Project, in); err != nil {
+			return nil, err
+		}
+		return &activity.Event{
+			Scope: activity.Dashboard, ItemID: activity.ItemID(d.ID), Activity: activity.Created, Name: d.Name, ProjectID: c.Project.ID, After: stateOf(d),
+		}, nil
+	})
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,12 @@ type Config struct {
 	// LookupTimeout is how long a request waits for stored properties before
 	// it leaves out the flags that need them.
 	LookupTimeout time.Duration `koanf:"lookup_timeout"`
-	// LookupPause is how long requests skip a store that failed five times in a row.
+	// LookupPause is how long requests skip the database after half of at least 20
+	// lookups failed within ten seconds. 0 never skips it.
 	LookupPause time.Duration `koanf:"lookup_pause"`
+	// KnownMaxAge is the age up to which properties that were read before are used
+	// when a lookup fails. 0 uses none.
+	KnownMaxAge time.Duration `koanf:"known_max_age"`
 	// PluginTimeout is how long a request waits for operators of plugins, 2 to
 	// 50 ms.
 	PluginTimeout time.Duration `koanf:"plugin_timeout"`
@@ -34,6 +38,9 @@ type Config struct {
 	// EvaluationBudget is the work of comparing texts that one request may
 	// cause, in units of about 10 ns at worst; see match.Budget.
 	EvaluationBudget int64 `koanf:"evaluation_budget"`
+	// EvaluationSeries is the number of flags per project with a metric of their
+	// evaluations; 0 turns it off.
+	EvaluationSeries int `koanf:"evaluation_series"`
 }
 
 // Bounds of PluginTimeout: a longer wait is too slow for clients, and plugins
@@ -43,12 +50,16 @@ const (
 	maxPluginTimeout = 50 * time.Millisecond
 )
 
+// maxEvaluationSeries bounds EvaluationSeries: each is a line of /metrics.
+const maxEvaluationSeries = 10_000
+
 // DefaultConfig accepts 1 MiB, and waits 300 ms for stores and 10 ms for plugins.
 func DefaultConfig() Config {
 	return Config{
 		DecideBytes:             1 << 20,
 		LookupTimeout:           300 * time.Millisecond,
 		LookupPause:             time.Second,
+		KnownMaxAge:             time.Hour,
 		PluginTimeout:           10 * time.Millisecond,
 		PollInterval:            500 * time.Millisecond,
 		EnableCollectEverything: true,
@@ -78,8 +89,14 @@ func (c Config) Validate() error {
 	if c.LookupPause < 0 {
 		return fmt.Errorf("lookup_pause must not be negative, got %s", c.LookupPause)
 	}
+	if c.KnownMaxAge < 0 {
+		return fmt.Errorf("known_max_age must not be negative, got %s", c.KnownMaxAge)
+	}
 	if c.EvaluationBudget < 1 {
 		return fmt.Errorf("evaluation_budget must be at least 1, got %d", c.EvaluationBudget)
+	}
+	if c.EvaluationSeries < 0 || c.EvaluationSeries > maxEvaluationSeries {
+		return fmt.Errorf("evaluation_series must be 0 to %d, got %d", maxEvaluationSeries, c.EvaluationSeries)
 	}
 	return c.Patterns.Validate()
 }

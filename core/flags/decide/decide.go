@@ -5,9 +5,11 @@
 // decide request reads no definitions from a store. A request is parsed in
 // place and evaluated (flags/eval). Stored properties, static cohorts, kept
 // identifiers and results of plugins are looked up only if a condition needs
-// them, each at most once a request and within a timeout. After a failed lookup
-// requests skip the store for a short time; flags that need it are left out of
-// the answer, which says so, and all other flags are answered.
+// them, each at most once a request and within a timeout. If many lookups fail,
+// requests skip the database for a short time. A failed or skipped lookup of a
+// person or a group uses the properties that were read last, and the answer has
+// their age in a header. Flags whose data is not known are left out of the answer,
+// which says so, and all other flags are answered.
 //
 // A database outage therefore costs only the news of changes and the flags that
 // need stored data. The package does not check rules and writes nothing, except
@@ -22,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/usecount"
 )
 
 // People reads the stored properties of persons and groups.
@@ -54,6 +57,7 @@ type HashKeys interface {
 // does not exist.
 type Lookups struct {
 	People      People
+	Known       KnownPeople
 	Memberships Memberships
 	HashKeys    HashKeys
 	Matchers    Matchers
@@ -71,7 +75,7 @@ type Decider struct {
 	now       func() time.Time
 	log       *zap.Logger
 	metrics   *metrics
-	cooldowns [len(lookupNames)]cooldown
+	breaker   breaker
 }
 
 // NewDecider returns a decider over snapshots. Nil log and reg disable logging
@@ -83,7 +87,15 @@ func NewDecider(cfg Config, snapshots *Snapshots, lookups Lookups, log *zap.Logg
 	if log == nil {
 		log = zap.NewNop()
 	}
-	return &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags"), metrics: newMetrics(reg, &snapshots.broken)}, nil
+	d := &Decider{cfg: cfg, snapshots: snapshots, lookups: lookups, now: time.Now, log: log.Named("flags")}
+	d.metrics = newMetrics(reg, &snapshots.broken, &d.breaker)
+	if d.metrics != nil {
+		var err error
+		if d.metrics.byFlag, err = usecount.New(cfg.EvaluationSeries, reg); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
 }
 
 // Decide decides the flags of a project. A flag that cannot be computed has
@@ -98,33 +110,37 @@ func (d *Decider) Decide(ctx context.Context, projectID int64, q *eval.Request) 
 	return e.Decisions()
 }
 
-// Explain is Decide with an explanation of each step. Without FlagKeys it
-// includes the inactive flags. It stores nothing about the person.
-func (d *Decider) Explain(ctx context.Context, projectID int64, q *eval.Request) []*eval.Explanation {
+// Explain is Decide with an explanation of each step, and the age of the oldest
+// known properties that were used because a lookup failed, 0 if all were read.
+// Without FlagKeys it includes the inactive flags. It stores nothing about the
+// person.
+func (d *Decider) Explain(ctx context.Context, projectID int64, q *eval.Request) ([]*eval.Explanation, time.Duration) {
 	e := eval.NewEvaluation(d.snapshots.Set(projectID), q.DistinctID, d.now())
 	defer e.Release()
 	e.Trace()
 	e.SetRequest(q)
 	e.Select(q.FlagKeys, true)
 	e.Limit(q.Scope)
-	d.run(ctx, projectID, e)
-	return e.Explanations()
+	age := d.run(ctx, projectID, e)
+	return e.Explanations(), age
 }
 
 // run evaluates until no flag is pending. Between rounds it looks up the data
-// that flags need, each kind at most once.
-func (d *Decider) run(ctx context.Context, projectID int64, e *eval.Evaluation) {
+// that flags need, each kind at most once. It returns the age of the oldest known
+// properties that it used because a lookup failed, 0 if all were read.
+func (d *Decider) run(ctx context.Context, projectID int64, e *eval.Evaluation) (age time.Duration) {
 	d.endMissingLookups(e)
 	if d.lookups.HashKeys != nil && e.AnonymousIDToKeep() != "" {
 		d.lookupHashKeys(ctx, projectID, e) // keeps the id, whether this request needs it or not
 	}
 	var pluginDeadline time.Time
 	for !e.Run() {
-		if !d.lookupNeeded(ctx, projectID, e, &pluginDeadline) {
+		if !d.lookupNeeded(ctx, projectID, e, &pluginDeadline, &age) {
 			break
 		}
 	}
-	d.metrics.recordEvaluation(e)
+	d.metrics.recordEvaluation(projectID, e)
+	return age
 }
 
 // endMissingLookups ends the lookups that have no store: their data does not

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fastjson"
@@ -291,10 +292,21 @@ func (h *HTTP) evaluate(c *fiber.Ctx, k *call, project int64, shape eval.Format)
 		d.Locate(e, &k.location, h.router.IP(c))
 	}
 	h.limit(c, k, e)
-	d.run(c.UserContext(), project, e)
+	setAge(c, d.run(c.UserContext(), project, e))
 	k.out = e.AppendFlags(k.out, shape)
 	if h.decider.cfg.MinimalFlagCalledEvents && shape >= eval.FormatRecords {
 		k.out = append(k.out, `"minimalFlagCalledEvents":true,`...)
+	}
+}
+
+// headerAge has the age in seconds of the oldest stored properties that were used
+// because the database could not be read.
+const headerAge = "Guidon-Properties-Age"
+
+// setAge sets headerAge, rounded up, unless the age is 0.
+func setAge(c *fiber.Ctx, age time.Duration) {
+	if age > 0 {
+		c.Set(headerAge, strconv.FormatInt(int64((age+time.Second-1)/time.Second), 10))
 	}
 }
 

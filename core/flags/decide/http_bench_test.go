@@ -30,8 +30,8 @@ func half(n int) *memorySource {
 	return s
 }
 
-func benchDecide(b *testing.B, l decide.Lookups, person string) {
-	d, _ := decider(b, half(50), l)
+func benchDecide(b *testing.B, flags int, l decide.Lookups, person string) {
+	d, _ := decider(b, half(flags), l)
 	cfg := web.DefaultConfig()
 	cfg.AccessLog = web.LogServerErrors
 	s, err := web.New(cfg, webtest.DefaultKeys(), zap.NewNop(), nil)
@@ -82,11 +82,30 @@ func properties() string {
 // BenchmarkDecide50FlagsOverrides is a whole request without its network:
 // gate, body, key, evaluation, answer.
 func BenchmarkDecide50FlagsOverrides(b *testing.B) {
-	benchDecide(b, decide.Lookups{}, `,"person_properties":`+properties())
+	benchDecide(b, 50, decide.Lookups{}, `,"person_properties":`+properties())
+}
+
+// BenchmarkDecide5Flags and BenchmarkDecide350Flags have the numbers of flags that
+// other servers publish figures for.
+func BenchmarkDecide5Flags(b *testing.B) {
+	benchDecide(b, 5, decide.Lookups{}, `,"person_properties":`+properties())
+}
+
+func BenchmarkDecide350Flags(b *testing.B) {
+	benchDecide(b, 350, decide.Lookups{}, `,"person_properties":`+properties())
+}
+
+// BenchmarkDecide50Of5000Flags names 50 of 5,000 flags.
+func BenchmarkDecide50Of5000Flags(b *testing.B) {
+	var keys []string
+	for i := range 50 {
+		keys = append(keys, fmt.Sprintf(`"flag-%d"`, 2000+i))
+	}
+	benchDecide(b, 5000, decide.Lookups{}, `,"flag_keys_to_evaluate":[`+strings.Join(keys, ",")+`],"person_properties":`+properties())
 }
 
 // BenchmarkDecide50FlagsStored has the properties from a store that answers
 // from memory.
 func BenchmarkDecide50FlagsStored(b *testing.B) {
-	benchDecide(b, around(&memoryStore{people: map[string]string{"user-42": properties()}}), "")
+	benchDecide(b, 50, around(&memoryStore{people: map[string]string{"user-42": properties()}}), "")
 }

@@ -25,7 +25,9 @@ func (h *HTTP) explain(c *web.Call) error {
 		return err
 	}
 	q.FlagKeys = []string{key}
-	for _, e := range h.decider.Explain(c.UserContext(), c.Project.ID, q) {
+	list, age := h.decider.Explain(c.UserContext(), c.Project.ID, q)
+	setAge(c.Ctx, age)
+	for _, e := range list {
 		if e.ID == id {
 			hideStored(c, e)
 			return web.JSON(c.Ctx, e)
@@ -44,7 +46,9 @@ func (h *HTTP) explainAll(c *web.Call) error {
 		Errors bool                         `json:"errorsWhileComputingFlags"`
 		Flags  map[string]*eval.Explanation `json:"flags"`
 	}{Flags: map[string]*eval.Explanation{}}
-	for _, e := range h.decider.Explain(c.UserContext(), c.Project.ID, q) {
+	list, age := h.decider.Explain(c.UserContext(), c.Project.ID, q)
+	setAge(c.Ctx, age)
+	for _, e := range list {
 		hideStored(c, e)
 		out.Flags[e.Key] = e
 		out.Errors = out.Errors || !e.Computed

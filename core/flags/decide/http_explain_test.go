@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
@@ -83,10 +84,10 @@ func TestExplanationShowsEveryStep(t *testing.T) {
 		t.Errorf("dependency: %s %+v", got, e.DependsOn)
 	}
 	c := e.Conditions[2]
-	if c.Hash == nil || *c.Hash != eval.Bucket("steps", "u", "") || c.Threshold == nil || *c.Threshold != 0.995 || *c.Rollout != 99.5 {
+	if c.Hash == nil || *c.Hash != bucket.Of("steps", "u", "") || c.Threshold == nil || *c.Threshold != 0.995 || *c.Rollout != 99.5 {
 		t.Errorf("rollout: %+v", c)
 	}
-	if v := e.Variant; v == nil || v.Override || *v.Hash != eval.Bucket("steps", "u", "variant") || len(v.Intervals) != 2 || v.Intervals[1].From != 0.5 || v.Intervals[0].Picked == v.Intervals[1].Picked {
+	if v := e.Variant; v == nil || v.Override || *v.Hash != bucket.Of("steps", "u", "variant") || len(v.Intervals) != 2 || v.Intervals[1].From != 0.5 || v.Intervals[0].Picked == v.Intervals[1].Picked {
 		t.Errorf("variant: %+v", v)
 	}
 }
@@ -157,7 +158,8 @@ func TestExplanationEqualsAnswer(t *testing.T) {
 		for _, f := range d.Decide(ctx, 1, q) {
 			decided[f.Key] = f
 		}
-		for _, e := range d.Explain(ctx, 1, q) {
+		explained, _ := d.Explain(ctx, 1, q)
+		for _, e := range explained {
 			f, ok := decided[e.Key]
 			if !ok {
 				continue

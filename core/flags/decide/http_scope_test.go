@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 	"github.com/guidonhq/guidon/core/web/webtest"
 )
@@ -104,13 +105,13 @@ func TestFlagsBucketByDevice(t *testing.T) {
 	for i := range 40 {
 		device := fmt.Sprint("device-", i)
 		want := map[string]any{"everyone": true, "company": true, "mixed": false, "half": false, "held": true}
-		if eval.Bucket("half", device, "") <= 0.5 {
+		if bucket.Of("half", device, "") <= 0.5 {
 			want["half"] = "control"
-			if eval.Bucket("half", device, "variant") >= 0.5 {
+			if bucket.Of("half", device, "variant") >= 0.5 {
 				want["half"] = "blue"
 			}
 		}
-		if eval.HoldoutBucket(device) <= 0.5 {
+		if bucket.OfHoldout(device) <= 0.5 {
 			want["held"] = "holdout-1"
 		}
 		for _, body := range []string{`,"$device_id":"` + device + `"`, `,"device_id":"` + device + `"`, `,"device_id":"other","$device_id":"` + device + `"`, `,"person_properties":{"$device_id":"` + device + `"}`} {

@@ -3,7 +3,6 @@ package decide
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,7 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/eval"
 )
 
-// The kinds of lookups. Each has a cooldown of its own after a failure.
+// The kinds of lookups.
 const (
 	lookupPerson = iota
 	lookupGroup
@@ -21,46 +20,19 @@ const (
 
 var lookupNames = [...]string{lookupPerson: "person", lookupGroup: "group", lookupStaticCohorts: "cohort", lookupHashKeys: "hash_key"}
 
-// failuresBeforePause is how many lookups in a row fail before requests skip the
-// store: one slow lookup must not leave out the flags of other requests.
-const failuresBeforePause = 5
-
-// cooldown keeps requests away from a store whose lookups failed in a row.
-type cooldown struct {
-	until    atomic.Int64
-	failures atomic.Int32 // in a row
-}
-
-// recordSuccess ends the pause. It writes only after a failure: all requests share
-// the cooldown.
-func (c *cooldown) recordSuccess() {
-	if c.failures.Load() != 0 {
-		c.failures.Store(0)
-		c.until.Store(0)
-	}
-}
-
-// recordFailure begins a pause after enough failures. The first lookup after a
-// pause that fails begins the next one.
-func (c *cooldown) recordFailure(pause time.Duration) {
-	if c.failures.Add(1) >= failuresBeforePause {
-		c.until.Store(time.Now().Add(pause).UnixNano())
-	}
-}
-
 // lookupNeeded looks up everything that e needs, and reports whether it needed
-// anything. Identifiers are passed as copies: stores may keep them, and the
+// anything. It raises age to that of the oldest known data that it used instead. Identifiers are passed as copies: stores may keep them, and the
 // memory of the request is reused.
-func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *eval.Evaluation, pluginDeadline *time.Time) bool {
+func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *eval.Evaluation, pluginDeadline *time.Time, age *time.Duration) bool {
 	found := false
 	if e.NeedsPerson() {
 		found = true
-		d.lookupPerson(ctx, projectID, e)
+		*age = max(*age, d.lookupPerson(ctx, projectID, e))
 	}
 	for i := range e.Groups() {
 		if e.NeedsGroup(i) {
 			found = true
-			d.lookupGroup(ctx, projectID, e, i)
+			*age = max(*age, d.lookupGroup(ctx, projectID, e, i))
 		}
 	}
 	if e.NeedsStaticCohorts() {
@@ -78,25 +50,41 @@ func (d *Decider) lookupNeeded(ctx context.Context, projectID int64, e *eval.Eva
 	return found
 }
 
-func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *eval.Evaluation) {
-	e.EndPersonLookup(d.lookup(ctx, lookupPerson, func(ctx context.Context) error {
+// lookupPerson reads the stored properties of the person. If that fails, it uses the
+// known ones and returns their age.
+func (d *Decider) lookupPerson(ctx context.Context, projectID int64, e *eval.Evaluation) (age time.Duration) {
+	ok := d.lookup(ctx, lookupPerson, func(ctx context.Context) error {
 		raw, found, err := d.lookups.People.Properties(ctx, projectID, strings.Clone(e.DistinctID()))
 		if err != nil || !found {
 			return err
 		}
 		return e.FillPerson(raw)
-	}))
+	})
+	if !ok && d.lookups.Known != nil {
+		k, known := d.lookups.Known.LastProperties(projectID, e.DistinctID())
+		age, ok = d.useKnown(lookupPerson, k, known, e.FillPerson)
+	}
+	e.EndPersonLookup(ok)
+	return age
 }
 
-func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *eval.Evaluation, i int) {
-	e.EndGroupLookup(i, d.lookup(ctx, lookupGroup, func(ctx context.Context) error {
+// lookupGroup is lookupPerson for a group.
+func (d *Decider) lookupGroup(ctx context.Context, projectID int64, e *eval.Evaluation, i int) (age time.Duration) {
+	ok := d.lookup(ctx, lookupGroup, func(ctx context.Context) error {
 		typeName, key := e.Group(i)
 		raw, found, err := d.lookups.People.GroupProperties(ctx, projectID, typeName, strings.Clone(key))
 		if err != nil || !found {
 			return err
 		}
 		return e.FillGroup(i, raw)
-	}))
+	})
+	if !ok && d.lookups.Known != nil {
+		typeName, key := e.Group(i)
+		k, known := d.lookups.Known.LastGroupProperties(projectID, typeName, key)
+		age, ok = d.useKnown(lookupGroup, k, known, func(raw []byte) error { return e.FillGroup(i, raw) })
+	}
+	e.EndGroupLookup(i, ok)
+	return age
 }
 
 func (d *Decider) lookupStaticCohorts(ctx context.Context, projectID int64, e *eval.Evaluation) {
@@ -134,28 +122,31 @@ func (d *Decider) askPlugins(ctx context.Context, e *eval.Evaluation, deadline *
 	d.lookups.Matchers.MatchPairs(ctx, e.Now(), pairs, results)
 }
 
-// lookup runs get with the lookup timeout and reports whether it succeeded. For
-// some time after several failures in a row it fails immediately: flags that need
-// the data are left out.
+// lookup runs get with the lookup timeout and reports whether it succeeded. While
+// the breaker is open it fails at once.
 func (d *Decider) lookup(ctx context.Context, kind int, get func(ctx context.Context) error) bool {
 	start := time.Now()
-	c := &d.cooldowns[kind]
-	if until := c.until.Load(); until != 0 && start.UnixNano() < until {
+	if !d.breaker.allow(start) {
 		d.metrics.recordLookup(kind, "paused", 0)
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.LookupTimeout)
+	bounded, cancel := context.WithTimeout(ctx, d.cfg.LookupTimeout)
 	defer cancel()
-	err := get(ctx)
-	took := time.Since(start)
-	if err == nil {
-		c.recordSuccess()
+	err := get(bounded)
+	end := time.Now()
+	took := end.Sub(start)
+	switch {
+	case err == nil:
+		d.breaker.recordSuccess(end)
 		d.metrics.recordLookup(kind, "ok", took)
 		return true
+	case ctx.Err() != nil: // the request ended
+		d.breaker.recordCanceled()
+		d.metrics.recordLookup(kind, "canceled", took)
+		return false
 	}
-	c.recordFailure(d.cfg.LookupPause)
+	d.breaker.recordFailure(end, d.cfg.LookupPause)
 	d.metrics.recordLookup(kind, "failed", took)
-	d.log.Warn("lookup failed: flags that need the data are left out",
-		zap.String("data", lookupNames[kind]), zap.Duration("took", took), zap.Error(err))
+	d.log.Warn("lookup failed", zap.String("data", lookupNames[kind]), zap.Duration("took", took), zap.Error(err))
 	return false
 }

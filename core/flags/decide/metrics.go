@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/usecount"
 )
 
 // metrics counts decided flags and lookups. Nil disables it.
@@ -15,9 +16,11 @@ type metrics struct {
 	failed    [eval.Causes]prometheus.Counter
 	lookups   map[string][len(lookupNames)]prometheus.Counter
 	took      [len(lookupNames)]prometheus.Observer
+	byFlag    *usecount.Counter
+	age       prometheus.Histogram
 }
 
-func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions) *metrics {
+func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions, b *breaker) *metrics {
 	if reg == nil {
 		return nil
 	}
@@ -34,6 +37,18 @@ func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions) *metrics {
 	for c := eval.CauseDefinition; int(c) < eval.Causes; c++ {
 		m.failed[c] = failed.WithLabelValues(c.Code())
 	}
+	m.age = f.NewHistogram(prometheus.HistogramOpts{
+		Name: "guidon_flags_known_properties_age_seconds", Help: "Age of properties that were used because a lookup failed.",
+		Buckets: []float64{1, 5, 30, 120, 600, 3600},
+	})
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "guidon_flags_lookups_paused", Help: "1 while lookups are skipped because too many failed, else 0.",
+	}, func() float64 {
+		if b.isOpen() {
+			return 1
+		}
+		return 0
+	})
 	lookups := f.NewCounterVec(prometheus.CounterOpts{
 		Name: "guidon_flags_lookups_total", Help: "Lookups of stored data that flags needed, by kind and outcome.",
 	}, []string{"data", "outcome"})
@@ -50,7 +65,7 @@ func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions) *metrics {
 			Help: "Stored flags and cohorts that are not evaluated: unreadable, or with regular expressions over a limit.",
 		}, count)
 	}
-	for _, outcome := range []string{"ok", "failed", "paused"} {
+	for _, outcome := range []string{"ok", "failed", "paused", "canceled", "known"} {
 		var row [len(lookupNames)]prometheus.Counter
 		for kind, name := range lookupNames {
 			row[kind] = lookups.WithLabelValues(name, outcome)
@@ -62,15 +77,29 @@ func newMetrics(reg prometheus.Registerer, broken *brokenDefinitions) *metrics {
 }
 
 // recordEvaluation counts the flags of a finished evaluation.
-func (m *metrics) recordEvaluation(e *eval.Evaluation) {
+func (m *metrics) recordEvaluation(projectID int64, e *eval.Evaluation) {
 	if m == nil {
 		return
+	}
+	if m.byFlag != nil {
+		flags := m.byFlag.Project(projectID)
+		for i := range e.Len() {
+			_, d := e.Decision(i)
+			flags.Count(d.Key)
+		}
 	}
 	m.evaluated.Add(float64(e.Len()))
 	for i := range e.Len() {
 		if cause := e.Failure(i); cause != eval.CauseNone {
 			m.failed[cause].Inc()
 		}
+	}
+}
+
+// recordAge observes the age of known properties.
+func (m *metrics) recordAge(age time.Duration) {
+	if m != nil {
+		m.age.Observe(age.Seconds())
 	}
 }
 

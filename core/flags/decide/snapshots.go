@@ -128,7 +128,7 @@ func (s *Snapshots) compile(ctx context.Context, projectID int64, old *eval.Set)
 	if err != nil {
 		return nil, 0, fmt.Errorf("flags of project %d: %w", projectID, err)
 	}
-	set := eval.Compile(d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
+	set := eval.Update(old, d.Flags, d.Cohorts, d.GroupTypes, eval.CompileOptions{
 		Operators: s.operators, Limits: s.limits, Budget: s.budget,
 	})
 	flags, cohorts := set.Broken(), set.BrokenCohorts()

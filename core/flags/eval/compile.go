@@ -3,9 +3,10 @@ package eval
 import (
 	"cmp"
 	"slices"
-	"strings"
 
+	"github.com/guidonhq/guidon/core/flags/eval/definition"
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
+	"github.com/guidonhq/guidon/core/flags/eval/schema"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -27,108 +28,69 @@ type CompileOptions struct {
 // every answer; the other flags are unaffected. The set is immutable and safe
 // for concurrent use.
 func Compile(defs []Definition, cohorts []CohortDefinition, groupTypes map[string]int, opts CompileOptions) *Set {
-	live := make([]Definition, 0, len(defs))
-	for _, d := range defs {
-		if !d.Deleted {
-			live = append(live, d)
-		}
-	}
-	slices.SortStableFunc(live, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
-	limits := opts.Limits.WithDefaults()
-	c := &compiler{
-		opts:     match.Options{Registry: opts.Operators, Limits: limits},
-		programs: filters.Programs{Limits: limits},
-		byID:     make(map[int64]int32, len(live)),
-		set: &Set{
-			flags:      make([]flag, len(live)),
-			byKey:      make(map[string]int32, len(live)),
-			groupTypes: make(map[string]int32, len(groupTypes)),
-			budget:     cmp.Or(opts.Budget, match.DefaultBudget),
-			stored:     live,
-		},
-	}
-	c.groups(groupTypes)
-	for i, d := range live {
-		c.byID[d.ID] = int32(i)
-		c.set.byKey[d.Key] = int32(i)
-	}
-	c.cohorts(cohorts)
-	for i := range live {
-		c.flag(&c.set.flags[i], &live[i])
-	}
-	c.breakCycles()
-	for name := range c.set.people.slots {
-		c.set.located = c.set.located || strings.HasPrefix(name, "$geoip_")
-	}
+	c := newCompiler(newSet(groupTypes, opts), opts)
+	c.build(defs, cohorts)
 	return c.set
 }
 
-// Set is the compiled flags of one project at one moment.
+// Set is the compiled flags of one project at one moment. The place of a flag stays
+// the same in the sets that Update returns; a place without a flag is nil.
 type Set struct {
-	flags      []flag // by id
+	flags      []*flag // by place, of table
+	table      definition.Table[Definition, flag]
 	byKey      map[string]int32
-	active     []int32
+	active     []int32  // places by id
 	scoped     bool     // some active flag has a runtime or contexts
 	byDevice   bool     // some active flag buckets by device
 	located    bool     // some filter reads the location of the person
 	continuous []string // keys of the active flags with experience continuity
 
-	people     schema
-	groups     []groupKind
-	groupTypes map[string]int32 // name to place in groups
-	cohorts    []cohort
+	people      schema.Schema
+	groups      []groupKind
+	groupTypes  map[string]int32 // name to place in groups
+	cohorts     []*cohort        // by place, of cohortTable
+	cohortTable definition.Table[CohortDefinition, cohort]
 
-	budget int64        // units of work of one evaluation
-	stored []Definition // of flags
+	limits   match.Limits
+	budget   int64 // units of work of one evaluation
+	overfull bool  // a definition is left out because of the limit of the project
+	uncut    uncut // what breakCycles replaced
 }
 
-// Definitions returns what the flags were compiled from, ordered by id.
-func (s *Set) Definitions() []Definition { return s.stored }
-
-// schema assigns a slot to every property that a filter reads. Filters use slots,
-// so that a request looks up each name once. Most properties of a request have
-// no slot; nameFilter rejects nearly all of them without a map lookup.
-type schema struct {
-	slots      map[string]int32
-	nameFilter [4]uint64 // a Bloom filter of the names, by hash8
-}
-
-// hash8 returns a cheap 8-bit hash of a name.
-func hash8(name string) uint8 {
-	if name == "" {
-		return 0
+func newSet(groupTypes map[string]int, opts CompileOptions) *Set {
+	s := &Set{
+		byKey:      map[string]int32{},
+		groupTypes: make(map[string]int32, len(groupTypes)),
+		limits:     opts.Limits.WithDefaults(),
+		budget:     cmp.Or(opts.Budget, match.DefaultBudget),
 	}
-	n := len(name)
-	return uint8(n)*31 + name[0] + name[n/2]*7 + name[n-1]*13
+	for name, index := range groupTypes {
+		s.groups = append(s.groups, groupKind{name: name, index: index})
+	}
+	slices.SortFunc(s.groups, func(a, b groupKind) int { return cmp.Compare(a.index, b.index) })
+	for i, g := range s.groups {
+		s.groupTypes[g.name] = int32(i)
+	}
+	return s
 }
 
-func (s *schema) find(name string) (int32, bool) {
-	if l := hash8(name); s.nameFilter[l>>6]&(1<<(l&63)) == 0 {
-		return 0, false
+// EachDefinition calls fn with what each flag was compiled from, in the order of the
+// ids, and with the place of the flag. Update keeps the place and the pointer of a
+// flag that did not change. fn must not change it.
+func (s *Set) EachDefinition(fn func(place int, d *Definition)) {
+	for i, at := range s.table.Order {
+		fn(int(at), s.table.Stored[i])
 	}
-	at, ok := s.slots[name]
-	return at, ok
 }
 
-func (s *schema) slot(key string) int32 {
-	if at, ok := s.slots[key]; ok {
-		return at
-	}
-	if s.slots == nil {
-		s.slots = map[string]int32{}
-	}
-	at := int32(len(s.slots))
-	s.slots[key] = at
-	l := hash8(key)
-	s.nameFilter[l>>6] |= 1 << (l & 63)
-	return at
-}
+// Places returns a number that is larger than the place of every flag.
+func (s *Set) Places() int { return len(s.flags) }
 
 // groupKind is one type of group of the project.
 type groupKind struct {
 	name   string
 	index  int
-	schema schema
+	schema schema.Schema
 }
 
 // Keys returns the keys of the active flags.
@@ -145,7 +107,7 @@ func (s *Set) Keys() []string {
 func (s *Set) Broken() map[string]error {
 	out := map[string]error{}
 	for _, at := range s.active {
-		if f := &s.flags[at]; f.broken != nil {
+		if f := s.flags[at]; f.broken != nil {
 			out[f.key] = f.broken
 		}
 	}
@@ -155,8 +117,8 @@ func (s *Set) Broken() map[string]error {
 // BrokenCohorts is Broken for cohorts, by id.
 func (s *Set) BrokenCohorts() map[int64]error {
 	out := map[int64]error{}
-	for i := range s.cohorts {
-		if c := &s.cohorts[i]; c.broken != nil {
+	for _, c := range s.cohorts {
+		if c != nil && c.broken != nil {
 			out[c.id] = c.broken
 		}
 	}
@@ -165,49 +127,38 @@ func (s *Set) BrokenCohorts() map[int64]error {
 
 // Problem returns why the flag with the id cannot be evaluated, or nil.
 func (s *Set) Problem(id int64) error {
-	at, ok := slices.BinarySearchFunc(s.flags, id, func(f flag, id int64) int { return cmp.Compare(f.id, id) })
-	if !ok {
-		return nil
+	if at, ok := s.table.Place(id); ok {
+		return s.flags[at].broken
 	}
-	return s.flags[at].broken
+	return nil
 }
 
 // KeyByID returns the key of the flag with the id.
 func (s *Set) KeyByID(id int64) (string, bool) {
-	for i := range s.flags {
-		if s.flags[i].id == id {
-			return s.flags[i].key, true
-		}
+	if at, ok := s.table.Place(id); ok {
+		return s.flags[at].key, true
 	}
 	return "", false
 }
 
 // ReadsPersonProperty reports whether a filter of the set, or an operator of a
 // plugin in it, reads the property of persons.
-func (s *Set) ReadsPersonProperty(name string) bool {
-	_, ok := s.people.slots[name]
-	return ok
-}
+func (s *Set) ReadsPersonProperty(name string) bool { return s.people.Uses(name) }
 
 // HasActive reports whether some flag is active.
 func (s *Set) HasActive() bool { return len(s.active) > 0 }
 
 // compiler is the state of one compilation.
 type compiler struct {
-	set       *Set
-	opts      match.Options
-	byID      map[int64]int32
-	cohortsBy map[int64]int32
-	programs  filters.Programs
+	set      *Set
+	opts     match.Options
+	programs filters.Programs
+	uses     *uses // of the definition that is being compiled
 }
 
-func (c *compiler) groups(types map[string]int) {
-	for name, index := range types {
-		c.set.groups = append(c.set.groups, groupKind{name: name, index: index})
-	}
-	slices.SortFunc(c.set.groups, func(a, b groupKind) int { return cmp.Compare(a.index, b.index) })
-	for i, g := range c.set.groups {
-		c.set.groupTypes[g.name] = int32(i)
+func newCompiler(s *Set, opts CompileOptions) *compiler {
+	return &compiler{
+		set: s, opts: match.Options{Registry: opts.Operators, Limits: s.limits}, programs: filters.Programs{Limits: s.limits},
 	}
 }
 
@@ -230,10 +181,3 @@ const (
 	person       int32 = -1
 	unknownGroup int32 = -2
 )
-
-func (c *compiler) schemaOf(subject int32) *schema {
-	if subject >= 0 {
-		return &c.set.groups[subject].schema
-	}
-	return &c.set.people
-}

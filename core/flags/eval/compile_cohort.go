@@ -12,6 +12,7 @@ type cohort struct {
 
 	patterns int64 // size of the compiled regular expressions
 	root     *branch
+	uses     uses
 }
 
 // branch is a group of filters. All of them must match, or any.
@@ -21,30 +22,24 @@ type branch struct {
 	branches []branch
 }
 
-func (c *compiler) cohorts(in []CohortDefinition) {
-	c.cohortsBy = make(map[int64]int32, len(in))
-	for i := range in {
-		if !in[i].Deleted {
-			c.cohortsBy[in[i].ID] = int32(len(c.set.cohorts))
-			c.set.cohorts = append(c.set.cohorts, cohort{id: in[i].ID, name: in[i].Name, static: in[i].Static})
-		}
+// cohort compiles a cohort. Every cohort has its place by now.
+func (c *compiler) cohort(d *CohortDefinition) *cohort {
+	out := &cohort{id: d.ID, name: d.Name, static: d.Static}
+	if d.Static {
+		return out
 	}
-	for i := range in {
-		if in[i].Deleted || in[i].Static {
-			continue
-		}
-		tree, err := filters.ParseTree(in[i].Filters)
-		out := &c.set.cohorts[c.cohortsBy[in[i].ID]]
-		if err != nil {
-			out.broken, out.cause = err, CauseCohort
-		}
-		size, err := c.programs.AdmitCohort(tree)
-		if err != nil {
-			out.broken, out.cause = err, CauseTooLarge
-			continue
-		}
-		out.patterns, out.root = size, c.branch(tree)
+	c.uses = &out.uses
+	tree, err := filters.ParseTree(d.Filters)
+	if err != nil {
+		out.broken, out.cause = err, CauseCohort
 	}
+	size, err := c.programs.AdmitCohort(tree)
+	if err != nil {
+		out.broken, out.cause = err, CauseTooLarge
+		return out
+	}
+	out.patterns, out.root = size, c.branch(tree)
+	return out
 }
 
 // branch compiles a tree of filters; nil is the empty group, which contains

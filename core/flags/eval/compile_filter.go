@@ -3,9 +3,6 @@ package eval
 import (
 	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/valyala/fastjson"
 
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
@@ -23,24 +20,17 @@ const (
 
 // filter is one compiled property filter of a condition set or a cohort.
 type filter struct {
-	test         *match.Filter // of a property
-	expect       expectation   // of a flag
-	slot         int32         // of a property
-	fallbackSlot int32         // read if slot is empty; -1 for none
-	reads        []int32       // of a property: the slots of an object to test instead
-	target       int32         // place of a cohort or of a flag
+	test         *match.Filter       // of a property
+	expect       filters.Expectation // of a flag
+	slot         int32               // of a property
+	fallbackSlot int32               // read if slot is empty; -1 for none
+	reads        []int32             // of a property: the slots of an object to test instead
+	target       int32               // place of a cohort or of a flag
 	kind         filterKind
 	cause        Cause
 	negate       bool
 	place        int32 // index in the definition
 	source       *filters.Property
-}
-
-// expectation is the value that a flag dependency requires.
-type expectation struct {
-	on      bool   // true: on with any variant; false: off
-	variant string // on with this variant
-	never   bool   // the expected value is not valid: no match
 }
 
 // filters compiles the properties of a set. Filters with operators of plugins
@@ -82,6 +72,7 @@ func (c *compiler) filter(p *filters.Property, subject int32) filter {
 
 func (c *compiler) propertyFilter(f *filter, p *filters.Property, subject int32) {
 	test, err := match.Compile(match.Spec{Key: p.Key, Operator: p.Operator, Value: p.Value}, c.opts)
+	c.uses.operators = c.uses.operators || err != nil || test.External()
 	if err != nil {
 		f.kind, f.cause = byNothing, CauseOperator
 		return
@@ -90,27 +81,13 @@ func (c *compiler) propertyFilter(f *filter, p *filters.Property, subject int32)
 	if subject == unknownGroup {
 		return
 	}
-	s := c.schemaOf(subject)
 	for _, name := range test.Reads() {
-		f.reads = append(f.reads, s.slot(name))
+		f.reads = append(f.reads, c.slot(subject, name))
 	}
-	f.slot = s.slot(p.Key)
-	if later := currentName(p.Key); subject == person && later != "" {
-		f.fallbackSlot = s.slot(later)
+	f.slot = c.slot(subject, p.Key)
+	if later := filters.CurrentName(p.Key); subject == person && later != "" {
+		f.fallbackSlot = c.slot(subject, later)
 	}
-}
-
-// currentName returns the property that replaces a missing $initial_ property:
-// its current value. It returns "" for other properties.
-func currentName(key string) string {
-	rest, ok := strings.CutPrefix(key, "$initial_")
-	switch {
-	case !ok || rest == "":
-		return ""
-	case strings.HasPrefix(rest, "utm_"):
-		return rest
-	}
-	return "$" + rest
 }
 
 func (c *compiler) cohortFilter(f *filter, p *filters.Property) {
@@ -124,7 +101,8 @@ func (c *compiler) cohortFilter(f *filter, p *filters.Property) {
 		return
 	}
 	id, err := strconv.ParseInt(filters.Text(p.Value), 10, 64)
-	at, known := c.cohortsBy[id]
+	at, known := c.set.cohortTable.Place(id)
+	c.uses.cohorts = append(c.uses.cohorts, id)
 	if err != nil || !known {
 		f.kind, f.cause = byNothing, CauseCohort
 		return
@@ -135,40 +113,25 @@ func (c *compiler) cohortFilter(f *filter, p *filters.Property) {
 func (c *compiler) flagFilter(f *filter, p *filters.Property) {
 	f.kind = byFlag
 	at, ok := c.flagByName(p.Key)
+	c.uses.flags = append(c.uses.flags, p.Key)
+	if id, err := strconv.ParseInt(p.Key, 10, 64); err == nil {
+		c.uses.flags = append(c.uses.flags, strconv.FormatInt(id, 10))
+	}
 	if !ok {
 		f.kind, f.cause = byNothing, CauseDependency
 		return
 	}
 	f.target = at
-	f.expect = expectationOf(p)
+	f.expect = filters.ExpectationOf(p)
 }
 
 // flagByName finds a flag by its id or its key.
 func (c *compiler) flagByName(name string) (int32, bool) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
-		if at, ok := c.byID[id]; ok {
+		if at, ok := c.set.table.Place(id); ok {
 			return at, true
 		}
 	}
 	at, ok := c.set.byKey[name]
 	return at, ok
-}
-
-func expectationOf(p *filters.Property) expectation {
-	v, err := fastjson.ParseBytes(p.Value)
-	if err != nil || (p.Operator != "" && p.Operator != "exact" && p.Operator != "flag_evaluates_to") {
-		return expectation{never: true}
-	}
-	switch v.Type() {
-	case fastjson.TypeTrue:
-		return expectation{on: true}
-	case fastjson.TypeFalse:
-		return expectation{}
-	case fastjson.TypeString:
-		if name := string(v.GetStringBytes()); name != "" {
-			return expectation{variant: name}
-		}
-	default:
-	}
-	return expectation{never: true}
 }

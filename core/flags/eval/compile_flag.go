@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
 	"github.com/guidonhq/guidon/core/flags/eval/filters"
 	"github.com/guidonhq/guidon/core/match"
 )
@@ -27,8 +28,12 @@ type flag struct {
 	runtime    Runtime
 	active     bool
 	continuous bool
+	device     bool // the definition buckets by device
 	byDevice   bool // buckets persons by their device
 	earlyExit  bool
+
+	uses     uses
+	constant outcome // of a flag whose value no request can change; else its stage is untouched
 
 	quotedKey  string // "key":
 	onPayload  string // for the value true: a JSON string, or empty
@@ -82,7 +87,16 @@ type enrolment struct {
 	plain     bool // feature_enrollment: only the value of the property decides
 }
 
-func (c *compiler) flag(f *flag, d *Definition) {
+// flag compiles a flag. Every flag and cohort has its place by now.
+func (c *compiler) flag(d *Definition) *flag {
+	f := &flag{}
+	c.uses = &f.uses
+	c.compileFlag(f, d)
+	f.constant = f.constantOutcome()
+	return f
+}
+
+func (c *compiler) compileFlag(f *flag, d *Definition) {
 	f.id, f.version, f.key, f.prefix = d.ID, d.Version, d.Key, d.Key+"."
 	f.active, f.continuous, f.subject = d.Active, d.ExperienceContinuity && !d.ByDevice, person
 	f.runtime, f.contexts = d.Runtime, d.Contexts
@@ -90,14 +104,7 @@ func (c *compiler) flag(f *flag, d *Definition) {
 	f.quotedKey = quoted + ":"
 	f.recordHead = quoted + `:{"key":` + quoted
 	f.recordTail = `,"metadata":{"id":` + strconv.FormatInt(d.ID, 10) + `,"version":` + strconv.FormatInt(d.Version, 10)
-	if f.active {
-		c.set.active = append(c.set.active, c.byID[d.ID])
-		c.set.scoped = c.set.scoped || f.runtime != AnyRuntime || len(f.contexts) > 0
-		c.set.byDevice = c.set.byDevice || d.ByDevice
-		if f.continuous {
-			c.set.continuous = append(c.set.continuous, d.Key)
-		}
-	}
+	f.device = d.ByDevice
 	raw := d.Filters
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -140,7 +147,7 @@ func (c *compiler) values(f *flag, in *filters.Filters) {
 		})
 	}
 	if in.Holdout != nil {
-		name := holdoutPrefix + in.Holdout.ID
+		name := bucket.HoldoutPrefix + in.Holdout.ID
 		f.holdout = &holdout{
 			rollout: newRollout(&in.Holdout.Exclusion),
 			result:  variant{key: name, quoted: string(match.AppendString(nil, name)), payload: payload(name)},
@@ -169,7 +176,7 @@ func (c *compiler) condition(f *flag, out *condition, in *filters.ConditionSet) 
 func (c *compiler) enrolment(f *flag, in *filters.Filters) *enrolment {
 	if in.Enrollment {
 		name := "$feature_enrollment/" + f.key
-		return &enrolment{plain: true, property: name, slot: c.set.people.slot(name)}
+		return &enrolment{plain: true, property: name, slot: c.slot(person, name)}
 	}
 	if len(in.SuperGroups) == 0 {
 		return nil
@@ -180,7 +187,37 @@ func (c *compiler) enrolment(f *flag, in *filters.Filters) *enrolment {
 	}}
 	if len(first.Properties) > 0 {
 		e.property = first.Properties[0].Key
-		e.slot = c.set.people.slot(e.property)
+		e.slot = c.slot(person, e.property)
 	}
 	return e
+}
+
+// constantOutcome returns the outcome of a flag that is the same for every request:
+// it is off, or everyone or no one is inside its first condition sets. The stage of
+// the outcome is untouched for any other flag.
+func (f *flag) constantOutcome() outcome {
+	switch {
+	case !f.active:
+		return off(ReasonDisabled, -1)
+	case f.broken != nil, f.enrolment != nil, f.holdout != nil, f.byDevice, len(f.contexts) > 0:
+		return outcome{}
+	}
+	best := off(ReasonNoGroupType, -1)
+	for i := range f.conditions {
+		c := &f.conditions[i]
+		switch {
+		case len(c.filters) > 0, c.subject != person, !c.rollout.everyone && !c.rollout.noOne:
+			return outcome{}
+		case c.rollout.noOne:
+			best = off(ReasonOutOfRollout, int32(i))
+			if f.earlyExit {
+				return best
+			}
+		case c.variantOverride == noVariant && len(f.variants) > 0:
+			return outcome{}
+		default:
+			return on(ReasonConditionMatch, int32(i), c.variantOverride)
+		}
+	}
+	return best
 }

@@ -4,13 +4,13 @@ package eval
 // without those of one flag and of one cohort; 0 is none.
 func (s *Set) Patterns(exceptFlag, exceptCohort int64) int64 {
 	total := int64(0)
-	for i := range s.flags {
-		if f := &s.flags[i]; f.id != exceptFlag {
+	for _, f := range s.flags {
+		if f != nil && f.id != exceptFlag {
 			total += f.patterns
 		}
 	}
-	for i := range s.cohorts {
-		if c := &s.cohorts[i]; c.id != exceptCohort {
+	for _, c := range s.cohorts {
+		if c != nil && c.id != exceptCohort {
 			total += c.patterns
 		}
 	}

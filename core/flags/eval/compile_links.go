@@ -1,98 +1,110 @@
 package eval
 
+import (
+	"slices"
+
+	"github.com/guidonhq/guidon/core/flags/eval/cycle"
+)
+
+// uncut is the flags and cohorts of a set with circular dependencies, as they were
+// before breakCycles, by place. The next set begins with them.
+type uncut struct {
+	flags   map[int32]*flag
+	cohorts map[int32]*cohort
+}
+
 // breakCycles disables the filters of circular dependencies between flags, so
-// that evaluation terminates. Dependencies through cohorts are included.
-func (c *compiler) breakCycles() {
-	w := &cycleFinder{set: c.set, state: make([]tarjanNode, len(c.set.flags)+len(c.set.cohorts))}
-	for i := range c.set.flags {
-		w.visit(i)
-	}
-	for i := range c.set.cohorts {
-		w.visit(len(c.set.flags) + i)
-	}
-	w.disableCycles()
-}
-
-// tarjanNode is the state of a node in Tarjan's algorithm. Nodes are the flags,
-// then the cohorts.
-type tarjanNode struct {
-	order, low int32
-	component  int32 // 0 until known
-	open       bool
-}
-
-type cycleFinder struct {
-	set        *Set
-	state      []tarjanNode
-	stack      []int
-	next       int32
-	components int32
-}
-
-// visit visits the dependencies of a node and numbers the strongly connected
-// components.
-func (w *cycleFinder) visit(node int) {
-	m := &w.state[node]
-	if m.order != 0 {
-		return
-	}
-	w.next++
-	m.order, m.low, m.open = w.next, w.next, true
-	w.stack = append(w.stack, node)
-	w.eachLink(node, func(_ *filter, to int) {
-		w.visit(to)
-		if w.state[to].open {
-			m.low = min(m.low, w.state[to].low)
-		}
+// that evaluation terminates. Dependencies through cohorts are included. Flags and
+// cohorts may belong to an older set: those in a cycle are replaced by copies.
+func (s *Set) breakCycles() {
+	numbers := cycle.Components(len(s.flags)+len(s.cohorts), func(node int, visit func(to int)) {
+		s.eachLink(node, func(_ *filter, to int) { visit(to) })
 	})
-	if m.low != m.order {
+	for node := range numbers {
+		circular := func(to int) bool { return numbers[to] == numbers[node] }
+		cut := false
+		s.eachLink(node, func(_ *filter, to int) { cut = cut || circular(to) })
+		if !cut {
+			continue
+		}
+		s.replaceByCopy(node)
+		s.eachLink(node, func(f *filter, to int) {
+			if circular(to) {
+				f.kind, f.cause = byNothing, CauseCycle
+			}
+		})
+	}
+}
+
+func (s *Set) replaceByCopy(node int) {
+	if at := int32(node); node < len(s.flags) {
+		if s.uncut.flags == nil {
+			s.uncut.flags = map[int32]*flag{}
+		}
+		s.uncut.flags[at] = s.flags[at]
+		s.flags[at] = s.flags[at].clone()
 		return
 	}
-	w.components++
-	for {
-		top := w.stack[len(w.stack)-1]
-		w.stack = w.stack[:len(w.stack)-1]
-		w.state[top].open, w.state[top].component = false, w.components
-		if top == node {
-			return
-		}
+	if s.uncut.cohorts == nil {
+		s.uncut.cohorts = map[int32]*cohort{}
 	}
+	at := int32(node - len(s.flags))
+	s.uncut.cohorts[at] = s.cohorts[at]
+	s.cohorts[at] = s.cohorts[at].clone()
 }
 
-// disableCycles disables every link inside a component, because the link is part
-// of a cycle.
-func (w *cycleFinder) disableCycles() {
-	for node := range w.state {
-		w.eachLink(node, func(f *filter, to int) {
-			if w.state[to].component == w.state[node].component {
-				f.cause = CauseCycle
-			}
-		})
+// clone returns a copy whose filters can be changed.
+func (f *flag) clone() *flag {
+	out := *f
+	out.conditions = slices.Clone(f.conditions)
+	for i := range out.conditions {
+		out.conditions[i].filters = slices.Clone(out.conditions[i].filters)
 	}
-	for node := range w.state {
-		w.eachLink(node, func(f *filter, _ int) {
-			if f.cause == CauseCycle {
-				f.kind = byNothing
-			}
-		})
+	if f.enrolment != nil {
+		e := *f.enrolment
+		e.condition.filters = slices.Clone(e.condition.filters)
+		out.enrolment = &e
 	}
+	return &out
 }
 
-// eachLink calls fn for every filter of a node on a flag or a cohort.
-func (w *cycleFinder) eachLink(node int, fn func(f *filter, to int)) {
+// clone returns a copy whose filters can be changed.
+func (c *cohort) clone() *cohort {
+	out := *c
+	if c.root != nil {
+		root := c.root.clone()
+		out.root = &root
+	}
+	return &out
+}
+
+func (b *branch) clone() branch {
+	out := branch{any: b.any, filters: slices.Clone(b.filters), branches: slices.Clone(b.branches)}
+	for i := range out.branches {
+		out.branches[i] = b.branches[i].clone()
+	}
+	return out
+}
+
+// eachLink calls fn for every filter of a node on a flag or a cohort. Nodes are the
+// flags, then the cohorts.
+func (s *Set) eachLink(node int, fn func(f *filter, to int)) {
 	each := func(filters []filter) {
 		for i := range filters {
 			switch f := &filters[i]; f.kind {
 			case byFlag:
 				fn(f, int(f.target))
 			case byCohort:
-				fn(f, len(w.set.flags)+int(f.target))
+				fn(f, len(s.flags)+int(f.target))
 			default:
 			}
 		}
 	}
-	if node < len(w.set.flags) {
-		f := &w.set.flags[node]
+	if node < len(s.flags) {
+		f := s.flags[node]
+		if f == nil || !f.uses.links() {
+			return
+		}
 		if f.enrolment != nil {
 			each(f.enrolment.condition.filters)
 		}
@@ -101,7 +113,7 @@ func (w *cycleFinder) eachLink(node int, fn func(f *filter, to int)) {
 		}
 		return
 	}
-	if c := &w.set.cohorts[node-len(w.set.flags)]; c.root != nil {
+	if c := s.cohorts[node-len(s.flags)]; c != nil && c.root != nil {
 		eachBranch(c.root, each)
 	}
 }

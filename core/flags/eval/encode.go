@@ -50,7 +50,7 @@ func appendFailed(dst []byte, failed bool) []byte {
 func (e *Evaluation) appendKeys(dst []byte) ([]byte, bool) {
 	failed, start := false, len(dst)
 	for _, at := range e.selected() {
-		f, o := &e.set.flags[at], &e.outcomes[at]
+		f, o := e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled {
 			failed = true
 			continue
@@ -65,7 +65,7 @@ func (e *Evaluation) appendKeys(dst []byte) ([]byte, bool) {
 func (e *Evaluation) appendValues(dst []byte, onlyOn bool) ([]byte, bool) {
 	failed, start := false, len(dst)
 	for _, at := range e.selected() {
-		f, o := &e.set.flags[at], &e.outcomes[at]
+		f, o := e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled {
 			failed = true
 			continue
@@ -90,7 +90,7 @@ func (f *flag) appendValue(dst []byte, o *outcome) []byte {
 func (e *Evaluation) appendPayloads(dst []byte) []byte {
 	start := len(dst)
 	for _, at := range e.selected() {
-		f, o := &e.set.flags[at], &e.outcomes[at]
+		f, o := e.set.flags[at], &e.outcomes[at]
 		if o.stage != settled || !o.on {
 			continue
 		}

@@ -8,7 +8,7 @@ import "strconv"
 func (e *Evaluation) appendRecords(dst []byte, form Format) ([]byte, bool) {
 	failed, start := false, len(dst)
 	for _, at := range e.selected() {
-		f, o := &e.set.flags[at], &e.outcomes[at]
+		f, o := e.set.flags[at], &e.outcomes[at]
 		switch {
 		case o.stage == settled:
 			dst = f.appendRecord(appendComma(dst, start), o, form)
@@ -40,7 +40,7 @@ func (f *flag) appendRecord(dst []byte, o *outcome, form Format) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"description":"`...)
-	dst = append(dst, reasonTexts[o.reason]...)
+	dst = append(dst, o.reason.Text()...)
 	if o.reason == ReasonConditionMatch {
 		dst = strconv.AppendInt(dst, int64(o.condition)+1, 10)
 	}
@@ -71,7 +71,7 @@ func (f *flag) appendFailedRecord(dst []byte, o *outcome, form Format) []byte {
 	}
 	cause := o.failure()
 	dst = append(append(dst, `,"failed":true,"reason":{"code":"`...), cause.Code()...)
-	dst = append(append(dst, `","condition_index":null,"description":"`...), causeTexts[cause]...)
+	dst = append(append(dst, `","condition_index":null,"description":"`...), cause.Text()...)
 	dst = append(append(dst, `"}`...), f.recordTail...)
 	return append(appendMetadata(dst, form), `null}}`...)
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -18,6 +19,7 @@ type outcome struct {
 	round     uint8 // of the last computation
 	variant   int32
 	condition int32 // index of the condition set of the reason, or -1
+	epoch     uint32
 }
 
 // stage is the progress of a flag.
@@ -43,16 +45,18 @@ func on(reason Reason, condition, variant int32) outcome {
 // terminates.
 func (e *Evaluation) flagOutcome(at int32) *outcome {
 	o := &e.outcomes[at]
-	if o.stage >= failed || o.stage == pending && o.round == e.round {
+	if o.epoch == e.epoch && (o.stage >= failed || o.stage == pending && o.round == e.round) {
 		return o
 	}
-	f := &e.set.flags[at]
-	if e.trace == nil {
-		*o = e.evaluateFlag(f)
-	} else {
+	switch f := e.set.flags[at]; {
+	case e.trace != nil:
 		*o = e.trace.flag(e, f)
+	case f.constant.stage == settled:
+		*o = f.constant
+	default:
+		*o = e.evaluateFlag(f)
 	}
-	o.round = e.round
+	o.round, o.epoch = e.round, e.epoch
 	return o
 }
 
@@ -135,7 +139,7 @@ func (e *Evaluation) checkHoldout(f *flag) (outcome, bool) {
 	h := f.holdout
 	hash := 0.0
 	if !h.rollout.everyone {
-		hash, e.buckets.buffer = bucket(e.buckets.buffer, holdoutPrefix, id, "")
+		hash = e.buckets.hasher.Of(bucket.HoldoutPrefix, id, "")
 	}
 	held := hash <= h.rollout.limit
 	e.trace.holdout(h, id, hash, held)
@@ -155,9 +159,7 @@ func (e *Evaluation) tryConditions(f *flag) outcome {
 	var d uncertainty
 	for i := range f.conditions {
 		c := &f.conditions[i]
-		e.trace.condition(e, i, c)
-		reason, res := e.matchCondition(f, c)
-		e.trace.endCondition(reason, res)
+		reason, res := e.tryCondition(f, i)
 		switch {
 		case res == waiting:
 			e.lookAhead(f.conditions[i+1:])
@@ -182,10 +184,22 @@ func (e *Evaluation) tryConditions(f *flag) outcome {
 	return d.resolve(best)
 }
 
+// tryCondition is matchCondition of the i-th set, in a trace too.
+func (e *Evaluation) tryCondition(f *flag, i int) (Reason, match.Result) {
+	c := &f.conditions[i]
+	if e.trace == nil {
+		return e.matchCondition(f, c)
+	}
+	e.trace.condition(e, i, c)
+	reason, res := e.matchCondition(f, c)
+	e.trace.endCondition(reason, res)
+	return reason, res
+}
+
 // lookAhead collects the pairs of the sets after one that waits for plugins, so
 // that one call answers all of them. It requests no other data.
 func (e *Evaluation) lookAhead(rest []condition) {
-	if e.trace != nil || e.lookingAhead || !e.plugins.open() {
+	if e.trace != nil || e.lookingAhead || !e.plugins.Open() {
 		return
 	}
 	e.lookingAhead = true
@@ -219,12 +233,26 @@ func (e *Evaluation) matchCondition(f *flag, c *condition) (Reason, match.Result
 // matchFilters returns the conjunction of the filters of a set. It stops at
 // False, except in a trace, which evaluates all filters.
 func (e *Evaluation) matchFilters(c *condition) match.Result {
+	if e.trace != nil {
+		return e.matchTraced(c)
+	}
+	all := match.True
+	for i := range c.filters {
+		res := e.evaluateFilter(&c.filters[i], c.subject)
+		if res == match.False {
+			return match.False
+		}
+		if res != match.True {
+			all = and(all, res)
+		}
+	}
+	return all
+}
+
+func (e *Evaluation) matchTraced(c *condition) match.Result {
 	all := match.True
 	for i := range c.filters {
 		res := e.filter(&c.filters[i], c.subject)
-		if res == match.False && e.trace == nil {
-			return match.False
-		}
 		if res == match.False && all != match.False {
 			defer e.payFromTrace()()
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,77 @@ func BenchmarkCompile1000Flags(b *testing.B) {
 		Compile(defs, nil, nil, CompileOptions{})
 	}
 }
+
+// BenchmarkUpdate5000Flags changes one of 5,000 flags.
+func BenchmarkUpdate5000Flags(b *testing.B) {
+	defs := benchFlags(5000)
+	set := Compile(defs, nil, nil, CompileOptions{})
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for n := 0; b.Loop(); n++ {
+		next := slices.Clone(defs)
+		next[n%len(next)].Version++
+		defs, set = next, Update(set, next, nil, nil, CompileOptions{})
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+}
+
+// BenchmarkUpdateAddsFlags adds flags one by one until there are 5,000.
+func BenchmarkUpdateAddsFlags(b *testing.B) {
+	defs := benchFlags(5000)
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for b.Loop() {
+		var set *Set
+		for n := range defs {
+			set = Update(set, defs[:n+1], nil, nil, CompileOptions{})
+		}
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+}
+
+// BenchmarkStaticFlags reports the time of each of 100 flags that are on for
+// everyone, without those of a request.
+func BenchmarkStaticFlags(b *testing.B) {
+	defs := make([]Definition, 100)
+	for i := range defs {
+		defs[i] = benchFlag(i+1, `{"groups":[{"properties":[],"rollout_percentage":100}]}`)
+	}
+	set := Compile(defs, nil, nil, CompileOptions{})
+	now := time.Now()
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for b.Loop() {
+		e := NewEvaluation(set, "distinct_id_42", now)
+		e.EndPersonLookup(true)
+		e.Run()
+		e.Release()
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N)/float64(len(defs)), "cpu-ns/flag")
+}
+
+// Benchmark50Of5000Flags selects 50 of 5,000 flags by their keys.
+func Benchmark50Of5000Flags(b *testing.B) {
+	set := Compile(benchFlags(5000), nil, nil, CompileOptions{})
+	keys := set.Keys()[2000:2050]
+	properties := fastjson.MustParse(benchPerson()).GetObject()
+	var out []byte
+	b.ReportAllocs()
+	start := cpuTime(b)
+	for b.Loop() {
+		e := NewEvaluation(set, "distinct_id_42", time.Now())
+		e.SetPersonProperties(properties)
+		e.Select(keys, false)
+		e.EndPersonLookup(true)
+		e.Run()
+		out = e.AppendFlags(out[:0], FormatValues)
+		e.Release()
+	}
+	b.ReportMetric(float64(cpuTime(b)-start)/float64(b.N), "cpu-ns/op")
+}
+
+// Benchmark50Flags is the comparison for Benchmark50Of5000Flags.
+func Benchmark50Flags(b *testing.B) { benchEvaluate(b, benchFlags(50), benchPerson(), true) }
 
 // BenchmarkMemory10000Flags10Projects reports the memory of the snapshots of ten
 // projects with ten thousand flags each.

@@ -1,6 +1,9 @@
 package eval
 
-import "github.com/guidonhq/guidon/core/match"
+import (
+	"github.com/guidonhq/guidon/core/flags/eval/filters"
+	"github.com/guidonhq/guidon/core/match"
+)
 
 // noSlot is the slot of no property.
 const noSlot int32 = -1
@@ -87,7 +90,7 @@ func (e *Evaluation) testValue(f *filter, v *match.Value) match.Result {
 		return res
 	}
 	e.cause = CauseOperator
-	if e.plugins.open() {
+	if e.plugins.Open() {
 		return waiting
 	}
 	return res
@@ -122,7 +125,7 @@ func (e *Evaluation) value(s *subject, slot, fallback int32) (*match.Value, matc
 // matchDependency compares the value of another flag with the expected one.
 func (e *Evaluation) matchDependency(f *filter) match.Result {
 	o := e.flagOutcome(f.target)
-	e.trace.dependsOn(&e.set.flags[f.target])
+	e.trace.dependsOn(e.set.flags[f.target])
 	switch o.stage {
 	case pending, untouched:
 		return waiting
@@ -131,17 +134,18 @@ func (e *Evaluation) matchDependency(f *filter) match.Result {
 		return match.Unknown
 	case settled:
 	}
-	return match.Of(f.expect.holdsFor(&e.set.flags[f.target], o))
+	return match.Of(e.set.flags[f.target].meets(&f.expect, o))
 }
 
-func (x *expectation) holdsFor(f *flag, o *outcome) bool {
+// meets reports whether an outcome is the value that a dependency requires.
+func (f *flag) meets(x *filters.Expectation, o *outcome) bool {
 	switch {
-	case x.never:
+	case x.Never:
 		return false
-	case x.variant != "":
-		return o.on && f.variantKey(o) == x.variant
+	case x.Variant != "":
+		return o.on && f.variantKey(o) == x.Variant
 	}
-	return o.on == x.on
+	return o.on == x.On
 }
 
 // variantKey returns the variant key of an outcome, or "".
@@ -168,7 +172,7 @@ func (e *Evaluation) cohortResult(at int32) match.Result {
 	if known {
 		defer e.payFromTrace()()
 	}
-	res := e.inCohort(&e.set.cohorts[at])
+	res := e.inCohort(e.set.cohorts[at])
 	*m = membership{epoch: e.epoch, round: e.round, result: res, cause: e.cause}
 	return res
 }

@@ -1,13 +1,16 @@
 package eval
 
-import "github.com/guidonhq/guidon/core/match"
+import (
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
+	"github.com/guidonhq/guidon/core/match"
+)
 
 // bucketCache keeps the last bucket, which the condition sets of a flag share.
 type bucketCache struct {
 	flag    *flag // nil: nothing is cached
 	subject int32
 	value   float64
-	buffer  []byte
+	hasher  bucket.Hasher
 }
 
 // withinRollout reports whether a subject is inside a rollout.
@@ -24,10 +27,12 @@ func (e *Evaluation) withinRollout(f *flag, s rollout, subject int32) match.Resu
 	}
 	if e.buckets.flag != f || e.buckets.subject != subject {
 		e.buckets.flag, e.buckets.subject = f, subject
-		e.buckets.value, e.buckets.buffer = bucket(e.buckets.buffer, f.prefix, id, "")
+		e.buckets.value = e.buckets.hasher.Of(f.prefix, id, "")
 	}
 	in := e.buckets.value <= s.limit && !s.noOne
-	e.trace.rollout(id, e.buckets.value, s)
+	if e.trace != nil {
+		e.trace.rollout(id, e.buckets.value, s)
+	}
 	return match.Of(in)
 }
 
@@ -41,8 +46,7 @@ func (e *Evaluation) pickVariant(f *flag, c *condition) (int32, match.Result) {
 	if found != match.True {
 		return noVariant, found
 	}
-	var hash float64
-	hash, e.buckets.buffer = bucket(e.buckets.buffer, f.prefix, id, variantSalt)
+	hash := e.buckets.hasher.Of(f.prefix, id, bucket.Variant)
 	picked := noVariant
 	for i := range f.variants {
 		if v := &f.variants[i]; hash >= v.from && hash < v.to {

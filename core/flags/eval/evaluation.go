@@ -1,18 +1,20 @@
 package eval
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
 	"unsafe"
 
+	"github.com/guidonhq/guidon/core/flags/eval/answers"
 	"github.com/guidonhq/guidon/core/match"
 )
 
 // Evaluation decides the flags of a set for one request. It holds the known
 // properties of the subjects, the outcomes so far and the stored data that is
-// still missing. Evaluations are pooled: a slot or a membership is valid only
-// if it carries the current epoch.
+// still missing. Evaluations are pooled: a slot, an outcome or a membership is
+// valid only if it carries the current epoch.
 //
 // The caller describes the request (SetRequest or SetGroup, SetAnonymousID,
 // SetPersonProperties, SetGroupProperties and Select) and calls Run. While Run
@@ -24,7 +26,7 @@ import (
 // one recursive walk through flags, conditions, filters and cohorts that shares
 // the round, the arena and the cause, and a pooled object for each topic would
 // cost memory per request. Its state is in types of their own: subject,
-// storedData, pluginAnswers, bucketCache, filling, tracer.
+// storedData, answers.Answers, bucketCache, filling, tracer.
 type Evaluation struct {
 	set       *Set
 	epoch     uint32 // changes with each use of the pooled value
@@ -34,6 +36,7 @@ type Evaluation struct {
 	budget    match.Budget // the work on texts
 	cause     Cause        // why the last unknown result is unknown
 	selection []int32
+	chosen    []int32 // memory of the selection by keys
 	scope     Scope
 	scoped    []int32 // memory of the selection by a scope
 	outcomes  []outcome
@@ -42,7 +45,7 @@ type Evaluation struct {
 	deviceID     string
 	groups       []subject
 	stored       storedData
-	plugins      pluginAnswers
+	plugins      answers.Answers
 	lookingAhead bool // collects pairs for plugins only; needs no stored data
 	buckets      bucketCache
 	arena        []byte // holds copies of property values
@@ -69,15 +72,14 @@ func NewEvaluation(set *Set, distinctID string, now time.Time) *Evaluation {
 	e.env = match.Env{Now: now, Budget: &e.budget}
 	e.buckets.flag, e.arena, e.selection, e.deviceID = nil, e.arena[:0], nil, ""
 	e.stored.reset(len(set.cohorts))
-	e.plugins.reset()
+	e.plugins.Reset()
 	e.env.External = &e.plugins
-	e.outcomes = slices.Grow(e.outcomes[:0], len(set.flags))[:len(set.flags)]
-	clear(e.outcomes)
-	e.person.reset(distinctID, len(set.people.slots))
+	e.outcomes = resize(e.outcomes, len(set.flags))
+	e.person.reset(distinctID, set.people.Len())
 	e.person.given = true
 	e.groups = resize(e.groups, len(set.groups))
 	for i := range e.groups {
-		e.groups[i].reset("", len(set.groups[i].schema.slots))
+		e.groups[i].reset("", set.groups[i].schema.Len())
 	}
 	e.setIdentity(&e.person, &set.people, "distinct_id", distinctID)
 	return e
@@ -99,6 +101,7 @@ func (e *Evaluation) invalidateEpochs() {
 		clear(e.groups[:cap(e.groups)][i].slots)
 	}
 	clear(e.stored.cohorts[:cap(e.stored.cohorts)])
+	clear(e.outcomes[:cap(e.outcomes)])
 	e.epoch = 1
 }
 
@@ -132,20 +135,22 @@ func (e *Evaluation) Select(keys []string, inactiveToo bool) {
 	if keys == nil && !inactiveToo {
 		return
 	}
-	e.selection = make([]int32, 0, len(keys))
 	if keys == nil {
-		for at := range e.set.flags {
-			e.selection = append(e.selection, int32(at))
-		}
+		e.selection = e.set.table.Order
 		return
 	}
+	if e.chosen == nil {
+		e.chosen = make([]int32, 0, len(keys)) // a nil selection means all flags
+	}
+	e.selection = e.chosen[:0]
 	for _, key := range keys {
 		if at, ok := e.set.byKey[key]; ok && (inactiveToo || e.set.flags[at].active) {
 			e.selection = append(e.selection, at)
 		}
 	}
-	slices.Sort(e.selection)
+	slices.SortFunc(e.selection, func(a, b int32) int { return cmp.Compare(e.set.flags[a].id, e.set.flags[b].id) })
 	e.selection = slices.Compact(e.selection)
+	e.chosen = e.selection
 }
 
 // selected returns the places of the flags to decide, ordered by flag id.
@@ -188,10 +193,10 @@ func (e *Evaluation) Decisions() []Decision {
 }
 
 // Decision returns the decision for the i-th selected flag, without its payload,
-// and the place of the flag in Set.Definitions. It allocates nothing.
+// and the place of the flag in the set. It allocates nothing.
 func (e *Evaluation) Decision(i int) (place int, d Decision) {
 	at := e.selected()[i]
-	f, o := &e.set.flags[at], &e.outcomes[at]
+	f, o := e.set.flags[at], &e.outcomes[at]
 	return int(at), Decision{
 		ID: f.id, Key: f.key, Version: f.version, On: o.on, Variant: f.variantKey(o),
 		Reason: o.reason, Condition: int(o.condition), Failed: o.failure(),

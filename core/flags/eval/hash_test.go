@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags/flagstest"
 
 	"github.com/guidonhq/guidon/core/flags/eval"
+	"github.com/guidonhq/guidon/core/flags/eval/bucket"
 )
 
 type vectors struct {
@@ -53,12 +54,12 @@ func TestBucketsEqualThoseOfClients(t *testing.T) {
 		t.Fatalf("read %d vectors and %d holdout vectors", len(v.Vectors), len(v.Holdout))
 	}
 	for _, c := range v.Vectors {
-		if got := eval.Bucket(c.Key, c.Identifier, c.Salt); got != c.Hash {
+		if got := bucket.Of(c.Key, c.Identifier, c.Salt); got != c.Hash {
 			t.Errorf("%q %q %q: got %v, want %v", c.Key, c.Identifier, c.Salt, got, c.Hash)
 		}
 	}
 	for _, c := range v.Holdout {
-		if got := eval.HoldoutBucket(c.Identifier); got != c.Hash {
+		if got := bucket.OfHoldout(c.Identifier); got != c.Hash {
 			t.Errorf("holdout of %q: got %v, want %v", c.Identifier, got, c.Hash)
 		}
 	}

@@ -5,33 +5,6 @@ import (
 	"strings"
 )
 
-// Runtime is the kind of clients that a flag is for, or the kind of a client.
-type Runtime uint8
-
-// The runtimes. A flag for AnyRuntime is for all clients.
-const (
-	AnyRuntime    Runtime = iota // of a flag: all; of a client: gets the flags of all runtimes
-	ClientRuntime                // browsers and mobile applications
-	ServerRuntime
-	UnknownRuntime // of a client: gets the flags of AnyRuntime only
-)
-
-var runtimeNames = [...]string{AnyRuntime: "all", ClientRuntime: "client", ServerRuntime: "server", UnknownRuntime: "unknown"}
-
-// String returns the name of the runtime in the API.
-func (r Runtime) String() string { return runtimeNames[r] }
-
-// ParseRuntime reads the name of a runtime, in any case. Other texts are AnyRuntime
-// and false.
-func ParseRuntime(name string) (Runtime, bool) {
-	for r, known := range runtimeNames[:UnknownRuntime] {
-		if strings.EqualFold(name, known) {
-			return Runtime(r), true
-		}
-	}
-	return AnyRuntime, false
-}
-
 // Scope is the part of a request that limits the flags in its answer besides their
 // keys. The zero value limits nothing.
 type Scope struct {
@@ -69,7 +42,7 @@ func (e *Evaluation) Limit(s Scope) {
 	}
 	e.scoped = e.scoped[:0]
 	for _, at := range e.selected() {
-		if s.includes(&e.set.flags[at]) {
+		if s.includes(e.set.flags[at]) {
 			e.scoped = append(e.scoped, at)
 		}
 	}

@@ -1,6 +1,9 @@
 package eval
 
-import "github.com/guidonhq/guidon/core/match"
+import (
+	"github.com/guidonhq/guidon/core/flags/eval/schema"
+	"github.com/guidonhq/guidon/core/match"
+)
 
 // lookupState is the state of reading one kind of stored data.
 type lookupState uint8
@@ -82,7 +85,7 @@ func (e *Evaluation) EndGroupLookup(i int, ok bool) {
 	e.groups[i].stored, e.groups[i].wanted = stateOf(ok), false
 }
 
-func (e *Evaluation) fillStored(s *subject, in *schema, raw []byte) error {
+func (e *Evaluation) fillStored(s *subject, in *schema.Schema, raw []byte) error {
 	if len(raw) == 0 {
 		return nil
 	}

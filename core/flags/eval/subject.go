@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fastjson"
 
+	"github.com/guidonhq/guidon/core/flags/eval/schema"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -44,7 +45,7 @@ const (
 // allocated once per pooled evaluation.
 type filling struct {
 	subject *subject
-	schema  *schema
+	schema  *schema.Schema
 	from    origin
 	visit   func(name []byte, v *fastjson.Value)
 }
@@ -119,8 +120,8 @@ func (e *Evaluation) SetRequest(q *Request) {
 }
 
 // setIdentity sets a property that equals the identifier of the subject.
-func (e *Evaluation) setIdentity(s *subject, in *schema, name, value string) {
-	if at, ok := in.find(name); ok {
+func (e *Evaluation) setIdentity(s *subject, in *schema.Schema, name, value string) {
+	if at, ok := in.Find(name); ok {
 		s.slots[at] = slot{value: match.Text(value), epoch: e.epoch, from: fromIdentity}
 	}
 }
@@ -128,8 +129,8 @@ func (e *Evaluation) setIdentity(s *subject, in *schema, name, value string) {
 // fillProperties copies properties of a JSON object into the slots of a
 // subject. Properties of the request replace existing ones, others only fill empty
 // slots.
-func (e *Evaluation) fillProperties(s *subject, in *schema, from origin, o *fastjson.Object) {
-	if o == nil || len(in.slots) == 0 {
+func (e *Evaluation) fillProperties(s *subject, in *schema.Schema, from origin, o *fastjson.Object) {
+	if o == nil || in.Len() == 0 {
 		return
 	}
 	e.filling.subject, e.filling.schema, e.filling.from = s, in, from
@@ -137,7 +138,7 @@ func (e *Evaluation) fillProperties(s *subject, in *schema, from origin, o *fast
 }
 
 func (e *Evaluation) fillSlot(name []byte, v *fastjson.Value) {
-	at, ok := e.filling.schema.find(textView(name))
+	at, ok := e.filling.schema.Find(textView(name))
 	if !ok {
 		return
 	}
@@ -163,7 +164,7 @@ func (f *filling) keeps(sl *slot) bool {
 }
 
 // fillJSON sets properties from JSON text, and ignores text that is not an object. Each text gets a parser of its own, because slots refer to it.
-func (e *Evaluation) fillJSON(s *subject, in *schema, from origin, raw []byte) {
+func (e *Evaluation) fillJSON(s *subject, in *schema.Schema, from origin, raw []byte) {
 	if len(raw) == 0 {
 		return
 	}

@@ -52,7 +52,7 @@ func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 		e.Contexts = []string{}
 	}
 	t.byKey[f.key], t.current, t.set, t.filters = e, e, nil, nil
-	t.gate(explanation.Gate{Name: "active", Result: gateResult(f.active)})
+	t.gate(explanation.Gate{Name: "active", Result: explanation.GateResult(f.active)})
 	if f.active && !r.scope.inContext(f) {
 		t.gate(explanation.Gate{Name: "contexts", Result: "decided", Detail: "the request names other evaluation contexts"})
 	}
@@ -62,16 +62,6 @@ func (t *tracer) flag(r *Evaluation, f *flag) outcome {
 	t.current, t.set, t.filters = outer.current, outer.set, outer.filters
 	return o
 }
-
-func gateResult(yes bool) string {
-	if yes {
-		return "passed"
-	}
-	return "decided"
-}
-
-// number returns a pointer to a copy of n.
-func number(n float64) *float64 { return &n }
 
 func (t *tracer) gate(g explanation.Gate) { t.current.Gates = append(t.current.Gates, g) }
 
@@ -247,12 +237,12 @@ func (t *tracer) rollout(id string, hash float64, s rollout) {
 	if t == nil || t.set == nil {
 		return
 	}
-	t.set.Identifier, t.set.Hash, t.set.Threshold = strings.Clone(id), number(hash), number(s.limit)
+	t.set.Identifier, t.set.Hash, t.set.Threshold = strings.Clone(id), explanation.Number(hash), explanation.Number(s.limit)
 }
 
 func (t *tracer) variant(f *flag, hash float64) {
 	if t != nil {
-		t.current.Variant = f.explainVariant(number(hash))
+		t.current.Variant = f.explainVariant(explanation.Number(hash))
 	}
 }
 
@@ -286,9 +276,9 @@ func (t *tracer) holdout(h *holdout, id string, hash float64, held bool) {
 	if t == nil {
 		return
 	}
-	g := explanation.Gate{Name: "holdout", Result: gateResult(!held), Identifier: strings.Clone(id), Threshold: number(h.rollout.limit)}
+	g := explanation.Gate{Name: "holdout", Result: explanation.GateResult(!held), Identifier: strings.Clone(id), Threshold: explanation.Number(h.rollout.limit)}
 	if !h.rollout.everyone {
-		g.Hash = number(hash)
+		g.Hash = explanation.Number(hash)
 	}
 	t.gate(g)
 }

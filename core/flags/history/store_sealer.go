@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/activity/chain"
 )
 
 // flagRow has the columns of feature_flags that hold payloads.
@@ -175,7 +176,7 @@ func (w *work) redactEntries(ctx context.Context, rows []entryRow) error {
 			if !changed {
 				continue
 			}
-			if _, err := w.db.Write(ctx).NewUpdate().Model((*entryRow)(nil)).Set("detail = ?", detail).Where("id = ?", r.ID).Exec(ctx); err != nil {
+			if err := chain.New(w.db).Redact(ctx, r.ID, detail); err != nil {
 				return fmt.Errorf("redact activity of flag %d: %w", w.flag, err)
 			}
 		}

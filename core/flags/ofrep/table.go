@@ -11,11 +11,12 @@ import (
 // table has the encoded parts of the answers for the flags of a set.
 type table struct {
 	set   *eval.Set
-	flags []flag // by their place in Set.Definitions
+	flags []*flag // by place
 }
 
 // flag is one flag of a table.
 type flag struct {
+	of       *eval.Definition
 	head     string   // {"key":"key","reason":"
 	failure  string   // {"key":"key","errorCode":"
 	on, off  string   // follow the reason, for a value without a variant
@@ -34,20 +35,29 @@ type tables struct{ byProject sync.Map } // int64 to *table
 
 // of returns the table for a set of a project.
 func (t *tables) of(projectID int64, set *eval.Set) *table {
-	if kept, ok := t.byProject.Load(projectID); ok && kept.(*table).set == set {
-		return kept.(*table)
+	var old *table
+	if kept, ok := t.byProject.Load(projectID); ok {
+		if old = kept.(*table); old.set == set {
+			return old
+		}
 	}
-	made := newTable(set)
+	made := newTable(set, old)
 	t.byProject.Store(projectID, made)
 	return made
 }
 
-func newTable(set *eval.Set) *table {
-	definitions := set.Definitions()
-	t := &table{set: set, flags: make([]flag, len(definitions))}
-	for i := range definitions {
-		t.flags[i].build(&definitions[i])
-	}
+// newTable returns the table of a set, with the flags of an older one that are the
+// same.
+func newTable(set *eval.Set, old *table) *table {
+	t := &table{set: set, flags: make([]*flag, set.Places())}
+	set.EachDefinition(func(place int, d *eval.Definition) {
+		if old != nil && place < len(old.flags) && old.flags[place] != nil && old.flags[place].of == d {
+			t.flags[place] = old.flags[place]
+			return
+		}
+		t.flags[place] = &flag{of: d}
+		t.flags[place].build(d)
+	})
 	return t
 }
 

@@ -18,8 +18,9 @@ import (
 
 // Flags reads the stored flags of a project.
 type Flags interface {
-	// Definitions returns the flags that are not deleted, ordered by id.
-	Definitions(ctx context.Context, projectID int64) ([]eval.Definition, error)
+	// Definitions returns the flags that are not deleted, ordered by id: those with
+	// the given ids, or all without ids.
+	Definitions(ctx context.Context, projectID int64, ids ...int64) ([]eval.Definition, error)
 }
 
 // GroupTypes reads the group types of a project.
@@ -44,6 +45,7 @@ type Definitions struct {
 
 	mu      sync.Mutex
 	missing map[int64]time.Time // projects that do not exist, and when that was found
+	loaded  map[int64]loaded    // by project
 }
 
 var errNoProject = fault.New(fault.NotFound, "not_found", "Not found.")
@@ -52,31 +54,59 @@ var _ decide.Source = (*Definitions)(nil)
 
 // New returns the source of snapshots.
 func New(flags Flags, c *cohorts.Store, revisions *revision.Store, groups GroupTypes, projects Projects) *Definitions {
-	return &Definitions{flags: flags, cohorts: c, revisions: revisions, groups: groups, projects: projects, missing: map[int64]time.Time{}}
+	return &Definitions{flags: flags, cohorts: c, revisions: revisions, groups: groups, projects: projects, missing: map[int64]time.Time{}, loaded: map[int64]loaded{}}
 }
 
 // Definitions reads everything that the evaluation of a project's flags needs. It
-// reads the revision first: a change that commits during the read has a later one.
+// reads the revision first: a change that commits during the read has a later one. Of
+// a project that it has read before it reads what was written since. The caller must
+// not change the result.
 func (d *Definitions) Definitions(ctx context.Context, projectID int64) (eval.ProjectDefinitions, error) {
-	var out eval.ProjectDefinitions
 	if _, err := d.projects.Project(ctx, projectID); err != nil {
-		return out, err
+		if fault.Is(err, fault.NotFound) {
+			d.forget(projectID)
+		}
+		return eval.ProjectDefinitions{}, err
 	}
 	n, err := d.revisions.Of(ctx, projectID)
 	if err != nil {
-		return out, err
+		return eval.ProjectDefinitions{}, err
 	}
+	l, err := d.load(ctx, projectID, n)
+	if err == nil && !d.revisions.InTransaction(ctx) { // a transaction may be rolled back
+		d.keep(projectID, l)
+	}
+	return l.ProjectDefinitions, err
+}
+
+// load reads the definitions of a project at a revision: what was written since they
+// were read last, or all of them.
+func (d *Definitions) load(ctx context.Context, projectID, revision int64) (loaded, error) {
+	if known, ok := d.lastLoaded(projectID); ok && known.usableAt(revision) {
+		if known.Revision == revision {
+			return known, nil
+		}
+		next, complete, err := d.readChanges(ctx, projectID, known.ProjectDefinitions)
+		if err != nil || complete {
+			next.Revision = revision
+			return loaded{next, known.at}, err
+		}
+	}
+	all, err := d.readAll(ctx, projectID, revision)
+	return loaded{all, time.Now()}, err
+}
+
+// readAll reads all definitions of a project.
+func (d *Definitions) readAll(ctx context.Context, projectID, revision int64) (out eval.ProjectDefinitions, err error) {
+	out.Revision = revision
 	if out.Flags, err = d.flags.Definitions(ctx, projectID); err != nil {
 		return out, err
 	}
 	if out.Cohorts, err = d.cohorts.Definitions(ctx, projectID); err != nil {
 		return out, err
 	}
-	if out.GroupTypes, err = d.groups.GroupTypes(ctx, projectID); err != nil {
-		return out, err
-	}
-	out.Revision = n
-	return out, nil
+	out.GroupTypes, err = d.groups.GroupTypes(ctx, projectID)
+	return out, err
 }
 
 // Revisions returns the revision of each existing project.

@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,8 +24,17 @@ type Metrics struct {
 	DroppedLines       *prometheus.CounterVec
 	Unverified         *prometheus.GaugeVec
 	Memory             *prometheus.GaugeVec
-	CPU                *prometheus.GaugeVec
+	CPU                *prometheus.CounterVec
 	Plugins            *PluginMetrics
+
+	mu   sync.Mutex
+	used map[string]usage // by instance
+}
+
+// usage is the CPU time of a process when it was measured last.
+type usage struct {
+	pid int
+	cpu time.Duration
 }
 
 // New registers the metrics; a nil registerer leaves them unregistered.
@@ -50,14 +60,15 @@ func New(reg prometheus.Registerer) (*Metrics, error) {
 			Name: "guidon_plugin_log_lines_dropped_total", Help: "Log lines of plugins that were over the limit.",
 		}, []string{"instance"}),
 		Unverified: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "guidon_plugin_untrusted", Help: "1 for an instance that runs an executable nobody vouches for, in development mode.",
+			Name: "guidon_plugin_untrusted", Help: "1 for an instance that runs an executable without a checksum, in development mode.",
 		}, []string{"instance"}),
 		Memory: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "guidon_plugin_resident_memory_bytes", Help: "Memory of the process an instance lives in; instances may share one.",
 		}, []string{"instance", "pid"}),
-		CPU: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "guidon_plugin_cpu_seconds", Help: "CPU time the process an instance lives in has used; instances may share one.",
-		}, []string{"instance", "pid"}),
+		CPU: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "guidon_plugin_cpu_seconds_total", Help: "CPU time that the processes of an instance have used; instances may share one.",
+		}, []string{"instance"}),
+		used: map[string]usage{},
 	}
 	m.Plugins = &PluginMetrics{byInstance: map[string][]*dto.MetricFamily{}}
 	if reg == nil {
@@ -94,13 +105,25 @@ func (m *Metrics) Forget(instance string) {
 	m.Unverified.DeletePartialMatch(labels)
 	m.Memory.DeletePartialMatch(labels)
 	m.CPU.DeletePartialMatch(labels)
+	m.mu.Lock()
+	delete(m.used, instance)
+	m.mu.Unlock()
 	m.Plugins.Keep(instance, nil)
 }
 
-// SetUsage sets the resource usage of an instance's process.
+// SetUsage sets the memory of an instance's process and adds the CPU time since the
+// last call. The time that a process used before its end, after the last call, is not
+// counted.
 func (m *Metrics) SetUsage(instance string, pid int, rss int64, cpu time.Duration) {
 	m.Memory.WithLabelValues(instance, strconv.Itoa(pid)).Set(float64(rss))
-	m.CPU.WithLabelValues(instance, strconv.Itoa(pid)).Set(cpu.Seconds())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.used[instance]
+	if before.pid != pid || cpu < before.cpu {
+		before.cpu = 0 // another process
+	}
+	m.used[instance] = usage{pid, cpu}
+	m.CPU.WithLabelValues(instance).Add((cpu - before.cpu).Seconds())
 }
 
 // Outcome returns the outcome label of a call that the plugin answered.

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 )
 
@@ -154,10 +155,16 @@ func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
 	if !h.meter.Take(rec.ProjectID, events) {
 		return errOverQuota
 	}
+	ctx, span := tracing.Child(c.UserContext(), "journal append")
+	if span != nil {
+		span.Int("guidon.events", int64(events))
+		rec.Trace = tracing.OriginOf(c.UserContext())
+	}
 	buf := buffers.Get().(*[]byte)
 	*buf = rec.Append((*buf)[:0])
 	web.Memory(c).EndProcessing()
-	_, err := h.journal.Append(c.UserContext(), *buf)
+	_, err := h.journal.Append(ctx, *buf)
+	span.End(err)
 	if cap(*buf) <= maxPooledBuffer {
 		buffers.Put(buf)
 	}

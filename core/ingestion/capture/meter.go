@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -25,7 +26,8 @@ const KindOverQuota = "events_over_quota"
 // accept a little more than a quota, and a crash loses a few seconds of counts.
 // Without a database the meter goes on with its counts in memory.
 type Meter struct {
-	cfg      QuotaConfig
+	quota    atomic.Pointer[QuotaConfig]
+	changed  chan struct{} // has a value after a change of the quota
 	db       *db.DB
 	store    *UsageStore
 	warnings *warning.Store
@@ -65,9 +67,26 @@ func NewMeter(cfg QuotaConfig, d *db.DB, m *Metrics, logger *zap.Logger, now fun
 	if now == nil {
 		now = time.Now
 	}
-	return &Meter{
-		cfg: cfg, db: d, store: NewUsageStore(d), warnings: warning.NewStore(d), metrics: m, logger: logger.Named("ingestion"), now: now,
+	meter := &Meter{
+		db: d, changed: make(chan struct{}, 1), store: NewUsageStore(d), warnings: warning.NewStore(d), metrics: m, logger: logger.Named("ingestion"), now: now,
 		projects: map[int64]*usage{},
+	}
+	meter.quota.Store(&cfg)
+	return meter
+}
+
+// SetQuota changes the quota. The events of a project that had no limit before are
+// counted from now on. With another period the stored counts apply within a moment.
+func (m *Meter) SetQuota(cfg QuotaConfig) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if before := m.quota.Swap(&cfg); before.Period != cfg.Period {
+		m.unsaved = append(m.unsaved, m.unsavedOfPeriod()...)
+		m.projects, m.from, m.to = map[int64]*usage{}, time.Time{}, time.Time{}
+	}
+	select {
+	case m.changed <- struct{}{}:
+	default:
 	}
 }
 
@@ -75,26 +94,32 @@ func NewMeter(cfg QuotaConfig, d *db.DB, m *Metrics, logger *zap.Logger, now fun
 const flushInterval = 2 * time.Second
 
 // Start reads the stored counts, if the database is available, and begins to
-// write. Without a quota it does nothing.
+// write. Without a quota it waits for one.
 func (m *Meter) Start(ctx context.Context) error {
-	if !m.cfg.enabled() {
-		return nil
-	}
 	m.flush(ctx)
 	m.service.Start()
-	m.service.Go(func(drainCtx, _ context.Context) {
-		for retry.Sleep(drainCtx, flushInterval) {
-			m.flush(drainCtx)
-		}
-	})
+	m.service.Go(func(drainCtx, _ context.Context) { m.run(drainCtx) })
 	return nil
+}
+
+func (m *Meter) run(ctx context.Context) {
+	for {
+		var tick <-chan time.Time
+		if m.quota.Load().enabled() {
+			tick = time.After(flushInterval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.changed:
+		case <-tick:
+		}
+		m.flush(ctx)
+	}
 }
 
 // Stop writes the counts.
 func (m *Meter) Stop(ctx context.Context) error {
-	if !m.cfg.enabled() {
-		return nil
-	}
 	err := m.service.Stop(ctx)
 	m.flush(ctx)
 	return err
@@ -103,10 +128,10 @@ func (m *Meter) Stop(ctx context.Context) error {
 // Take counts the events of a request and reports whether the project's quota
 // allows them. A nil meter allows all.
 func (m *Meter) Take(projectID int64, events int) bool {
-	if m == nil || !m.cfg.enabled() {
+	if m == nil {
 		return true
 	}
-	limit := m.cfg.limit(projectID)
+	limit := m.quota.Load().limit(projectID)
 	if limit == 0 {
 		return true
 	}
@@ -124,7 +149,7 @@ func (m *Meter) Take(projectID int64, events int) bool {
 
 // Refund undoes a Take whose events could not be kept.
 func (m *Meter) Refund(projectID int64, events int) {
-	if m == nil || m.cfg.limit(projectID) == 0 {
+	if m == nil || m.quota.Load().limit(projectID) == 0 {
 		return
 	}
 	m.mu.Lock()
@@ -138,7 +163,8 @@ func (m *Meter) Usage(projectID int64) Usage {
 	if m == nil {
 		return Usage{}
 	}
-	out := Usage{Limit: m.cfg.limit(projectID), Period: m.cfg.Period}
+	quota := m.quota.Load()
+	out := Usage{Limit: quota.limit(projectID), Period: quota.Period}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if out.Limit > 0 {
@@ -170,7 +196,7 @@ func (m *Meter) rollPeriod() {
 	}
 	m.unsaved = append(m.unsaved, m.unsavedOfPeriod()...)
 	m.projects = map[int64]*usage{}
-	m.from, m.to = m.cfg.span(now)
+	m.from, m.to = m.quota.Load().span(now)
 }
 
 // unsavedOfPeriod returns the counts of the current period that are not stored.
@@ -186,6 +212,9 @@ func (m *Meter) unsavedOfPeriod() []usageRow {
 
 // flush adds the counts to the database and reads the sums.
 func (m *Meter) flush(ctx context.Context) {
+	if !m.active() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	from, rows := m.takeUnsaved()
@@ -217,6 +246,13 @@ func (m *Meter) flush(ctx context.Context) {
 	}
 }
 
+// active reports whether there is a quota, or counts of one that ended.
+func (m *Meter) active() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.quota.Load().enabled() || len(m.unsaved) > 0 || len(m.unsavedOfPeriod()) > 0
+}
+
 // takeUnsaved returns the counts that are not stored and counts them as stored.
 func (m *Meter) takeUnsaved() (from time.Time, rows []usageRow) {
 	m.mu.Lock()
@@ -242,7 +278,7 @@ func (m *Meter) write(ctx context.Context, rows []usageRow) error {
 		}
 		w := warning.Warning{
 			ProjectID: r.ProjectID, Type: KindOverQuota, Dropped: true,
-			Details: map[string]any{"limit": m.cfg.limit(r.ProjectID), "period": m.cfg.Period},
+			Details: map[string]any{"limit": m.quota.Load().limit(r.ProjectID), "period": m.quota.Load().Period},
 		}
 		if err := m.warnings.AddCount(ctx, w, r.Refused, m.now()); err != nil {
 			return err

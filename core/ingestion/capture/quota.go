@@ -49,6 +49,9 @@ func (q QuotaConfig) enabled() bool { return q.Events > 0 || len(q.Projects) > 0
 
 // limit returns the limit of a project, 0 for none.
 func (q QuotaConfig) limit(projectID int64) int64 {
+	if len(q.Projects) == 0 {
+		return q.Events
+	}
 	if n, ok := q.Projects[strconv.FormatInt(projectID, 10)]; ok {
 		return n
 	}

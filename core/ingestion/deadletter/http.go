@@ -152,6 +152,9 @@ func (h *HTTP) deleteMany(c *web.Call) error {
 	if b.Everything() && !b.all && !b.dryRun {
 		return fault.Field("all", "required", "Without a filter everything would be deleted: say so with all.")
 	}
+	if b.dryRun {
+		web.MarkLogged(c.UserContext())
+	}
 	out, err := h.service.Delete(c.UserContext(), c.Project.ID, b.Filter, b.dryRun)
 	if err != nil {
 		return err
@@ -213,6 +216,9 @@ func (h *HTTP) replayMany(c *web.Call) error {
 }
 
 func (h *HTTP) replay(c *web.Call, f Filter, dryRun bool) error {
+	if dryRun {
+		web.MarkLogged(c.UserContext())
+	}
 	out, err := h.service.Replay(c.UserContext(), c.Project.ID, f, dryRun, replayWait)
 	if err != nil {
 		return err

@@ -11,6 +11,10 @@ import (
 // errStopped means that the delivery stopped before all records were settled.
 var errStopped = errors.New("delivery stopped")
 
+// errStagedLost means that the sink was opened again while events from before the
+// next record were staged: these must be sent again first.
+var errStagedLost = errors.New("staged events are lost")
+
 // Bounds of the pause that a throttling sink asks for.
 const (
 	minThrottle = 100 * time.Millisecond
@@ -32,6 +36,8 @@ type retryState struct {
 	exclusive bool // the records may crash the plugin: nothing else is sent meanwhile
 	tries     int  // transient failures
 	since     time.Time
+	session   uint64 // in which earlier batches are staged; 0 without any
+	cautious  bool   // staged events were lost before, perhaps by these records
 }
 
 func (t *target) newRetryState() retryState { return retryState{internal: t.cfg.MaxInternal} }

@@ -17,6 +17,7 @@ type batch struct {
 	records []sdk.Record
 	ids     [][16]byte // of the records, after release
 	count   int
+	origins []reader.Origin // of its chunk
 	bytes   int
 	keys    uint64 // the key groups of its events, one bit each; see busyKeys
 
@@ -31,6 +32,7 @@ type batchState struct {
 	settled  bool // every record is committed or a dead letter
 
 	staged       bool   // some records are staged
+	stagedTo     uint64 // the last of them
 	session      uint64 // of the sink, in which they were staged
 	splitSession bool   // they were staged in more than one session
 }
@@ -46,9 +48,11 @@ type batchPlace struct {
 
 func (b *batch) lastSeq() uint64 { return b.firstSeq + uint64(b.count) - 1 }
 
-// markStaged records that the sink staged records of the batch.
-func (b *batch) markStaged(session uint64) {
+// markStaged records that the sink staged records of the batch, up to a sequence
+// number.
+func (b *batch) markStaged(session, upTo uint64) {
 	s := &b.state
+	s.stagedTo = max(s.stagedTo, upTo)
 	s.splitSession = s.splitSession || (s.staged && s.session != session)
 	s.staged, s.session = true, session
 }

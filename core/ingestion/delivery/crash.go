@@ -52,6 +52,24 @@ func (s *sender) crashStreakEnded() bool {
 	return s.crashStreak.Load() >= limit
 }
 
+// maxCrashed bounds the remembered events that crashed the plugin.
+const maxCrashed = 32
+
+// noteCrashed remembers an event that crashed the plugin and is a dead letter.
+func (s *sender) noteCrashed(ev *sdk.Event) {
+	list := []eventKey{{ev.ProjectID, ev.UUID}}
+	if old := s.crashed.Load(); old != nil {
+		list = append((*old)[max(0, len(*old)-maxCrashed+1):len(*old):len(*old)], list...)
+	}
+	s.crashed.Store(&list) // a batch that crashes the plugin is sent alone: no other call writes
+}
+
+// eventKey identifies an event.
+type eventKey struct {
+	project int64
+	uuid    string
+}
+
 // isolateCrash sends records that crash the plugin in parts; a single one becomes
 // a dead letter.
 func (s *sender) isolateCrash(b *batch, from, to int, st retryState, cause *sdk.Error) error {
@@ -60,6 +78,9 @@ func (s *sender) isolateCrash(b *batch, from, to int, st retryState, cause *sdk.
 		s.crashStreak.Add(1)
 		e := sdk.Errorf(sdk.ClassPermanent, codeCrash, "the plugin's process ends whenever it is sent this event: %s", cause.Message)
 		err := s.addDeadLetter(&b.events[from], b.firstSeq+uint64(from), e)
+		if err == nil {
+			s.noteCrashed(&b.events[from])
+		}
 		if err == nil && explained {
 			s.forgiveExits()
 		}

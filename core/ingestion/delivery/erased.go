@@ -1,6 +1,9 @@
 package delivery
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Erased knows the persons that were erased after their events were accepted.
 // core/ingestion/erasure implements it.
@@ -21,31 +24,27 @@ const skipErased = "erased"
 // after the events were accepted. It must be called before Start.
 func (d *Service) RespectErasures(e Erased) { d.erased = e }
 
-// isErased reports whether a record of b was erased.
-func (s *sender) isErased(b *batch, i int) bool {
-	ev := &b.events[i]
-	return s.erased.Dropped(ev.ProjectID, ev.DistinctID, b.seqs[i])
-}
-
-// withoutErased returns the indexes of the records from index from up to to that were not
-// erased; all is true if none was. Without erasures it looks at no record.
-func (s *sender) withoutErased(b *batch, from, to int) (kept []int, all bool) {
-	if s.erased == nil || !s.erased.Any() {
+// withoutSkipped returns the indexes of the records from index from up to to that are
+// sent, and counts those that were erased. An event that has crashed the plugin and is
+// a dead letter is not sent either: read again with staged events that the crash has
+// lost, it would crash the plugin for ever. all is true if every record is sent.
+func (s *sender) withoutSkipped(b *batch, from, to int) (kept []int, all bool) {
+	erasures, crashed := s.erased != nil && s.erased.Any(), s.crashed.Load()
+	if !erasures && crashed == nil {
 		return nil, true
 	}
-	all = true
+	erased := 0
 	for i := from; i < to; i++ {
-		switch erased := s.isErased(b, i); {
-		case erased && all:
-			all = false
-			for k := from; k < i; k++ {
-				kept = append(kept, k)
-			}
-		case !erased && !all:
+		ev := &b.events[i]
+		switch {
+		case erasures && s.erased.Dropped(ev.ProjectID, ev.DistinctID, b.seqs[i]):
+			erased++
+		case crashed == nil || !slices.Contains(*crashed, eventKey{ev.ProjectID, ev.UUID}):
 			kept = append(kept, i)
 		}
 	}
-	return kept, all
+	s.countErased(erased)
+	return kept, len(kept) == to-from
 }
 
 // countErased counts records that are left out.

@@ -8,10 +8,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -118,16 +120,23 @@ func testTarget(s Sink) *target {
 	return t
 }
 
+// testedSender is a sender with its database.
+type testedSender struct {
+	*sender
+
+	db *db.DB
+}
+
 // testSender returns a sender with an open gate and a database for dead letters.
-func testSender(t *testing.T, s Sink) *sender {
+func testSender(t *testing.T, s Sink) *testedSender {
 	t.Helper()
 	d := dbtest.SQLite(t)
-	gate := newPauseGate()
-	gate.set(nil)
-	return &sender{
-		target: testTarget(s), gate: gate, deadLetters: deadletter.NewStore(d), pauses: &pauseStore{d}, source: "sink/test",
+	gate := pause.NewGate()
+	gate.Set(nil)
+	return &testedSender{db: d, sender: &sender{
+		target: testTarget(s), gate: gate, deadLetters: deadletter.NewStore(d), pauses: pause.NewStore(d), source: "sink/test",
 		drainCtx: t.Context(), killCtx: t.Context(),
-	}
+	}}
 }
 
 // testBatch returns a batch of events with these names, numbered from 1.

@@ -32,7 +32,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		callTime:     histogram("deliver_seconds", "Duration of a sink's write of a batch.", prometheus.ExponentialBuckets(0.001, 2, 16)),
 		callSize:     histogram("deliver_batch_events", "Events in a batch for a sink.", prometheus.ExponentialBuckets(1, 4, 8)),
 		filtered:     counter("deliver_skipped_events_total", "Events that the filters of a sink exclude.", "reason"),
-		emptyFlushes: counter("deliver_futile_flushes_total", "Flushes of a sink that committed nothing."),
+		emptyFlushes: counter("deliver_empty_flushes_total", "Flushes of a sink that committed nothing."),
 	}
 }
 

@@ -2,61 +2,14 @@ package delivery
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
 )
 
 // Pause is why and since when a sink is paused.
-type Pause struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason"`
-}
-
-// pauseGate holds whether a sink is paused. It outlives the sink's deliveries.
-type pauseGate struct {
-	mu      sync.Mutex
-	known   bool // the database was read
-	pause   *Pause
-	changed chan struct{} // closed at a change
-}
-
-func newPauseGate() *pauseGate { return &pauseGate{changed: make(chan struct{})} }
-
-func (g *pauseGate) set(p *Pause) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.known, g.pause = true, p
-	close(g.changed)
-	g.changed = make(chan struct{})
-}
-
-func (g *pauseGate) get() (p *Pause, known bool, changed <-chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pause, g.known, g.changed
-}
-
-func (g *pauseGate) paused() bool {
-	p, _, _ := g.get()
-	return p != nil
-}
-
-// wait returns when the sink is not paused; false when ctx ends first.
-func (g *pauseGate) wait(ctx context.Context) bool {
-	for {
-		p, _, changed := g.get()
-		if p == nil {
-			return ctx.Err() == nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
+type Pause = pause.Pause
 
 // Pause pauses the delivery to a sink until Resume, also across restarts. Batches
 // in flight arrive; later events wait in the journal. It fails with NotFound when
@@ -77,12 +30,12 @@ func (d *Service) setPause(ctx context.Context, sink string, p *Pause) error {
 		return ErrNoSink
 	}
 	gate := del.sender.gate
-	if old, known, _ := gate.get(); known && (old == nil) == (p == nil) {
+	if old, known, _ := gate.Get(); known && (old == nil) == (p == nil) {
 		return nil
 	}
-	if err := d.pauses.save(ctx, sink, p); err != nil {
+	if err := d.pauses.Save(ctx, sink, p); err != nil {
 		return err
 	}
-	gate.set(p)
+	gate.Set(p)
 	return nil
 }

@@ -109,6 +109,9 @@ func (c *cursors) newChunk(r *sinkReader, b *reader.Batch, f *filter.Filter, env
 	c.stats.addFiltered(out.filtered)
 	keepTo(read)
 	out.batches = splitBatches(f, events, seqs, c.batchSize(), c.ordering(), c.lanes())
+	for _, s := range out.batches {
+		s.origins = b.Origins
+	}
 	return out
 }
 

@@ -96,7 +96,7 @@ func (d *delivery) sendReplay(q *replayRequest) {
 	b := &sdk.Batch{Attempt: q.attempt, FirstSeq: seq, LastSeq: seq, Records: []sdk.Record{record}}
 	// The event may have been edited: the id depends on its content.
 	b.ID = batchID(d.name()+"\n"+string(record.JSON), b)
-	result, failure := d.sender.write(b)
+	result, failure := d.sender.write(b, nil)
 	switch result.Outcome {
 	case sdk.Committed:
 	case sdk.Staged:

@@ -134,7 +134,7 @@ func (s *scheduler) firstStaged() *batch {
 func (s *scheduler) lastStagedSeq() (seq uint64) {
 	for _, b := range s.pending {
 		if !b.state.inFlight && b.state.staged {
-			seq = max(seq, b.lastSeq())
+			seq = max(seq, b.state.stagedTo)
 		}
 	}
 	return seq
@@ -146,7 +146,7 @@ func (s *scheduler) settleStaged(through uint64) (events int, remain bool) {
 	for _, b := range s.pending {
 		switch {
 		case !b.state.staged || b.state.settled:
-		case b.lastSeq() <= through:
+		case b.state.stagedTo <= through:
 			b.state.settled = true
 			events += b.count
 		default:

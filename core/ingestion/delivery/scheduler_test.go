@@ -155,7 +155,7 @@ func TestSchedulerFindsStagedBatches(t *testing.T) {
 	}
 	for _, b := range s.pending[:2] {
 		s.finish(b)
-		b.markStaged(7)
+		b.markStaged(7, b.lastSeq())
 		b.records = nil
 		b.ids = make([][16]byte, b.count)
 	}

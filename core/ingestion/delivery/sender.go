@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -22,23 +24,24 @@ import (
 // from many goroutines, one per batch in flight.
 type sender struct {
 	*target
-	gate        *pauseGate
+	gate        *pause.Gate
 	window      window.Window
 	deadLetters *deadletter.Store
-	pauses      *pauseStore
+	pauses      *pause.Store
 	source      string // of dead letters
 	erased      Erased // nil without erasures
 
 	drainCtx context.Context // ends when nothing new is sent
 	killCtx  context.Context // ends when calls at hand are given up
 
-	exclusive    sync.RWMutex // write-locked by a batch that may crash the plugin
-	crashStreak  atomic.Int64 // consecutive events that crashed the plugin
+	calls        window.Calls               // a batch that may crash the plugin is sent alone
+	crashStreak  atomic.Int64               // consecutive events that crashed the plugin
+	crashed      atomic.Pointer[[]eventKey] // the last of them; nil without any
 	doubtfulTime time.Duration
 }
 
 // send sends the records of b from index from up to to. It fails with errStopped
-// only, when the delivery stops first.
+// when the delivery stops first, and with errStagedLost.
 func (s *sender) send(b *batch, from, to int, st retryState) error {
 	pauses := s.retryPauses()
 	crashes, since := 0, time.Now()
@@ -46,21 +49,23 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 		if !s.waitReady() {
 			return errStopped
 		}
-		if kept, all := s.withoutErased(b, from, to); !all {
-			s.countErased(to - from - len(kept))
+		if s.lostStaged(b, st, attempt) {
+			return errStagedLost
+		}
+		if kept, all := s.withoutSkipped(b, from, to); !all {
 			return s.sendIndexes(b, kept, st)
 		}
 		if n := s.batchSize().count(b.events[from:to]); n < to-from {
 			return s.sendParts(b, from, to, n, st)
 		}
 		session := s.session()
-		result, failure := s.call(b.part(s.name(), from, to, attempt), st.exclusive)
+		result, failure := s.call(b.part(s.name(), from, to, attempt), st.exclusive, reader.SpansOf(b.origins, b.seqs[from:to]))
 		switch result.Outcome {
 		case sdk.Committed:
 			s.addDelivered(to - from)
 			return nil
 		case sdk.Staged:
-			b.markStaged(session)
+			b.markStaged(session, b.firstSeq+uint64(to)-1)
 			s.stats.setSucceeded()
 			return nil
 		case sdk.Partial:
@@ -184,10 +189,21 @@ func (s *sender) sendIndexes(b *batch, indexes []int, st retryState) error {
 	return nil
 }
 
+// lostStaged reports whether the sink was opened again since it staged events before
+// the next ones of b: a sink that stored these first would have the wrong order. Events
+// that crash the plugin for the second time are isolated although they lose those before
+// them in b, which are sent again when the cause is found.
+func (s *sender) lostStaged(b *batch, st retryState, attempt uint32) bool {
+	if st.session != 0 {
+		return st.session != s.session()
+	}
+	return b.state.staged && b.state.session != s.session() && (!st.cautious || !st.exclusive || attempt == 1)
+}
+
 // waitReady waits for the end of a pause and for the sink; false when the
 // delivery stops first.
 func (s *sender) waitReady() bool {
-	if !s.gate.wait(s.drainCtx) {
+	if !s.gate.Wait(s.drainCtx) {
 		return false
 	}
 	s.stats.setState(stateWaiting)
@@ -199,16 +215,14 @@ func (s *sender) waitReady() bool {
 }
 
 // call sends a batch beside others or, if it may crash the plugin, exclusively.
-func (s *sender) call(b *sdk.Batch, exclusive bool) (sdk.WriteResult, *sdk.Error) {
-	if exclusive {
-		s.exclusive.Lock()
-		defer s.exclusive.Unlock()
-	} else {
-		s.exclusive.RLock()
-		defer s.exclusive.RUnlock()
+func (s *sender) call(b *sdk.Batch, exclusive bool, origins []tracing.Origin) (sdk.WriteResult, *sdk.Error) {
+	end, err := s.calls.Begin(s.killCtx, exclusive)
+	if err != nil {
+		return sdk.WriteResult{}, classify(sdk.AsError(err))
 	}
+	defer end()
 	began := time.Now()
-	result, failure := s.write(b)
+	result, failure := s.write(b, origins)
 	s.window.OnResult(began, failure)
 	if failure == nil {
 		s.crashStreak.Store(0)
@@ -218,9 +232,10 @@ func (s *sender) call(b *sdk.Batch, exclusive bool) (sdk.WriteResult, *sdk.Error
 
 // write calls the sink. It returns a valid result, or none and an error with a
 // class.
-func (s *sender) write(b *sdk.Batch) (sdk.WriteResult, *sdk.Error) {
+func (s *sender) write(b *sdk.Batch, origins []tracing.Origin) (sdk.WriteResult, *sdk.Error) {
 	ctx, cancel := context.WithTimeout(s.killCtx, s.cfg.Timeout)
 	defer cancel()
+	ctx, span := s.tracing.StartBatch(ctx, "deliver events", origins)
 	start := time.Now()
 	result, err := s.sink.Write(ctx, b)
 	failure := validateAnswer(b, &result, err)
@@ -228,8 +243,19 @@ func (s *sender) write(b *sdk.Batch) (sdk.WriteResult, *sdk.Error) {
 	if failure != nil {
 		outcome = failure.Class.String()
 	}
+	endSpan(span, s.name(), b, outcome, failure)
 	s.metrics.observeCall(s.name(), outcome, time.Since(start), len(b.Records))
 	return result, failure
+}
+
+func endSpan(span *tracing.Span, sink string, b *sdk.Batch, outcome string, failure *sdk.Error) {
+	span.Text("guidon.sink", sink)
+	span.Int("guidon.events", int64(len(b.Records)))
+	span.Int("guidon.attempt", int64(b.Attempt))
+	if failure == nil {
+		outcome = ""
+	}
+	span.EndWith(outcome)
 }
 
 // noteFailure records and logs a failure and returns the pause before the next
@@ -301,11 +327,11 @@ func (s *sender) addDeadLetter(ev *sdk.Event, seq uint64, cause *sdk.Error) erro
 // now and is written to the database if possible.
 func (s *sender) hold(cause error) {
 	p := &Pause{At: time.Now().UTC().Truncate(time.Microsecond), Reason: deadletter.Clean("retries exhausted: " + cause.Error())}
-	s.gate.set(p)
+	s.gate.Set(p)
 	s.logger.Error("sink paused: retries exhausted; resume it to go on", zap.Error(cause))
 	ctx, cancel := context.WithTimeout(s.killCtx, s.cfg.Timeout)
 	defer cancel()
-	if err := s.pauses.save(ctx, s.name(), p); err != nil {
+	if err := s.pauses.Save(ctx, s.name(), p); err != nil {
 		s.logger.Warn("sink pause write failed: the pause ends at the next restart", zap.Error(err))
 	}
 }
@@ -313,16 +339,16 @@ func (s *sender) hold(cause error) {
 // loadPause reads from the database whether the sink is paused. It waits for the
 // database; false when the delivery stops first.
 func (s *sender) loadPause() bool {
-	if _, known, _ := s.gate.get(); known {
+	if _, known, _ := s.gate.Get(); known {
 		return true
 	}
 	return retry.Until(s.drainCtx, s.backoff(), func() error {
-		if _, known, _ := s.gate.get(); known {
+		if _, known, _ := s.gate.Get(); known {
 			return nil
 		}
-		p, err := s.pauses.load(s.drainCtx, s.name())
+		p, err := s.pauses.Load(s.drainCtx, s.name())
 		if err == nil {
-			s.gate.set(p)
+			s.gate.Set(p)
 		}
 		return err
 	}, func(err error) { s.stats.setFailed(stateWaitingForDatabase, err) })

@@ -27,9 +27,9 @@ func namesOf(b *sdk.Batch) string {
 }
 
 // deadLettersOf returns the names of the events that became dead letters.
-func deadLettersOf(t *testing.T, s *sender) string {
+func deadLettersOf(t *testing.T, s *testedSender) string {
 	t.Helper()
-	service := deadletter.NewService(s.pauses.db, s.limits, nil)
+	service := deadletter.NewService(s.db, s.limits, nil)
 	list, _, err := service.List(t.Context(), 1, deadletter.Filter{}, 100, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -166,13 +166,13 @@ func TestSenderPausesTheSinkWhenRetriesAreExhausted(t *testing.T) {
 	s.drainCtx = ctx
 	done := make(chan error)
 	go func() { done <- s.send(testBatch("a"), 0, 1, s.newRetryState()) }()
-	for !s.gate.paused() {
+	for !s.gate.Paused() {
 		time.Sleep(time.Millisecond)
 	}
-	stored, err := s.pauses.load(t.Context(), "test")
+	stored, err := s.pauses.Load(t.Context(), "test")
 	for err == nil && stored == nil {
 		time.Sleep(time.Millisecond)
-		stored, err = s.pauses.load(t.Context(), "test")
+		stored, err = s.pauses.Load(t.Context(), "test")
 	}
 	if err != nil || !strings.Contains(stored.Reason, "no") {
 		t.Errorf("stored pause %+v, %v", stored, err)

@@ -11,10 +11,12 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/tracing"
 )
 
 // Service runs a delivery for each sink and follows the changes of the set of
@@ -23,7 +25,7 @@ type Service struct {
 	cfg         Config
 	limits      event.Limits
 	log         reader.Log
-	pauses      *pauseStore
+	pauses      *pause.Store
 	deadLetters *deadletter.Store
 	sinks       Sinks
 	metrics     *Metrics
@@ -32,12 +34,13 @@ type Service struct {
 	service     retry.Service
 	erased      Erased          // nil without erasures
 	matchers    filter.Matchers // nil without operators of plugins
+	tracing     *tracing.Tracing
 
 	mu      sync.Mutex
 	running map[string]*delivery
 	ending  map[string]<-chan struct{} // deliveries that stop; closed at their end
 	missing map[string]time.Time       // cursors without a sink, since when
-	gates   map[string]*pauseGate      // by sink
+	gates   map[string]*pause.Gate     // by sink
 }
 
 // NewService returns a service that has not started.
@@ -46,11 +49,14 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 		return nil, err
 	}
 	return &Service{
-		cfg: cfg, limits: limits, log: log, pauses: &pauseStore{d}, deadLetters: deadletter.NewStore(d), sinks: sinks, metrics: m, deadMetrics: dm,
+		cfg: cfg, limits: limits, log: log, pauses: pause.NewStore(d), deadLetters: deadletter.NewStore(d), sinks: sinks, metrics: m, deadMetrics: dm,
 		logger: logger.Named("ingestion"), running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}),
-		missing: make(map[string]time.Time), gates: make(map[string]*pauseGate),
+		missing: make(map[string]time.Time), gates: make(map[string]*pause.Gate),
 	}, nil
 }
+
+// Trace records spans of calls, before Start. t may be nil.
+func (d *Service) Trace(t *tracing.Tracing) { d.tracing = t }
 
 // Start begins to deliver to the sinks there are and to those that are added.
 // When it returns, the sinks there are have a cursor in the journal: events that
@@ -130,12 +136,12 @@ func (d *Service) startDelivery(s Sink, after <-chan struct{}) {
 func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan struct{}) *delivery {
 	gate := d.gates[s.Name()]
 	if gate == nil {
-		gate = newPauseGate()
+		gate = pause.NewGate()
 		d.gates[s.Name()] = gate
 	}
 	t := &target{
 		sink: s, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
-		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers,
+		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers, tracing: d.tracing,
 	}
 	t.stats.setState(stateStarting)
 	sched := &scheduler{}

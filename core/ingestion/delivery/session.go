@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,6 +32,7 @@ type delivery struct {
 	replay      *replayRequest // waits for, or is at, its turn: nothing else is sent
 	replaying   bool           // it is being sent
 	needsRewind bool           // staged events are lost: the session ends
+	cautious    int            // events that are sent with nothing staged before: one may crash the plugin
 	liveStreak  int            // chunks of live events in a row while an import waits
 }
 
@@ -107,9 +109,9 @@ func (d *delivery) step() {
 	if d.needsRewind = d.staging.lost(); d.needsRewind {
 		return
 	}
-	reason := d.staging.dueReason()
-	_, _, pauseChanged := d.sender.gate.get()
-	open := reason == sdk.FlushUnspecified && d.replay == nil && !d.sender.gate.paused()
+	reason := d.staging.dueReason(d.cautious > 0)
+	_, _, pauseChanged := d.sender.gate.Get()
+	open := reason == sdk.FlushUnspecified && d.replay == nil && !d.sender.gate.Paused()
 	if open {
 		d.sched.dispatch(d.windowSize(), d.ordering(), d.startSend)
 	}
@@ -128,7 +130,7 @@ func (d *delivery) step() {
 // wait waits for the next thing to happen and handles it.
 func (d *delivery) wait(open bool, reason sdk.FlushReason, pauseChanged <-chan struct{}) {
 	replays := d.replays
-	if d.replay != nil || d.sender.gate.paused() {
+	if d.replay != nil || d.sender.gate.Paused() {
 		replays = nil
 	}
 	var flushDue <-chan time.Time
@@ -217,8 +219,14 @@ func (d *delivery) receive(r *sinkReader, c *chunk) {
 // startSend sends a batch in a goroutine of its own.
 func (d *delivery) startSend(b *batch) {
 	d.stats.setInFlight(d.sched.inFlight)
+	st := d.newRetryState()
+	st.cautious = d.cautious > 0
+	d.cautious -= b.count
+	if first := d.sched.firstStaged(); first != nil {
+		st.session = first.state.session
+	}
 	go func() {
-		d.results <- sendResult{b, d.sender.send(b, 0, b.count, d.newRetryState())}
+		d.results <- sendResult{b, d.sender.send(b, 0, b.count, st)}
 	}()
 }
 
@@ -237,10 +245,14 @@ func (d *delivery) onSent(r sendResult) {
 }
 
 // settle settles a batch that was sent. One whose sending was stopped stays
-// unsettled.
+// unsettled: a flush must not settle it because some of its records are staged.
 func (d *delivery) settle(b *batch, err error) {
 	switch {
 	case err != nil:
+		b.state.staged = false
+		if errors.Is(err, errStagedLost) {
+			d.needsRewind, d.cautious = true, int(b.lastSeq()-d.sched.pending[0].firstSeq)+1
+		}
 	case b.state.staged:
 		if !d.staging.add(b) {
 			d.needsRewind = true

@@ -50,14 +50,14 @@ func (s *staging) reset() {
 }
 
 // dueReason returns why the staged events must be flushed now; FlushUnspecified
-// when they need not be.
-func (s *staging) dueReason() sdk.FlushReason {
+// when they need not be. cautious flushes each batch.
+func (s *staging) dueReason(cautious bool) sdk.FlushReason {
 	if s.events == 0 {
 		return sdk.FlushUnspecified
 	}
 	limits := s.stagedLimits()
 	switch {
-	case s.events >= limits.events || s.bytes >= limits.bytes || !s.reportsSessions():
+	case cautious || s.events >= limits.events || s.bytes >= limits.bytes || !s.reportsSessions():
 		return sdk.FlushSize
 	case time.Since(s.since) >= limits.age:
 		return sdk.FlushTimer

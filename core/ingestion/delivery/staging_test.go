@@ -13,11 +13,11 @@ func stagedBatches(t *testing.T, s *scriptedSink, batches ...*batch) *staging {
 	t.Helper()
 	send := testSender(t, s)
 	sched := &scheduler{}
-	st := &staging{target: send.target, log: logOf(), sched: sched, sender: send}
+	st := &staging{target: send.target, log: logOf(), sched: sched, sender: send.sender}
 	for i, b := range batches {
 		sched.add(testReader(false), &chunk{batches: []*batch{b}})
 		sched.dispatch(10, sdk.OrderPerKey, func(*batch) {})
-		b.markStaged(s.current)
+		b.markStaged(s.current, b.lastSeq())
 		sched.finish(b)
 		if !st.add(b) {
 			t.Fatalf("batch %d is lost", i)
@@ -30,22 +30,22 @@ func TestStagingIsDueBySizeAndAge(t *testing.T) {
 	t.Parallel()
 	s := &scriptedSink{props: sdk.SinkProperties{MaxStagedEvents: 3, MaxStagedAge: time.Hour}}
 	st := stagedBatches(t, s)
-	if got := st.dueReason(); got != sdk.FlushUnspecified {
+	if got := st.dueReason(false); got != sdk.FlushUnspecified {
 		t.Errorf("empty: %v", got)
 	}
 	st = stagedBatches(t, s, testBatch("a", "b"))
-	if got := st.dueReason(); got != sdk.FlushUnspecified {
+	if got := st.dueReason(false); got != sdk.FlushUnspecified {
 		t.Errorf("two of three events: %v", got)
 	}
 	if wait := st.untilDue(); wait < 59*time.Minute {
 		t.Errorf("due in %v", wait)
 	}
 	st.since = time.Now().Add(-time.Hour)
-	if got := st.dueReason(); got != sdk.FlushTimer {
+	if got := st.dueReason(false); got != sdk.FlushTimer {
 		t.Errorf("after an hour: %v", got)
 	}
 	st = stagedBatches(t, s, testBatch("a", "b"), testBatch("c"))
-	if got := st.dueReason(); got != sdk.FlushSize {
+	if got := st.dueReason(false); got != sdk.FlushSize {
 		t.Errorf("three events: %v", got)
 	}
 }
@@ -62,7 +62,7 @@ func TestStagingIsLostInAnotherSession(t *testing.T) {
 		t.Error("a flush succeeds for events of a session that ended")
 	}
 	b := testBatch("b")
-	b.markStaged(1)
+	b.markStaged(1, b.lastSeq())
 	if st.add(b) {
 		t.Error("a batch of a session that ended is added")
 	}

@@ -74,7 +74,7 @@ func (d *Service) Status(ctx context.Context) ([]SinkStatus, error) {
 		del := d.running[name]
 		s := del.stats.status(name)
 		s.Window = del.sender.window.Current()
-		if s.Paused, _, _ = del.sender.gate.get(); s.Paused != nil {
+		if s.Paused, _, _ = del.sender.gate.Get(); s.Paused != nil {
 			s.State, s.Since = statePaused, s.Paused.At
 		}
 		s.addLag(stats.Readers)

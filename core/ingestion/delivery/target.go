@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -27,6 +28,7 @@ type target struct {
 	metrics     *Metrics
 	deadMetrics *deadletter.Metrics
 	logger      *zap.Logger
+	tracing     *tracing.Tracing // nil: off
 }
 
 // configure reads the sink's own configuration.

@@ -9,14 +9,19 @@ import (
 )
 
 // The first byte of a journal record. A record of libraryVersion has the field
-// Library, one of locationVersion the fields Library and Location; others have
-// recordVersion, so that an older server reads them. ParseRecord fails for any
-// other version.
+// Library, one of locationVersion the fields Library and Location, one of
+// fieldsVersion these and a list of fields with tags; others have recordVersion, so
+// that an older server reads them. ParseRecord fails for any other version, and
+// ignores fields with unknown tags.
 const (
 	recordVersion   = 1
 	libraryVersion  = 2
 	locationVersion = 3
+	fieldsVersion   = 4
 )
+
+// tagTrace is the tag of the field Trace. Tags are never used again for another field.
+const tagTrace = 1
 
 const (
 	flagHistorical = 1 << iota
@@ -61,6 +66,9 @@ type Record struct {
 	// core/geoip/location; nothing if it is unknown. It is kept for a project that
 	// keeps no addresses, too.
 	Location []byte
+	// Trace is the trace id and the span id of the request, as a tracing.Origin; zero
+	// for a request that is not traced, whose record has no byte of it.
+	Trace [24]byte
 	// Items is valid JSON: an array of items, or one item.
 	Items []byte
 }
@@ -90,14 +98,20 @@ func (r *Record) Append(dst []byte) []byte {
 	if r.version() != recordVersion {
 		dst = appendField(dst, r.Library)
 	}
-	if r.version() == locationVersion {
+	if r.version() >= locationVersion {
 		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(r.location()))), r.location()...)
+	}
+	if r.version() == fieldsVersion {
+		dst = binary.BigEndian.AppendUint16(dst, uint16(2+len(r.Trace)))
+		dst = append(append(dst, tagTrace, byte(len(r.Trace))), r.Trace[:]...)
 	}
 	return append(dst, r.Items...)
 }
 
 func (r *Record) version() byte {
 	switch {
+	case r.Trace != [24]byte{}:
+		return fieldsVersion
 	case len(r.location()) > 0:
 		return locationVersion
 	case r.Library != "":
@@ -126,8 +140,11 @@ func (r *Record) Size() int {
 	if r.version() != recordVersion {
 		n += 1 + len(r.Library)
 	}
-	if r.version() == locationVersion {
+	if r.version() >= locationVersion {
 		n += 2 + len(r.location())
+	}
+	if r.version() == fieldsVersion {
+		n += 2 + 2 + len(r.Trace)
 	}
 	return n
 }
@@ -135,7 +152,7 @@ func (r *Record) Size() int {
 // ParseRecord parses the bytes of Append. Items and Location share memory with
 // data. It fails with ErrRecord.
 func ParseRecord(data []byte) (Record, error) {
-	if len(data) < recordHead || data[0] < recordVersion || data[0] > locationVersion {
+	if len(data) < recordHead || data[0] < recordVersion || data[0] > fieldsVersion {
 		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
 	}
 	r := Record{
@@ -159,9 +176,14 @@ func ParseRecord(data []byte) (Record, error) {
 			return Record{}, fmt.Errorf("%w: it has no library", ErrRecord)
 		}
 	}
-	if data[0] == locationVersion {
-		if r.Location, rest, ok = cutLongField(rest); !ok {
+	if data[0] >= locationVersion {
+		if r.Location, rest, ok = cutLongField(rest); !ok || len(r.Location) == 0 && data[0] == locationVersion {
 			return Record{}, fmt.Errorf("%w: it has no location", ErrRecord)
+		}
+	}
+	if data[0] == fieldsVersion {
+		if rest, ok = r.parseFields(rest); !ok {
+			return Record{}, fmt.Errorf("%w: it ends inside its fields", ErrRecord)
 		}
 	}
 	if r.ClientIP, ok = netip.AddrFromSlice(ip); !ok && len(ip) > 0 {
@@ -180,14 +202,29 @@ func cutField(data []byte) (field, rest []byte, ok bool) {
 	return data[1:n], data[n:], true
 }
 
-// cutLongField cuts a field of at least one byte, which starts with its length in
-// two bytes, off data.
+// parseFields parses the fields with tags at the start of data, and returns the rest.
+func (r *Record) parseFields(data []byte) (rest []byte, ok bool) {
+	fields, rest, ok := cutLongField(data)
+	for ok && len(fields) > 0 {
+		tag := fields[0]
+		var value []byte
+		if value, fields, ok = cutField(fields[1:]); ok && tag == tagTrace && len(value) == len(r.Trace) {
+			copy(r.Trace[:], value)
+		}
+	}
+	return rest, ok
+}
+
+// cutLongField cuts a field, which starts with its length in two bytes, off data.
 func cutLongField(data []byte) (field, rest []byte, ok bool) {
 	if len(data) < 2 {
 		return nil, nil, false
 	}
 	n := 2 + int(binary.BigEndian.Uint16(data))
-	if n == 2 || len(data) < n {
+	if n == 2 {
+		return nil, data[2:], true
+	}
+	if len(data) < n {
 		return nil, nil, false
 	}
 	return data[2:n:n], data[n:], true

@@ -26,6 +26,11 @@ func TestRecordReadsBack(t *testing.T) {
 	checkRoundTrip(t, want)
 	want.Location = nil
 	checkRoundTrip(t, want)
+	want.Trace = [24]byte{1, 23: 2}
+	checkRoundTrip(t, want)
+	want.Location = []byte("\x03\"a\"")
+	checkRoundTrip(t, want)
+	want.Location, want.Trace = nil, [24]byte{}
 	long := want
 	if long.Location = make([]byte, 1<<16); !bytes.Equal(long.Append(nil), want.Append(nil)) || long.Size() != want.Size() {
 		t.Error("a location that is too long is kept")
@@ -63,10 +68,29 @@ func TestRecordRefuses(t *testing.T) {
 	}
 }
 
+// A record with a field of a later version reads as one without it.
+func TestRecordIgnoresUnknownFields(t *testing.T) {
+	want := event.Record{ReceivedAt: ingestiontest.Arrival, ProjectID: 42, Trace: [24]byte{1, 23: 2}, Location: []byte("\x03\"a\""), Items: []byte(`[{}]`)}
+	data := want.Append(nil)
+	at := len(data) - len(want.Items) - 26 // the field Trace: tag, length, 24 bytes
+	later := append(bytes.Clone(data[:at]), 77, 3, 'a', 'b', 'c')
+	later = append(later, data[at:]...)
+	later[at-1] += 5 // the length of all fields
+	if got, err := event.ParseRecord(later); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for cut := range 27 {
+		if got, err := event.ParseRecord(data[:at+cut]); err == nil && cut < 26 {
+			t.Errorf("cut behind byte %d: %+v", cut, got)
+		}
+	}
+}
+
 func FuzzParseRecord(f *testing.F) {
 	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, ClientIP: netip.IPv6Loopback(), SentAt: "x", DefaultName: strings.Repeat("y", 255), Items: []byte("{}")}).Append(nil))
 	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, Library: "posthog-go/1.9.0", Items: []byte("{}")}).Append(nil))
 	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, Location: []byte("\x03\"a\""), Items: []byte("{}")}).Append(nil))
+	f.Add((&event.Record{ReceivedAt: ingestiontest.Arrival, Trace: [24]byte{1}, Items: []byte("{}")}).Append(nil))
 	f.Add([]byte{1, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rec, err := event.ParseRecord(data)
@@ -74,6 +98,12 @@ func FuzzParseRecord(f *testing.F) {
 			return
 		}
 		again := rec.Append(nil)
+		if data[0] == 4 { // fields with unknown tags are not written again
+			if reread, err := event.ParseRecord(again); err != nil || !reflect.DeepEqual(reread, rec) && rec.Trace != [24]byte{} {
+				t.Errorf("reads %+v, then %+v, %v", rec, reread, err)
+			}
+			return
+		}
 		again[1] |= data[1] &^ 7 // bits without a meaning yet
 		if !bytes.Equal(again, data) {
 			t.Errorf("reads %x, writes %x", data, again)

@@ -70,7 +70,7 @@ func (l *lane) bisect(killCtx, drainCtx context.Context, b *reader.Batch, a *att
 		return l.deadLetter(killCtx, drainCtx, b, a, cause)
 	}
 	half := len(b.Events) / 2
-	first, second := *b, reader.Batch{Events: b.Events[half:], Ends: b.Ends[half:], Begin: b.Ends[half-1], End: b.End}
+	first, second := *b, reader.Batch{Events: b.Events[half:], Ends: b.Ends[half:], Begin: b.Ends[half-1], End: b.End, Origins: b.Origins}
 	first.Events, first.Ends, first.End = b.Events[:half], b.Ends[:half], b.Ends[half-1]
 	for _, part := range []*reader.Batch{&first, &second} {
 		again := l.newAttempts()
@@ -122,6 +122,7 @@ func (l *lane) deadLetter(killCtx, drainCtx context.Context, b *reader.Batch, a 
 // processOnce runs the stages over a batch in one transaction.
 func (l *lane) processOnce(ctx context.Context, b *reader.Batch) error {
 	start := time.Now()
+	ctx, span := l.startSpan(ctx, "process events", b)
 	stored, duplicates := 0, 0
 	err := l.commitBatch(ctx, b, func(ctx context.Context) error {
 		batch, detached, err := l.selectEvents(ctx, b)
@@ -131,6 +132,8 @@ func (l *lane) processOnce(ctx context.Context, b *reader.Batch) error {
 		stored, duplicates = len(batch), len(b.Events)-len(batch)
 		return l.runStages(withDetached(ctx, detached), batch)
 	})
+	span.Int("guidon.events_stored", int64(stored))
+	span.End(err)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -194,7 +195,7 @@ func (f *FollowerRunner) processEach(killCtx, drainCtx context.Context, b *reade
 		if i == len(b.Events)-1 {
 			end = b.End
 		}
-		one := &reader.Batch{Events: b.Events[i : i+1], Ends: b.Ends[i : i+1], Begin: begin, End: end}
+		one := &reader.Batch{Events: b.Events[i : i+1], Ends: b.Ends[i : i+1], Begin: begin, End: end, Origins: b.Origins}
 		if err := f.process(killCtx, drainCtx, one); err != nil {
 			return err
 		}
@@ -239,6 +240,24 @@ func (f *FollowerRunner) copyEvents(b *reader.Batch) []*sdk.Event {
 	return batch
 }
 
+// originsByUUID returns the spans of the requests of events; nil without traced ones.
+func originsByUUID(b *reader.Batch) map[string]tracing.Origin {
+	if len(b.Origins) == 0 {
+		return nil
+	}
+	spans := make(map[uint64]tracing.Origin, len(b.Origins))
+	for _, o := range b.Origins {
+		spans[o.Seq] = o.Span
+	}
+	out := make(map[string]tracing.Origin, len(spans))
+	for i := range b.Events {
+		if span, ok := spans[b.Record(i)]; ok {
+			out[b.Events[i].UUID] = span
+		}
+	}
+	return out
+}
+
 // processOnce hands a batch to the follower and stores the outcome in one
 // transaction with the cursor behind it. A panic of the follower becomes an
 // error.
@@ -248,7 +267,11 @@ func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err 
 	defer recoverAsError(&err)
 	storeOutcome := func(context.Context) error { return nil }
 	batch := f.copyEvents(b)
+	ctx, span := f.worker.startSpan(ctx, "follow events", b)
+	defer func() { span.End(err) }()
+	span.Text("guidon.follower", f.follower.Name())
 	if len(batch) > 0 {
+		ctx := tracing.WithOrigins(ctx, originsByUUID(b))
 		if storeOutcome, err = f.follower.Prepare(ctx, batch); err != nil {
 			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
 		}

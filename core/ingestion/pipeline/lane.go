@@ -32,6 +32,8 @@ type lane struct {
 	filled   atomic.Uint64 // events read; those beyond the status wait to be processed
 	status   atomic.Pointer[Status]
 	lag      *lagMonitor
+
+	skippedTo atomic.Uint64 // the last record before which there is nothing to process
 }
 
 func newLane(w *Worker, name string, historical bool) *lane {
@@ -206,11 +208,31 @@ func (l *lane) fillBatch(ctx context.Context, b *reader.Batch, backoff *retry.Ba
 	}
 	ok := l.reader.FillBatch(ctx, b, reader.FillOptions{
 		MaxEvents: limit, MaxBytes: l.cfg.MaxBytes, Backoff: backoff, Log: l.logger,
-		More: func() bool { return l.linger(ctx) },
+		More: func() bool { return l.linger(ctx) }, Idle: l.isIdle,
 	})
 	l.begun = time.Now()
 	l.filled.Store(b.End.Count)
 	return ok
+}
+
+// skipper is a journal whose lag leaves out records without work for a reader.
+type skipper interface {
+	Skipped(reader string, through uint64)
+}
+
+// isIdle reports whether b holds nothing to process. Then the records up to its end
+// are no backlog, although the cursor moves over them later.
+func (l *lane) isIdle(b *reader.Batch) bool {
+	if !b.Idle() {
+		return false
+	}
+	if !b.Empty() {
+		l.skippedTo.Store(b.End.Seq)
+		if s, ok := l.log.(skipper); ok {
+			s.Skipped(l.name, b.End.Seq)
+		}
+	}
+	return true
 }
 
 // linger waits until Linger has passed since the last batch was filled. It reports

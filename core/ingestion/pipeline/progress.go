@@ -90,10 +90,12 @@ func (w *Worker) monitorLag(ctx context.Context) {
 	for {
 		if stats, err := w.log.Stats(ctx); err == nil {
 			for _, l := range []*lane{w.live, w.historical} {
-				l.lag.measure(*l.status.Load(), stats, time.Now())
+				status := *l.status.Load()
+				status.Position.Seq = max(status.Position.Seq, l.skippedTo.Load())
+				l.lag.measure(status, stats, time.Now())
 			}
 		}
-		if !retry.Sleep(ctx, sampleInterval) {
+		if !retry.SleepAligned(ctx, sampleInterval) {
 			return
 		}
 	}

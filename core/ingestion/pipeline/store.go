@@ -50,15 +50,28 @@ func (s *store) loadCursor(ctx context.Context, reader string) (c cursor, ok boo
 	return cursor{r.Journal, journal.Position{Seq: uint64(r.Seq), Index: uint32(r.Idx), Count: uint64(r.Count)}}, true, nil
 }
 
+// saveCursorSQL is raw because its text must not change from batch to batch: the
+// connection keeps the prepared statement.
+const saveCursorSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count, updated_at)
+	VALUES (%s) ON CONFLICT (name) DO UPDATE SET journal = EXCLUDED.journal, seq = EXCLUDED.seq,
+		idx = EXCLUDED.idx, count = EXCLUDED.count, updated_at = EXCLUDED.updated_at`
+
+var (
+	saveCursorSQLite   = fmt.Sprintf(saveCursorSQL, "?, ?, ?, ?, ?, ?")
+	saveCursorPostgres = fmt.Sprintf(saveCursorSQL, "$1, $2, $3, $4, $5, $6")
+)
+
 // saveCursor writes the reader's cursor.
 func (s *store) saveCursor(ctx context.Context, reader string, c cursor) error {
-	r := cursorRow{
-		Name: reader, Journal: c.journal, Seq: int64(c.position.Seq), Idx: int64(c.position.Index),
-		Count: int64(c.position.Count), UpdatedAt: db.Now(),
+	query := saveCursorSQLite
+	if s.db.Postgres() {
+		query = saveCursorPostgres
 	}
-	_, err := s.db.Write(ctx).NewInsert().Model(&r).On("CONFLICT (name) DO UPDATE").
-		Set("journal = EXCLUDED.journal").Set("seq = EXCLUDED.seq").Set("idx = EXCLUDED.idx").
-		Set("count = EXCLUDED.count").Set("updated_at = EXCLUDED.updated_at").Returning("NULL").Exec(ctx)
+	err := s.db.Tx(ctx, func(ctx context.Context) error {
+		_, err := s.db.SQLTx(ctx).ExecContext(ctx, query, reader, c.journal, int64(c.position.Seq), int64(c.position.Index),
+			int64(c.position.Count), time.Now().UnixMicro())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write the cursor of %s: %w", reader, err)
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -22,15 +22,19 @@ type stageRunner struct {
 	timeout      time.Duration
 	erased       Erased // may be nil
 
-	mu   sync.Mutex // held by a transaction
-	keys warning.HourlyKeys
+	running chan struct{} // holds a token while a transaction runs
+	keys    warning.HourlyKeys
 }
 
 // transaction runs fn in a transaction and writes the warnings that are added
 // inside it. A panic of fn becomes an error.
 func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Context, warnings *warning.Collector) error) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.running <- struct{}{}:
+		defer func() { <-s.running }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if s.erased != nil {
 		defer s.erased.Begin()()
 	}
@@ -56,7 +60,10 @@ func recoverAsError(err *error) {
 // runStages hands a batch to the stages.
 func (s *stageRunner) runStages(ctx context.Context, batch []*sdk.Event) error {
 	for _, stage := range s.stages {
-		if err := stage.Process(ctx, batch); err != nil {
+		ctx, span := tracing.Child(ctx, stage.Name())
+		err := stage.Process(ctx, batch)
+		span.End(err)
+		if err != nil {
 			return fmt.Errorf("stage %s: %w", stage.Name(), err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/warning"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/tracing"
 )
 
 // The worker's readers, in the journal and in the database: events that are sent
@@ -36,6 +37,7 @@ type Worker struct {
 	metrics     *Metrics
 	deadMetrics *deadletter.Metrics
 	logger      *zap.Logger
+	tracing     *tracing.Tracing // nil: off
 
 	journalID        string
 	live, historical *lane
@@ -66,7 +68,8 @@ func NewWorker(cfg Config, limits event.Limits, log reader.Log, d *db.DB, stages
 	}
 	w := &Worker{
 		stageRunner: &stageRunner{
-			stages: stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
+			running: make(chan struct{}, 1),
+			stages:  stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
 		},
 		cfg: cfg, limits: limits, log: log, store: &store{d}, deadLetters: deadletter.NewStore(d), metrics: m, deadMetrics: dm,
 		logger: logger.Named("ingestion"), recovered: make(chan struct{}),
@@ -96,6 +99,20 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.service.Go(w.historical.run)
 	w.service.Go(func(drainCtx, _ context.Context) { w.monitorLag(drainCtx) })
 	return nil
+}
+
+// Trace records spans of batches, of the worker and of followers, before Start. t may
+// be nil.
+func (w *Worker) Trace(t *tracing.Tracing) { w.tracing = t }
+
+// startSpan starts the span of work on a batch with traced requests.
+func (w *Worker) startSpan(ctx context.Context, name string, b *reader.Batch) (context.Context, *tracing.Span) {
+	if w.tracing == nil {
+		return ctx, nil
+	}
+	ctx, span := w.tracing.StartBatch(ctx, name, b.Spans())
+	span.Int("guidon.events", int64(len(b.Events)))
+	return ctx, span
 }
 
 // Stop finishes the batch at hand and waits for it. When ctx ends first, the

@@ -38,6 +38,11 @@ func (c *Committer) MoveTo(p journal.Position) {
 	c.mu.Lock()
 	c.target = p
 	c.mu.Unlock()
+	c.signal()
+}
+
+// signal makes Run commit the position that was set last.
+func (c *Committer) signal() {
 	select {
 	case c.changed <- struct{}{}:
 	default:
@@ -54,7 +59,7 @@ func (c *Committer) Run(ctx context.Context) {
 		}
 		if err := c.Flush(ctx); err != nil && ctx.Err() == nil {
 			c.logger.Warn("cursor commit failed", zap.String("reader", c.reader), zap.Error(err))
-			c.MoveTo(c.Position())
+			c.signal()
 		}
 		if !retry.Sleep(ctx, commitInterval) {
 			return

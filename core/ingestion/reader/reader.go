@@ -15,9 +15,11 @@ package reader
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -39,6 +41,7 @@ type Batch struct {
 	Notices    []ProjectNotice
 	Unreadable []Unreadable
 	Damaged    []*journal.DamagedError // ranges of records that the journal has lost
+	Origins    []Origin                // of the records whose requests are traced, in order
 	Begin      journal.Position
 	End        journal.Position // behind everything in the batch
 
@@ -49,6 +52,35 @@ type Batch struct {
 type ProjectNotice struct {
 	event.Notice
 	ProjectID int64
+}
+
+// Origin is the span of the request of a record.
+type Origin struct {
+	Seq  uint64 // of the record
+	Span tracing.Origin
+}
+
+// maxOrigins bounds the origins of a batch; the requests beyond it have no link.
+const maxOrigins = 1024
+
+// Spans returns the spans of the requests in the batch.
+func (b *Batch) Spans() []tracing.Origin {
+	var out []tracing.Origin
+	for _, o := range b.Origins {
+		out = append(out, o.Span)
+	}
+	return out
+}
+
+// SpansOf returns the spans of the records with these numbers, which are ascending and
+// may repeat.
+func SpansOf(origins []Origin, seqs []uint64) (out []tracing.Origin) {
+	for _, o := range origins {
+		if _, ok := slices.BinarySearch(seqs, o.Seq); ok {
+			out = append(out, o.Span)
+		}
+	}
+	return out
 }
 
 // Unreadable is a record that cannot be parsed.
@@ -77,7 +109,7 @@ func (b *Batch) Idle() bool {
 // Reset empties the batch, which begins at the position then, and keeps its
 // memory.
 func (b *Batch) Reset(at journal.Position) {
-	*b = Batch{Events: b.Events[:0], Ends: b.Ends[:0], Notices: b.Notices[:0], Begin: at, End: at}
+	*b = Batch{Events: b.Events[:0], Ends: b.Ends[:0], Notices: b.Notices[:0], Origins: b.Origins[:0], Begin: at, End: at}
 }
 
 // EventOverhead is about how many bytes an event takes beside its properties.
@@ -112,6 +144,7 @@ type Reader struct {
 	current event.Decoded    // the record behind pos
 	next    int              // the first event of current that was not handed out
 	seq     uint64           // of current, 0 without one
+	span    tracing.Origin   // of current
 }
 
 // New returns a reader that starts at the position from. It skips the records
@@ -194,6 +227,7 @@ func (r *Reader) decodeRecord(b *Batch, record journal.Record) {
 	}
 	r.decoder.Decode(&rec, &r.current)
 	r.seq, r.next = record.Seq, 0
+	r.span = rec.Trace
 	done := uint32(0) // items handed out before, when pos is inside the record
 	if record.Seq == r.pos.Seq+1 {
 		done = r.pos.Index
@@ -218,6 +252,7 @@ func (r *Reader) handOutEvent(b *Batch, size int) {
 	r.pos.Count++
 	b.Events = append(b.Events, r.current.Events[i])
 	b.bytes += size
+	r.addOrigin(b)
 	if r.next == len(r.current.Events) {
 		r.finishRecord(b, r.seq)
 	} else {
@@ -225,6 +260,14 @@ func (r *Reader) handOutEvent(b *Batch, size int) {
 		b.End = r.pos
 	}
 	b.Ends = append(b.Ends, r.pos)
+}
+
+// addOrigin adds the span of the current record to the batch, once.
+func (r *Reader) addOrigin(b *Batch) {
+	n := len(b.Origins)
+	if r.span != (tracing.Origin{}) && n < maxOrigins && (n == 0 || b.Origins[n-1].Seq != r.seq) {
+		b.Origins = append(b.Origins, Origin{r.seq, r.span})
+	}
 }
 
 // finishRecord moves behind the record.

@@ -39,6 +39,7 @@ type Log struct {
 	sync   func() error // syncs the main file; like db
 	failed func(error)  // called when the main file cannot be trusted any more
 
+	page  int64 // bytes of a page of the file
 	grown int64 // bytes in the log; the writer's
 	fresh int64 // of those, added since the last copy began; the writer's
 
@@ -52,7 +53,7 @@ type Log struct {
 // New returns a Log that is in use after Use. syncFailed is called when the main
 // file cannot be trusted any more.
 func New(log *zap.Logger, syncFailed func(error)) *Log {
-	return &Log{log: log, failed: syncFailed, kick: make(chan struct{}, 1)}
+	return &Log{log: log, page: format.PageBytes, failed: syncFailed, kick: make(chan struct{}, 1)}
 }
 
 // Use sets the file: its pool for writing, nil if there is none, and what syncs it.
@@ -62,6 +63,13 @@ func (w *Log) Use(db *sql.DB, sync func() error) {
 	w.grown, w.fresh = 0, 0
 	w.behind.Store(0)
 }
+
+// SetPage sets the bytes of a page of the file, at the times of Use. It is that of new
+// files before.
+func (w *Log) SetPage(bytes int64) { w.page = bytes }
+
+// PageBytes returns the bytes of a page of the file. It must not run beside SetPage.
+func (w *Log) PageBytes() int64 { return w.page }
 
 // Pause waits until no checkpoint runs in the background and allows none until
 // resume is called. Only the writer may call it.
@@ -76,9 +84,9 @@ func (w *Log) Lost() bool { return w.lost.Load() }
 // Wrote counts what a group added: its data, what its jobs moved, and the
 // pages of structure that go with either.
 func (w *Log) Wrote(data, moved int64) {
-	n := data + moved + format.PageBytes
+	n := data + moved + w.page
 	if data > 0 {
-		n += 3 * format.PageBytes
+		n += 3 * w.page
 	}
 	w.grown += n
 	w.fresh += n
@@ -104,7 +112,7 @@ func (w *Log) restart(conn *sql.Conn) {
 	w.grown, w.fresh = 0, 0
 	_, err := conn.ExecContext(context.Background(), "PRAGMA busy_timeout = 20")
 	if err == nil {
-		_, _, err = fold(conn, "RESTART")
+		_, _, err = w.fold(conn, "RESTART")
 	}
 	if err == nil {
 		_, err = conn.ExecContext(context.Background(), "PRAGMA busy_timeout = 1000")
@@ -127,10 +135,10 @@ func (w *Log) handleError(err error) {
 
 // fold runs one checkpoint. It returns the length of the log and the part of it
 // that is in the main file, in bytes.
-func fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
+func (w *Log) fold(conn *sql.Conn, mode string) (length, copied int64, err error) {
 	var busy int64
 	err = conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &length, &copied)
-	return length * format.PageBytes, copied * format.PageBytes, err
+	return length * w.page, copied * w.page, err
 }
 
 // Run copies in the background until ctx ends.
@@ -161,7 +169,7 @@ func (w *Log) copy() error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	length, copied, err := fold(conn, "PASSIVE")
+	length, copied, err := w.fold(conn, "PASSIVE")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	_ "github.com/guidonhq/guidon/core/sqlitepages" // before the first file is opened
 )
 
 // FileName is the name of the file in the directory of a journal.

@@ -12,9 +12,9 @@ const (
 	schemaVersion = 2          // 2: checksums cover the whole row of a block
 	applicationID = 0x4755494a // "GUIJ", what file(1) and the SQLite shell can show
 
-	// PageBytes is the size of a page: a small append writes at least one; 16 KiB cost the least for small
-	// and large appends together (docs/decisions/0003).
-	PageBytes = 16384
+	// PageBytes is the size of a page of new files: a small append writes at least one
+	// (docs/decisions/0060). Files of former versions have pages of 16 KiB and keep them.
+	PageBytes = 4096
 )
 
 // schema creates the tables. blocks holds the records, one row per block. head is

@@ -3,7 +3,8 @@ package stage
 // Changes names what a committed batch changed in one project, for caches.
 type Changes struct {
 	ProjectID   int64
-	Persons     []int64    // stored persons that changed or were merged away
+	Persons     []int64    // stored persons that changed
+	Merged      []int64    // stored persons that were merged into another one
 	DistinctIDs []string   // new distinct ids
 	Groups      []GroupKey // groups whose properties changed
 }
@@ -19,7 +20,10 @@ type GroupKey struct {
 func (b *batchState) published() *Changes {
 	c := &Changes{ProjectID: b.project}
 	for _, p := range b.loaded {
-		if p.into != nil || p.next != p.stored {
+		switch {
+		case p.into != nil:
+			c.Merged = append(c.Merged, p.id)
+		case p.next != p.stored:
 			c.Persons = append(c.Persons, p.id)
 		}
 	}
@@ -31,7 +35,7 @@ func (b *batchState) published() *Changes {
 			c.Groups = append(c.Groups, GroupKey{TypeIndex: g.index, Key: g.key})
 		}
 	}
-	if len(c.Persons)+len(c.DistinctIDs)+len(c.Groups)+len(b.groups.newTypes) == 0 {
+	if len(c.Persons)+len(c.Merged)+len(c.DistinctIDs)+len(c.Groups)+len(b.groups.newTypes) == 0 {
 		return nil
 	}
 	return c

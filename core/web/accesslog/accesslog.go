@@ -3,13 +3,18 @@
 package accesslog
 
 import (
+	"math"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // Requests that are logged. Server errors (5xx) are always logged; of failed
-// public requests (4xx, 503) at most a hundred in a second.
+// public requests (4xx, 503) at most a hundred in a second. Of successful public
+// requests and of successful reads of the management API, each apart, a sample is.
 const (
 	All          = "all"     // every request
 	Management   = "manage"  // management requests, and public ones that failed
@@ -21,7 +26,7 @@ const (
 type Selector struct {
 	which string
 	every uint64
-	count atomic.Uint64
+	count [2]atomic.Uint64 // of public requests and of reads
 
 	second  atomic.Int64 // of the newest failed public request
 	failed  atomic.Int64 // failed public requests in that second
@@ -32,29 +37,43 @@ type Selector struct {
 // flood without a key must not fill the disk.
 const maxFailed = 100
 
+// Kind is the kind of a request.
+type Kind int
+
+// The kinds of requests. Public ones are those of client libraries; the others are of
+// the management API.
+const (
+	Public Kind = iota
+	Read
+	Write
+)
+
+// IsRead reports whether a method changes nothing.
+func IsRead(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+
 // NewSelector selects which, one of the constants, and one of every successful
-// public requests; 0 and 1 select all of them.
+// public requests, and successful reads; 0 and 1 select all of them.
 func NewSelector(which string, every int) *Selector {
 	return &Selector{which: which, every: uint64(every)}
 }
 
 // Selects reports whether a request is logged.
-func (l *Selector) Selects(public bool, status int) bool {
+func (l *Selector) Selects(kind Kind, status int) bool {
 	switch {
 	case status >= 500 && status != 503:
 		return true
 	case status < 500 && l.which == ServerErrors:
 		return false
 	case status >= 400:
-		return !public || l.selectsFailed(time.Now().Unix())
+		return kind != Public || l.selectsFailed(time.Now().Unix())
 	case l.which == Errors:
 		return false
-	case !public:
+	case kind == Write:
 		return true
-	case l.which == Management:
+	case l.which == Management && kind == Public:
 		return false
 	}
-	return l.every < 2 || l.count.Add(1)%l.every == 1
+	return l.every < 2 || l.count[kind].Add(1)%l.every == 1
 }
 
 // selectsFailed reports whether a failed public request of a second is logged.
@@ -77,6 +96,15 @@ func (l *Selector) Skipped() int64 {
 	}
 	return l.skipped.Swap(0)
 }
+
+// Duration returns the duration of a request in milliseconds, which log stores can
+// sum.
+func Duration(d time.Duration) zap.Field {
+	return zap.Float64("duration_ms", math.Round(float64(d)/1000)/1000)
+}
+
+// Method returns the method of a request without a route, at most 20 bytes of it.
+func Method(m string) zap.Field { return zap.String("method", strings.Clone(m[:min(len(m), 20)])) }
 
 var keyPattern = regexp.MustCompile(`ph[a-z]_[A-Za-z0-9_-]+`)
 

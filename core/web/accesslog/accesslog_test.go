@@ -12,7 +12,7 @@ func TestFloodOfFailuresIsThinned(t *testing.T) {
 	const requests = 100_000
 	logged := 0
 	for i := range requests {
-		if s.Selects(true, [...]int{401, 413, 429, 503}[i%4]) {
+		if s.Selects(accesslog.Public, [...]int{401, 413, 429, 503}[i%4]) {
 			logged++
 		}
 	}
@@ -26,7 +26,7 @@ func TestFloodOfFailuresIsThinned(t *testing.T) {
 		t.Errorf("%d skipped again", n)
 	}
 	for range 1000 {
-		if !s.Selects(true, 500) || !s.Selects(false, 403) || !s.Selects(true, 200) {
+		if !s.Selects(accesslog.Public, 500) || !s.Selects(accesslog.Write, 403) || !s.Selects(accesslog.Public, 200) {
 			t.Fatal("an error of the server, a management request or a success is not logged")
 		}
 	}
@@ -36,16 +36,16 @@ func TestSelects(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		which  string
-		public bool
+		kind   accesslog.Kind
 		status int
 		want   bool
 	}{
-		{accesslog.ServerErrors, true, 500, true}, {accesslog.ServerErrors, true, 503, true}, {accesslog.ServerErrors, true, 401, false},
-		{accesslog.Errors, true, 401, true}, {accesslog.Errors, false, 200, false},
-		{accesslog.Management, false, 200, true}, {accesslog.Management, true, 200, false}, {accesslog.Management, true, 400, true},
-		{accesslog.All, true, 200, true},
+		{accesslog.ServerErrors, accesslog.Public, 500, true}, {accesslog.ServerErrors, accesslog.Public, 503, true}, {accesslog.ServerErrors, accesslog.Public, 401, false},
+		{accesslog.Errors, accesslog.Public, 401, true}, {accesslog.Errors, accesslog.Write, 200, false},
+		{accesslog.Management, accesslog.Write, 200, true}, {accesslog.Management, accesslog.Public, 200, false}, {accesslog.Management, accesslog.Public, 400, true},
+		{accesslog.All, accesslog.Public, 200, true},
 	} {
-		if got := accesslog.NewSelector(c.which, 1).Selects(c.public, c.status); got != c.want {
+		if got := accesslog.NewSelector(c.which, 1).Selects(c.kind, c.status); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}

@@ -15,7 +15,7 @@ const maxAddresses = 100_000
 // known to be valid: clients that share an address with the one at fault go on.
 // Its methods are safe for concurrent use.
 type Failures struct {
-	limiter *Limiter[netip.Addr]
+	limiter *Adjustable[netip.Addr]
 	known   func(key string) bool
 	refused func()
 }
@@ -26,23 +26,27 @@ func NewFailures(r Rate, known func(key string) bool, refused func()) *Failures 
 	if known == nil {
 		known = func(string) bool { return false }
 	}
-	return &Failures{limiter: New[netip.Addr](r, maxAddresses), known: known, refused: refused}
+	return &Failures{limiter: NewAdjustable[netip.Addr](r, maxAddresses), known: known, refused: refused}
 }
+
+// SetRate changes the limit.
+func (f *Failures) SetRate(r Rate) { f.limiter.SetRate(r) }
 
 // Find looks up a key with find, within the limit of the client's address, and
 // counts an Unauthenticated error of it. It fails with Throttled past the limit.
 // address is called only if it is needed.
 func Find[T any](ctx context.Context, f *Failures, address func() netip.Addr, key string, find func(context.Context, string) (T, error)) (T, error) {
-	if f.limiter.Used() {
-		if err := f.limiter.Exhausted(address()); err != nil && !f.known(key) {
+	limiter := f.limiter.now()
+	if limiter.Used() {
+		if err := limiter.Exhausted(address()); err != nil && !f.known(key) {
 			f.refused()
 			var none T
 			return none, err
 		}
 	}
 	found, err := find(ctx, key)
-	if f.limiter != nil && fault.Is(err, fault.Unauthenticated) {
-		_ = f.limiter.Take(address()) // the next request is refused
+	if limiter != nil && fault.Is(err, fault.Unauthenticated) {
+		_ = limiter.Take(address()) // the next request is refused
 	}
 	return found, err
 }

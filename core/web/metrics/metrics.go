@@ -21,6 +21,9 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
 	failed   prometheus.Counter // errors of accept
+	received *prometheus.CounterVec
+	sent     *prometheus.CounterVec
+	managing atomic.Int64
 }
 
 // New registers the metrics; reg may be nil.
@@ -40,12 +43,21 @@ func New(reg prometheus.Registerer) *Metrics {
 		Name: "guidon_http_refused_total",
 		Help: "Requests and connections refused or closed for a limit, by reason.",
 	}, []string{"reason"})
+	m.received = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "guidon_http_request_bytes_total", Help: "Bodies of requests as received, by route pattern and method.",
+	}, []string{"route", "method"})
+	m.sent = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "guidon_http_response_bytes_total", Help: "Bodies of answers without those of streams, by route pattern and method.",
+	}, []string{"route", "method"})
 	m.failed = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "guidon_http_accept_errors_total",
 		Help: "Connections that could not be accepted, such as for a lack of file descriptors.",
 	})
 	if reg != nil {
-		reg.MustRegister(m.requests, m.duration, m.refused, m.failed, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		reg.MustRegister(m.requests, m.duration, m.refused, m.failed, m.received, m.sent, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "guidon_http_management_requests_in_flight",
+			Help: "Requests with a personal or secret key being handled right now: those that run and those that wait for the database.",
+		}, func() float64 { return float64(m.managing.Load()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "guidon_http_requests_in_flight",
 			Help: "Requests being handled right now.",
 		}, func() float64 { return float64(m.active.Load()) }))
@@ -75,6 +87,12 @@ func (m *Metrics) Begin() { m.active.Add(1) }
 // End ends what Begin began.
 func (m *Metrics) End() { m.active.Add(-1) }
 
+// BeginManaging and EndManaging count the management requests in flight.
+func (m *Metrics) BeginManaging() { m.managing.Add(1) }
+
+// EndManaging ends what BeginManaging began.
+func (m *Metrics) EndManaging() { m.managing.Add(-1) }
+
 // Route returns the metrics of a route.
 func (m *Metrics) Route(method, pattern string) *Route {
 	return &Route{all: m, method: method, pattern: pattern}
@@ -86,6 +104,26 @@ type Route struct {
 	method, pattern string
 	classes         [6]atomic.Pointer[prometheus.Counter]
 	duration        atomic.Pointer[prometheus.Observer]
+	bodies          atomic.Pointer[bodies]
+}
+
+// bodies counts the bytes of the bodies of a route.
+type bodies struct{ received, sent prometheus.Counter }
+
+// ObserveBodies counts the bodies of a request and its answer; a negative size is
+// unknown and counts nothing.
+func (m *Route) ObserveBodies(received, sent int) {
+	b := m.bodies.Load()
+	if b == nil {
+		b = &bodies{m.all.received.WithLabelValues(m.pattern, m.method), m.all.sent.WithLabelValues(m.pattern, m.method)}
+		m.bodies.Store(b)
+	}
+	if received > 0 {
+		b.received.Add(float64(received))
+	}
+	if sent > 0 {
+		b.sent.Add(float64(sent))
+	}
 }
 
 // Observe counts a request with its status and duration.

@@ -69,7 +69,7 @@ func (k Keys) ProjectFor(_ context.Context, p *auth.Principal, name string) (aut
 // Config returns the default config with free ports.
 func Config() web.Config {
 	cfg := web.DefaultConfig()
-	cfg.Address, cfg.AdminAddress = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Address, cfg.AdminAddress, cfg.AccessSample = "127.0.0.1:0", "127.0.0.1:0", 1
 	return cfg
 }
 

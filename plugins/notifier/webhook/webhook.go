@@ -107,6 +107,9 @@ func (n *Notifier) Notify(ctx context.Context, m *sdk.Notification) (sdk.NotifyR
 		return sdk.NotifyResult{}, sdk.Permanent(err)
 	}
 	to, header := n.cfg.URL, http.Header{}
+	if parent := sdk.TraceParent(ctx); parent != "" {
+		header.Set("Traceparent", parent)
+	}
 	if m.Destination != "" {
 		if err := n.cfg.Named(m.Destination); err != nil {
 			return sdk.NotifyResult{}, sdk.Permanent(err)

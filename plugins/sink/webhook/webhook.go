@@ -195,6 +195,9 @@ func (s *Sink) request(ctx context.Context, b *sdk.Batch) (*http.Request, error)
 	if err != nil {
 		return nil, err
 	}
+	if parent := sdk.TraceParent(ctx); parent != "" {
+		req.Header.Set("Traceparent", parent)
+	}
 	for name, value := range s.cfg.Headers {
 		req.Header.Set(name, value)
 	}

@@ -55,3 +55,14 @@ func hideFilters(list []Filter, persons, groups bool) {
 		hideFilters(f.Within, persons, groups)
 	}
 }
+
+// GateResult returns the result of a gate that a request passes, or that decides.
+func GateResult(passed bool) string {
+	if passed {
+		return "passed"
+	}
+	return "decided"
+}
+
+// Number returns a pointer to a copy of n.
+func Number(n float64) *float64 { return &n }

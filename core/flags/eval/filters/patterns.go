@@ -9,7 +9,16 @@ import "github.com/guidonhq/guidon/core/match"
 type Programs struct {
 	Limits match.Limits
 	total  int64
+
+	exceeded bool
 }
+
+// Keep counts a definition that was admitted before.
+func (p *Programs) Keep(size int64) { p.total += size }
+
+// Exceeded reports whether a definition was refused because of the limit of the
+// project: another order or other definitions may admit it.
+func (p *Programs) Exceeded() bool { return p.exceeded }
 
 // admit adds a definition with a size. kind is the word for it.
 func (p *Programs) admit(kind string, size int64, err error) error {
@@ -18,6 +27,7 @@ func (p *Programs) admit(kind string, size int64, err error) error {
 	}
 	if err == nil {
 		err = p.Limits.CheckProject(kind, size, p.total)
+		p.exceeded = p.exceeded || err != nil
 	}
 	if err == nil {
 		p.total += size

@@ -1,0 +1,65 @@
+// Package pause keeps which sinks are paused, in memory and in the database.
+package pause
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Pause is why and since when a sink is paused.
+type Pause struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+}
+
+// Gate holds whether a sink is paused. It outlives the sink's deliveries. Its methods
+// are safe for concurrent use.
+type Gate struct {
+	mu      sync.Mutex
+	known   bool // the database was read
+	pause   *Pause
+	changed chan struct{} // closed at a change
+}
+
+// NewGate returns a gate of a sink whose pause is not known yet. The sink is not
+// paused.
+func NewGate() *Gate { return &Gate{changed: make(chan struct{})} }
+
+// Set sets the pause, nil for none.
+func (g *Gate) Set(p *Pause) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known, g.pause = true, p
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// Get returns the pause, nil for none, whether it was set before, and a channel that
+// is closed at the next change.
+func (g *Gate) Get() (p *Pause, known bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pause, g.known, g.changed
+}
+
+// Paused reports whether the sink is paused.
+func (g *Gate) Paused() bool {
+	p, _, _ := g.Get()
+	return p != nil
+}
+
+// Wait returns when the sink is not paused; false when ctx ends first.
+func (g *Gate) Wait(ctx context.Context) bool {
+	for {
+		p, _, changed := g.Get()
+		if p == nil {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

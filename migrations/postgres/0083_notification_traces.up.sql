@@ -1,0 +1,1 @@
+ALTER TABLE notifications ADD COLUMN trace text NOT NULL DEFAULT '';

@@ -1,0 +1,2 @@
+DROP TABLE event_retention_runs;
+DROP TABLE event_retention;

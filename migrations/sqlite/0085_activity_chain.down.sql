@@ -1,0 +1,11 @@
+DROP TABLE activity_chain;
+DROP INDEX activity_log_unsealed;
+DROP INDEX activity_log_by_sequence;
+DELETE FROM activity_log WHERE scope = 'ActivityLog';
+ALTER TABLE activity_log DROP COLUMN digest;
+ALTER TABLE activity_log DROP COLUMN salt;
+ALTER TABLE activity_log DROP COLUMN hash;
+ALTER TABLE activity_log DROP COLUMN previous;
+ALTER TABLE activity_log DROP COLUMN sequence;
+ALTER TABLE activity_log DROP COLUMN request_id;
+ALTER TABLE activity_log DROP COLUMN user_agent;
