@@ -204,6 +204,9 @@ var mayImport = map[string][]string{
 	"core/actions":                    with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
 	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/..."),
 
+	// The log in partitions, and the nodes that share it.
+	"core/eventlog": {"core/journal"},
+
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},
 	"core/ingestion/event":           {"core/geoip/location", "core/match", "core/fault", "core/jsontext", "core/text", "sdk"},
