@@ -205,7 +205,8 @@ var mayImport = map[string][]string{
 	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/..."),
 
 	// The log in partitions, and the nodes that share it.
-	"core/eventlog": {"core/journal"},
+	"core/eventlog":         {"core/journal"},
+	"core/eventlog/cursors": {"core/db", "core/fault", "core/journal"},
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},

@@ -1,0 +1,170 @@
+// Package cursors stores the positions of the readers of a shared log in the database.
+//
+// A cursor is a row, found by log, partition and reader. It has the token of the lease
+// under which its partition is read. Register with a higher token takes all cursors of
+// the partition over: it waits for transactions that hold their rows, and from then on a
+// commit with a lower token is a Conflict. So a node that was stopped and continues after
+// another node took its partition cannot move a cursor.
+//
+// Commit joins the transaction in its context, if there is one: then the cursor moves
+// together with what was written, or not at all.
+//
+// The package knows nothing of the log itself. Its caller checks that a position is not
+// beyond the newest record.
+package cursors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/journal"
+)
+
+// Key finds a cursor.
+type Key struct {
+	Log       string // Attach has recorded it
+	Partition int
+	Reader    string
+}
+
+// Cursor is the position of a reader of a partition, under the lease with Token.
+type Cursor struct {
+	Partition int
+	Reader    string
+	Token     int64
+	Position  journal.Position
+}
+
+// The mistakes of a caller, in the kinds of journal.Journal.
+var (
+	errNoReader   = fault.New(fault.NotFound, "reader_not_found", "No reader of this name is registered.")
+	errBackwards  = fault.New(fault.Conflict, "cursor_backwards", "A cursor never moves backwards.")
+	errToken      = fault.New(fault.Conflict, "lease_lost", "Another node has taken the partition over.")
+	errReaderName = fault.Field("reader", "reader_name", "A reader needs a name of at most 200 bytes.")
+	errTooLarge   = fault.Field("seq", "cursor_ahead", "A cursor cannot be beyond the newest record.")
+
+	errUnavailable = fault.New(fault.Unavailable, "cursors_unavailable",
+		"The cursors of the log cannot be reached right now.").After(2 * time.Second)
+)
+
+// Store has the cursors of a database. Its methods may be called from many goroutines at
+// once. A failure of the database is Unavailable.
+type Store struct{ store store }
+
+// New returns the cursors in d.
+func New(d *db.DB) *Store { return &Store{store{d}} }
+
+// Attach records that the nodes of this database use the log id with so many partitions.
+// It fails if they use another log, or this one with another number of partitions: the
+// cursors would point into other records, or events of one person would be in two
+// partitions. replace takes another log instead; the cursors of the old one stay.
+func (s *Store) Attach(ctx context.Context, id string, partitions int, replace bool) error {
+	return s.store.db.Tx(ctx, func(ctx context.Context) error {
+		found, err := s.store.attached(ctx, logRow{ID: id, Partitions: partitions}, replace)
+		switch {
+		case err != nil:
+			return unavailable(err)
+		case found.ID != id:
+			return fmt.Errorf("this database belongs to the log %s, not to %s", found.ID, id)
+		case found.Partitions != partitions:
+			return fmt.Errorf("the log %s has %d partitions now and had %d when this database began to use it; the partition of an event would change", id, partitions, found.Partitions)
+		}
+		return nil
+	})
+}
+
+// Register returns the position of the cursor, and creates it at start if it is new. It
+// gives all cursors of the partition the token. A higher token in one of them is a
+// Conflict.
+func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.Position) (p journal.Position, err error) {
+	if k.Reader == "" || len(k.Reader) > 200 {
+		return p, errReaderName
+	}
+	err = s.store.db.Tx(ctx, func(ctx context.Context) error {
+		if err := s.store.raiseTokens(ctx, k, token); err != nil {
+			return unavailable(err)
+		}
+		highest, err := s.store.highestToken(ctx, k)
+		if err != nil {
+			return unavailable(err)
+		}
+		if highest > token {
+			return errToken
+		}
+		if err := s.store.insert(ctx, newRow(k, token, start)); err != nil {
+			return unavailable(err)
+		}
+		row, found, err := s.store.find(ctx, k)
+		if err == nil && !found {
+			err = errors.New("the cursor was removed meanwhile")
+		}
+		p = row.position()
+		return unavailable(err)
+	})
+	if fault.From(err) == nil {
+		err = unavailable(err)
+	}
+	return p, err
+}
+
+// Commit moves the cursor to p. An earlier position, a smaller Count or a lower token
+// than the cursor has is a Conflict; the same position is fine.
+func (s *Store) Commit(ctx context.Context, k Key, token int64, p journal.Position) error {
+	if p.Seq > math.MaxInt64 || p.Count > math.MaxInt64 {
+		return errTooLarge
+	}
+	moved, err := s.store.move(ctx, newRow(k, token, p))
+	if err != nil || moved {
+		return unavailable(err)
+	}
+	row, found, err := s.store.find(ctx, k)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case !found:
+		return errNoReader
+	case row.Token > token:
+		return errToken
+	}
+	return errBackwards
+}
+
+// Unregister removes the cursor. A cursor that does not exist is no error; one with a
+// higher token is a Conflict.
+func (s *Store) Unregister(ctx context.Context, k Key, token int64) error {
+	if err := s.store.remove(ctx, k, token); err != nil {
+		return unavailable(err)
+	}
+	_, found, err := s.store.find(ctx, k)
+	if err == nil && found {
+		return errToken
+	}
+	return unavailable(err)
+}
+
+// List returns the cursors of a log by partition and reader.
+func (s *Store) List(ctx context.Context, log string) ([]Cursor, error) {
+	rows, err := s.store.list(ctx, log)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	out := make([]Cursor, len(rows))
+	for i, r := range rows {
+		out[i] = Cursor{Partition: r.Partition, Reader: r.Reader, Token: r.Token, Position: r.position()}
+	}
+	return out, nil
+}
+
+// unavailable returns the fault of a statement that failed. The error of an ended
+// context, and nil, return as they are.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return errUnavailable.Because(err)
+}

@@ -1,0 +1,2 @@
+DROP TABLE log_cursors;
+DROP TABLE event_logs;
