@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/db/scan", "core/auth",
-	"core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "core/config/live", "core/tracing", "sdk",
+	"core/cluster", "core/cluster/notify", "core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "core/config/live", "core/tracing", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -207,6 +207,8 @@ var mayImport = map[string][]string{
 	// The log in partitions, and the nodes that share it.
 	"core/eventlog":         {"core/journal"},
 	"core/eventlog/cursors": {"core/db", "core/fault", "core/journal"},
+	"core/cluster":          {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
+	"core/cluster/notify":   {"core/db", "core/retry"},
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},
