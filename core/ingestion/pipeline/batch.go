@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
+	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -40,6 +41,8 @@ func (l *lane) process(killCtx, drainCtx context.Context, b *reader.Batch, a *at
 		switch {
 		case killCtx.Err() != nil:
 			return killCtx.Err()
+		case isFenced(err):
+			return l.resolveFenced(killCtx, b, err)
 		case l.IsOutage(killCtx, err):
 			a.failures = 0
 			l.metrics.retries.WithLabelValues("database").Inc()
@@ -61,6 +64,24 @@ func (l *lane) process(killCtx, drainCtx context.Context, b *reader.Batch, a *at
 			return drainCtx.Err()
 		}
 	}
+}
+
+// resolveFenced returns nil if an earlier attempt has committed b although its commit
+// failed, else err.
+func (l *lane) resolveFenced(ctx context.Context, b *reader.Batch, err error) error {
+	if done, openErr := l.cursor.isCommitted(ctx, cursorAt(l.journalID, b.End)); openErr != nil || !done {
+		return err
+	}
+	l.logger.Info("batch was committed although its commit failed", zap.Int("events", len(b.Events)), zap.Uint64("after", b.Begin.Seq))
+	l.poisoned = 0
+	l.moveTo(b.End)
+	return nil
+}
+
+// moveTo notes that everything before p is committed.
+func (l *lane) moveTo(p journal.Position) {
+	l.commit.MoveTo(p)
+	l.setPosition(p)
 }
 
 // bisect processes the halves of a batch that fails every time; a single event
@@ -108,7 +129,10 @@ func (l *lane) deadLetter(killCtx, drainCtx context.Context, b *reader.Batch, a 
 			return nil
 		}
 		return l.deadLetters.Add(ctx, entry)
-	}); failure != nil {
+	}); isFenced(failure) {
+		err := l.resolveFenced(killCtx, b, failure)
+		return err == nil, err
+	} else if failure != nil {
 		a.failures = 0 // the database failed: the event gets another chance
 		l.setWaiting(failure)
 		return false, nil
@@ -165,18 +189,18 @@ func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx c
 				return err
 			}
 		}
-		return l.store.saveCursor(ctx, l.name, cursor{l.journalID, b.End})
+		return l.cursor.save(ctx, cursorAt(l.journalID, b.End))
 	})
 	if err != nil {
 		return err
 	}
+	l.cursor.committed(cursorAt(l.journalID, b.End))
 	l.metrics.countNotices(b)
 	reader.LogDamaged(l.logger, b)
 	if n := len(b.Unreadable) + len(b.Damaged); n > 0 {
 		l.deadMetrics.CountAdded(deadletter.SourceWorker, n)
 	}
-	l.commit.MoveTo(b.End)
-	l.setPosition(b.End)
+	l.moveTo(b.End)
 	return nil
 }
 

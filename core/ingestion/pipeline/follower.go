@@ -56,6 +56,7 @@ type FollowerRunner struct {
 	journalID string
 	reader    *reader.Reader
 	commit    *reader.Committer
+	cursor    *readerCursor
 	service   retry.Service
 }
 
@@ -79,9 +80,13 @@ func (f *FollowerRunner) Start(ctx context.Context) error {
 		return fmt.Errorf("read the state of the journal: %w", err)
 	}
 	f.journalID = stats.ID
-	f.commit = reader.NewCommitter(f.log, f.name, at, f.logger)
+	f.cursor = f.worker.newCursor(f.name)
 	f.service.Start()
-	f.service.Go(func(drainCtx, killCtx context.Context) { f.run(drainCtx, killCtx, at) })
+	f.service.Go(func(drainCtx, killCtx context.Context) {
+		for again := true; again; {
+			at, again = f.run(drainCtx, killCtx, at)
+		}
+	})
 	return nil
 }
 
@@ -89,25 +94,48 @@ func (f *FollowerRunner) Start(ctx context.Context) error {
 // batch is rolled back and processed after the next start.
 func (f *FollowerRunner) Stop(ctx context.Context) error { return f.service.Stop(ctx) }
 
-func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journal.Position) {
+// run follows until drainCtx ends or the lease of the worker has ended. It returns
+// true if it must begin again with the cursor that the database has now, and where
+// the follower is.
+func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journal.Position) (reached journal.Position, again bool) {
 	at, ok := f.findStart(drainCtx, registered)
 	if !ok {
-		return
+		return at, false
 	}
+	f.commit = reader.NewCommitter(f.log, f.name, registered, f.logger)
 	f.reader = reader.New(f.log, f.limits, at, func(rec *event.Record) bool { return !rec.Historical && f.follower.Accepts(rec.ProjectID) })
 	var committing sync.WaitGroup
-	committing.Go(func() { f.commit.Run(drainCtx) })
+	commitCtx, stopCommitting := context.WithCancel(drainCtx)
+	defer stopCommitting()
+	committing.Go(func() { f.commit.Run(commitCtx) })
 	backoff := f.backoff()
 	b := new(reader.Batch)
-	for f.fillBatch(drainCtx, b, &backoff) {
-		if !f.waitForWorker(drainCtx, b.End) || f.process(killCtx, drainCtx, b) != nil {
-			break
+	var err error
+	for err == nil && f.fillBatch(drainCtx, b, &backoff) && f.waitForWorker(drainCtx, b.End) {
+		if err = f.process(killCtx, drainCtx, b); err == nil {
+			at = b.End
 		}
 	}
+	stopCommitting()
 	committing.Wait()
+	if isFenced(err) {
+		return at, f.onFenced(drainCtx, err)
+	}
 	if err := f.commit.Flush(killCtx); err != nil {
 		f.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
+	return at, false
+}
+
+// onFenced stops a follower with a lease. Without one it waits and returns true.
+func (f *FollowerRunner) onFenced(drainCtx context.Context, err error) (again bool) {
+	if f.worker.lease != 0 {
+		f.logger.Warn("cursor belongs to another owner: follower stopped", zap.Int64("lease", f.worker.lease), zap.Error(err))
+		f.worker.signalFenced()
+		return false
+	}
+	f.logger.Error("cursor in the database was moved by another process or a restore: reading it again", zap.Error(err))
+	return retry.Sleep(drainCtx, f.cfg.RetryMax)
 }
 
 func (f *FollowerRunner) backoff() retry.Backoff {
@@ -115,17 +143,23 @@ func (f *FollowerRunner) backoff() retry.Backoff {
 }
 
 // findStart returns the position to start from. It waits for the database. The
-// cursor in the database is the truth, unless it is of another journal.
+// cursor in the database is the truth, unless it is of another journal. The result is
+// false when ctx ends, and when the lease of the worker has ended.
 func (f *FollowerRunner) findStart(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
 	at = registered
+	fenced := false
 	ok = retry.Until(ctx, f.backoff(), func() error {
-		c, found, err := f.store.loadCursor(ctx, f.name)
+		c, found, err := f.cursor.open(ctx)
+		if fenced = isFenced(err); fenced {
+			f.onFenced(ctx, err)
+			return nil
+		}
 		if err == nil && found && c.journal == f.journalID && registered.Before(c.position) {
 			at = c.position
 		}
 		return err
 	}, func(err error) { f.logger.Warn("waiting for the database", zap.Error(err)) })
-	return at, ok
+	return at, ok && !fenced
 }
 
 // maxFollowerEvents bounds a batch for a follower.
@@ -166,6 +200,8 @@ func (f *FollowerRunner) process(killCtx, drainCtx context.Context, b *reader.Ba
 		switch {
 		case killCtx.Err() != nil:
 			return killCtx.Err()
+		case isFenced(err):
+			return f.resolveFenced(killCtx, b, err)
 		case f.store.isOutage(killCtx, err, f.cfg.Timeout):
 			failures = 0
 		default:
@@ -179,6 +215,16 @@ func (f *FollowerRunner) process(killCtx, drainCtx context.Context, b *reader.Ba
 			return drainCtx.Err()
 		}
 	}
+}
+
+// resolveFenced returns nil if an earlier attempt has committed b although its commit
+// failed, else err.
+func (f *FollowerRunner) resolveFenced(ctx context.Context, b *reader.Batch, err error) error {
+	if done, openErr := f.cursor.isCommitted(ctx, cursorAt(f.journalID, b.End)); openErr != nil || !done {
+		return err
+	}
+	f.commit.MoveTo(b.End)
+	return nil
 }
 
 // processEach processes the events of a batch that fails every time one by one.
@@ -282,10 +328,14 @@ func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err 
 			return errErasedMeanwhile
 		}
 	}
-	return f.db.Tx(ctx, func(ctx context.Context) error {
+	err = f.db.Tx(ctx, func(ctx context.Context) error {
 		if err := storeOutcome(ctx); err != nil {
 			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
 		}
-		return f.store.saveCursor(ctx, f.name, cursor{f.journalID, b.End})
+		return f.cursor.save(ctx, cursorAt(f.journalID, b.End))
 	})
+	if err == nil {
+		f.cursor.committed(cursorAt(f.journalID, b.End))
+	}
+	return err
 }

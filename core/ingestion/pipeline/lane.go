@@ -25,6 +25,7 @@ type lane struct {
 
 	reader   *reader.Reader
 	commit   *reader.Committer
+	cursor   *readerCursor
 	begun    time.Time     // when the last batch was filled
 	work     []sdk.Event   // copies of events, for the stages to change
 	place    []int         // of the copies in their batch
@@ -64,24 +65,54 @@ func (l *lane) backoff() retry.Backoff {
 	return retry.Backoff{Min: l.cfg.RetryMin, Max: l.cfg.RetryMax}
 }
 
-// run processes until drainCtx ends. The end of killCtx gives up the batch at
-// hand.
+// run processes until drainCtx ends or the lease of the worker has ended. The end of
+// killCtx gives up the batch at hand.
 func (l *lane) run(drainCtx, killCtx context.Context) {
+	l.cursor = l.newCursor(l.name)
+	for l.runFromCursor(drainCtx, killCtx) {
+		// The cursor was moved by another owner, and the lease has not ended.
+		l.registered = l.status.Load().Position
+	}
+}
+
+// runFromCursor processes from the cursor in the database on. It returns true if it
+// must begin again with the cursor that the database has now.
+func (l *lane) runFromCursor(drainCtx, killCtx context.Context) (again bool) {
 	at, ok := l.findStart(drainCtx, l.registered)
 	if !ok || !l.recoverErasures(drainCtx, at.Seq) {
-		return
+		return false
 	}
 	l.reader = reader.New(l.log, l.limits, at, func(rec *event.Record) bool { return rec.Historical == l.historical })
 	l.commit = reader.NewCommitter(l.log, l.name, l.registered, l.logger)
 	l.setPosition(at)
 	var committing sync.WaitGroup
-	committing.Go(func() { l.commit.Run(drainCtx) })
+	commitCtx, stopCommitting := context.WithCancel(drainCtx)
+	defer stopCommitting()
+	committing.Go(func() { l.commit.Run(commitCtx) })
 	l.commit.MoveTo(at)
-	l.processBatches(drainCtx, killCtx)
+	err := l.processBatches(drainCtx, killCtx)
+	stopCommitting()
 	committing.Wait()
+	if isFenced(err) {
+		return l.onFenced(drainCtx, err)
+	}
 	if err := l.commit.Flush(killCtx); err != nil {
 		l.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
+	return false
+}
+
+// onFenced stops the lane of a worker with a lease. Without one it waits and returns
+// true: the lane goes on from the cursor in the database.
+func (l *lane) onFenced(drainCtx context.Context, err error) (again bool) {
+	l.setWaiting(err)
+	if l.lease != 0 {
+		l.logger.Warn("cursor belongs to another owner: reader stopped", zap.Int64("lease", l.lease), zap.Error(err))
+		l.signalFenced()
+		return false
+	}
+	l.logger.Error("cursor in the database was moved by another process or a restore: reading it again", zap.Error(err))
+	return retry.Sleep(drainCtx, l.cfg.RetryMax)
 }
 
 // recoverErasures waits until the erasures behind the live lane's start are
@@ -101,20 +132,24 @@ func (l *lane) recoverErasures(ctx context.Context, after uint64) bool {
 	}
 	ok := l.erased.Recover(ctx, after)
 	if ok {
-		close(l.recovered)
+		l.recoverOnce.Do(func() { close(l.recovered) })
 	}
 	return ok
 }
 
-// findStart returns the position to start from. It waits for the database.
+// findStart returns the position to start from. It waits for the database. The
+// result is false when ctx ends, and when the lease of the worker has ended.
 func (l *lane) findStart(ctx context.Context, registered journal.Position) (at journal.Position, ok bool) {
 	backoff := l.backoff()
 	for {
-		c, found, err := l.store.loadCursor(ctx, l.name)
+		c, found, err := l.cursor.open(ctx)
 		if err == nil && found {
 			err = l.compareJournal(ctx, c)
 		}
 		switch {
+		case isFenced(err):
+			l.onFenced(ctx, err)
+			return at, false
 		case err != nil:
 			l.setWaiting(err)
 			l.logger.Warn("waiting for the database and the journal", zap.Error(err))
@@ -147,9 +182,9 @@ func (l *lane) compareJournal(ctx context.Context, c cursor) error {
 	return k.Compare(ctx, c.journal, c.position.Seq)
 }
 
-// processBatches processes until drainCtx ends. While a batch is in the
-// database, the next one is read and decoded.
-func (l *lane) processBatches(drainCtx, killCtx context.Context) {
+// processBatches processes until drainCtx ends, or a batch fails for good. While a
+// batch is in the database, the next one is read and decoded.
+func (l *lane) processBatches(drainCtx, killCtx context.Context) (err error) {
 	ready := make(chan *reader.Batch)
 	spare := make(chan *reader.Batch, 2)
 	spare <- new(reader.Batch)
@@ -165,13 +200,14 @@ func (l *lane) processBatches(drainCtx, killCtx context.Context) {
 		if l.historical && !b.Idle() {
 			l.yieldToLive(drainCtx)
 		}
-		if err := l.process(killCtx, drainCtx, b, l.newAttempts()); err != nil {
+		if err = l.process(killCtx, drainCtx, b, l.newAttempts()); err != nil {
 			break
 		}
 		spare <- b
 	}
 	stopReading()
 	reading.Wait()
+	return err
 }
 
 // readBatches fills batches until ctx ends.

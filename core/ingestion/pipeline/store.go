@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/uptrace/bun"
-
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/journal"
@@ -18,65 +16,124 @@ import (
 // there is one.
 type store struct{ db *db.DB }
 
-// cursor is the position of a reader at its last committed transaction, and the
-// journal of that position.
+// cursor is a row of ingestion_cursors: the position of a reader at its last
+// committed transaction, the journal of that position, and the lease under which it
+// was written.
 type cursor struct {
 	journal  string
 	position journal.Position
+	lease    int64
 }
 
-// cursorRow is a row of ingestion_cursors.
+// stored reports whether the row has a position. A reader that has taken its cursor
+// over and has committed nothing has a row without one.
+func (c cursor) stored() bool { return c.journal != "" }
+
+// cursorColumns are the columns of cursorRow.scan.
+const cursorColumns = "journal, seq, idx, count, lease"
+
+// cursorRow is what the store reads of a row.
 type cursorRow struct {
-	bun.BaseModel `bun:"table:ingestion_cursors,alias:c"`
-
-	Name      string `bun:",pk"`
-	Journal   string
-	Seq       int64
-	Idx       int64
-	Count     int64
-	UpdatedAt db.Time
+	journal                string
+	seq, idx, count, lease int64
 }
 
-// loadCursor returns the reader's cursor; false when it has none.
+// load returns the reader's row; false without one.
 func (s *store) loadCursor(ctx context.Context, reader string) (c cursor, ok bool, err error) {
+	row := s.db.Read(ctx).QueryRowContext(ctx, "SELECT "+cursorColumns+" FROM ingestion_cursors WHERE name = ?", reader)
+	if c, ok, err = scanCursor(row); err != nil {
+		return cursor{}, false, fmt.Errorf("read the cursor of %s: %w", reader, err)
+	}
+	return c, ok, nil
+}
+
+func scanCursor(row *sql.Row) (c cursor, ok bool, err error) {
 	var r cursorRow
-	err = s.db.Read(ctx).NewSelect().Model(&r).Where("name = ?", reader).Scan(ctx)
+	err = row.Scan(&r.journal, &r.seq, &r.idx, &r.count, &r.lease)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return cursor{}, false, nil
 	case err != nil:
-		return cursor{}, false, fmt.Errorf("read the cursor of %s: %w", reader, err)
+		return cursor{}, false, err
 	}
-	return cursor{r.Journal, journal.Position{Seq: uint64(r.Seq), Index: uint32(r.Idx), Count: uint64(r.Count)}}, true, nil
+	return cursor{r.journal, journal.Position{Seq: uint64(r.seq), Index: uint32(r.idx), Count: uint64(r.count)}, r.lease}, true, nil
 }
 
-// saveCursorSQL is raw because its text must not change from batch to batch: the
-// connection keeps the prepared statement.
-const saveCursorSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count, updated_at)
-	VALUES (%s) ON CONFLICT (name) DO UPDATE SET journal = EXCLUDED.journal, seq = EXCLUDED.seq,
-		idx = EXCLUDED.idx, count = EXCLUDED.count, updated_at = EXCLUDED.updated_at`
+// takeOverSQL sets the lease of a cursor, which it creates without a position. It
+// waits for a transaction that holds the row, and finds no row under a higher lease.
+const takeOverSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count, updated_at, lease)
+	VALUES (?, '', 0, 0, 0, ?, ?) ON CONFLICT (name) DO UPDATE SET lease = EXCLUDED.lease
+	WHERE ingestion_cursors.lease <= EXCLUDED.lease RETURNING ` + cursorColumns
 
-var (
-	saveCursorSQLite   = fmt.Sprintf(saveCursorSQL, "?, ?, ?, ?, ?, ?")
-	saveCursorPostgres = fmt.Sprintf(saveCursorSQL, "$1, $2, $3, $4, $5, $6")
+// takeOver gives the reader's cursor to the owner of a lease and returns it. From
+// then on transactions with a lower lease fail. It fails with ErrFenced if the cursor
+// has a higher one.
+func (s *store) takeOver(ctx context.Context, reader string, lease int64) (c cursor, err error) {
+	c, ok, err := scanCursor(s.db.Write(ctx).QueryRowContext(ctx, takeOverSQL, reader, time.Now().UnixMicro(), lease))
+	if err != nil {
+		return cursor{}, fmt.Errorf("take over the cursor of %s: %w", reader, err)
+	}
+	if !ok {
+		return cursor{}, fmt.Errorf("take over the cursor of %s: %w", reader, ErrFenced)
+	}
+	return c, nil
+}
+
+// The statements of saveCursor are raw because their text must not change from batch
+// to batch: the connection keeps the prepared statement.
+const (
+	insertCursorSQL = `INSERT INTO ingestion_cursors (journal, seq, idx, count, updated_at, name, lease)
+		VALUES (%s) ON CONFLICT (name) DO NOTHING`
+	updateCursorSQL = `UPDATE ingestion_cursors SET journal = %s, seq = %s, idx = %s, count = %s, updated_at = %s
+		WHERE name = %s AND lease = %s AND journal = %s AND seq = %s AND idx = %s`
 )
 
-// saveCursor writes the reader's cursor.
-func (s *store) saveCursor(ctx context.Context, reader string, c cursor) error {
-	query := saveCursorSQLite
-	if s.db.Postgres() {
-		query = saveCursorPostgres
+var (
+	insertCursorSQLite   = fmt.Sprintf(insertCursorSQL, "?, ?, ?, ?, ?, ?, ?")
+	insertCursorPostgres = fmt.Sprintf(insertCursorSQL, "$1, $2, $3, $4, $5, $6, $7")
+	updateCursorSQLite   = fmt.Sprintf(updateCursorSQL, "?", "?", "?", "?", "?", "?", "?", "?", "?", "?")
+	updateCursorPostgres = fmt.Sprintf(updateCursorSQL, "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10")
+)
+
+// saveCursor replaces the reader's row, if it is still the one that the reader has
+// read or written last; exists is false if there was none. Else it fails with
+// ErrFenced.
+func (s *store) saveCursor(ctx context.Context, reader string, was cursor, exists bool, to cursor) error {
+	query := insertCursorSQLite
+	switch {
+	case exists && s.db.Postgres():
+		query = updateCursorPostgres
+	case exists:
+		query = updateCursorSQLite
+	case s.db.Postgres():
+		query = insertCursorPostgres
 	}
+	args := make([]any, 0, 10)
+	args = append(args, to.journal, int64(to.position.Seq), int64(to.position.Index), int64(to.position.Count), time.Now().UnixMicro(), reader, to.lease)
+	if exists {
+		args = append(args, was.journal, int64(was.position.Seq), int64(was.position.Index))
+	}
+	var rows int64
 	err := s.db.Tx(ctx, func(ctx context.Context) error {
-		_, err := s.db.SQLTx(ctx).ExecContext(ctx, query, reader, c.journal, int64(c.position.Seq), int64(c.position.Index),
-			int64(c.position.Count), time.Now().UnixMicro())
+		result, err := s.db.SQLTx(ctx).ExecContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		rows, err = result.RowsAffected()
 		return err
 	})
+	if err == nil && rows == 0 {
+		err = ErrFenced
+	}
 	if err != nil {
 		return fmt.Errorf("write the cursor of %s: %w", reader, err)
 	}
 	return nil
 }
+
+// probeSQL writes a row that no reader has.
+const probeSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count, updated_at)
+	VALUES ('probe', '', 0, 0, 0, ?) ON CONFLICT (name) DO UPDATE SET updated_at = EXCLUDED.updated_at`
 
 // isOutage reports whether err is a failure of the database: it is unavailable,
 // asks for the transaction again, or fails the smallest transaction, too.
@@ -86,5 +143,6 @@ func (s *store) isOutage(ctx context.Context, err error, timeout time.Duration) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return s.saveCursor(ctx, "probe", cursor{}) != nil
+	_, err = s.db.Write(ctx).ExecContext(ctx, probeSQL, time.Now().UnixMicro())
+	return err != nil
 }

@@ -1,0 +1,1 @@
+ALTER TABLE ingestion_cursors DROP COLUMN lease;
