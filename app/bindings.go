@@ -24,6 +24,7 @@ import (
 	"github.com/guidonhq/guidon/core/backup/schedule"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/eventapi"
 	"github.com/guidonhq/guidon/core/flagapi"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/audience"
@@ -96,7 +97,7 @@ var coreBindings = fx.Provide(
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
-	route(func(h *events.HTTP) web.Routes { return h }),
+	route(func(h *eventapi.HTTP) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 )
 

@@ -160,11 +160,12 @@ var mayImport = map[string][]string{
 	"core/persons":         with("core/persons/..."),
 	"core/events":          with("core/db/rowcodec", "core/events/..."),
 	"core/definitions":     with("core/persons"),
-	"core/export":          with("core/events", "core/persons"),
+	"core/export":          with("core/events", "core/events/eventapi", "core/persons"),
 	"core/retention":       with("core/events", "core/journal/clock"),
 	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	"core/events/dictionaries": {"core/db", "core/db/rowcodec"},
+	"core/events/eventapi":     with("core/events"),
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},

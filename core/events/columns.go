@@ -7,12 +7,12 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// columns are the properties of an event that have columns; "" is an absent
+// Columns are the properties of an event that have columns; "" is an absent
 // property.
-type columns struct {
-	currentURL   string
-	flagKey      string
-	flagResponse string
+type Columns struct {
+	CurrentURL   string
+	FlagKey      string
+	FlagResponse string
 }
 
 // The longest texts in indexed columns, in bytes: an index entry of Postgres
@@ -40,10 +40,10 @@ const responseProperty = "$feature_flag_response"
 // readColumns reads the columns from an event's properties; of several
 // properties with one name it takes the last. Invalid JSON and values that are
 // not objects have no properties.
-func readColumns(p *fastjson.Parser, ev *sdk.Event) columns {
+func readColumns(p *fastjson.Parser, ev *sdk.Event) Columns {
 	v, err := p.ParseBytes(ev.Properties)
 	if err != nil || v.Type() != fastjson.TypeObject {
-		return columns{}
+		return Columns{}
 	}
 	flag := flagProperty(ev.Name)
 	var url, key, response *fastjson.Value
@@ -57,11 +57,11 @@ func readColumns(p *fastjson.Parser, ev *sdk.Event) columns {
 			key = v // without a flag property this is the property "", which is ignored below
 		}
 	})
-	c := columns{currentURL: text.Truncate(stringText(url), URLMax)}
+	c := Columns{CurrentURL: text.Truncate(stringText(url), URLMax)}
 	if flag != "" {
-		c.flagKey = text.Truncate(stringText(key), flagKeyMax)
-		if response != nil && c.flagKey != "" {
-			c.flagResponse = text.Truncate(scalarText(response), flagResponseMax)
+		c.FlagKey = text.Truncate(stringText(key), flagKeyMax)
+		if response != nil && c.FlagKey != "" {
+			c.FlagResponse = text.Truncate(scalarText(response), flagResponseMax)
 		}
 	}
 	return c

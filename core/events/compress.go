@@ -19,8 +19,8 @@ func (s *Service) encodeProperties(ctx context.Context, r *rows) (plain map[int6
 	}
 	r.encoder.Begin()
 	for i := range r.list {
-		ev := r.list[i].ev
-		if err := r.encoder.Add(ctx, s.dictionaries, ev.ProjectID, ev.Properties, ev.DistinctID, r.list[i].columns.currentURL); err != nil {
+		ev := r.list[i].Event
+		if err := r.encoder.Add(ctx, s.dictionaries, ev.ProjectID, ev.Properties, ev.DistinctID, r.list[i].Columns.CurrentURL); err != nil {
 			return nil, err
 		}
 	}
@@ -33,19 +33,19 @@ func (s *Service) encodeProperties(ctx context.Context, r *rows) (plain map[int6
 }
 
 // setPlain keeps the text. A compressed row begins with a byte that no JSON begins with.
-func (r *row) setPlain() {
-	r.properties = string(r.ev.Properties)
+func (r *Insertion) setPlain() {
+	r.Properties = string(r.Event.Properties)
 	switch {
-	case r.properties == "":
-		r.properties = "{}"
-	case rowcodec.IsCompressed(r.ev.Properties):
-		r.properties = " " + r.properties
+	case r.Properties == "":
+		r.Properties = "{}"
+	case rowcodec.IsCompressed(r.Event.Properties):
+		r.Properties = " " + r.Properties
 	}
 }
 
 // plain replaces the properties of rows by their text. It fails at the first row that
 // is damaged, and names it.
-func (s store) plain(ctx context.Context, rows []eventRow) error {
+func (s store) plain(ctx context.Context, rows []Record) error {
 	d := s.dictionaries.NewDecoder()
 	for i := range rows {
 		r := &rows[i]
@@ -80,19 +80,33 @@ func (s store) plainErased(ctx context.Context, rows []erasedRow) error {
 	return nil
 }
 
-// Start trains dictionaries in the background until Stop, unless the setting is off.
+// Start trains dictionaries in the background until Stop, unless the setting is off, and
+// starts a backend that is a Runner.
 func (s *Service) Start() {
-	if s.cfg.Compress {
+	if r, ok := s.backend.(Runner); ok {
+		r.Start()
+	}
+	if s.dictionaries != nil && s.cfg.Compress {
 		s.dictionaries.Start(s)
 	}
 }
 
-// Stop ends the training of Start and waits for its goroutine.
-func (s *Service) Stop() { s.dictionaries.Stop() }
+// Stop ends what Start has started and waits for it.
+func (s *Service) Stop() {
+	if r, ok := s.backend.(Runner); ok {
+		r.Stop()
+	}
+	if s.dictionaries != nil {
+		s.dictionaries.Stop()
+	}
+}
 
 // Train makes a dictionary for a project now if it needs one and has enough events, and
 // reports whether it did. Start does the same in the background.
 func (s *Service) Train(ctx context.Context, projectID int64) (bool, error) {
+	if s.dictionaries == nil {
+		return false, nil
+	}
 	return s.dictionaries.Train(ctx, s, projectID)
 }
 
@@ -105,7 +119,7 @@ func (s *Service) Samples(ctx context.Context, projectID int64, limit int) (out 
 	err = s.db.RunBackgroundScan(ctx, projectID, func(ctx context.Context) error {
 		var last Cursor
 		for len(out) < limit {
-			rows, err := s.store.list(ctx, projectID, Filter{Cursor: last}, min(samplesPerRead, limit-len(out)))
+			rows, err := s.backend.List(ctx, projectID, Filter{Cursor: last}, min(samplesPerRead, limit-len(out)))
 			if err != nil || len(rows) == 0 {
 				return err
 			}
@@ -119,8 +133,8 @@ func (s *Service) Samples(ctx context.Context, projectID int64, limit int) (out 
 	return out, err
 }
 
-func (r *eventRow) sample() rowcodec.Sample {
-	ev := r.event()
+func (r *Record) sample() rowcodec.Sample {
+	ev := r.ToEvent()
 	s := rowcodec.Sample{Columns: rowcodec.Columns{DistinctID: []byte(r.DistinctID), URL: []byte(r.CurrentURL)}, Person: ev.PersonID}
 	if len(ev.Properties) <= rowcodec.MaxSample {
 		s.Plain = ev.Properties

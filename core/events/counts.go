@@ -42,13 +42,9 @@ func (s *Service) Counts(ctx context.Context, q CountQuery) ([]Count, error) {
 	}
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	count := s.store.countByProperties
-	if q.indexed() {
-		count = s.store.countByFlag
-	}
 	var counts []Count
 	err := s.db.RunScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
-		counts, err = count(ctx, &q)
+		counts, err = s.backend.Counts(ctx, &q)
 		return err
 	})
 	if err != nil {
@@ -57,8 +53,8 @@ func (s *Service) Counts(ctx context.Context, q CountQuery) ([]Count, error) {
 	return counts, nil
 }
 
-// indexed reports whether columns hold everything that q filters and groups by.
-func (q *CountQuery) indexed() bool {
+// Indexed reports whether columns hold everything that q filters and groups by.
+func (q *CountQuery) Indexed() bool {
 	return q.Property != "" && q.Property == flagProperty(q.Event) && len(q.Value) < flagKeyMax &&
 		(q.Breakdown == "" || q.Breakdown == responseProperty)
 }

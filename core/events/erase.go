@@ -26,13 +26,13 @@ type Erased struct {
 type EraseHook func(ctx context.Context, e *Erased) error
 
 // OnErase adds a hook. All hooks must be added before the first erasure.
-func (s *Service) OnErase(h EraseHook) { s.store.hooks = append(s.store.hooks, h) }
+func (s *Service) OnErase(h EraseHook) { s.shared.hooks = append(s.shared.hooks, h) }
 
 // Erase permanently deletes the events of distinct ids and returns their number.
 // It deletes a limited number of events at a time, each in a transaction of its
 // own with the corrections of the hooks, unless ctx has one.
 func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []string) (int64, error) {
-	n, err := s.store.erase(ctx, projectID, distinctIDs)
+	n, err := s.backend.Erase(ctx, projectID, distinctIDs)
 	if err != nil {
 		return n, fmt.Errorf("erase events: %w", err)
 	}
@@ -43,18 +43,18 @@ func (s *Service) Erase(ctx context.Context, projectID int64, distinctIDs []stri
 // hook of deletions and joins their transaction.
 func (s *Service) PersonDeleted(ctx context.Context, projectID, personID int64) error {
 	e := &Erased{ProjectID: projectID, PersonID: personID}
-	if err := s.store.recordErased(ctx, e, 0, 1); err != nil {
+	if err := s.shared.recordErased(ctx, e, 0, 1); err != nil {
 		return fmt.Errorf("record the deletion of a person: %w", err)
 	}
-	return s.store.callHooks(ctx, e)
+	return s.shared.callHooks(ctx, e)
 }
 
 // PersonsMerged records that the events of a person belong to another person from
 // now on. It is a hook of merges and joins their transaction.
 func (s *Service) PersonsMerged(ctx context.Context, projectID, from, into int64) error {
 	e := &Erased{ProjectID: projectID, PersonID: from, MergedInto: into}
-	if err := s.store.recordErased(ctx, e, 0, 1); err != nil {
+	if err := s.shared.recordErased(ctx, e, 0, 1); err != nil {
 		return fmt.Errorf("record a merge of persons: %w", err)
 	}
-	return s.store.callHooks(ctx, e)
+	return s.shared.callHooks(ctx, e)
 }

@@ -18,10 +18,13 @@
 package events
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"time"
 
 	"github.com/guidonhq/guidon/core/events/dictionaries"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -82,8 +85,10 @@ type Filter struct {
 	// Cursor continues a list: the cursor of the previous page.
 	Cursor Cursor
 
-	contains    string // part of the text of the properties
-	withPersons bool   // reads the persons of the events as well
+	// Contains is part of the text of the properties, which a backend may ignore.
+	Contains string
+	// WithPersons reads the persons of the events as well.
+	WithPersons bool
 }
 
 // Cursor is a position in a list of events, newest first. The zero Cursor is the
@@ -91,4 +96,23 @@ type Filter struct {
 type Cursor struct {
 	Timestamp int64 // unix microseconds
 	Row       int64
+}
+
+// ParseCursor reads the text of a cursor; "" is the zero Cursor. It fails with Invalid
+// for other texts.
+func ParseCursor(raw string) (Cursor, error) {
+	if raw == "" {
+		return Cursor{}, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(raw)
+	if err != nil || len(b) != 16 {
+		return Cursor{}, fault.Field("cursor", "invalid_input", "Not a cursor. Follow the next link of the page before.")
+	}
+	return Cursor{Timestamp: int64(binary.BigEndian.Uint64(b)), Row: int64(binary.BigEndian.Uint64(b[8:]))}, nil
+}
+
+// String returns the text form of a cursor in a link.
+func (c Cursor) String() string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(c.Timestamp))
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.Row)))
 }

@@ -28,13 +28,13 @@ type Expired struct {
 type ExpireHook func(ctx context.Context, e *Expired) error
 
 // OnExpire adds a hook. All hooks must be added before the first deletion.
-func (s *Service) OnExpire(h ExpireHook) { s.store.expireHooks = append(s.store.expireHooks, h) }
+func (s *Service) OnExpire(h ExpireHook) { s.shared.expireHooks = append(s.shared.expireHooks, h) }
 
 // Oldest returns the smallest timestamp of the events of a project that is not before
 // since, with a name only of those of that name; false without such events. An index
 // answers it.
 func (s *Service) Oldest(ctx context.Context, projectID int64, event string, since time.Time) (time.Time, bool, error) {
-	at, ok, err := s.store.oldest(ctx, projectID, event, since)
+	at, ok, err := s.backend.Oldest(ctx, projectID, event, since)
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("find the oldest event: %w", err)
 	}
@@ -43,7 +43,7 @@ func (s *Service) Oldest(ctx context.Context, projectID int64, event string, sin
 
 // CountExpired returns how many events x selects.
 func (s *Service) CountExpired(ctx context.Context, x Expiry) (int64, error) {
-	n, err := s.store.countExpired(ctx, x)
+	n, err := s.backend.CountExpired(ctx, x)
 	if err != nil {
 		return 0, fmt.Errorf("count old events: %w", err)
 	}
@@ -54,7 +54,7 @@ func (s *Service) CountExpired(ctx context.Context, x Expiry) (int64, error) {
 // in one transaction, and returns their number. What other packages have counted is
 // corrected by FinishExpiry only, which must follow the last deletion.
 func (s *Service) DeleteExpired(ctx context.Context, x Expiry, limit int) (int, error) {
-	n, err := s.store.deleteExpired(ctx, x, limit)
+	n, err := s.backend.DeleteExpired(ctx, x, limit)
 	if err != nil {
 		return 0, fmt.Errorf("delete old events: %w", err)
 	}
@@ -67,11 +67,11 @@ func (s *Service) FinishExpiry(ctx context.Context, projectID int64, from, to ti
 	err := s.db.Tx(ctx, func(ctx context.Context) error {
 		var around Erased
 		around.ProjectID = projectID
-		if err := s.store.recordErased(ctx, &around, 1, 0); err != nil {
+		if err := s.shared.recordErased(ctx, &around, 1, 0); err != nil {
 			return err
 		}
 		e := &Expired{ProjectID: projectID, From: from, To: to, Before: around.Before, After: around.After}
-		for _, hook := range s.store.expireHooks {
+		for _, hook := range s.shared.expireHooks {
 			if err := hook(ctx, e); err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (s *Service) FinishExpiry(ctx context.Context, projectID int64, from, to ti
 
 // Projects returns the projects that have events, ascending, also closed ones.
 func (s *Service) Projects(ctx context.Context) ([]int64, error) {
-	ids, err := s.store.projects(ctx)
+	ids, err := s.backend.Projects(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list projects with events: %w", err)
 	}
@@ -96,7 +96,7 @@ func (s *Service) Projects(ctx context.Context) ([]int64, error) {
 // Names returns the names of the stored events of a project, ascending, with one look
 // into an index per name.
 func (s *Service) Names(ctx context.Context, projectID int64) ([]string, error) {
-	names, err := s.store.names(ctx, projectID)
+	names, err := s.backend.Names(ctx, projectID)
 	if err != nil {
 		return nil, fmt.Errorf("list the names of events: %w", err)
 	}

@@ -28,16 +28,13 @@ type Exported struct {
 func (s *Service) Export(ctx context.Context, projectID int64, q ExportQuery, limit int) ([]Exported, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.store.export(ctx, projectID, q, limit)
+	rows, err := s.backend.Export(ctx, projectID, q, limit)
 	if err != nil {
 		return nil, fmt.Errorf("export events: %w", err)
 	}
 	out := make([]Exported, len(rows))
 	for i := range rows {
-		out[i] = Exported{rows[i].event(), rows[i].cursor()}
+		out[i] = Exported{rows[i].ToEvent(), rows[i].cursor()}
 	}
 	return out, nil
 }
-
-// ParseCursor reads the text of a cursor. It fails with Invalid for other texts.
-func ParseCursor(text string) (Cursor, error) { return parseCursor(text) }

@@ -8,7 +8,7 @@ import (
 // Plan returns the query plan of CountHistory.
 func (s *Service) Plan(ctx context.Context, a *HistoryQuery) (string, error) {
 	var out []string
-	for _, p := range s.history.splitQuery(a) {
+	for _, p := range s.backend.(*sqlBackend).splitQuery(a) {
 		q := p.selectEvents(s.db.Read(ctx), a).ColumnExpr("e.timestamp / 900000000, count(*)").GroupExpr("1")
 		lines, err := s.explain(ctx, q.String())
 		if err != nil {

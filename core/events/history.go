@@ -70,7 +70,7 @@ type Checkpoint struct {
 func (s *Service) Checkpoint(ctx context.Context, projectID int64) (Checkpoint, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	cp, err := s.store.readCheckpoint(ctx, projectID)
+	cp, err := s.backend.Checkpoint(ctx, projectID)
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("read the checkpoint of the history: %w", err)
 	}
@@ -82,11 +82,11 @@ func (s *Service) Checkpoint(ctx context.Context, projectID int64) (Checkpoint, 
 func (s *Service) FirstEvent(ctx context.Context, projectID int64) (time.Time, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	micros, ok, err := s.history.first(ctx, projectID)
+	at, ok, err := s.backend.Oldest(ctx, projectID, "", time.Time{})
 	if err != nil || !ok {
 		return time.Time{}, err
 	}
-	return time.UnixMicro(micros).UTC(), nil
+	return at, nil
 }
 
 // HistoryCounts are numbers of events by interval.
@@ -105,7 +105,7 @@ type HistoryCounts struct {
 func (s *Service) CountHistory(ctx context.Context, q *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	var counts HistoryCounts
 	err := s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
-		counts, err = s.history.count(ctx, q, width)
+		counts, err = s.backend.CountHistory(ctx, q, width)
 		return err
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Service) CountHistory(ctx context.Context, q *HistoryQuery, width time.
 // ambiguous events besides. It reads only an index if the clauses name events.
 func (s *Service) DistinctIDs(ctx context.Context, q *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
 	err = s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) (err error) {
-		ids, ambiguous, err = s.history.distinctIDs(ctx, q)
+		ids, ambiguous, err = s.backend.DistinctIDs(ctx, q)
 		return err
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ type HistoryPerson struct {
 // Persons calls fn for the current person of each distinct id that has one, in no
 // particular order, until fn fails. The value is valid until fn returns.
 func (s *Service) Persons(ctx context.Context, projectID int64, distinctIDs []string, properties bool, fn func(*HistoryPerson) error) error {
-	if err := s.history.persons(ctx, projectID, distinctIDs, properties, fn); err != nil {
+	if err := s.shared.Persons(ctx, projectID, distinctIDs, properties, fn); err != nil {
 		return fmt.Errorf("read the persons of the history: %w", err)
 	}
 	return nil
@@ -158,7 +158,7 @@ type HistoryEvent struct {
 // used again, and its other fields may be kept.
 func (s *Service) ScanHistory(ctx context.Context, q *HistoryQuery, fn func(*HistoryEvent) error) error {
 	err := s.db.RunBackgroundScan(ctx, q.ProjectID, func(ctx context.Context) error {
-		return s.history.scan(ctx, q, fn)
+		return s.backend.ScanHistory(ctx, q, fn)
 	})
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)

@@ -15,17 +15,17 @@ func (s *Service) Known(ctx context.Context, batch []*sdk.Event) ([]bool, error)
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	ids := make([]identity, len(batch))
+	ids := make([]Identity, len(batch))
 	for i, ev := range batch {
 		id, err := uuid.Parse(ev.UUID)
 		if err != nil {
 			return nil, fmt.Errorf("look for event %q: %w", ev.UUID, err)
 		}
-		ids[i] = identity{ev.ProjectID, id}
+		ids[i] = Identity{ev.ProjectID, id}
 	}
 	var known []bool
 	err := s.db.Tx(ctx, func(ctx context.Context) (err error) {
-		known, err = s.writer.known(ctx, ids)
+		known, err = s.backend.Known(ctx, ids)
 		return err
 	})
 	if err != nil {

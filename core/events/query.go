@@ -22,21 +22,21 @@ func (s *Service) withQueryTimeout(ctx context.Context) (context.Context, contex
 // number of events: it may return fewer events than limit, or none, with a cursor
 // that continues.
 func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int) ([]sdk.Event, Cursor, error) {
-	rows, next, err := s.listRows(ctx, projectID, f, limit)
+	rows, next, err := s.Records(ctx, projectID, f, limit)
 	if err != nil {
 		return nil, Cursor{}, err
 	}
 	out := make([]sdk.Event, len(rows))
 	for i := range rows {
-		out[i] = rows[i].event()
+		out[i] = rows[i].ToEvent()
 	}
 	return out, next, nil
 }
 
-func (s *Service) listRows(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
+func (s *Service) Records(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	var rows []eventRow
+	var rows []Record
 	var next Cursor
 	var err error
 	if len(f.Properties) > 0 {
@@ -54,8 +54,8 @@ func (s *Service) listRows(ctx context.Context, projectID int64, f Filter, limit
 }
 
 // page returns at most limit events, and the cursor of the next page.
-func (s *Service) page(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
-	rows, err := s.store.list(ctx, projectID, f, limit+1)
+func (s *Service) page(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
+	rows, err := s.backend.List(ctx, projectID, f, limit+1)
 	if err != nil || len(rows) <= limit {
 		return rows, Cursor{}, err
 	}
@@ -64,26 +64,26 @@ func (s *Service) page(ctx context.Context, projectID int64, f Filter, limit int
 
 // Get returns the event with a uuid, or NotFound.
 func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Event, error) {
-	row, err := s.get(ctx, projectID, id)
+	row, err := s.Record(ctx, projectID, id)
 	if err != nil {
 		return sdk.Event{}, err
 	}
-	return row.event(), nil
+	return row.ToEvent(), nil
 }
 
-func (s *Service) get(ctx context.Context, projectID int64, id string) (eventRow, error) {
+func (s *Service) Record(ctx context.Context, projectID int64, id string) (Record, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
-		return eventRow{}, fault.New(fault.NotFound, "not_found", "Not found.")
+		return Record{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.store.byUUID(ctx, projectID, u)
+	rows, err := s.backend.Get(ctx, projectID, u)
 	switch {
 	case err != nil:
-		return eventRow{}, fmt.Errorf("read event %s: %w", id, err)
+		return Record{}, fmt.Errorf("read event %s: %w", id, err)
 	case len(rows) == 0:
-		return eventRow{}, fault.New(fault.NotFound, "not_found", "Not found.")
+		return Record{}, fault.New(fault.NotFound, "not_found", "Not found.")
 	}
 	return rows[0], nil
 }
@@ -95,13 +95,13 @@ func (s *Service) get(ctx context.Context, projectID int64, id string) (eventRow
 func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) ([]Stored, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	rows, err := s.store.after(ctx, projectID, after, limit)
+	rows, err := s.backend.After(ctx, projectID, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the newest events: %w", err)
 	}
 	out := make([]Stored, len(rows))
 	for i := range rows {
-		out[i] = Stored{Row: rows[i].ID, Event: rows[i].event()}
+		out[i] = Stored{Row: rows[i].ID, Event: rows[i].ToEvent()}
 	}
 	return out, nil
 }
@@ -110,7 +110,7 @@ func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) (
 func (s *Service) Last(ctx context.Context) (int64, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	row, err := s.store.last(ctx)
+	row, err := s.backend.Last(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("find the newest event: %w", err)
 	}
@@ -122,7 +122,7 @@ func (s *Service) Last(ctx context.Context) (int64, error) {
 func (s *Service) LastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
-	out, err := s.store.lastSeen(ctx, projectID, distinctIDs)
+	out, err := s.backend.LastSeen(ctx, projectID, distinctIDs)
 	if err != nil {
 		return nil, fmt.Errorf("read when persons were last seen: %w", err)
 	}
@@ -137,7 +137,7 @@ func (s *Service) Count(ctx context.Context, projectID int64, f Filter) (int64, 
 	f.Cursor = Cursor{}
 	var n int64
 	err := s.db.RunScan(ctx, projectID, func(ctx context.Context) (err error) {
-		n, err = s.store.count(ctx, projectID, f)
+		n, err = s.backend.Count(ctx, projectID, f)
 		return err
 	})
 	if err != nil {

@@ -55,12 +55,12 @@ func (s *Service) findRelated(ctx context.Context, projectID int64, m Member, af
 	r := relatedSearch{member: m, seen: map[string]bool{}, out: Related{Groups: map[int][]string{}}}
 	f := Filter{PersonID: m.PersonID, After: after}
 	if m.PersonID == "" {
-		f.contains = string(jsontext.AppendString(nil, m.Key)) // narrows the events that are parsed
+		f.Contains = string(jsontext.AppendString(nil, m.Key)) // narrows the events that are parsed
 	}
 	reached := time.Now()
 	pacer := scan.PacerOf(ctx)
 	for read := 0; ; {
-		rows, err := s.store.list(ctx, projectID, f, s.scan.page)
+		rows, err := s.backend.List(ctx, projectID, f, s.scan.page)
 		if errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil && err != nil {
 			r.out.Since = reached
 			return r.out, nil //nolint:nilerr // the answer says from when on it is complete
@@ -98,7 +98,7 @@ type relatedSearch struct {
 	full   bool // a bound is reached
 }
 
-func (r *relatedSearch) add(row *eventRow) {
+func (r *relatedSearch) add(row *Record) {
 	properties, err := r.parser.Parse(row.Properties)
 	if err != nil {
 		return

@@ -29,16 +29,16 @@ const (
 
 // search returns at most limit events that pass the property filters of f, and
 // the cursor behind them or behind the last event read.
-func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, Cursor, error) {
+func (s *Service) search(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
 	passes := newPropertyTest(f.Properties)
 	deadline := time.Now().Add(min(s.scan.time, s.cfg.QueryTimeout/2))
-	var out []eventRow
+	var out []Record
 	pacer := scan.PacerOf(ctx)
 	for read := 0; ; {
 		if err := scan.Yield(ctx); err != nil {
 			return nil, Cursor{}, err
 		}
-		rows, err := s.store.list(ctx, projectID, f, s.scan.page)
+		rows, err := s.backend.List(ctx, projectID, f, s.scan.page)
 		if err != nil {
 			return nil, Cursor{}, err
 		}
@@ -81,7 +81,7 @@ func newPropertyTest(items []propertyfilter.Item) *propertyTest {
 	return &propertyTest{propertyfilter.NewAll(events, env), propertyfilter.NewAll(persons, env), len(persons) > 0}
 }
 
-func (t *propertyTest) match(row *eventRow) bool {
+func (t *propertyTest) match(row *Record) bool {
 	if !t.event.Match([]byte(row.Properties)) {
 		return false
 	}

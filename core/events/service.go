@@ -21,10 +21,9 @@ type Service struct {
 	cfg          Config
 	db           *db.DB
 	log          *zap.Logger
-	writer       writer
-	store        store
-	history      historyStore
-	dictionaries *dictionaries.Store
+	backend      Backend
+	shared       *Shared
+	dictionaries *dictionaries.Store // nil with another backend than the database
 	scan         scanBudget
 	stored       prometheus.Counter
 	repeated     prometheus.Counter
@@ -32,15 +31,23 @@ type Service struct {
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.
 func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Service {
+	log = log.Named("events")
+	dicts := dictionaries.New(d, log)
+	shared := NewShared(d)
+	s := NewOn(newSQLBackend(d, dicts, shared), shared, cfg, d, log, reg)
+	s.dictionaries = dicts
+	return s
+}
+
+// NewOn returns a Service that keeps its events in b and the rest in d, of which shared
+// is a part. reg may be nil.
+func NewOn(b Backend, shared *Shared, cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Service {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
 		return f.NewCounter(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "events", Name: name, Help: help})
 	}
-	log = log.Named("events")
-	dicts := dictionaries.New(d, log)
 	return &Service{
-		cfg: cfg, db: d, log: log, writer: newWriter(d), dictionaries: dicts,
-		store: store{db: d, dictionaries: dicts}, history: historyStore{d, dicts}, scan: defaultScan,
+		cfg: cfg, db: d, log: log, backend: b, shared: shared, scan: defaultScan,
 		stored:   counter("stored_total", "Events written to the event store."),
 		repeated: counter("repeated_total", "Events not written because their uuid is there already."),
 	}
@@ -79,7 +86,7 @@ func (s *Service) Store(ctx context.Context, batch []*sdk.Event) ([]bool, error)
 	}
 	var fresh []bool
 	err = s.db.Tx(ctx, func(ctx context.Context) (err error) {
-		if fresh, err = s.writer.insert(ctx, rows.list); err != nil {
+		if fresh, err = s.backend.Insert(ctx, rows.list); err != nil {
 			return fmt.Errorf("store events: %w", err)
 		}
 		s.db.AfterCommit(ctx, func() {
@@ -107,42 +114,42 @@ func (s *Service) recordStored(fresh []bool) {
 	s.repeated.Add(float64(len(fresh) - n))
 }
 
-// row is an event to be written.
-type row struct {
-	ev         *sdk.Event
-	uuid       uuid.UUID
-	person     uuid.UUID
-	hasPerson  bool
-	columns    columns
-	properties string // empty if they are compressed
+// Insertion is an event to be written.
+type Insertion struct {
+	Event      *sdk.Event
+	UUID       uuid.UUID
+	Person     uuid.UUID // of the person at the time
+	HasPerson  bool
+	Columns    Columns
+	Properties string // the text, empty if they are compressed
 	compressed []byte
 }
 
 // storedProperties is the value of the column.
-func (r *row) storedProperties() any {
+func (r *Insertion) storedProperties() any {
 	if r.compressed != nil {
 		return r.compressed
 	}
-	return r.properties
+	return r.Properties
 }
 
-func (r *row) fill(p *fastjson.Parser, ev *sdk.Event) (err error) {
-	*r = row{ev: ev, columns: readColumns(p, ev)}
-	if r.uuid, err = uuid.Parse(ev.UUID); err != nil {
+func (r *Insertion) fill(p *fastjson.Parser, ev *sdk.Event) (err error) {
+	*r = Insertion{Event: ev, Columns: readColumns(p, ev)}
+	if r.UUID, err = uuid.Parse(ev.UUID); err != nil {
 		return fmt.Errorf("store event %q: %w", ev.UUID, err)
 	}
 	if ev.PersonID != "" {
-		if r.person, err = uuid.Parse(ev.PersonID); err != nil {
+		if r.Person, err = uuid.Parse(ev.PersonID); err != nil {
 			return fmt.Errorf("store event %s of person %q: %w", ev.UUID, ev.PersonID, err)
 		}
-		r.hasPerson = true
+		r.HasPerson = true
 	}
 	return nil
 }
 
 // rows are the buffers of one call of Store.
 type rows struct {
-	list    []row
+	list    []Insertion
 	parser  fastjson.Parser
 	encoder dictionaries.Encoder
 }
@@ -152,7 +159,7 @@ var rowsPool = sync.Pool{New: func() any { return new(rows) }}
 func getRows(n int) *rows {
 	r := rowsPool.Get().(*rows)
 	if cap(r.list) < n {
-		r.list = make([]row, n)
+		r.list = make([]Insertion, n)
 	}
 	r.list = r.list[:n]
 	return r

@@ -17,19 +17,14 @@ import (
 type store struct {
 	db           *db.DB
 	dictionaries *dictionaries.Store
-	hooks        []EraseHook
-
-	expireHooks []ExpireHook
+	shared       *Shared
 }
 
 // writer writes events. Each dialect has its own: these are the most frequent
 // statements of the server.
 type writer interface {
-	// insert writes the rows that are not stored yet, inside the transaction in
-	// ctx, and reports for each whether it did.
-	insert(ctx context.Context, list []row) ([]bool, error)
-	// known reports for each whether it is stored, inside the transaction in ctx.
-	known(ctx context.Context, ids []identity) ([]bool, error)
+	Insert(ctx context.Context, list []Insertion) ([]bool, error)
+	Known(ctx context.Context, ids []Identity) ([]bool, error)
 }
 
 func newWriter(d *db.DB) writer {

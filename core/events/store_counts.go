@@ -67,3 +67,10 @@ func (s store) countByProperties(ctx context.Context, q *CountQuery) ([]Count, e
 	}
 	return c.counts(), rows.Err()
 }
+
+func (s store) Counts(ctx context.Context, q *CountQuery) ([]Count, error) {
+	if q.Indexed() {
+		return s.countByFlag(ctx, q)
+	}
+	return s.countByProperties(ctx, q)
+}

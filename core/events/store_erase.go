@@ -14,7 +14,7 @@ import (
 // write in between.
 const eraseChunk = 1000
 
-func (s *store) erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
+func (s *store) Erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
 	for ids := range slices.Chunk(distinctIDs, 200) {
 		for {
 			n, err := s.eraseOneChunk(ctx, projectID, ids)
@@ -41,20 +41,20 @@ func (s *store) eraseOneChunk(ctx context.Context, projectID int64, distinctIDs 
 			return err
 		}
 		e := &Erased{ProjectID: projectID}
-		if err := s.recordErased(ctx, e, 1, 0); err != nil {
+		if err := s.shared.recordErased(ctx, e, 1, 0); err != nil {
 			return err
 		}
 		if e.Events, err = s.erasedEvents(ctx, projectID, found); err != nil {
 			return err
 		}
 		n = int64(len(e.Events))
-		if e.Owned, err = s.haveOwners(ctx, projectID, distinctIDs); err != nil {
+		if e.Owned, err = s.shared.haveOwners(ctx, projectID, distinctIDs); err != nil {
 			return err
 		}
 		if err := s.deleteRows(ctx, found); err != nil {
 			return err
 		}
-		return s.callHooks(ctx, e)
+		return s.shared.callHooks(ctx, e)
 	})
 	return n, err
 }
@@ -91,11 +91,6 @@ func (s *store) erasedEvents(ctx context.Context, projectID int64, ids []int64) 
 	return out, err
 }
 
-func (s *store) haveOwners(ctx context.Context, projectID int64, distinctIDs []string) (bool, error) {
-	return s.db.Write(ctx).NewSelect().TableExpr("person_distinct_ids").
-		Where("project_id = ? AND distinct_id IN (?)", projectID, bun.List(distinctIDs)).Exists(ctx)
-}
-
 // deleteRows deletes events. SQLite would give the id of a deleted last row to the
 // next event, and counts up to that id would miss it: an empty row without a
 // project stays in its place until it is not the last one.
@@ -105,7 +100,7 @@ func (s *store) deleteRows(ctx context.Context, ids []int64) error {
 		_, err := w.NewDelete().TableExpr("events").Where("id IN (?)", bun.List(ids)).Exec(ctx)
 		return err
 	}
-	last, err := s.last(ctx)
+	last, err := s.Last(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,25 +116,4 @@ func (s *store) deleteRows(ctx context.Context, ids []int64) error {
 		Set("person_uuid = NULL, current_url = NULL, host = NULL, pathname = NULL, flag_key = NULL, flag_response = NULL, elements_chain = NULL").
 		Where("id = ?", last).Exec(ctx)
 	return err
-}
-
-// recordErased adds to the change counters of the project, which locks them, and
-// sets the checkpoints of e.
-func (s *store) recordErased(ctx context.Context, e *Erased, erased, persons int64) error {
-	if err := s.recordChange(ctx, e.ProjectID, erased, persons); err != nil {
-		return err
-	}
-	after, err := s.readCheckpoint(ctx, e.ProjectID)
-	e.After = Checkpoint{Erased: after.Erased, Persons: after.Persons}
-	e.Before = Checkpoint{Erased: after.Erased - erased, Persons: after.Persons - persons}
-	return err
-}
-
-func (s *store) callHooks(ctx context.Context, e *Erased) error {
-	for _, hook := range s.hooks {
-		if err := hook(ctx, e); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -28,12 +28,12 @@ func (x Expiry) where(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-func (s *store) countExpired(ctx context.Context, x Expiry) (n int64, err error) {
+func (s *store) CountExpired(ctx context.Context, x Expiry) (n int64, err error) {
 	q := s.db.Read(ctx).NewSelect().TableExpr(s.expiredFrom(x)).ColumnExpr("count(*)")
 	return n, x.where(q).Scan(ctx, &n)
 }
 
-func (s *store) deleteExpired(ctx context.Context, x Expiry, limit int) (n int, err error) {
+func (s *store) DeleteExpired(ctx context.Context, x Expiry, limit int) (n int, err error) {
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
 		var ids []int64
 		q := s.db.Write(ctx).NewSelect().TableExpr(s.expiredFrom(x)).ColumnExpr("e.id")
@@ -46,7 +46,7 @@ func (s *store) deleteExpired(ctx context.Context, x Expiry, limit int) (n int, 
 	return n, err
 }
 
-func (s *store) oldest(ctx context.Context, projectID int64, event string, since time.Time) (time.Time, bool, error) {
+func (s *store) Oldest(ctx context.Context, projectID int64, event string, since time.Time) (time.Time, bool, error) {
 	var at sql.NullInt64
 	q := s.db.Read(ctx).NewSelect().TableExpr(s.expiredFrom(Expiry{Event: event})).ColumnExpr("min(e.timestamp)").
 		Where("e.project_id = ?", projectID)
@@ -60,7 +60,7 @@ func (s *store) oldest(ctx context.Context, projectID int64, event string, since
 	return time.UnixMicro(at.Int64).UTC(), at.Valid, err
 }
 
-func (s *store) projects(ctx context.Context) (out []int64, err error) {
+func (s *store) Projects(ctx context.Context) (out []int64, err error) {
 	last := sql.NullInt64{Int64: allProjects}
 	for {
 		err := s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("min(project_id)").Where("project_id > ?", last.Int64).Scan(ctx, &last)
@@ -71,7 +71,7 @@ func (s *store) projects(ctx context.Context) (out []int64, err error) {
 	}
 }
 
-func (s *store) names(ctx context.Context, projectID int64) ([]string, error) {
+func (s *store) Names(ctx context.Context, projectID int64) ([]string, error) {
 	var out []string
 	last := sql.NullString{}
 	for {

@@ -2,7 +2,7 @@ package events
 
 import "context"
 
-func (s store) export(ctx context.Context, projectID int64, x ExportQuery, limit int) ([]eventRow, error) {
+func (s store) Export(ctx context.Context, projectID int64, x ExportQuery, limit int) ([]Record, error) {
 	q := s.selectFrom(ctx, s.tableFor(&Filter{Event: x.Event})).Where("e.project_id = ?", projectID)
 	if x.Event != "" {
 		q = q.Where("e.event = ?", x.Event)
@@ -20,7 +20,7 @@ func (s store) export(ctx context.Context, projectID int64, x ExportQuery, limit
 		// The first condition is one that an index of timestamps begins with.
 		q = q.Where("e.timestamp >= ?", x.After.Timestamp).Where("(e.timestamp, e.id) > (?, ?)", x.After.Timestamp, x.After.Row)
 	}
-	var out []eventRow
+	var out []Record
 	if err := q.OrderExpr("e.timestamp, e.id").Limit(int64(limit)).Scan(ctx, &out); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,7 @@ package events
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,17 +20,9 @@ type historyStore struct {
 	dictionaries *dictionaries.Store
 }
 
-// first returns the smallest timestamp of a project in microseconds, ok false
-// without events. The index of timestamps answers it.
-func (s historyStore) first(ctx context.Context, projectID int64) (micros int64, ok bool, err error) {
-	var at sql.NullInt64
-	err = s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("min(timestamp)").Where("project_id = ?", projectID).Scan(ctx, &at)
-	return at.Int64, at.Valid, err
-}
-
 // count reads the matching entries of the index on SQLite, which sorts them for a
 // GROUP BY, and lets Postgres group them.
-func (s historyStore) count(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
+func (s historyStore) CountHistory(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	t := HistoryCounts{Events: map[int64]int64{}}
 	queries := []string{s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").String()}
 	for _, p := range s.splitQuery(a) {
@@ -74,7 +64,7 @@ func (p *subquery) countQuery(d bun.IDB, a *HistoryQuery, width time.Duration) s
 }
 
 // distinctIDs reads the distinct ids from the index.
-func (s historyStore) distinctIDs(ctx context.Context, a *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
+func (s historyStore) DistinctIDs(ctx context.Context, a *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
 	ids = map[string]struct{}{}
 	var queries []string
 	for _, p := range s.splitQuery(a) {
@@ -95,30 +85,6 @@ func (s historyStore) distinctIDs(ctx context.Context, a *HistoryQuery) (ids map
 		return nil
 	})
 	return ids, ambiguous, err
-}
-
-// personChunk is how many distinct ids one statement has.
-const personChunk = 500
-
-// persons calls fn for the current person of each distinct id that has one.
-func (s historyStore) persons(ctx context.Context, projectID int64, distinctIDs []string, properties bool, fn func(*HistoryPerson) error) error {
-	var queries []string
-	for ids := range slices.Chunk(distinctIDs, personChunk) {
-		q := s.db.Read(ctx).NewSelect().TableExpr("person_distinct_ids AS d").ColumnExpr("d.distinct_id, d.person_id").
-			Where("d.project_id = ? AND d.distinct_id IN (?)", projectID, bun.List(ids))
-		if properties {
-			q = q.ColumnExpr("p.properties").Join("JOIN persons AS p ON p.id = d.person_id")
-		}
-		queries = append(queries, q.String())
-	}
-	var p HistoryPerson
-	return s.db.Scan(ctx, queries, func(_ int, r *db.Row) error {
-		p.DistinctID, p.Row = string(r.Bytes(0)), r.Int(1)
-		if properties {
-			p.Properties = r.Bytes(2)
-		}
-		return fn(&p)
-	})
 }
 
 // The columns of scan that every query reads.
@@ -164,7 +130,7 @@ func (p *subquery) selectColumns(q *bun.SelectQuery, a *HistoryQuery) (*bun.Sele
 	return q, c
 }
 
-func (s historyStore) scan(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
+func (s historyStore) ScanHistory(ctx context.Context, a *HistoryQuery, fn func(*HistoryEvent) error) error {
 	var queries []string
 	var readers []*rowReader
 	for _, p := range s.splitQuery(a) {

@@ -16,7 +16,7 @@ const sqliteKnown = `
 	CROSS JOIN events AS e INDEXED BY events_uuid
 		ON e.project_id = requested.value ->> 0 AND e.uuid = unhex(requested.value ->> 1)`
 
-func (w *writerSQLite) known(ctx context.Context, ids []identity) ([]bool, error) {
+func (w *writerSQLite) Known(ctx context.Context, ids []Identity) ([]bool, error) {
 	tx := txOf(ctx, w.db)
 	if tx == nil {
 		return nil, errNoTransaction
@@ -27,8 +27,8 @@ func (w *writerSQLite) known(ctx context.Context, ids []identity) ([]bool, error
 			requested = append(requested, ',')
 		}
 		requested = append(requested, '[')
-		requested = strconv.AppendInt(requested, id.project, 10)
-		requested = append(hex.AppendEncode(append(requested, ',', '"'), id.uuid[:]), '"', ']')
+		requested = strconv.AppendInt(requested, id.Project, 10)
+		requested = append(hex.AppendEncode(append(requested, ',', '"'), id.UUID[:]), '"', ']')
 	}
 	known := make([]bool, len(ids))
 	rows, err := tx.QueryContext(ctx, sqliteKnown, "["+string(requested)+"]")
@@ -53,13 +53,13 @@ const pgKnown = `
 	SELECT requested.place FROM unnest($1::BIGINT[], $2::UUID[]) WITH ORDINALITY AS requested (project_id, uuid, place)
 	CROSS JOIN LATERAL (SELECT FROM events e WHERE e.project_id = requested.project_id AND e.uuid = requested.uuid LIMIT 1) e`
 
-func (w *writerPostgres) known(ctx context.Context, ids []identity) ([]bool, error) {
+func (w *writerPostgres) Known(ctx context.Context, ids []Identity) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
 		return nil, errNoTransaction
 	}
 	projects, uuids := make([]int64, len(ids)), make([]uuid.UUID, len(ids))
 	for i, id := range ids {
-		projects[i], uuids[i] = id.project, id.uuid
+		projects[i], uuids[i] = id.Project, id.UUID
 	}
 	known := make([]bool, len(ids))
 	err := w.db.PgxConn(ctx, func(conn *pgx.Conn) error {

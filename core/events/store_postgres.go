@@ -35,13 +35,13 @@ const (
 var arriving = []string{"place", "project_id", "uuid", "event", "distinct_id", "person_uuid", "timestamp",
 	"received_at", "current_url", "flag_key", "flag_response", "elements_chain", "properties"}
 
-func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error) {
+func (w *writerPostgres) Insert(ctx context.Context, list []Insertion) ([]bool, error) {
 	if txOf(ctx, w.db) == nil {
 		return nil, errNoTransaction
 	}
-	places := make(map[identity]int, len(list))
+	places := make(map[Identity]int, len(list))
 	for i := range list {
-		id := identity{list[i].ev.ProjectID, list[i].uuid}
+		id := Identity{list[i].Event.ProjectID, list[i].UUID}
 		if _, repeat := places[id]; !repeat {
 			places[id] = i
 		}
@@ -58,8 +58,8 @@ func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error)
 		if err != nil {
 			return err
 		}
-		var id identity
-		_, err = pgx.ForEachRow(rows, []any{&id.project, &id.uuid}, func() error {
+		var id Identity
+		_, err = pgx.ForEachRow(rows, []any{&id.Project, &id.UUID}, func() error {
 			fresh[places[id]] = true
 			return nil
 		})
@@ -68,15 +68,15 @@ func (w *writerPostgres) insert(ctx context.Context, list []row) ([]bool, error)
 	return fresh, err
 }
 
-// identity identifies an event.
-type identity struct {
-	project int64
-	uuid    uuid.UUID
+// Identity identifies an event.
+type Identity struct {
+	Project int64
+	UUID    uuid.UUID
 }
 
 // copier is the source of rows for COPY.
 type copier struct {
-	list []row
+	list []Insertion
 	next int
 	vals [13]any
 }
@@ -91,10 +91,10 @@ func (c *copier) Err() error { return nil }
 func (c *copier) Values() ([]any, error) {
 	r := &c.list[c.next]
 	c.vals = [13]any{
-		int32(c.next), r.ev.ProjectID, pgtype.UUID{Bytes: r.uuid, Valid: true}, storable(r.ev.Name), storable(r.ev.DistinctID),
-		pgtype.UUID{Bytes: r.person, Valid: r.hasPerson}, r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(),
-		pgText(r.columns.currentURL), pgText(r.columns.flagKey),
-		pgText(r.columns.flagResponse), pgText(storable(r.ev.ElementsChain)), storable(r.properties),
+		int32(c.next), r.Event.ProjectID, pgtype.UUID{Bytes: r.UUID, Valid: true}, storable(r.Event.Name), storable(r.Event.DistinctID),
+		pgtype.UUID{Bytes: r.Person, Valid: r.HasPerson}, r.Event.Timestamp.UnixMicro(), r.Event.ReceivedAt.UnixMicro(),
+		pgText(r.Columns.CurrentURL), pgText(r.Columns.FlagKey),
+		pgText(r.Columns.FlagResponse), pgText(storable(r.Event.ElementsChain)), storable(r.Properties),
 	}
 	return c.vals[:], nil
 }

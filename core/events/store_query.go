@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,8 +13,8 @@ import (
 	"github.com/guidonhq/guidon/sdk"
 )
 
-// eventRow is an event with its current person.
-type eventRow struct {
+// Record is an event with its current person.
+type Record struct {
 	ID            int64      `bun:"id"`
 	ProjectID     int64      `bun:"project_id"`
 	UUID          uuid.UUID  `bun:"uuid"`
@@ -35,9 +34,10 @@ type eventRow struct {
 }
 
 // cursor returns the position of the event in a list.
-func (r *eventRow) cursor() Cursor { return Cursor{Timestamp: r.Timestamp, Row: r.ID} }
+func (r *Record) cursor() Cursor { return Cursor{Timestamp: r.Timestamp, Row: r.ID} }
 
-func (r *eventRow) event() sdk.Event {
+// ToEvent returns the event with its current person.
+func (r *Record) ToEvent() sdk.Event {
 	e := sdk.Event{
 		UUID: r.UUID.String(), ProjectID: r.ProjectID, Name: r.Event, DistinctID: r.DistinctID,
 		Timestamp: time.UnixMicro(r.Timestamp).UTC(), ReceivedAt: time.UnixMicro(r.ReceivedAt).UTC(),
@@ -85,7 +85,7 @@ func (s store) tableFor(f *Filter) string {
 	return "events AS e INDEXED BY events_newest"
 }
 
-func (s store) where(q *bun.SelectQuery, projectID int64, f *Filter) *bun.SelectQuery {
+func (s store) where(ctx context.Context, q *bun.SelectQuery, projectID int64, f *Filter) *bun.SelectQuery {
 	q = q.Where("e.project_id = ?", projectID)
 	if f.Event != "" {
 		q = q.Where("e.event = ?", f.Event)
@@ -94,12 +94,7 @@ func (s store) where(q *bun.SelectQuery, projectID int64, f *Filter) *bun.Select
 		q = q.Where("e.distinct_id = ?", f.DistinctID)
 	}
 	if f.PersonID != "" {
-		column, id := "uuid", any(f.PersonID)
-		if n, err := strconv.ParseInt(f.PersonID, 10, 64); err == nil {
-			column, id = "id", n
-		}
-		q = q.Where(`e.distinct_id IN (SELECT i.distinct_id FROM person_distinct_ids AS i JOIN persons AS o ON o.id = i.person_id
-			WHERE i.project_id = ? AND o.project_id = ? AND o.? = ?)`, projectID, projectID, bun.Ident(column), id)
+		q = q.Where("e.distinct_id IN (?)", ownedBy(s.db.Read(ctx).NewSelect(), projectID, f.PersonID))
 	}
 	if !f.After.IsZero() {
 		q = q.Where("e.timestamp > ?", f.After.UnixMicro())
@@ -107,8 +102,8 @@ func (s store) where(q *bun.SelectQuery, projectID int64, f *Filter) *bun.Select
 	if !f.Before.IsZero() {
 		q = q.Where("e.timestamp < ?", f.Before.UnixMicro())
 	}
-	if f.contains != "" {
-		q = q.Where("? LIKE ? ESCAPE '!'", bun.Safe(s.plainProperties()), db.Contains(f.contains))
+	if f.Contains != "" {
+		q = q.Where("? LIKE ? ESCAPE '!'", bun.Safe(s.plainProperties()), db.Contains(f.Contains))
 	}
 	if f.Cursor != (Cursor{}) {
 		q = q.Where("(e.timestamp, e.id) < (?, ?)", f.Cursor.Timestamp, f.Cursor.Row)
@@ -126,15 +121,15 @@ func (s store) plainProperties() string {
 		ELSE e.properties END`
 }
 
-func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) ([]eventRow, error) {
-	var out []eventRow
+func (s store) List(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, error) {
+	var out []Record
 	q := s.selectFrom(ctx, s.tableFor(&f))
-	if f.withPersons {
+	if f.WithPersons {
 		q = q.ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties")
 	} else if slices.ContainsFunc(f.Properties, func(i propertyfilter.Item) bool { return i.Kind == PersonProperty }) {
 		q = q.ColumnExpr("p.properties AS person_properties")
 	}
-	err := s.where(q, projectID, &f).OrderExpr("e.timestamp DESC, e.id DESC").
+	err := s.where(ctx, q, projectID, &f).OrderExpr("e.timestamp DESC, e.id DESC").
 		Limit(int64(limit)).Scan(ctx, &out)
 	if err != nil {
 		return nil, err
@@ -142,8 +137,8 @@ func (s store) list(ctx context.Context, projectID int64, f Filter, limit int) (
 	return out, s.plain(ctx, out)
 }
 
-func (s store) byUUID(ctx context.Context, projectID int64, id uuid.UUID) ([]eventRow, error) {
-	var out []eventRow
+func (s store) Get(ctx context.Context, projectID int64, id uuid.UUID) ([]Record, error) {
+	var out []Record
 	err := s.selectEvents(ctx).ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties").
 		Where("e.project_id = ?", projectID).Where("e.uuid = ?", s.uuidValue(id)).Scan(ctx, &out)
 	if err != nil {
@@ -160,25 +155,25 @@ func (s store) uuidValue(id uuid.UUID) any {
 	return id[:]
 }
 
-func (s store) after(ctx context.Context, projectID, after int64, limit int) ([]eventRow, error) {
+func (s store) After(ctx context.Context, projectID, after int64, limit int) ([]Record, error) {
 	q := s.selectEvents(ctx).Where("e.id > ?", after).OrderExpr("e.id").Limit(int64(limit))
 	if projectID != 0 {
 		q = q.Where("e.project_id = ?", projectID)
 	}
-	var out []eventRow
+	var out []Record
 	if err := q.Scan(ctx, &out); err != nil {
 		return nil, err
 	}
 	return out, s.plain(ctx, out)
 }
 
-func (s store) last(ctx context.Context) (row int64, err error) {
+func (s store) Last(ctx context.Context) (row int64, err error) {
 	err = s.db.Read(ctx).NewSelect().TableExpr("events").ColumnExpr("coalesce(max(id), 0)").Scan(ctx, &row)
 	return row, err
 }
 
-func (s store) count(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
+func (s store) Count(ctx context.Context, projectID int64, f Filter) (n int64, err error) {
 	q := s.db.Read(ctx).NewSelect().TableExpr("events AS e").ColumnExpr("count(*)")
-	err = s.where(q, projectID, &f).Scan(ctx, &n)
+	err = s.where(ctx, q, projectID, &f).Scan(ctx, &n)
 	return n, err
 }

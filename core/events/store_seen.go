@@ -13,7 +13,7 @@ const seenChunk = 500
 
 // lastSeen returns the newest timestamp of each distinct id. The index of distinct
 // ids answers it without reading an event.
-func (s store) lastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error) {
+func (s store) LastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error) {
 	out := make(map[string]time.Time, len(distinctIDs))
 	for ids := range slices.Chunk(distinctIDs, seenChunk) {
 		var rows []struct {

@@ -17,7 +17,7 @@ const sqliteInsert = `
 	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (project_id, uuid) DO NOTHING`
 
-func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
+func (w *writerSQLite) Insert(ctx context.Context, list []Insertion) ([]bool, error) {
 	tx := txOf(ctx, w.db)
 	if tx == nil {
 		return nil, errNoTransaction
@@ -34,12 +34,12 @@ func (w *writerSQLite) insert(ctx context.Context, list []row) ([]bool, error) {
 	for i := range list {
 		r := &list[i]
 		var person any
-		if r.hasPerson {
-			person = r.person[:]
+		if r.HasPerson {
+			person = r.Person[:]
 		}
-		res, err := stmt.ExecContext(ctx, r.ev.ProjectID, r.uuid[:], r.ev.Name, r.ev.DistinctID, person,
-			r.ev.Timestamp.UnixMicro(), r.ev.ReceivedAt.UnixMicro(), nullable(r.columns.currentURL),
-			nullable(r.columns.flagKey), nullable(r.columns.flagResponse), nullable(r.ev.ElementsChain), r.storedProperties())
+		res, err := stmt.ExecContext(ctx, r.Event.ProjectID, r.UUID[:], r.Event.Name, r.Event.DistinctID, person,
+			r.Event.Timestamp.UnixMicro(), r.Event.ReceivedAt.UnixMicro(), nullable(r.Columns.CurrentURL),
+			nullable(r.Columns.FlagKey), nullable(r.Columns.FlagResponse), nullable(r.Event.ElementsChain), r.storedProperties())
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/eventapi"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/web"
@@ -58,10 +59,10 @@ const (
 func (h *HTTP) exportEvents(c *web.Call) error {
 	q := events.ExportQuery{Event: c.Query("event")}
 	var err error
-	if q.Since, err = events.TimeParam(c, "since"); err != nil {
+	if q.Since, err = eventapi.TimeParam(c, "since"); err != nil {
 		return err
 	}
-	if q.Until, err = events.TimeParam(c, "until"); err != nil {
+	if q.Until, err = eventapi.TimeParam(c, "until"); err != nil {
 		return err
 	}
 	if q.After, err = events.ParseCursor(c.Query("cursor")); err != nil {

@@ -1,8 +1,7 @@
-package events
+// Package eventapi serves the events of a project over HTTP.
+package eventapi
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
@@ -18,12 +18,12 @@ import (
 )
 
 // HTTP serves the events of a project.
-type HTTP struct{ events *Service }
+type HTTP struct{ events *events.Service }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s.
-func NewHTTP(s *Service) *HTTP { return &HTTP{s} }
+func NewHTTP(s *events.Service) *HTTP { return &HTTP{s} }
 
 // Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
@@ -39,12 +39,12 @@ type page struct {
 }
 
 func (h *HTTP) list(c *web.Call) error {
-	f := Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
+	f := events.Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
 	var err error
 	if f.PersonID, err = personParam(c); err != nil {
 		return err
 	}
-	if f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, EventProperty, PersonProperty); err != nil {
+	if f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, events.EventProperty, events.PersonProperty); err != nil {
 		return err
 	}
 	if f.After, err = TimeParam(c, "after"); err != nil {
@@ -57,13 +57,13 @@ func (h *HTTP) list(c *web.Call) error {
 		return err
 	}
 	p := c.Page()
-	f.withPersons = true
-	rows, next, err := h.events.listRows(c.UserContext(), c.Project.ID, f, p.Limit)
+	f.WithPersons = true
+	rows, next, err := h.events.Records(c.UserContext(), c.Project.ID, f, p.Limit)
 	if err != nil {
 		return err
 	}
 	out := page{Results: viewsOf(c, rows)}
-	if next != (Cursor{}) {
+	if next != (events.Cursor{}) {
 		link := nextLink(c, next)
 		out.Next = &link
 	}
@@ -71,7 +71,7 @@ func (h *HTTP) list(c *web.Call) error {
 }
 
 func (h *HTTP) get(c *web.Call) error {
-	row, err := h.events.get(c.UserContext(), c.Project.ID, c.Params("uuid"))
+	row, err := h.events.Record(c.UserContext(), c.Project.ID, c.Params("uuid"))
 	if err != nil {
 		return err
 	}
@@ -111,30 +111,12 @@ func personParam(c *web.Call) (string, error) {
 	return id.String(), nil
 }
 
-func cursorParam(c *web.Call) (Cursor, error) {
-	return parseCursor(c.Query("cursor"))
-}
-
-// parseCursor reads the text of a cursor; "" is the zero Cursor.
-func parseCursor(raw string) (Cursor, error) {
-	if raw == "" {
-		return Cursor{}, nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(raw)
-	if err != nil || len(b) != 16 {
-		return Cursor{}, fault.Field("cursor", "invalid_input", "Not a cursor. Follow the next link of the page before.")
-	}
-	return Cursor{Timestamp: int64(binary.BigEndian.Uint64(b)), Row: int64(binary.BigEndian.Uint64(b[8:]))}, nil
-}
-
-// String returns the text form of a cursor in a link.
-func (c Cursor) String() string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(c.Timestamp))
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(c.Row)))
+func cursorParam(c *web.Call) (events.Cursor, error) {
+	return events.ParseCursor(c.Query("cursor"))
 }
 
 // nextLink is the URL of the request with another cursor.
-func nextLink(c *web.Call, next Cursor) string {
+func nextLink(c *web.Call, next events.Cursor) string {
 	q := url.Values{}
 	for name, value := range c.Request().URI().QueryArgs().All() {
 		q.Add(string(name), string(value))

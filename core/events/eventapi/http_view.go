@@ -1,9 +1,10 @@
-package events
+package eventapi
 
 import (
 	"encoding/json"
 	"strings"
 
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/web"
 	"github.com/guidonhq/guidon/sdk"
@@ -45,7 +46,7 @@ type elementView struct {
 	Order     int      `json:"order"`
 }
 
-func viewsOf(c *web.Call, rows []eventRow) []eventView {
+func viewsOf(c *web.Call, rows []events.Record) []eventView {
 	out := make([]eventView, len(rows))
 	for i := range rows {
 		out[i] = viewOf(c, &rows[i])
@@ -53,8 +54,8 @@ func viewsOf(c *web.Call, rows []eventRow) []eventView {
 	return out
 }
 
-func viewOf(c *web.Call, r *eventRow) eventView {
-	e := r.event()
+func viewOf(c *web.Call, r *events.Record) eventView {
+	e := r.ToEvent()
 	v := eventView{
 		ID: e.UUID, UUID: e.UUID, ProjectID: e.ProjectID, Name: e.Name, DistinctID: e.DistinctID,
 		Timestamp: e.Timestamp.Format(web.TimeLayout), ReceivedAt: e.ReceivedAt.Format(web.TimeLayout),
