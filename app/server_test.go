@@ -99,9 +99,27 @@ func serveLogged(t *testing.T, log *zap.Logger, change ...func(*app.Config)) *se
 // serveWith is serveExisting with other options.
 func serveWith(t *testing.T, set func(*app.Options), change ...func(*app.Config)) *server {
 	t.Helper()
+	cfg, opts, lines := prepare(t, change...)
+	set(&opts)
+	s, err := app.Start(t.Context(), cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	return &server{Server: s, Lines: lines}
+}
+
+// prepare returns the configuration and the options of a server with a directory of its
+// own, and the file of its sink.
+func prepare(t *testing.T, change ...func(*app.Config)) (cfg app.Config, opts app.Options, lines string) {
+	t.Helper()
 	dir := t.TempDir()
-	s := &server{Lines: filepath.Join(dir, "events.ndjson")}
-	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+s.Lines+"}\n"), nil)
+	lines = filepath.Join(dir, "events.ndjson")
+	cfg, err := app.Load(file(t, "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config: {path: "+lines+"}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,19 +130,8 @@ func serveWith(t *testing.T, set func(*app.Options), change ...func(*app.Config)
 	for _, c := range change {
 		c(&cfg)
 	}
-	opts := app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
-		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }}
-	set(&opts)
-	s.Server, err = app.Start(t.Context(), cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Stop(); err != nil {
-			t.Errorf("stop: %v", err)
-		}
-	})
-	return s
+	return cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
+		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }}, lines
 }
 
 // url returns the URL of a path: pages and actions for operators are on the admin

@@ -14,7 +14,7 @@
 //
 // Properties and GroupProperties answer from a small cache. Changes of this
 // process remove entries after the commit; changes of other nodes show after
-// Config.CacheTTL.
+// Config.CacheTTL, on Postgres after Config.SharedCacheTTL if that is shorter.
 package persons
 
 import (

@@ -9,7 +9,7 @@ import (
 // Properties returns the stored properties of the person of a distinct id, a JSON
 // object that must not be changed; false if the person does not exist. A change by
 // this process shows immediately after its commit, one by another process within
-// Config.CacheTTL. In a transaction it reads from the transaction and bypasses
+// the lifetime of a cached value. In a transaction it reads from the transaction and bypasses
 // the cache.
 func (s *Service) Properties(ctx context.Context, projectID int64, distinctID string) ([]byte, bool, error) {
 	key := cacheKey{projectID, noGroup, distinctID}

@@ -21,7 +21,7 @@ import (
 func patient(t testing.TB, d *db.DB) *persons.Service {
 	t.Helper()
 	cfg := persons.DefaultConfig()
-	cfg.CacheTTL = time.Hour
+	cfg.CacheTTL, cfg.SharedCacheTTL = time.Hour, time.Hour
 	return persons.New(cfg, d, zap.NewNop(), nil)
 }
 

@@ -24,12 +24,22 @@ type Config struct {
 	// CacheTTL is the lifetime of a cached value. Changes made by this process
 	// show immediately, changes of another node after at most this time.
 	CacheTTL time.Duration `koanf:"cache_ttl"`
+	// SharedCacheTTL bounds CacheTTL on Postgres, where other nodes change persons.
+	SharedCacheTTL time.Duration `koanf:"shared_cache_ttl"`
 }
 
 // DefaultConfig returns five group types and a cache of 64 MiB for three
-// seconds.
+// seconds, on Postgres for one and a half.
 func DefaultConfig() Config {
-	return Config{GroupTypes: 5, CacheBytes: 64 << 20, CacheTTL: 3 * time.Second}
+	return Config{GroupTypes: 5, CacheBytes: 64 << 20, CacheTTL: 3 * time.Second, SharedCacheTTL: 1500 * time.Millisecond}
+}
+
+// lifetime returns the lifetime of a cached value with d.
+func (c Config) lifetime(d *db.DB) time.Duration {
+	if d.Postgres() {
+		return min(c.CacheTTL, c.SharedCacheTTL)
+	}
+	return c.CacheTTL
 }
 
 // Validate returns an error for the first invalid setting.
@@ -41,6 +51,8 @@ func (c Config) Validate() error {
 		return errors.New("persons.cache_bytes must not be negative (0 turns the cache off)")
 	case c.CacheTTL < 0:
 		return errors.New("persons.cache_ttl must not be negative (0 turns the cache off)")
+	case c.SharedCacheTTL < 0:
+		return errors.New("persons.shared_cache_ttl must not be negative (0 turns the cache off on Postgres)")
 	}
 	return nil
 }
@@ -63,7 +75,7 @@ type Service struct {
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.
 func New(cfg Config, d *db.DB, _ *zap.Logger, reg prometheus.Registerer) *Service {
-	c, st := newCache(cfg.CacheBytes, cfg.CacheTTL, reg), newStore(d)
+	c, st := newCache(cfg.CacheBytes, cfg.lifetime(d), reg), newStore(d)
 	return &Service{
 		Groups: &Groups{db: d, store: st, cache: c},
 		db:     d, store: st, cache: c,
