@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/transfer"
 	"github.com/guidonhq/guidon/migrations"
 )
 
@@ -111,6 +112,28 @@ func MigrateTo(ctx context.Context, cfg Config, number int, out io.Writer) error
 		err = printSchema(ctx, d, out)
 	}
 	return closing(releaser{lock}, closing(d, err))
+}
+
+// The types of data transfers, for the command line.
+type (
+	// TransferOptions are the options of Transfer.
+	TransferOptions = transfer.Options
+	// TransferProgress is how far a transfer has come.
+	TransferProgress = transfer.Progress
+	// TransferReport is the result of a transfer.
+	TransferReport = transfer.Report
+	// BrokenRow is a row that a transfer leaves out.
+	BrokenRow = transfer.BrokenRow
+)
+
+// Transfer copies the database from to the database to, which are as in
+// transfer.Databases. See transfer.Run.
+func Transfer(ctx context.Context, cfg Config, from, to string, o TransferOptions) (*TransferReport, error) {
+	source, dest, err := transfer.Databases(cfg.Database, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return transfer.Run(ctx, transfer.Config{From: source, To: dest, Journal: cfg.Journal, DataDir: cfg.DataDir}, o)
 }
 
 func printSchema(ctx context.Context, d *db.DB, out io.Writer) error {

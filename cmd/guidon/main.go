@@ -41,19 +41,20 @@ var version = "dev"
 type commands struct {
 	ConfigFile string `name:"config" short:"c" help:"YAML file to read; default: $GUIDON_CONFIG, else guidon.yaml in the working directory if it exists." placeholder:"FILE"`
 
-	Serve   serveCmd                 `cmd:"" help:"Serve until interrupted."`
-	Migrate migrateCmd               `cmd:"" help:"Create the database or migrate it to the newest schema."`
-	Config  configCmd                `cmd:"" help:"Print the default config with comments; check and show the config in use."`
-	Project accounts.ProjectCommands `cmd:"" help:"Create, list and close projects."`
-	User    accounts.UserCommands    `cmd:"" help:"Create, list and revoke users."`
-	Key     accounts.KeyCommands     `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
-	Login   manage.Login             `cmd:"" help:"Keep a server and a personal key as a context for the commands on a running server."`
-	Context manage.ContextCommands   `cmd:"" help:"List, choose and remove contexts."`
-	Flag    flagCmd                  `cmd:"" help:"List, make, change, explain and roll back flags."`
-	Action  manage.ActionCommands    `cmd:"" help:"List, make, change, count and preview actions."`
-	Cohort  manage.CohortCommands    `cmd:"" help:"List, make and change cohorts, and list their persons."`
-	Person  personCmd                `cmd:"" help:"Find, show and erase persons; list erasures and apply them after a restore."`
-	Event   manage.EventCommands     `cmd:"" aliases:"events" help:"Follow stored events; print the way of one event."`
+	Serve       serveCmd                 `cmd:"" help:"Serve until interrupted."`
+	Migrate     migrateCmd               `cmd:"" help:"Create the database or migrate it to the newest schema."`
+	MigrateData migrateDataCmd           `cmd:"" name:"migrate-data" help:"Copy the database of a stopped server from SQLite to Postgres; continue an interrupted copy."`
+	Config      configCmd                `cmd:"" help:"Print the default config with comments; check and show the config in use."`
+	Project     accounts.ProjectCommands `cmd:"" help:"Create, list and close projects."`
+	User        accounts.UserCommands    `cmd:"" help:"Create, list and revoke users."`
+	Key         accounts.KeyCommands     `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
+	Login       manage.Login             `cmd:"" help:"Keep a server and a personal key as a context for the commands on a running server."`
+	Context     manage.ContextCommands   `cmd:"" help:"List, choose and remove contexts."`
+	Flag        flagCmd                  `cmd:"" help:"List, make, change, explain and roll back flags."`
+	Action      manage.ActionCommands    `cmd:"" help:"List, make, change, count and preview actions."`
+	Cohort      manage.CohortCommands    `cmd:"" help:"List, make and change cohorts, and list their persons."`
+	Person      personCmd                `cmd:"" help:"Find, show and erase persons; list erasures and apply them after a restore."`
+	Event       manage.EventCommands     `cmd:"" aliases:"events" help:"Follow stored events; print the way of one event."`
 
 	Organization accounts.OrganizationCommands `cmd:"" help:"Show organizations with their projects and members."`
 

@@ -20,8 +20,15 @@ type NewerSchemaError struct {
 	Unknown  []int // the applied steps this binary does not know
 }
 
+// TransferMark is the number of a step that core/transfer adds to a database until it has
+// all rows, so that no server starts on it.
+const TransferMark = 1 << 30
+
 // Error is one sentence for the operator.
 func (e *NewerSchemaError) Error() string {
+	if slices.Contains(e.Unknown, TransferMark) {
+		return "database is the target of an unfinished guidon migrate-data: run the same command again"
+	}
 	if e.Database > e.Known {
 		return fmt.Sprintf("database is at schema %d, this binary knows up to %d: run a newer guidon", e.Database, e.Known)
 	}
