@@ -28,11 +28,12 @@ type Decoded struct {
 	// Events are those to ingest, in the order of the request. Properties may
 	// share memory with the record.
 	Events []sdk.Event
-	// Index holds the index of each of Events in the request, from 0.
+	// Index holds the index of each of Events in the request, from 0, ascending.
 	Index []uint32
 	// Notices are the drops and changes, with reasons.
 	Notices []Notice
-	// Items is the number of items in the request.
+	// Items is the number of items in the request, as far as the record shows: the
+	// index of its last item plus one.
 	Items uint32
 }
 
@@ -86,6 +87,7 @@ func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	s.Reset(rec.Items)
 	clear(d.noticeCounts)
 	d.preparePrefix(rec)
+	indexes := rec.Indexes
 	if rec.Verbatim {
 		d.prepareLibrary(rec)
 	}
@@ -94,9 +96,11 @@ func (d *Decoder) Decode(rec *Record, out *Decoded) {
 	case '[':
 		s.Open()
 		for first := true; s.Element(first); first = false {
+			out.Items, indexes = nextIndex(out.Items, indexes)
 			d.decodeItem(rec, out)
 		}
 	default:
+		out.Items, indexes = nextIndex(out.Items, indexes)
 		d.decodeItem(rec, out)
 	}
 	if !s.End() {

@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/guidonhq/guidon/core/jsontext"
@@ -128,27 +129,35 @@ func (d *Decoder) eventName(rec *Record, ev *item) string {
 	return name
 }
 
-// distinctID returns the distinct id, or "". Fields beside the properties take
-// precedence over those inside.
+// distinctID returns the distinct id, or "".
 func (d *Decoder) distinctID(ev *item, p *properties) string {
+	id, shared := findDistinctID(ev, p)
+	if shared {
+		id = strings.Clone(id)
+	}
+	if cut := FirstChars(id, MaxChars); len(cut) < len(id) {
+		ev.addChange(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
+		return cut
+	}
+	if id == cookielessID {
+		ev.addChange(KindCookieless)
+	}
+	return id
+}
+
+// findDistinctID returns the distinct id in its full length, or "". Fields beside the
+// properties take precedence over those inside. A shared text shares memory with the
+// item.
+func findDistinctID(ev *item, p *properties) (id string, shared bool) {
 	for _, raw := range [...][]byte{ev.distinctID, ev.dollarID, p.val[propDistinctID], p.val[propDollarDistinctID]} {
 		if raw == nil {
 			continue
 		}
-		id := PlainText(raw)
-		if isBlank(id) {
-			continue
+		if id, shared = plainText(raw); !isBlank(id) {
+			return id, shared
 		}
-		if cut := FirstChars(id, MaxChars); len(cut) < len(id) {
-			ev.addChange(KindDistinctIDTooLong).detail("length", utf8.RuneCountInString(id))
-			return cut
-		}
-		if id == cookielessID {
-			ev.addChange(KindCookieless)
-		}
-		return id
 	}
-	return ""
+	return "", false
 }
 
 // cookielessID is the distinct id of all visitors whose browser keeps no id.
@@ -158,23 +167,33 @@ const cookielessID = "$posthog_cookieless"
 // number, true or false, the compact JSON of a container with sorted names, and ""
 // for null, NaN and the infinities.
 func PlainText(raw []byte) string {
+	text, shared := plainText(raw)
+	if shared {
+		return strings.Clone(text)
+	}
+	return text
+}
+
+// plainText is PlainText without a copy where possible: a shared text shares memory
+// with raw.
+func plainText(raw []byte) (text string, shared bool) {
 	switch raw[0] {
 	case '"':
 		t := jsontext.String{Raw: raw[1 : len(raw)-1]}
 		if bytes.IndexByte(t.Raw, '\\') < 0 && bytes.IndexByte(t.Raw, 0) < 0 && utf8.Valid(t.Raw) {
-			return string(t.Raw)
+			return jsontext.View(t.Raw), true
 		}
-		return string(t.Append(make([]byte, 0, len(t.Raw))))
+		return string(t.Append(make([]byte, 0, len(t.Raw)))), false
 	case '{', '[':
-		return jsontext.Sorted(jsontext.AppendClean(nil, raw))
+		return jsontext.Sorted(jsontext.AppendClean(nil, raw)), false
 	case 'n', 'N', 'I':
-		return ""
+		return "", false
 	case '-':
 		if raw[1] == 'I' {
-			return ""
+			return "", false
 		}
 	}
-	return string(raw)
+	return jsontext.View(raw), true
 }
 
 // FirstChars returns at most the first n characters of s.

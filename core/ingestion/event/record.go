@@ -20,8 +20,12 @@ const (
 	fieldsVersion   = 4
 )
 
-// tagTrace is the tag of the field Trace. Tags are never used again for another field.
-const tagTrace = 1
+// The tags of fields. A tag is never used again for another field. tagIndexes may
+// occur several times: a field has at most 255 bytes.
+const (
+	tagTrace   = 1
+	tagIndexes = 2
+)
 
 const (
 	flagHistorical = 1 << iota
@@ -69,6 +73,10 @@ type Record struct {
 	// Trace is the trace id and the span id of the request, as a tracing.Origin; zero
 	// for a request that is not traced, whose record has no byte of it.
 	Trace [24]byte
+	// Indexes are the indexes that the items had in the request, as AppendIndex writes
+	// them. Items beyond the list have consecutive indexes. Nothing means from 0. Only
+	// a part of a request that was divided (Splitter) has them; at most maxIndexBytes.
+	Indexes []byte
 	// Items is valid JSON: an array of items, or one item.
 	Items []byte
 }
@@ -102,15 +110,36 @@ func (r *Record) Append(dst []byte) []byte {
 		dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(r.location()))), r.location()...)
 	}
 	if r.version() == fieldsVersion {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(2+len(r.Trace)))
-		dst = append(append(dst, tagTrace, byte(len(r.Trace))), r.Trace[:]...)
+		dst = r.appendFields(dst)
 	}
 	return append(dst, r.Items...)
 }
 
+// appendFields appends the fields with tags.
+func (r *Record) appendFields(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(r.fieldsSize()))
+	if r.Trace != [24]byte{} {
+		dst = append(append(dst, tagTrace, byte(len(r.Trace))), r.Trace[:]...)
+	}
+	for rest := r.Indexes; len(rest) > 0; {
+		n := min(len(rest), 255)
+		dst = append(append(dst, tagIndexes, byte(n)), rest[:n]...)
+		rest = rest[n:]
+	}
+	return dst
+}
+
+// fieldsSize is the number of bytes of the fields with tags.
+func (r *Record) fieldsSize() (n int) {
+	if r.Trace != [24]byte{} {
+		n = 2 + len(r.Trace)
+	}
+	return n + len(r.Indexes) + 2*((len(r.Indexes)+254)/255)
+}
+
 func (r *Record) version() byte {
 	switch {
-	case r.Trace != [24]byte{}:
+	case r.Trace != [24]byte{} || len(r.Indexes) > 0:
 		return fieldsVersion
 	case len(r.location()) > 0:
 		return locationVersion
@@ -144,13 +173,13 @@ func (r *Record) Size() int {
 		n += 2 + len(r.location())
 	}
 	if r.version() == fieldsVersion {
-		n += 2 + 2 + len(r.Trace)
+		n += 2 + r.fieldsSize()
 	}
 	return n
 }
 
-// ParseRecord parses the bytes of Append. Items and Location share memory with
-// data. It fails with ErrRecord.
+// ParseRecord parses the bytes of Append. Items, Location and Indexes share memory
+// with data. It fails with ErrRecord.
 func ParseRecord(data []byte) (Record, error) {
 	if len(data) < recordHead || data[0] < recordVersion || data[0] > fieldsVersion {
 		return Record{}, fmt.Errorf("%w: %d bytes, starting %x", ErrRecord, len(data), data[:min(len(data), 8)])
@@ -208,8 +237,14 @@ func (r *Record) parseFields(data []byte) (rest []byte, ok bool) {
 	for ok && len(fields) > 0 {
 		tag := fields[0]
 		var value []byte
-		if value, fields, ok = cutField(fields[1:]); ok && tag == tagTrace && len(value) == len(r.Trace) {
+		value, fields, ok = cutField(fields[1:])
+		switch {
+		case ok && tag == tagTrace && len(value) == len(r.Trace):
 			copy(r.Trace[:], value)
+		case ok && tag == tagIndexes && r.Indexes == nil && len(value) > 0:
+			r.Indexes = value[:len(value):len(value)]
+		case ok && tag == tagIndexes:
+			r.Indexes = append(r.Indexes, value...)
 		}
 	}
 	return rest, ok
