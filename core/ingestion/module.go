@@ -74,10 +74,15 @@ type clientFacts struct {
 	fx.In
 	Locator  capture.Locator  `optional:"true"`
 	Visitors capture.Visitors `optional:"true"`
+	Log      capture.Log      `optional:"true"` // in partitions, instead of the journal
 }
 
 func newCapture(cfg Config, j capture.Appender, m *capture.Metrics, meter *capture.Meter, f clientFacts, log *zap.Logger) *capture.HTTP {
-	return capture.NewHTTP(j, m, log).WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter).
+	h := capture.NewHTTP(j, m, log)
+	if f.Log != nil {
+		h.WithLog(f.Log)
+	}
+	return h.WithLimits(cfg.Limits).WithBudget(cfg.AcceptBytes).WithMaxItems(cfg.MaxBatchEvents).WithMeter(meter).
 		WithLocator(f.Locator).WithVisitors(f.Visitors)
 }
 

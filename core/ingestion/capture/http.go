@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"sync"
+
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
 
@@ -11,9 +13,10 @@ import (
 
 // HTTP serves the endpoints that clients send events to.
 type HTTP struct {
-	journal    Appender
+	log        Log
+	records    sync.Pool // of *recordBuffer
 	metrics    *Metrics
-	log        *zap.Logger
+	logger     *zap.Logger
 	router     *web.Router
 	validators *validatorPool
 	meter      *Meter
@@ -27,8 +30,18 @@ var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the endpoints, with the default limits of an event, without a
 // memory budget of their own, a bound for items and quotas.
-func NewHTTP(journal Appender, m *Metrics, log *zap.Logger) *HTTP {
-	return &HTTP{journal: journal, metrics: m, log: log.Named("ingestion"), validators: newValidatorPool(event.DefaultLimits())}
+func NewHTTP(journal Appender, m *Metrics, logger *zap.Logger) *HTTP {
+	h := &HTTP{metrics: m, logger: logger.Named("ingestion"), validators: newValidatorPool(event.DefaultLimits())}
+	return h.WithLog(single{journal})
+}
+
+// WithLog makes the endpoints append to a log instead of the journal of one node. They
+// divide each request by the partitions of its events.
+func (h *HTTP) WithLog(l Log) *HTTP {
+	h.log = l
+	n := l.Partitions()
+	h.records.New = func() any { return newRecordBuffer(n) }
+	return h
 }
 
 // WithLimits sets the limits by which results are computed: those of the

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,11 +15,6 @@ import (
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
 )
-
-// maxPooledBuffer bounds a buffer that goes back to the pool.
-const maxPooledBuffer = 1 << 20
-
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 var acceptedAnswer = []byte(`{"status":1}`)
 
@@ -149,8 +143,8 @@ func sentAtFromRequest(p *web.Payload) string {
 	return ""
 }
 
-// appendRecord appends the record to the journal and returns when it is on disk.
-// It fails with errOverQuota when the project is over quota.
+// appendRecord appends the record to the log, in a part for each partition, and
+// returns when it is durable. It fails with errOverQuota when the project is over quota.
 func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
 	if !h.meter.Take(rec.ProjectID, events) {
 		return errOverQuota
@@ -160,13 +154,13 @@ func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
 		span.Int("guidon.events", int64(events))
 		rec.Trace = tracing.OriginOf(c.UserContext())
 	}
-	buf := buffers.Get().(*[]byte)
-	*buf = rec.Append((*buf)[:0])
+	buf := h.records.Get().(*recordBuffer)
+	parts := buf.encode(rec)
 	web.Memory(c).EndProcessing()
-	_, err := h.journal.Append(ctx, *buf)
+	err := h.log.Append(ctx, parts)
 	span.End(err)
-	if cap(*buf) <= maxPooledBuffer {
-		buffers.Put(buf)
+	if buf.reusable() {
+		h.records.Put(buf)
 	}
 	if err != nil {
 		h.meter.Refund(rec.ProjectID, events)

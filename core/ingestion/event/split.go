@@ -24,10 +24,12 @@ type Splitter struct {
 
 // splitItem is an item of a record.
 type splitItem struct {
-	start, end int // in the items
+	start, end uint32 // in the items
 	index      uint32
-	partition  int
+	partition  int32
 }
+
+const splitItemSize = 16
 
 // Part is the record of a partition, as bytes.
 type Part struct {
@@ -67,6 +69,9 @@ func (s *Splitter) Split(rec *Record, buf []byte) ([]Part, []byte) {
 	return s.parts, buf
 }
 
+// Scratch returns the bytes of memory that the Splitter keeps for the next record.
+func (s *Splitter) Scratch() int { return cap(s.items)*splitItemSize + cap(s.indexes) }
+
 // unknownPartition is the partition of an item without a distinct id, at first.
 const unknownPartition = -1
 
@@ -87,13 +92,13 @@ func (s *Splitter) readItems(rec *Record) (first int, several bool) {
 	for begin := true; s.scan.Element(begin); begin = false {
 		next, indexes = nextIndex(next, indexes)
 		s.scan.Peek() // moves over spaces
-		it := splitItem{start: s.scan.Pos, index: next}
-		it.partition = s.readItem(rec)
-		it.end = s.scan.Pos
+		it := splitItem{start: uint32(s.scan.Pos), index: next}
+		it.partition = int32(s.readItem(rec))
+		it.end = uint32(s.scan.Pos)
 		next++
 		s.items = append(s.items, it)
 		if first == unknownPartition {
-			first = it.partition
+			first = int(it.partition)
 		}
 	}
 	if first == unknownPartition {
@@ -101,9 +106,9 @@ func (s *Splitter) readItems(rec *Record) (first int, several bool) {
 	}
 	for i := range s.items {
 		if s.items[i].partition == unknownPartition {
-			s.items[i].partition = first
+			s.items[i].partition = int32(first)
 		}
-		several = several || s.items[i].partition != first
+		several = several || int(s.items[i].partition) != first
 	}
 	return first, several && s.scan.End()
 }
@@ -150,6 +155,6 @@ func (s *Splitter) appendPart(buf []byte, rec *Record, items []splitItem) (longe
 		buf = append(append(buf, separator), rec.Items[items[i].start:items[i].end]...)
 	}
 	buf = append(buf, ']')
-	s.parts, s.ends = append(s.parts, Part{Partition: items[0].partition}), append(s.ends, len(buf))
+	s.parts, s.ends = append(s.parts, Part{Partition: int(items[0].partition)}), append(s.ends, len(buf))
 	return buf, items[n:]
 }
