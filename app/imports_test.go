@@ -211,6 +211,7 @@ var mayImport = map[string][]string{
 	"core/eventlog/cursors": {"core/db", "core/fault", "core/journal"},
 	"core/cluster":          {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
 	"core/cluster/notify":   {"core/db", "core/retry"},
+	"core/eventlog/kafka":   {"core/eventlog", "core/eventlog/cursors", "core/fault", "core/journal", "core/retry", "core/text"},
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},
@@ -271,6 +272,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/ingestiontest": {"core/eventlog", "core/ingestion/event", "core/journal", "core/fault", "sdk"},
 	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest":     {"core/journal", "core/fault"},
+	"core/eventlog/eventlogtest":   {"core/eventlog", "core/journal", "core/fault"},
 	"core/powercut":                {},
 	"core/simulation":              {"core/journal", "core/fault"},
 }
@@ -310,6 +312,7 @@ var libraryRules = []libraryRule{
 	{"github.com/hashicorp/go-plugin", "only sdk and core/host reach plugins", packages("sdk", "core/host")},
 	{"google.golang.org/grpc", "only sdk and core/host reach plugins", packages("sdk", "core/host")},
 	{"github.com/nats-io", "only core/journal and the nats sink use NATS", packages("core/journal", "plugins/sink/nats")},
+	{"github.com/twmb", "only core/eventlog/kafka and the kafka sink use Kafka", packages("core/eventlog/kafka", "plugins/sink/kafka")},
 	{"github.com/parquet-go", "only the parquet sink writes Parquet", packages("plugins/sink/parquet")},
 	{"github.com/minio", "only backups and the parquet sink use S3", packages("core/backup/place", "plugins/sink/parquet")},
 }

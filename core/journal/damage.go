@@ -37,6 +37,9 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("records %d to %d are lost", e.First, e.Last)
+	}
 	return fmt.Sprintf("records %d to %d are damaged: %v", e.First, e.Last, e.cause)
 }
 

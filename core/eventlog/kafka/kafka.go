@@ -1,0 +1,239 @@
+// Package kafka keeps the log of accepted requests in a topic of Apache Kafka.
+//
+// A partition of the log is a partition of the topic, and the number of a record its
+// offset plus one. Append returns after all replicas that are in sync have the record.
+// Open creates the topic, or checks that it can keep what was acknowledged.
+//
+// Reading does not use consumer groups: the leases of package cluster say which node
+// reads a partition, and the cursors of package cursors hold the positions, fenced by the
+// tokens of the leases. One loop fetches the newest records of all partitions that this
+// node reads into a tail in memory, from which the readers that keep up are served. A
+// reader that is further behind fetches its records itself. A partition that is not read
+// for a minute is fetched no longer.
+//
+// The topic keeps every record. The node that reads a partition deletes what all readers
+// have done and the retention of the log does not keep. Where the topic has a finite
+// retention nevertheless, appends to a partition are refused before that retention
+// reaches an unread record. If it has removed unread records, Read returns a
+// *journal.DamagedError with their numbers.
+//
+// The package does not encrypt records, and it does not change a topic that exists.
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/eventlog/cursors"
+)
+
+// Log is a topic. It implements eventlog.Log.
+type Log struct {
+	cfg     Config
+	target  *Target
+	topic   *topicState
+	id      string
+	cursors *cursors.Store
+	log     *zap.Logger
+	metrics *metrics
+
+	client *kgo.Client  // appends and reads the tails
+	direct *kgo.Client  // reads what is before the tails, and all else
+	admin  *kadm.Client // of direct
+
+	partitions   []*partition
+	decompressor kgo.Decompressor
+	queue        queue
+	health       health
+
+	ctx    context.Context // of the background work
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	closed atomic.Bool
+	closer sync.Once
+	done   chan struct{} // closed when the clients are
+}
+
+var _ eventlog.Log = (*Log)(nil)
+
+// Options are what Open needs beside the config.
+type Options struct {
+	Cursors *cursors.Store        // of the database that all nodes share
+	Log     *zap.Logger           // nil disables logging
+	Metrics prometheus.Registerer // nil disables metrics
+}
+
+// Open connects to the brokers, creates or checks the topic, and records in the database
+// that its nodes use this log. It waits for brokers until the StartTimeout.
+func Open(ctx context.Context, cfg Config, o Options) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	target, err := Parse(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	l := &Log{cfg: cfg, target: target, cursors: o.Cursors, log: o.Log.Named("log"), done: make(chan struct{}), decompressor: kgo.DefaultDecompressor()}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	if err := l.start(ctx, o.Metrics); err != nil {
+		l.cancel()
+		l.closeClients()
+		return nil, fmt.Errorf("open the log %s: %w", target.Topic, err)
+	}
+	return l, nil
+}
+
+func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
+	opts, err := l.target.connectOptions(l.cfg, l.log)
+	if err != nil {
+		return err
+	}
+	if l.direct, err = kgo.NewClient(opts...); err != nil {
+		return err
+	}
+	l.admin = kadm.NewClient(l.direct)
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.StartTimeout)
+	defer cancel()
+	if err := l.connect(ctx); err != nil {
+		return err
+	}
+	if l.topic, err = l.openTopic(ctx); err != nil {
+		return err
+	}
+	l.id = fmt.Sprintf("kafka/%s/%s", l.topic.cluster, l.topic.id)
+	if err := l.cursors.Attach(ctx, l.id, l.topic.partitions, l.cfg.AcceptOtherLog); err != nil {
+		return err
+	}
+	for i := range l.topic.partitions {
+		l.partitions = append(l.partitions, newPartition(l, int32(i)))
+	}
+	if err := l.refreshOffsets(ctx); err != nil {
+		return fmt.Errorf("read the offsets of the topic: %w", err)
+	}
+	if l.metrics, err = newMetrics(reg); err != nil {
+		return err
+	}
+	if l.client, err = kgo.NewClient(append(opts, clientOptions(l.cfg, l.topic.batchBytes(l.cfg))...)...); err != nil {
+		return err
+	}
+	l.queue = queue{maxBytes: int64(l.cfg.MaxQueueBytes), maxRecords: int64(l.cfg.MaxQueueRecords)}
+	l.work.Go(l.fetchLoop)
+	l.work.Go(l.maintain)
+	l.log.Info("log opened", zap.String("id", l.id), zap.Int("partitions", l.topic.partitions), zap.Int("replicas", l.topic.replicas),
+		zap.Duration("retention", l.topic.retention))
+	return nil
+}
+
+// connect waits until a broker answers.
+func (l *Log) connect(ctx context.Context) error {
+	for logged := false; ; logged = true {
+		err := l.direct.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		if isRefusal(err) || ctx.Err() != nil {
+			return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
+		}
+		if !logged {
+			l.log.Warn("log brokers unreachable", zap.Strings("brokers", l.target.Brokers), zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// ID names the cluster and the topic. Another ID has other records.
+func (l *Log) ID() string { return l.id }
+
+// Partitions implements eventlog.Log.
+func (l *Log) Partitions() int { return len(l.partitions) }
+
+// Partition implements eventlog.Log. The methods of a partition that the log does not
+// have return an Invalid fault.
+func (l *Log) Partition(number int, token int64) eventlog.Partition {
+	if number < 0 || number >= len(l.partitions) {
+		return owned{nil, token}
+	}
+	p := l.partitions[number]
+	p.raiseToken(token)
+	return owned{p, token}
+}
+
+// Close implements eventlog.Log.
+func (l *Log) Close(ctx context.Context) error {
+	l.closer.Do(func() {
+		l.closed.Store(true)
+		l.queue.close()
+		l.cancel()
+		go func() {
+			l.queue.wait()
+			l.work.Wait()
+			l.closeClients()
+			l.metrics.unregister()
+			l.log.Info("log closed")
+			close(l.done)
+		}()
+	})
+	select {
+	case <-l.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *Log) closeClients() {
+	for _, c := range []*kgo.Client{l.client, l.direct} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// health is whether appends are stored now.
+type health struct {
+	mu     sync.Mutex
+	err    error
+	failed time.Time // of err
+}
+
+// brokenFor is how long a failed append is reported if no other append follows.
+const brokenFor = 30 * time.Second
+
+// set records the result of an append, and reports whether it differs from the last.
+func (h *health) set(err error) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed = (h.err == nil) != (err == nil)
+	h.err, h.failed = err, time.Now()
+	return changed
+}
+
+// current returns the error of the last append, if it failed lately.
+func (h *health) current() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil && time.Since(h.failed) > brokenFor {
+		return nil
+	}
+	return h.err
+}
+
+// errClosed reports whether err is that of a client that is closed.
+func errClosed(err error) bool { return errors.Is(err, kgo.ErrClientClosed) }
