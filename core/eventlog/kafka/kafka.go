@@ -24,6 +24,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,23 +140,37 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 
 // connect waits until a broker answers.
 func (l *Log) connect(ctx context.Context) error {
-	for logged := false; ; logged = true {
+	var last error
+	for {
 		err := l.direct.Ping(ctx)
 		if err == nil {
 			return nil
 		}
-		if isRefusal(err) || ctx.Err() != nil {
-			return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
+		if ctx.Err() != nil && last != nil {
+			err = last // it says more than an ended context
 		}
-		if !logged {
+		if isRefusal(err) || ctx.Err() != nil {
+			return l.connectError(err)
+		}
+		if last == nil {
 			l.log.Warn("log brokers unreachable", zap.Strings("brokers", l.target.Brokers), zap.Error(err))
 		}
+		last = err
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
+			return l.connectError(err)
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
+}
+
+// connectError explains why no broker answers. A broker that expects TLS, or other
+// credentials, may close the connection without a reason.
+func (l *Log) connectError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("connect to %v: the broker closed the connection; check tls and sasl: %w", l.target.Brokers, err)
+	}
+	return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
 }
 
 // ID names the cluster and the topic. Another ID has other records.

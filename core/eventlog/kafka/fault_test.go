@@ -1,0 +1,383 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/kafka"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/journal"
+)
+
+func ctx(t testing.TB) context.Context {
+	c, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parts(partition int, texts ...string) (out []eventlog.Part) {
+	for _, text := range texts {
+		out = append(out, eventlog.Part{Partition: partition, Data: []byte(text)})
+	}
+	return out
+}
+
+func appendTo(t testing.TB, l *kafka.Log, partition int, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		must(t, l.Append(ctx(t), parts(partition, text)))
+	}
+}
+
+// readN reads n records and returns their texts and the last position.
+func readN(t testing.TB, p eventlog.Partition, after uint64, n int) (texts []string, last uint64) {
+	t.Helper()
+	c := ctx(t)
+	for len(texts) < n {
+		must(t, p.Wait(c, after))
+		records, err := p.Read(c, after, n-len(texts), 1<<20)
+		must(t, err)
+		for _, r := range records {
+			texts, after = append(texts, string(r.Data)), r.Seq
+		}
+	}
+	return texts, after
+}
+
+func wantTexts(t testing.TB, got []string, want ...string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+func wantFault(t testing.TB, err error, kind fault.Kind, code string) {
+	t.Helper()
+	f := fault.From(err)
+	if f == nil || f.Kind != kind || f.Code != code {
+		t.Fatalf("got %v, want %s", err, code)
+	}
+	if kind == fault.Unavailable && f.RetryAfter <= 0 {
+		t.Fatalf("%v has no retry delay", err)
+	}
+}
+
+// TestAppendSurvivesErrors appends while brokers answer with errors that pass, and while
+// leaders move. Nothing that was acknowledged is missing.
+func TestAppendSurvivesErrors(t *testing.T) {
+	t.Parallel()
+	for _, e := range []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut,
+		kerr.LeaderNotAvailable,
+	} {
+		t.Run(e.Message, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			l := n.open(t)
+			appendTo(t, l, 0, "before")
+			handle := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "guidon", Partitions: []int32{0}, Err: e, Count: 2})
+			appendTo(t, l, 0, "during", "after")
+			if handle.Hits() == 0 {
+				t.Error("the fault did not happen")
+			}
+			texts, _ := readN(t, l.Partition(0, 1), 0, 3)
+			seen := map[string]bool{}
+			for _, text := range texts { // an error after the write may store it twice
+				seen[text] = true
+			}
+			if e != kerr.NotEnoughReplicasAfterAppend && e != kerr.RequestTimedOut {
+				wantTexts(t, texts, "before", "during", "after")
+			} else if !seen["before"] || !seen["during"] {
+				t.Errorf("got %q", texts)
+			}
+		})
+	}
+}
+
+// TestAppendFails checks the answers to appends that the brokers refuse, and that the log
+// reports itself as broken until one succeeds.
+func TestAppendFails(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.AppendTimeout = time.Second
+	l := n.open(t)
+	p := l.Partition(0, 1)
+	handle := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "guidon", Partitions: []int32{0}, Err: kerr.NotEnoughReplicas, Count: -1})
+	err := l.Append(ctx(t), append(parts(1, "stored"), parts(0, "not stored")...))
+	wantFault(t, err, fault.Unavailable, "journal_unavailable")
+	if s, err := p.Stats(ctx(t)); err != nil || s.Broken == nil {
+		t.Errorf("stats while appends fail: %+v, %v", s, err)
+	}
+	if n.seen.FilterMessage("log append failed").Len() != 1 {
+		t.Error("the failure is not logged once")
+	}
+	handle.Remove()
+	appendTo(t, l, 0, "later")
+	if s, err := p.Stats(ctx(t)); err != nil || s.Broken != nil {
+		t.Errorf("stats after an append: %+v, %v", s, err)
+	}
+	n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "guidon", Err: kerr.MessageTooLarge})
+	wantFault(t, l.Append(ctx(t), parts(0, "refused")), fault.TooLarge, "record_too_large")
+	wantFault(t, l.Append(ctx(t), parts(0, strings.Repeat("x", n.cfg.MaxRecordBytes+1))), fault.TooLarge, "record_too_large")
+	wantFault(t, l.Append(ctx(t), parts(3, "nowhere")), fault.Invalid, "no_partition")
+	_, err = l.Partition(-1, 1).Read(ctx(t), 0, 1, 1)
+	wantFault(t, err, fault.Invalid, "no_partition")
+}
+
+// TestAppendIsBounded checks that appends are refused while too many wait.
+func TestAppendIsBounded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.MaxQueueRecords = 2
+	l := n.open(t)
+	appendTo(t, l, 0, "first") // connections are open
+	release := make(chan struct{})
+	entered := make(chan struct{}, 100)
+	n.cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		n.cluster.KeepControl()
+		entered <- struct{}{}
+		n.cluster.SleepControl(func() { <-release })
+		return nil, nil, false
+	})
+	var waiting sync.WaitGroup
+	for i := range 2 {
+		waiting.Go(func() {
+			if err := l.Append(ctx(t), parts(0, fmt.Sprint(i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	<-entered
+	deadline := time.Now().Add(patience)
+	for {
+		c, cancel := context.WithCancel(ctx(t))
+		err := l.Append(c, parts(0, "a", "b"))
+		cancel()
+		if fault.CodeOf(err) == "journal_saturated" {
+			wantFault(t, err, fault.Unavailable, "journal_saturated")
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not refused: %v", err)
+		}
+	}
+	close(release)
+	waiting.Wait()
+	appendTo(t, l, 0, "last")
+}
+
+// TestReadSurvivesErrors reads while fetches fail and leaders move: nothing is skipped.
+func TestReadSurvivesErrors(t *testing.T) {
+	t.Parallel()
+	for _, tail := range []int{1, 1 << 20} {
+		t.Run(fmt.Sprint("tail of ", tail), func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.cfg.TailBytes = tail
+			l := n.open(t)
+			p := l.Partition(0, 1)
+			var want, got []string
+			after := uint64(0)
+			for i, e := range []*kerr.Error{
+				nil, kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition, kerr.FencedLeaderEpoch, kerr.KafkaStorageError,
+				kerr.ReplicaNotAvailable, kerr.UnknownServerError, kerr.OffsetOutOfRange,
+			} {
+				if e != nil {
+					n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "guidon", Err: e, Count: 2})
+				}
+				must(t, n.cluster.MoveTopicPartition("guidon", 0, int32(i%3)))
+				appendTo(t, l, 0, fmt.Sprint(i))
+				want = append(want, fmt.Sprint(i))
+				var some []string
+				some, after = readN(t, p, after, 1)
+				got = append(got, some...)
+			}
+			wantTexts(t, got, want...)
+		})
+	}
+}
+
+// TestReadFails checks the error of a read when no broker answers it.
+func TestReadFails(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	l := n.open(t)
+	appendTo(t, l, 0, "one")
+	p := l.Partition(0, 1)
+	readN(t, p, 0, 1)
+	n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Err: kerr.UnknownServerError, Count: -1})
+	_, err := p.Stats(ctx(t))
+	wantFault(t, err, fault.Unavailable, "journal_unreadable")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Stats(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context gives %v", err)
+	}
+}
+
+// TestDeletedUnread checks that records which the topic deleted before a reader read them
+// are reported with their range, once, and that reading goes on behind them.
+func TestDeletedUnread(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	reg := prometheus.NewRegistry()
+	l, err := kafka.Open(t.Context(), n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: n.log, Metrics: reg})
+	must(t, err)
+	defer func() { _ = l.Close(ctx(t)) }()
+	p := l.Partition(1, 1)
+	_, err = p.Register(ctx(t), "sink", journal.Begin)
+	must(t, err)
+	appendTo(t, l, 1, "0", "1", "2", "3", "4")
+	must(t, p.Commit(ctx(t), "sink", journal.Position{Seq: 1, Count: 1}))
+	must(t, n.cluster.DeleteRecords("guidon", 1, 3))
+	must(t, l.Close(ctx(t)))
+	if l, err = kafka.Open(t.Context(), n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: n.log, Metrics: reg}); err != nil {
+		t.Fatal(err)
+	}
+	p = l.Partition(1, 2)
+	at, err := p.Register(ctx(t), "sink", journal.Begin)
+	must(t, err)
+	for range 2 {
+		_, err = p.Read(ctx(t), at.Seq, 10, 1000)
+		damaged, ok := errors.AsType[*journal.DamagedError](err)
+		if !ok || damaged.First != 2 || damaged.Last != 3 {
+			t.Fatalf("got %v, want the records 2 to 3", err)
+		}
+	}
+	if got := n.seen.FilterMessage("log records deleted before they were read").Len(); got != 1 {
+		t.Errorf("logged %d times", got)
+	}
+	texts, _ := readN(t, p, 3, 2)
+	wantTexts(t, texts, "3", "4")
+	must(t, p.Commit(ctx(t), "sink", journal.Position{Seq: 3, Count: 3}))
+	texts, _ = readN(t, p, 0, 2) // no reader is missing anything now
+	wantTexts(t, texts, "3", "4")
+	if got := counterOf(t, reg, "guidon_log_lost_records_total"); got != 2 {
+		t.Errorf("%v records are counted as lost", got)
+	}
+}
+
+// counterOf returns the sum of a counter over its labels.
+func counterOf(t *testing.T, reg prometheus.Gatherer, name string) (sum float64) {
+	t.Helper()
+	families, err := reg.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// TestRetentionGuard checks that appends to a partition are refused while the retention
+// of the topic is near its unread records, also on a node that does not read it.
+func TestRetentionGuard(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	must(t, n.cluster.CreateTopic("guidon", 2, map[string]string{
+		"retention.ms": "86400000", "max.message.bytes": "40000000", "min.insync.replicas": "2", "message.timestamp.type": "CreateTime",
+	}))
+	l := n.open(t)
+	p := l.Partition(1, 1)
+	_, err := p.Register(ctx(t), "sink", journal.Begin)
+	must(t, err)
+	old := time.Now().Add(-23 * time.Hour)
+	produceAt(t, n, 1, old, "old")
+	trim := func() {
+		t.Helper()
+		_, err := l.Trim(ctx(t))
+		must(t, err)
+	}
+	trim()
+	wantFault(t, l.Append(ctx(t), parts(1, "refused")), fault.Unavailable, "journal_full")
+	appendTo(t, l, 0, "the other partition")
+	must(t, p.Commit(ctx(t), "sink", journal.Position{Seq: 1, Count: 1}))
+	trim()
+	appendTo(t, l, 1, "accepted")
+}
+
+// TestIdleTailCloses checks that a partition which is not read is fetched no longer, and
+// that reading it again misses nothing.
+func TestIdleTailCloses(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	l := n.open(t)
+	p := l.Partition(0, 1)
+	appendTo(t, l, 0, "0")
+	_, after := readN(t, p, 0, 1)
+	for i := range 5 {
+		l.CloseIdleTails(0)
+		appendTo(t, l, 0, fmt.Sprint("a", i), fmt.Sprint("b", i))
+		var texts []string
+		texts, after = readN(t, p, after, 2)
+		wantTexts(t, texts, fmt.Sprint("a", i), fmt.Sprint("b", i))
+	}
+}
+
+// TestMemoryIsBounded checks that a tail holds no more than its share, and that a reader
+// behind it gets everything.
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.TailBytes = 64 << 10
+	l := n.open(t)
+	p := l.Partition(0, 1)
+	_, err := p.Read(ctx(t), 0, 1, 1) // opens the tail
+	must(t, err)
+	const records = 100
+	for i := range records {
+		appendTo(t, l, 0, fmt.Sprintf("%09d", i)+strings.Repeat("x", 8<<10))
+	}
+	texts, _ := readN(t, p, 0, records)
+	for i, text := range texts {
+		if text[:9] != fmt.Sprintf("%09d", i) {
+			t.Fatalf("record %d is %s", i, text[:9])
+		}
+	}
+	if got := l.TailBytes(0); got > n.cfg.TailBytes {
+		t.Errorf("the tail has %d bytes, above %d", got, n.cfg.TailBytes)
+	}
+	if got := l.AheadBytes(0); got > 12<<20 {
+		t.Errorf("fetched ahead are %d bytes", got)
+	}
+}
+
+// TestDatabaseOfTwoLogs checks what a start refuses: another topic, and more partitions.
+func TestDatabaseOfTwoLogs(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	must(t, n.open(t).Close(ctx(t)))
+	first := n.cfg.URL
+	n.cfg.URL += "2"
+	if _, err := n.tryOpen(t); err == nil || !strings.Contains(err.Error(), "belongs to the log kafka/") {
+		t.Errorf("another topic: %v", err)
+	}
+	n.cfg.AcceptOtherLog = true
+	must(t, n.open(t).Close(ctx(t)))
+	n.cfg.URL, n.cfg.AcceptOtherLog = first, false
+	if _, err := n.tryOpen(t); err == nil {
+		t.Error("the first topic is accepted after the second")
+	}
+}
