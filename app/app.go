@@ -37,7 +37,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/definitions"
-	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse"
 	"github.com/guidonhq/guidon/core/events/eventapi"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/host"
@@ -249,7 +249,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		local(db.Module, auth.Module, journal.Module, flags.Module), flags.Schedule, standby.Module, web.Module,
-		persons.Module, events.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module,
+		persons.Module, clickhouse.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module,
 	)
 }
 

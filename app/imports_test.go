@@ -167,6 +167,7 @@ var mayImport = map[string][]string{
 
 	"core/events/dictionaries": {"core/db", "core/db/rowcodec"},
 	"core/events/eventapi":     with("core/events"),
+	"core/events/clickhouse":   with("core/events", "core/persons/stage"),
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/propertyfilter"
@@ -51,7 +52,11 @@ func TailEvents(ctx context.Context, cfg Config, t Tail, out io.Writer) error {
 	if err != nil {
 		return closing(d, err)
 	}
-	return closing(d, filter.print(ctx, events.New(cfg.Events, d, zap.NewNop(), nil), out))
+	store, err := clickhouse.Open(cfg.Events, d, zap.NewNop(), nil)
+	if err != nil {
+		return closing(d, err)
+	}
+	return closing(d, filter.print(ctx, store, out))
 }
 
 // filter finds the person and compiles the filters of properties.

@@ -59,8 +59,8 @@ func (q *CountQuery) Indexed() bool {
 		(q.Breakdown == "" || q.Breakdown == responseProperty)
 }
 
-// counter counts events one by one.
-type counter struct {
+// Counter counts events one by one.
+type Counter struct {
 	q       *CountQuery
 	parser  fastjson.Parser
 	buckets map[bucketKey]*bucket
@@ -78,7 +78,12 @@ type bucket struct {
 	persons map[string]bool
 }
 
-func (c *counter) add(at int64, person string, properties []byte) {
+// NewCounter returns a Counter for q.
+func NewCounter(q *CountQuery) *Counter { return &Counter{q: q, buckets: map[bucketKey]*bucket{}} }
+
+// Add counts an event at a time in unix microseconds, if its properties fit. person is one
+// text per person.
+func (c *Counter) Add(at int64, person string, properties []byte) {
 	key := bucketKey{interval: (at - c.q.From.UnixMicro()) / c.q.Interval.Microseconds()}
 	if c.q.Property != "" || c.q.Breakdown != "" {
 		v, err := c.parser.ParseBytes(properties)
@@ -92,12 +97,21 @@ func (c *counter) add(at int64, person string, properties []byte) {
 			key.value = propertyText(v, c.q.Breakdown)
 		}
 	}
+	c.count(key, person, 1)
+}
+
+// AddMany counts n events of a person in an interval, with a value of the breakdown.
+func (c *Counter) AddMany(interval int64, value, person string, n int64) {
+	c.count(bucketKey{interval, value}, person, n)
+}
+
+func (c *Counter) count(key bucketKey, person string, n int64) {
 	b := c.buckets[key]
 	if b == nil {
 		b = &bucket{persons: map[string]bool{}}
 		c.buckets[key] = b
 	}
-	b.events++
+	b.events += n
 	b.persons[person] = true
 }
 
@@ -109,7 +123,8 @@ func propertyText(v *fastjson.Value, name string) string {
 	return ""
 }
 
-func (c *counter) counts() []Count {
+// Counts returns what was counted, in order.
+func (c *Counter) Counts() []Count {
 	out := make([]Count, 0, len(c.buckets))
 	for key, b := range c.buckets {
 		out = append(out, Count{Start: c.q.start(key.interval), Value: key.value, Events: b.events, People: int64(len(b.persons))})

@@ -31,6 +31,12 @@ import (
 
 // Config are the settings of the event store.
 type Config struct {
+	// URL is a ClickHouse that keeps the events: clickhouse://user:password@host:8123/database,
+	// or clickhouses:// for TLS. Empty: the database keeps them.
+	URL string `koanf:"url"`
+	// OutboxBytes is how many bytes of events may wait for ClickHouse, compressed; then
+	// processing waits. 0: no bound.
+	OutboxBytes int64 `koanf:"outbox_bytes"`
 	// QueryTimeout bounds one query. A query about a long history reads a lot and
 	// should end when its client has given up.
 	QueryTimeout time.Duration `koanf:"query_timeout"`
@@ -43,10 +49,15 @@ type Config struct {
 }
 
 // DefaultConfig bounds a query to half a minute and compresses.
-func DefaultConfig() Config { return Config{QueryTimeout: 30 * time.Second, Compress: true} }
+func DefaultConfig() Config {
+	return Config{QueryTimeout: 30 * time.Second, Compress: true, OutboxBytes: 4 << 30}
+}
 
 // Validate reports the first invalid setting.
 func (c Config) Validate() error {
+	if c.OutboxBytes < 0 {
+		return errors.New("events.outbox_bytes must not be negative")
+	}
 	if c.QueryTimeout <= 0 {
 		return errors.New("events.query_timeout must be positive")
 	}

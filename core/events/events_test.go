@@ -40,6 +40,12 @@ func service(t testing.TB, d *db.DB) *events.Service {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	return open(t, cfg, d)
+}
+
+// open makes the store under test. With the build tag e2e it is ClickHouse where d is
+// PostgreSQL.
+var open = func(_ testing.TB, cfg events.Config, d *db.DB) *events.Service {
 	return events.New(cfg, d, zap.NewNop(), nil)
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
@@ -176,7 +178,7 @@ func TestCheckpointReportsChanges(t *testing.T) {
 func TestCountHistoryUsesIndexOnly(t *testing.T) {
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
 		t.Parallel()
-		s, g := service(t, d), newTraffic(start.AddDate(0, 0, -90), time.Minute)
+		s, g := events.New(events.DefaultConfig(), d, zap.NewNop(), nil), newTraffic(start.AddDate(0, 0, -90), time.Minute)
 		store(t, s, g.batch(5000)...)
 		if d.Postgres() {
 			if _, err := d.Write(t.Context()).ExecContext(context.Background(), "VACUUM ANALYZE events"); err != nil {

@@ -51,7 +51,7 @@ func (s store) countByProperties(ctx context.Context, q *CountQuery) ([]Count, e
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	c := counter{q: q, buckets: map[bucketKey]*bucket{}}
+	c := NewCounter(q)
 	var at int64
 	var person, distinctID, url, stored []byte
 	decoder := s.dictionaries.NewDecoder()
@@ -63,9 +63,9 @@ func (s store) countByProperties(ctx context.Context, q *CountQuery) ([]Count, e
 		if err != nil {
 			return nil, err
 		}
-		c.add(at, string(person), properties)
+		c.Add(at, string(person), properties)
 	}
-	return c.counts(), rows.Err()
+	return c.Counts(), rows.Err()
 }
 
 func (s store) Counts(ctx context.Context, q *CountQuery) ([]Count, error) {

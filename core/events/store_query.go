@@ -31,6 +31,7 @@ type Record struct {
 	// The person is read for filters of person properties and for answers only.
 	PersonProperties *string `bun:"person_properties"`
 	PersonIdentified *bool   `bun:"person_identified"`
+	PersonRow        int64   `bun:"person_row"` // set by Shared.AddPersons
 }
 
 // cursor returns the position of the event in a list.

@@ -88,6 +88,20 @@ func (s *Shared) Persons(ctx context.Context, projectID int64, distinctIDs []str
 	})
 }
 
+// Correct records that events of distinct ids are erased, in the transaction in ctx, and calls
+// the hooks. It is for backends that delete the events afterwards.
+func (s *Shared) Correct(ctx context.Context, projectID int64, distinctIDs []string, erased []HistoryEvent) error {
+	e := &Erased{ProjectID: projectID, Events: erased}
+	err := s.recordErased(ctx, e, 1, 0)
+	if err != nil {
+		return err
+	}
+	if e.Owned, err = s.haveOwners(ctx, projectID, distinctIDs); err != nil {
+		return err
+	}
+	return s.callHooks(ctx, e)
+}
+
 // AddPersons sets the current persons of records: the uuid, and with details whether they
 // are identified, and the properties.
 func (s *Shared) AddPersons(ctx context.Context, records []Record, details bool) error {
@@ -107,7 +121,7 @@ func (s *Shared) AddPersons(ctx context.Context, records []Record, details bool)
 		for chunk := range slices.Chunk(list, personChunk) {
 			var rows []Record
 			q := s.db.Read(ctx).NewSelect().TableExpr("person_distinct_ids AS d").Join("JOIN persons AS p ON p.id = d.person_id").
-				ColumnExpr("d.distinct_id, p.uuid AS current_person").
+				ColumnExpr("d.distinct_id, p.uuid AS current_person, p.id AS person_row").
 				Where("d.project_id = ? AND d.distinct_id IN (?)", project, bun.List(chunk))
 			if details {
 				q = q.ColumnExpr("p.is_identified AS person_identified, p.properties AS person_properties")
@@ -118,7 +132,8 @@ func (s *Shared) AddPersons(ctx context.Context, records []Record, details bool)
 			for j := range rows {
 				for _, i := range places[key{project, rows[j].DistinctID}] {
 					r := &records[i]
-					r.CurrentPerson, r.PersonIdentified, r.PersonProperties = rows[j].CurrentPerson, rows[j].PersonIdentified, rows[j].PersonProperties
+					r.CurrentPerson, r.PersonRow = rows[j].CurrentPerson, rows[j].PersonRow
+					r.PersonIdentified, r.PersonProperties = rows[j].PersonIdentified, rows[j].PersonProperties
 				}
 			}
 		}

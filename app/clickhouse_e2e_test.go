@@ -1,0 +1,54 @@
+//go:build e2e
+
+package app_test
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
+)
+
+// TestClickHouseStories runs the stories with the events in ClickHouse, except those that read
+// the table of events in the database.
+func TestClickHouseStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	server := clickhousetest.Start(t)
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(txtar.Format(archive)), "FROM events") {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			database := "story_" + strings.ReplaceAll(name, "-", "_")
+			clickhousetest.Query(t, server, "CREATE DATABASE "+database)
+			t.Cleanup(func() { clickhousetest.Query(t, server, "DROP DATABASE "+database) })
+			u, err := url.Parse(server)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Scheme, u.User, u.Path = "clickhouse", url.UserPassword("default", "hush"), "/"+database
+			s := &story{server: serve(t, func(c *app.Config) {
+				c.Database.URL, c.Events.URL = dbtest.PostgresURL(t), u.String()
+				addPlugins(t, c, archive.Comment)
+			}), vars: map[string]string{}}
+			s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
+			for _, part := range archive.Files {
+				s.run(t, part)
+			}
+		})
+	}
+}

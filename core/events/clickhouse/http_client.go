@@ -1,0 +1,164 @@
+package clickhouse
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/guidonhq/guidon/core/fault"
+)
+
+// client speaks the HTTP interface of ClickHouse.
+type client struct {
+	http           *http.Client
+	url            string
+	user, password string
+	params         url.Values
+}
+
+// newClient reads a URL such as clickhouse://user:password@host:8123/database.
+func newClient(raw string) (*client, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, errors.New("not a URL")
+	}
+	scheme := map[string]string{"clickhouse": "http", "clickhouses": "https"}[u.Scheme]
+	if scheme == "" || u.Host == "" {
+		return nil, errors.New("not a URL such as clickhouse://user:password@host:8123/database, or clickhouses:// for TLS")
+	}
+	for name := range u.Query() {
+		return nil, fmt.Errorf("unknown parameter %q", name)
+	}
+	if u.Port() == "" {
+		u.Host += map[string]string{"http": ":8123", "https": ":8443"}[scheme]
+	}
+	c := &client{url: scheme + "://" + u.Host + "/", user: "default", params: url.Values{"wait_end_of_query": {"1"}, "max_query_size": {"67108864"}}}
+	if u.User != nil {
+		c.user = u.User.Username()
+		c.password, _ = u.User.Password()
+	}
+	if name := strings.Trim(u.Path, "/"); name != "" {
+		c.params.Set("database", name)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 8
+	transport.Proxy = nil
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+// requestTimeout bounds a statement that has no deadline.
+const requestTimeout = 10 * time.Minute
+
+// send runs a statement. With data the statement is in the URL. The body of the answer must
+// be closed.
+func (c *client) send(ctx context.Context, statement string, data []byte, settings map[string]string) (io.ReadCloser, error) {
+	query := url.Values{}
+	for name, values := range c.params {
+		query[name] = values
+	}
+	for name, value := range settings {
+		query.Set(name, value)
+	}
+	body := data
+	if data == nil {
+		body = []byte(statement)
+	} else {
+		query.Set("query", statement)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"?"+query.Encode(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-ClickHouse-User", c.user)
+	if c.password != "" {
+		req.Header.Set("X-ClickHouse-Key", c.password)
+	}
+	req.Header.Set("User-Agent", "guidon")
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, unavailable(errors.Unwrap(err))
+	}
+	if res.StatusCode == http.StatusOK && res.Header.Get("X-ClickHouse-Exception-Code") == "" {
+		return res.Body, nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(res.Body, 600))
+	_ = res.Body.Close()
+	return nil, refused(res, text)
+}
+
+// unavailable is the error of a server that cannot be reached.
+func unavailable(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &serverError{code: 0, text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
+}
+
+// serverError is the answer of a server that refused a statement, or the lack of one.
+type serverError struct {
+	code int // of ClickHouse; 0 without one
+	text string
+}
+
+func (e *serverError) Error() string { return e.text }
+
+// Unwrap makes every failure an outage: the worker waits and dead-letters nothing.
+func (e *serverError) Unwrap() error {
+	return fault.New(fault.Unavailable, "events_unavailable", "The event store is not available.")
+}
+
+var refusal = regexp.MustCompile(`^Code: (\d+)[,.] (?:e\.displayText\(\) = )?(?:DB::Exception: )?`)
+
+func refused(res *http.Response, answer []byte) error {
+	text := strings.TrimSpace(string(answer))
+	code, _ := strconv.Atoi(res.Header.Get("X-ClickHouse-Exception-Code"))
+	if at := refusal.FindStringSubmatchIndex(text); at != nil {
+		code, _ = strconv.Atoi(text[at[2]:at[3]])
+		text = strings.TrimSuffix(text[at[1]:], ", e.what() = DB::Exception")
+	}
+	if code == 0 {
+		return &serverError{text: "ClickHouse, or a proxy, answered " + res.Status}
+	}
+	return &serverError{code: code, text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text)}
+}
+
+// exec runs a statement without rows.
+func (c *client) exec(ctx context.Context, statement string, data []byte, settings map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := c.send(ctx, statement, data, settings)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	_ = body.Close()
+	return err
+}
+
+// query calls read for each row of a statement. read must read the whole row.
+func (c *client) query(ctx context.Context, statement string, read func(r *reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := c.send(ctx, statement+" FORMAT RowBinary", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	r := &reader{Reader: bufio.NewReaderSize(body, 64<<10)}
+	for r.more() {
+		if err := read(r); err != nil {
+			return err
+		}
+	}
+	return r.err
+}

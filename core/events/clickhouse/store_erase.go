@@ -1,0 +1,142 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/guidonhq/guidon/core/events"
+)
+
+// eraseIDs is how many distinct ids one erasure has, and eraseChunk how many events one call
+// of the hooks.
+const (
+	eraseIDs   = 500
+	eraseChunk = 1000
+)
+
+// Erase implements events.Backend. One transaction corrects what was counted and records the
+// erasure: from then on, queries leave the events out. Then ClickHouse deletes them. An
+// erasure that was interrupted in between is finished by the next one.
+func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string) (total int64, err error) {
+	if err := s.prepare(ctx); err != nil {
+		return 0, err
+	}
+	for ids := range slices.Chunk(distinctIDs, eraseIDs) {
+		n, err := s.recordErasure(ctx, projectID, ids)
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, s.finishErasures(ctx)
+}
+
+// recordErasure needs all events of the distinct ids in ClickHouse: it inserts the outbox
+// first, and no other node inserts until it ends.
+func (s *Store) recordErasure(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
+	err = s.db.Tx(ctx, func(ctx context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err := s.lock(ctx); err != nil {
+			return err
+		}
+		for {
+			batches, err := s.insertNext(ctx)
+			if err != nil {
+				s.uncertain = true
+				return err
+			}
+			if batches == 0 {
+				break
+			}
+		}
+		n, err = s.correctErased(ctx, projectID, ids)
+		return err
+	})
+	if err != nil {
+		s.mu.Lock()
+		s.uncertain = true // a rollback forgets what was inserted
+		s.mu.Unlock()
+	}
+	return n, err
+}
+
+func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
+	through, err := s.Last(ctx)
+	if err != nil {
+		return 0, err
+	}
+	without, err := s.withoutErased(ctx, projectID)
+	if err != nil {
+		return 0, err
+	}
+	where := fmt.Sprintf("project_id = %d AND distinct_id IN (%s) AND row <= %d", projectID, quoteAll(ids), through) + without
+	list, err := s.selectRecords(ctx, where, "ORDER BY row")
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	for chunk := range slices.Chunk(list, eraseChunk) {
+		erased := make([]events.HistoryEvent, len(chunk))
+		for i := range chunk {
+			erased[i].Row, erased[i].Event = chunk[i].ID, chunk[i].ToEvent()
+		}
+		if err := s.shared.Correct(ctx, projectID, ids, erased); err != nil {
+			return 0, err
+		}
+	}
+	_, err = s.addErasure(ctx, projectID, ids, through)
+	return int64(len(list)), err
+}
+
+// finishErasures deletes the events of recorded erasures.
+func (s *Store) finishErasures(ctx context.Context) error {
+	list, err := s.erasures(ctx, 0)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		condition, err := list[i].condition()
+		if err != nil {
+			return err
+		}
+		if err := s.mutate(ctx, condition); err != nil {
+			return err
+		}
+		if err := s.removeErasure(ctx, list[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mutate deletes events and returns when ClickHouse has rewritten their parts.
+func (s *Store) mutate(ctx context.Context, condition string) error {
+	if err := s.client.exec(ctx, "ALTER TABLE "+eventTable+" DELETE WHERE "+condition, nil, nil); err != nil {
+		return err
+	}
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		var open int64
+		err := s.client.query(ctx, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND table = "+quote(eventTable)+" AND NOT is_done",
+			func(r *reader) error { open = r.int(); return nil })
+		if err != nil || open == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// DeleteExpired implements events.Backend. ClickHouse deletes all events of x at once, because
+// each deletion rewrites parts; the number may be larger than limit.
+func (s *Store) DeleteExpired(ctx context.Context, x events.Expiry, _ int) (int, error) {
+	n, err := s.CountExpired(ctx, x)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	return int(n), s.mutate(ctx, expired(x))
+}

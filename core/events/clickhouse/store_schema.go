@@ -1,0 +1,209 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// schemaState is whether the tables were made and checked.
+type schemaState struct {
+	mu      sync.Mutex
+	checked bool
+	version [2]int
+}
+
+// The tables.
+const (
+	eventTable = "guidon_events"
+	idTable    = "guidon_event_ids"
+	ownerTable = "guidon_event_owner"
+)
+
+// column is a column of a table, with the codec of servers that know codecs.
+type column struct{ name, kind, codec string }
+
+// eventColumns are in the order of the fields of event.
+var eventColumns = []column{
+	{"project_id", "Int64", "ZSTD"}, {"event", "String", "ZSTD"}, {"timestamp", "Int64", "Delta, ZSTD"}, {"row", "Int64", "Delta, ZSTD"},
+	{"uuid", "UUID", "ZSTD"}, {"distinct_id", "String", "ZSTD"}, {"person", "String", "ZSTD"}, {"received_after", "Int64", "ZSTD"},
+	{"current_url", "String", "ZSTD(3)"}, {"flag_key", "String", "ZSTD"}, {"flag_response", "String", "ZSTD"}, {"elements_chain", "String", "ZSTD(3)"},
+	{"properties", "String", "ZSTD(6)"},
+}
+
+var idColumns = []column{{"hash", "UInt64", "Delta, ZSTD"}, {"day", "Int32", "ZSTD"}}
+
+// modern reports whether the server has codecs, skip indexes and settings of a table for
+// deduplication: 22.3, or later.
+func (s *Store) modern() bool { return s.schema.version[0] >= 22 }
+
+// prepare makes the tables at the first use, and refuses those that do not fit.
+func (s *Store) prepare(ctx context.Context) error {
+	s.schema.mu.Lock()
+	defer s.schema.mu.Unlock()
+	if s.schema.checked {
+		return nil
+	}
+	if err := s.readVersion(ctx); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		s.createTable(eventTable, eventColumns, "ORDER BY (project_id, event, timestamp, row)",
+			"PARTITION BY toYYYYMM(toDateTime(intDiv(timestamp, 1000000), 'UTC'))",
+			"INDEX by_row row TYPE minmax GRANULARITY 1", "INDEX by_distinct_id distinct_id TYPE bloom_filter(0.02) GRANULARITY 1"),
+		s.createTable(idTable, idColumns, "ORDER BY (hash, day)", ""),
+	} {
+		if err := s.client.exec(ctx, statement, nil, nil); err != nil {
+			return fmt.Errorf("create the tables of events: %w", err)
+		}
+	}
+	for table, columns := range map[string][]column{eventTable: eventColumns, idTable: idColumns} {
+		if err := s.checkTable(ctx, table, columns); err != nil {
+			return err
+		}
+	}
+	if err := s.checkOwner(ctx); err != nil {
+		return err
+	}
+	s.schema.checked = true
+	return nil
+}
+
+// checkOwner refuses a ClickHouse with the events of another PostgreSQL. It raises the rows of
+// this one behind those of ClickHouse: they are larger after PostgreSQL was restored.
+func (s *Store) checkOwner(ctx context.Context) error {
+	if err := s.client.exec(ctx, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id", nil, nil); err != nil {
+		return fmt.Errorf("create the table of the owner: %w", err)
+	}
+	id, err := s.readStoreID(ctx)
+	if err != nil {
+		return err
+	}
+	read := func() (owners []string, err error) {
+		return owners, s.client.query(ctx, "SELECT DISTINCT id FROM "+ownerTable, func(r *reader) error {
+			owners = append(owners, r.string())
+			return nil
+		})
+	}
+	owners, err := read()
+	if err == nil && len(owners) == 0 {
+		if err = s.client.exec(ctx, "INSERT INTO "+ownerTable+" VALUES ("+quote(id)+")", nil, nil); err == nil {
+			owners, err = read()
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(owners) != 1 || owners[0] != id:
+		return &serverError{text: "this database in ClickHouse has the events of another PostgreSQL: choose another database in events.url"}
+	}
+	row, err := s.number(ctx, "max(row)", "1")
+	if err != nil {
+		return err
+	}
+	return s.raiseRows(ctx, row)
+}
+
+func (s *Store) readVersion(ctx context.Context) error {
+	var text string
+	err := s.client.query(ctx, "SELECT version()", func(r *reader) error { text = r.string(); return nil })
+	if err != nil {
+		return fmt.Errorf("read the version of ClickHouse: %w", err)
+	}
+	parts := strings.SplitN(text, ".", 3)
+	for i := range min(2, len(parts)) {
+		s.schema.version[i], _ = strconv.Atoi(parts[i])
+	}
+	if s.schema.version[0] < 18 || s.schema.version[0] == 18 && s.schema.version[1] < 16 {
+		return &serverError{text: "ClickHouse " + text + " is too old: events need 18.16 or later"}
+	}
+	return nil
+}
+
+func (s *Store) createTable(name string, columns []column, order, partition string, indexes ...string) string {
+	var lines []string
+	for _, c := range columns {
+		line := quoteName(c.name) + " " + c.kind
+		if s.modern() {
+			line += " CODEC(" + c.codec + ")"
+		}
+		lines = append(lines, line)
+	}
+	settings := ""
+	if s.modern() {
+		lines = append(lines, indexes...)
+		settings = " SETTINGS non_replicated_deduplication_window = 1000"
+	}
+	return "CREATE TABLE IF NOT EXISTS " + name + " (" + strings.Join(lines, ", ") + ") ENGINE = ReplacingMergeTree() " + partition + " " + order + settings
+}
+
+// checkTable compares the columns and the order of a table with the expected ones.
+func (s *Store) checkTable(ctx context.Context, table string, columns []column) error {
+	found := map[string]string{}
+	err := s.client.query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *reader) error {
+		name := r.string()
+		found[name] = r.string()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the columns of %s: %w", table, err)
+	}
+	var differences []string
+	for _, c := range columns {
+		if kind, ok := found[c.name]; !ok {
+			differences = append(differences, fmt.Sprintf("column %s is missing", c.name))
+		} else if kind != c.kind {
+			differences = append(differences, fmt.Sprintf("column %s has the type %s, not %s", c.name, kind, c.kind))
+		}
+	}
+	var engine string
+	err = s.client.query(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = "+quote(table), func(r *reader) error {
+		engine = r.string()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the engine of %s: %w", table, err)
+	}
+	if !strings.HasSuffix(engine, "ReplacingMergeTree") {
+		differences = append(differences, "the engine is "+engine+", not ReplacingMergeTree")
+	}
+	if len(differences) > 0 {
+		sort.Strings(differences)
+		return &serverError{text: "the table " + table + " in ClickHouse is not one of Guidon: " + strings.Join(differences, "; ")}
+	}
+	return nil
+}
+
+func columnNames(columns []column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = quoteName(c.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func quoteName(name string) string { return "`" + name + "`" }
+
+var escaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`)
+
+// quote returns a string literal.
+func quote(s string) string { return "'" + escaper.Replace(s) + "'" }
+
+func quoteAll(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = quote(s)
+	}
+	return strings.Join(quoted, ",")
+}
+
+func joinInts[T ~int64 | ~uint64](list []T) string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = fmt.Sprint(v)
+	}
+	return strings.Join(texts, ",")
+}
