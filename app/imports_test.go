@@ -225,6 +225,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
 	"core/ingestion/ai":              with("core/ingestion/capture"),
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
+	"core/ingestion/unit":            with("core/eventlog", "core/ingestion/pipeline"),
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "core/fault", "sdk"},
 	"core/ingestion/delivery/window": {"sdk"},
 	"core/ingestion/delivery/pause":  {"core/db"},

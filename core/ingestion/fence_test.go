@@ -130,7 +130,7 @@ func TestWorkerContinuesFromARestoredCursor(t *testing.T) {
 		accept(t, j, "a", "b")
 		accept(t, j, "c")
 		cfg := workerConfig()
-		core, logs := observer.New(zapcore.ErrorLevel)
+		core, logs := observer.New(zapcore.WarnLevel)
 		s := &stage{db: d}
 		data, known := dataStages(t, d)
 		w, err := pipeline.NewWorker(cfg.Worker, cfg.Limits, j, d, append(data, s), known, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.New(core))

@@ -119,23 +119,12 @@ func (f *FollowerRunner) run(drainCtx, killCtx context.Context, registered journ
 	stopCommitting()
 	committing.Wait()
 	if isFenced(err) {
-		return at, f.onFenced(drainCtx, err)
+		return at, f.worker.waitFenced(drainCtx, f.logger, err)
 	}
 	if err := f.commit.Flush(killCtx); err != nil {
 		f.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
 	return at, false
-}
-
-// onFenced stops a follower with a lease. Without one it waits and returns true.
-func (f *FollowerRunner) onFenced(drainCtx context.Context, err error) (again bool) {
-	if f.worker.lease != 0 {
-		f.logger.Warn("cursor belongs to another owner: follower stopped", zap.Int64("lease", f.worker.lease), zap.Error(err))
-		f.worker.signalFenced()
-		return false
-	}
-	f.logger.Error("cursor in the database was moved by another process or a restore: reading it again", zap.Error(err))
-	return retry.Sleep(drainCtx, f.cfg.RetryMax)
 }
 
 func (f *FollowerRunner) backoff() retry.Backoff {
@@ -151,7 +140,7 @@ func (f *FollowerRunner) findStart(ctx context.Context, registered journal.Posit
 	ok = retry.Until(ctx, f.backoff(), func() error {
 		c, found, err := f.cursor.open(ctx)
 		if fenced = isFenced(err); fenced {
-			f.onFenced(ctx, err)
+			f.worker.stopFenced(f.logger, err)
 			return nil
 		}
 		if err == nil && found && c.journal == f.journalID && registered.Before(c.position) {

@@ -70,7 +70,6 @@ func (l *lane) backoff() retry.Backoff {
 func (l *lane) run(drainCtx, killCtx context.Context) {
 	l.cursor = l.newCursor(l.name)
 	for l.runFromCursor(drainCtx, killCtx) {
-		// The cursor was moved by another owner, and the lease has not ended.
 		l.registered = l.status.Load().Position
 	}
 }
@@ -94,25 +93,13 @@ func (l *lane) runFromCursor(drainCtx, killCtx context.Context) (again bool) {
 	stopCommitting()
 	committing.Wait()
 	if isFenced(err) {
-		return l.onFenced(drainCtx, err)
+		l.setWaiting(err)
+		return l.waitFenced(drainCtx, l.logger, err)
 	}
 	if err := l.commit.Flush(killCtx); err != nil {
 		l.logger.Warn("cursor commit failed at stop; the cursor in the database is current", zap.Error(err))
 	}
 	return false
-}
-
-// onFenced stops the lane of a worker with a lease. Without one it waits and returns
-// true: the lane goes on from the cursor in the database.
-func (l *lane) onFenced(drainCtx context.Context, err error) (again bool) {
-	l.setWaiting(err)
-	if l.lease != 0 {
-		l.logger.Warn("cursor belongs to another owner: reader stopped", zap.Int64("lease", l.lease), zap.Error(err))
-		l.signalFenced()
-		return false
-	}
-	l.logger.Error("cursor in the database was moved by another process or a restore: reading it again", zap.Error(err))
-	return retry.Sleep(drainCtx, l.cfg.RetryMax)
 }
 
 // recoverErasures waits until the erasures behind the live lane's start are
@@ -148,7 +135,8 @@ func (l *lane) findStart(ctx context.Context, registered journal.Position) (at j
 		}
 		switch {
 		case isFenced(err):
-			l.onFenced(ctx, err)
+			l.setWaiting(err)
+			l.stopFenced(l.logger, err)
 			return at, false
 		case err != nil:
 			l.setWaiting(err)

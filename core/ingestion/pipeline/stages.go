@@ -41,16 +41,19 @@ type Retention interface {
 	TooOld() func(ev *sdk.Event) (keep time.Duration, old bool)
 }
 
+// eventStage is the stage that gives rows their numbers.
+type eventStage struct{ stage }
+
 // EventStage writes events to the event store, except those that are too old. Other
 // stages process these, too. r may be nil.
 func EventStage(e *events.Service, r Retention) Stage {
-	return stage{"events", func(ctx context.Context, batch []*sdk.Event) error {
+	return eventStage{stage{"events", func(ctx context.Context, batch []*sdk.Event) error {
 		if r != nil {
 			batch = withoutOld(ctx, batch, r.TooOld())
 		}
 		_, err := e.Process(ctx, batch)
 		return err
-	}}
+	}}}
 }
 
 // withoutOld returns the events that are not too old, and warns of the others. tooOld

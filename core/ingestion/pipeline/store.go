@@ -135,6 +135,19 @@ func (s *store) saveCursor(ctx context.Context, reader string, was cursor, exist
 const probeSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count, updated_at)
 	VALUES ('probe', '', 0, 0, 0, ?) ON CONFLICT (name) DO UPDATE SET updated_at = EXCLUDED.updated_at`
 
+// rowNumbersLock is the advisory lock of the transactions that give rows of the event
+// store their numbers.
+const rowNumbersLock = 0x677569646f6e0001
+
+// lockRowNumbers locks the numbers of rows until the end of the transaction, on
+// PostgreSQL.
+func (s *store) lockRowNumbers(ctx context.Context) error {
+	if _, err := s.db.SQLTx(ctx).ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(rowNumbersLock)); err != nil {
+		return fmt.Errorf("lock the row numbers of events: %w", err)
+	}
+	return nil
+}
+
 // isOutage reports whether err is a failure of the database: it is unavailable,
 // asks for the transaction again, or fails the smallest transaction, too.
 func (s *store) isOutage(ctx context.Context, err error, timeout time.Duration) bool {

@@ -13,7 +13,7 @@ import (
 )
 
 // stageRunner runs the stages in transactions, one at a time: those of both
-// lanes and of replays.
+// lanes and of replays. The transactions of several partitions run side by side.
 type stageRunner struct {
 	stages       []Stage
 	deduplicator Deduplicator
@@ -23,6 +23,7 @@ type stageRunner struct {
 	erased       Erased // may be nil
 
 	running chan struct{} // holds a token while a transaction runs
+	slots   chan struct{} // the same for all partitions
 	keys    warning.HourlyKeys
 }
 
@@ -32,6 +33,12 @@ func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Conte
 	select {
 	case s.running <- struct{}{}:
 		defer func() { <-s.running }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -44,10 +44,8 @@ type Worker struct {
 	live, historical *lane
 	recovered        chan struct{} // closed when the erasures of the journal are known
 	recoverOnce      sync.Once
-	lease            int64 // 0: without one
-	onFence          func()
-	fenceOnce        sync.Once
-	service          retry.Service
+	fence
+	service retry.Service
 }
 
 // Status is the state of a lane.
@@ -73,8 +71,8 @@ func NewWorker(cfg Config, limits event.Limits, log reader.Log, d *db.DB, stages
 	}
 	w := &Worker{
 		stageRunner: &stageRunner{
-			running: make(chan struct{}, 1),
-			stages:  stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
+			running: make(chan struct{}, 1), slots: newSlots(d),
+			stages: stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
 		},
 		cfg: cfg, limits: limits, log: log, store: &store{d}, deadLetters: deadletter.NewStore(d), metrics: m, deadMetrics: dm,
 		logger: logger.Named("ingestion"), recovered: make(chan struct{}),
@@ -109,24 +107,6 @@ func (w *Worker) Start(ctx context.Context) error {
 // Trace records spans of batches, of the worker and of followers, before Start. t may
 // be nil.
 func (w *Worker) Trace(t *tracing.Tracing) { w.tracing = t }
-
-// Fence makes the worker and its followers write their cursors under the lease with
-// this token, which is above 0. They take the cursors over when they start. When a
-// higher token has taken one over, its reader stops, and fenced is called once; it
-// must not wait for the worker. Fence must be called before Start.
-func (w *Worker) Fence(token int64, fenced func()) { w.lease, w.onFence = token, fenced }
-
-// signalFenced calls the function of Fence.
-func (w *Worker) signalFenced() {
-	if w.onFence != nil {
-		w.fenceOnce.Do(w.onFence)
-	}
-}
-
-// newCursor returns the cursor of a reader under the lease of the worker.
-func (w *Worker) newCursor(name string) *readerCursor {
-	return &readerCursor{store: w.store, name: name, lease: w.lease, timeout: w.cfg.Timeout}
-}
 
 // startSpan starts the span of work on a batch with traced requests.
 func (w *Worker) startSpan(ctx context.Context, name string, b *reader.Batch) (context.Context, *tracing.Span) {

@@ -1,0 +1,121 @@
+package unit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+)
+
+// Group is the name of the partitions among the shares of a cluster.
+const Group = "partitions"
+
+// Shares divides the partitions among the nodes. core/cluster implements it.
+type Shares interface {
+	// Follow calls start for each number below n that this node gets. start returns
+	// the function that ends the work, which is called once, with a context that has
+	// ended if the number is lost.
+	Follow(group string, n int, start func(number int, token int64) (stop func(ctx context.Context)))
+}
+
+// Dependencies are what a Set uses.
+type Dependencies struct {
+	Log    eventlog.Log
+	Shares Shares
+	// Worker is the one whose stages, settings and metrics the units have. It is not
+	// started itself, except for replays.
+	Worker    *pipeline.Worker
+	Followers []pipeline.Follower
+	// Erased returns the erasures by the numbers of a partition; nil uses those of
+	// Worker.
+	Erased func(partition int) pipeline.Erased
+	Logger *zap.Logger
+}
+
+// Set has the units of this node. It is safe for concurrent use.
+type Set struct {
+	deps Dependencies
+
+	mu      sync.Mutex
+	stopped bool
+	units   map[int]*Unit // by partition
+}
+
+// NewSet returns a Set without units.
+func NewSet(deps Dependencies) *Set {
+	deps.Logger = deps.Logger.Named("ingestion")
+	deps.Worker.ShareDatabase()
+	return &Set{deps: deps, units: map[int]*Unit{}}
+}
+
+// Start begins to follow the partitions of this node.
+func (s *Set) Start(context.Context) error {
+	s.deps.Shares.Follow(Group, s.deps.Log.Partitions(), s.startUnit)
+	return nil
+}
+
+// Stop stops the units that are left and starts no more.
+func (s *Set) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	var stopping sync.WaitGroup
+	for _, u := range s.Units() {
+		stopping.Go(func() { s.stopUnit(ctx, u) })
+	}
+	stopping.Wait()
+	return nil
+}
+
+// Units returns the units by the numbers of their partitions.
+func (s *Set) Units() []*Unit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*Unit, 0, len(s.units))
+	for _, u := range s.units {
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b *Unit) int { return cmp.Compare(a.number, b.number) })
+	return out
+}
+
+// startUnit starts the unit of a partition.
+func (s *Set) startUnit(number int, token int64) (stop func(ctx context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		return func(context.Context) {}
+	}
+	u := s.newUnit(number, token)
+	s.units[number] = u
+	u.start()
+	return func(ctx context.Context) { s.stopUnit(ctx, u) }
+}
+
+func (s *Set) newUnit(number int, token int64) *Unit {
+	u := &Unit{number: number, token: token, logger: s.deps.Logger.With(zap.Int("partition", number))}
+	p := pipeline.Partition{Number: number, Token: token, Log: s.deps.Log.Partition(number, token), Fenced: u.setLost}
+	if s.deps.Erased != nil {
+		p.Erased = s.deps.Erased(number)
+	}
+	u.worker = s.deps.Worker.ForPartition(p)
+	for _, f := range s.deps.Followers {
+		u.followers = append(u.followers, pipeline.NewFollowerRunner(u.worker, f))
+	}
+	return u
+}
+
+// stopUnit stops a unit. A newer one of its partition stays.
+func (s *Set) stopUnit(ctx context.Context, u *Unit) {
+	u.stop(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.units[u.number] == u {
+		delete(s.units, u.number)
+	}
+}

@@ -1,0 +1,100 @@
+// Package unit processes the partitions that this node owns.
+//
+// A Unit is the processing of one partition under one lease: a worker with its two
+// lanes, and the followers behind it. A Set starts a unit for each partition that the
+// node gets and stops it when the partition is given up or lost. Units share the
+// stages and the database; their transactions run side by side.
+//
+// What a unit commits is fenced by the token of its lease in the rows of its cursors
+// (package pipeline): a unit that goes on after its partition was taken over commits
+// nothing and stops by itself.
+//
+// Deliveries to sinks are not part of a unit yet.
+package unit
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// Unit processes one partition.
+type Unit struct {
+	number    int
+	token     int64
+	worker    *pipeline.Worker
+	followers []*pipeline.FollowerRunner
+	logger    *zap.Logger
+	lost      atomic.Bool
+	service   retry.Service
+}
+
+// Number returns the number of the partition.
+func (u *Unit) Number() int { return u.number }
+
+// Worker returns the worker of the partition, for its status and progress.
+func (u *Unit) Worker() *pipeline.Worker { return u.worker }
+
+// Lost reports whether the unit has found that another node owns the partition.
+func (u *Unit) Lost() bool { return u.lost.Load() }
+
+// start begins to process. Without a log or a database the unit waits for them.
+func (u *Unit) start() {
+	u.service.Start()
+	u.service.Go(u.run)
+}
+
+// stop finishes the batches at hand and waits for them. When ctx ends first, they are
+// rolled back; the next owner processes them.
+func (u *Unit) stop(ctx context.Context) { _ = u.service.Stop(ctx) }
+
+// component is a part of a unit.
+type component interface {
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+}
+
+// run starts the worker, then the followers, and stops them in the other order.
+func (u *Unit) run(drainCtx, killCtx context.Context) {
+	parts := []component{u.worker}
+	for _, f := range u.followers {
+		parts = append(parts, f)
+	}
+	started := 0
+	backoff := retry.Backoff{Min: 50 * time.Millisecond, Max: 5 * time.Second}
+	retry.Until(drainCtx, backoff, func() error {
+		for ; started < len(parts); started++ {
+			err := parts[started].Start(drainCtx)
+			if fault.Is(err, fault.Conflict) {
+				u.setLost()
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(err error) { u.logger.Warn("waiting to read the partition", zap.Error(err)) })
+	<-drainCtx.Done()
+	var errs []error
+	for i := range started {
+		errs = append(errs, parts[started-1-i].Stop(killCtx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		u.logger.Warn("partition not stopped cleanly", zap.Error(err))
+	}
+}
+
+// setLost notes that another node owns the partition.
+func (u *Unit) setLost() {
+	if !u.lost.Swap(true) {
+		u.logger.Warn("partition belongs to another node: processing of it stopped", zap.Int64("lease", u.token))
+	}
+}
