@@ -62,6 +62,7 @@ var mayImport = map[string][]string{
 
 	"core/snapshot":      {"core/retry"},
 	"core/match":         {"core/fault", "core/jsontext", "core/text", "core/match/search", "core/match/pattern"},
+	"core/db/dbclock":    {"core/db"},
 	"core/db/sqlitescan": {"core/db/scan"},
 	"core/db/rowcodec":   {},
 	"core/db/rowsql":     {"core/db/rowcodec"},
@@ -205,7 +206,7 @@ var mayImport = map[string][]string{
 	"core/actions/history/calendar":   {"core/fault"},
 	"core/actions/history":            with("core/actions/history/...", "core/actions/match", "core/cohorts", "core/persons", "core/events"),
 	"core/actions":                    with("core/actions/...", "core/cohorts", "core/persons", "core/events"),
-	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/..."),
+	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/...", "core/db/dbclock"),
 
 	// The log in partitions, and the nodes that share it.
 	"core/eventlog":         {"core/journal"},

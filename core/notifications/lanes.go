@@ -41,14 +41,15 @@ func (s *lanes) leave(l lane) {
 	delete(s.busy, l)
 }
 
-// pause pauses a destination.
-func (s *lanes) pause(l lane, d time.Duration) {
+// pause pauses a destination and returns the end of the pause.
+func (s *lanes) pause(l lane, d time.Duration) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until := s.now().Add(min(max(d, 100*time.Millisecond), time.Hour))
 	if until.After(s.paused[l]) {
 		s.paused[l] = until
 	}
+	return until
 }
 
 func (s *lanes) isPaused(l lane) bool {

@@ -11,6 +11,11 @@
 // thousand messages a minute. Messages above the rate are suppressed; their
 // number is sent with the next message. In quiet hours all messages are
 // suppressed, and a summary is sent at their end.
+//
+// Several nodes may share the queue on Postgres. A row for each destination says which
+// node sends there, until when, and what the rate of its notifier permits; the node that
+// holds it sends one message after the other, in the order of the queue. Times are those
+// of the database. When the node dies, another one goes on after the lease.
 package notifications
 
 import (

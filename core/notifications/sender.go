@@ -73,7 +73,7 @@ func (s *sender) endOldLeases(ctx context.Context) error {
 	if s.recovered || s.deps.Owner == "" {
 		return nil
 	}
-	err := s.store.endLeases(ctx, s.deps.Owner)
+	err := errors.Join(s.store.endLeases(ctx, s.holder), s.store.endHolds(ctx, s.holder))
 	s.recovered = err == nil
 	return err
 }
@@ -81,6 +81,9 @@ func (s *sender) endOldLeases(ctx context.Context) error {
 // serveDue queues due summaries and starts serving the destinations with due
 // notifications.
 func (s *sender) serveDue(ctx context.Context) error {
+	if err := s.database.Sync(ctx); err != nil {
+		return err
+	}
 	if err := s.endOldLeases(ctx); err != nil {
 		return err
 	}
@@ -112,15 +115,57 @@ func (s *sender) serveDue(ctx context.Context) error {
 // until there are none or it is paused. A call that is under way outlives
 // drainCtx.
 func (s *sender) serve(drainCtx, killCtx context.Context, l lane, n Notifier) {
+	defer s.release(l)
 	for drainCtx.Err() == nil && !s.lanes.isPaused(l) && n.Available() {
-		if !retry.Sleep(drainCtx, s.lanes.reserve(l, n.Properties())) {
-			return
-		}
-		d, err := s.store.claim(drainCtx, l, s.deps.Owner, s.clock(), lease)
-		if err != nil || d == nil {
+		d := s.claimNext(drainCtx, l, n)
+		if d == nil {
 			return
 		}
 		s.send(killCtx, l, n, d)
+	}
+}
+
+// claimNext waits until the rate of the notifier permits a call, and leases the next
+// notification of a destination. It returns nil if there is none, or if another process
+// sends to the destination. On PostgreSQL the rate holds for all processes together.
+func (s *sender) claimNext(ctx context.Context, l lane, n Notifier) *Delivery {
+	if !s.store.db.Postgres() {
+		if !retry.Sleep(ctx, s.lanes.reserve(l, n.Properties())) {
+			return nil
+		}
+		d, _ := s.store.claim(ctx, l, s.holder, s.clock(), lease) // the next poll tries again
+		return d
+	}
+	for {
+		d, wait, err := s.store.claimInLane(ctx, l, n.Properties(), s.holder, lease, s.clock)
+		if err != nil || wait == 0 || !retry.Sleep(ctx, wait) {
+			return d
+		}
+	}
+}
+
+// release lets other processes send to a destination.
+func (s *sender) release(l lane) {
+	if !s.store.db.Postgres() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.store.release(ctx, l, s.holder, s.clock()); err != nil {
+		s.log.Warn("notification destination not released", zap.String("notifier", l.Notifier), zap.Error(err))
+	}
+}
+
+// pause pauses a destination, on PostgreSQL for all processes.
+func (s *sender) pause(ctx context.Context, l lane, d time.Duration) {
+	until := s.lanes.pause(l, d)
+	if !s.store.db.Postgres() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := s.store.pauseLane(ctx, l, until); err != nil {
+		s.log.Warn("notification destination not paused for other servers", zap.String("notifier", l.Notifier), zap.Error(err))
 	}
 }
 
@@ -174,7 +219,7 @@ func endSpan(span *tracing.Span, d *Delivery, r sdk.NotifyResult) {
 // recordOutcome stores the result of one attempt.
 func (s *sender) recordOutcome(ctx context.Context, l lane, d *Delivery, r sdk.NotifyResult) {
 	if r.Rate != nil && r.Rate.Remaining <= 0 {
-		s.lanes.pause(l, r.Rate.ResetAfter)
+		s.pause(ctx, l, r.Rate.ResetAfter)
 	}
 	d.Attempts++
 	code, message := "", ""
@@ -194,7 +239,7 @@ func (s *sender) recordOutcome(ctx context.Context, l lane, d *Delivery, r sdk.N
 		wait := retry.Delay(int(d.Attempts), s.cfg.RetryMin, s.cfg.RetryMax)
 		if r.Err != nil && r.Err.Class == sdk.ClassThrottled {
 			wait = min(max(r.Err.RetryAfter, wait), time.Hour)
-			s.lanes.pause(l, wait)
+			s.pause(ctx, l, wait)
 		}
 		d.NextAt = s.clock().Add(wait)
 		d.ErrorCode, d.Error = code, message
@@ -231,7 +276,7 @@ func (s *sender) sweep(ctx context.Context) {
 		for n := int64(1); n > 0 && forgotten == nil && ctx.Err() == nil; {
 			n, forgotten = s.store.deleteSettled(ctx, now.Add(-s.live.Load().KeepDeliveries), 500)
 		}
-		forgotten = errors.Join(forgotten, s.store.deleteRates(ctx, now.Add(-s.live.Load().KeepDeliveries)))
+		forgotten = errors.Join(forgotten, s.store.deleteRates(ctx, now.Add(-s.live.Load().KeepDeliveries)), s.store.deleteLanes(ctx, now.Add(-time.Hour)))
 		n, counted := s.store.waiting(ctx)
 		if counted == nil {
 			s.metrics.waiting.Set(float64(n))

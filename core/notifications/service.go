@@ -1,11 +1,13 @@
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
@@ -14,6 +16,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbclock"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -73,7 +76,7 @@ type Dependencies struct {
 	Actions   Actions
 	People    People
 	Projects  Projects
-	Now       func() time.Time // nil: the clock
+	Now       func() time.Time // nil: the clock of the database
 	Log       *zap.Logger
 	Metrics   prometheus.Registerer // may be nil
 	Tracing   *tracing.Tracing      // may be nil
@@ -97,6 +100,9 @@ type base struct {
 	log     *zap.Logger
 	metrics metrics
 	woken   chan struct{} // a notification is due
+
+	holder   string         // of leases
+	database *dbclock.Clock // of leases, rates and times, unless deps.Now is set
 }
 
 type metrics struct {
@@ -129,6 +135,7 @@ func NewService(cfg Config, d *db.DB, deps Dependencies) (*Service, error) {
 			waiting:    f.NewGauge(prometheus.GaugeOpts(opts("waiting", "Messages that wait to be delivered."))),
 		},
 	}
+	b.holder, b.database = cmp.Or(deps.Owner, uuid.NewString()), dbclock.New(d)
 	messages := &queue{b}
 	return &Service{
 		base: b, queue: messages, composer: &composer{base: b, templates: map[string]*Template{}},
@@ -163,7 +170,7 @@ func (s *base) clock() time.Time {
 	if s.deps.Now != nil {
 		return s.deps.Now().UTC().Truncate(time.Microsecond)
 	}
-	return time.Now().UTC().Truncate(time.Microsecond)
+	return s.database.Now().Truncate(time.Microsecond)
 }
 
 // project returns the name and the time zone of a project; without a name and in

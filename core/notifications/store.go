@@ -96,15 +96,15 @@ func (s *store) due(ctx context.Context, now time.Time) ([]lane, error) {
 // claim leases the oldest due notification of a destination for owner, nil if there
 // is none. Two processes never lease the same one.
 func (s *store) claim(ctx context.Context, l lane, owner string, now time.Time, lease time.Duration) (*Delivery, error) {
-	skip := ""
+	order, skip := "next_at, id", ""
 	if s.db.Postgres() {
-		skip = " FOR UPDATE SKIP LOCKED"
+		order, skip = "id", " FOR UPDATE SKIP LOCKED" // next_at comes from the clocks of several nodes
 	}
 	var rows []row
 	// Raw: bun cannot lock the rows of a subquery.
 	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ?, leased_by = ? WHERE id IN (
 		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
-		ORDER BY next_at, id LIMIT 1`+skip+`) RETURNING *`,
+		ORDER BY `+order+` LIMIT 1`+skip+`) RETURNING *`,
 		now.Add(lease).UnixMicro(), owner, l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("lease a notification: %w", err)

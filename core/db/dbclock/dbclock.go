@@ -1,0 +1,55 @@
+// Package dbclock is the clock of the database, which all nodes share.
+//
+// The clocks of two machines may differ by minutes. Nodes that share one Postgres
+// compare times only as Postgres has them. A Clock reads that time now and then and
+// goes on with the monotonic clock of the machine, so that a jump of the machine's
+// clock changes nothing. Its error is at most half of the duration of the read, plus
+// the drift since. On SQLite it is the clock of the machine.
+package dbclock
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db"
+)
+
+// maxAge is the age at which Sync reads the time again.
+const maxAge = 10 * time.Second
+
+// Clock is the clock of a database. Its methods may be called concurrently.
+type Clock struct {
+	store store
+	read  atomic.Pointer[reading]
+}
+
+// reading is a time of the database and of the machine at one moment.
+type reading struct{ database, machine time.Time }
+
+// New returns the clock of d. Until Sync has succeeded it is that of the machine.
+func New(d *db.DB) *Clock { return &Clock{store: store{d}} }
+
+// Now returns the time in UTC.
+func (c *Clock) Now() time.Time {
+	if r := c.read.Load(); r != nil {
+		return r.database.Add(time.Since(r.machine))
+	}
+	return time.Now().UTC()
+}
+
+// Sync reads the time of the database if the last reading is older than ten seconds.
+// On SQLite it does nothing.
+func (c *Clock) Sync(ctx context.Context) error {
+	if r := c.read.Load(); !c.store.db.Postgres() || r != nil && time.Since(r.machine) < maxAge {
+		return nil
+	}
+	begin := time.Now()
+	at, err := c.store.now(ctx)
+	if err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	c.read.Store(&reading{database: at.Add(took / 2), machine: begin.Add(took)})
+	return nil
+}

@@ -1,0 +1,180 @@
+package notifications_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/actions"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/notifications"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+// service is what a chat service sees of all nodes together.
+type service struct {
+	mu      sync.Mutex
+	texts   []string
+	at      []time.Time
+	calling atomic.Int32
+	overlap atomic.Bool
+	answer  func(n *sdk.Notification) sdk.NotifyResult // nil: delivered
+}
+
+// line is one node's connection to the service.
+type line struct {
+	*service
+	props sdk.NotifierProperties
+}
+
+func (l *line) Name() string                       { return "team" }
+func (l *line) Properties() sdk.NotifierProperties { return l.props }
+func (l *line) Available() bool                    { return true }
+
+func (l *line) Notify(_ context.Context, items []*sdk.Notification) ([]sdk.NotifyResult, error) {
+	if l.calling.Add(1) > 1 {
+		l.overlap.Store(true)
+	}
+	defer l.calling.Add(-1)
+	time.Sleep(2 * time.Millisecond) // a call takes time: another node could begin one
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts = append(l.texts, items[0].Text)
+	l.at = append(l.at, time.Now())
+	if l.answer != nil {
+		return []sdk.NotifyResult{l.answer(items[0])}, nil
+	}
+	return []sdk.NotifyResult{items[0].Delivered("m")}, nil
+}
+
+func (l *service) heard() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.texts)
+}
+
+// office is a world with one notifier.
+type office struct {
+	world
+	line *line
+}
+
+func (o *office) Notifiers() []notifications.Notifier { return []notifications.Notifier{o.line} }
+
+// node starts a service that uses the clock of the database.
+func node(t *testing.T, d *db.DB, s *service, p sdk.NotifierProperties, destinations ...string) *notifications.Service {
+	t.Helper()
+	o := &office{line: &line{s, p}}
+	for i, to := range destinations {
+		o.actions = append(o.actions, &actions.Action{
+			ID: int64(i + 1), PostToChat: true, Name: "paid", Format: "[event.distinct_id]",
+			Destinations: []actions.Destination{{Notifier: "team", To: to}},
+		})
+	}
+	cfg := notifications.DefaultConfig()
+	cfg.Every, cfg.RetryMin = 0, 10*time.Millisecond
+	n, err := notifications.NewService(cfg, d, notifications.Dependencies{Notifiers: o, Actions: o, People: o, Projects: o, Log: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// post queues a message through a node, as its follower does.
+func post(t *testing.T, d *db.DB, n *notifications.Service, who string) {
+	t.Helper()
+	store, err := n.Prepare(t.Context(), []*sdk.Event{{
+		UUID: "of-" + who, ProjectID: 1, Name: "paid", DistinctID: who, Timestamp: time.Now(), ReceivedAt: time.Now(), Properties: json.RawMessage(`{}`),
+	}})
+	if err == nil {
+		err = d.Tx(t.Context(), store)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startNodes(t *testing.T, nodes ...*notifications.Service) {
+	t.Helper()
+	for _, n := range nodes {
+		if err := n.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.Stop(context.Background()) })
+	}
+}
+
+// TestNodesSendInOrder has two nodes queue messages for one destination and send them:
+// each message once, in the order of the queue, one call at a time.
+func TestNodesSendInOrder(t *testing.T) {
+	t.Parallel()
+	d, s := dbtest.Postgres(t), &service{}
+	a, b := node(t, d, s, sdk.NotifierProperties{}, "#sales"), node(t, d, s, sdk.NotifierProperties{}, "#sales")
+	startNodes(t, a, b)
+	var want []string
+	for i := range 100 {
+		who := fmt.Sprintf("p%03d", i)
+		post(t, d, []*notifications.Service{a, b}[i%2], who)
+		want = append(want, who)
+	}
+	eventually(t, "all messages are sent", func() bool { return len(s.heard()) >= len(want) })
+	if got := s.heard(); !slices.Equal(got, want) {
+		t.Errorf("sent %s", strings.Join(got, " "))
+	}
+	if s.overlap.Load() {
+		t.Error("two nodes called the notifier for one destination at once")
+	}
+}
+
+// TestNodesShareARate has two nodes send to two destinations through a notifier with one
+// rate for both: together they stay within it, but for the jitter of two calls.
+func TestNodesShareARate(t *testing.T) {
+	t.Parallel()
+	const perSecond, messages = 20, 12
+	d, s, p := dbtest.Postgres(t), &service{}, sdk.NotifierProperties{PerSecond: perSecond, Burst: 1}
+	a, b := node(t, d, s, p, "#sales", "#team"), node(t, d, s, p, "#sales", "#team")
+	for i := range messages {
+		post(t, d, a, fmt.Sprintf("p%03d", i))
+	}
+	startNodes(t, a, b)
+	eventually(t, "all messages are sent", func() bool { return len(s.heard()) == 2*messages })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if took, least := s.at[len(s.at)-1].Sub(s.at[0]), (2*messages-3)*time.Second/perSecond; took < least {
+		t.Errorf("%d messages at %d a second took %s, want %s or more", 2*messages, perSecond, took, least)
+	}
+}
+
+// TestPauseHoldsForAllNodes lets the notifier refuse the first call for some seconds: no
+// node calls it before.
+func TestPauseHoldsForAllNodes(t *testing.T) {
+	t.Parallel()
+	const pause = 1500 * time.Millisecond
+	d, s := dbtest.Postgres(t), &service{}
+	s.answer = func(n *sdk.Notification) sdk.NotifyResult {
+		if len(s.texts) == 1 {
+			return sdk.NotifyResult{Outcome: sdk.Retry, Err: &sdk.Error{Class: sdk.ClassThrottled, RetryAfter: pause, Code: "slow", Message: "slow down"}}
+		}
+		return n.Delivered("m")
+	}
+	a, b := node(t, d, s, sdk.NotifierProperties{}, "#sales"), node(t, d, s, sdk.NotifierProperties{}, "#sales")
+	for _, who := range []string{"ada", "bob", "eve"} {
+		post(t, d, a, who)
+	}
+	startNodes(t, a, b)
+	eventually(t, "all messages are sent", func() bool { return len(s.heard()) == 4 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if between := s.at[1].Sub(s.at[0]); between < pause-100*time.Millisecond {
+		t.Errorf("a node called %s after a refusal for %s", between, pause)
+	}
+}

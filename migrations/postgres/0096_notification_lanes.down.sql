@@ -1,0 +1,3 @@
+DROP INDEX notifications_oldest;
+DROP TABLE notifier_rates;
+DROP TABLE notification_lanes;

@@ -1,0 +1,2 @@
+DROP TABLE notifier_rates;
+DROP TABLE notification_lanes;
