@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster/onenode"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
@@ -43,7 +44,8 @@ type Service struct {
 	clock   *clock.Clock
 	service retry.Service
 	wake    chan struct{}
-	running sync.Mutex // held by a run
+	running sync.Mutex   // held by a run
+	jobs    onenode.Jobs // nil for a single node
 
 	policies atomic.Pointer[map[int64]policy] // of projects with rules; nil before they are read
 }
@@ -79,6 +81,10 @@ func New(setting time.Duration, d *db.DB, e *events.Service, log *zap.Logger, re
 	}
 }
 
+// RunOn makes one of the nodes that share jobs delete at a time. It must be called before
+// Start. Rules that are set on another node have an effect at the next interval.
+func (s *Service) RunOn(jobs onenode.Jobs) { s.jobs = jobs }
+
 // Start reads the rules, unless the server waits for its database, and begins to
 // delete.
 func (s *Service) Start(ctx context.Context) error {
@@ -88,7 +94,7 @@ func (s *Service) Start(ctx context.Context) error {
 		}
 	}
 	s.service.Start()
-	s.service.Go(func(drainCtx, _ context.Context) { s.loop(drainCtx) })
+	onenode.Go(&s.service, s.jobs, "retention", s.loop)
 	s.service.Every(refreshEvery, func(ctx context.Context) {
 		s.now() // the clock must be read regularly to notice jumps
 		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {

@@ -15,7 +15,7 @@ var copied = []string{
 	"erasures", "erased_ids", "erasure_key", "cookieless_salts",
 
 	"actions", "action_stamps", "action_history", "action_history_days",
-	"notifications", "notification_rates",
+	"notifications", "notification_rates", "notification_lanes", "notifier_rates",
 
 	"definitions", "event_retention", "event_retention_runs", "event_changes",
 	"dead_letters", "sink_pauses", "ingestion_warnings", "ingestion_usage",

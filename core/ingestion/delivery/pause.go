@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
@@ -29,13 +30,12 @@ func (d *Service) setPause(ctx context.Context, sink string, p *Pause) error {
 	if del == nil {
 		return ErrNoSink
 	}
-	gate := del.sender.gate
-	if old, known, _ := gate.Get(); known && (old == nil) == (p == nil) {
-		return nil
-	}
-	if err := d.pauses.Save(ctx, sink, p); err != nil {
-		return err
-	}
-	gate.Set(p)
-	return nil
+	return d.pauses.Change(ctx, sink, del.sender.gate, p)
+}
+
+// pauseGates returns the gates of all sinks.
+func (d *Service) pauseGates() map[string]*pause.Gate {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.gates)
 }

@@ -327,11 +327,11 @@ func (s *sender) addDeadLetter(ev *sdk.Event, seq uint64, cause *sdk.Error) erro
 // now and is written to the database if possible.
 func (s *sender) hold(cause error) {
 	p := &Pause{At: time.Now().UTC().Truncate(time.Microsecond), Reason: deadletter.Clean("retries exhausted: " + cause.Error())}
-	s.gate.Set(p)
+	s.gate.Hold(p)
 	s.logger.Error("sink paused: retries exhausted; resume it to go on", zap.Error(cause))
 	ctx, cancel := context.WithTimeout(s.killCtx, s.cfg.Timeout)
 	defer cancel()
-	if err := s.pauses.Save(ctx, s.name(), p); err != nil {
+	if err := s.pauses.Change(ctx, s.name(), s.gate, p); err != nil {
 		s.logger.Warn("sink pause write failed: the pause ends at the next restart", zap.Error(err))
 	}
 }

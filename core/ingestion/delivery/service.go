@@ -71,6 +71,7 @@ func (d *Service) Start(ctx context.Context) error {
 	d.service.Start()
 	d.reconcile()
 	d.service.Go(func(drainCtx, _ context.Context) { d.followSinks(drainCtx, changed) })
+	d.service.Go(func(drainCtx, _ context.Context) { d.pauses.Follow(drainCtx, d.pauseGates) })
 	return nil
 }
 

@@ -9,6 +9,9 @@
 // transaction. A sink receives it at least once, under the same uuid and batch id:
 // a crash between delivery and deletion sends it again.
 //
+// On several nodes one of them replays at a time. One that loses this job in the middle
+// of a call may still send the event, and so does the next one.
+//
 // Each source has a goroutine of its own while replays wait, so no sink waits for
 // another. Replays leave most of the time to live events.
 package replay
@@ -21,6 +24,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster"
+	"github.com/guidonhq/guidon/core/cluster/onenode"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
@@ -58,7 +63,8 @@ type Replayer struct {
 	wake    chan struct{}
 	service retry.Service
 
-	erased Erased // nil without erasures
+	erased Erased       // nil without erasures
+	jobs   onenode.Jobs // nil for a single node
 
 	mu   sync.Mutex
 	busy map[string]bool // sources that have a goroutine
@@ -72,6 +78,10 @@ type Erased interface {
 // RespectErasures makes replays to sinks delete the dead letters of erased persons
 // instead. The pipeline does so itself. It must be called before Start.
 func (r *Replayer) RespectErasures(e Erased) { r.erased = e }
+
+// RunOn makes one of the nodes that share jobs replay at a time. It must be called before
+// Start.
+func (r *Replayer) RunOn(jobs onenode.Jobs) { r.jobs = jobs }
 
 // NewReplayer returns a Replayer that has not started.
 func NewReplayer(cfg Config, d *db.DB, p Pipeline, del *delivery.Service, m *deadletter.Metrics, logger *zap.Logger) *Replayer {
@@ -89,7 +99,7 @@ const pollInterval = time.Second
 // stopped after the Replayer.
 func (r *Replayer) Start(context.Context) error {
 	r.service.Start()
-	r.service.Go(func(drainCtx, _ context.Context) { r.poll(drainCtx) })
+	onenode.Go(&r.service, r.jobs, "replays", r.poll)
 	return nil
 }
 
@@ -105,12 +115,15 @@ func (r *Replayer) Wake() {
 	}
 }
 
-// poll starts a worker for each source with waiting replays, until ctx ends.
+// poll starts a worker for each source with waiting replays, until ctx ends. It returns
+// when they have ended.
 func (r *Replayer) poll(ctx context.Context) {
+	var workers sync.WaitGroup
+	defer workers.Wait()
 	backoff := retry.Backoff{Min: pollInterval, Max: max(pollInterval, r.cfg.PollMax)}
 	for ctx.Err() == nil {
 		wait := pollInterval
-		if err := r.startWorkers(ctx); err == nil {
+		if err := r.startWorkers(ctx, &workers); err == nil {
 			backoff.Reset()
 		} else if ctx.Err() == nil {
 			r.logger.Warn("poll for requested replays failed", zap.Error(err))
@@ -128,7 +141,7 @@ func (r *Replayer) poll(ctx context.Context) {
 
 // startWorkers starts a goroutine for each source with waiting replays that has
 // none.
-func (r *Replayer) startWorkers(ctx context.Context) error {
+func (r *Replayer) startWorkers(ctx context.Context, workers *sync.WaitGroup) error {
 	source := ""
 	for {
 		next, err := r.store.WaitingSource(ctx, source)
@@ -138,7 +151,8 @@ func (r *Replayer) startWorkers(ctx context.Context) error {
 		source = next
 		r.mu.Lock()
 		if !r.busy[next] {
-			r.busy[next] = r.service.Go(func(drainCtx, _ context.Context) { r.replaySource(drainCtx, next) })
+			r.busy[next] = true
+			workers.Go(func() { r.replaySource(ctx, next) })
 		}
 		r.mu.Unlock()
 	}
@@ -157,7 +171,7 @@ func (r *Replayer) replaySource(ctx context.Context, source string) {
 	var tries uint32
 	for ctx.Err() == nil {
 		entry, ok, err := r.store.NextReplay(ctx, source)
-		if err != nil {
+		if err != nil || !cluster.Valid(ctx) { // a process that was stopped for a while has lost the job
 			backoff.Sleep(ctx)
 			continue
 		}

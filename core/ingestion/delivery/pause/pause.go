@@ -1,4 +1,5 @@
-// Package pause keeps which sinks are paused, in memory and in the database.
+// Package pause keeps which sinks are paused, in memory and in the database. A pause
+// holds on all nodes that share the database: Follow reads it every second.
 package pause
 
 import (
@@ -19,6 +20,8 @@ type Gate struct {
 	mu      sync.Mutex
 	known   bool // the database was read
 	pause   *Pause
+	unsaved bool          // the database does not have the pause
+	version uint64        // of the pause, counts changes
 	changed chan struct{} // closed at a change
 }
 
@@ -26,13 +29,48 @@ type Gate struct {
 // paused.
 func NewGate() *Gate { return &Gate{changed: make(chan struct{})} }
 
-// Set sets the pause, nil for none.
+// Set sets the pause that the database has, nil for none.
 func (g *Gate) Set(p *Pause) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.known, g.pause = true, p
+	g.set(p)
+}
+
+// Hold sets a pause that the database does not have.
+func (g *Gate) Hold(p *Pause) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.set(p)
+	g.unsaved = true
+}
+
+func (g *Gate) set(p *Pause) {
+	g.known, g.pause, g.unsaved = true, p, false
+	g.version++
 	close(g.changed)
 	g.changed = make(chan struct{})
+}
+
+// state is the pause at one moment.
+type state struct {
+	pause          *Pause
+	known, unsaved bool
+	version        uint64
+}
+
+func (g *Gate) state() state {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return state{g.pause, g.known, g.unsaved, g.version}
+}
+
+// setSince sets the pause unless it has changed since a state.
+func (g *Gate) setSince(s state, p *Pause) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.version == s.version {
+		g.set(p)
+	}
 }
 
 // Get returns the pause, nil for none, whether it was set before, and a channel that

@@ -39,6 +39,19 @@ func (s *Store) Load(ctx context.Context, sink string) (*Pause, error) {
 	return &Pause{At: r.PausedAt.Time, Reason: r.Reason}, nil
 }
 
+// all returns the pauses of all sinks.
+func (s *Store) all(ctx context.Context) (map[string]*Pause, error) {
+	var rows []row
+	if err := s.db.Read(ctx).NewSelect().Model(&rows).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the pauses of sinks: %w", err)
+	}
+	out := make(map[string]*Pause, len(rows))
+	for _, r := range rows {
+		out[r.Sink] = &Pause{At: r.PausedAt.Time, Reason: r.Reason}
+	}
+	return out, nil
+}
+
 // Save writes the pause of a sink; nil deletes it.
 func (s *Store) Save(ctx context.Context, sink string, p *Pause) error {
 	var err error
