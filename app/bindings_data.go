@@ -5,9 +5,11 @@ import (
 
 	"github.com/guidonhq/guidon/core/actions/history"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/export"
+	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retention"
 	"github.com/guidonhq/guidon/core/web"
@@ -32,4 +34,20 @@ var dataBindings = fx.Options(retention.Module,
 		route(func(e *events.Service, p *persons.Service) web.Routes { return export.NewHTTP(e, p) }),
 	),
 	fx.Invoke(func(h *history.Service, r *retention.Service) { h.ShowRetention(r) }),
+	fx.Invoke(runOnOneNode),
 )
+
+// nodeJobs are the jobs that nodes share; nil without a cluster.
+type nodeJobs struct {
+	fx.In
+
+	Jobs cluster.Jobs `optional:"true"`
+}
+
+// runOnOneNode makes one node at a time do what all nodes could do.
+func runOnOneNode(j nodeJobs, events *retention.Service, r *replay.Replayer) {
+	if j.Jobs != nil {
+		events.RunOn(j.Jobs)
+		r.RunOn(j.Jobs)
+	}
+}

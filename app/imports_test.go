@@ -163,7 +163,7 @@ var mayImport = map[string][]string{
 	"core/events":          with("core/db/rowcodec", "core/events/..."),
 	"core/definitions":     with("core/persons"),
 	"core/export":          with("core/events", "core/events/eventapi", "core/persons"),
-	"core/retention":       with("core/events", "core/journal/clock"),
+	"core/retention":       with("core/events", "core/journal/clock", "core/cluster/onenode"),
 	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	"core/events/dictionaries": {"core/db", "core/db/rowcodec"},
@@ -214,6 +214,7 @@ var mayImport = map[string][]string{
 	"core/cluster":          {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
 	"core/cluster/notify":   {"core/db", "core/retry"},
 	"core/eventlog/kafka":   {"core/eventlog", "core/eventlog/cursors", "core/fault", "core/journal", "core/retry", "core/text"},
+	"core/cluster/onenode":  {"core/retry"},
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},
@@ -229,9 +230,9 @@ var mayImport = map[string][]string{
 	"core/ingestion/unit":            with("core/eventlog", "core/ingestion/pipeline"),
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "core/fault", "sdk"},
 	"core/ingestion/delivery/window": {"sdk"},
-	"core/ingestion/delivery/pause":  {"core/db"},
+	"core/ingestion/delivery/pause":  {"core/db", "core/retry"},
 	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/ingestion/delivery/pause", "core/ingestion/delivery/window", "core/journal", "core/host/settings"),
-	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery"),
+	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery", "core/cluster/onenode"),
 	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion":                 with("core/ingestion/...", "core/journal", "core/journal/clock"),
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -247,4 +249,66 @@ func TestReplayKeepsAnEditedDeadLetter(t *testing.T) {
 	if got := replayAll(t, l, time.Minute); got.Replayed != 1 || s.has() != "a repaired" {
 		t.Errorf("%+v, the sink has %s", got, s.has())
 	}
+}
+
+// handOver is the jobs of two nodes: the job runs on the node that has the turn.
+type handOver struct {
+	mu   sync.Mutex
+	jobs []func(ctx context.Context, token int64)
+}
+
+func (h *handOver) Run(_ string, job func(ctx context.Context, token int64)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.jobs = append(h.jobs, job)
+}
+
+// run runs the job on one node until the returned function takes it away.
+func (h *handOver) run(node int) (takeAway func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.jobs[node](ctx, 1)
+	}()
+	return func() { cancel(); <-done }
+}
+
+// Two nodes may replay; the one that has the job does, and hands over between two
+// events. Each event is sent once.
+func TestOneOfTwoNodesReplays(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		s := &fakeSink{name: "one"}
+		first := make(chan struct{}, 1)
+		s.write = func(b *sdk.Batch) (sdk.WriteResult, error) {
+			select {
+			case first <- struct{}{}:
+			default:
+			}
+			return b.Committed(), nil
+		}
+		del, w := deadLetterAll(t, d, s, "a", "b", "c", "d")
+		other := startDeliver(t, deliverConfig(), openJournal(t, t.TempDir()), d, newSinks(s))
+		jobs := &handOver{}
+		for _, del := range []*delivery.Service{del, other} {
+			r := replay.NewReplayer(replayConfig(), d, w, del, deadletter.NewMetrics(nil), zap.NewNop())
+			r.RunOn(jobs)
+			if err := r.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = r.Stop(context.Background()) })
+		}
+		replayAll(t, deadletter.NewService(d, event.DefaultLimits(), nil), 0)
+		takeAway := jobs.run(0)
+		<-first
+		takeAway()
+		takeAway = jobs.run(1)
+		defer takeAway()
+		eventually(t, "no dead letters", func() bool { return letters(t, d) == "" })
+		got := strings.Fields(s.has())
+		if slices.Sort(got); len(slices.Compact(got)) != 4 || len(got) > 5 {
+			t.Errorf("the sink has %q: only the event in the middle of the change may arrive twice", s.has())
+		}
+	})
 }
