@@ -222,7 +222,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/reader":          with("core/ingestion/event", "core/journal"),
 	"core/ingestion/warning":         with("core/ingestion/event"),
 	"core/ingestion/deadletter":      with("core/ingestion/event", "core/journal"),
-	"core/ingestion/erasure":         with("core/ingestion/event", "core/ingestion/deadletter", "core/journal", "core/persons"),
+	"core/ingestion/erasure":         with("core/eventlog", "core/ingestion/event", "core/ingestion/deadletter", "core/journal", "core/persons"),
 	"core/ingestion/capture":         with("core/eventlog", "core/ingestion/event", "core/ingestion/items", "core/ingestion/warning", "core/cookieless", "core/geoip/location"),
 	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
 	"core/ingestion/ai":              with("core/ingestion/capture"),

@@ -17,6 +17,12 @@
 // Events that arrive after the erasure belong to a new person. A record that is
 // trimmed from the journal protects no older backup.
 //
+// With a log in partitions (Service.OnLog), the record is in every partition, and an
+// id has a mark for each. The nodes keep no marks in memory: each transaction of the
+// pipeline takes a shared lock of the database and reads the marks that concern its
+// records (Partition.Load); the transaction that writes marks takes the lock alone, so
+// it waits for those that do not know them, on any node.
+//
 // Deliveries to sinks leave out the events that are not delivered yet. The package
 // does not reach copies outside of the server: what sinks have received, backups, and
 // the journal itself, whose records leave by its retention.

@@ -93,7 +93,7 @@ func (s *Service) recover(ctx context.Context, after uint64) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.scan(ctx, max(after, stats.First-1), stats.Last)
+	found, err := s.scan(ctx, s.journal, s.journalID(), max(after, stats.First-1), stats.Last)
 	if err != nil {
 		return err
 	}
@@ -118,12 +118,17 @@ func (s *Service) recover(ctx context.Context, after uint64) error {
 	return nil
 }
 
-// scan returns the erasures in the records (after, last].
-func (s *Service) scan(ctx context.Context, after, last uint64) ([]Erasure, error) {
+// recordReader reads records of the journal, or of a partition.
+type recordReader interface {
+	Read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error)
+}
+
+// scan returns the erasures in the records (after, last] of a journal.
+func (s *Service) scan(ctx context.Context, from recordReader, journalID string, after, last uint64) ([]Erasure, error) {
 	var out []Erasure
 	place := map[string]int{} // an erasure that was interrupted has several records
 	for after < last {
-		records, err := s.journal.Read(ctx, after, scanRecords, scanBytes)
+		records, err := from.Read(ctx, after, scanRecords, scanBytes)
 		if damaged, ok := errors.AsType[*journal.DamagedError](err); ok {
 			after = max(after+1, damaged.Last) // the readers report it
 			continue
@@ -147,7 +152,7 @@ func (s *Service) scan(ctx context.Context, after, last uint64) ([]Erasure, erro
 			}
 			out[place[e.ID]] = Erasure{
 				Removal: persons.Removal{ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events},
-				ID:      e.ID, RequestedAt: e.At, Journal: s.journalID(), Seq: after,
+				ID:      e.ID, RequestedAt: e.At, Journal: journalID, Seq: after,
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/event"
@@ -46,6 +47,7 @@ type Service struct {
 	db          *db.DB
 	store       *store
 	journal     Journal
+	partitions  eventlog.Log // instead of journal; may be nil
 	persons     Persons
 	deadLetters *deadletter.Store
 	log         *zap.Logger
@@ -224,6 +226,11 @@ func (s *Service) carryOut(ctx context.Context, e *Erasure) error {
 		}
 		e.DistinctIDs, e.Seq = append(e.DistinctIDs, more...), 0
 	}
+	return s.remove(ctx, e)
+}
+
+// remove deletes the data of an erasure that every transaction knows.
+func (s *Service) remove(ctx context.Context, e *Erasure) error {
 	if err := s.persons.Remove(ctx, &e.Removal); err != nil {
 		return err
 	}
@@ -254,9 +261,11 @@ func (s *Service) truncateLog(ctx context.Context) error {
 // the marks. When it returns, every transaction of the pipeline that does not know
 // the erasure has ended.
 func (s *Service) remember(ctx context.Context, e *Erasure) error {
+	if s.partitions != nil {
+		return s.rememberOnLog(ctx, e)
+	}
 	if e.Seq == 0 || e.Journal != s.journalID() {
-		record := event.Erasure{ID: e.ID, ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events, At: e.RequestedAt}
-		data, err := record.Append(nil)
+		data, err := e.record()
 		if err != nil {
 			return err
 		}
@@ -266,11 +275,17 @@ func (s *Service) remember(ctx context.Context, e *Erasure) error {
 		}
 		e.Journal = s.journalID()
 	}
-	if err := s.store.remember(ctx, s.memory.key, e); err != nil {
+	if err := s.store.remember(ctx, s.memory.key, e, []place{{e.Journal, e.Seq}}, false); err != nil {
 		return err
 	}
 	s.memory.publish(e)
 	return nil
+}
+
+// record returns the bytes of the record of an erasure.
+func (e *Erasure) record() ([]byte, error) {
+	record := event.Erasure{ID: e.ID, ProjectID: e.ProjectID, DistinctIDs: e.DistinctIDs, Events: e.Events, At: e.RequestedAt}
+	return record.Append(nil)
 }
 
 // newIDs returns the distinct ids that the person got since the erasure was
@@ -303,7 +318,7 @@ func (s *Service) load(ctx context.Context) error {
 	if s.journalID() != "" {
 		return nil
 	}
-	stats, err := s.journal.Stats(ctx)
+	stats, err := s.stats(ctx)
 	if err != nil {
 		return fmt.Errorf("read the state of the journal: %w", err)
 	}
@@ -313,7 +328,10 @@ func (s *Service) load(ctx context.Context) error {
 	}
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if err := s.store.marks(ctx, stats.ID, stats.First, s.memory.set); err != nil {
+	if s.partitions == nil {
+		err = s.store.marks(ctx, stats.ID, stats.First, s.memory.set)
+	}
+	if err != nil {
 		return err
 	}
 	s.memory.key = key
@@ -323,14 +341,24 @@ func (s *Service) load(ctx context.Context) error {
 	return nil
 }
 
+// stats returns the state of the journal, or of the first partition of the log.
+func (s *Service) stats(ctx context.Context) (journal.Stats, error) {
+	if s.partitions != nil {
+		return s.partitions.Partition(0, 0).Stats(ctx)
+	}
+	return s.journal.Stats(ctx)
+}
+
 // housekeep removes erasures from memory that all readers have passed, and dead
 // letters of erased persons that a sink has added since.
 func (s *Service) housekeep(ctx context.Context) error {
-	stats, err := s.journal.Stats(ctx)
-	if err != nil {
-		return fmt.Errorf("read the state of the journal: %w", err)
+	if s.partitions == nil {
+		stats, err := s.journal.Stats(ctx)
+		if err != nil {
+			return fmt.Errorf("read the state of the journal: %w", err)
+		}
+		s.memory.prune(s.passed(stats))
 	}
-	s.memory.prune(s.passed(stats))
 	if err := s.truncateLog(ctx); err != nil {
 		return err
 	}

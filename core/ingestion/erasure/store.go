@@ -121,9 +121,15 @@ func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 	return out, nil
 }
 
-// remember writes the number of the journal record and the hashes.
-func (s *store) remember(ctx context.Context, key []byte, e *Erasure) error {
+// remember writes the number of the journal record and the hashes, with a mark for each
+// place. With wait, transactions that hold the lock have ended when it returns.
+func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []place, wait bool) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
+		if wait {
+			if err := s.lock(ctx, true); err != nil {
+				return err
+			}
+		}
 		ids, err := json.Marshal(e.DistinctIDs)
 		if err != nil {
 			return fmt.Errorf("encode distinct ids: %w", err)
@@ -134,17 +140,50 @@ func (s *store) remember(ctx context.Context, key []byte, e *Erasure) error {
 			return fmt.Errorf("record erasure: %w", err)
 		}
 		for _, id := range e.DistinctIDs {
-			h, k := hashID(key, e.ProjectID, id), mark{}.add(e)
-			err := s.addMark(ctx, &idRow{
-				ProjectID: e.ProjectID, IDHash: h[:], Journal: e.Journal,
-				PersonSeq: int64(k.personSeq), PersonAt: micros(k.personAt), EventsSeq: int64(k.eventsSeq), EventsAt: micros(k.eventsAt),
-			})
-			if err != nil {
+			if err := s.addMarks(ctx, hashID(key, e.ProjectID, id), e, places); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// addMarks writes the marks of a distinct id.
+func (s *store) addMarks(ctx context.Context, h idHash, e *Erasure, places []place) error {
+	for _, p := range places {
+		at := *e
+		at.Seq = p.seq
+		k := mark{}.add(&at)
+		err := s.addMark(ctx, &idRow{
+			ProjectID: e.ProjectID, IDHash: h[:], Journal: p.journal,
+			PersonSeq: int64(k.personSeq), PersonAt: micros(k.personAt), EventsSeq: int64(k.eventsSeq), EventsAt: micros(k.eventsAt),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erasureLock is the advisory lock of transactions that process events, shared, and of
+// those that write marks.
+const erasureLock = 0x677569646f6e0002
+
+// lock takes the lock until the end of the transaction in ctx. It does nothing outside
+// of one, and on SQLite, where transactions that write run one after the other.
+func (s *store) lock(ctx context.Context, exclusive bool) error {
+	tx := s.db.SQLTx(ctx)
+	if tx == nil || !s.db.Postgres() {
+		return nil
+	}
+	query := "SELECT pg_advisory_xact_lock_shared($1)"
+	if exclusive {
+		query = "SELECT pg_advisory_xact_lock($1)"
+	}
+	if _, err := tx.ExecContext(ctx, query, int64(erasureLock)); err != nil {
+		return fmt.Errorf("lock erasures: %w", err)
+	}
+	return nil
 }
 
 // addMark writes the mark of a distinct id; the later erasure wins.

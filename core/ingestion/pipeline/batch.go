@@ -125,7 +125,7 @@ func (l *lane) deadLetter(killCtx, drainCtx context.Context, b *reader.Batch, a 
 	skipped := *b
 	skipped.Events = nil
 	if failure := l.commitBatch(killCtx, &skipped, func(ctx context.Context) error {
-		if isDropped(l.erased, b, 0) {
+		if isDropped(l.known, b, 0) {
 			return nil
 		}
 		return l.deadLetters.Add(ctx, entry)
@@ -171,7 +171,7 @@ func (l *lane) processOnce(ctx context.Context, b *reader.Batch) error {
 // commitBatch runs work in a transaction that also writes the warnings of the
 // batch, its unreadable and damaged records, and the cursor behind it.
 func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx context.Context) error) error {
-	err := l.transaction(ctx, func(ctx context.Context, warnings *warning.Collector) error {
+	err := l.transaction(ctx, b.Begin.Seq, func(ctx context.Context, warnings *warning.Collector) error {
 		if err := work(ctx); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (l *lane) commitBatch(ctx context.Context, b *reader.Batch, work func(ctx c
 // of the batch stands for it.
 func (l *lane) addNotice(warnings *warning.Collector, b *reader.Batch, n *reader.ProjectNotice) {
 	plain := n.Notice
-	if l.erased != nil && l.erased.Verdict(n.ProjectID, n.DistinctID, b.Begin.Seq+1) != erasure.Keep {
+	if l.known != nil && l.known.Verdict(n.ProjectID, n.DistinctID, b.Begin.Seq+1) != erasure.Keep {
 		plain.DistinctID, plain.EventUUID, plain.Detail = "", "", nil
 	}
 	warnings.AddNotice(n.ProjectID, &plain)

@@ -30,6 +30,31 @@ type Erased interface {
 	VerdictAt(ctx context.Context, projectID int64, distinctID string, received time.Time) (erasure.Verdict, error)
 }
 
+// loader is an Erased of which each transaction reads what concerns it.
+// erasure.Partition implements it.
+type loader interface {
+	Load(ctx context.Context, after uint64) (*erasure.Loaded, error)
+}
+
+// locker is an Erased that erasures on other nodes wait for.
+type locker interface {
+	Lock(ctx context.Context) error
+}
+
+// loadErased returns what the transaction of ctx must know of erasures, for records
+// behind a number. e may be nil.
+func loadErased(ctx context.Context, e Erased, after uint64) (Erased, error) {
+	switch e := e.(type) {
+	case loader:
+		return e.Load(ctx, after)
+	case locker:
+		if err := e.Lock(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
 // RespectErasures makes the worker, its replays and its followers drop the events
 // of persons that were erased after the events were accepted. It must be called
 // before Start.
@@ -44,7 +69,7 @@ func (w *Worker) Processed() uint64 {
 // filterErased returns the events that may be processed, and those of them that
 // must not create a person. place[i] is the index of events[i] in b.
 func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place []int) ([]*sdk.Event, map[*sdk.Event]bool) {
-	if s.erased == nil {
+	if s.known == nil {
 		return events, nil
 	}
 	var detached map[*sdk.Event]bool
@@ -68,10 +93,10 @@ func (s *stageRunner) filterErased(b *reader.Batch, events []*sdk.Event, place [
 // verdict returns what becomes of an event. An event that would give the distinct
 // id of an erased person to another one is stored without a person.
 func (s *stageRunner) verdict(ev *sdk.Event, seq uint64) erasure.Verdict {
-	if !s.erased.Concerns(ev.ProjectID) {
+	if !s.known.Concerns(ev.ProjectID) {
 		return erasure.Keep
 	}
-	v := s.erased.Verdict(ev.ProjectID, ev.DistinctID, seq)
+	v := s.known.Verdict(ev.ProjectID, ev.DistinctID, seq)
 	property := ""
 	switch ev.Name {
 	case "$identify":
@@ -83,7 +108,7 @@ func (s *stageRunner) verdict(ev *sdk.Event, seq uint64) erasure.Verdict {
 		return v
 	}
 	other := fastjson.GetString(ev.Properties, property)
-	if s.erased.Verdict(ev.ProjectID, other, seq) != erasure.Keep {
+	if s.known.Verdict(ev.ProjectID, other, seq) != erasure.Keep {
 		return erasure.Detach
 	}
 	return erasure.Keep

@@ -245,14 +245,14 @@ var errErasedMeanwhile = fault.New(fault.Unavailable, "erased_meanwhile", "A per
 
 // isKept reports whether the event at i concerns no erased person: a follower
 // gets neither the events nor what is left of the person.
-func (f *FollowerRunner) isKept(b *reader.Batch, i int) bool {
+func isKept(known Erased, b *reader.Batch, i int) bool {
 	ev := &b.Events[i]
-	return f.worker.erased.Verdict(ev.ProjectID, ev.DistinctID, b.Record(i)) == erasure.Keep
+	return known.Verdict(ev.ProjectID, ev.DistinctID, b.Record(i)) == erasure.Keep
 }
 
-func (f *FollowerRunner) countKept(b *reader.Batch) (n int) {
+func countKept(known Erased, b *reader.Batch) (n int) {
 	for i := range b.Events {
-		if f.isKept(b, i) {
+		if known == nil || isKept(known, b, i) {
 			n++
 		}
 	}
@@ -260,19 +260,23 @@ func (f *FollowerRunner) countKept(b *reader.Batch) (n int) {
 }
 
 // copyEvents returns copies of the events of b, without those of erased persons.
-func (f *FollowerRunner) copyEvents(b *reader.Batch) []*sdk.Event {
+func (f *FollowerRunner) copyEvents(ctx context.Context, b *reader.Batch) ([]*sdk.Event, error) {
 	if f.worker.erased != nil {
 		defer f.worker.erased.Begin()()
 	}
+	known, err := loadErased(ctx, f.worker.erased, b.Begin.Seq)
+	if err != nil {
+		return nil, err
+	}
 	batch := make([]*sdk.Event, 0, len(b.Events))
 	for i := range b.Events {
-		if f.worker.erased != nil && !f.isKept(b, i) {
+		if known != nil && !isKept(known, b, i) {
 			continue
 		}
 		ev := b.Events[i]
 		batch = append(batch, &ev)
 	}
-	return batch
+	return batch, nil
 }
 
 // originsByUUID returns the spans of the requests of events; nil without traced ones.
@@ -301,7 +305,10 @@ func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err 
 	defer cancel()
 	defer recoverAsError(&err)
 	storeOutcome := func(context.Context) error { return nil }
-	batch := f.copyEvents(b)
+	batch, err := f.copyEvents(ctx, b)
+	if err != nil {
+		return err
+	}
 	ctx, span := f.worker.startSpan(ctx, "follow events", b)
 	defer func() { span.End(err) }()
 	span.Text("guidon.follower", f.follower.Name())
@@ -313,11 +320,15 @@ func (f *FollowerRunner) processOnce(ctx context.Context, b *reader.Batch) (err 
 	}
 	if f.worker.erased != nil {
 		defer f.worker.erased.Begin()()
-		if f.countKept(b) != len(batch) {
-			return errErasedMeanwhile
-		}
 	}
 	err = f.db.Tx(ctx, func(ctx context.Context) error {
+		known, err := loadErased(ctx, f.worker.erased, b.Begin.Seq)
+		if err != nil {
+			return err
+		}
+		if countKept(known, b) != len(batch) {
+			return errErasedMeanwhile
+		}
 		if err := storeOutcome(ctx); err != nil {
 			return fmt.Errorf("follower %s: %w", f.follower.Name(), err)
 		}

@@ -21,6 +21,7 @@ type stageRunner struct {
 	warnings     *warning.Store
 	timeout      time.Duration
 	erased       Erased // may be nil
+	known        Erased // erased as of the running transaction; may be nil
 
 	running chan struct{} // holds a token while a transaction runs
 	slots   chan struct{} // the same for all partitions
@@ -28,8 +29,9 @@ type stageRunner struct {
 }
 
 // transaction runs fn in a transaction and writes the warnings that are added
-// inside it. A panic of fn becomes an error.
-func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Context, warnings *warning.Collector) error) (err error) {
+// inside it. after is the number of the record before the events. A panic of fn becomes
+// an error.
+func (s *stageRunner) transaction(ctx context.Context, after uint64, fn func(ctx context.Context, warnings *warning.Collector) error) (err error) {
 	select {
 	case s.running <- struct{}{}:
 		defer func() { <-s.running }()
@@ -50,6 +52,9 @@ func (s *stageRunner) transaction(ctx context.Context, fn func(ctx context.Conte
 	defer recoverAsError(&err)
 	warnings := warning.NewCollector(&s.keys, time.Now())
 	return s.db.Tx(warnings.Attach(ctx), func(ctx context.Context) error {
+		if s.known, err = loadErased(ctx, s.erased, after); err != nil {
+			return err
+		}
 		if err := fn(ctx, warnings); err != nil {
 			return err
 		}
@@ -99,7 +104,7 @@ func (s *stageRunner) filterNew(ctx context.Context, batch []*sdk.Event) ([]*sdk
 // error claim returns false if the event must not be processed; then Replay does
 // nothing. An event that was processed before is only claimed.
 func (s *stageRunner) Replay(ctx context.Context, ev sdk.Event, claim func(ctx context.Context) (bool, error)) error {
-	return s.transaction(ctx, func(ctx context.Context, _ *warning.Collector) error {
+	return s.transaction(ctx, 0, func(ctx context.Context, _ *warning.Collector) error {
 		if ok, err := claim(ctx); err != nil || !ok {
 			return err
 		}

@@ -1,0 +1,172 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/retry"
+)
+
+// OnLog makes the service append the record of an erasure to every partition of a log,
+// and write a mark for each: several nodes process the log, and each transaction reads
+// the marks that concern it (Partition). It must be called before Start.
+//
+// An event that a client sends while its person is being erased may belong to the old
+// person or to a new one: the mark of a partition is its newest record after the
+// append, which is at or a little behind the record of the erasure.
+func (s *Service) OnLog(l eventlog.Log) {
+	s.partitions = l
+}
+
+// place is the mark of a partition.
+type place struct {
+	journal string // id of the partition
+	seq     uint64
+}
+
+// appendToAll appends the record of an erasure to every partition.
+func (s *Service) appendToAll(ctx context.Context, data []byte) ([]place, error) {
+	parts := make([]eventlog.Part, s.partitions.Partitions())
+	for i := range parts {
+		parts[i] = eventlog.Part{Partition: i, Data: data}
+	}
+	if err := s.partitions.Append(ctx, parts); err != nil {
+		return nil, fmt.Errorf("append erasure to the log: %w", err)
+	}
+	places := make([]place, len(parts))
+	for i := range parts {
+		stats, err := s.partitions.Partition(i, 0).Stats(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the state of partition %d: %w", i, err)
+		}
+		places[i] = place{stats.ID, stats.Last}
+	}
+	return places, nil
+}
+
+// rememberOnLog appends the record to every partition, unless that was done, and
+// writes the marks. When it returns, every transaction of the pipeline on any node
+// that does not know the erasure has ended.
+func (s *Service) rememberOnLog(ctx context.Context, e *Erasure) error {
+	if e.Seq != 0 && e.Journal == s.journalID() {
+		return nil // the marks were written with the number
+	}
+	data, err := e.record()
+	if err != nil {
+		return err
+	}
+	places, err := s.appendToAll(ctx, data)
+	if err != nil {
+		return err
+	}
+	e.Journal, e.Seq = places[0].journal, places[0].seq
+	if err := s.store.remember(ctx, s.memory.key, e, places, true); err != nil {
+		e.Seq = 0
+		return err
+	}
+	return nil
+}
+
+// Partition is what the pipeline knows of erasures in one partition of a log.
+type Partition struct {
+	*Service
+	records eventlog.Partition
+	id      string // of the partition, "" before Recover
+}
+
+// Partition returns the erasures of a partition, for one unit of the pipeline.
+func (s *Service) Partition(number int) *Partition {
+	return &Partition{Service: s, records: s.partitions.Partition(number, 0)}
+}
+
+// Recover carries out the erasures that the partition holds behind a record and that
+// the database does not know; false when ctx ends first.
+func (p *Partition) Recover(ctx context.Context, after uint64) bool {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
+	return retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
+		func(err error) { p.log.Warn("waiting to recover erasures from the log", zap.Error(err)) })
+}
+
+func (p *Partition) recover(ctx context.Context, after uint64) error {
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	stats, err := p.records.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if p.id == "" { // later, readers run
+		p.id = stats.ID
+	}
+	found, err := p.scan(ctx, p.records, p.id, max(after, max(stats.First, 1)-1), stats.Last)
+	if err != nil {
+		return err
+	}
+	p.processing.Lock()
+	defer p.processing.Unlock()
+	for i := range found {
+		e := &found[i]
+		at := place{p.id, e.Seq}
+		if err := p.store.insert(ctx, e); err != nil {
+			return err
+		}
+		if err := p.store.remember(ctx, p.memory.key, e, []place{at}, false); err != nil {
+			return err
+		}
+		done, err := p.store.isDone(ctx, e.ID)
+		if err != nil {
+			return err
+		}
+		if done {
+			continue
+		}
+		if err := p.remove(ctx, e); err != nil {
+			return err
+		}
+		p.log.Info("erasure recovered from the log", zap.String("erasure", e.ID), zap.Uint64("seq", e.Seq))
+	}
+	return nil
+}
+
+// Lock makes erasures on any node wait for the transaction of ctx before they delete
+// anything. It does nothing without a log in partitions.
+func (s *Service) Lock(ctx context.Context) error {
+	if s.partitions == nil {
+		return nil
+	}
+	return s.store.lock(ctx, false)
+}
+
+// Begin has no effect: the transaction holds a lock of the database.
+func (p *Partition) Begin() (end func()) { return func() {} }
+
+// Load returns the erasures that concern records of the partition behind a number, for
+// the transaction of ctx. An erasure deletes nothing while a transaction is running
+// that does not know it.
+func (p *Partition) Load(ctx context.Context, after uint64) (*Loaded, error) {
+	if err := p.Lock(ctx); err != nil {
+		return nil, err
+	}
+	out := &Loaded{Partition: p}
+	out.marks.key = p.memory.key
+	return out, p.store.marks(ctx, p.id, after+1, out.marks.set)
+}
+
+// Loaded are the erasures of a partition as of one transaction.
+type Loaded struct {
+	*Partition
+	marks memory
+}
+
+// Concerns reports whether the transaction may meet events of erased persons of the
+// project.
+func (l *Loaded) Concerns(projectID int64) bool { return len(l.marks.marks[projectID]) > 0 }
+
+// Verdict returns what becomes of an event of the record with this number.
+func (l *Loaded) Verdict(projectID int64, distinctID string, seq uint64) Verdict {
+	return l.marks.verdict(projectID, distinctID, seq)
+}
