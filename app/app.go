@@ -33,6 +33,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/clients"
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitionfile"
@@ -123,6 +124,7 @@ type Server struct {
 	Routes []web.Route
 
 	accounts   *auth.Service
+	member     cluster.Member
 	late       chan struct{} // closed when the first accounts exist
 	background retry.Service
 	app        *fx.App
@@ -152,11 +154,12 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		seedFile: opts.Seed, seedDone: func() error { return nil }}
 	var server *web.Server
 	opened := &opened{}
+	node := clusterNode(&cfg, opts)
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
+		fx.Supply(node, bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts), bindings,
-		fx.Populate(&server, &s.DB, &s.accounts),
+		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
 		fx.Invoke(s.bootstrap),
 		fx.Invoke(mount, serve),
 	)
@@ -183,7 +186,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout+s.stopDelay)
 	defer cancel()
-	return rootCause(s.app.Stop(retry.WithDrain(ctx, drainTimeout)))
+	ctx = retry.WithDrain(ctx, drainTimeout)
+	_ = s.member.Drain(ctx) // others take over while requests end
+	return rootCause(s.app.Stop(ctx))
 }
 
 // Serve starts the server and serves until ctx ends; then it stops.
@@ -228,7 +233,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		liveSettings(cfg, opts),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
 		fx.Supply(cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
 		fx.Provide(func(d *db.DB, _ journal.Journal, audit *activity.Audit) backup.Source {
@@ -249,7 +254,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		local(db.Module, auth.Module, journal.Module, flags.Module), flags.Schedule, standby.Module, web.Module,
-		persons.Module, clickhouse.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module,
+		persons.Module, clickhouse.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module, cluster.Module,
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/clients"
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -98,6 +99,7 @@ var coreBindings = fx.Provide(
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *eventapi.HTTP) web.Routes { return h }),
+	route(func(m cluster.Member) web.Routes { return admin.NewCluster(m) }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 )
 

@@ -17,6 +17,7 @@ import (
 	"github.com/guidonhq/guidon/core/backup"
 	"github.com/guidonhq/guidon/core/changes"
 	"github.com/guidonhq/guidon/core/clients"
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
@@ -46,6 +47,7 @@ type Config struct {
 	HTTP          web.Config           `koanf:"http"`
 	Database      db.Config            `koanf:"database"`
 	Standby       standby.Config       `koanf:"standby"`
+	Cluster       cluster.Config       `koanf:"cluster"`
 	Auth          auth.Config          `koanf:"auth"`
 	Activity      activity.Config      `koanf:"activity"`
 	Journal       journal.Config       `koanf:"journal"`
@@ -84,6 +86,7 @@ func DefaultConfig() Config {
 		HTTP:          web.DefaultConfig(),
 		Database:      db.DefaultConfig(),
 		Standby:       standby.DefaultConfig(),
+		Cluster:       cluster.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
 		Activity:      activity.DefaultConfig(),
 		Journal:       journal.DefaultConfig(),
@@ -117,12 +120,13 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
+	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL))
 	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {

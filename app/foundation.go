@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/google/uuid"
 	"go.uber.org/fx"
 
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/standby"
@@ -20,6 +22,19 @@ var foundation = fx.Module("foundation", fx.Invoke(
 	func(o *opened, d *db.DB) { o.add(d.Close) },
 	func(*standby.Service) {}, // reads the snapshot before definitions are compiled
 ))
+
+// clusterNode describes this node. The connections to the database carry its id, so
+// that other nodes can end them when it is dead.
+func clusterNode(cfg *Config, opts Options) cluster.Info {
+	info := cluster.Info{
+		ID: uuid.NewString(), Name: cfg.Cluster.Name, Version: opts.Version, Address: cfg.HTTP.Address,
+		Roles: []string{"capture", "decide", "manage", "process", "deliver"},
+	}
+	if cfg.Cluster.Enabled {
+		cfg.Database.SessionName = info.ID
+	}
+	return info
+}
 
 // opened closes what the constructors of modules have opened when a later one
 // fails. Once they have all succeeded, the lifecycle of fx closes it.

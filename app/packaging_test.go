@@ -13,9 +13,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/cluster"
+	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // namedMetrics is a registry that keeps the name of each metric, also of those that
@@ -94,6 +97,13 @@ func TestMetricsPage(t *testing.T) {
 		cfg.Flags.EvaluationSeries = 10
 		cfg.Traces.URL, cfg.Traces.Sample = "http://127.0.0.1:9/v1/traces", 0
 	})
+	node, err := cluster.New(cluster.DefaultConfig(), cluster.Info{}, dbtest.Postgres(t), nil, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Register(metrics); err != nil {
+		t.Fatal(err)
+	}
 	inDocs := documented(t)
 	for name := range metrics.names {
 		if strings.HasPrefix(name, "guidon_") && !inDocs[name] {

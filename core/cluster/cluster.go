@@ -50,13 +50,17 @@ type Shares interface {
 	Holds(group string, number int, token int64) bool
 }
 
-// Member is both. Drain gives up everything and waits until the jobs and the stop
-// functions have returned, or ctx has ended; then other nodes take over. Nothing
-// starts after it.
+// Member is both.
 type Member interface {
 	Jobs
 	Shares
+
+	// Drain gives up everything and waits until the jobs and the stop functions have
+	// returned, or ctx has ended; then other nodes take over. Nothing starts after it.
 	Drain(ctx context.Context) error
+
+	// Status returns the nodes of the cluster and what they do.
+	Status(ctx context.Context) (Status, error)
 }
 
 // held is a lease in a context.

@@ -52,6 +52,8 @@ type Config struct {
 	// StatementTimeout is how long PostgreSQL works on one statement of a scan or a
 	// read of the management API. 0 sets no limit.
 	StatementTimeout time.Duration `koanf:"statement_timeout"`
+	// SessionName ends the application_name of the connections to PostgreSQL.
+	SessionName string `koanf:"-"`
 	// Scans bounds searches, counts and exports. The zero Config stands for the
 	// default.
 	Scans scan.Config `koanf:"scans"`

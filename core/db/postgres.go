@@ -54,6 +54,9 @@ func newPostgres(ctx context.Context, settings Config, raw string, w *waiting) (
 	if err != nil {
 		return nil, err
 	}
+	if name := cfg.ConnConfig.RuntimeParams["application_name"]; settings.SessionName != "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = name[:min(len(name), 20)] + "/" + settings.SessionName
+	}
 	if w != nil {
 		cfg.BeforeConnect, cfg.PrepareConn = w.beforeConnect, w.prepareConn
 	}

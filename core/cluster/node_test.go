@@ -1,0 +1,343 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/guidonhq/guidon/core/cluster/notify"
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+)
+
+// quick are intervals for tests that do not measure.
+func quick() Config { return Config{Beat: 100 * time.Millisecond, DeadAfter: 2 * time.Second} }
+
+// works records what runs where.
+type works struct {
+	mu   sync.Mutex
+	node map[string]string // by lease
+}
+
+func (w *works) set(lease, node string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.node == nil {
+		w.node = map[string]string{}
+	}
+	w.node[lease] = node
+}
+
+// counts returns the number of leases by node.
+func (w *works) counts() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts := map[string]int{}
+	for _, node := range w.node {
+		counts[node]++
+	}
+	return counts
+}
+
+// process is a server with a node, as one process has it.
+type process struct {
+	*Node
+	db  *db.DB
+	hub *notify.Hub
+}
+
+// launch starts a server that follows 6 numbers and runs 2 jobs.
+func launch(t *testing.T, url, id string, cfg Config, w *works) *process {
+	t.Helper()
+	p := newProcess(t, url, Info{ID: id, Name: id}, cfg)
+	p.Follow("log", 6, func(number int, token int64) func(context.Context) {
+		w.set(leaseName("log", number), id)
+		return func(context.Context) { w.set(leaseName("log", number), "") }
+	})
+	for _, name := range []string{"a", "b"} {
+		p.Run(name, func(ctx context.Context, _ int64) {
+			w.set(jobGroup(name), id)
+			<-ctx.Done()
+			w.set(jobGroup(name), "")
+		})
+	}
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newProcess(t *testing.T, url string, info Info, cfg Config) *process {
+	t.Helper()
+	d, err := db.OpenServer(t.Context(), db.Config{URL: url, SessionName: info.ID}, "", zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := notify.New(d, zaptest.NewLogger(t))
+	n, err := New(cfg, info, d, hub, zaptest.NewLogger(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.Background()
+		_ = n.Stop(ctx)
+		_ = hub.Stop(ctx)
+		_ = d.Close()
+	})
+	return &process{n, d, hub}
+}
+
+// kill ends the goroutines of the node: no beat, nothing released. Its work goes on, as
+// that of a process that is stopped goes on later.
+func (p *process) kill() { _ = p.service.Stop(context.Background()) }
+
+// eventually waits until ok is true, and returns how long that took.
+func eventually(t *testing.T, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !ok() {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("not within a minute: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// balanced reports whether the nodes, and no others, have all 8 leases, and each at
+// least least of them.
+func balanced(w *works, least int, nodes ...string) func() bool {
+	return func() bool {
+		counts, sum := w.counts(), 0
+		for _, n := range nodes {
+			if counts[n] < least {
+				return false
+			}
+			sum += counts[n]
+		}
+		return sum == 8
+	}
+}
+
+// A node that dies without a word: others take its work over after dead_after.
+func TestTakeOverAfterKill(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	cfg := DefaultConfig()
+	launch(t, url, "n1", cfg, w)
+	two := launch(t, url, "n2", cfg, w)
+	launch(t, url, "n3", cfg, w)
+	eventually(t, "three nodes share", balanced(w, 2, "n1", "n2", "n3"))
+	two.kill()
+	took := eventually(t, "two nodes share", balanced(w, 3, "n1", "n3"))
+	if least := cfg.DeadAfter - cfg.Beat; took < least {
+		t.Errorf("taken over after %s, want at least %s", took, least)
+	}
+	t.Logf("taken over after %s", took)
+}
+
+// A node that drains: others have its work within a second.
+func TestDrainHandsOver(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	launch(t, url, "n1", DefaultConfig(), w)
+	two := launch(t, url, "n2", DefaultConfig(), w)
+	launch(t, url, "n3", DefaultConfig(), w)
+	eventually(t, "three nodes share", balanced(w, 2, "n1", "n2", "n3"))
+	began := time.Now()
+	if err := two.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	drained := time.Since(began)
+	eventually(t, "two nodes share", balanced(w, 3, "n1", "n3"))
+	took := time.Since(began)
+	if took > 5*time.Second {
+		t.Errorf("handed over after %s", took)
+	}
+	t.Logf("drained in %s, handed over after %s", drained, took)
+}
+
+// A node that was stopped for longer than dead_after notices it before it does anything
+// else, and cannot write even if it does not notice. A transaction that it had open is
+// ended.
+func TestPausedNodeIsFenced(t *testing.T) {
+	t.Parallel()
+	url := dbtest.PostgresURL(t)
+	old := newProcess(t, url, Info{ID: "old", Name: "old"}, quick())
+	type start struct {
+		ctx   context.Context
+		token int64
+	}
+	starts := make(chan start, 10)
+	old.Run("job", func(ctx context.Context, token int64) {
+		starts <- start{ctx, token}
+		<-ctx.Done()
+	})
+	// Its goroutines do not run: the test calls them, and then stops calling.
+	eventually(t, "the job starts", func() bool {
+		if err := errors.Join(old.beat(t.Context()), old.poll(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		return len(starts) > 0
+	})
+	first := <-starts
+	if err := old.db.Tx(first.ctx, func(ctx context.Context) error { return Fence(context.WithoutCancel(ctx)) }); err != nil {
+		t.Fatalf("the owner cannot write: %v", err)
+	}
+	begun, resume, result := make(chan bool), make(chan bool), make(chan error)
+	go func() { // a transaction with the fence that lasts through the pause
+		ctx := context.WithoutCancel(first.ctx)
+		result <- old.db.Tx(ctx, func(ctx context.Context) error {
+			err := Fence(ctx)
+			begun <- true
+			<-resume
+			return err
+		})
+	}()
+	<-begun
+
+	w := &works{}
+	next := newProcess(t, url, Info{ID: "new", Name: "new"}, quick())
+	taken := make(chan int64, 1)
+	next.Run("job", func(ctx context.Context, token int64) {
+		w.set("job", "new")
+		taken <- token
+		<-ctx.Done()
+	})
+	if err := next.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if token := <-taken; token <= first.token {
+		t.Errorf("the new owner has the token %d after %d", token, first.token)
+	}
+	// The old one goes on.
+	if Valid(first.ctx) {
+		t.Error("the lease is valid after the pause")
+	}
+	if first.ctx.Err() == nil {
+		t.Error("the context goes on after the lease was found invalid")
+	}
+	close(resume)
+	if err := <-result; err == nil {
+		t.Error("a transaction from before the takeover committed")
+	}
+	// As if it had not noticed:
+	if ok, err := old.store.fence(t.Context(), leaseRow{jobGroup("job"), "old", first.token}); ok || err != nil {
+		t.Errorf("the fence lets the old owner pass (%v)", err)
+	}
+	if err := Fence(context.WithoutCancel(first.ctx)); !errors.Is(err, ErrLost) {
+		t.Errorf("Fence: %v, want ErrLost", err)
+	}
+}
+
+// While Postgres is away nodes give their work up in time; afterwards they go on with
+// what they had.
+func TestPostgresAway(t *testing.T) {
+	t.Parallel()
+	k := dbtest.StartKillable(t)
+	w := &works{}
+	// Long enough that no node finds the other one dead because it reached the
+	// database first.
+	cfg := Config{Beat: 100 * time.Millisecond, DeadAfter: 12 * time.Second}
+	one := launch(t, k.URL, "n1", cfg, w)
+	launch(t, k.URL, "n2", cfg, w)
+	eventually(t, "two nodes share", balanced(w, 3, "n1", "n2"))
+	parts := func() (list []string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for lease, node := range w.node {
+			if strings.HasPrefix(lease, "log/") {
+				list = append(list, lease+" "+node)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	before := parts()
+	k.Kill(t)
+	took := eventually(t, "both give up", func() bool { return w.counts()[""] == 8 })
+	t.Logf("given up %s after the kill", took)
+	if one.Holds("log", 0, 1) {
+		t.Error("a lease is held without a beat")
+	}
+	k.Start(t)
+	eventually(t, "two nodes share again", balanced(w, 3, "n1", "n2"))
+	if after := parts(); !slices.Equal(before, after) {
+		t.Errorf("partitions moved: %v, then %v", before, after)
+	}
+}
+
+func TestTwoClustersOnOneDatabase(t *testing.T) {
+	t.Parallel()
+	url := dbtest.PostgresURL(t)
+	for i, log := range []string{"topic-a", "topic-a", "topic-b"} {
+		p := newProcess(t, url, Info{ID: fmt.Sprint("n", i), Name: "n", LogID: log}, quick())
+		err := p.Start(t.Context())
+		if want := log == "topic-b"; (err != nil) != want {
+			t.Errorf("node %d: %v", i, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "topic-a") || !strings.Contains(err.Error(), "topic-b")) {
+			t.Errorf("the error does not name the logs: %v", err)
+		}
+	}
+}
+
+// A stopped node leaves no row; a dead one is shown as dead.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	one := launch(t, url, "n1", quick(), w)
+	two := launch(t, url, "n2", quick(), w)
+	three := launch(t, url, "n3", quick(), w)
+	eventually(t, "three nodes share", balanced(w, 2, "n1", "n2", "n3"))
+	if err := three.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two nodes share", balanced(w, 3, "n1", "n2"))
+	two.kill()
+	eventually(t, "one node has all", balanced(w, 8, "n1"))
+	st, err := one.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(st.Nodes) != 2 || !st.Clustered || st.Node != "n1" || len(st.Free) != 0 {
+		t.Fatalf("status %+v", st)
+	}
+	if n := st.Nodes[0]; n.State != "alive" || len(n.Partitions) != 6 || len(n.Jobs) != 2 || n.BeatAge > 30 {
+		t.Errorf("the living node: %+v", n)
+	}
+	if n := st.Nodes[1]; n.State != "dead" || n.BeatAge < quick().DeadAfter.Seconds() || len(n.Partitions) != 0 {
+		t.Errorf("the dead node: %+v", n)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []Config{{Beat: time.Second, DeadAfter: 3 * time.Second}, {DeadAfter: time.Minute}, {Beat: time.Second, DeadAfter: 2 * time.Hour}} {
+		if c.Validate() == nil {
+			t.Errorf("%+v is valid", c)
+		}
+	}
+	on := Config{Enabled: true}
+	for url, ok := range map[string]bool{"": false, "sqlite:x": false, "postgres://h/d": true, "postgresql://h/d": true} {
+		if err := on.CheckDatabase(url); (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+	if _, err := New(on, Info{}, dbtest.SQLite(t), nil, zaptest.NewLogger(t)); err == nil {
+		t.Error("a cluster on SQLite")
+	}
+}
