@@ -14,7 +14,7 @@ import (
 )
 
 // Append implements eventlog.Log. An ended ctx refuses the append before it begins;
-// afterwards Append waits for the brokers, at most about the AppendTimeout, because the
+// afterwards Append waits for the brokers, at most twice the AppendTimeout, because the
 // data belongs to the caller again when it returns.
 func (l *Log) Append(ctx context.Context, parts []eventlog.Part) error {
 	if err := ctx.Err(); err != nil {

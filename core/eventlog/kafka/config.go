@@ -40,8 +40,8 @@ type Config struct {
 	MaxQueueBytes   int `koanf:"max_queue_bytes"`
 	MaxQueueRecords int `koanf:"max_queue_records"`
 
-	// AppendTimeout is how long an append is tried. It may take half as long again when a
-	// broker does not answer at all.
+	// AppendTimeout is how long an append is tried. It may take twice as long when a
+	// broker accepts requests and does not answer.
 	AppendTimeout time.Duration `koanf:"append_timeout"`
 
 	// StartTimeout is how long Open waits for the brokers.

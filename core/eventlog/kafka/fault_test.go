@@ -225,7 +225,7 @@ func TestReadFails(t *testing.T) {
 	p := l.Partition(0, 1)
 	readN(t, p, 0, 1)
 	n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Err: kerr.UnknownServerError, Count: -1})
-	_, err := p.Stats(ctx(t))
+	_, err := p.Register(ctx(t), "sink", journal.Begin)
 	wantFault(t, err, fault.Unavailable, "journal_unreadable")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -380,4 +380,78 @@ func TestDatabaseOfTwoLogs(t *testing.T) {
 	if _, err := n.tryOpen(t); err == nil {
 		t.Error("the first topic is accepted after the second")
 	}
+}
+
+// TestTrimByAge checks that records which all readers have done are kept for a time, and
+// that those of a partition without a reader are kept.
+func TestTrimByAge(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	must(t, n.cluster.CreateTopic("guidon", 2, map[string]string{
+		"max.message.bytes": "40000000", "min.insync.replicas": "2", "message.timestamp.type": "CreateTime",
+	}))
+	n.cfg.MaxAge, n.cfg.MaxBytes = time.Hour, 0
+	reg := prometheus.NewRegistry()
+	l, err := kafka.Open(t.Context(), n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: n.log, Metrics: reg})
+	must(t, err)
+	defer func() { _ = l.Close(ctx(t)) }()
+	for p := range int32(2) {
+		produceAt(t, n, p, time.Now().Add(-3*time.Hour), "0")
+		produceAt(t, n, p, time.Now().Add(-2*time.Hour), "1")
+		produceAt(t, n, p, time.Now(), "2")
+	}
+	p := l.Partition(1, 1)
+	readN(t, l.Partition(0, 1), 0, 3)
+	readN(t, p, 0, 3)
+	_, err = p.Register(ctx(t), "sink", journal.Begin)
+	must(t, err)
+	for _, c := range []struct {
+		done    uint64
+		removed int64
+	}{{0, 0}, {1, 1}, {3, 1}, {3, 0}} {
+		must(t, p.Commit(ctx(t), "sink", journal.Position{Seq: c.done, Count: c.done}))
+		removed, err := l.Trim(ctx(t))
+		must(t, err)
+		if removed != c.removed {
+			t.Errorf("with %d done, %d are removed, want %d", c.done, removed, c.removed)
+		}
+	}
+	if s, err := p.Stats(ctx(t)); err != nil || s.First != 3 || s.Records != 1 {
+		t.Errorf("after trimming: %+v, %v", s, err)
+	}
+	texts, _ := readN(t, l.Partition(0, 1), 0, 3)
+	wantTexts(t, texts, "0", "1", "2")
+	if got := counterOf(t, reg, "guidon_log_trimmed_records_total"); got != 2 {
+		t.Errorf("%v records are counted as trimmed", got)
+	}
+}
+
+// TestNoticesSilence checks that a log notices that no broker answers, although its readers
+// have read everything.
+func TestNoticesSilence(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.AppendTimeout = 2 * time.Second
+	l := n.open(t)
+	p := l.Partition(0, 1)
+	appendTo(t, l, 0, "one")
+	readN(t, p, 0, 1)
+	const silence = 5 * time.Second
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("never %s: %v", what, l.Unreachable())
+			}
+		}
+	}
+	until("reached", func() bool { return l.Unreachable() < silence })
+	n.cluster.Close()
+	until("unreachable", func() bool { return l.Unreachable() > silence })
+	s, err := p.Stats(ctx(t))
+	wantFault(t, err, fault.Unavailable, "journal_unreadable")
+	if s.Broken == nil {
+		t.Error("the log is not reported as broken")
+	}
+	wantFault(t, l.Append(ctx(t), parts(0, "lost")), fault.Unavailable, "journal_unavailable")
 }

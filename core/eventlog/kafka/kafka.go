@@ -56,6 +56,9 @@ type Log struct {
 	decompressor kgo.Decompressor
 	queue        queue
 	health       health
+	reached      atomic.Int64 // when a broker answered last, in nanoseconds since 1970
+	offsets      atomic.Int64 // when the offsets of all partitions were read
+	refreshing   sync.Mutex   // held by recentOffsets
 
 	ctx    context.Context // of the background work
 	cancel context.CancelFunc
@@ -102,6 +105,7 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 	if err != nil {
 		return err
 	}
+	opts = append(opts, kgo.WithHooks(contact{&l.reached}))
 	if l.direct, err = kgo.NewClient(opts...); err != nil {
 		return err
 	}
@@ -218,6 +222,24 @@ func (l *Log) closeClients() {
 		if c != nil {
 			c.Close()
 		}
+	}
+}
+
+// Unreachable returns the time since a broker answered. While a partition is read, brokers
+// answer each second; else at least at the TrimInterval. The owner of a partition gives it
+// up when this becomes too long, as Read and Wait show no error to a reader that has read
+// everything.
+func (l *Log) Unreachable() time.Duration {
+	return time.Since(time.Unix(0, l.reached.Load()))
+}
+
+// contact keeps when a broker answered last.
+type contact struct{ at *atomic.Int64 }
+
+// OnBrokerRead implements kgo.HookBrokerRead.
+func (c contact) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) {
+	if err == nil {
+		c.at.Store(time.Now().UnixNano())
 	}
 }
 

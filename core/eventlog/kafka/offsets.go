@@ -71,7 +71,23 @@ func (l *Log) refreshOffsets(ctx context.Context) error {
 		p.observe(starts[p.number], ends[p.number])
 		p.mu.Unlock()
 	}
+	l.offsets.Store(time.Now().UnixNano())
 	return nil
+}
+
+// offsetsAge is how old the offsets may be that Stats describes. The tails of partitions
+// that are read are newer.
+const offsetsAge = 250 * time.Millisecond
+
+// recentOffsets is refreshOffsets unless that was called lately, so that the statistics of
+// many partitions take one round of requests.
+func (l *Log) recentOffsets(ctx context.Context) error {
+	l.refreshing.Lock()
+	defer l.refreshing.Unlock()
+	if time.Since(time.Unix(0, l.offsets.Load())) < offsetsAge {
+		return nil
+	}
+	return l.refreshOffsets(ctx)
 }
 
 // appendedAt returns when the record after a position was appended; zero if there is none.

@@ -19,8 +19,8 @@ func (o owned) Stats(ctx context.Context) (journal.Stats, error) {
 	if err := o.check(ctx); err != nil {
 		return journal.Stats{}, err
 	}
-	if err := o.p.l.refreshOffsets(ctx); err != nil {
-		return journal.Stats{ID: o.p.id(), Broken: o.p.l.health.current()}, err
+	if err := o.p.l.recentOffsets(ctx); err != nil {
+		return journal.Stats{ID: o.p.id(), Broken: err}, err
 	}
 	all, err := o.p.l.cursors.List(ctx, o.p.l.id)
 	if err != nil {
