@@ -60,7 +60,7 @@ bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
 	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse
 	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./cmd/guidon
-	$(GO) test -tags e2e -count=1 -timeout 10m ./core/events
+	$(GO) test -tags e2e -count=1 -timeout 10m ./core/events ./core/events/clickhouse
 	$(GO) test -tags e2e -count=1 -timeout 10m -run ClickHouse ./app
 	./e2e/run
 

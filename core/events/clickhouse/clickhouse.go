@@ -148,14 +148,19 @@ func (s *Store) Stop() {
 }
 
 func (s *Store) run(ctx context.Context) {
-	pause := retryMin
+	pause, recovered := retryMin, false
 	for {
 		wait := poll
-		switch n, err := s.flushOnce(ctx); {
+		n, err := s.flushOnce(ctx)
+		if err == nil && !recovered {
+			err = s.recover(ctx)
+			recovered = err == nil
+		}
+		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log.Warn("insertion into ClickHouse failed; retrying", zap.Error(err), zap.Duration("after", pause))
+			s.log.Warn("ClickHouse does not take events; retrying", zap.Error(err), zap.Duration("after", pause))
 			wait, pause = pause, min(2*pause, retryMax)
 		case n > 0:
 			wait, pause = linger, retryMin
@@ -175,6 +180,14 @@ func (s *Store) run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// recover checks the tables, and finishes the erasures of an earlier process.
+func (s *Store) recover(ctx context.Context) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return s.finishErasures(ctx)
 }
 
 // Flush inserts the rows that are in the outbox when it is called, and returns when

@@ -33,34 +33,19 @@ func (s *Store) Erase(ctx context.Context, projectID int64, distinctIDs []string
 	return total, s.finishErasures(ctx)
 }
 
-// recordErasure needs all events of the distinct ids in ClickHouse: it inserts the outbox
-// first, and no other node inserts until it ends.
+// recordErasure needs the events of the distinct ids in ClickHouse: it inserts the outbox
+// first. No node inserts until its transaction ends.
 func (s *Store) recordErasure(ctx context.Context, projectID int64, ids []string) (n int64, err error) {
-	err = s.db.Tx(ctx, func(ctx context.Context) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	if err := s.Flush(ctx); err != nil {
+		return 0, err
+	}
+	return n, s.db.Tx(ctx, func(ctx context.Context) (err error) {
 		if err := s.lock(ctx); err != nil {
 			return err
-		}
-		for {
-			batches, err := s.insertNext(ctx)
-			if err != nil {
-				s.uncertain = true
-				return err
-			}
-			if batches == 0 {
-				break
-			}
 		}
 		n, err = s.correctErased(ctx, projectID, ids)
 		return err
 	})
-	if err != nil {
-		s.mu.Lock()
-		s.uncertain = true // a rollback forgets what was inserted
-		s.mu.Unlock()
-	}
-	return n, err
 }
 
 func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string) (n int64, err error) {

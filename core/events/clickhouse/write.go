@@ -106,6 +106,7 @@ func (s *Store) known(ctx context.Context, ids []events.Identity) (known []bool,
 func (s *Store) flushOnce(ctx context.Context) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	inserted := s.inserted
 	err = s.db.Tx(ctx, func(ctx context.Context) error {
 		ok, err := s.tryLock(ctx)
 		if err != nil || !ok {
@@ -116,7 +117,7 @@ func (s *Store) flushOnce(ctx context.Context) (n int, err error) {
 	})
 	switch {
 	case err != nil:
-		s.uncertain = true
+		s.uncertain, s.inserted = true, inserted
 		return 0, fmt.Errorf("insert the outbox: %w", err)
 	case n > 0:
 		s.uncertain = false

@@ -1,0 +1,247 @@
+//go:build e2e
+
+package clickhouse
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
+	"github.com/guidonhq/guidon/sdk"
+)
+
+func testStore(t testing.TB, d *db.DB, server, database string, outbox int64) (*Store, *events.Service) {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Scheme, u.User, u.Path = "clickhouse", url.UserPassword("default", "hush"), "/"+database
+	cfg := events.DefaultConfig()
+	cfg.URL, cfg.OutboxBytes = u.String(), outbox
+	shared := events.NewShared(d)
+	log := zaptest.NewLogger(t)
+	s, err := New(cfg, d, shared, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, events.NewOn(s, shared, cfg, d, log, nil)
+}
+
+// database makes a database of its own in a server.
+func database(t *testing.T, server string) string {
+	t.Helper()
+	name := "t" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	clickhousetest.Query(t, server, "CREATE DATABASE "+name)
+	t.Cleanup(func() { clickhousetest.Query(t, server, "DROP DATABASE "+name) })
+	return name
+}
+
+func testEvents(from, n int) []*sdk.Event {
+	out := make([]*sdk.Event, n)
+	for i := range out {
+		at := time.Date(2026, 3, 1, 0, from+i, 0, 0, time.UTC)
+		out[i] = &sdk.Event{
+			UUID: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, from+i)).String(), ProjectID: 1, Name: "e", DistinctID: fmt.Sprint("u", i%7),
+			Timestamp: at, ReceivedAt: at, Properties: json.RawMessage(`{"n":1}`),
+		}
+	}
+	return out
+}
+
+func storeEvents(t *testing.T, s *events.Service, list []*sdk.Event, want int) {
+	t.Helper()
+	if n, err := s.Process(t.Context(), list); err != nil || n != want {
+		t.Fatalf("stored %d, want %d: %v", n, want, err)
+	}
+}
+
+func wantCount(t *testing.T, s *events.Service, want int64) {
+	t.Helper()
+	if n, err := s.Count(t.Context(), 1, events.Filter{}); err != nil || n != want {
+		t.Fatalf("%d events, want %d: %v", n, want, err)
+	}
+}
+
+// While ClickHouse is away, events are accepted up to the bound of the outbox; then all of
+// them are stored once, also those that were sent again meanwhile.
+func TestOutage(t *testing.T) {
+	server := clickhousetest.StartServer(t)
+	clickhousetest.Query(t, server.URL, "CREATE DATABASE away")
+	s, service := testStore(t, dbtest.Postgres(t), server.URL, "away", 20_000)
+	s.OnStored(func() {})
+	storeEvents(t, service, testEvents(0, 100), 100)
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill(t)
+	if _, err := s.db.Write(t.Context()).ExecContext(t.Context(), "DELETE FROM event_outbox_uuids"); err != nil { // as it is after minutes
+		t.Fatal(err)
+	}
+	storeEvents(t, service, testEvents(50, 100), 100) // 50 of them are not found now
+	if err := s.Flush(t.Context()); !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("insertion without a server: %v", err)
+	}
+	var err error
+	for i := 1; err == nil && i < 100; i++ {
+		_, err = service.Process(t.Context(), testEvents(50, 100+i*500))
+	}
+	if !fault.Is(err, fault.Unavailable) {
+		t.Fatalf("a full outbox: %v", err)
+	}
+	var last int64
+	if last, err = s.lastStored(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Start(t)
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCount(t, service, last-50) // the rows of repeated events stay empty
+	if n := clickhousetest.Query(t, server.URL, "SELECT count() - uniqExact(uuid) FROM away."+eventTable); n != "0" {
+		t.Errorf("%s events are stored twice", n)
+	}
+}
+
+// An insertion whose end is unknown is compared with the stored rows, also by another process.
+func TestInterruptedInsertion(t *testing.T) {
+	server := clickhousetest.Start(t)
+	name, d := database(t, server), dbtest.Postgres(t)
+	s, service := testStore(t, d, server, name, 0)
+	s.OnStored(func() {})
+	storeEvents(t, service, testEvents(0, 300), 300)
+	batches, err := s.nextBatches(t.Context())
+	if err != nil || len(batches) != 1 {
+		t.Fatalf("%d batches: %v", len(batches), err)
+	}
+	list, _, err := unpackAll(batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.insertAll(t.Context(), list[:120]); err != nil { // the process ends here
+		t.Fatal(err)
+	}
+	other, service := testStore(t, d, server, name, 0)
+	if err := other.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCount(t, service, 300)
+	storeEvents(t, service, testEvents(100, 300), 100)
+	if err := s.Flush(t.Context()); err != nil { // the first one comes back
+		t.Fatal(err)
+	}
+	wantCount(t, service, 400)
+}
+
+// Queries leave out erased events before ClickHouse has deleted them.
+func TestOpenErasure(t *testing.T) {
+	server := clickhousetest.Start(t)
+	s, service := testStore(t, dbtest.Postgres(t), server, database(t, server), 0)
+	s.OnStored(func() {})
+	storeEvents(t, service, testEvents(0, 70), 70)
+	if n, err := s.recordErasure(t.Context(), 1, []string{"u0", "u'1\\"}); err != nil || n != 10 {
+		t.Fatalf("erased %d: %v", n, err)
+	}
+	wantCount(t, service, 60)
+	if n, err := s.recordErasure(t.Context(), 1, []string{"u0"}); err != nil || n != 0 {
+		t.Fatalf("erased %d again: %v", n, err)
+	}
+	known, err := service.Known(t.Context(), testEvents(0, 1))
+	if err != nil || !known[0] { // its uuid is in the window
+		t.Errorf("known %v: %v", known, err)
+	}
+	s.Start() // finishes the erasure
+	defer s.Stop()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		open, err := s.erasures(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(open) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the erasure is not finished after a minute")
+		}
+	}
+	wantCount(t, service, 60)
+	if n, err := s.number(context.Background(), "count()", "1"); err != nil || n != 60 {
+		t.Errorf("%d events are stored: %v", n, err)
+	}
+}
+
+// Old events are deleted by project, time and name.
+func TestExpiry(t *testing.T) {
+	server := clickhousetest.Start(t)
+	s, service := testStore(t, dbtest.Postgres(t), server, database(t, server), 0)
+	list := testEvents(0, 60)
+	list[3].Name = "kept"
+	storeEvents(t, service, list, 60)
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	x := events.Expiry{ProjectID: 1, Event: "e", Before: list[10].Timestamp}
+	if n, err := service.DeleteExpired(t.Context(), x, 1); err != nil || n != 9 {
+		t.Fatalf("deleted %d: %v", n, err)
+	}
+	wantCount(t, service, 51)
+	if n, err := service.DeleteExpired(t.Context(), x, 1); err != nil || n != 0 {
+		t.Fatalf("deleted %d again: %v", n, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	server, d := clickhousetest.Start(t), dbtest.Postgres(t)
+	refused := func(name, database, want string, d *db.DB) {
+		t.Helper()
+		s, _ := testStore(t, d, server, database, 0)
+		if err := s.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wrong := database(t, server)
+	clickhousetest.Query(t, server, "CREATE TABLE "+wrong+"."+eventTable+" (project_id Int32, event String) ENGINE = Log")
+	refused("a wrong table", wrong, "column project_id has the type Int32, not Int64", d)
+	refused("no database", "missing", "missing", d)
+
+	used := database(t, server)
+	s, _ := testStore(t, d, server, used, 0)
+	if err := s.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	another := dbtest.Postgres(t) // a copy of the same template
+	if _, err := another.Write(t.Context()).ExecContext(t.Context(), "UPDATE event_outbox_state SET store_id = 'another'"); err != nil {
+		t.Fatal(err)
+	}
+	refused("the events of another", used, "another PostgreSQL", another)
+
+	cfg := events.DefaultConfig()
+	for raw, want := range map[string]string{"clickhouse://h/db": "PostgreSQL"} {
+		cfg.URL = raw
+		sqlite := dbtest.SQLite(t)
+		if _, err := Open(cfg, sqlite, zaptest.NewLogger(t), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s with SQLite: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{"http://h/db", "clickhouse://", "clickhouse://h/db?x=1"} {
+		cfg.URL = raw
+		if _, err := Open(cfg, d, zaptest.NewLogger(t), nil); err == nil || !strings.Contains(err.Error(), "events.url") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
