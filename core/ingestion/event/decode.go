@@ -100,7 +100,7 @@ func (d *Decoder) Decode(rec *Record, out *Decoded) {
 			d.decodeItem(rec, out)
 		}
 	default:
-		out.Items, indexes = nextIndex(out.Items, indexes)
+		out.Items, _ = nextIndex(out.Items, indexes)
 		d.decodeItem(rec, out)
 	}
 	if !s.End() {
