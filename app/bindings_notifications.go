@@ -31,7 +31,8 @@ var notificationBindings = fx.Options(
 func notificationDependencies(n notifications.Notifiers, m notifications.Actions, p *persons.Service, a *auth.Service,
 	j journal.Journal, log *zap.Logger, reg prometheus.Registerer, t *tracing.Tracing,
 ) (notifications.Dependencies, error) {
-	// One process at a time has the journal.
+	// One process at a time has the journal. A log that nodes share has one id for all of
+	// them: the owner must stay empty there.
 	stats, err := j.Stats(context.Background())
 	if err != nil {
 		return notifications.Dependencies{}, fmt.Errorf("read the id of the journal: %w", err)

@@ -193,3 +193,39 @@ func TestClientsOverQuota(t *testing.T) {
 		t.Errorf("usage %v", got)
 	}
 }
+
+// TestNodesShareAQuota has three nodes take events of one project at once: together they
+// accept little more than the quota, each refuses soon, and all show the same sums.
+func TestNodesShareAQuota(t *testing.T) {
+	t.Parallel()
+	const limit, each = 1000, 10
+	d := dbtest.Postgres(t)
+	c := newClock(time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC))
+	var nodes [3]*capture.Meter
+	for i := range nodes {
+		nodes[i], _ = meter(t, d, quota(limit, capture.PerMonth), c)
+	}
+	// Nine tenths are used up at the pace of the writes, the rest as fast as it goes.
+	if !nodes[0].Take(1, limit*9/10) {
+		t.Fatal("refused below the quota")
+	}
+	for _, m := range nodes[1:] {
+		eventually(t, "the events of another node", func() bool { return m.Usage(1).Events == limit*9/10 })
+	}
+	accepted := int64(limit * 9 / 10)
+	for _, m := range nodes {
+		for m.Take(1, each) {
+			accepted += each
+		}
+	}
+	// At worst no node has written since: the excess is at most what the others had left.
+	if excess := accepted - limit; excess < 0 || excess > (int64(len(nodes))-1)*limit/10 {
+		t.Errorf("%d of %d events accepted", accepted, limit)
+	}
+	for i, m := range nodes {
+		eventually(t, "the sum of all nodes", func() bool { return m.Usage(1).Events == accepted })
+		if m.Take(1, 1) {
+			t.Errorf("node %d accepts events over the quota", i)
+		}
+	}
+}
