@@ -163,7 +163,7 @@ var mayImport = map[string][]string{
 	"core/events":          with("core/db/rowcodec", "core/events/..."),
 	"core/definitions":     with("core/persons"),
 	"core/export":          with("core/events", "core/events/eventapi", "core/persons"),
-	"core/retention":       with("core/events", "core/journal/clock", "core/cluster/onenode"),
+	"core/retention":       with("core/events", "core/journal/clock", "core/cluster/onenode", "core/db/dbclock"),
 	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	"core/events/dictionaries": {"core/db", "core/db/rowcodec"},
@@ -193,7 +193,7 @@ var mayImport = map[string][]string{
 	"core/flags/audience":         with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/fields":           with("core/flags/document", "core/flags/eval", "core/flags/rules"),
 	"core/flagapi":                with("core/flags", "core/flags/audience", "core/flags/document", "core/cohorts"),
-	"core/flags/schedule":         with("core/flags/sealed"),
+	"core/flags/schedule":         with("core/flags/sealed", "core/db/dbclock"),
 	"core/flags/dashboards":       with("core/flags/document", "core/flags/revision", "core/flags/calls", "core/events"),
 	"core/flags/decide":           with("core/flags/eval", "core/flags/usecount", "core/cookieless", "core/geoip/location"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide", "core/cookieless"),

@@ -34,7 +34,7 @@ const logWait = time.Second
 func (s *Service) Run(ctx context.Context) error {
 	s.running.Lock()
 	defer s.running.Unlock()
-	if err := s.refresh(ctx); err != nil {
+	if err := errors.Join(s.database.Sync(ctx), s.refresh(ctx)); err != nil {
 		return err
 	}
 	projects, err := s.events.Projects(ctx)

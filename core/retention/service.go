@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/cluster/onenode"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbclock"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/journal/clock"
@@ -42,10 +44,12 @@ type Service struct {
 	log     *zap.Logger
 	metrics metrics
 	clock   *clock.Clock
-	service retry.Service
-	wake    chan struct{}
-	running sync.Mutex   // held by a run
-	jobs    onenode.Jobs // nil for a single node
+
+	database *dbclock.Clock
+	service  retry.Service
+	wake     chan struct{}
+	running  sync.Mutex   // held by a run
+	jobs     onenode.Jobs // nil for a single node
 
 	policies atomic.Pointer[map[int64]policy] // of projects with rules; nil before they are read
 }
@@ -77,7 +81,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 func New(setting time.Duration, d *db.DB, e *events.Service, log *zap.Logger, reg prometheus.Registerer) *Service {
 	return &Service{
 		db: d, events: e, store: &store{d}, setting: setting, log: log.Named("retention"), metrics: newMetrics(reg),
-		clock: clock.New(nil), wake: make(chan struct{}, 1),
+		clock: clock.New(nil), database: dbclock.New(d), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -97,7 +101,7 @@ func (s *Service) Start(ctx context.Context) error {
 	onenode.Go(&s.service, s.jobs, "retention", s.loop)
 	s.service.Every(refreshEvery, func(ctx context.Context) {
 		s.now() // the clock must be read regularly to notice jumps
-		if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.database.Sync(ctx), s.refresh(ctx)); err != nil && ctx.Err() == nil {
 			s.log.Warn("retention rules read failed", zap.Error(err))
 		}
 	})
@@ -107,7 +111,15 @@ func (s *Service) Start(ctx context.Context) error {
 // Stop waits for the transaction at hand.
 func (s *Service) Stop(ctx context.Context) error { return s.service.Stop(ctx) }
 
-func (s *Service) now() time.Time { return s.clock.Now() }
+// now returns the earlier of the times of this machine and of the database: no node
+// deletes events early because its clock is ahead.
+func (s *Service) now() time.Time {
+	here, there := s.clock.Now(), s.database.Now()
+	if there.Before(here) {
+		return there
+	}
+	return here
+}
 
 // refresh reads the rules of all projects.
 func (s *Service) refresh(ctx context.Context) error {

@@ -30,3 +30,34 @@ func TestClock(t *testing.T) {
 		}
 	})
 }
+
+// TestClockOfAnotherMachine gives the database a clock that is an hour ahead of the
+// machine's.
+func TestClockOfAnotherMachine(t *testing.T) {
+	t.Parallel()
+	url := dbtest.PostgresURL(t)
+	for _, ahead := range []bool{false, true} {
+		d, err := db.Open(t.Context(), db.Config{URL: url}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = d.Close() })
+		c := dbclock.New(d)
+		if err := c.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Until(c.Now()) > 50*time.Minute; got != ahead {
+			t.Errorf("the clock is %s ahead", time.Until(c.Now()))
+		}
+		for _, s := range []string{
+			"CREATE SCHEMA IF NOT EXISTS ahead",
+			`CREATE OR REPLACE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+				AS $$ SELECT pg_catalog.clock_timestamp() + interval '1 hour' $$`,
+			`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = ahead, pg_catalog, public', current_database()); END $$`,
+		} {
+			if _, err := d.Write(t.Context()).ExecContext(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/db/dbclock"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/retry"
 )
@@ -24,11 +25,12 @@ type Service struct {
 	accounts Accounts
 	log      *zap.Logger
 	runner   retry.Service
+	database *dbclock.Clock
 }
 
 // NewService returns the service over store.
 func NewService(store *Store, flags Flags, accounts Accounts, log *zap.Logger) *Service {
-	return &Service{store: store, flags: flags, accounts: accounts, log: log.Named("schedule")}
+	return &Service{store: store, flags: flags, accounts: accounts, log: log.Named("schedule"), database: dbclock.New(store.db)}
 }
 
 // Start begins to apply due changes.
@@ -38,11 +40,20 @@ func (s *Service) Start(context.Context) error {
 		if !s.store.db.IsReady() {
 			return // the server waits for its database
 		}
-		if err := s.RunDue(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		if err := s.runDueNow(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("scheduled changes delayed", zap.Error(err))
 		}
 	})
 	return nil
+}
+
+// runDueNow applies the due changes by the clock of the database: a node whose clock is
+// ahead applies none early.
+func (s *Service) runDueNow(ctx context.Context) error {
+	if err := s.database.Sync(ctx); err != nil {
+		return err
+	}
+	return s.RunDue(ctx, s.database.Now())
 }
 
 // Stop waits for the change that is applied.
