@@ -176,9 +176,11 @@ func (s *store) lock(ctx context.Context, exclusive bool) error {
 	if tx == nil || !s.db.Postgres() {
 		return nil
 	}
-	query := "SELECT pg_advisory_xact_lock_shared($1)"
+	// The session of a process that stops in the transaction ends: an erasure, and what
+	// comes behind it, waits for the lock.
+	query := `SELECT set_config('idle_in_transaction_session_timeout', '10s', true), pg_advisory_xact_lock_shared($1)`
 	if exclusive {
-		query = "SELECT pg_advisory_xact_lock($1)"
+		query = `SELECT set_config('idle_in_transaction_session_timeout', '10s', true), pg_advisory_xact_lock($1)`
 	}
 	if _, err := tx.ExecContext(ctx, query, int64(erasureLock)); err != nil {
 		return fmt.Errorf("lock erasures: %w", err)

@@ -139,10 +139,14 @@ const probeSQL = `INSERT INTO ingestion_cursors (name, journal, seq, idx, count,
 // store their numbers.
 const rowNumbersLock = 0x677569646f6e0001
 
+// lockRowNumbersSQL also ends the session of a process that stops in the transaction
+// for 10 seconds: all nodes wait for the lock.
+const lockRowNumbersSQL = `SELECT set_config('idle_in_transaction_session_timeout', '10s', true), pg_advisory_xact_lock($1)`
+
 // lockRowNumbers locks the numbers of rows until the end of the transaction, on
 // PostgreSQL.
 func (s *store) lockRowNumbers(ctx context.Context) error {
-	if _, err := s.db.SQLTx(ctx).ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(rowNumbersLock)); err != nil {
+	if _, err := s.db.SQLTx(ctx).ExecContext(ctx, lockRowNumbersSQL, int64(rowNumbersLock)); err != nil {
 		return fmt.Errorf("lock the row numbers of events: %w", err)
 	}
 	return nil
