@@ -49,7 +49,7 @@ func traffic(r *rand.Rand, row, total int64) event {
 }
 
 // BenchmarkQueries asks questions of GUIDON_BENCH_EVENTS events (200,000 when it is not set),
-// and reports what an event takes on disk.
+// and logs what an event takes on disk. docs/benchmarks.md has the results.
 func BenchmarkQueries(b *testing.B) {
 	total := int64(200_000)
 	if v := os.Getenv("GUIDON_BENCH_EVENTS"); v != "" {
