@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,10 @@ const (
 	defaultBatchBytes = 4 << 20
 	batchRows         = 20_000
 	batchesAhead      = 2 // that are read while one is written
+
+	// defaultLargeTable is the number of rows from which on the indexes of a table are
+	// created after its rows.
+	defaultLargeTable = 20_000
 )
 
 // copyTable copies the rows of a table that are not in the target yet. One goroutine reads
@@ -25,7 +30,7 @@ func (s *session) copyTable(ctx context.Context, p *tablePlan) error {
 	if state.done {
 		return nil
 	}
-	if state.last == nil && p.rows >= largeTable {
+	if state.last == nil && p.rows >= cmp.Or(int64(s.options.largeTable), defaultLargeTable) {
 		if err := s.dst.setAside(ctx, p.name); err != nil {
 			return err
 		}
@@ -53,10 +58,7 @@ func (s *session) copyTable(ctx context.Context, p *tablePlan) error {
 }
 
 func (s *session) readBatches(ctx context.Context, p *tablePlan, after rowKey, full chan<- *batch, empty <-chan *batch) error {
-	limit := s.options.BatchBytes
-	if limit == 0 {
-		limit = defaultBatchBytes
-	}
+	limit := cmp.Or(s.options.BatchBytes, defaultBatchBytes)
 	var b *batch
 	broken := s.broken[p.name]
 	send := func() error {

@@ -157,13 +157,13 @@ func appendInt(dst []byte, k kind, v any) ([]byte, error) {
 	if !ok {
 		return nil, wrongType(v, "an integer")
 	}
-	switch k {
-	case kindBool:
+	switch {
+	case k == kindBool:
 		if n != 0 && n != 1 {
 			return nil, errRange
 		}
 		return append(appendLength(dst, 1), byte(n)), nil
-	case kindInt4:
+	case k == kindInt4:
 		if n < math.MinInt32 || n > math.MaxInt32 {
 			return nil, errRange
 		}

@@ -7,10 +7,6 @@ import (
 	"strings"
 )
 
-// largeTable is the number of rows from which on the indexes of a table are created after
-// its rows.
-const largeTable = 20_000
-
 func (s *session) run(ctx context.Context) (err error) {
 	if s.dst == nil && s.options.Verify {
 		return errors.New("the target has no data: nothing to verify")

@@ -82,6 +82,7 @@ type Options struct {
 	Progress func(Progress)
 	// BatchBytes bounds a batch; 0 for the default.
 	BatchBytes int
+	largeTable int // in rows; 0 for the default
 }
 
 // Progress is how far a transfer has come.

@@ -68,7 +68,12 @@ func tablesOf(t *testing.T, d *db.DB) (out []string) {
 	return out
 }
 
-func each(t *testing.T, d *db.DB, query string, fn func(*sql.Rows) error) {
+type rowsType = sql.Rows
+
+// freshPostgres returns a migrated database.
+func freshPostgres(t *testing.T) *db.DB { return dbtest.Postgres(t) }
+
+func each(t testing.TB, d *db.DB, query string, fn func(*sql.Rows) error) {
 	t.Helper()
 	rows, err := d.Read(t.Context()).QueryContext(t.Context(), query)
 	if err != nil {
@@ -91,7 +96,7 @@ type installation struct {
 	source *db.DB // open beside the transfer
 }
 
-func newInstallation(t *testing.T, events int) *installation {
+func newInstallation(t testing.TB, events int) *installation {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "guidon.db")
@@ -110,7 +115,7 @@ func newInstallation(t *testing.T, events int) *installation {
 }
 
 // fill inserts rows into every table that is copied.
-func (i *installation) fill(t *testing.T, events int) {
+func (i *installation) fill(t testing.TB, events int) {
 	t.Helper()
 	src, err := openSource(t.Context(), i.source)
 	if err != nil {
@@ -135,7 +140,7 @@ func (i *installation) fill(t *testing.T, events int) {
 	}
 }
 
-func (i *installation) fillTable(t *testing.T, name string, table *sourceTable, rows int) {
+func (i *installation) fillTable(t testing.TB, name string, table *sourceTable, rows int) {
 	t.Helper()
 	types := map[string]string{}
 	each(t, i.source, "SELECT name, type FROM pragma_table_xinfo('"+name+"')", func(r *sql.Rows) error {
@@ -190,7 +195,7 @@ func exampleValue(table, column, kind string, row int, refers bool) any {
 	return row
 }
 
-func run(t *testing.T, i *installation, o Options) *Report {
+func run(t testing.TB, i *installation, o Options) *Report {
 	t.Helper()
 	r, err := Run(t.Context(), i.config, o)
 	if err != nil {
@@ -199,7 +204,7 @@ func run(t *testing.T, i *installation, o Options) *Report {
 	return r
 }
 
-func openTo(t *testing.T, i *installation) *db.DB {
+func openTo(t testing.TB, i *installation) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), i.config.To, "")
 	if err != nil {
