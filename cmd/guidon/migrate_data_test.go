@@ -1,0 +1,134 @@
+package main_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbtest"
+)
+
+// A server on SQLite is killed under load, with records in the journal that it has not
+// processed. Its database moves to Postgres, and a server there goes on: each acknowledged
+// event is stored once and reaches the sink, and keys, flags, counts of actions, persons
+// and the activity log are as before.
+func TestServerMovesToPostgres(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	fillProject(t, s)
+	want := readTransferred(t, s, transferPersons)
+	people := personProperties(t, s)
+	count := actionCount(t, s)
+	acked := map[string]bool{}
+	var aliases []alias
+	for round := 0; ; round++ {
+		ids, merges := loadAndKill(t, s, round)
+		for _, id := range ids {
+			acked[id] = true
+		}
+		aliases = append(aliases, merges...)
+		if n := storedLoad(t, s); n < len(acked) {
+			t.Logf("%d of %d events are not processed", len(acked)-n, len(acked))
+			break
+		}
+		if round == 20 {
+			t.Fatal("every round was processed to its end before the kill")
+		}
+		s.start(t)
+	}
+
+	url := dbtest.PostgresURL(t)
+	tool{s}.expect(t, 1, "migrate-data --to postgres", "database.url")
+	tool{s}.expect(t, 0, "migrate-data --to "+url+" --dry-run", "would copy", "feature_flags")
+	s.useDatabase(url)
+	tool{s}.expect(t, 0, "migrate-data --from sqlite --to postgres", "copied and compared", "feature_flags", "equal")
+	tool{s}.expect(t, 0, "migrate-data --to postgres", "nothing to do")
+	tool{s}.expect(t, 0, "migrate-data --to postgres --verify", "compared in")
+
+	s.start(t)
+	limit := time.Minute + time.Duration(len(acked))*200*time.Microsecond
+	until(t, limit, func() string { return missingEvents(acked, storedEvents(t, s), "the event store") })
+	for id, times := range storedEvents(t, s) {
+		if times != 1 {
+			t.Errorf("event %s is in the event store %d times", id, times)
+		}
+	}
+	until(t, limit, func() string { return missingEvents(acked, sinkEvents(t, s), "the file sink") })
+	checkMerged(t, s, aliases)
+	got := readTransferred(t, s, transferPersons)
+	for id, text := range want.events {
+		if got.events[id] != text {
+			t.Errorf("event\n%s\nwant\n%s", got.events[id], text)
+		}
+	}
+	for id, text := range want.flags {
+		if got.flags[id] != text {
+			t.Errorf("flags of %s\n%s\nwant\n%s", id, got.flags[id], text)
+		}
+	}
+	for id, text := range personProperties(t, s) {
+		if people[id] != "" && people[id] != text {
+			t.Errorf("properties of %s\n%s\nwant\n%s", id, text, people[id])
+		}
+	}
+	if now := actionCount(t, s); now != count || count == 0 {
+		t.Errorf("the action has %d events, want %d", now, count)
+	}
+	tool{s}.expect(t, 0, "audit verify", "")
+	if err := s.stop(t); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// storedLoad counts the events of the load in the SQLite file of a stopped server.
+func storedLoad(t *testing.T, s *server) (n int) {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{}, s.data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Read(t.Context()).QueryRowContext(t.Context(), "SELECT count(*) FROM events WHERE event = 'load'").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// personProperties returns the properties of the persons of fillProject by distinct id.
+func personProperties(t *testing.T, s *server) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for n := range transferPersons {
+		id := fmt.Sprint("user-", n)
+		var page struct {
+			Results []struct {
+				Properties map[string]any `json:"properties"`
+			} `json:"results"`
+		}
+		s.get(t, "/api/projects/1/persons/?distinct_id="+id, &page)
+		if len(page.Results) != 1 || page.Results[0].Properties["email"] == nil {
+			t.Fatalf("%s: %+v", id, page)
+		}
+		out[id] = fmt.Sprint(page.Results[0].Properties)
+	}
+	return out
+}
+
+// actionCount returns the number of events of the first action, once they are counted.
+func actionCount(t *testing.T, s *server) int {
+	t.Helper()
+	var answer struct {
+		Count       int  `json:"count"`
+		Calculating bool `json:"is_calculating"`
+	}
+	until(t, time.Minute, func() string {
+		s.get(t, "/api/projects/1/actions/1/count/?date_from=all", &answer)
+		if answer.Calculating {
+			return "the action is being counted"
+		}
+		return ""
+	})
+	return answer.Count
+}
