@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/transfer"
@@ -127,11 +128,14 @@ type (
 )
 
 // Transfer copies the database from to the database to, which are as in
-// transfer.Databases. See transfer.Run.
+// transfer.Databases. See transfer.Run. The activity log of both has an entry of it.
 func Transfer(ctx context.Context, cfg Config, from, to string, o TransferOptions) (*TransferReport, error) {
 	source, dest, err := transfer.Databases(cfg.Database, from, to)
 	if err != nil {
 		return nil, err
+	}
+	o.Announce = func(ctx context.Context, d *db.DB, target string) error {
+		return logOperation(ctx, d, &activity.Event{Scope: "Database", ItemID: "database", Activity: "copied", Name: target})
 	}
 	return transfer.Run(ctx, transfer.Config{From: source, To: dest, Journal: cfg.Journal, DataDir: cfg.DataDir}, o)
 }

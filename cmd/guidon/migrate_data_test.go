@@ -77,6 +77,7 @@ func TestServerMovesToPostgres(t *testing.T) {
 		t.Errorf("the action has %d events, want %d", now, count)
 	}
 	tool{s}.expect(t, 0, "audit verify", "")
+	tool{s}.expect(t, 0, "audit export", `"Database"`, `"copied"`)
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}

@@ -64,10 +64,7 @@ func (s *session) sourceChecksum(ctx context.Context, p *tablePlan) (*tableState
 	state, b := &tableState{}, &batch{}
 	b.reset()
 	err := s.src.read(ctx, p, nil, func(key rowKey, values []any, damaged error) error {
-		if damaged == nil {
-			damaged = b.add(p.columns, values)
-		}
-		if damaged != nil {
+		if _, broken := s.broken[p.name][key.encodeIf(len(s.broken[p.name]) > 0)]; broken || damaged != nil || b.add(p.columns, values) != nil {
 			b.skipped++
 		}
 		if len(b.data) >= defaultBatchBytes {

@@ -157,19 +157,16 @@ func appendInt(dst []byte, k kind, v any) ([]byte, error) {
 	if !ok {
 		return nil, wrongType(v, "an integer")
 	}
-	switch {
-	case k == kindBool:
-		if n != 0 && n != 1 {
-			return nil, errRange
-		}
-		return append(appendLength(dst, 1), byte(n)), nil
-	case k == kindInt4:
-		if n < math.MinInt32 || n > math.MaxInt32 {
-			return nil, errRange
-		}
-		return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32(int32(n))), nil
+	if k == kindInt8 {
+		return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(n)), nil
 	}
-	return binary.BigEndian.AppendUint64(appendLength(dst, 8), uint64(n)), nil
+	if k == kindBool && n != 0 && n != 1 || n < math.MinInt32 || n > math.MaxInt32 {
+		return nil, errRange
+	}
+	if k == kindBool {
+		return append(appendLength(dst, 1), byte(n)), nil
+	}
+	return binary.BigEndian.AppendUint32(appendLength(dst, 4), uint32(int32(n))), nil
 }
 
 func appendLength(dst []byte, n int) []byte { return binary.BigEndian.AppendUint32(dst, uint32(n)) }

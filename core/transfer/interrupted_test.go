@@ -200,6 +200,66 @@ func interrupt(t *testing.T, i *installation, table string) {
 	}
 }
 
+// An entry that is written at the begin of a transfer is copied, and is written once.
+func TestAnnouncesNewTransfers(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, 10)
+	announced := 0
+	o := Options{Announce: func(ctx context.Context, d *db.DB, to string) error {
+		announced++
+		_, err := d.Write(ctx).ExecContext(ctx, "INSERT INTO sink_pauses VALUES (?, 1, '')", to)
+		return err
+	}}
+	stopped := o
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped.Progress = func(p Progress) {
+		if p.Table == "events" {
+			cancel()
+		}
+	}
+	if _, err := Run(ctx, i.config, stopped); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	run(t, i, o)
+	run(t, i, o) // complete
+	var n int
+	if err := openTo(t, i).Read(t.Context()).QueryRowContext(t.Context(), "SELECT count(*) FROM sink_pauses WHERE sink LIKE 'Postgres database%'").Scan(&n); err != nil || n != 1 || announced != 1 {
+		t.Errorf("announced %d times, %d rows, %v; want 1 and 1", announced, n, err)
+	}
+}
+
+// A disk that is full in the middle, and a target that may only be read, are errors that
+// name the table; the transfer continues when there is space.
+func TestContinuesAfterFullDisk(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, 60)
+	target := openTo(t, i)
+	if err := target.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{
+		`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.id > 40 THEN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END IF; RETURN NEW; END $$`,
+		`CREATE TRIGGER full_disk BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION full_disk()`,
+	} {
+		if _, err := target.Write(t.Context()).ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := Run(t.Context(), i.config, Options{BatchBytes: 6000})
+	wantError(t, err, "table events", "No space left")
+	if _, err := target.Write(t.Context()).ExecContext(t.Context(), "DROP TRIGGER full_disk ON events"); err != nil {
+		t.Fatal(err)
+	}
+	readOnly := i.config
+	readOnly.To.URL += map[bool]string{true: "&", false: "?"}[strings.Contains(readOnly.To.URL, "?")] + "default_transaction_read_only=on"
+	_, err = Run(t.Context(), readOnly, Options{})
+	wantError(t, err, "read-only transaction")
+	if r := run(t, i, Options{}); !r.Resumed || r.Differing() != nil {
+		t.Errorf("resumed %t, differing %v", r.Resumed, r.Differing())
+	}
+}
+
 func TestReportsBrokenRows(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, 20)
@@ -222,6 +282,9 @@ func TestReportsBrokenRows(t *testing.T) {
 		if !table.Equal() || table.Skipped > 0 != (table.Name == "events" || table.Name == "person_distinct_ids") {
 			t.Errorf("%+v", table)
 		}
+	}
+	if r := run(t, i, Options{Verify: true}); r.Differing() != nil {
+		t.Errorf("a later comparison: %v", r.Differing())
 	}
 }
 

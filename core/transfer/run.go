@@ -7,41 +7,86 @@ import (
 	"strings"
 )
 
-func (s *session) run(ctx context.Context) (err error) {
-	if s.dst == nil && s.options.Verify {
+func (s *session) run(ctx context.Context) error {
+	if err := s.openPlan(ctx); err != nil {
+		return err
+	}
+	switch {
+	case s.dst == nil && s.options.Verify:
 		return errors.New("the target has no data: nothing to verify")
-	}
-	state := ""
-	if !s.options.DryRun && !s.options.Verify {
-		if state, err = fileState(ctx, s.from, s.file); err != nil {
-			return err
-		}
-	}
-	if s.src, err = openSource(ctx, s.from); err != nil {
-		return err
-	}
-	if s.dst == nil {
+	case s.dst == nil:
 		return s.countOnly(ctx)
-	}
-	if s.plan, err = newPlan(ctx, s.src, s.dst); err != nil {
-		return err
-	}
-	for _, p := range s.plan {
-		s.progress.AllOf += p.rows
-	}
-	complete, err := s.begin(ctx, state)
-	if err != nil {
-		return err
-	}
-	if complete || s.options.Verify {
-		s.report.Complete = complete
-		return s.compareAll(ctx)
 	}
 	if err := s.findBroken(ctx); err != nil {
 		return err
 	}
+	if s.options.Verify {
+		return s.compareAll(ctx)
+	}
+	mode, err := s.examine(ctx)
+	if err != nil {
+		return err
+	}
+	if mode == modeComplete {
+		s.report.Complete = true
+		return s.compareAll(ctx)
+	}
+	s.report.Resumed = mode == modeResume
+	if err := s.refuseBroken(); err != nil {
+		return err
+	}
 	if s.options.DryRun {
 		return s.planReport(ctx)
+	}
+	return s.start(ctx, mode)
+}
+
+// openPlan begins to read the source, and plans the tables unless the target has none.
+func (s *session) openPlan(ctx context.Context) (err error) {
+	if s.src, err = openSource(ctx, s.from); err != nil || s.dst == nil {
+		return err
+	}
+	s.plan, err = newPlan(ctx, s.src, s.dst)
+	s.progress.AllOf = 0
+	for _, p := range s.plan {
+		s.progress.AllOf += p.rows
+	}
+	return err
+}
+
+// start begins or continues a transfer. The source is read from a moment at which its
+// write-ahead log is empty: then its file tells whether it changes later.
+func (s *session) start(ctx context.Context, mode mode) error {
+	id, err := s.src.identity(ctx)
+	if err != nil {
+		return err
+	}
+	s.src.Close()
+	if mode == modeNew && s.options.Announce != nil {
+		if err := s.options.Announce(ctx, s.from, s.to.String()); err != nil {
+			return err
+		}
+	}
+	state, err := fileState(ctx, s.from, s.file)
+	if err != nil {
+		return err
+	}
+	if err := s.openPlan(ctx); err != nil {
+		return err
+	}
+	if mode == modeResume {
+		if s.notes[noteSource] != state {
+			return ErrChanged
+		}
+		return s.transfer(ctx, state)
+	}
+	if s.notes != nil {
+		if err := s.dst.restart(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.dst.begin(ctx, map[string]string{noteIdentity: id, noteSource: state}); err != nil {
+		return err
 	}
 	return s.transfer(ctx, state)
 }
@@ -100,63 +145,49 @@ func (s *session) showProgress() {
 	}
 }
 
-// begin finds what the target holds. complete reports a transfer of the same source that
-// is finished.
-func (s *session) begin(ctx context.Context, state string) (complete bool, err error) {
-	unfinished, err := s.dst.unfinished(ctx)
-	if err != nil {
-		return false, err
-	}
+// mode is what there is to do.
+type mode int
+
+const (
+	modeNew      mode = iota // the target is empty, or restarted
+	modeResume               // an unfinished transfer from this source
+	modeComplete             // a complete one
+)
+
+// examine finds what the target holds. s.notes are those of an unfinished transfer.
+func (s *session) examine(ctx context.Context) (mode, error) {
 	id, err := s.src.identity(ctx)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	if s.options.Verify {
-		return false, nil
-	}
-	if unfinished && s.options.Restart && !s.options.DryRun {
-		if err := s.dst.restart(ctx); err != nil {
-			return false, err
-		}
-		unfinished = false
+	unfinished, err := s.dst.unfinished(ctx)
+	if err != nil {
+		return 0, err
 	}
 	if unfinished {
-		return false, s.resume(ctx, id, state)
+		s.notes, err = s.dst.notes(ctx)
+		switch {
+		case err != nil:
+			return 0, err
+		case s.options.Restart:
+			return modeNew, nil
+		case s.notes[noteIdentity] != id:
+			return 0, fmt.Errorf("%s has an unfinished transfer from another source: begin again with --restart, which deletes it", s.to)
+		}
+		return modeResume, nil
 	}
 	used, err := s.dst.firstUsed(ctx)
-	if err != nil {
-		return false, err
-	}
-	if used == "" {
-		if s.options.DryRun {
-			return false, nil
-		}
-		return false, s.dst.begin(ctx, map[string]string{noteIdentity: id, noteSource: state})
+	if err != nil || used == "" {
+		return modeNew, err
 	}
 	there, err := s.dst.identity(ctx)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	if there != id {
-		return false, fmt.Errorf("%s is not empty: its table %s has rows: choose an empty database", s.to, used)
+		return 0, fmt.Errorf("%s is not empty: its table %s has rows: choose an empty database", s.to, used)
 	}
-	return true, nil
-}
-
-// resume checks that an unfinished transfer can continue.
-func (s *session) resume(ctx context.Context, id, state string) (err error) {
-	if s.notes, err = s.dst.notes(ctx); err != nil {
-		return err
-	}
-	switch {
-	case s.notes[noteIdentity] != id:
-		return fmt.Errorf("%s has an unfinished transfer from another source: begin again with --restart, which deletes it", s.to)
-	case s.options.DryRun:
-	case s.notes[noteSource] != state:
-		return ErrChanged
-	}
-	s.report.Resumed = true
-	return nil
+	return modeComplete, nil
 }
 
 // countOnly is a dry run with a target that has no schema.

@@ -4,19 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // maxBroken bounds the rows with broken references that are collected.
 const maxBroken = 100_000
 
-// findBroken finds the rows of the source that refer to rows which do not exist, and fails
-// if there are any and none may be left out. SQLite prevents such rows, unless another
-// program writes the file or damage was repaired.
+// findBroken finds the rows of the source that refer to rows which do not exist. SQLite
+// prevents such rows, unless another program writes the file or damage was repaired.
 func (s *session) findBroken(ctx context.Context) error {
 	s.broken = map[string]map[string]string{}
-	var first []string
-	total := 0
 	for _, p := range s.plan {
 		for _, ref := range p.refers {
 			found, err := s.src.brokenRows(ctx, p, ref)
@@ -28,16 +26,36 @@ func (s *session) findBroken(ctx context.Context) error {
 					s.broken[p.name] = map[string]string{}
 				}
 				s.broken[p.name][key.encode()] = fmt.Sprintf("%s refers to a row of %s that does not exist", strings.Join(ref.from, ", "), ref.parent)
-				if total++; total <= 10 {
-					first = append(first, fmt.Sprintf("table %s, row with %s: %s", p.name, p.describeKey(key), s.broken[p.name][key.encode()]))
-				}
 			}
 		}
 	}
-	if total == 0 || s.options.BrokenRows != nil || s.options.DryRun {
+	return nil
+}
+
+// refuseBroken fails if there are rows with broken references that may not be left out.
+func (s *session) refuseBroken() error {
+	if s.options.BrokenRows != nil || s.options.DryRun {
 		return nil
 	}
-	return fmt.Errorf("%d rows of the source refer to rows that do not exist; --broken-rows FILE writes them to a file and leaves them out:\n%s", total, strings.Join(first, "\n"))
+	var lines []string
+	total := 0
+	for _, p := range s.plan {
+		for encoded, reason := range s.broken[p.name] {
+			if total++; total > 10 {
+				continue
+			}
+			key, err := decodeKey(encoded)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, fmt.Sprintf("table %s, row with %s: %s", p.name, p.describeKey(key), reason))
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	slices.Sort(lines)
+	return fmt.Errorf("%d rows of the source refer to rows that do not exist; --broken-rows FILE writes them to a file and leaves them out:\n%s", total, strings.Join(lines, "\n"))
 }
 
 // brokenRows returns the keys of rows whose foreign key has no row.

@@ -78,6 +78,9 @@ type Options struct {
 	Restart bool
 	// BrokenRows receives rows that are left out; nil fails at the first one.
 	BrokenRows func(BrokenRow) error
+	// Announce is called before a new transfer reads the source, to which it may write;
+	// nil does nothing. It is not called when a transfer continues.
+	Announce func(ctx context.Context, from *db.DB, to string) error
 	// Progress is called after each batch; it may be nil.
 	Progress func(Progress)
 	// BatchBytes bounds a batch; 0 for the default.
