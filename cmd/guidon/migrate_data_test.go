@@ -43,6 +43,8 @@ func TestServerMovesToPostgres(t *testing.T) {
 	tool{s}.expect(t, 1, "migrate-data --to postgres", "database.url")
 	tool{s}.expect(t, 0, "migrate-data --to "+url+" --dry-run", "would copy", "feature_flags")
 	s.useDatabase(url)
+	killTransfer(t, s, url)
+	tool{s}.expect(t, 1, "serve", "unfinished guidon migrate-data")
 	tool{s}.expect(t, 0, "migrate-data --from sqlite --to postgres", "copied and compared", "feature_flags", "equal")
 	tool{s}.expect(t, 0, "migrate-data --to postgres", "nothing to do")
 	tool{s}.expect(t, 0, "migrate-data --to postgres --verify", "compared in")
@@ -81,6 +83,41 @@ func TestServerMovesToPostgres(t *testing.T) {
 	if err := s.stop(t); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+}
+
+// killTransfer kills a transfer that has copied the tables before events.
+func killTransfer(t *testing.T, s *server, url string) {
+	t.Helper()
+	target, err := db.Open(t.Context(), db.Config{URL: url}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	if err := target.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hold, err := target.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = hold.Rollback(t.Context()) }()
+	if _, err := hold.Exec(t.Context(), "LOCK TABLE events IN SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := tool{s}.command("migrate-data", "--to", "postgres")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, time.Minute, func() string {
+		var done bool
+		err := target.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM data_transfer_tables WHERE name = 'persons' AND done)").Scan(&done)
+		if err != nil || !done {
+			return fmt.Sprintf("the persons are not copied: %v", err)
+		}
+		return ""
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 }
 
 // storedLoad counts the events of the load in the SQLite file of a stopped server.

@@ -121,21 +121,30 @@ func (t *target) state(ctx context.Context, name string) (*tableState, error) {
 	return s, err
 }
 
-// restart deletes what an unfinished transfer has written, and its state.
+// restart deletes what an unfinished transfer has written, and its state. It can be
+// interrupted and repeated.
 func (t *target) restart(ctx context.Context) error {
-	if err := t.createIndexes(ctx); err != nil {
-		return err
-	}
 	names := make([]string, len(copied))
 	for i, name := range copied {
 		names[i] = quote(name)
 	}
-	return t.inTx(ctx, func(tx pgx.Tx) error {
+	err := t.inTx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "TRUNCATE "+strings.Join(names, ", ")); err != nil {
-			return fmt.Errorf("empty %s: %w", t.db, err)
+			return err
 		}
-		return dropStateIn(ctx, tx)
+		_, err := tx.Exec(ctx, "DELETE FROM data_transfer_tables")
+		return err
 	})
+	if err == nil {
+		err = t.createIndexes(ctx)
+	}
+	if err == nil {
+		err = t.inTx(ctx, func(tx pgx.Tx) error { return dropStateIn(ctx, tx) })
+	}
+	if err != nil {
+		return fmt.Errorf("empty %s: %w", t.db, explain(err))
+	}
+	return nil
 }
 
 func dropStateIn(ctx context.Context, tx pgx.Tx) error {

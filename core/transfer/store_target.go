@@ -25,7 +25,11 @@ type target struct {
 const transferLock = 0x677569646f6f
 
 // errBusy reports a second transfer.
-var errBusy = errors.New("another guidon migrate-data works on the target")
+var errBusy = errors.New("another guidon migrate-data works on the target, or the last statement of an interrupted one does not end")
+
+// lockAttempts is how often, at intervals of a quarter of a second, the lock of a transfer
+// is tried: the server may notice late that an interrupted one has gone.
+const lockAttempts = 60
 
 func openTarget(ctx context.Context, d *db.DB) (*target, error) {
 	conn, err := pgx.ConnectConfig(ctx, d.Pool().Config().ConnConfig)
@@ -33,20 +37,33 @@ func openTarget(ctx context.Context, d *db.DB) (*target, error) {
 		return nil, fmt.Errorf("connect to %s: %w", d, err)
 	}
 	t := &target{db: d, conn: conn}
-	var locked bool
 	// A slow table is no reason to end the session.
 	_, err = conn.Exec(ctx, "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0")
 	if err == nil {
-		err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(transferLock)).Scan(&locked)
-	}
-	if err == nil && !locked {
-		err = errBusy
+		// The statement of a client that has gone ends. Some systems cannot do it.
+		_, _ = conn.Exec(ctx, "SET client_connection_check_interval = '1s'")
+		err = t.lock(ctx)
 	}
 	if err != nil {
 		t.Close()
 		return nil, fmt.Errorf("prepare %s: %w", d, err)
 	}
 	return t, nil
+}
+
+func (t *target) lock(ctx context.Context) error {
+	for range lockAttempts {
+		var locked bool
+		if err := t.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(transferLock)).Scan(&locked); err != nil || locked {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+	return errBusy
 }
 
 // Close ends the connection, and with it the lock.
