@@ -108,7 +108,7 @@ func (s *session) writeBatches(ctx context.Context, p *tablePlan, state *tableSt
 	for b := range full {
 		next := *state
 		next.add(b)
-		if err := s.dst.writeBatch(ctx, p, b, &next); err != nil {
+		if err := s.writeBatch(ctx, p, b, &next); err != nil {
 			return err
 		}
 		*state = next
@@ -123,6 +123,21 @@ func (s *session) writeBatches(ctx context.Context, p *tablePlan, state *tableSt
 	}
 	state.done = true
 	return s.dst.saveState(ctx, p.name, state)
+}
+
+// writeBatch stores a batch. If PostgreSQL refuses a row, it leaves the row out if it may.
+func (s *session) writeBatch(ctx context.Context, p *tablePlan, b *batch, state *tableState) error {
+	err := s.dst.writeBatch(ctx, p, b, state)
+	if err == nil || !refusesRow(err) {
+		return err
+	}
+	if s.options.BrokenRows == nil {
+		return fmt.Errorf("%w (--broken-rows FILE writes such rows to a file and leaves them out)", err)
+	}
+	if err := s.writeRows(ctx, p, b, state); err != nil {
+		return fmt.Errorf("write table %s: %w", p.name, explain(err))
+	}
+	return nil
 }
 
 // add adds a batch to the progress.

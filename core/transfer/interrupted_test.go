@@ -288,6 +288,33 @@ func TestReportsBrokenRows(t *testing.T) {
 	}
 }
 
+// Rows that PostgreSQL refuses are left out one by one; here two that are equal after the
+// change of their text, and one that is NULL where SQLite allows it.
+func TestLeavesOutRefusedRows(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t, 20)
+	i.exec(t, "INSERT INTO sink_pauses VALUES (CAST(X'6100' AS TEXT), 1, ''), (CAST(X'61efbfbd' AS TEXT), 2, ''), (NULL, 3, '')")
+	_, err := Run(t.Context(), i.config, Options{})
+	wantError(t, err, "table sink_pauses", "--broken-rows")
+	var broken []BrokenRow
+	r := run(t, i, Options{BrokenRows: func(r BrokenRow) error {
+		broken = append(broken, r)
+		_, err := json.Marshal(r)
+		return err
+	}})
+	if len(broken) != 2 || broken[0].Row["paused_at"] != int64(2) || broken[0].Row["sink"] != "a\uFFFD" || broken[1].Row["sink"] != nil {
+		t.Errorf("broken rows: %+v", broken)
+	}
+	for _, table := range r.Tables {
+		if !table.Equal() || table.Skipped != map[string]int64{"sink_pauses": 2}[table.Name] {
+			t.Errorf("%+v", table)
+		}
+	}
+	if n := r.Differing(); n != nil {
+		t.Errorf("differing: %v", n)
+	}
+}
+
 func TestReplacesTextThatPostgresRefuses(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, 3)

@@ -13,16 +13,16 @@
 // What differs between the databases:
 //
 //   - Properties of events that are compressed with a dictionary arrive as text.
-//   - Booleans are numbers in SQLite. Bytes and texts, UUIDs and bytes are told apart by
-//     the type of the column in PostgreSQL.
+//   - Booleans are numbers in SQLite. The type of the column in PostgreSQL
+//     distinguishes bytes, texts and UUIDs.
 //   - A text with NUL or with bytes that are no UTF-8, which PostgreSQL refuses, arrives
 //     with U+FFFD in their place, as the event store writes it. The report counts them.
 //   - Identity columns go on behind the highest number that SQLite has given.
 //
 // Every table ends with a comparison: the number of rows, and the sum of the checksums of
 // the rows as they were written and as they are read back. A row that refers to a missing
-// row, and one whose content is damaged, ends the transfer unless it may be left out; then
-// it is written to a file.
+// row, one whose content is damaged, and one that PostgreSQL refuses end the transfer
+// unless they may be left out; then they are written to a file.
 package transfer
 
 import (
@@ -101,7 +101,7 @@ type Progress struct {
 // BrokenRow is a row that is left out.
 type BrokenRow struct {
 	Table  string         `json:"table"`
-	Key    string         `json:"key"`
+	Key    string         `json:"key,omitempty"` // unknown if PostgreSQL refuses the row
 	Reason string         `json:"reason"`
 	Row    map[string]any `json:"row"`
 }
