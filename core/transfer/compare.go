@@ -24,7 +24,10 @@ func (s *session) compareCopied(ctx context.Context) error {
 			return fmt.Errorf("table %s has %d rows, and %d were read: %w", p.name, p.rows, rows, ErrChanged)
 		}
 	}
-	return s.differs()
+	if err := s.differs(); err != nil {
+		return fmt.Errorf("%w: begin again with --restart", err)
+	}
+	return nil
 }
 
 // compareAll compares the target with the source.
