@@ -64,6 +64,7 @@ type Node struct {
 	draining bool
 	empty    chan struct{} // closed when the last slot ends while draining
 
+	expiries   int  // how often everything was given up
 	identified bool // the log of the cluster is that of this node
 }
 
@@ -187,6 +188,7 @@ func (n *Node) expire(now time.Duration) {
 		return
 	}
 	n.beats.written = false
+	n.expiries++
 	count := 0
 	for _, s := range n.slots {
 		if s.own.Err() == nil {
@@ -255,6 +257,7 @@ func (n *Node) poll(ctx context.Context) error {
 	case n.alive(now):
 		todo = n.plan(v, rows)
 	}
+	todo.expiries = n.expiries
 	for _, s := range todo.end {
 		s.giveUp()
 	}
@@ -298,6 +301,8 @@ type changes struct {
 	take    []taking
 	end     []*slot
 	release []leaseRow // leases that the database has for this node and that it does not use
+
+	expiries int // of the node, when it decided
 }
 
 // plan decides. It is called with mu.
@@ -378,7 +383,7 @@ func (n *Node) apply(ctx context.Context, c changes) error {
 		if err != nil {
 			return err
 		}
-		if token != 0 && !n.begin(t, token) {
+		if token != 0 && !n.begin(t, token, c.expiries) {
 			if err := n.store.release(ctx, leaseRow{t.name, n.info.ID, token}); err != nil {
 				return err
 			}
@@ -402,13 +407,14 @@ func (n *Node) endSessions(ctx context.Context, node string, beat int64) {
 }
 
 // begin starts the work of a lease that was taken. It returns false if the node may
-// not work any more.
-func (n *Node) begin(t taking, token int64) bool {
+// not work any more, or may not have been alive all the time since it decided to take
+// the lease: then another node can have taken it already.
+func (n *Node) begin(t taking, token int64, expiries int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := n.clock()
 	n.expire(now)
-	if n.draining || !n.alive(now) || n.slots[t.name] != nil {
+	if n.draining || !n.alive(now) || n.expiries != expiries || n.slots[t.name] != nil {
 		return false
 	}
 	if t.dead != "" {

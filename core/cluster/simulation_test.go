@@ -229,6 +229,7 @@ func (s *simulation) step() {
 			m.n.expire(m.n.clock())
 			m.n.mu.Unlock()
 		}
+		synctest.Wait()
 		s.answer(m)
 		s.mu.Lock()
 		m.stops = slices.DeleteFunc(m.stops, func(p stopping) bool {
@@ -241,7 +242,9 @@ func (s *simulation) step() {
 		synctest.Wait()
 	}
 	synctest.Wait()
-	s.check()
+	if s.r.IntN(3) == 0 { // the check makes nodes notice that their beats are old
+		s.check()
+	}
 }
 
 // runLate runs statements of a node that is stopped or dead: the database had them
