@@ -33,6 +33,7 @@ func (s *Service) List(ctx context.Context, projectID int64, f Filter, limit int
 	return out, next, nil
 }
 
+// Records is List with the stored form of the events.
 func (s *Service) Records(ctx context.Context, projectID int64, f Filter, limit int) ([]Record, Cursor, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
@@ -71,6 +72,7 @@ func (s *Service) Get(ctx context.Context, projectID int64, id string) (sdk.Even
 	return row.ToEvent(), nil
 }
 
+// Record is Get with the stored form of the event.
 func (s *Service) Record(ctx context.Context, projectID int64, id string) (Record, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {

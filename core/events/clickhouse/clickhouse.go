@@ -103,7 +103,7 @@ func New(cfg events.Config, d *db.DB, shared *events.Shared, log *zap.Logger) (*
 		return nil, fmt.Errorf("events.url: %w", err)
 	}
 	s := &Store{
-		db: d, shared: shared, client: c, log: log.Named("events.clickhouse"), limit: int64(cfg.OutboxBytes),
+		db: d, shared: shared, client: c, log: log.Named("events.clickhouse"), limit: cfg.OutboxBytes,
 		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1),
 	}
 	s.stored = s.wakeUp

@@ -40,7 +40,7 @@ func parts(q *events.HistoryQuery) (out []part) {
 
 // certain is an expression that is true for events that certainly fit.
 func (p *part) certain() string {
-	var any []string
+	var clauses []string
 	for i := range p.clauses {
 		c := &p.clauses[i]
 		all := conditions{"1"}
@@ -55,9 +55,9 @@ func (p *part) certain() string {
 		case c.URLMatching == events.URLContains:
 			all.add("current_url != '' AND current_url LIKE %s", quote(likePattern(c.URL)))
 		}
-		any = append(any, "("+all.String()+")")
+		clauses = append(clauses, "("+all.String()+")")
 	}
-	return "(" + strings.Join(any, " OR ") + ")"
+	return "(" + strings.Join(clauses, " OR ") + ")"
 }
 
 func (p *part) checksURL() bool {
