@@ -154,10 +154,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		seedFile: opts.Seed, seedDone: func() error { return nil }}
 	var server *web.Server
 	opened := &opened{}
-	node := clusterNode(&cfg, opts)
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(node, bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
+		fx.Supply(bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts), bindings,
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
 		fx.Invoke(s.bootstrap),
@@ -229,13 +228,14 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 
 // modules lists every module with its configuration.
 func modules(cfg Config, opts Options) fx.Option {
+	node := clusterNode(&cfg, opts)
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		liveSettings(cfg, opts),
 		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
-		fx.Supply(cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
+		fx.Supply(node, cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
 		fx.Provide(func(d *db.DB, _ journal.Journal, audit *activity.Audit) backup.Source {
 			src := backupSource(cfg, d, opts.ConfigFile, opts.Version)
 			src.Serving, src.Made = true, loggedBackups(audit, cfg.Backup.To)
