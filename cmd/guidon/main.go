@@ -66,6 +66,7 @@ type commands struct {
 	Clients    clientsCmd         `cmd:"" help:"Install and list versions of the browser library."`
 	Journal    journalCmd         `cmd:"" help:"Check the journal for damage and repair it."`
 	Check      checkCmd           `cmd:"" help:"Check the database and the journal for damage."`
+	Cluster    clusterCmd         `cmd:"" help:"Show the servers of a cluster."`
 	Backup     backupCmd          `cmd:"" help:"Write, list, check and restore backups of the database and the journal."`
 	Restore    restoreCmd         `cmd:"" help:"Verify a backup and restore it. Stop the server first."`
 	Export     projectdata.Export `cmd:"" help:"Write the definitions, events and persons of a project to a directory."`
