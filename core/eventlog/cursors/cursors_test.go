@@ -2,6 +2,7 @@ package cursors_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -141,7 +142,7 @@ func TestCommitRollsBack(t *testing.T) {
 		if err := d.Tx(t.Context(), func(ctx context.Context) error {
 			must(t, s.Commit(ctx, k, 1, at(1, 0, 1)))
 			return context.Canceled
-		}); err != context.Canceled {
+		}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		p, err := s.Register(t.Context(), k, 1, at(0, 0, 0))
