@@ -136,21 +136,21 @@ func TestNodesSendInOrder(t *testing.T) {
 }
 
 // TestNodesShareARate has two nodes send to two destinations through a notifier with one
-// rate for both: together they stay within it, but for the jitter of two calls.
+// rate for both: together they need the time of the rate. With a rate each they would
+// need half of it; a quarter is left to a busy machine.
 func TestNodesShareARate(t *testing.T) {
 	t.Parallel()
-	const perSecond, messages = 20, 12
+	const perSecond, messages = 10, 12
 	d, s, p := dbtest.Postgres(t), &service{}, sdk.NotifierProperties{PerSecond: perSecond, Burst: 1}
 	a, b := node(t, d, s, p, "#sales", "#team"), node(t, d, s, p, "#sales", "#team")
 	for i := range messages {
 		post(t, d, a, fmt.Sprintf("p%03d", i))
 	}
+	begin := time.Now()
 	startNodes(t, a, b)
 	eventually(t, "all messages are sent", func() bool { return len(s.heard()) == 2*messages })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if took, least := s.at[len(s.at)-1].Sub(s.at[0]), (2*messages-3)*time.Second/perSecond; took < least {
-		t.Errorf("%d messages at %d a second took %s, want %s or more", 2*messages, perSecond, took, least)
+	if took, full := time.Since(begin), (2*messages-1)*time.Second/perSecond; took < full*3/4 {
+		t.Errorf("%d messages at %d a second took %s, want about %s or more", 2*messages, perSecond, took, full)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestNodesShareARate(t *testing.T) {
 // node calls it before.
 func TestPauseHoldsForAllNodes(t *testing.T) {
 	t.Parallel()
-	const pause = 1500 * time.Millisecond
+	const pause = 3 * time.Second
 	d, s := dbtest.Postgres(t), &service{}
 	s.answer = func(n *sdk.Notification) sdk.NotifyResult {
 		if len(s.texts) == 1 {
@@ -174,7 +174,7 @@ func TestPauseHoldsForAllNodes(t *testing.T) {
 	eventually(t, "all messages are sent", func() bool { return len(s.heard()) == 4 })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if between := s.at[1].Sub(s.at[0]); between < pause-100*time.Millisecond {
+	if between := s.at[1].Sub(s.at[0]); between < pause-time.Second {
 		t.Errorf("a node called %s after a refusal for %s", between, pause)
 	}
 }
