@@ -96,15 +96,16 @@ func (s *server) decided(t *testing.T, distinctID string) string {
 }
 
 // TestNodesSeeChanges writes flags and properties of persons on one node: another one
-// decides by a flag within a second, and by a property within two seconds. The medians
-// are compared, because a busy machine delays single requests.
+// decides by them. With GUIDON_NODES_ROUNDS the medians are compared with the promises, a
+// second for flags and two for properties; other runs may be on a busy machine.
 func TestNodesSeeChanges(t *testing.T) {
 	t.Parallel()
 	nodes := serveNodes(t, 2)
 	a, b := nodes[0], nodes[1]
-	rounds := 5
-	if n, err := strconv.Atoi(os.Getenv("GUIDON_NODES_ROUNDS")); err == nil {
-		rounds = n
+	rounds, err := strconv.Atoi(os.Getenv("GUIDON_NODES_ROUNDS"))
+	measured := err == nil
+	if !measured {
+		rounds = 3
 	}
 	a.flag(t, "trying", planFilter("free"))
 	a.flag(t, "paying", planFilter("paid"))
@@ -118,8 +119,10 @@ func TestNodesSeeChanges(t *testing.T) {
 		flags = append(flags, time.Since(begin))
 		persons = append(persons, seenAfter(t, a, b, fmt.Sprintf("person-%d", i)))
 	}
-	checkMedian(t, "a flag", flags, time.Second)
-	checkMedian(t, "$set", persons, 2*time.Second)
+	if measured {
+		checkMedian(t, "a flag", flags, time.Second)
+		checkMedian(t, "$set", persons, 2*time.Second)
+	}
 }
 
 func planFilter(plan string) string {
@@ -143,15 +146,12 @@ func seenAfter(t *testing.T, a, b *server, id string) time.Duration {
 	return time.Since(begin)
 }
 
-// busy is what a busy machine may add to a promised time.
-const busy = 750 * time.Millisecond
-
 func checkMedian(t *testing.T, what string, took []time.Duration, promise time.Duration) {
 	t.Helper()
 	slices.Sort(took)
 	n := len(took)
 	t.Logf("%s on another node: median %s, p99 %s, longest %s of %d", what, took[n/2], took[(n*99-1)/100], took[n-1], n)
-	if took[n/2] > promise+busy {
+	if took[n/2] > promise {
 		t.Errorf("%s: half of the changes took longer than %s on another node, promised is %s", what, took[n/2], promise)
 	}
 }

@@ -140,13 +140,13 @@ func TestTakeOverAfterKill(t *testing.T) {
 	eventually(t, "three nodes share", balanced(w, 2, "n1", "n2", "n3"))
 	two.kill()
 	took := eventually(t, "two nodes share", balanced(w, 3, "n1", "n3"))
-	if least := cfg.DeadAfter - cfg.Beat; took < least {
+	if least := cfg.DeadAfter / 2; took < least { // the last beat may have been late
 		t.Errorf("taken over after %s, want at least %s", took, least)
 	}
 	t.Logf("taken over after %s", took)
 }
 
-// A node that drains: others have its work within a second.
+// A node that drains: others have its work without waiting for its death.
 func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()
 	url, w := dbtest.PostgresURL(t), &works{}
@@ -161,8 +161,8 @@ func TestDrainHandsOver(t *testing.T) {
 	drained := time.Since(began)
 	eventually(t, "two nodes share", balanced(w, 3, "n1", "n3"))
 	took := time.Since(began)
-	if took > 5*time.Second {
-		t.Errorf("handed over after %s", took)
+	if took >= DefaultConfig().DeadAfter {
+		t.Errorf("handed over after %s: not before a death would be noticed", took)
 	}
 	t.Logf("drained in %s, handed over after %s", drained, took)
 }
