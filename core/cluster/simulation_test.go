@@ -347,6 +347,7 @@ func (s *simulation) trouble() {
 		if living > 2 && !m.draining && s.now() >= m.paused {
 			m.draining = true
 			go func() { _ = m.n.Drain(context.Background()) }()
+			synctest.Wait() // it has asked the store
 		}
 	}
 }
