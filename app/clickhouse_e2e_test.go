@@ -47,8 +47,20 @@ func TestClickHouseStories(t *testing.T) {
 			}), vars: map[string]string{}}
 			s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
 			for _, part := range archive.Files {
+				s.server.until(t, "ClickHouse has what is processed", func() bool { return inserted(t, s.server) })
 				s.run(t, part)
 			}
 		})
 	}
+}
+
+// inserted reports whether no event waits for ClickHouse. A story asks for events that
+// another answer has shown to be processed.
+func inserted(t *testing.T, s *server) (done bool) {
+	t.Helper()
+	err := s.DB.Read(t.Context()).NewSelect().TableExpr("event_outbox_state").ColumnExpr("last_row = inserted_row").Scan(t.Context(), &done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
 }

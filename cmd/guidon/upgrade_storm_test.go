@@ -146,6 +146,9 @@ func (u *upgrades) apply(t *testing.T, path, sum string, note bool) {
 			fmt.Fprintf(&b, "      sha256: %q\n", sum)
 		}
 		fmt.Fprintf(&b, "      env: {set: {%s}}\n", strings.Replace(u.mark(), "=", ": ", 1))
+		if dedup == "position" { // the neighbours of a process end it in its calls, too: dead letters
+			b.WriteString("      isolated: true\n")
+		}
 		b.WriteString("      timeouts: {start: 5s, open: 2s, call: 2s, flush: 2s, drain: 10s, stop: 2s, health: 2s}\n")
 		fmt.Fprintf(&b, "      config: {path: %q, dedup: %s", u.file(dedup), dedup)
 		if note {
