@@ -96,14 +96,14 @@ func (s *store) due(ctx context.Context, now time.Time) ([]lane, error) {
 // claim leases the oldest due notification of a destination for owner, nil if there
 // is none. Two processes never lease the same one.
 func (s *store) claim(ctx context.Context, l lane, owner string, now time.Time, lease time.Duration) (*Delivery, error) {
-	order, skip := "next_at, id", ""
-	if s.db.Postgres() {
-		order, skip = "id", " FOR UPDATE SKIP LOCKED" // next_at comes from the clocks of several nodes
+	due, order, skip := "next_at <= ?", "next_at, id", ""
+	if s.db.Postgres() { // several nodes write next_at: the clock of another may be ahead
+		due, order, skip = "(next_at <= ? OR attempts = 0)", "id", " FOR UPDATE SKIP LOCKED"
 	}
 	var rows []row
 	// Raw: bun cannot lock the rows of a subquery.
 	err := s.db.Write(ctx).NewRaw(`UPDATE notifications SET leased_until = ?, leased_by = ? WHERE id IN (
-		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
+		SELECT id FROM notifications WHERE notifier = ? AND destination = ? AND state = 'waiting' AND `+due+` AND leased_until <= ?
 		ORDER BY `+order+` LIMIT 1`+skip+`) RETURNING *`,
 		now.Add(lease).UnixMicro(), owner, l.Notifier, l.Destination, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &rows)
 	if err != nil {
