@@ -125,6 +125,7 @@ type Server struct {
 
 	accounts   *auth.Service
 	member     cluster.Member
+	clustered  bool
 	late       chan struct{} // closed when the first accounts exist
 	background retry.Service
 	app        *fx.App
@@ -150,7 +151,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay, late: make(chan struct{}), dataDir: cfg.DataDir,
+	s := &Server{log: opts.Log, stopDelay: cfg.HTTP.StopDelay, clustered: cfg.Cluster.Enabled, late: make(chan struct{}), dataDir: cfg.DataDir,
 		seedFile: opts.Seed, seedDone: func() error { return nil }}
 	var server *web.Server
 	opened := &opened{}
@@ -185,9 +186,10 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout+s.stopDelay)
 	defer cancel()
-	ctx = retry.WithDrain(ctx, drainTimeout)
-	_ = s.member.Drain(ctx) // others take over while requests end
-	return rootCause(s.app.Stop(ctx))
+	if s.clustered { // others take over before requests end, in a drain time of its own
+		_ = s.member.Drain(retry.WithDrain(ctx, drainTimeout))
+	}
+	return rootCause(s.app.Stop(retry.WithDrain(ctx, drainTimeout)))
 }
 
 // Serve starts the server and serves until ctx ends; then it stops.
