@@ -178,3 +178,24 @@ func TestPauseHoldsForAllNodes(t *testing.T) {
 		t.Errorf("a node called %s after a refusal for %s", between, pause)
 	}
 }
+
+// TestClockOfDatabaseSetBack sends although the rate, a reservation and a pause are of a
+// clock that was a day ahead.
+func TestClockOfDatabaseSetBack(t *testing.T) {
+	t.Parallel()
+	d, s := dbtest.Postgres(t), &service{}
+	ahead := time.Now().Add(24 * time.Hour).UnixMicro()
+	for _, query := range []string{
+		"INSERT INTO notifier_rates (notifier, destination, next_at) VALUES ('team', '', ?)",
+		"INSERT INTO notification_lanes (notifier, destination, reserved_at) VALUES ('team', '#sales', ?)",
+		"INSERT INTO notification_lanes (notifier, destination, paused_until) VALUES ('team', '#team', ?)",
+	} {
+		if _, err := d.Write(t.Context()).NewRaw(query, ahead).Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := node(t, d, s, sdk.NotifierProperties{PerSecond: 100, Burst: 1}, "#sales", "#team")
+	post(t, d, n, "ada")
+	startNodes(t, n)
+	eventually(t, "both messages are sent", func() bool { return len(s.heard()) == 2 })
+}

@@ -31,6 +31,10 @@ type notifierRateRow struct {
 	NextAt      int64
 }
 
+// maxAhead bounds how far ahead the times of a lane and of a rate are; those behind it
+// come from a clock that was set back since, and do not hold.
+const maxAhead = time.Hour
+
 // claimInLane leases the oldest due notification of a destination for holder, as claim
 // does, if no other process sends to the destination and the rate of the notifier
 // permits it. Otherwise it returns nil; wait is the time after which the rate permits a
@@ -46,7 +50,7 @@ func (s *store) claimInLane(ctx context.Context, l lane, p sdk.NotifierPropertie
 		}
 		now := clock()
 		micros := now.UnixMicro()
-		if row.PausedUntil > micros || row.HeldUntil > micros && row.Holder != holder {
+		if row.isPaused(now) || row.HeldUntil > micros && row.Holder != holder {
 			return nil
 		}
 		if wait, err = s.reserveSend(ctx, row, p, now); err != nil {
@@ -89,19 +93,31 @@ func (s *store) saveLane(ctx context.Context, row *laneRow) error {
 	return nil
 }
 
+// isPaused reports whether the destination is paused. A pause lasts an hour at most.
+func (r *laneRow) isPaused(now time.Time) bool {
+	return r.PausedUntil > now.UnixMicro() && r.PausedUntil <= now.Add(maxAhead+time.Minute).UnixMicro()
+}
+
 // reserveSend reserves the next send within the rate of the notifier, unless the lane
 // has one, and returns the time until it.
 func (s *store) reserveSend(ctx context.Context, row *laneRow, p sdk.NotifierProperties, now time.Time) (time.Duration, error) {
 	if p.PerSecond <= 0 {
 		return 0, nil
 	}
-	if row.ReservedAt == 0 {
+	if row.ReservedAt == 0 || row.ReservedAt > farthest(p, now) {
 		var err error
 		if row.ReservedAt, err = s.nextSend(ctx, row, p, now); err != nil {
 			return 0, err
 		}
 	}
 	return max(fromMicros(row.ReservedAt).Sub(now), 0), nil
+}
+
+// farthest returns the latest time that the rate of a notifier reaches while many
+// destinations have a reservation.
+func farthest(p sdk.NotifierProperties, now time.Time) int64 {
+	each := min(time.Duration(float64(time.Second)/p.PerSecond), 24*time.Hour)
+	return now.Add(maxAhead + 16*maxLanes*each).UnixMicro()
 }
 
 // nextSend advances the rate of the notifier by one send and returns its time.
@@ -113,7 +129,8 @@ func (s *store) nextSend(ctx context.Context, row *laneRow, p sdk.NotifierProper
 		r.Destination = row.Destination
 	}
 	insert := s.db.Write(ctx).NewInsert().Model(r).On("CONFLICT (notifier, destination) DO UPDATE")
-	err := insert.Set("next_at = greatest(r.next_at, EXCLUDED.next_at)").Returning("next_at").Scan(ctx)
+	err := insert.Set("next_at = CASE WHEN r.next_at > ? THEN EXCLUDED.next_at ELSE greatest(r.next_at, EXCLUDED.next_at) END", farthest(p, now)).
+		Returning("next_at").Scan(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the rate of %s: %w", row.Notifier, err)
 	}
