@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -184,4 +185,22 @@ func TestWorkerFindsALostCommit(t *testing.T) {
 	if calls.Load() != 3 {
 		t.Errorf("%d batches, want 3", calls.Load())
 	}
+}
+
+// Two servers without leases, each with its own journal, write the same row: none waits
+// for the other.
+func TestWorkersOfTwoJournals(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		one, two := openJournal(t, t.TempDir()), openJournal(t, t.TempDir())
+		cfg := workerConfig()
+		cfg.Worker.RetryMax = time.Hour // the pause of a reader that is fenced
+		a, b := startWorker(t, cfg, one, d, nil), startWorker(t, cfg, two, d, nil)
+		for seq := uint64(1); seq <= 5; seq++ {
+			accept(t, one, fmt.Sprintf("one-%d", seq))
+			eventually(t, "the first server", func() bool { return a.Status().Position.Seq == seq })
+			accept(t, two, fmt.Sprintf("two-%d", seq))
+			eventually(t, "the second server", func() bool { return b.Status().Position.Seq == seq })
+		}
+	})
 }

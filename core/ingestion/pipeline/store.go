@@ -83,21 +83,24 @@ func (s *store) takeOver(ctx context.Context, reader string, lease int64) (c cur
 // to batch: the connection keeps the prepared statement.
 const (
 	insertCursorSQL = `INSERT INTO ingestion_cursors (journal, seq, idx, count, updated_at, name, lease)
-		VALUES (%s) ON CONFLICT (name) DO NOTHING`
+		VALUES (%s) ON CONFLICT (name) DO UPDATE SET journal = EXCLUDED.journal, seq = EXCLUDED.seq, idx = EXCLUDED.idx,
+			count = EXCLUDED.count, updated_at = EXCLUDED.updated_at
+		WHERE ingestion_cursors.lease = 0 AND EXCLUDED.lease = 0 AND ingestion_cursors.journal <> EXCLUDED.journal`
 	updateCursorSQL = `UPDATE ingestion_cursors SET journal = %s, seq = %s, idx = %s, count = %s, updated_at = %s
-		WHERE name = %s AND lease = %s AND journal = %s AND seq = %s AND idx = %s`
+		WHERE name = %s AND lease = %s AND (journal = %s AND seq = %s AND idx = %s OR lease = 0 AND journal <> %s)`
 )
 
 var (
 	insertCursorSQLite   = fmt.Sprintf(insertCursorSQL, "?, ?, ?, ?, ?, ?, ?")
 	insertCursorPostgres = fmt.Sprintf(insertCursorSQL, "$1, $2, $3, $4, $5, $6, $7")
-	updateCursorSQLite   = fmt.Sprintf(updateCursorSQL, "?", "?", "?", "?", "?", "?", "?", "?", "?", "?")
-	updateCursorPostgres = fmt.Sprintf(updateCursorSQL, "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10")
+	updateCursorSQLite   = fmt.Sprintf(updateCursorSQL, "?", "?", "?", "?", "?", "?", "?", "?", "?", "?", "?")
+	updateCursorPostgres = fmt.Sprintf(updateCursorSQL, "$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9", "$10", "$11")
 )
 
 // saveCursor replaces the reader's row, if it is still the one that the reader has
 // read or written last; exists is false if there was none. Else it fails with
-// ErrFenced.
+// ErrFenced. Without a lease it also replaces the row of another journal: of another
+// server on the database.
 func (s *store) saveCursor(ctx context.Context, reader string, was cursor, exists bool, to cursor) error {
 	query := insertCursorSQLite
 	switch {
@@ -108,10 +111,10 @@ func (s *store) saveCursor(ctx context.Context, reader string, was cursor, exist
 	case s.db.Postgres():
 		query = insertCursorPostgres
 	}
-	args := make([]any, 0, 10)
+	args := make([]any, 0, 11)
 	args = append(args, to.journal, int64(to.position.Seq), int64(to.position.Index), int64(to.position.Count), time.Now().UnixMicro(), reader, to.lease)
 	if exists {
-		args = append(args, was.journal, int64(was.position.Seq), int64(was.position.Index))
+		args = append(args, was.journal, int64(was.position.Seq), int64(was.position.Index), to.journal)
 	}
 	var rows int64
 	err := s.db.Tx(ctx, func(ctx context.Context) error {
