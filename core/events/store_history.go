@@ -20,7 +20,7 @@ type historyStore struct {
 	dictionaries *dictionaries.Store
 }
 
-// count reads the matching entries of the index on SQLite, which sorts them for a
+// CountHistory reads the matching entries of the index on SQLite, which sorts them for a
 // GROUP BY, and lets Postgres group them.
 func (s historyStore) CountHistory(ctx context.Context, a *HistoryQuery, width time.Duration) (HistoryCounts, error) {
 	t := HistoryCounts{Events: map[int64]int64{}}
@@ -63,7 +63,7 @@ func (p *subquery) countQuery(d bun.IDB, a *HistoryQuery, width time.Duration) s
 		GroupExpr("1, 2").String()
 }
 
-// distinctIDs reads the distinct ids from the index.
+// DistinctIDs reads the distinct ids from the index.
 func (s historyStore) DistinctIDs(ctx context.Context, a *HistoryQuery) (ids map[string]struct{}, ambiguous bool, err error) {
 	ids = map[string]struct{}{}
 	var queries []string

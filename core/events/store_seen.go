@@ -11,7 +11,7 @@ import (
 // seenChunk bounds the parameters of one statement.
 const seenChunk = 500
 
-// lastSeen returns the newest timestamp of each distinct id. The index of distinct
+// LastSeen returns the newest timestamp of each distinct id. The index of distinct
 // ids answers it without reading an event.
 func (s store) LastSeen(ctx context.Context, projectID int64, distinctIDs []string) (map[string]time.Time, error) {
 	out := make(map[string]time.Time, len(distinctIDs))

@@ -49,7 +49,7 @@ type Log struct {
 	metrics *metrics
 
 	client *kgo.Client  // appends and reads the tails
-	direct *kgo.Client  // reads what is before the tails, and all else
+	direct *kgo.Client  // reads records before the tails, and all else
 	admin  *kadm.Client // of direct
 
 	partitions   []*partition
@@ -151,7 +151,7 @@ func (l *Log) connect(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil && last != nil {
-			err = last // it says more than an ended context
+			err = last // it names the cause, an ended context does not
 		}
 		if isRefusal(err) || ctx.Err() != nil {
 			return l.connectError(err)

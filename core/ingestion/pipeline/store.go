@@ -38,7 +38,7 @@ type cursorRow struct {
 	seq, idx, count, lease int64
 }
 
-// load returns the reader's row; false without one.
+// loadCursor returns the reader's row; false without one.
 func (s *store) loadCursor(ctx context.Context, reader string) (c cursor, ok bool, err error) {
 	row := s.db.Read(ctx).QueryRowContext(ctx, "SELECT "+cursorColumns+" FROM ingestion_cursors WHERE name = ?", reader)
 	if c, ok, err = scanCursor(row); err != nil {
