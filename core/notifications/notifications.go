@@ -13,7 +13,7 @@
 // suppressed, and a summary is sent at their end.
 //
 // Several nodes may share the queue on Postgres. A row for each destination names the
-// node sends there, until when, and what the rate of its notifier permits; the node that
+// node that sends there, until when, and what the rate of its notifier permits; the node that
 // holds it sends one message after the other, in the order of the queue. Times are those
 // of the database. When the node dies, another one goes on after the lease.
 package notifications
