@@ -74,7 +74,7 @@ func TestLogOnKafka(t *testing.T) {
 }
 
 // TestLogSurvivesBrokers kills each of three brokers in turn while events are appended and
-// read. Whatever was acknowledged is read, in its order.
+// read. Every acknowledged record is read, in its order.
 func TestLogSurvivesBrokers(t *testing.T) {
 	t.Parallel()
 	brokers, addresses := startKafkaCluster(t, 3)

@@ -19,7 +19,7 @@ type sighting struct {
 }
 
 // look records the beats of a view that was read before now. A node that did not look
-// for half of deadAfter, because it or the database was away, begins anew: it cannot
+// for half of deadAfter, because it or the database was away, begins again: it cannot
 // tell who could write a beat meanwhile.
 func (o *observer) look(v view, self string, now time.Duration) {
 	fresh := !o.looked || now-o.last > o.deadAfter/2

@@ -153,12 +153,7 @@ func (c actionEditCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Name != "" {
-		fields["name"] = c.Name
-	}
-	return actions.change(e, c.change("change", c.Change), func(o object, whole map[string]any) (map[string]any, error) {
-		return actions.edited(fields, whole, o.Name)
-	})
+	return actions.edit(e, c.change("change", c.Change), fields, c.Name)
 }
 
 type actionDeleteCmd struct {
@@ -167,9 +162,7 @@ type actionDeleteCmd struct {
 }
 
 func (c actionDeleteCmd) Run(e *command.Env) error {
-	return actions.change(e, c.change("delete", c.Change), func(object, map[string]any) (map[string]any, error) {
-		return map[string]any{"deleted": true}, nil
-	})
+	return actions.remove(e, c.change("delete", c.Change))
 }
 
 // change returns the change of the action, with the events that it matches as effect.

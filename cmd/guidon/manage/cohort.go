@@ -124,12 +124,7 @@ func (c cohortEditCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Name != "" {
-		fields["name"] = c.Name
-	}
-	return cohorts.change(e, c.change("change", c.Change), func(o object, whole map[string]any) (map[string]any, error) {
-		return cohorts.edited(fields, whole, o.Name)
-	})
+	return cohorts.edit(e, c.change("change", c.Change), fields, c.Name)
 }
 
 type cohortDeleteCmd struct {
@@ -138,9 +133,7 @@ type cohortDeleteCmd struct {
 }
 
 func (c cohortDeleteCmd) Run(e *command.Env) error {
-	return cohorts.change(e, c.change("delete", c.Change), func(object, map[string]any) (map[string]any, error) {
-		return map[string]any{"deleted": true}, nil
-	})
+	return cohorts.remove(e, c.change("delete", c.Change))
 }
 
 func (a cohortArg) change(does string, flags command.Change) change {

@@ -215,6 +215,23 @@ func show[T any](f command.Remote, e *command.Env, answer json.RawMessage, table
 	return table(decoded)
 }
 
+// edit changes the fields of an object, and its name unless it is empty.
+func (r resource) edit(e *command.Env, ch change, fields map[string]any, name string) error {
+	if name != "" {
+		fields["name"] = name
+	}
+	return r.change(e, ch, func(o object, whole map[string]any) (map[string]any, error) {
+		return r.edited(fields, whole, o.Name)
+	})
+}
+
+// remove marks an object as deleted.
+func (r resource) remove(e *command.Env, ch change) error {
+	return r.change(e, ch, func(object, map[string]any) (map[string]any, error) {
+		return map[string]any{"deleted": true}, nil
+	})
+}
+
 // edited returns the fields of the options, or else those that the user changes in an
 // editor.
 func (r resource) edited(fields, whole map[string]any, name string) (map[string]any, error) {

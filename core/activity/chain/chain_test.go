@@ -135,7 +135,7 @@ func tampered(t *testing.T, d *db.DB, name, want string, queries ...string) {
 	})
 }
 
-// A chain that is written anew fits itself, and not an anchor.
+// A chain that is written again fits itself, and not an anchor.
 func TestAnchorFindsAChainThatWasWrittenAnew(t *testing.T) {
 	t.Parallel()
 	dbtest.Run(t, func(t *testing.T, d *db.DB) {
