@@ -54,6 +54,8 @@ type server struct {
 	log   *os.File
 	group string // the control group of its processes; empty: none
 	cut   func() // what crash does after the kill; nil: nothing
+
+	whileStarting func() // what start calls until the server is ready; nil: nothing
 }
 
 var keyText = regexp.MustCompile(`ph[cx]_[A-Za-z0-9_-]{20,}`)
@@ -131,16 +133,12 @@ func (s *server) env() []string {
 func (s *server) start(t testing.TB) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	s.cmd = exec.Command(bin, "serve")
-	if s.group != "" {
-		s.cmd = exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, s.group, bin, "serve")
-	}
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env(), s.log, s.log
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.launch(t)
 	deadline := begin.Add(2 * time.Minute)
 	for !s.isOK("/_readiness") {
+		if s.whileStarting != nil {
+			s.whileStarting()
+		}
 		if time.Now().After(deadline) {
 			t.Fatal("the server is not ready after two minutes")
 		}
@@ -166,6 +164,19 @@ func (s *server) start(t testing.TB) time.Duration {
 		time.Sleep(2 * time.Millisecond)
 	}
 	return took
+}
+
+// launch runs `guidon serve` and does not wait for it.
+func (s *server) launch(t testing.TB) {
+	t.Helper()
+	s.cmd = exec.Command(bin, "serve")
+	if s.group != "" {
+		s.cmd = exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, s.group, bin, "serve")
+	}
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.env(), s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // kill ends the process with SIGKILL and waits for it, but not for its plugins.
