@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -187,5 +188,17 @@ func TestMalformedPageIsAnnounced(t *testing.T) {
 	}
 	if c := d.Condition(); c.State != "damaged" || !strings.Contains(c.Message, whatToDo) {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// A start on a damaged file says what to do, whatever the damage looks like.
+func TestExplainStart(t *testing.T) {
+	t.Parallel()
+	scan := errors.New(`read applied migrations: sql: Scan error on column index 1, name "name": converting NULL to string is unsupported`)
+	if err := ExplainStart(scan); !strings.Contains(err.Error(), "guidon check") {
+		t.Error(err)
+	}
+	if other := errors.New("address in use"); ExplainStart(other) != other || ExplainStart(nil) != nil {
+		t.Error("another error has changed")
 	}
 }

@@ -40,11 +40,15 @@ func Retryable(err error) bool {
 	return isBusy(err)
 }
 
-// ExplainStart returns err of a start, with what to do when it comes from SQLite or
-// from a missing row: the file may be damaged. Other errors, and nil, return as they
-// are.
+// ExplainStart returns err of a start, with what to do when it comes from SQLite, from
+// a missing row, or from a value of another type: the file may be damaged. Other
+// errors, and nil, return as they are.
 func ExplainStart(err error) error {
-	damaged := sqliteCode(err) != 0 || errors.Is(err, sql.ErrNoRows)
+	if err == nil {
+		return nil
+	}
+	damaged := sqliteCode(err) != 0 || errors.Is(err, sql.ErrNoRows) ||
+		strings.Contains(err.Error(), "sql: Scan error") // database/sql has no type for it
 	if !damaged || strings.Contains(err.Error(), whatToDo) {
 		return err
 	}

@@ -143,7 +143,7 @@ func (d *DB) checkReferences(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if n > 0 {
-		return fmt.Errorf("migration leaves %d rows that refer to rows which do not exist; nothing was changed", n)
+		return fmt.Errorf("migration leaves %d rows that refer to rows which do not exist; nothing was changed (if the file may be damaged, %s)", n, whatToDo)
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (j *store) openFiles(dir string) (err error) {
 		return damagedFile(err)
 	}
 	if err := j.load(); err != nil {
-		return damagedFile(err)
+		return damagedFile(format.ScanError(err))
 	}
 	if err := j.readMark(created); err != nil {
 		return err

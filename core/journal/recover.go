@@ -48,9 +48,9 @@ func (j *store) repairWAL() error {
 	return files.SyncDir(filepath.Dir(path))
 }
 
-// damagedFile adds what to do to the error of a file that SQLite cannot read.
+// damagedFile adds what to do to the error of a file that cannot be read.
 func damagedFile(err error) error {
-	if err == nil || !format.IsMalformed(err) {
+	if err == nil || !format.IsMalformed(err) && !errors.Is(err, format.ErrRow) {
 		return err
 	}
 	return fmt.Errorf("the file is damaged: %w; run `guidon journal check` to see the damage and `guidon journal repair` to copy what can be read into a new file", err)

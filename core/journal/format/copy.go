@@ -96,7 +96,7 @@ func (f *File) outline(ctx context.Context, c *Contents) (first uint64, err erro
 		return nil
 	}
 	next := int64(1)
-	if err := tolerate("head", f.DB.QueryRowContext(ctx, "SELECT id, next_seq FROM head").Scan(&c.ID, &next)); err != nil {
+	if err := tolerate("head", ScanError(f.DB.QueryRowContext(ctx, "SELECT id, next_seq FROM head").Scan(&c.ID, &next))); err != nil {
 		return 0, err
 	}
 	if err := tolerate("readers", f.readReaders(ctx, c)); err != nil {
@@ -134,7 +134,7 @@ func (f *File) readReaders(ctx context.Context, c *Contents) error {
 	for rows.Next() {
 		var r Reader
 		if err := rows.Scan(&r.Name, &r.Seq, &r.Index, &r.Count, &r.Dropped); err != nil {
-			return fmt.Errorf("%w: %w", ErrBlock, err)
+			return fmt.Errorf("%w: %w", ErrRow, err)
 		}
 		c.Readers = append(c.Readers, r)
 	}

@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -36,11 +37,22 @@ const SingleFromSQL = "SELECT at, pos FROM blocks WHERE seq = ?1 AND n = 1"
 // ErrMissing is the error of records that the file does not hold.
 var ErrMissing = errors.New("the records are missing")
 
+// ErrRow is the error of a row with a value that no journal has.
+var ErrRow = errors.New("a row has values that no journal has")
+
+// ScanError returns the error of a scan. That of a value of another type is ErrRow.
+func ScanError(err error) error {
+	if err != nil && strings.HasPrefix(err.Error(), "sql: Scan error") { // database/sql has no type for it
+		return fmt.Errorf("%w: %w", ErrRow, err)
+	}
+	return err
+}
+
 // IsDamage reports whether err means that data in the file is damaged, as opposed
 // to a file that cannot be read now.
 func IsDamage(err error) bool {
 	return errors.Is(err, ErrMissing) || errors.Is(err, ErrChecksum) || errors.Is(err, ErrUnpack) ||
-		errors.Is(err, ErrBlock) || IsMalformed(err)
+		errors.Is(err, ErrBlock) || errors.Is(err, ErrRow) || IsMalformed(err)
 }
 
 // SQLite's primary result codes for a malformed file.
@@ -67,7 +79,7 @@ type Row struct {
 func (r *Row) Scan(rows *sql.Rows) error {
 	err := rows.Scan(&r.Seq, &r.N, &r.At, &r.Pos, &r.Size, &r.Form, &r.CRC, &r.Stored)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBlock, err)
+		return fmt.Errorf("%w: %w", ErrRow, err)
 	}
 	return nil
 }

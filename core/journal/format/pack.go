@@ -102,6 +102,6 @@ func Decompress(form int, stored []byte) ([]byte, error) {
 		}
 		return s2.Decode(nil, stored)
 	default:
-		return nil, fmt.Errorf("form %d of the data is not known", form)
+		return nil, fmt.Errorf("%w: its form %d is not known", ErrUnpack, form)
 	}
 }
