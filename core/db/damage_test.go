@@ -198,7 +198,7 @@ func TestExplainStart(t *testing.T) {
 	if err := ExplainStart(scan); !strings.Contains(err.Error(), "guidon check") {
 		t.Error(err)
 	}
-	if other := errors.New("address in use"); ExplainStart(other) != other || ExplainStart(nil) != nil {
+	if other := errors.New("address in use"); ExplainStart(other).Error() != other.Error() || ExplainStart(nil) != nil {
 		t.Error("another error has changed")
 	}
 }

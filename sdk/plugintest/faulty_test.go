@@ -136,7 +136,7 @@ func (s faultySink) Open(ctx context.Context, _ *sinkv1.OpenRequest) (*sinkv1.Op
 	case "absurd":
 		p.MaxInFlight = 1<<32 - 1
 	case "floods":
-		for range 5000 {
+		for range 20_000 { // more than a pipe holds: most of it is read before Open answers
 			fmt.Fprintln(os.Stderr, "still here")
 		}
 	case "forks":
