@@ -191,7 +191,7 @@ func TestMalformedPageIsAnnounced(t *testing.T) {
 	}
 }
 
-// A start on a damaged file says what to do, whatever the damage looks like.
+// A start that reads a value of another type says what to do: the file may be damaged.
 func TestExplainStart(t *testing.T) {
 	t.Parallel()
 	scan := errors.New(`read applied migrations: sql: Scan error on column index 1, name "name": converting NULL to string is unsupported`)

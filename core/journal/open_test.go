@@ -52,6 +52,14 @@ func TestOpenRefusesWhatItCannotRead(t *testing.T) {
 			must(t, open(t, testConfig(), filepath.Dir(filepath.Dir(path)), journal.Hooks{}).Close(context.Background()))
 			query(t, path, "PRAGMA user_version = 99")
 		}, "newer version (layout 99"},
+		{"a journal whose head is missing", func(t *testing.T, path string) {
+			must(t, open(t, testConfig(), filepath.Dir(filepath.Dir(path)), journal.Hooks{}).Close(context.Background()))
+			query(t, path, "DELETE FROM head")
+		}, "guidon journal repair"},
+		{"a journal with a value of another type", func(t *testing.T, path string) {
+			must(t, open(t, testConfig(), filepath.Dir(filepath.Dir(path)), journal.Hooks{}).Close(context.Background()))
+			query(t, path, "UPDATE head SET next_seq = 'x'")
+		}, "guidon journal repair"},
 		{"a directory", func(t *testing.T, path string) {
 			must(t, os.Mkdir(path, 0o700))
 		}, "is a directory"},

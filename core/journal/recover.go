@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -48,9 +49,10 @@ func (j *store) repairWAL() error {
 	return files.SyncDir(filepath.Dir(path))
 }
 
-// damagedFile adds what to do to the error of a file that cannot be read.
+// damagedFile adds what to do to the error of a file that is malformed, or that lacks a
+// row or has one that no journal has.
 func damagedFile(err error) error {
-	if err == nil || !format.IsMalformed(err) && !errors.Is(err, format.ErrRow) {
+	if !format.IsMalformed(err) && !errors.Is(err, format.ErrRow) && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	return fmt.Errorf("the file is damaged: %w; run `guidon journal check` to see the damage and `guidon journal repair` to copy what can be read into a new file", err)
