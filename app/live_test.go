@@ -215,10 +215,6 @@ func TestLiveSettingsTakeEffect(t *testing.T) {
 	if status, _, body := s.do(t, "PATCH", "/api/organizations/@current/", `{"name":"renamed"}`, "Authorization: Bearer "+s.PersonalKey, "Content-Type: application/json"); status != 200 {
 		t.Fatalf("rename: %d %s", status, body)
 	}
-	waitFor(t, "the seal", func() bool { // only sealed entries are removed
-		n, err := chain.New(s.DB).CountUnsealed(t.Context())
-		return err == nil && n == 0
-	})
 	var requests, failed atomic.Int64
 	stop := make(chan struct{})
 	done := make(chan struct{})
@@ -241,6 +237,12 @@ func TestLiveSettingsTakeEffect(t *testing.T) {
 		}
 	}()
 	for key, c := range liveCases {
+		if key == "activity.retention" {
+			waitFor(t, "the seal", func() bool { // only sealed entries are removed, and other cases make new ones
+				n, err := chain.New(s.DB).CountUnsealed(t.Context())
+				return err == nil && n == 0
+			})
+		}
 		s.change(t, c.text, key)
 		if c.effect != nil {
 			waitFor(t, "the effect of "+key, func() bool { return c.effect(t, s) })
