@@ -31,10 +31,20 @@ type Dependencies struct {
 	// started itself, except for replays.
 	Worker    *pipeline.Worker
 	Followers []pipeline.Follower
+	// Parts run beside the worker of each partition.
+	Parts []Part
 	// Erased returns the erasures by the numbers of a partition; nil uses those of
 	// Worker.
 	Erased func(partition int) pipeline.Erased
 	Logger *zap.Logger
+}
+
+// Part runs beside the worker of a partition while this node owns it.
+type Part interface {
+	// Start begins and returns at once. It calls p.Fenced when it finds that another
+	// node owns the partition. stop ends the work in order, or at once when ctx ends,
+	// and returns when it has ended.
+	Start(p pipeline.Partition) (stop func(ctx context.Context))
 }
 
 // Set has the units of this node. It is safe for concurrent use.
@@ -104,6 +114,7 @@ func (s *Set) newUnit(number int, token int64) *Unit {
 		p.Erased = s.deps.Erased(number)
 	}
 	u.worker = s.deps.Worker.ForPartition(p)
+	u.partition, u.parts = p, s.deps.Parts
 	for _, f := range s.deps.Followers {
 		u.followers = append(u.followers, pipeline.NewFollowerRunner(u.worker, f))
 	}

@@ -1,20 +1,20 @@
 // Package unit processes the partitions that this node owns.
 //
 // A Unit is the processing of one partition under one lease: a worker with its two
-// lanes, and the followers behind it. A Set starts a unit for each partition that the
-// node gets and stops it when the partition is given up or lost. Units share the
-// stages and the database; their transactions run side by side.
+// lanes, the followers behind it, and parts that wait for neither, such as deliveries
+// to sinks. A Set starts a unit for each partition that the node gets and stops it when
+// the partition is given up or lost. Units share the stages and the database; their
+// transactions run side by side.
 //
 // What a unit commits is fenced by the token of its lease in the rows of its cursors
 // (package pipeline): a unit that goes on after its partition was taken over commits
 // nothing and stops by itself.
-//
-// Deliveries to sinks are not part of a unit yet.
 package unit
 
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +31,8 @@ type Unit struct {
 	token     int64
 	worker    *pipeline.Worker
 	followers []*pipeline.FollowerRunner
+	partition pipeline.Partition
+	parts     []Part
 	logger    *zap.Logger
 	lost      atomic.Bool
 	service   retry.Service
@@ -61,8 +63,18 @@ type component interface {
 	Stop(ctx context.Context) error
 }
 
-// run starts the worker, then the followers, and stops them in the other order.
+// run starts the worker, then the followers, and stops them in the other order. The
+// parts do not wait for them.
 func (u *Unit) run(drainCtx, killCtx context.Context) {
+	var stopping sync.WaitGroup
+	defer stopping.Wait()
+	for _, p := range u.parts {
+		stop := p.Start(u.partition)
+		stopping.Go(func() {
+			<-drainCtx.Done()
+			stop(killCtx)
+		})
+	}
 	parts := []component{u.worker}
 	for _, f := range u.followers {
 		parts = append(parts, f)
