@@ -46,7 +46,7 @@ func (s *sender) crashesSuffice(n, crashes int, since time.Time) bool {
 // its exits do not show an event as the cause.
 func (s *sender) crashStreakEnded() bool {
 	limit := int64(maxCrashStreak)
-	if s.stats.hasDelivered() {
+	if s.stats.Delivered() > 0 {
 		limit = maxProvenStreak
 	}
 	return s.crashStreak.Load() >= limit

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"slices"
 	"sync"
 
@@ -13,9 +14,6 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 )
-
-// historicalPrefix and the name of the live cursor name the cursor of imports.
-const historicalPrefix = "historical/"
 
 // cursors holds the readers of a sink and their cursors in the journal: that of
 // live events for good, and that of imports while there are any. A large import
@@ -50,7 +48,7 @@ func (c *cursors) register() bool {
 			return err
 		}
 		c.journalID = stats.ID
-		historical, importing, err = c.findHistorical(historicalPrefix + name)
+		historical, importing, err = c.findHistorical(status.HistoricalPrefix + name)
 		return err
 	})
 	if !ok {
@@ -59,7 +57,7 @@ func (c *cursors) register() bool {
 	c.live = &sinkReader{name: name, chunks: make(chan *chunk)}
 	c.startCommitter(c.live, live)
 	if importing {
-		c.historical = &sinkReader{name: historicalPrefix + name, historical: true, chunks: make(chan *chunk)}
+		c.historical = &sinkReader{name: status.HistoricalPrefix + name, historical: true, chunks: make(chan *chunk)}
 		c.startCommitter(c.historical, historical)
 	}
 	return true
@@ -67,7 +65,7 @@ func (c *cursors) register() bool {
 
 // retryUntilDone calls fn until it succeeds; false when the delivery stops first.
 func (c *cursors) retryUntilDone(fn func() error) bool {
-	return retry.Until(c.drainCtx, c.backoff(), fn, func(err error) { c.stats.setFailed(stateStarting, err) })
+	return retry.Until(c.drainCtx, c.backoff(), fn, func(err error) { c.stats.SetFailed(status.Starting, err) })
 }
 
 // findHistorical looks for the cursor of an import that has not ended. A cursor
@@ -123,7 +121,7 @@ func (c *cursors) startSession(ctx context.Context) (lastSeq uint64) {
 // on. It returns the last sequence number given; false when the delivery stops
 // first.
 func (c *cursors) openHistorical(from journal.Position, lastSeq uint64) (uint64, bool) {
-	r := &sinkReader{name: historicalPrefix + c.live.name, historical: true, bound: reader.NewUpperBound(from.Seq)}
+	r := &sinkReader{name: status.HistoricalPrefix + c.live.name, historical: true, bound: reader.NewUpperBound(from.Seq)}
 	from.Count = max(lastSeq, 1) // marks the cursor as in use
 	ok := c.retryUntilDone(func() error {
 		at, err := c.log.Register(c.drainCtx, r.name, journal.Begin)

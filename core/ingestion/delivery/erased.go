@@ -49,6 +49,6 @@ func (s *sender) withoutSkipped(b *batch, from, to int) (kept []int, all bool) {
 
 // countErased counts records that are left out.
 func (s *sender) countErased(n int) {
-	s.stats.addFiltered(n)
+	s.stats.AddFiltered(n)
 	s.metrics.filtered.WithLabelValues(s.name(), skipErased).Add(float64(n))
 }

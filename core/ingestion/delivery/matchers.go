@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
@@ -31,16 +32,16 @@ func (c *cursors) evaluate(ctx context.Context, events []sdk.Event) (f *filter.F
 		f, env, err := filter.Evaluate(ctx, c.own, c.matchers, events)
 		switch {
 		case err == nil:
-			c.stats.setFiltering("", nil)
+			c.stats.SetFiltering("", nil)
 			return f, env, true
 		case ctx.Err() != nil:
 			return nil, nil, false
 		case errors.Is(err, filter.ErrInvalid):
-			if c.stats.setFiltering(stateMisconfigured, err) {
+			if c.stats.SetFiltering(status.Misconfigured, err) {
 				c.logger.Error("sink delivery misconfigured: no events are sent", zap.Error(err))
 			}
 		default:
-			if c.stats.setFiltering(stateWaitingForMatcher, err) {
+			if c.stats.SetFiltering(status.WaitingForMatcher, err) {
 				c.logger.Warn("delivery filters not evaluated; waiting for the matcher", zap.Error(err))
 			}
 		}

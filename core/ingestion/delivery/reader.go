@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 
 	"go.uber.org/zap"
 
@@ -59,7 +60,7 @@ func (c *cursors) readLoop(ctx context.Context, r *sinkReader, from journal.Posi
 		b, err := c.fillBatch(ctx, r, source)
 		if err != nil {
 			if ctx.Err() == nil {
-				c.stats.setFailed(stateRetrying, err)
+				c.stats.SetFailed(status.Retrying, err)
 				backoff.Sleep(ctx)
 			}
 			continue
@@ -106,7 +107,7 @@ func (c *cursors) newChunk(r *sinkReader, b *reader.Batch, f *filter.Filter, env
 		out.filtered++
 		c.metrics.filtered.WithLabelValues(c.name(), reason).Inc()
 	})
-	c.stats.addFiltered(out.filtered)
+	c.stats.AddFiltered(out.filtered)
 	keepTo(read)
 	out.batches = splitBatches(f, events, seqs, c.batchSize(), c.ordering(), c.lanes())
 	for _, s := range out.batches {
@@ -167,7 +168,7 @@ func (c *cursors) reportUnreadable(r *sinkReader, b *reader.Batch) {
 	for i := range b.Unreadable {
 		if !r.historical {
 			c.logger.Error("journal record unreadable", zap.Uint64("seq", b.Unreadable[i].Record.Seq))
-			c.stats.setFailed(stateDelivering, b.Unreadable[i].Err)
+			c.stats.SetFailed(status.Delivering, b.Unreadable[i].Err)
 		}
 	}
 }
@@ -180,12 +181,12 @@ func (c *cursors) keepDamaged(b *reader.Batch) bool {
 	for _, d := range b.Damaged {
 		letter := deadletter.NewDamaged(source, c.journalID, d)
 		keep := func() error { return c.deadLetters.Add(c.drainCtx, letter) }
-		if !retry.Until(c.drainCtx, c.backoff(), keep, func(err error) { c.stats.setFailed(stateRetrying, err) }) {
+		if !retry.Until(c.drainCtx, c.backoff(), keep, func(err error) { c.stats.SetFailed(status.Retrying, err) }) {
 			return false
 		}
 		c.deadMetrics.CountAdded(source, 1)
-		c.stats.addDeadLetter()
-		c.stats.setFailed(stateDelivering, d)
+		c.stats.AddDeadLetter()
+		c.stats.SetFailed(status.Delivering, d)
 	}
 	reader.LogDamaged(c.logger, b)
 	return true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"
@@ -66,7 +67,7 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 			return nil
 		case sdk.Staged:
 			b.markStaged(session, b.firstSeq+uint64(to)-1)
-			s.stats.setSucceeded()
+			s.stats.SetSucceeded()
 			return nil
 		case sdk.Partial:
 			return s.sendRest(b, from, to, result.Failures, st)
@@ -206,11 +207,11 @@ func (s *sender) waitReady() bool {
 	if !s.gate.Wait(s.drainCtx) {
 		return false
 	}
-	s.stats.setState(stateWaiting)
+	s.stats.SetState(status.Waiting)
 	if s.sink.Ready(s.drainCtx) != nil || s.drainCtx.Err() != nil {
 		return false
 	}
-	s.stats.setState(stateDelivering)
+	s.stats.SetState(status.Delivering)
 	return true
 }
 
@@ -261,20 +262,20 @@ func endSpan(span *tracing.Span, sink string, b *sdk.Batch, outcome string, fail
 // noteFailure records and logs a failure and returns the pause before the next
 // attempt.
 func (s *sender) noteFailure(failure *sdk.Error, p *retryPauses) (wait time.Duration) {
-	state := stateRetrying
+	state := status.Retrying
 	switch failure.Class {
 	case sdk.ClassThrottled:
-		state, wait = stateThrottled, failure.RetryAfter
+		state, wait = status.Throttled, failure.RetryAfter
 		if wait <= 0 {
 			wait = p.normal.Next()
 		}
 		wait = min(max(wait, minThrottle), maxThrottle)
 	case sdk.ClassConfig:
-		state, wait = stateMisconfigured, p.misconfigured.Next()
+		state, wait = status.Misconfigured, p.misconfigured.Next()
 	default:
 		wait = p.normal.Next()
 	}
-	s.stats.setFailed(state, failure)
+	s.stats.SetFailed(state, failure)
 	s.logger.Warn("sink write failed; retrying",
 		zap.Stringer("class", failure.Class), zap.Duration("in", wait), zap.Error(failure))
 	return wait
@@ -282,7 +283,7 @@ func (s *sender) noteFailure(failure *sdk.Error, p *retryPauses) (wait time.Dura
 
 // addDelivered counts committed records.
 func (s *sender) addDelivered(n int) {
-	s.stats.addDelivered(n)
+	s.stats.AddDelivered(n)
 	s.metrics.delivered.WithLabelValues(s.name()).Add(float64(n))
 }
 
@@ -309,14 +310,14 @@ func (s *sender) addDeadLetter(ev *sdk.Event, seq uint64, cause *sdk.Error) erro
 		if err == nil {
 			break
 		}
-		s.stats.setFailed(stateWaitingForDatabase, errors.Join(cause, err))
+		s.stats.SetFailed(status.WaitingForDatabase, errors.Join(cause, err))
 		s.logger.Warn("dead letter write failed; waiting for the database", zap.Error(err))
 		if !backoff.Sleep(s.drainCtx) {
 			return errStopped
 		}
 	}
-	s.stats.addDeadLetter()
-	s.stats.setFailed(stateDelivering, cause)
+	s.stats.AddDeadLetter()
+	s.stats.SetFailed(status.Delivering, cause)
 	s.deadMetrics.CountAdded(s.source, 1)
 	s.logger.Error("event dead-lettered",
 		zap.String("event_uuid", ev.UUID), zap.Int64("project_id", ev.ProjectID), zap.Error(cause))
@@ -351,5 +352,5 @@ func (s *sender) loadPause() bool {
 			s.gate.Set(p)
 		}
 		return err
-	}, func(err error) { s.stats.setFailed(stateWaitingForDatabase, err) })
+	}, func(err error) { s.stats.SetFailed(status.WaitingForDatabase, err) })
 }

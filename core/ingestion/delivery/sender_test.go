@@ -58,8 +58,8 @@ func TestSenderRetriesTransientFailures(t *testing.T) {
 	if err := s.send(testBatch("a"), 0, 1, s.newRetryState()); err != nil {
 		t.Fatal(err)
 	}
-	if len(attempts) != 4 || s.stats.delivered != 1 {
-		t.Errorf("attempts %v, delivered %d", attempts, s.stats.delivered)
+	if len(attempts) != 4 || s.stats.Delivered() != 1 {
+		t.Errorf("attempts %v, delivered %d", attempts, s.stats.Delivered())
 	}
 }
 
@@ -106,8 +106,8 @@ func TestSenderBisectsRejectedBatches(t *testing.T) {
 	if got := strings.Join(calls, ", "); got != "a b bad c, a b, bad c, bad, c" {
 		t.Errorf("calls %s", got)
 	}
-	if got := deadLettersOf(t, s); got != "bad" || s.stats.delivered != 3 {
-		t.Errorf("dead letters %q, delivered %d", got, s.stats.delivered)
+	if got := deadLettersOf(t, s); got != "bad" || s.stats.Delivered() != 3 {
+		t.Errorf("dead letters %q, delivered %d", got, s.stats.Delivered())
 	}
 }
 
@@ -131,8 +131,8 @@ func TestSenderSendsTheRestOfAPartialAnswer(t *testing.T) {
 	if got := strings.Join(calls, ", "); got != "bad b c d e, b c, e" {
 		t.Errorf("calls %s, want consecutive records together", got)
 	}
-	if got := deadLettersOf(t, s); got != "bad" || s.stats.delivered != 4 {
-		t.Errorf("dead letters %q, delivered %d", got, s.stats.delivered)
+	if got := deadLettersOf(t, s); got != "bad" || s.stats.Delivered() != 4 {
+		t.Errorf("dead letters %q, delivered %d", got, s.stats.Delivered())
 	}
 }
 
@@ -150,8 +150,8 @@ func TestSenderIsolatesTheEventThatCrashesThePlugin(t *testing.T) {
 	if err := s.send(b, 0, b.count, s.newRetryState()); err != nil {
 		t.Fatal(err)
 	}
-	if got := deadLettersOf(t, s); got != "crash" || s.stats.delivered != 3 || crashes > 5 {
-		t.Errorf("dead letters %q, delivered %d, %d crashes", got, s.stats.delivered, crashes)
+	if got := deadLettersOf(t, s); got != "crash" || s.stats.Delivered() != 3 || crashes > 5 {
+		t.Errorf("dead letters %q, delivered %d, %d crashes", got, s.stats.Delivered(), crashes)
 	}
 	if s.crashStreak.Load() != 0 {
 		t.Error("the streak goes on after a success")

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"strings"
 	"sync"
 	"time"
@@ -144,7 +145,7 @@ func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan stru
 		sink: s, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
 		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers, tracing: d.tracing,
 	}
-	t.stats.setState(stateStarting)
+	t.stats.SetState(status.Starting)
 	sched := &scheduler{}
 	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
 	return &delivery{
@@ -182,7 +183,7 @@ func (d *Service) removedCursors(readers []journal.ReaderStats) (names []string)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range readers {
-		name, ok := strings.CutPrefix(strings.TrimPrefix(r.Name, historicalPrefix), deadletter.SourceSink)
+		name, ok := strings.CutPrefix(strings.TrimPrefix(r.Name, status.HistoricalPrefix), deadletter.SourceSink)
 		if !ok {
 			continue
 		}

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"errors"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
@@ -58,7 +59,7 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 		return
 	}
 	if err := d.configure(); err != nil {
-		d.stats.setFailed(stateMisconfigured, err)
+		d.stats.SetFailed(status.Misconfigured, err)
 		d.logger.Error("sink delivery misconfigured: no events are sent", zap.Error(err))
 		<-d.drainCtx.Done()
 		d.cursors.flush(d.killCtx)
@@ -68,7 +69,7 @@ func (d *delivery) run(drainCtx, killCtx context.Context) {
 		d.cursors.flush(d.killCtx)
 		return
 	}
-	d.stats.setState(stateIdle)
+	d.stats.SetState(status.Idle)
 	for d.drainCtx.Err() == nil {
 		d.runSession()
 	}
@@ -218,7 +219,7 @@ func (d *delivery) receive(r *sinkReader, c *chunk) {
 
 // startSend sends a batch in a goroutine of its own.
 func (d *delivery) startSend(b *batch) {
-	d.stats.setInFlight(d.sched.inFlight)
+	d.stats.SetInFlight(d.sched.inFlight)
 	st := d.newRetryState()
 	st.cautious = d.cautious > 0
 	d.cautious -= b.count
@@ -238,9 +239,9 @@ func (d *delivery) onSent(r sendResult) {
 		d.sched.finish(r.batch)
 		d.settle(r.batch, r.err)
 	}
-	d.stats.setInFlight(d.sched.inFlight)
+	d.stats.SetInFlight(d.sched.inFlight)
 	if !d.busy() && d.staging.events == 0 && d.drainCtx.Err() == nil {
-		d.stats.setState(stateIdle)
+		d.stats.SetState(status.Idle)
 	}
 }
 

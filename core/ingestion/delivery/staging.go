@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,13 +41,13 @@ func (s *staging) add(b *batch) bool {
 	s.events += b.count
 	s.bytes += b.bytes
 	b.release()
-	s.stats.setStaged(s.events, s.bytes, s.since)
+	s.stats.SetStaged(s.events, s.bytes, s.since)
 	return true
 }
 
 func (s *staging) reset() {
 	s.events, s.bytes = 0, 0
-	s.stats.setStaged(0, 0, time.Time{})
+	s.stats.SetStaged(0, 0, time.Time{})
 }
 
 // dueReason returns why the staged events must be flushed now; FlushUnspecified
@@ -77,7 +78,7 @@ func (s *staging) lost() bool {
 // flush asks the sink to commit the staged events. It returns false if staged events
 // remain that must be sent again.
 func (s *staging) flush(reason sdk.FlushReason) bool {
-	s.stats.setState(stateDelivering)
+	s.stats.SetState(status.Delivering)
 	if s.lost() {
 		return false
 	}
@@ -115,7 +116,7 @@ func (s *staging) noteEmptyFlush(cause *sdk.Error) {
 	for i := 1; i < min(s.emptyFlushes, 16); i++ {
 		wait = max(wait, pauses.normal.Next())
 	}
-	s.stats.setFailed(stateNotFlushing, cause)
+	s.stats.SetFailed(status.NotFlushing, cause)
 	retry.Sleep(s.sender.drainCtx, wait)
 }
 

@@ -77,13 +77,13 @@ func TestStagingSettlesWhatAFlushCommits(t *testing.T) {
 	if st.flush(sdk.FlushTimer) {
 		t.Error("nothing remains, though the third event was not committed")
 	}
-	if !st.sched.pending[0].state.settled || st.sched.pending[1].state.settled || st.events != 0 || st.stats.delivered != 2 {
-		t.Errorf("events %d, delivered %d", st.events, st.stats.delivered)
+	if !st.sched.pending[0].state.settled || st.sched.pending[1].state.settled || st.events != 0 || st.stats.Delivered() != 2 {
+		t.Errorf("events %d, delivered %d", st.events, st.stats.Delivered())
 	}
 	through = 3
 	st = stagedBatches(t, s, testBatch("a", "b"), testBatch("c"))
-	if !st.flush(sdk.FlushTimer) || st.stats.delivered != 3 {
-		t.Errorf("delivered %d of 3", st.stats.delivered)
+	if !st.flush(sdk.FlushTimer) || st.stats.Delivered() != 3 {
+		t.Errorf("delivered %d of 3", st.stats.Delivered())
 	}
 }
 
@@ -96,7 +96,7 @@ func TestStagingCountsEmptyFlushes(t *testing.T) {
 			t.Error("a failed flush succeeds")
 		}
 	}
-	if st.emptyFlushes != 3 || st.stats.state != "not_flushing" {
-		t.Errorf("%d empty flushes, state %s", st.emptyFlushes, st.stats.state)
+	if st.emptyFlushes != 3 || st.stats.Status("").State != "not_flushing" {
+		t.Errorf("%d empty flushes, state %s", st.emptyFlushes, st.stats.Status("").State)
 	}
 }

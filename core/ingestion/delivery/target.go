@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,7 +25,7 @@ type target struct {
 	own         settings.Delivery
 	filter      *filter.Filter
 	matchers    filter.Matchers // nil has no operators of plugins
-	stats       deliveryStats
+	stats       status.Tracker
 	metrics     *Metrics
 	deadMetrics *deadletter.Metrics
 	logger      *zap.Logger

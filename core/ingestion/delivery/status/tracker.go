@@ -1,4 +1,4 @@
-package delivery
+package status
 
 import (
 	"sync"
@@ -9,30 +9,30 @@ import (
 
 // The states of a delivery.
 const (
-	stateStarting           = "starting"
-	stateIdle               = "idle" // everything is sent
-	stateWaiting            = "waiting"
-	stateDelivering         = "delivering"
-	stateRetrying           = "retrying"
-	stateThrottled          = "throttled"
-	stateMisconfigured      = "misconfigured"
-	statePaused             = "paused"
-	stateNotFlushing        = "not_flushing"
-	stateWaitingForDatabase = "waiting_for_database"
-	stateWaitingForMatcher  = "waiting_for_matcher"
+	Starting           = "starting"
+	Idle               = "idle" // everything is sent
+	Waiting            = "waiting"
+	Delivering         = "delivering"
+	Retrying           = "retrying"
+	Throttled          = "throttled"
+	Misconfigured      = "misconfigured"
+	Paused             = "paused"
+	NotFlushing        = "not_flushing"
+	WaitingForDatabase = "waiting_for_database"
+	WaitingForMatcher  = "waiting_for_matcher"
 )
 
-// States returns all values of SinkStatus.State.
+// States returns all values of Sink.State.
 func States() []string {
 	return []string{
-		stateStarting, stateIdle, stateWaiting, stateDelivering, stateRetrying, stateThrottled, stateMisconfigured, statePaused,
-		stateNotFlushing, stateWaitingForDatabase, stateWaitingForMatcher,
+		Starting, Idle, Waiting, Delivering, Retrying, Throttled, Misconfigured, Paused,
+		NotFlushing, WaitingForDatabase, WaitingForMatcher,
 	}
 }
 
-// deliveryStats holds the state and the counts of a delivery for its status. It
+// Tracker holds the state and the counts of a delivery for its status. It
 // is safe for concurrent use.
-type deliveryStats struct {
+type Tracker struct {
 	mu          sync.Mutex
 	state       string
 	since       time.Time
@@ -52,33 +52,36 @@ type deliveryStats struct {
 	filteringSince time.Time
 }
 
-func (s *deliveryStats) addFiltered(n int) {
+// AddFiltered counts events that the sink does not get.
+func (s *Tracker) AddFiltered(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.filtered += uint64(n)
 }
 
-func (s *deliveryStats) setInFlight(n int) {
+// SetInFlight sets the number of batches in flight.
+func (s *Tracker) SetInFlight(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight = n
 }
 
-func (s *deliveryStats) setStaged(events, bytes int, since time.Time) {
+// SetStaged sets what the sink has accepted and not committed.
+func (s *Tracker) SetStaged(events, bytes int, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.staged, s.stagedBytes, s.stagedSince = events, bytes, since
 }
 
-// setState sets the state. A delivery that tries again after a failure keeps the state
+// SetState sets the state. A delivery that tries again after a failure keeps the state
 // of the failure until something succeeds: a call that hangs is not progress.
-func (s *deliveryStats) setState(state string) {
+func (s *Tracker) SetState(state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case state == stateIdle:
+	case state == Idle:
 		s.failing = ""
-	case state == stateDelivering && s.failing != "":
+	case state == Delivering && s.failing != "":
 		state = s.failing
 	}
 	if s.state != state {
@@ -86,23 +89,23 @@ func (s *deliveryStats) setState(state string) {
 	}
 }
 
-// setFailed sets the state and the last error. The failure that comes with a dead
+// SetFailed sets the state and the last error. The failure that comes with a dead
 // letter is over: its state is delivering.
-func (s *deliveryStats) setFailed(state string, err error) {
+func (s *Tracker) SetFailed(state string, err error) {
 	s.mu.Lock()
 	s.failing = state
-	if state == stateDelivering {
+	if state == Delivering {
 		s.failing = ""
 	}
 	s.lastError, s.lastErrorAt = deadletter.Clean(err.Error()), time.Now()
 	s.mu.Unlock()
-	s.setState(state)
+	s.SetState(state)
 }
 
-// setFiltering sets the state of a delivery whose next events cannot be filtered, or ends
+// SetFiltering sets the state of a delivery whose next events cannot be filtered, or ends
 // it with "". It is apart from the state of the batches that are sent meanwhile. changed
 // reports whether the state was another one.
-func (s *deliveryStats) setFiltering(state string, err error) (changed bool) {
+func (s *Tracker) SetFiltering(state string, err error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed = s.filtering != state; changed {
@@ -115,46 +118,48 @@ func (s *deliveryStats) setFiltering(state string, err error) (changed bool) {
 	return changed
 }
 
-func (s *deliveryStats) addDelivered(n int) {
+// AddDelivered counts events that the sink has committed.
+func (s *Tracker) AddDelivered(n int) {
 	s.mu.Lock()
 	s.delivered += uint64(n)
 	s.mu.Unlock()
 	if n > 0 {
-		s.setSucceeded()
+		s.SetSucceeded()
 	}
 }
 
-// setSucceeded ends the state of a failure.
-func (s *deliveryStats) setSucceeded() {
+// SetSucceeded ends the state of a failure.
+func (s *Tracker) SetSucceeded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failing == "" {
 		return
 	}
 	if s.state == s.failing {
-		s.state, s.since = stateDelivering, time.Now()
+		s.state, s.since = Delivering, time.Now()
 	}
 	s.failing = ""
 }
 
-// hasDelivered reports whether the sink has taken any event.
-func (s *deliveryStats) hasDelivered() bool {
+// Delivered returns how many events the sink has committed.
+func (s *Tracker) Delivered() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.delivered > 0
+	return s.delivered
 }
 
-func (s *deliveryStats) addDeadLetter() {
+// AddDeadLetter counts a dead letter.
+func (s *Tracker) AddDeadLetter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deadLetters++
 }
 
-// status returns the stats as the status of a sink.
-func (s *deliveryStats) status(sink string) SinkStatus {
+// Status returns the stats as the status of a sink.
+func (s *Tracker) Status(sink string) Sink {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := SinkStatus{
+	out := Sink{
 		Sink: sink, State: s.state, Since: s.since.UTC(), Delivered: s.delivered, DeadLetters: s.deadLetters, LastError: s.lastError,
 		Filtered: s.filtered, InFlight: s.inFlight, StagedEvents: s.staged, StagedBytes: s.stagedBytes,
 	}

@@ -1,4 +1,4 @@
-package delivery
+package status
 
 import (
 	"errors"
@@ -8,21 +8,21 @@ import (
 
 func TestDeliveryStats(t *testing.T) {
 	t.Parallel()
-	var s deliveryStats
-	s.setState("idle")
+	var s Tracker
+	s.SetState("idle")
 	since := s.since
-	s.setState("idle")
+	s.SetState("idle")
 	if s.since != since {
 		t.Error("since moves though the state is the same")
 	}
-	s.addDelivered(3)
-	s.addFiltered(2)
-	s.addDeadLetter()
-	s.setInFlight(4)
+	s.AddDelivered(3)
+	s.AddFiltered(2)
+	s.AddDeadLetter()
+	s.SetInFlight(4)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s.setStaged(5, 60, at)
-	s.setFailed("retrying", errors.New("no route\x00"))
-	got := s.status("one")
+	s.SetStaged(5, 60, at)
+	s.SetFailed("retrying", errors.New("no route\x00"))
+	got := s.Status("one")
 	if got.Sink != "one" || got.State != "retrying" || got.Delivered != 3 || got.Filtered != 2 || got.DeadLetters != 1 || got.InFlight != 4 ||
 		got.StagedEvents != 5 || got.StagedBytes != 60 || !got.StagedSince.Equal(at) || got.LastError != "no route\ufffd" || got.LastErrorAt == nil {
 		t.Errorf("status %+v", got)
@@ -30,33 +30,33 @@ func TestDeliveryStats(t *testing.T) {
 	if !got.Blocked() {
 		t.Error("a sink that retries is blocked")
 	}
-	s.setStaged(0, 0, time.Time{})
-	if got := s.status("one"); got.StagedSince != nil {
+	s.SetStaged(0, 0, time.Time{})
+	if got := s.Status("one"); got.StagedSince != nil {
 		t.Errorf("nothing is staged since %v", got.StagedSince)
 	}
 }
 
 func TestDeliveryKeepsTheStateOfAFailureUntilASuccess(t *testing.T) {
 	t.Parallel()
-	var s deliveryStats
-	s.setFailed("retrying", errors.New("refused"))
-	s.setState("delivering") // the next attempt
-	if got := s.status("one").State; got != "retrying" {
+	var s Tracker
+	s.SetFailed("retrying", errors.New("refused"))
+	s.SetState("delivering") // the next attempt
+	if got := s.Status("one").State; got != "retrying" {
 		t.Errorf("while it tries again: %s", got)
 	}
-	s.setState("waiting") // for the plugin
-	s.setState("delivering")
-	if got := s.status("one").State; got != "retrying" {
+	s.SetState("waiting") // for the plugin
+	s.SetState("delivering")
+	if got := s.Status("one").State; got != "retrying" {
 		t.Errorf("after it waited: %s", got)
 	}
-	s.addDelivered(1)
-	if got := s.status("one").State; got != "delivering" {
+	s.AddDelivered(1)
+	if got := s.Status("one").State; got != "delivering" {
 		t.Errorf("after a success: %s", got)
 	}
-	s.setFailed("retrying", errors.New("refused"))
-	s.setFailed("delivering", errors.New("a dead letter"))
-	s.setState("delivering")
-	if got := s.status("one").State; got != "delivering" {
+	s.SetFailed("retrying", errors.New("refused"))
+	s.SetFailed("delivering", errors.New("a dead letter"))
+	s.SetState("delivering")
+	if got := s.Status("one").State; got != "delivering" {
 		t.Errorf("after a dead letter: %s", got)
 	}
 }
