@@ -66,7 +66,8 @@ var mayImport = map[string][]string{
 	"core/db/sqlitescan": {"core/db/scan"},
 	"core/db/rowcodec":   {},
 	"core/db/rowsql":     {"core/db/rowcodec"},
-	"core/db":            {"core/sqlitepages", "core/db/sqlitescan", "core/db/rowsql", "migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal", "core/db/pools", "core/db/scan", "core/db/logcheck"},
+	"core/db":            {"core/sqlitepages", "core/db/sqlitescan", "core/db/rowsql", "migrations", "core/fault", "core/text", "core/retry", "core/sqlitewal", "core/db/pools", "core/db/scan", "core/db/logcheck", "core/db/wake"},
+	"core/db/wake":       {},
 	"core/db/logcheck":   {"core/sqlitewal"},
 	"core/db/pools":      {},
 	"core/db/scan":       {"core/fault", "core/db/pools"},
@@ -212,7 +213,7 @@ var mayImport = map[string][]string{
 	"core/eventlog":         {"core/journal"},
 	"core/eventlog/cursors": {"core/db", "core/fault", "core/journal"},
 	"core/cluster":          {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
-	"core/cluster/notify":   {"core/db", "core/retry"},
+	"core/cluster/notify":   {"core/db", "core/db/wake", "core/retry"},
 	"core/eventlog/kafka":   {"core/eventlog", "core/eventlog/cursors", "core/fault", "core/journal", "core/retry", "core/text"},
 	"core/cluster/onenode":  {"core/retry"},
 

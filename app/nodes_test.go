@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -100,7 +101,49 @@ func (s *server) decided(t *testing.T, distinctID string) string {
 // second for flags and two for properties; other runs may be on a busy machine.
 func TestNodesSeeChanges(t *testing.T) {
 	t.Parallel()
-	nodes := serveNodes(t, 2)
+	seeChanges(t)
+}
+
+// TestClusterSeesChanges does the same with the notifications of a cluster.
+func TestClusterSeesChanges(t *testing.T) {
+	t.Parallel()
+	seeChanges(t, func(c *app.Config) { c.Cluster.Enabled = true })
+}
+
+// TestClusterWakesNodes polls so rarely that only a notification shows a change on
+// another node: of a flag and of a key.
+func TestClusterWakesNodes(t *testing.T) {
+	t.Parallel()
+	nodes := serveNodes(t, 2, func(c *app.Config) {
+		c.Cluster.Enabled = true
+		c.Flags.PollInterval, c.Auth.RefreshInterval = time.Minute, time.Hour
+	})
+	a, b := nodes[0], nodes[1]
+	var key struct {
+		ID    int
+		Value string
+	}
+	if err := json.Unmarshal([]byte(a.mustManage(t, http.MethodPost, "/api/personal_api_keys/", `{"label":"l","scopes":["feature_flag:read"]}`)), &key); err != nil {
+		t.Fatal(err)
+	}
+	reader := &server{Server: b.Server, PersonalKey: key.Value}
+	reads := func() bool {
+		status, _, _ := reader.request(t, http.MethodGet, b.URL+"/api/projects/1/feature_flags/", "")
+		return status == http.StatusOK
+	}
+	b.until(t, "the other node accepts the key", reads)
+	begin := time.Now()
+	a.flag(t, "first", plain)
+	b.until(t, "the other node decides the flag", func() bool { return strings.Contains(b.decided(t, "u"), `"first":true`) })
+	a.mustManage(t, http.MethodDelete, fmt.Sprintf("/api/personal_api_keys/%d/", key.ID), "")
+	b.until(t, "the other node refuses the revoked key", func() bool { return !reads() })
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("the changes were seen after %s, by a poll", took)
+	}
+}
+
+func seeChanges(t *testing.T, change ...func(*app.Config)) {
+	nodes := serveNodes(t, 2, change...)
 	a, b := nodes[0], nodes[1]
 	rounds, err := strconv.Atoi(os.Getenv("GUIDON_NODES_ROUNDS"))
 	measured := err == nil

@@ -64,6 +64,7 @@ func NewSnapshots(store *Store, projects Projects, operators match.Registry, log
 		},
 		OnRecovery: func() { s.log.Info("action refresh recovered") },
 	})
+	s.loaded.WakeBy(store.db.Wakes.Actions.Follow())
 	return s
 }
 

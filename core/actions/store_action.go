@@ -41,6 +41,7 @@ func (s *Store) Touch(ctx context.Context, projectID int64) error {
 	if err != nil {
 		return fmt.Errorf("increment the revision of actions of project %d: %w", projectID, err)
 	}
+	s.db.AfterCommit(ctx, s.db.Wakes.Actions.Publish)
 	return nil
 }
 

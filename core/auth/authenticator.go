@@ -62,7 +62,7 @@ func (a *authenticator) Start(ctx context.Context) error {
 		return fmt.Errorf("read projects and their keys: %w", err)
 	}
 	a.service.Start()
-	a.service.Every(a.cfg.RefreshInterval, func(ctx context.Context) {
+	a.service.EveryOr(a.cfg.RefreshInterval, a.store.db.Wakes.Accounts.Follow(), func(ctx context.Context) {
 		_, _ = a.refreshedSince(ctx, time.Now()) // the refresher logs failures
 	})
 	a.service.Every(usageInterval, func(ctx context.Context) {

@@ -52,6 +52,7 @@ func (s *store) write(ctx context.Context, fn func(ctx context.Context) error, c
 		if err := fn(ctx); err != nil {
 			return err
 		}
+		s.db.AfterCommit(ctx, s.db.Wakes.Accounts.Publish)
 		s.db.AfterCommit(ctx, committed)
 		return nil
 	}))

@@ -20,6 +20,9 @@ func newHub(lc fx.Lifecycle, cfg Config, d *db.DB, log *zap.Logger) *notify.Hub 
 		d = nil
 	}
 	h := notify.New(d, log)
+	if cfg.Enabled {
+		h.Connect(&d.Wakes)
+	}
 	lc.Append(fx.StartStopHook(h.Start, h.Stop))
 	return h
 }

@@ -31,7 +31,7 @@ type StaticCohorts interface {
 	StaticCohorts(ctx context.Context, projectID int64, distinctID string) ([]int64, error)
 }
 
-// MembersDependencies are what Members reads from. Operators, Plugins and Log
+// MembersDependencies are what Members reads from. Operators, Plugins, Log and Wake
 // may be nil.
 type MembersDependencies struct {
 	Source    Source
@@ -42,6 +42,7 @@ type MembersDependencies struct {
 	Limits    match.Limits            // of regular expressions
 	Budget    int64                   // work on texts of one answer; see eval.CompileOptions
 	Log       *zap.Logger
+	Wake      <-chan struct{} // receives when cohorts may have changed
 }
 
 // Members answers whether a person is in a cohort. The cohorts of a project are
@@ -70,6 +71,7 @@ func NewMembers(deps MembersDependencies) *Members {
 		opts.OnRecovery = func() { log.Info("cohort refresh recovered") }
 	}
 	m.sets = snapshot.New(opts)
+	m.sets.WakeBy(deps.Wake)
 	return m
 }
 

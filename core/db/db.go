@@ -37,6 +37,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/db/scan"
 	"github.com/guidonhq/guidon/core/db/sqlitescan"
+	"github.com/guidonhq/guidon/core/db/wake"
 )
 
 // Config says where the store is.
@@ -96,6 +97,9 @@ func (c Config) withDefaults() Config {
 // Half of its methods serve one dialect each; callers see connections and
 // transactions only.
 type DB struct {
+	// Wakes wakes pollers after changes by other nodes.
+	Wakes wake.Wakes
+
 	readers [pools.Kinds]*bun.DB
 	lookup  *bun.DB // of Lookup; that of internal reads on PostgreSQL
 	write   *bun.DB

@@ -39,7 +39,7 @@ var Module = fx.Module("flags",
 			return revision.NewWriter(s, memory, log)
 		},
 		newSource,
-		fx.Annotate(decide.NewSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
+		fx.Annotate(newSnapshots, fx.OnStart((*decide.Snapshots).Start), fx.OnStop((*decide.Snapshots).Stop)),
 		fx.Annotate(newLookups, fx.ParamTags(``, ``, ``, ``, `optional:"true"`, `optional:"true"`)), decide.NewDecider,
 		newPolicy, newCounter, newDashboards, newCohorts, newService,
 		fx.Annotate(newMembers, fx.OnStart((*cohorts.Members).Start), fx.OnStop((*cohorts.Members).Stop)),
@@ -112,10 +112,18 @@ func newCohorts(c ManageConfig, m *decide.Snapshots, store *cohorts.Store, w *re
 	})
 }
 
-func newMembers(c ManageConfig, d *source.Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
+func newSnapshots(c decide.Config, from decide.Source, operators match.Registry, d *db.DB, log *zap.Logger) (*decide.Snapshots, error) {
+	s, err := decide.NewSnapshots(c, from, operators, log)
+	if err == nil {
+		s.WakeBy(d.Wakes.Flags.Follow())
+	}
+	return s, err
+}
+
+func newMembers(c ManageConfig, from *db.DB, d *source.Definitions, lists *cohorts.Store, p *persons.Service, registry match.Registry, o PluginOperators, log *zap.Logger) *cohorts.Members {
 	return cohorts.NewMembers(cohorts.MembersDependencies{
 		Source: d, Lists: lists, People: p, Operators: registry, Plugins: o.Round, Log: log,
-		Limits: c.Patterns, Budget: c.Budget,
+		Limits: c.Patterns, Budget: c.Budget, Wake: from.Wakes.Flags.Follow(),
 	})
 }
 

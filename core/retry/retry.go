@@ -18,7 +18,10 @@ import (
 )
 
 // Sleep waits for d. It returns false when ctx ends first.
-func Sleep(ctx context.Context, d time.Duration) bool {
+func Sleep(ctx context.Context, d time.Duration) bool { return sleepOr(ctx, d, nil) }
+
+// sleepOr is Sleep that also returns when wake receives.
+func sleepOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -30,6 +33,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
+	case <-wake:
+		return true
 	case <-ctx.Done():
 		return false
 	}
@@ -40,7 +45,12 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 // the process together; an idle process pays for each wake-up, not for what runs in it.
 // It returns false when ctx ends first.
 func SleepAligned(ctx context.Context, d time.Duration) bool {
-	return Sleep(ctx, untilAligned(time.Duration(time.Now().UnixNano()), d))
+	return SleepAlignedOr(ctx, d, nil)
+}
+
+// SleepAlignedOr is SleepAligned that also returns when wake receives.
+func SleepAlignedOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	return sleepOr(ctx, untilAligned(time.Duration(time.Now().UnixNano()), d), wake)
 }
 
 // untilAligned returns the time from now to the first multiple of d that is at least

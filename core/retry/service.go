@@ -63,9 +63,22 @@ func (s *Service) Go(fn func(drainCtx, killCtx context.Context)) bool {
 // Every runs fn with the drain context each interval d until Stop, at the times of
 // SleepAligned. The first run is after about d. It returns as Go does.
 func (s *Service) Every(d time.Duration, fn func(ctx context.Context)) bool {
+	return s.EveryOr(d, nil, fn)
+}
+
+// wakePause is the least time between two runs of EveryOr.
+const wakePause = 10 * time.Millisecond
+
+// EveryOr is Every that also runs fn when wake receives. Wake-ups that follow each
+// other keep fn busy for at most half of the time. A nil wake makes it Every.
+func (s *Service) EveryOr(d time.Duration, wake <-chan struct{}, fn func(ctx context.Context)) bool {
 	return s.Go(func(drainCtx, _ context.Context) {
-		for SleepAligned(drainCtx, d) {
+		for SleepAlignedOr(drainCtx, d, wake) {
+			begin := time.Now()
 			fn(drainCtx)
+			if wake != nil {
+				Sleep(drainCtx, min(max(wakePause, time.Since(begin)), d))
+			}
 		}
 	})
 }

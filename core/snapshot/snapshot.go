@@ -10,7 +10,7 @@
 //
 // Guarantees:
 //   - A change of another process is visible within the poll interval plus the
-//     time of a load.
+//     time of a load, and with WakeBy as soon as its channel receives.
 //   - After Refresh returns nil, each later Get sees at least what was committed
 //     before the call.
 //   - Of two loads of a key the newer one stays: loads of a key run one after
@@ -64,6 +64,7 @@ type Map[K comparable, V any] struct {
 	opts    Options[K, V]
 	entries atomic.Pointer[map[K]*entry[V]]
 	adding  sync.Mutex // serializes additions to entries
+	wake    <-chan struct{}
 	service retry.Service
 	failing bool // the last poll failed; of the polling goroutine
 }
@@ -89,6 +90,10 @@ func New[K comparable, V any](opts Options[K, V]) *Map[K, V] {
 	m.entries.Store(&map[K]*entry[V]{})
 	return m
 }
+
+// WakeBy makes the map poll also when wake receives, without waiting for the interval.
+// It must be called before Start.
+func (m *Map[K, V]) WakeBy(wake <-chan struct{}) { m.wake = wake }
 
 // Get returns the current value of a key. It returns false when none was loaded
 // yet. It takes no lock and does no I/O.
@@ -119,7 +124,7 @@ func (m *Map[K, V]) GetOrLoad(ctx context.Context, key K) (V, error) {
 func (m *Map[K, V]) Start(ctx context.Context) error {
 	err := m.pollAndNotify(ctx)
 	m.service.Start()
-	m.service.Every(m.opts.Interval, func(ctx context.Context) { _ = m.pollAndNotify(ctx) })
+	m.service.EveryOr(m.opts.Interval, m.wake, func(ctx context.Context) { _ = m.pollAndNotify(ctx) })
 	return err
 }
 

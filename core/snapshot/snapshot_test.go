@@ -20,6 +20,34 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("database is down")
 
+// A map polls when it is woken, long before its interval ends; an error does not end it.
+func TestWakeBy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(1)
+		opts := s.options()
+		opts.Interval = time.Hour
+		m, wake := snapshot.New(opts), make(chan struct{}, 1)
+		m.WakeBy(wake)
+		if err := m.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = m.Stop(t.Context()) }()
+		begin := time.Now()
+		s.set(func() { s.down = true })
+		wake <- struct{}{}
+		synctest.Wait()
+		s.set(func() { s.down, s.revisions[1] = false, 7 })
+		wake <- struct{}{}
+		for v, _ := m.Get(1); v != 7; v, _ = m.Get(1) {
+			time.Sleep(time.Millisecond)
+		}
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the change was seen after %s", took)
+		}
+	})
+}
+
 // store is a table of numbers by project.
 type store struct {
 	mu        sync.Mutex

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/wake"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -48,6 +49,7 @@ type Hub struct {
 	log     *zap.Logger
 	service retry.Service
 	wake    chan struct{}
+	wakes   *wake.Wakes // nil without Connect
 
 	mu          sync.Mutex
 	subscribers map[string]map[chan string]bool
@@ -67,12 +69,41 @@ func New(d *db.DB, log *zap.Logger) *Hub {
 	}
 }
 
+// wakeTopic is the topic of what changed, with its name as the payload.
+const wakeTopic = "changed"
+
+// Connect carries the wake-ups of w between nodes while the Hub runs. It must be called
+// before Start.
+func (h *Hub) Connect(w *wake.Wakes) {
+	h.wakes = w
+	w.Connect(func(name string) { h.Publish(wakeTopic, name) })
+}
+
+// wakeFollowers passes the wake-ups of all nodes on until ctx ends.
+func (h *Hub) wakeFollowers(ctx context.Context, names <-chan string) {
+	for {
+		select {
+		case name := <-names:
+			h.wakes.Receive(name)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Start begins to listen and to send, unless notifications stay in the process.
 func (h *Hub) Start(context.Context) error {
 	if h.db == nil {
 		return nil
 	}
 	h.service.Start()
+	if h.wakes != nil {
+		names, cancel := h.Subscribe(wakeTopic)
+		h.service.Go(func(ctx, _ context.Context) {
+			defer cancel()
+			h.wakeFollowers(ctx, names)
+		})
+	}
 	h.service.Go(func(ctx, _ context.Context) { h.listen(ctx) })
 	h.service.Go(func(ctx, _ context.Context) { h.send(ctx) })
 	return nil

@@ -54,6 +54,10 @@ func NewSnapshots(cfg Config, source Source, operators match.Registry, log *zap.
 	return s, nil
 }
 
+// WakeBy makes the snapshots poll also when wake receives. It must be called before
+// Start.
+func (s *Snapshots) WakeBy(wake <-chan struct{}) { s.sets.WakeBy(wake) }
+
 var emptySet = eval.Compile(nil, nil, nil, eval.CompileOptions{})
 
 // Set returns the compiled flags of a project; never nil. It takes no lock. It

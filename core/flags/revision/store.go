@@ -58,6 +58,7 @@ func (s *Store) advance(ctx context.Context, projectID int64) error {
 	if err != nil {
 		return fmt.Errorf("advance revision of project %d: %w", projectID, err)
 	}
+	s.db.AfterCommit(ctx, s.db.Wakes.Flags.Publish)
 	return nil
 }
 
