@@ -28,6 +28,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
 	"github.com/guidonhq/guidon/core/auth"
@@ -157,7 +158,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opened := &opened{}
 	opened.add(bound.Close)
 	s.app = fx.New(
-		fx.Supply(bound, opened, listen, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
+		fx.Supply(bound, opened, listen, requestlog.Starting{Context: start}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts), bindings,
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
 		fx.Invoke(s.bootstrap),
@@ -235,10 +236,14 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		liveSettings(cfg, opts),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal.Config, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
-		fx.Supply(node, cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
-		fx.Provide(func(d *db.DB, _ journal.Journal, audit *activity.Audit) backup.Source {
+		fx.Provide(func(l *requestlog.Log) cluster.Info {
+			node.LogID, node.ReplaceLog = l.ID(), cfg.Journal.AcceptOtherLog
+			return node
+		}),
+		fx.Supply(cfg.Backup, servermetrics.Info{Version: opts.Version, DataDir: cfg.DataDir}),
+		fx.Provide(func(d *db.DB, _ *requestlog.Files, audit *activity.Audit) backup.Source {
 			src := backupSource(cfg, d, opts.ConfigFile, opts.Version)
 			src.Serving, src.Made = true, loggedBackups(audit, cfg.Backup.To)
 			return src
@@ -255,7 +260,7 @@ func modules(cfg Config, opts Options) fx.Option {
 			return provideReloader(lc, v, opts, h, audit, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		local(db.Module, auth.Module, journal.Module, flags.Module), flags.Schedule, standby.Module, web.Module,
+		local(db.Module, auth.Module, requestlog.Module(cfg.Journal), flags.Module), flags.Schedule, standby.Module, web.Module,
 		persons.Module, clickhouse.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module, cluster.Module,
 	)
 }

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/cohorts"
-	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
-	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 
 	"go.uber.org/fx"
@@ -33,7 +33,6 @@ import (
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/flags/revision"
 	"github.com/guidonhq/guidon/core/host"
-	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/standby"
@@ -68,9 +67,7 @@ var coreBindings = fx.Provide(
 	func(e *events.Service) persons.Relations { return relations{e} },
 	func(h *persons.HTTP) cohorts.PersonViews { return h },
 
-	// Capture appends to the journal, the worker and the sinks read it. The worker
-	// filters duplicates with the event store.
-	func(j journal.Journal) (capture.Appender, reader.Log) { return j, j },
+	// The worker filters duplicates with the event store.
 	func(e *events.Service) (pipeline.Deduplicator, trace.EventReader) { return e, e },
 	func(h *host.Host) delivery.Sinks { return newSinks(h) },
 	stages,
@@ -95,6 +92,8 @@ var coreBindings = fx.Provide(
 	route(func(h *accounts.HTTP) web.Routes { return h }),
 	route(func(s *invitation.Service) web.Routes { return invitation.NewHTTP(s) }),
 	route(func(h *activity.HTTP) web.Routes { return h }),
+	func(l *requestlog.Log) admin.Log { return l },
+	func(p ingestion.Processing) admin.Processing { return p },
 	route(func(r *admin.Readiness) web.Routes { return r }),
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -14,7 +15,6 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
-	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
 )
@@ -32,8 +32,12 @@ var erasureBindings = fx.Options(
 	}),
 )
 
-func newErasures(d *db.DB, j journal.Journal, p *persons.Service, log *zap.Logger) *erasure.Service {
-	return erasure.New(d, j, p, log)
+func newErasures(d *db.DB, l *requestlog.Log, p *persons.Service, log *zap.Logger) *erasure.Service {
+	e := erasure.New(d, l.Journal, p, log)
+	if l.Shared != nil {
+		e.OnLog(l.Shared)
+	}
+	return e
 }
 
 // eraseWarnings removes the details of warnings that quote distinct ids, or the

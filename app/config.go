@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
@@ -27,7 +28,6 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
-	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
@@ -50,7 +50,7 @@ type Config struct {
 	Cluster       cluster.Config       `koanf:"cluster"`
 	Auth          auth.Config          `koanf:"auth"`
 	Activity      activity.Config      `koanf:"activity"`
-	Journal       journal.Config       `koanf:"journal"`
+	Journal       requestlog.Config    `koanf:"journal"`
 	Backup        backup.Config        `koanf:"backup"`
 	Ingestion     ingestion.Config     `koanf:"ingestion"`
 	GeoIP         geoip.Config         `koanf:"geoip"`
@@ -89,7 +89,7 @@ func DefaultConfig() Config {
 		Cluster:       cluster.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
 		Activity:      activity.DefaultConfig(),
-		Journal:       journal.DefaultConfig(),
+		Journal:       requestlog.DefaultConfig(),
 		Backup:        backup.DefaultConfig(),
 		Ingestion:     ingestion.DefaultConfig(),
 		GeoIP:         geoip.DefaultConfig(),
@@ -127,12 +127,23 @@ func (c Config) Validate() error {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
 	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL))
+	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL), c.Journal.CheckSinks(sinkNames(c.Plugins.Instances)))
 	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {
 		errs = append(errs, checkAddress("http.admin_address", c.HTTP.AdminAddress))
 	}
 	return errors.Join(errs...)
+}
+
+// sinkNames returns the names of the sinks.
+func sinkNames(instances []settings.Instance) (names []string) {
+	for _, c := range instances {
+		if c.Kind == settings.KindSink {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // checkDeliveries reports invalid delivery sections of sinks. References to secrets are

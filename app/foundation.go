@@ -7,19 +7,21 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/fx"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
-	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/standby"
 )
 
 // foundation opens the journal, which locks the data directory, before the
-// database, which is migrated when it opens.
+// database, which is migrated when it opens. A log that servers share comes after the
+// database, which has its cursors.
 var foundation = fx.Module("foundation", fx.Invoke(
-	func(o *opened, j journal.Journal) {
-		o.add(func() error { return j.Close(context.Background()) })
+	func(o *opened, f *requestlog.Files) {
+		o.add(func() error { return f.Close(context.Background()) })
 	},
 	func(o *opened, d *db.DB) { o.add(d.Close) },
+	func(o *opened, l *requestlog.Log) { o.add(func() error { return l.Close(context.Background()) }) },
 	func(*standby.Service) {}, // reads the snapshot before definitions are compiled
 ))
 

@@ -29,7 +29,9 @@ var base = []string{
 // table and gives the reasons.
 var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
-	"app":        {"core/...", "api", "sdk", "sdk/units", "migrations"},
+	"app":        {"app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
+
+	"app/requestlog": {"core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
@@ -236,7 +238,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/delivery":        with("core/ingestion/event", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery/filter", "core/ingestion/delivery/pause", "core/ingestion/delivery/status", "core/ingestion/delivery/window", "core/journal", "core/host/settings"),
 	"core/ingestion/replay":          with("core/ingestion/deadletter", "core/ingestion/delivery", "core/cluster/onenode"),
 	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
-	"core/ingestion":                 with("core/ingestion/...", "core/journal", "core/journal/clock"),
+	"core/ingestion":                 with("core/eventlog", "core/ingestion/...", "core/journal", "core/journal/clock"),
 
 	// Plugins.
 	"core/host/settings":  {},

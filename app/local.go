@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/activity/chain"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/backup"
@@ -51,7 +52,7 @@ func OpenLocal(ctx context.Context, cfg Config, opts Options, project int64) (*L
 	l.app = fx.New(
 		fx.Decorate(func(lc fx.Lifecycle) fx.Lifecycle { return idle{lc} }),
 		fx.Decorate(func(a web.Auth) web.Auth { return commandline.Auth{Auth: a, Identity: l.identity} }),
-		fx.Supply(opened), foundation, modules(cfg, opts), bindings,
+		fx.Supply(opened, requestlog.Starting{Context: ctx}), foundation, modules(cfg, opts), bindings,
 		fx.Populate(&l.server, &l.chain), fx.Invoke(mount, func(d *db.DB) { l.Name = d.String() }),
 	)
 	if err := l.app.Err(); err != nil {

@@ -26,7 +26,7 @@ type Migration struct {
 // already or m allows it. Servers with another data directory on the same
 // Postgres database are not noticed.
 func Migrate(ctx context.Context, cfg Config, m Migration, out io.Writer) error {
-	lock, held := journal.AcquireLock(cfg.Journal, cfg.DataDir)
+	lock, held := journal.AcquireLock(cfg.Journal.Config, cfg.DataDir)
 	if held != nil {
 		return migrateBesideServer(ctx, cfg, m, held, out)
 	}
@@ -101,7 +101,7 @@ func MigrateTo(ctx context.Context, cfg Config, number int, out io.Writer) error
 	if database == "" {
 		return errors.New("there is no database to migrate: guidon migrate without --to creates it")
 	}
-	lock, err := journal.AcquireLock(cfg.Journal, cfg.DataDir)
+	lock, err := journal.AcquireLock(cfg.Journal.Config, cfg.DataDir)
 	if err != nil {
 		return fmt.Errorf("stop the server before the migration: %w", err)
 	}
@@ -137,7 +137,7 @@ func Transfer(ctx context.Context, cfg Config, from, to string, o TransferOption
 	o.Announce = func(ctx context.Context, d *db.DB, target string) error {
 		return logOperation(ctx, d, &activity.Event{Scope: "Database", ItemID: "database", Activity: "copied", Name: target})
 	}
-	return transfer.Run(ctx, transfer.Config{From: source, To: dest, Journal: cfg.Journal, DataDir: cfg.DataDir}, o)
+	return transfer.Run(ctx, transfer.Config{From: source, To: dest, Journal: cfg.Journal.Config, DataDir: cfg.DataDir}, o)
 }
 
 func printSchema(ctx context.Context, d *db.DB, out io.Writer) error {

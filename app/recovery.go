@@ -146,7 +146,7 @@ func backupSource(cfg Config, d *db.DB, configFile, version string) backup.Sourc
 		secrets["guidon.yaml"] = configFile
 	}
 	return backup.Source{
-		DB: d, Journal: cfg.Journal, DataDir: cfg.DataDir, Version: version, Secrets: secrets,
+		DB: d, Journal: cfg.Journal.Config, DataDir: cfg.DataDir, Version: version, Secrets: secrets,
 		Settings: map[string]any{"data_dir": cfg.DataDir, "journal_dir": cfg.Journal.Dir, "address": cfg.HTTP.Address, "site_url": cfg.HTTP.SiteURL, "plugins": plugins},
 	}
 }
@@ -243,7 +243,7 @@ func Restore(ctx context.Context, cfg Config, o RestoreOptions) (*Restored, erro
 	if o.Identities, err = readIdentities(o.IdentityFile); err != nil {
 		return nil, err
 	}
-	target := backup.Target{Database: cfg.Database, Journal: cfg.Journal, DataDir: cfg.DataDir, Secrets: map[string]string{
+	target := backup.Target{Database: cfg.Database, Journal: cfg.Journal.Config, DataDir: cfg.DataDir, Secrets: map[string]string{
 		"payload.key": filepath.Join(cfg.DataDir, "payload.key"), "guidon.yaml": filepath.Join(cfg.DataDir, "guidon.yaml.restored"),
 	}}
 	done, err := backup.Restore(ctx, target, from, name, o.RestoreOptions)
@@ -261,13 +261,13 @@ type JournalReport = recovery.Report
 
 // CheckJournal reads the whole journal named by cfg, also beside a running server.
 func CheckJournal(ctx context.Context, cfg Config) (*JournalReport, error) {
-	return recovery.CheckJournal(ctx, cfg.Journal, cfg.DataDir)
+	return recovery.CheckJournal(ctx, cfg.Journal.Config, cfg.DataDir)
 }
 
 // RepairJournal copies what can be read of a damaged journal into a new file and
 // keeps the old one. A dry run changes nothing.
 func RepairJournal(ctx context.Context, cfg Config, dryRun bool) (*JournalReport, error) {
-	r, err := recovery.RepairJournal(ctx, cfg.Journal, cfg.DataDir, dryRun)
+	r, err := recovery.RepairJournal(ctx, cfg.Journal.Config, cfg.DataDir, dryRun)
 	if err != nil || r.Repaired == "" {
 		return r, err
 	}
@@ -288,7 +288,7 @@ func CheckDatabase(ctx context.Context, cfg Config) (problems []string, err erro
 // AcknowledgeIncidents ends the incidents of the journal named by cfg and returns
 // their texts, each with its time. It works beside a running server.
 func AcknowledgeIncidents(cfg Config) ([]string, error) {
-	list, err := recovery.AcknowledgeIncidents(cfg.Journal, cfg.DataDir)
+	list, err := recovery.AcknowledgeIncidents(cfg.Journal.Config, cfg.DataDir)
 	texts := make([]string, len(list))
 	for i, incident := range list {
 		texts[i] = incident.At.Format(time.RFC3339) + " " + incident.Text

@@ -276,7 +276,7 @@ func liveSettings(cfg Config, opts Options) fx.Option {
 	return fx.Supply(v,
 		live.Section(v, func(c *Config) web.Config { return c.HTTP }),
 		live.Section(v, func(c *Config) activity.Config { return c.Activity }),
-		live.Section(v, func(c *Config) journal.Config { return c.Journal }),
+		live.Section(v, func(c *Config) journal.Config { return c.Journal.Config }),
 		live.Section(v, func(c *Config) ingestion.Config { return c.Ingestion }),
 		live.Section(v, func(c *Config) notifications.Config { return c.Notifications }),
 	)

@@ -16,18 +16,31 @@ import (
 
 // Readiness registers the checks and fields of GET /_readiness.
 type Readiness struct {
-	journal  journal.Journal
+	log      Log
 	host     *host.Host
 	delivery *delivery.Service
-	worker   *pipeline.Worker
+	worker   Processing
+}
+
+// Log is the log of accepted requests.
+type Log interface {
+	// Stats describes the journal of this server, or of a shared log what does not
+	// depend on a partition.
+	Stats(ctx context.Context) (journal.Stats, error)
+}
+
+// Processing is the processing of events on this server.
+type Processing interface {
+	Progress() pipeline.Progress
+	HistoricalProgress() pipeline.Progress
 }
 
 var _ web.Routes = (*Readiness)(nil)
 
 // NewReadiness returns the checks of the journal, the required plugins, the trouble of
 // all plugins and the progress of processing.
-func NewReadiness(j journal.Journal, h *host.Host, d *delivery.Service, w *pipeline.Worker) *Readiness {
-	return &Readiness{journal: j, host: h, delivery: d, worker: w}
+func NewReadiness(l Log, h *host.Host, d *delivery.Service, w Processing) *Readiness {
+	return &Readiness{log: l, host: h, delivery: d, worker: w}
 }
 
 // Routes registers the checks.
@@ -65,7 +78,7 @@ const maxRangesShown = 20
 func (r *Readiness) journalState() journalState {
 	ctx, cancel := context.WithTimeout(context.Background(), statsTimeout)
 	defer cancel()
-	stats, err := r.journal.Stats(ctx)
+	stats, err := r.log.Stats(ctx)
 	if err != nil {
 		return journalState{State: "unknown", Incidents: []incident.Incident{}, Damaged: []journal.DamagedRange{}}
 	}
@@ -83,7 +96,7 @@ func (r *Readiness) journalState() journalState {
 const statsTimeout = time.Second
 
 func (r *Readiness) checkJournal(ctx context.Context) error {
-	stats, err := r.journal.Stats(ctx)
+	stats, err := r.log.Stats(ctx)
 	if err != nil {
 		return err
 	}

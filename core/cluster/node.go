@@ -26,6 +26,8 @@ type Info struct {
 	Address string
 	Roles   []string
 	LogID   string // of the log that all nodes share; empty if each has its own
+	// ReplaceLog makes LogID the log of the cluster, if it had another one.
+	ReplaceLog bool
 }
 
 // Wake wakes the other nodes and is woken by them.

@@ -110,7 +110,7 @@ func (n *Node) identify(ctx context.Context) error {
 	if n.info.LogID == "" {
 		return nil
 	}
-	stored, err := n.store.identify(ctx, n.info.LogID)
+	stored, err := n.store.identify(ctx, n.info.LogID, n.info.ReplaceLog)
 	if err != nil {
 		return fmt.Errorf("read the log of the cluster: %w", err)
 	}

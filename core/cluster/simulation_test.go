@@ -108,7 +108,7 @@ func (l link) fence(context.Context, leaseRow) (bool, error)            { return
 func (l link) endSessions(context.Context, string, int64) error         { return l.do(func() {}) }
 func (l link) remove(context.Context, string) error                     { return nil }
 func (l link) removeOld(context.Context, []string) error                { return nil }
-func (l link) identify(_ context.Context, id string) (string, error)    { return id, nil }
+func (l link) identify(_ context.Context, id string, _ bool) (string, error)    { return id, nil }
 func (l link) ready() bool                                              { return true }
 func (l link) close()                                                   {}
 func (l link) Publish(string, string)                                   {}

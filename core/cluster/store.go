@@ -60,9 +60,9 @@ type store interface {
 	remove(ctx context.Context, node string) error
 	// removeOld deletes those of the nodes that were not seen for a day.
 	removeOld(ctx context.Context, nodes []string) error
-	// identify stores id as that of the log, unless there is one, and returns the
-	// stored one.
-	identify(ctx context.Context, id string) (stored string, err error)
+	// identify stores id as that of the log, unless there is one that it must not
+	// replace, and returns the stored one.
+	identify(ctx context.Context, id string, replace bool) (stored string, err error)
 	ready() bool
 	close()
 }
@@ -180,8 +180,8 @@ func (p *postgres) ready() bool { return p.db.IsReady() }
 
 func (p *postgres) close() { p.pool.Close() }
 
-func (p *postgres) identify(ctx context.Context, id string) (stored string, err error) {
-	if err := p.exec(ctx, "INSERT INTO cluster_log (one, id) VALUES (1, $1) ON CONFLICT (one) DO NOTHING", id); err != nil {
+func (p *postgres) identify(ctx context.Context, id string, replace bool) (stored string, err error) {
+	if err := p.exec(ctx, "INSERT INTO cluster_log (one, id) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE $2", id, replace); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)

@@ -4,18 +4,22 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/ai"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/otlp"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
+	"github.com/guidonhq/guidon/core/ingestion/unit"
 	"github.com/guidonhq/guidon/core/ingestion/warning"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
@@ -31,7 +35,7 @@ var Module = fx.Module("ingestion",
 		},
 		newTracer, newCapture, newDeadLetters,
 		started(newMeter, (*capture.Meter).Start, (*capture.Meter).Stop),
-		started(pipeline.NewWorker, (*pipeline.Worker).Start, (*pipeline.Worker).Stop),
+		newWorker, newProcessing,
 		started(delivery.NewService, (*delivery.Service).Start, (*delivery.Service).Stop),
 		started(newReplayer, (*replay.Replayer).Start, (*replay.Replayer).Stop),
 		started(NewRetention, (*Retention).Start, (*Retention).Stop),
@@ -43,7 +47,7 @@ var Module = fx.Module("ingestion",
 		route(func(s *deadletter.Service) web.Routes { return deadletter.NewHTTP(s) }),
 		route(func(t *trace.Tracer) web.Routes { return trace.NewHTTP(t) }),
 	),
-	fx.Invoke(func(t *tracing.Tracing, w *pipeline.Worker, d *delivery.Service, _ *replay.Replayer, _ *Retention) {
+	fx.Invoke(func(t *tracing.Tracing, w *pipeline.Worker, d *delivery.Service, _ *replay.Replayer, _ *Retention, _ Processing) {
 		w.Trace(t)
 		d.Trace(t)
 	}),
@@ -56,6 +60,67 @@ func started(constructor, start, stop any) any {
 
 // route provides routes of the server.
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
+
+// workerParts are the parameters of newWorker.
+type workerParts struct {
+	fx.In
+	Config       pipeline.Config
+	Limits       event.Limits
+	Log          reader.Log
+	Shared       eventlog.Log `optional:"true"` // in partitions, instead of Log; may be nil
+	DB           *db.DB
+	Stages       []pipeline.Stage
+	Deduplicator pipeline.Deduplicator
+	Metrics      *pipeline.Metrics
+	DeadLetters  *deadletter.Metrics
+	Logger       *zap.Logger
+}
+
+// newWorker returns the worker of the journal, which runs with the server. With a log in
+// partitions it replays dead letters only.
+func newWorker(lc fx.Lifecycle, p workerParts) (*pipeline.Worker, error) {
+	w, err := pipeline.NewWorker(p.Config, p.Limits, p.Log, p.DB, p.Stages, p.Deduplicator, p.Metrics, p.DeadLetters, p.Logger)
+	if err == nil && p.Shared == nil {
+		lc.Append(fx.StartStopHook(w.Start, w.Stop))
+	}
+	return w, err
+}
+
+// Processing is the processing of events on this server: the worker of the journal, or
+// the units of the partitions that this server owns.
+type Processing interface {
+	Progress() pipeline.Progress
+	HistoricalProgress() pipeline.Progress
+}
+
+// processingParts are the parameters of newProcessing.
+type processingParts struct {
+	fx.In
+	Worker    *pipeline.Worker
+	Followers []pipeline.Follower `group:"followers"`
+	Log       eventlog.Log        `optional:"true"`
+	Shares    cluster.Shares      `optional:"true"`
+	Erasures  *erasure.Service    `optional:"true"`
+	Logger    *zap.Logger
+}
+
+// newProcessing returns the worker after it was given its followers, or the units of a
+// log in partitions.
+func newProcessing(lc fx.Lifecycle, p processingParts) Processing {
+	if p.Log == nil {
+		for _, f := range p.Followers {
+			runner := pipeline.NewFollowerRunner(p.Worker, f)
+			lc.Append(fx.StartStopHook(runner.Start, runner.Stop))
+		}
+		return p.Worker
+	}
+	set := unit.NewSet(unit.Dependencies{
+		Log: p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Logger: p.Logger,
+		Erased: func(partition int) pipeline.Erased { return p.Erasures.Partition(partition) },
+	})
+	lc.Append(fx.StartStopHook(set.Start, set.Stop))
+	return set
+}
 
 // optional are the bindings that a trace does without.
 type optional struct {

@@ -159,6 +159,12 @@ func redelivery(t *testing.T, k *kit) {
 	equal(t, "kind of the commit", fault.KindOf(err), fault.Conflict)
 	equal(t, "records that come again", fmt.Sprint(texts(read(t, second, at.Seq, 3))), fmt.Sprint(numbers(3)))
 	must(t, second.Commit(ctx(t), "reader", journal.Position{Seq: records[2].Seq, Count: 3}))
+	without := k.log.Partition(0, 0) // no lease is needed to read
+	equal(t, "records that are read without a lease", fmt.Sprint(texts(read(t, without, 0, 3))), fmt.Sprint(numbers(3)))
+	must(t, without.Wait(ctx(t), 0))
+	s, err := without.Stats(ctx(t))
+	must(t, err)
+	equal(t, "the newest record without a lease", s.Last, records[2].Seq)
 	third := k.log.Partition(0, 3)
 	equal(t, "position of the third owner", register(t, third, "reader", journal.Begin).Count, 3)
 }

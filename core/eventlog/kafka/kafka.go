@@ -233,6 +233,22 @@ func (l *Log) Unreachable() time.Duration {
 	return time.Since(time.Unix(0, l.reached.Load()))
 }
 
+// unreachableAfter is the time without an answer of a broker after which the log is
+// broken.
+const unreachableAfter = 10 * time.Second
+
+// Broken returns why appends are refused now, or that no broker answers; nil while the
+// log works.
+func (l *Log) Broken() error {
+	if err := l.health.current(); err != nil {
+		return err
+	}
+	if d := l.Unreachable(); d > max(unreachableAfter, 2*l.cfg.TrimInterval) {
+		return errUnreadable.Because(fmt.Errorf("no broker has answered for %s", d.Round(time.Second)))
+	}
+	return nil
+}
+
 // contact keeps when a broker answered last.
 type contact struct{ at *atomic.Int64 }
 

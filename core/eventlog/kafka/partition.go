@@ -73,7 +73,7 @@ type owned struct {
 
 var _ eventlog.Partition = owned{}
 
-// check returns why the partition cannot be used, or nil.
+// check returns why the partition cannot be used, or nil. Token 0 reads without a lease.
 func (o owned) check(ctx context.Context) error {
 	switch {
 	case o.p == nil:
@@ -82,7 +82,7 @@ func (o owned) check(ctx context.Context) error {
 		return ctx.Err()
 	case o.p.l.closed.Load():
 		return errClosing
-	case o.token < o.p.token.Load():
+	case o.token != 0 && o.token < o.p.token.Load():
 		return errToken
 	}
 	return nil

@@ -1,0 +1,149 @@
+// Package requestlog chooses the log of accepted requests, by the setting journal.url,
+// and provides it to the modules of the server.
+//
+// Without the setting it is the journal in the data directory, and this server is the
+// only one that appends and reads. With it, it is a log in partitions that several
+// servers share (package eventlog): each appends to all partitions, and processes those
+// that the cluster gives it.
+//
+// The data directory is locked in both cases. The local journal has a lock of its own;
+// with a shared log only the lock is taken.
+package requestlog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/kafka"
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/ingestion/reader"
+	"github.com/guidonhq/guidon/core/journal"
+)
+
+// Shared is a log that servers share.
+type Shared interface {
+	eventlog.Log
+
+	// ID names the log: another id has other records.
+	ID() string
+	// Broken returns why appends are refused now, or why the log cannot be read.
+	Broken() error
+}
+
+// Log is the log of accepted requests: exactly one of the two is set.
+type Log struct {
+	Journal journal.Journal
+	Shared  Shared
+}
+
+// ID returns the id that the log has for all servers; empty for a local journal.
+func (l *Log) ID() string {
+	if l.Shared == nil {
+		return ""
+	}
+	return l.Shared.ID()
+}
+
+// Stats describes the journal. Of a shared log it has the id and why it is broken.
+func (l *Log) Stats(ctx context.Context) (journal.Stats, error) {
+	if l.Shared == nil {
+		return l.Journal.Stats(ctx)
+	}
+	return journal.Stats{ID: l.Shared.ID(), Broken: l.Shared.Broken()}, nil
+}
+
+// Owner names the only server that reads the log, so that its next start continues what
+// it began; empty for a shared log.
+func (l *Log) Owner(ctx context.Context) (string, error) {
+	if l.Shared != nil {
+		return "", nil
+	}
+	stats, err := l.Journal.Stats(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read the id of the journal: %w", err)
+	}
+	return stats.ID, nil
+}
+
+// Close closes a shared log. Files closes a local journal.
+func (l *Log) Close(ctx context.Context) error {
+	if l.Shared == nil {
+		return nil
+	}
+	return l.Shared.Close(ctx)
+}
+
+// Files is what the server has of the data directory: the journal, or its lock.
+type Files struct {
+	journal journal.Journal
+	lock    *journal.Lock
+}
+
+// Close closes the journal, or releases the lock.
+func (f *Files) Close(ctx context.Context) error {
+	if f.journal == nil {
+		return f.lock.Release()
+	}
+	return f.journal.Close(ctx)
+}
+
+// Starting is the context of the start of the server.
+type Starting struct{ context.Context }
+
+// Module provides the *Log, after its *Files, and what capture and the pipeline need of
+// it.
+func Module(cfg Config) fx.Option {
+	common := fx.Provide(
+		func(l *Log) capture.Appender { return l.Journal },
+		func(l *Log) (eventlog.Log, capture.Log) { return l.Shared, l.Shared },
+		newReaderLog,
+	)
+	if !cfg.Shared() {
+		return fx.Options(journal.Module, common, fx.Provide(
+			func(j journal.Journal) *Files { return &Files{journal: j} },
+			func(j journal.Journal) *Log { return &Log{Journal: j} },
+		))
+	}
+	return fx.Options(common, fx.Provide(
+		func(lc fx.Lifecycle, dir journal.Dir) (*Files, error) { return lockFiles(lc, cfg, string(dir)) },
+		func(lc fx.Lifecycle, start Starting, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
+			return open(lc, start, cfg, d, log, reg)
+		},
+	))
+}
+
+// newReaderLog returns the log for readers that do not know partitions: of a shared one
+// the first partition, which they can only read.
+func newReaderLog(l *Log) reader.Log {
+	if l.Shared != nil {
+		return l.Shared.Partition(0, 0)
+	}
+	return l.Journal
+}
+
+func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string) (*Files, error) {
+	lock, err := journal.AcquireLock(cfg.Config, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{lock: lock}
+	lc.Append(fx.StopHook(f.Close))
+	return f, nil
+}
+
+// open opens a shared log.
+func open(lc fx.Lifecycle, ctx context.Context, cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
+	k, err := kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(k.Close))
+	return &Log{Shared: k}, nil
+}
