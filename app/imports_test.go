@@ -240,6 +240,8 @@ var mayImport = map[string][]string{
 	"core/ingestion/trace":           with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion":                 with("core/eventlog", "core/ingestion/...", "core/journal", "core/journal/clock"),
 
+	"core/ingestion/delivery/bypartition": with("core/eventlog", "core/ingestion/delivery", "core/ingestion/delivery/status", "core/ingestion/erasure", "core/ingestion/pipeline", "core/ingestion/unit"),
+
 	// Plugins.
 	"core/host/settings":  {},
 	"core/host/secret":    {"core/host/settings"},

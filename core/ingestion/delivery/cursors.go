@@ -88,6 +88,9 @@ func (c *cursors) findHistorical(name string) (at journal.Position, found bool, 
 // startCommitter commits the cursor of a reader in the background.
 func (c *cursors) startCommitter(r *sinkReader, at journal.Position) {
 	r.commit, r.received = reader.NewCommitter(c.log, r.name, at, c.logger), at
+	if c.lease != nil {
+		r.commit.Pause(leasedCommitInterval)
+	}
 	ctx, stop := context.WithCancel(c.drainCtx)
 	r.stopCommit = stop
 	c.committing.Go(func() { r.commit.Run(ctx) })

@@ -52,3 +52,17 @@ type Sinks interface {
 	// Changed returns a channel that is closed when the set changes.
 	Changed() <-chan struct{}
 }
+
+// Deliveries are the deliveries of a server to all its sinks: a Service that reads a
+// journal, or the services of the partitions of a shared log (package bypartition).
+type Deliveries interface {
+	// Status returns the state of every delivery, by name of the sink.
+	Status(ctx context.Context) ([]SinkStatus, error)
+	// Pause and Resume are those of Service.
+	Pause(ctx context.Context, sink, reason string) error
+	Resume(ctx context.Context, sink string) error
+	// Replay is that of Service.
+	Replay(ctx context.Context, sink string, ev sdk.Event, seq uint64, attempt uint32) error
+}
+
+var _ Deliveries = (*Service)(nil)

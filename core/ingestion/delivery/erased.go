@@ -3,6 +3,9 @@ package delivery
 import (
 	"context"
 	"slices"
+
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
 // Erased knows the persons that were erased after their events were accepted.
@@ -17,6 +20,33 @@ type Erased interface {
 	Dropped(projectID int64, distinctID string, seq uint64) bool
 }
 
+// ErasedLoader is an Erased that reads the erasures before each call of a sink.
+type ErasedLoader interface {
+	Erased
+	// LoadErased returns the erasures that concern records behind a number.
+	LoadErased(ctx context.Context, after uint64) (Erased, error)
+}
+
+// loadErased returns the erasures that concern records from a number on. It waits for the
+// database, and fails with errStopped only.
+func (s *sender) loadErased(first uint64) (Erased, error) {
+	l, ok := s.erased.(ErasedLoader)
+	if !ok {
+		return s.erased, nil
+	}
+	var out Erased
+	ok = retry.Until(s.drainCtx, s.backoff(), func() (err error) {
+		ctx, cancel := context.WithTimeout(s.drainCtx, s.cfg.Timeout)
+		defer cancel()
+		out, err = l.LoadErased(ctx, first-1)
+		return err
+	}, func(err error) { s.stats.SetFailed(status.WaitingForDatabase, err) })
+	if !ok {
+		return nil, errStopped
+	}
+	return out, nil
+}
+
 // skipErased is the label value of the metric for events of erased persons.
 const skipErased = "erased"
 
@@ -28,23 +58,27 @@ func (d *Service) RespectErasures(e Erased) { d.erased = e }
 // sent, and counts those that were erased. An event that has crashed the plugin and is
 // a dead letter is not sent either: read again with staged events that the crash has
 // lost, it would crash the plugin for ever. all is true if every record is sent.
-func (s *sender) withoutSkipped(b *batch, from, to int) (kept []int, all bool) {
-	erasures, crashed := s.erased != nil && s.erased.Any(), s.crashed.Load()
+func (s *sender) withoutSkipped(b *batch, from, to int) (kept []int, all bool, err error) {
+	known, err := s.loadErased(b.seqs[from])
+	if err != nil {
+		return nil, false, err
+	}
+	erasures, crashed := known != nil && known.Any(), s.crashed.Load()
 	if !erasures && crashed == nil {
-		return nil, true
+		return nil, true, nil
 	}
 	erased := 0
 	for i := from; i < to; i++ {
 		ev := &b.events[i]
 		switch {
-		case erasures && s.erased.Dropped(ev.ProjectID, ev.DistinctID, b.seqs[i]):
+		case erasures && known.Dropped(ev.ProjectID, ev.DistinctID, b.seqs[i]):
 			erased++
 		case crashed == nil || !slices.Contains(*crashed, eventKey{ev.ProjectID, ev.UUID}):
 			kept = append(kept, i)
 		}
 	}
 	s.countErased(erased)
-	return kept, len(kept) == to-from
+	return kept, len(kept) == to-from, nil
 }
 
 // countErased counts records that are left out.

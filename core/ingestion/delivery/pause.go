@@ -2,7 +2,7 @@ package delivery
 
 import (
 	"context"
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
@@ -26,16 +26,22 @@ func (d *Service) Resume(ctx context.Context, sink string) error {
 }
 
 func (d *Service) setPause(ctx context.Context, sink string, p *Pause) error {
-	del := d.find(sink)
-	if del == nil {
+	if !slices.Contains(d.Names(), sink) {
 		return ErrNoSink
 	}
-	return d.pauses.Change(ctx, sink, del.sender.gate, p)
+	return d.pauses.Change(ctx, sink, d.gates.Of(sink), p)
 }
 
-// pauseGates returns the gates of all sinks.
-func (d *Service) pauseGates() map[string]*pause.Gate {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return maps.Clone(d.gates)
+// Paused returns the pause of a sink, nil if it is not paused as far as this node knows.
+func (d *Service) Paused(sink string) *Pause {
+	p, _, _ := d.gates.Of(sink).Get()
+	return p
+}
+
+// Names returns the names of the configured sinks.
+func (d *Service) Names() (names []string) {
+	for _, s := range d.sinks.Sinks() {
+		names = append(names, s.Name())
+	}
+	return names
 }

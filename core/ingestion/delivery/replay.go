@@ -11,7 +11,8 @@ import (
 // ErrNoSink is the error for a sink that is not configured.
 var ErrNoSink = fault.New(fault.NotFound, "sink_not_found", "No sink of this name is configured.")
 
-var errSinkBusy = fault.New(fault.Unavailable, "sink_unavailable", "The sink does not take events right now.").After(10 * time.Second)
+// ErrSinkBusy is the error of a replay that was not sent.
+var ErrSinkBusy = fault.New(fault.Unavailable, "sink_unavailable", "The sink does not take events right now.").After(10 * time.Second)
 
 // Replay sends one event to one sink, between its batches, under its former
 // sequence number. It returns when the sink has committed the event. It fails
@@ -26,9 +27,9 @@ func (d *Service) Replay(ctx context.Context, sink string, ev sdk.Event, seq uin
 	select {
 	case del.replays <- q:
 	case <-del.ended:
-		return errSinkBusy // its successor may accept the event
+		return ErrSinkBusy // its successor may accept the event
 	case <-ctx.Done():
-		return errSinkBusy
+		return ErrSinkBusy
 	}
 	select {
 	case err := <-q.answer:
@@ -40,7 +41,7 @@ func (d *Service) Replay(ctx context.Context, sink string, ev sdk.Event, seq uin
 	case err := <-q.answer: // both were ready
 		return err
 	default:
-		return errSinkBusy
+		return ErrSinkBusy
 	}
 }
 
@@ -74,7 +75,7 @@ func (d *delivery) startReplay() {
 // rejectReplay answers the requested replay, if any, that the sink is busy.
 func (d *delivery) rejectReplay() {
 	if d.replay != nil {
-		d.replay.answer <- errSinkBusy
+		d.replay.answer <- ErrSinkBusy
 		d.replay = nil
 	}
 }
@@ -84,8 +85,8 @@ func (d *delivery) sendReplay(q *replayRequest) {
 	ctx, cancel := context.WithCancel(q.ctx)
 	defer cancel()
 	defer context.AfterFunc(d.drainCtx, cancel)()
-	if d.sink.Ready(ctx) != nil || ctx.Err() != nil {
-		q.answer <- errSinkBusy
+	if d.sink.Ready(ctx) != nil || ctx.Err() != nil || !d.lease.check() {
+		q.answer <- ErrSinkBusy
 		return
 	}
 	seq := max(q.seq, 1)
@@ -95,7 +96,7 @@ func (d *delivery) sendReplay(q *replayRequest) {
 	}
 	b := &sdk.Batch{Attempt: q.attempt, FirstSeq: seq, LastSeq: seq, Records: []sdk.Record{record}}
 	// The event may have been edited: the id depends on its content.
-	b.ID = batchID(d.name()+"\n"+string(record.JSON), b)
+	b.ID = batchID(d.sessionName()+"\n"+string(record.JSON), b)
 	result, failure := d.sender.write(b, nil)
 	switch result.Outcome {
 	case sdk.Committed:

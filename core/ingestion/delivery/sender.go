@@ -53,14 +53,17 @@ func (s *sender) send(b *batch, from, to int, st retryState) error {
 		if s.lostStaged(b, st, attempt) {
 			return errStagedLost
 		}
-		if kept, all := s.withoutSkipped(b, from, to); !all {
+		switch kept, all, err := s.withoutSkipped(b, from, to); {
+		case err != nil:
+			return err
+		case !all:
 			return s.sendIndexes(b, kept, st)
 		}
 		if n := s.batchSize().count(b.events[from:to]); n < to-from {
 			return s.sendParts(b, from, to, n, st)
 		}
 		session := s.session()
-		result, failure := s.call(b.part(s.name(), from, to, attempt), st.exclusive, reader.SpansOf(b.origins, b.seqs[from:to]))
+		result, failure := s.call(b.part(s.sessionName(), from, to, attempt), st.exclusive, reader.SpansOf(b.origins, b.seqs[from:to]))
 		switch result.Outcome {
 		case sdk.Committed:
 			s.addDelivered(to - from)
@@ -212,7 +215,7 @@ func (s *sender) waitReady() bool {
 		return false
 	}
 	s.stats.SetState(status.Delivering)
-	return true
+	return s.lease.check()
 }
 
 // call sends a batch beside others or, if it may crash the plugin, exclusively.

@@ -41,7 +41,9 @@ type Service struct {
 	running map[string]*delivery
 	ending  map[string]<-chan struct{} // deliveries that stop; closed at their end
 	missing map[string]time.Time       // cursors without a sink, since when
-	gates   map[string]*pause.Gate     // by sink
+
+	gates *pause.Gates
+	lease *lease // nil: of a journal that only this node reads
 }
 
 // NewService returns a service that has not started.
@@ -49,11 +51,19 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Service{
+	return newService(&Service{
 		cfg: cfg, limits: limits, log: log, pauses: pause.NewStore(d), deadLetters: deadletter.NewStore(d), sinks: sinks, metrics: m, deadMetrics: dm,
-		logger: logger.Named("ingestion"), running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}),
-		missing: make(map[string]time.Time), gates: make(map[string]*pause.Gate),
-	}, nil
+		logger: logger.Named("ingestion"), gates: &pause.Gates{},
+	}), nil
+}
+
+// newService returns a service with the settings and dependencies of d.
+func newService(d *Service) *Service {
+	return &Service{
+		cfg: d.cfg, limits: d.limits, log: d.log, pauses: d.pauses, deadLetters: d.deadLetters, sinks: d.sinks, metrics: d.metrics,
+		deadMetrics: d.deadMetrics, logger: d.logger, erased: d.erased, matchers: d.matchers, tracing: d.tracing, gates: d.gates,
+		running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}), missing: make(map[string]time.Time),
+	}
 }
 
 // Trace records spans of calls, before Start. t may be nil.
@@ -72,9 +82,14 @@ func (d *Service) Start(ctx context.Context) error {
 	d.service.Start()
 	d.reconcile()
 	d.service.Go(func(drainCtx, _ context.Context) { d.followSinks(drainCtx, changed) })
-	d.service.Go(func(drainCtx, _ context.Context) { d.pauses.Follow(drainCtx, d.pauseGates) })
+	if d.lease == nil { // else all partitions share the gates
+		d.service.Go(func(drainCtx, _ context.Context) { d.FollowPauses(drainCtx) })
+	}
 	return nil
 }
+
+// FollowPauses applies the pauses that other nodes set, until ctx ends. Start calls it.
+func (d *Service) FollowPauses(ctx context.Context) { d.pauses.Follow(ctx, d.gates.All) }
 
 // Stop lets the calls at hand end, asks sinks to flush what they staged, and
 // waits; when ctx ends first the calls are given up. Events that were not
@@ -107,6 +122,9 @@ func (d *Service) reconcile() {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.lease.isLost() {
+		return
+	}
 	for name, old := range d.running {
 		if wanted[name] != old.sink {
 			old.stop()
@@ -136,18 +154,13 @@ func (d *Service) startDelivery(s Sink, after <-chan struct{}) {
 }
 
 func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan struct{}) *delivery {
-	gate := d.gates[s.Name()]
-	if gate == nil {
-		gate = pause.NewGate()
-		d.gates[s.Name()] = gate
-	}
 	t := &target{
-		sink: s, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
+		sink: s, lease: d.lease, cfg: d.cfg, limits: d.limits, metrics: d.metrics, deadMetrics: d.deadMetrics,
 		logger: d.logger.With(zap.String("sink", s.Name())), matchers: d.matchers, tracing: d.tracing,
 	}
 	t.stats.SetState(status.Starting)
 	sched := &scheduler{}
-	send := &sender{target: t, gate: gate, deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
+	send := &sender{target: t, gate: d.gates.Of(s.Name()), deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
 	return &delivery{
 		target: t, sched: sched, sender: send, staging: &staging{target: t, log: d.log, sched: sched, sender: send},
 		cursors: &cursors{target: t, log: d.log, window: &send.window, deadLetters: d.deadLetters},

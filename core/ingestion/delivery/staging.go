@@ -79,7 +79,7 @@ func (s *staging) lost() bool {
 // remain that must be sent again.
 func (s *staging) flush(reason sdk.FlushReason) bool {
 	s.stats.SetState(status.Delivering)
-	if s.lost() {
+	if s.lost() || !s.lease.check() {
 		return false
 	}
 	session := s.session()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
+	"github.com/guidonhq/guidon/core/journal"
 )
 
 // SinkStatus is the state of the delivery to a sink.
@@ -24,6 +25,11 @@ func (d *Service) Status(ctx context.Context) ([]SinkStatus, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.StatusOf(stats.Readers), nil
+}
+
+// StatusOf is Status with the cursors of the log.
+func (d *Service) StatusOf(readers []journal.ReaderStats) []SinkStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []SinkStatus
@@ -34,8 +40,8 @@ func (d *Service) Status(ctx context.Context) ([]SinkStatus, error) {
 		if s.Paused, _, _ = del.sender.gate.Get(); s.Paused != nil {
 			s.State, s.Since = status.Paused, s.Paused.At
 		}
-		s.AddLag(stats.Readers)
+		s.AddLag(readers)
 		out = append(out, s)
 	}
-	return out, nil
+	return out
 }

@@ -30,6 +30,7 @@ type target struct {
 	deadMetrics *deadletter.Metrics
 	logger      *zap.Logger
 	tracing     *tracing.Tracing // nil: off
+	lease       *lease           // nil: of a journal that only this node reads
 }
 
 // configure reads the sink's own configuration.
@@ -42,6 +43,9 @@ func (t *target) configure() (err error) {
 }
 
 func (t *target) name() string { return t.sink.Name() }
+
+// sessionName names the session of the sink: batch ids of different ones differ.
+func (t *target) sessionName() string { return t.sink.Name() + t.lease.suffix() }
 
 // session identifies the opening of the plugin that answers; 0 for a sink that
 // does not report it.

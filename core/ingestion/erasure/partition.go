@@ -3,6 +3,7 @@ package erasure
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -76,19 +77,36 @@ type Partition struct {
 	*Service
 	records eventlog.Partition
 	id      string // of the partition, "" before Recover
+
+	once      sync.Once
+	recovered chan struct{} // closed when Recover has succeeded
 }
 
 // Partition returns the erasures of a partition, for one unit of the pipeline.
 func (s *Service) Partition(number int) *Partition {
-	return &Partition{Service: s, records: s.partitions.Partition(number, 0)}
+	return &Partition{Service: s, records: s.partitions.Partition(number, 0), recovered: make(chan struct{})}
 }
 
 // Recover carries out the erasures that the partition holds behind a record and that
 // the database does not know; false when ctx ends first.
 func (p *Partition) Recover(ctx context.Context, after uint64) bool {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
-	return retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
+	ok := retry.Until(ctx, backoff, func() error { return p.recover(ctx, after) },
 		func(err error) { p.log.Warn("waiting to recover erasures from the log", zap.Error(err)) })
+	if ok {
+		p.once.Do(func() { close(p.recovered) })
+	}
+	return ok
+}
+
+// WaitRecovered returns when Recover has succeeded; false when ctx ends first.
+func (p *Partition) WaitRecovered(ctx context.Context) bool {
+	select {
+	case <-p.recovered:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (p *Partition) recover(ctx context.Context, after uint64) error {
@@ -151,6 +169,13 @@ func (p *Partition) Load(ctx context.Context, after uint64) (*Loaded, error) {
 	if err := p.Lock(ctx); err != nil {
 		return nil, err
 	}
+	return p.Marks(ctx, after)
+}
+
+// Marks returns the erasures that concern records of the partition behind a number and
+// that are known now, for a reader that writes nothing of persons. Recover must have
+// succeeded.
+func (p *Partition) Marks(ctx context.Context, after uint64) (*Loaded, error) {
 	out := &Loaded{Partition: p}
 	out.marks.key = p.memory.key
 	return out, p.store.marks(ctx, p.id, after+1, out.marks.set)
@@ -169,4 +194,12 @@ func (l *Loaded) Concerns(projectID int64) bool { return len(l.marks.marks[proje
 // Verdict returns what becomes of an event of the record with this number.
 func (l *Loaded) Verdict(projectID int64, distinctID string, seq uint64) Verdict {
 	return l.marks.verdict(projectID, distinctID, seq)
+}
+
+// Any reports whether any event behind the number may be erased.
+func (l *Loaded) Any() bool { return len(l.marks.marks) > 0 }
+
+// Dropped reports whether the event of the record with this number was erased.
+func (l *Loaded) Dropped(projectID int64, distinctID string, seq uint64) bool {
+	return l.marks.verdict(projectID, distinctID, seq) == DropData
 }

@@ -21,6 +21,7 @@ type Committer struct {
 	log    Log
 	reader string
 	logger *zap.Logger
+	pause  time.Duration // between two commits
 
 	mu        sync.Mutex
 	target    journal.Position
@@ -30,8 +31,11 @@ type Committer struct {
 
 // NewCommitter returns a committer whose cursor is at that position.
 func NewCommitter(log Log, reader string, at journal.Position, logger *zap.Logger) *Committer {
-	return &Committer{log: log, reader: reader, logger: logger, target: at, committed: at, changed: make(chan struct{}, 1)}
+	return &Committer{log: log, reader: reader, logger: logger, pause: commitInterval, target: at, committed: at, changed: make(chan struct{}, 1)}
 }
+
+// Pause sets the pause between two commits, before Run.
+func (c *Committer) Pause(d time.Duration) { c.pause = d }
 
 // MoveTo sets the position that Run commits next. It does not block.
 func (c *Committer) MoveTo(p journal.Position) {
@@ -61,7 +65,7 @@ func (c *Committer) Run(ctx context.Context) {
 			c.logger.Warn("cursor commit failed", zap.String("reader", c.reader), zap.Error(err))
 			c.signal()
 		}
-		if !retry.Sleep(ctx, commitInterval) {
+		if !retry.Sleep(ctx, c.pause) {
 			return
 		}
 	}

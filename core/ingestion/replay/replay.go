@@ -56,7 +56,7 @@ type Replayer struct {
 	cfg      Config
 	store    *deadletter.Store
 	pipeline Pipeline
-	delivery *delivery.Service
+	delivery delivery.Deliveries
 	metrics  *deadletter.Metrics
 	logger   *zap.Logger
 
@@ -84,7 +84,7 @@ func (r *Replayer) RespectErasures(e Erased) { r.erased = e }
 func (r *Replayer) RunOn(jobs onenode.Jobs) { r.jobs = jobs }
 
 // NewReplayer returns a Replayer that has not started.
-func NewReplayer(cfg Config, d *db.DB, p Pipeline, del *delivery.Service, m *deadletter.Metrics, logger *zap.Logger) *Replayer {
+func NewReplayer(cfg Config, d *db.DB, p Pipeline, del delivery.Deliveries, m *deadletter.Metrics, logger *zap.Logger) *Replayer {
 	return &Replayer{
 		cfg: cfg, store: deadletter.NewStore(d), pipeline: p, delivery: del, metrics: m, logger: logger.Named("ingestion"),
 		wake: make(chan struct{}, 1), busy: make(map[string]bool),

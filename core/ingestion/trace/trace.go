@@ -102,7 +102,7 @@ type Tracer struct {
 	events      EventReader
 	actions     Actions
 	worker      *pipeline.Worker
-	delivery    *delivery.Service
+	delivery    delivery.Deliveries
 	erasures    Erasures
 }
 
@@ -125,7 +125,7 @@ func (t *Tracer) WithActions(a Actions) *Tracer {
 }
 
 // WithReaders adds the errors of blocked readers to traces; either may be nil.
-func (t *Tracer) WithReaders(w *pipeline.Worker, d *delivery.Service) *Tracer {
+func (t *Tracer) WithReaders(w *pipeline.Worker, d delivery.Deliveries) *Tracer {
 	t.worker, t.delivery = w, d
 	return t
 }

@@ -4,6 +4,7 @@ package pause
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -100,4 +101,32 @@ func (g *Gate) Wait(ctx context.Context) bool {
 			return false
 		}
 	}
+}
+
+// Gates are the gates of all sinks. Its methods are safe for concurrent use.
+type Gates struct {
+	mu    sync.Mutex
+	gates map[string]*Gate
+}
+
+// Of returns the gate of a sink, a new one at the first call.
+func (g *Gates) Of(sink string) *Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gate := g.gates[sink]
+	if gate == nil {
+		gate = NewGate()
+		if g.gates == nil {
+			g.gates = map[string]*Gate{}
+		}
+		g.gates[sink] = gate
+	}
+	return gate
+}
+
+// All returns all gates by sink.
+func (g *Gates) All() map[string]*Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.gates)
 }

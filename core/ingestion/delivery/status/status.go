@@ -30,7 +30,8 @@ type Sink struct {
 	StagedEvents int        `json:"staged_events"`
 	StagedBytes  int        `json:"staged_bytes"`
 	StagedSince  *time.Time `json:"staged_since,omitempty"`
-	// CommittedThrough is the sequence number up to which everything is committed.
+	// CommittedThrough is the sequence number up to which everything is committed. With a
+	// log in partitions each partition has its own, and this one is 0.
 	CommittedThrough uint64 `json:"committed_through"`
 	// LagRecords is the number of requests behind, OldestAt the age of the oldest.
 	LagRecords int64      `json:"lag_records"`
@@ -38,6 +39,21 @@ type Sink struct {
 	OldestAt   *time.Time `json:"oldest_at,omitempty"`
 	// Historical is the lag of an import, while there is one.
 	Historical *HistoricalLag `json:"historical,omitempty"`
+	// Partitions are those of a shared log. The lag is the sum of all, the state is the
+	// worst one of those that this server owns, and it has delivered what is counted.
+	Partitions []Partition `json:"partitions,omitempty"`
+}
+
+// Partition is the state of the delivery of a partition to a sink.
+type Partition struct {
+	Partition int `json:"partition"`
+	// State is "" for a partition that another server owns.
+	State            string     `json:"state,omitempty"`
+	LastError        string     `json:"last_error,omitempty"`
+	CommittedThrough uint64     `json:"committed_through"`
+	LagRecords       int64      `json:"lag_records"`
+	LagBytes         int64      `json:"lag_bytes"`
+	OldestAt         *time.Time `json:"oldest_at,omitempty"`
 }
 
 // Blocked reports whether the sink makes no progress.
