@@ -146,6 +146,26 @@ func TestTakeOverAfterKill(t *testing.T) {
 	t.Logf("taken over after %s", took)
 }
 
+// A node that starts after another was found dead leaves no part for that one, although
+// it has not seen for itself that it is dead.
+func TestStartAfterADeath(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	one := launch(t, url, "n1", quick(), w)
+	two := launch(t, url, "n2", quick(), w)
+	eventually(t, "two nodes share", balanced(w, 3, "n1", "n2"))
+	one.kill()
+	eventually(t, "one node has all", balanced(w, 8, "n2"))
+	slow := quick()
+	slow.DeadAfter = time.Hour
+	launch(t, url, "n3", slow, w)
+	eventually(t, "two nodes share again", balanced(w, 3, "n2", "n3"))
+	if err := two.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new node has all", balanced(w, 8, "n3"))
+}
+
 // A node that drains: others have its work without waiting for its death.
 func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()

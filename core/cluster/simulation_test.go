@@ -58,6 +58,14 @@ func (m *memory) release(l leaseRow) {
 	}
 }
 
+// leave empties the groups of a node whose beat is as seen.
+func (m *memory) leave(node string, beat int64) {
+	if n, ok := m.nodes[node]; ok && n.beat == beat {
+		n.takes = nil
+		m.nodes[node] = n
+	}
+}
+
 // call is a statement on its way: the simulation decides when it runs and when its
 // answer arrives, and whether either is lost.
 type call struct {
@@ -104,15 +112,19 @@ func (l link) take(_ context.Context, c claim) (token int64, err error) {
 func (l link) release(_ context.Context, r leaseRow) error {
 	return l.do(func() { l.s.store.release(r) })
 }
-func (l link) fence(context.Context, leaseRow) (bool, error)            { return true, nil }
-func (l link) endSessions(context.Context, string, int64) error         { return l.do(func() {}) }
-func (l link) remove(context.Context, string) error                     { return nil }
-func (l link) removeOld(context.Context, []string) error                { return nil }
-func (l link) identify(_ context.Context, id string, _ bool) (string, error)    { return id, nil }
-func (l link) ready() bool                                              { return true }
-func (l link) close()                                                   {}
-func (l link) Publish(string, string)                                   {}
-func (l link) Subscribe(string) (payloads <-chan string, cancel func()) { return nil, func() {} }
+
+func (l link) endSessions(_ context.Context, node string, beat int64) error {
+	return l.do(func() { l.s.store.leave(node, beat) })
+}
+
+func (l link) fence(context.Context, leaseRow) (bool, error)                 { return true, nil }
+func (l link) remove(context.Context, string) error                          { return nil }
+func (l link) removeOld(context.Context, []string) error                     { return nil }
+func (l link) identify(_ context.Context, id string, _ bool) (string, error) { return id, nil }
+func (l link) ready() bool                                                   { return true }
+func (l link) close()                                                        {}
+func (l link) Publish(string, string)                                        {}
+func (l link) Subscribe(string) (payloads <-chan string, cancel func())      { return nil, func() {} }
 
 // member is a simulated node.
 type member struct {

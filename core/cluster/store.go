@@ -54,7 +54,8 @@ type store interface {
 	// fence reports whether the node has the lease, and locks it until the end of
 	// the transaction of ctx.
 	fence(ctx context.Context, l leaseRow) (bool, error)
-	// endSessions ends the sessions of a node whose beat is still as seen.
+	// endSessions ends the sessions of a node whose beat is still as seen, and empties
+	// the groups of its row.
 	endSessions(ctx context.Context, node string, beat int64) error
 	// remove frees all leases of a node and deletes its row.
 	remove(ctx context.Context, node string) error
@@ -157,8 +158,14 @@ func (p *postgres) fence(ctx context.Context, l leaseRow) (bool, error) {
 	return err == nil, err
 }
 
-// endSessions needs no rights: a user may end sessions of its own.
+// endSessions needs no rights: a user may end sessions of its own. The row of the node
+// takes nothing from now on, so that a node that starts does not leave a part for it
+// until it has seen for itself that the node is dead. The next beat of the node, if it
+// only was stopped, restores the row.
 func (p *postgres) endSessions(ctx context.Context, node string, beat int64) error {
+	if err := p.exec(ctx, "UPDATE cluster_nodes SET takes = '{}' WHERE id = $1 AND beat = $2", node, beat); err != nil {
+		return err
+	}
 	return p.exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND usename = current_user AND right(application_name, length($1)) = $1
 			AND NOT EXISTS (SELECT 1 FROM cluster_nodes WHERE id = $1 AND beat <> $2)`, node, beat)
