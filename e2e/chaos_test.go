@@ -1,0 +1,151 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
+)
+
+// chaosPlan is the size of a round of TestClusterChaos.
+type chaosPlan struct {
+	events, people, clients int
+	faults                  int           // those that overlap
+	measured                int           // kills and drains that are measured
+	pause                   time.Duration // the longest time that a node is stopped or cut off
+	overlap                 int           // faults at once
+}
+
+var (
+	shortChaos = chaosPlan{events: 5000, people: 100, clients: 6, faults: 7, measured: 1, pause: 8 * time.Second, overlap: 3}
+	longChaos  = chaosPlan{events: 200_000, people: 2000, clients: 12, faults: 28, measured: 3, pause: time.Minute, overlap: 3}
+)
+
+// TestClusterChaos runs nodes on Apache Kafka and Postgres while nodes are killed,
+// stopped and drained, the broker and Postgres are killed, and the network between
+// them is cut. Clients repeat requests without an answer. At the end each
+// acknowledged event is in the event store once and has reached the sink, in the
+// order of its distinct id, and the persons are those of a single node.
+//
+// CHAOS_ROUNDS is the number of long rounds (make cluster-chaos); without it, one short
+// round runs. CHAOS_SEED selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
+func TestClusterChaos(t *testing.T) {
+	plan, rounds, seed := shortChaos, 1, uint64(time.Now().UnixNano())
+	if n := chaosSetting(t, "CHAOS_ROUNDS"); n > 0 {
+		plan, rounds = longChaos, int(n)
+	}
+	if n := chaosSetting(t, "CHAOS_EVENTS"); n > 0 {
+		plan.events, plan.people = int(n), max(16, int(n)/100)
+	}
+	if n := chaosSetting(t, "CHAOS_FAULTS"); n > 0 {
+		plan.faults = int(n)
+	}
+	if n := chaosSetting(t, "CHAOS_SEED"); n > 0 {
+		seed = n
+	}
+	for i := range rounds {
+		t.Run(fmt.Sprint("seed ", seed+uint64(i)), func(t *testing.T) { runChaos(t, plan, seed+uint64(i)) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func chaosSetting(t *testing.T, name string) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// chaos is one round.
+type chaos struct {
+	*testing.T
+	plan    chaosPlan
+	seed    uint64
+	dir     string // logs of all programs; it is kept when the round fails
+	random  *rand.Rand
+	began   time.Time
+	store   *dbtest.Killable
+	broker  kafka
+	nodes   []*chaosNode
+	project string // key
+	sink    *collector
+	story   *story
+
+	mu     sync.Mutex
+	faults []string // that happened, with their times
+}
+
+// partitions of the topic. Three nodes cannot divide them evenly.
+const chaosPartitions = 8
+
+func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
+	c := &chaos{T: t, plan: plan, seed: seed, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1))}
+	c.dir = filepath.Join(workDir(t), fmt.Sprint("chaos-", seed))
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			_ = os.RemoveAll(c.dir)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.Logf("repeat with CHAOS_SEED=%d; logs, data and what was stored: %s; faults:\n%s", seed, c.dir, strings.Join(c.faults, "\n"))
+	})
+	t.Logf("seed %d, %d events of %d people", seed, plan.events, plan.people)
+	c.sink = newCollector(t)
+	c.startSoftware()
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.dumpDatabase()
+		}
+	})
+	for i := range 3 {
+		c.nodes[i].start(c)
+		if i == 0 {
+			c.readProjectKey()
+		}
+	}
+	c.story = newStory(c)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
+	clients := c.story.run(ctx)
+	c.injectFaults()
+	c.story.finish()
+	clients.Wait()
+	if t.Failed() {
+		return
+	}
+	c.check()
+}
+
+// noSink reports whether the round has no sink: nodes of a cluster do not deliver yet.
+func (c *chaos) noSink() bool { return os.Getenv("CHAOS_SINK") == "" }
+
+// notef adds a line to the faults of the round.
+func (c *chaos) notef(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := fmt.Sprintf("%8.3f ", time.Since(c.began).Seconds()) + fmt.Sprintf(format, args...)
+	c.faults = append(c.faults, line)
+	c.Log(line)
+}
