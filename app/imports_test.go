@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/manage":      {"app", "core/text", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/bench":       {"cmd/guidon/command", "cmd/guidon/output", "cmd/guidon/remote", "sdk/units"},
-	"cmd/guidon/doctor":      {"app", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/doctor":      {"app", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/shell":       {"cmd/guidon/command", "cmd/guidon/output"},
 	"cmd/guidon/projectdata": {"core/definitionfile", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 

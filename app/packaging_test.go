@@ -19,6 +19,8 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse"
 )
 
 // namedMetrics is a registry that keeps the name of each metric, also of those that
@@ -59,6 +61,7 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 	serveWith(t, func(o *app.Options) { o.Metrics = metrics }, func(cfg *app.Config) {
 		cfg.Backup.Every, cfg.Backup.To = time.Hour, t.TempDir()
 	})
+	registerClickhouse(t, metrics)
 	used := regexp.MustCompile(`\b(guidon|process|go)_[a-z0-9_]+`)
 	histogram := regexp.MustCompile(`_(bucket|sum|count)$`)
 	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
@@ -104,6 +107,7 @@ func TestMetricsPage(t *testing.T) {
 	if err := node.Register(metrics); err != nil {
 		t.Fatal(err)
 	}
+	registerClickhouse(t, metrics)
 	inDocs := documented(t)
 	for name := range metrics.names {
 		if strings.HasPrefix(name, "guidon_") && !inDocs[name] {
@@ -139,6 +143,20 @@ func TestMetricsPage(t *testing.T) {
 		if !strings.Contains(text, "\n"+want) {
 			t.Errorf("/metrics lacks %s", want)
 		}
+	}
+}
+
+// registerClickhouse registers the metrics of an event store in ClickHouse.
+func registerClickhouse(t *testing.T, reg prometheus.Registerer) {
+	t.Helper()
+	cfg, d := events.DefaultConfig(), dbtest.Postgres(t)
+	cfg.URL = "clickhouse://127.0.0.1:9/guidon"
+	store, err := clickhouse.New(cfg, d, events.NewShared(d), zap.NewNop())
+	if err == nil {
+		err = store.Register(reg)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

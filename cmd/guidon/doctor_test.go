@@ -75,3 +75,13 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("files of the measurement are left: %v %v", left, err)
 	}
 }
+
+func TestDoctorAsksClickHouse(t *testing.T) {
+	t.Parallel()
+	s := tool{newServer(t)}
+	write(t, s.config(), "events: {url: \"clickhouse://127.0.0.1:9/guidon\"}\n")
+	if got := diagnosis(t, s, 1, "--skip-integrity"); got["events"] != "fail" || got["journal"] != "warn" {
+		t.Errorf("without a ClickHouse: %v", got)
+	}
+	s.expect(t, 1, "doctor --skip-integrity", "ClickHouse is not reachable", "until then events wait in PostgreSQL")
+}

@@ -59,6 +59,9 @@ type Runner interface {
 	Stop()
 }
 
+// StatusReporter is a Backend that can fail on its own. Its status encodes as JSON.
+type StatusReporter interface{ Status() any }
+
 // sqlBackend keeps the events in the database.
 type sqlBackend struct {
 	writer

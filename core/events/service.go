@@ -53,6 +53,16 @@ func NewOn(b Backend, shared *Shared, cfg Config, d *db.DB, log *zap.Logger, reg
 	}
 }
 
+// Status returns the state of a backend that can fail on its own, for readiness; false for
+// the database.
+func (s *Service) Status() (any, bool) {
+	b, ok := s.backend.(StatusReporter)
+	if !ok {
+		return nil, false
+	}
+	return b.Status(), true
+}
+
 // Process stores the events of batch that are not stored yet and returns their
 // number. It joins the transaction in ctx, or makes one.
 func (s *Service) Process(ctx context.Context, batch []*sdk.Event) (int, error) {

@@ -49,6 +49,7 @@ var checks = []check{
 	{"ports", checkPorts},
 	{"database", checkDatabase},
 	{"journal", checkJournal},
+	{"events", checkEvents},
 	{"plugins", checkPlugins},
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/cmd/guidon/remote"
+	"github.com/guidonhq/guidon/core/events/clickhouse"
 )
 
 // checkPorts reports for each address of the server whether it is free, or what answers.
@@ -149,6 +150,24 @@ func checkJournal(ctx context.Context, cfg app.Config) []Result {
 		out = append(out, ok("no damage found in %d records", report.Contents.Records))
 	}
 	return out
+}
+
+// checkEvents asks the ClickHouse of events.url, if there is one.
+func checkEvents(ctx context.Context, cfg app.Config) []Result {
+	if cfg.Events.URL == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	version, err := clickhouse.Check(ctx, cfg.Events.URL)
+	switch {
+	case err == nil:
+		return []Result{ok("ClickHouse %s", version)}
+	case clickhouse.Reached(err):
+		return []Result{fail("correct the database in events.url, the rights of its user, or the version of ClickHouse", "%v", err)}
+	default:
+		return []Result{fail("check events.url and that ClickHouse runs; until then events wait in PostgreSQL", "%v", err)}
+	}
 }
 
 func sizeOf(dir string) (size int64) {

@@ -29,6 +29,13 @@
 // event_erasures before ClickHouse rewrites its parts; until that is done, every query leaves
 // these events out.
 //
+// # Failures
+//
+// A ClickHouse that cannot be reached, or that refuses events (an old version, tables of
+// something else, missing rights), stops nothing at the start: events wait in the outbox, reads
+// fail with Unavailable, and the store asks again until the trouble ends. Status, the metrics
+// of Register and Check (for guidon doctor) show it.
+//
 // The table event_ids finds events by uuid: hashes of 48 bits with the day of the event,
 // verified in the table of events.
 package clickhouse
@@ -58,6 +65,7 @@ type Store struct {
 	limit  int64 // bytes of the outbox
 
 	schema  schemaState
+	health  health
 	away    atomic.Int64 // unix microseconds until which ClickHouse is not asked for known events
 	drainer string       // identifies this process in event_outbox_state
 
@@ -90,6 +98,11 @@ func Open(cfg events.Config, d *db.DB, log *zap.Logger, reg prometheus.Registere
 	if err != nil {
 		return nil, err
 	}
+	if reg != nil {
+		if err := s.Register(reg); err != nil {
+			return nil, err
+		}
+	}
 	return events.NewOn(s, shared, cfg, d, log, reg), nil
 }
 
@@ -104,7 +117,7 @@ func New(cfg events.Config, d *db.DB, shared *events.Shared, log *zap.Logger) (*
 	}
 	s := &Store{
 		db: d, shared: shared, client: c, log: log.Named("events.clickhouse"), limit: cfg.OutboxBytes,
-		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1),
+		drainer: uuid.NewString(), uncertain: true, wake: make(chan struct{}, 1), health: newHealth(),
 	}
 	s.stored = s.wakeUp
 	return s, nil
@@ -129,13 +142,16 @@ const (
 	retryMax = 10 * time.Second
 )
 
-// Start inserts the rows of the outbox in the background until Stop.
+// Start inserts the rows of the outbox in the background, and reads its size, until Stop.
 func (s *Store) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.done = cancel, make(chan struct{})
+	var loops sync.WaitGroup
+	loops.Go(func() { s.run(ctx) })
+	loops.Go(func() { s.watch(ctx) })
 	go func() {
 		defer close(s.done)
-		s.run(ctx)
+		loops.Wait()
 	}()
 }
 
@@ -156,10 +172,14 @@ func (s *Store) run(ctx context.Context) {
 			err = s.recover(ctx)
 			recovered = err == nil
 		}
+		if err == nil && n == 0 {
+			err = s.ask(ctx)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
+			s.health.record(err)
 			s.log.Warn("ClickHouse does not take events; retrying", zap.Error(err), zap.Duration("after", pause))
 			wait, pause = pause, min(2*pause, retryMax)
 		case n > 0:
@@ -187,6 +207,7 @@ func (s *Store) recover(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
+	s.health.record(nil)
 	return s.finishErasures(ctx)
 }
 

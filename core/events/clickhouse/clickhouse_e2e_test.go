@@ -5,8 +5,13 @@ package clickhouse
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +248,51 @@ func TestRefusals(t *testing.T) {
 		if _, err := Open(cfg, d, zaptest.NewLogger(t), nil); err == nil || !strings.Contains(err.Error(), "events.url") {
 			t.Errorf("%s: %v", raw, err)
 		}
+	}
+}
+
+// The whole store works over TLS with a certificate that the system does not know.
+func TestTLS(t *testing.T) {
+	server := clickhousetest.Start(t)
+	target, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(target))
+	defer front.Close()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	name, d := database(t, server), dbtest.Postgres(t)
+	cfg := events.DefaultConfig()
+	open := func(parameters string) (*Store, *events.Service) {
+		cfg.URL = "clickhouses://default:hush@" + front.Listener.Addr().String() + "/" + name + parameters
+		shared := events.NewShared(d)
+		s, err := New(cfg, d, shared, zaptest.NewLogger(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, events.NewOn(s, shared, cfg, d, zaptest.NewLogger(t), nil)
+	}
+	s, service := open("?ca_file=" + ca)
+	s.OnStored(func() {})
+	storeEvents(t, service, testEvents(0, 100), 100)
+	if o, err := s.readFigures(t.Context()); err != nil || o.Batches != 1 || o.Events != 100 || o.Bytes == 0 || o.OldestSeconds <= 0 {
+		t.Errorf("before the insertion: %+v %v", o, err)
+	}
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCount(t, service, 100)
+	if o, err := s.readFigures(t.Context()); err != nil || o != (Outbox{}) {
+		t.Errorf("after the insertion: %+v %v", o, err)
+	}
+	if _, err := Check(t.Context(), cfg.URL); err != nil {
+		t.Error(err)
+	}
+	stranger, _ := open("")
+	if err := stranger.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("without ca_file: %v", err)
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,7 +28,8 @@ type client struct {
 	params         url.Values
 }
 
-// newClient reads a URL such as clickhouse://user:password@host:8123/database.
+// newClient reads a URL such as clickhouse://user:password@host:8123/database. With
+// clickhouses:// the parameter ca_file names certificates to trust in place of the system's.
 func newClient(raw string) (*client, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -35,8 +39,9 @@ func newClient(raw string) (*client, error) {
 	if scheme == "" || u.Host == "" {
 		return nil, errors.New("not a URL such as clickhouse://user:password@host:8123/database, or clickhouses:// for TLS")
 	}
-	for name := range u.Query() {
-		return nil, fmt.Errorf("unknown parameter %q", name)
+	trust, err := readTrust(u)
+	if err != nil {
+		return nil, err
 	}
 	if u.Port() == "" {
 		u.Host += map[string]string{"http": ":8123", "https": ":8443"}[scheme]
@@ -52,7 +57,32 @@ func newClient(raw string) (*client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 8
 	transport.Proxy = nil
+	transport.TLSClientConfig = trust
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return c, nil
+}
+
+func readTrust(u *url.URL) (*tls.Config, error) {
+	query := u.Query()
+	for name := range query {
+		if name != "ca_file" {
+			return nil, fmt.Errorf("unknown parameter %q: there is ca_file", name)
+		}
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if !query.Has("ca_file") {
+		return c, nil
+	}
+	if u.Scheme != "clickhouses" {
+		return nil, errors.New("ca_file needs clickhouses://")
+	}
+	pem, err := os.ReadFile(query.Get("ca_file"))
+	if err != nil {
+		return nil, fmt.Errorf("read ca_file: %w", err)
+	}
+	if c.RootCAs = x509.NewCertPool(); !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, errors.New("there is no certificate in ca_file")
+	}
 	return c, nil
 }
 
@@ -101,13 +131,14 @@ func unavailable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &serverError{code: 0, text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
+	return &serverError{text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
 }
 
 // serverError is the answer of a server that refused a statement, or the lack of one.
 type serverError struct {
-	code int // of ClickHouse; 0 without one
-	text string
+	code    int // of ClickHouse; 0 without one
+	text    string
+	reached bool // false if there was no answer
 }
 
 func (e *serverError) Error() string { return e.text }
@@ -127,9 +158,9 @@ func refused(res *http.Response, answer []byte) error {
 		text = strings.TrimSuffix(text[at[1]:], ", e.what() = DB::Exception")
 	}
 	if code == 0 {
-		return &serverError{text: "ClickHouse, or a proxy, answered " + res.Status}
+		return &serverError{text: "ClickHouse, or a proxy, answered " + res.Status, reached: true}
 	}
-	return &serverError{code: code, text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text)}
+	return &serverError{code: code, text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text), reached: true}
 }
 
 // exec runs a statement without rows.

@@ -36,6 +36,8 @@ var eventColumns = []column{
 
 var idColumns = []column{{"hash", "UInt64", "Delta, ZSTD"}, {"day", "Int32", "ZSTD"}}
 
+var tables = map[string][]column{eventTable: eventColumns, idTable: idColumns}
+
 // modern reports whether the server has codecs, skip indexes and settings of a table for
 // deduplication: 22.3, or later.
 func (s *Store) modern() bool { return s.schema.version[0] >= 22 }
@@ -60,7 +62,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return fmt.Errorf("create the tables of events: %w", err)
 		}
 	}
-	for table, columns := range map[string][]column{eventTable: eventColumns, idTable: idColumns} {
+	for table, columns := range tables {
 		if err := s.checkTable(ctx, table, columns); err != nil {
 			return err
 		}
@@ -98,7 +100,7 @@ func (s *Store) checkOwner(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(owners) != 1 || owners[0] != id:
-		return &serverError{text: "this database in ClickHouse has the events of another PostgreSQL: choose another database in events.url"}
+		return &serverError{text: "this database in ClickHouse has the events of another PostgreSQL: choose another database in events.url", reached: true}
 	}
 	row, err := s.number(ctx, "max(row)", "1")
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Store) readVersion(ctx context.Context) error {
 		s.schema.version[i], _ = strconv.Atoi(parts[i])
 	}
 	if s.schema.version[0] < 18 || s.schema.version[0] == 18 && s.schema.version[1] < 16 {
-		return &serverError{text: "ClickHouse " + text + " is too old: events need 18.16 or later"}
+		return &serverError{text: "ClickHouse " + text + " is too old: events need 18.16 or later", reached: true}
 	}
 	return nil
 }
@@ -172,7 +174,7 @@ func (s *Store) checkTable(ctx context.Context, table string, columns []column) 
 	}
 	if len(differences) > 0 {
 		sort.Strings(differences)
-		return &serverError{text: "the table " + table + " in ClickHouse is not one of Guidon: " + strings.Join(differences, "; ")}
+		return &serverError{text: "the table " + table + " in ClickHouse is not one of Guidon: " + strings.Join(differences, "; "), reached: true}
 	}
 	return nil
 }

@@ -81,6 +81,13 @@ func (s *Store) lockRows(ctx context.Context) (last, bytes int64, err error) {
 	return last, bytes, err
 }
 
+// readFigures returns the size and the age of the outbox.
+func (s *Store) readFigures(ctx context.Context) (o Outbox, err error) {
+	return o, s.db.Read(ctx).NewRaw(`SELECT count(*), coalesce(sum(bytes), 0)::BIGINT, (SELECT last_row - inserted_row FROM event_outbox_state WHERE id = 1),
+			greatest(coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0), 0)::DOUBLE PRECISION
+		FROM event_outbox`).Scan(ctx, &o.Batches, &o.Bytes, &o.Events, &o.OldestSeconds)
+}
+
 // addUUIDs gives rows behind last to events, and returns those that another transaction has
 // not stored meanwhile.
 func (s *Store) addUUIDs(ctx context.Context, ids []events.Identity, last int64) (rows map[int64]bool, err error) {

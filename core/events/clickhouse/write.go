@@ -95,6 +95,7 @@ func (s *Store) known(ctx context.Context, ids []events.Identity) (known []bool,
 	err = s.markStored(bounded, ids, known)
 	if err != nil && ctx.Err() == nil {
 		s.away.Store(time.Now().Add(awayPause).UnixMicro())
+		s.health.record(err)
 		s.log.Warn("ClickHouse not reachable; accepting events unchecked", zap.Error(err))
 		return known, false, nil
 	}
@@ -118,6 +119,7 @@ func (s *Store) flushOnce(ctx context.Context) (n int, err error) {
 	switch {
 	case err != nil:
 		s.uncertain, s.inserted = true, inserted
+		s.health.failures.Inc()
 		return 0, fmt.Errorf("insert the outbox: %w", err)
 	case n > 0:
 		s.uncertain = false
@@ -163,6 +165,8 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 	if err := s.insertAll(ctx, list); err != nil {
 		return 0, err
 	}
+	s.health.record(nil)
+	s.health.inserted.Add(float64(len(list)))
 	s.inserted = append(s.inserted, passed{last, time.Now()})
 	return len(batches), s.removeBatches(ctx, last)
 }

@@ -29,6 +29,9 @@ func NewHTTP(s *events.Service) *HTTP { return &HTTP{s} }
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events", "event:read", h.list)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid", "event:read", h.get)
+	if _, ok := h.events.Status(); ok {
+		g.ReadinessField("events", func() any { status, _ := h.events.Status(); return status })
+	}
 }
 
 // page is a page of events. It has no total: counting a whole history to show
