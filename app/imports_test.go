@@ -131,6 +131,7 @@ var mayImport = map[string][]string{
 	"core/persons/stage":      {"core/geoip/location", "core/jsontext", "core/persons/properties", "core/db", "core/fault", "core/text", "sdk"},
 
 	"core/backup":         {"core/backup/archive", "core/backup/place", "core/backup/schedule", "core/db", "core/journal", "core/journal/files", "core/journal/format", "core/journal/mark", "core/retry", "core/sqlitewal", "migrations"},
+	"core/logmove":        {"core/eventlog", "core/ingestion/event", "core/journal"},
 	"core/transfer":       {"core/db", "core/events/dictionaries", "core/journal", "migrations"},
 	"core/backup/archive": {},
 	"core/backup/place":   {},
