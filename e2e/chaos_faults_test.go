@@ -38,6 +38,7 @@ func (c *chaos) injectFaults() {
 	var bag []string
 	for i := range c.plan.faults {
 		next()
+		c.supervise()
 		if len(bag) == 0 {
 			bag = slices.Clone(chaosKinds)
 			c.random.Shuffle(len(bag), func(i, j int) { bag[i], bag[j] = bag[j], bag[i] })
@@ -78,8 +79,21 @@ func (c *chaos) endFaults(active []*chaosFault, left int) []*chaosFault {
 	return active
 }
 
+// supervise starts the nodes again that have ended by themselves, because they could
+// not reach Postgres or the broker when they started.
+func (c *chaos) supervise() {
+	for _, n := range c.nodes {
+		if n.cmd != nil && !n.running() && !n.stopped.Load() {
+			n.launch(c)
+		}
+	}
+}
+
 // chaosKinds are the faults of which each happens as often as the others.
-var chaosKinds = []string{"kill", "pause", "kill the broker", "kill Postgres", "cut off from the broker", "cut off from Postgres", "destination away"}
+var chaosKinds = []string{
+	"kill", "kill all nodes", "pause", "kill the broker", "pause the broker", "kill Postgres",
+	"cut off from the broker", "cut off from Postgres", "destination away",
+}
 
 // newFault returns a fault of a target that has none, or nil.
 func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
@@ -92,6 +106,13 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 	case "kill the broker":
 		f.hold = min(pause, 15*time.Second)
 		f.begin, f.end = func() { c.broker.kill(c.T) }, func() { c.broker.start(c.T) }
+	case "pause the broker":
+		f.target, f.hold = "kill the broker", max(pause, 7*time.Second)
+		f.begin = func() { _ = c.broker.cmd.Process.Signal(syscall.SIGSTOP) }
+		f.end = func() { _ = c.broker.cmd.Process.Signal(syscall.SIGCONT) }
+	case "kill all nodes":
+		f.hold = min(pause, 3*time.Second)
+		c.newRestart(f, free)
 	case "kill Postgres":
 		f.hold = min(pause, 15*time.Second)
 		f.begin, f.end = func() { c.store.Kill(c.T) }, func() { c.store.Start(c.T) }
@@ -104,6 +125,23 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 		return nil
 	}
 	return f
+}
+
+// newRestart makes f kill all nodes that have no other fault.
+func (c *chaos) newRestart(f *chaosFault, free func(string) bool) {
+	nodes := slices.DeleteFunc(slices.Clone(c.nodes), func(n *chaosNode) bool { return !n.running() || !free(n.name) })
+	f.begin = func() {
+		for _, n := range nodes {
+			n.kill()
+		}
+	}
+	f.end = func() {
+		for _, n := range nodes {
+			if !n.running() {
+				n.launch(c)
+			}
+		}
+	}
 }
 
 // newNodeFault chooses a node that has no fault for f.

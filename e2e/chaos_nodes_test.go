@@ -140,7 +140,11 @@ func (c *chaos) prepareNode(n *chaosNode) {
 		"GUIDON_DATABASE_URL=postgres://postgres@"+n.base.address+"/guidon?sslmode=disable",
 		"GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME="+n.name,
 		"GUIDON_JOURNAL_URL=kafka://"+n.broker.address+"/events",
-		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true")
+		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true",
+		"GUIDON_JOURNAL_MAX_AGE=5s") // records that are done are deleted while the round runs
+	if c.seed%2 == 0 {
+		n.environment = append(n.environment, "GUIDON_JOURNAL_TAIL_BYTES=10000") // records are read from the broker
+	}
 	c.Cleanup(func() {
 		n.kill()
 		if log, err := os.ReadFile(n.log()); err == nil && c.Failed() {

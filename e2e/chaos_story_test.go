@@ -216,7 +216,7 @@ func (c *chaosClient) sendUnsure(ctx context.Context) {
 }
 
 // deliver sends a request to nodes at random until one answers with 200. It returns
-// false if ctx ends before.
+// false if ctx ends before, or a node refuses it for ever.
 func (s *story) deliver(ctx context.Context, random *rand.Rand, client *http.Client, events []told) bool {
 	for ctx.Err() == nil {
 		node := s.c.nodes[random.IntN(chaosNodes)]
@@ -228,6 +228,7 @@ func (s *story) deliver(ctx context.Context, random *rand.Rand, client *http.Cli
 			return true
 		case err == nil && status < 500 && status != http.StatusTooManyRequests:
 			s.c.Errorf("%s answers %d", node.name, status)
+			return false
 		}
 		time.Sleep(time.Duration(20+random.IntN(100)) * time.Millisecond)
 	}

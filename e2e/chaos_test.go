@@ -127,8 +127,11 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 	}
 	c.story = newStory(c)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-	defer cancel()
 	clients := c.story.run(ctx)
+	defer func() { // when a fault fails the round
+		cancel()
+		clients.Wait()
+	}()
 	c.injectFaults()
 	c.story.finish()
 	clients.Wait()
