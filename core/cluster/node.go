@@ -303,12 +303,18 @@ type changes struct {
 	take    []taking
 	end     []*slot
 	release []leaseRow // leases that the database has for this node and that it does not use
+	dead    []nodeRow  // nodes whose rows still have groups
 
 	expiries int // of the node, when it decided
 }
 
 // plan decides. It is called with mu.
 func (n *Node) plan(v view, rows map[string]leaseRow) (c changes) {
+	for _, other := range v.nodes {
+		if len(other.takes) > 0 && n.observed.nodes[other.id].dead {
+			c.dead = append(c.dead, other)
+		}
+	}
 	for _, o := range n.offers {
 		g := n.groupOf(o, v, rows)
 		take, giveUp := g.share()
@@ -371,6 +377,9 @@ func (n *Node) groupOf(o offer, v view, rows map[string]leaseRow) group {
 
 // apply takes and releases leases in the database.
 func (n *Node) apply(ctx context.Context, c changes) error {
+	for _, dead := range c.dead { // also those without leases
+		n.endSessions(ctx, dead.id, dead.beat)
+	}
 	for _, l := range c.release {
 		if err := n.store.release(ctx, l); err != nil {
 			return err
@@ -394,7 +403,8 @@ func (n *Node) apply(ctx context.Context, c changes) error {
 	return nil
 }
 
-// endSessions ends the sessions of a dead node once, so that its locks do not last.
+// endSessions ends the sessions of a dead node once, so that its locks do not last, and
+// empties the groups of its row.
 func (n *Node) endSessions(ctx context.Context, node string, beat int64) {
 	n.mu.Lock()
 	last, known := n.ended[node]

@@ -154,8 +154,17 @@ func TestStartAfterADeath(t *testing.T) {
 	one := launch(t, url, "n1", quick(), w)
 	two := launch(t, url, "n2", quick(), w)
 	eventually(t, "two nodes share", balanced(w, 3, "n1", "n2"))
+	idle := newProcess(t, url, Info{ID: "idle", Name: "idle"}, quick())
+	idle.Follow("log", 6, func(int, int64) func(context.Context) { return func(context.Context) {} })
+	if err := idle.beat(t.Context()); err != nil { // and no more: it dies without a lease
+		t.Fatal(err)
+	}
 	one.kill()
 	eventually(t, "one node has all", balanced(w, 8, "n2"))
+	eventually(t, "the groups of the dead nodes are empty", func() bool {
+		v, err := two.store.read(t.Context())
+		return err == nil && !slices.ContainsFunc(v.nodes, func(r nodeRow) bool { return r.id != "n2" && len(r.takes) > 0 })
+	})
 	slow := quick()
 	slow.DeadAfter = time.Hour
 	launch(t, url, "n3", slow, w)
