@@ -24,6 +24,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/backup/schedule"
 	"github.com/guidonhq/guidon/core/config/live"
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/events/eventapi"
 	"github.com/guidonhq/guidon/core/flagapi"
@@ -98,7 +99,7 @@ var coreBindings = fx.Provide(
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *eventapi.HTTP) web.Routes { return h }),
-	route(func(m cluster.Member) web.Routes { return admin.NewCluster(m) }),
+	route(func(m cluster.Member, l eventlog.Log) web.Routes { return admin.NewCluster(m, l) }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
 )
 

@@ -3,12 +3,14 @@ package app
 import (
 	"go.uber.org/fx"
 
+	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/actions/history"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/export"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/replay"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retention"
@@ -45,9 +47,12 @@ type nodeJobs struct {
 }
 
 // runOnOneNode makes one node at a time do what all nodes could do.
-func runOnOneNode(j nodeJobs, events *retention.Service, r *replay.Replayer) {
+func runOnOneNode(j nodeJobs, l *requestlog.Log, events *retention.Service, r *replay.Replayer, e *erasure.Service) {
 	if j.Jobs != nil {
 		events.RunOn(j.Jobs)
 		r.RunOn(j.Jobs)
+		if l.Shared != nil {
+			e.RunOn(j.Jobs)
+		}
 	}
 }

@@ -127,23 +127,13 @@ func (c Config) Validate() error {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
 	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL))
-	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL), c.Journal.CheckSinks(sinkNames(c.Plugins.Instances)))
+	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL), c.Journal.CheckSinks(c.Plugins.Instances))
 	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {
 		errs = append(errs, checkAddress("http.admin_address", c.HTTP.AdminAddress))
 	}
 	return errors.Join(errs...)
-}
-
-// sinkNames returns the names of the sinks.
-func sinkNames(instances []settings.Instance) (names []string) {
-	for _, c := range instances {
-		if c.Kind == settings.KindSink {
-			names = append(names, c.Name)
-		}
-	}
-	return names
 }
 
 // checkDeliveries reports invalid delivery sections of sinks. References to secrets are

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +20,8 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/kafka"
 	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/events/clickhouse"
 )
@@ -108,6 +111,13 @@ func TestMetricsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	registerClickhouse(t, metrics)
+	logCfg := kafka.DefaultConfig()
+	logCfg.URL = startBrokers(t)
+	l, err := kafka.Open(t.Context(), logCfg, kafka.Options{Cursors: cursors.New(dbtest.SQLite(t)), Metrics: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close(context.Background()) }()
 	inDocs := documented(t)
 	for name := range metrics.names {
 		if strings.HasPrefix(name, "guidon_") && !inDocs[name] {

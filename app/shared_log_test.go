@@ -100,6 +100,8 @@ func TestTwoServersOnOneLog(t *testing.T) {
 			return true
 		})
 	}
+	checkPartitionsAreShown(t, nodes)
+	want -= eraseOnBoth(t, nodes)
 	if err := nodes[0].Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +114,81 @@ func TestTwoServersOnOneLog(t *testing.T) {
 	if len(st.Nodes) != 1 || len(st.Nodes[0].Partitions) != 6 {
 		t.Errorf("status %+v", st)
 	}
+}
+
+// checkPartitionsAreShown checks that each server shows the partitions: all of them with
+// their owner and readers in /api/cluster, its own in /_readiness and /metrics.
+func checkPartitionsAreShown(t *testing.T, nodes []*server) {
+	t.Helper()
+	owned := map[int]int{}
+	for _, s := range nodes {
+		s.until(t, "the partitions have owners and readers", func() bool {
+			var answer struct {
+				Partitions []struct {
+					Node    string
+					Readers []struct {
+						RecordsBehind int64 `json:"records_behind"`
+					}
+				}
+			}
+			_, raw, _ := s.request(t, http.MethodGet, s.AdminURL+"/api/cluster", "")
+			if err := json.Unmarshal([]byte(raw), &answer); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range answer.Partitions {
+				if p.Node == "" || len(p.Readers) != 3 || p.Readers[0].RecordsBehind+p.Readers[1].RecordsBehind+p.Readers[2].RecordsBehind > 0 {
+					return false
+				}
+			}
+			return len(answer.Partitions) == 6
+		})
+		var ready struct {
+			Status    string
+			Ingestion struct{ Partitions []struct{ Partition int } }
+		}
+		_, raw, _ := s.request(t, http.MethodGet, s.AdminURL+"/_readiness", "")
+		if err := json.Unmarshal([]byte(raw), &ready); err != nil || ready.Status != "ready" {
+			t.Errorf("readiness %s, %v", raw, err)
+		}
+		for _, p := range ready.Ingestion.Partitions {
+			owned[p.Partition]++
+		}
+		_, metrics, _ := s.request(t, http.MethodGet, s.AdminURL+"/metrics", "")
+		if !strings.Contains(metrics, "\nguidon_log_append_seconds_count ") {
+			t.Error("/metrics lacks the metrics of the log")
+		}
+	}
+	if len(owned) != 6 {
+		t.Errorf("the servers own %v", owned)
+	}
+}
+
+// eraseOnBoth erases a person through each server, and captures an event of each
+// afterwards, which stays. It returns by how many events there are fewer.
+func eraseOnBoth(t *testing.T, nodes []*server) (fewer int) {
+	t.Helper()
+	count := func(id string) (n int) {
+		row := nodes[1].DB.Read(t.Context()).QueryRowContext(t.Context(), "SELECT count(*) FROM events WHERE distinct_id = ?", id)
+		if err := row.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for i, s := range nodes {
+		id := fmt.Sprint("u", i)
+		before := count(id)
+		code, answer := s.manage(t, http.MethodDelete, "/api/projects/1/persons/"+s.personID(t, id)+"/?delete_events=true")
+		if code/100 != 2 || before == 0 {
+			t.Fatalf("deletion of %s with %d events: %d %s", id, before, code, answer)
+		}
+		if n := count(id); n != 0 {
+			t.Errorf("%d events of %s are left", n, id)
+		}
+		nodes[1-i].capture(t, `{"event":"again","distinct_id":"`+id+`"}`)
+		s.until(t, "an event after the erasure is stored", func() bool { return count(id) == 1 })
+		fewer += before - 1
+	}
+	return fewer
 }
 
 // A server that cannot use the log does not start, and says why.

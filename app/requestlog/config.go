@@ -1,12 +1,15 @@
 package requestlog
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
 	"github.com/guidonhq/guidon/core/eventlog/kafka"
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
@@ -60,7 +63,13 @@ func (c Config) CheckCluster(clustered bool, database string) error {
 }
 
 // CheckSinks reports the sinks that a shared log does not serve yet.
-func (c Config) CheckSinks(names []string) error {
+func (c Config) CheckSinks(instances []settings.Instance) error {
+	var names []string
+	for _, i := range instances {
+		if i.Kind == settings.KindSink {
+			names = append(names, i.Name)
+		}
+	}
 	if !c.Shared() || len(names) == 0 {
 		return nil
 	}
@@ -80,4 +89,27 @@ func (c Config) kafka() kafka.Config {
 		AppendTimeout: c.AppendTimeout, StartTimeout: c.StartTimeout, TailBytes: c.TailBytes,
 		MaxBytes: c.MaxBytes, MaxAge: c.MaxAge, TrimInterval: max(c.TrimInterval, minTrimInterval),
 	}
+}
+
+// reachTimeout bounds how long Reach waits for each broker.
+const reachTimeout = 3 * time.Second
+
+// Reach describes a shared log without its credentials. It fails if no broker accepts
+// connections.
+func (c Config) Reach(ctx context.Context) (string, error) {
+	target, err := kafka.Parse(c.URL)
+	if err != nil {
+		return "", fmt.Errorf("journal.url: %w", err)
+	}
+	name := fmt.Sprintf("topic %s on %s", target.Topic, strings.Join(target.Brokers, ", "))
+	var errs []error
+	for _, broker := range target.Brokers {
+		d := net.Dialer{Timeout: reachTimeout}
+		conn, err := d.DialContext(ctx, "tcp", broker)
+		if err == nil {
+			return name, conn.Close()
+		}
+		errs = append(errs, err)
+	}
+	return name, errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/ingestion/unit"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/host"
@@ -49,7 +50,7 @@ func (r *Readiness) Routes(g *web.Router) {
 	g.Check("plugins", func(context.Context) error { return r.host.Ready() })
 	g.ReadinessField("journal", func() any { return r.journalState() })
 	g.ReadinessField("plugins", func() any { return r.pluginsState() })
-	g.ReadinessField("ingestion", func() any { return progress{r.worker.Progress(), r.worker.HistoricalProgress()} })
+	g.ReadinessField("ingestion", func() any { return r.progress() })
 }
 
 // progress is the progress of processing, for events sent as they happen and
@@ -57,6 +58,21 @@ func (r *Readiness) Routes(g *web.Router) {
 type progress struct {
 	Live       pipeline.Progress `json:"live"`
 	Historical pipeline.Progress `json:"historical"`
+	// Partitions are those that this server owns; nil without a shared log.
+	Partitions []unit.PartitionProgress `json:"partitions,omitzero"`
+}
+
+// partitioned is a Processing of a log in partitions.
+type partitioned interface {
+	Partitions() []unit.PartitionProgress
+}
+
+func (r *Readiness) progress() progress {
+	p := progress{Live: r.worker.Progress(), Historical: r.worker.HistoricalProgress()}
+	if by, ok := r.worker.(partitioned); ok {
+		p.Partitions = by.Partitions()
+	}
+	return p
 }
 
 // journalState describes the damage of the journal. Records that are damaged or

@@ -127,10 +127,15 @@ type optional struct {
 	fx.In
 	Events  trace.EventReader `optional:"true"`
 	Actions trace.Actions     `optional:"true"`
+	Log     eventlog.Log      `optional:"true"` // in partitions
 }
 
-func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, del *delivery.Service) *trace.Tracer {
-	return trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
+func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, p Processing, del *delivery.Service) *trace.Tracer {
+	t := trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
+	if set, ok := p.(*unit.Set); ok {
+		t.WithPartitions(o.Log, set.Worker)
+	}
+	return t
 }
 
 // clientFacts are the bindings by which capture learns more about a client; nil

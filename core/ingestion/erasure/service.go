@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/activity"
+	"github.com/guidonhq/guidon/core/cluster"
+	"github.com/guidonhq/guidon/core/cluster/onenode"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/fault"
@@ -48,6 +50,7 @@ type Service struct {
 	store       *store
 	journal     Journal
 	partitions  eventlog.Log // instead of journal; may be nil
+	jobs        onenode.Jobs // of the nodes that share partitions; may be nil
 	persons     Persons
 	deadLetters *deadletter.Store
 	log         *zap.Logger
@@ -81,9 +84,26 @@ func New(d *db.DB, j Journal, p Persons, log *zap.Logger) *Service {
 // processes requested or that failed.
 const pollInterval = 5 * time.Second
 
+// sharedPollInterval is how often the node that carries out the erasures of all nodes
+// polls for new ones, and the others for the end of theirs.
+const sharedPollInterval = 250 * time.Millisecond
+
+// otherNodeTimeout is how long a request waits for another node.
+const otherNodeTimeout = 20 * time.Second
+
+// RunOn makes one of the nodes that share jobs carry out the erasures of all. Two that
+// carry out the same one at once would have two marks of it: an event that is accepted
+// after the first has answered could be before the second. It must be called before
+// Start.
+func (s *Service) RunOn(jobs onenode.Jobs) { s.jobs = jobs }
+
 // Start begins to carry out erasures. Without a database it waits for one.
 func (s *Service) Start(context.Context) error {
 	s.background.Start()
+	if s.jobs != nil {
+		onenode.Go(&s.background, s.jobs, "erasures", func(ctx context.Context) { s.run(ctx, ctx) })
+		return nil
+	}
 	s.background.Go(func(drainCtx, killCtx context.Context) { s.run(drainCtx, killCtx) })
 	return nil
 }
@@ -127,16 +147,38 @@ func (s *Service) Erase(ctx context.Context, r persons.Removal) error {
 		return err
 	}
 	s.wakeUp()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fault.New(fault.Unavailable, "erasure_pending",
-				"The deletion is recorded. It is carried out as soon as the journal and the database can be written.").Because(err).After(pollInterval)
-		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	var polled <-chan time.Time
+	if s.jobs != nil {
+		ticker := time.NewTicker(sharedPollInterval)
+		defer ticker.Stop()
+		polled = ticker.C
 	}
+	for {
+		select {
+		case err := <-done:
+			return pending(err)
+		case <-polled:
+			if isDone, err := s.store.isDone(ctx, e.ID); err == nil && isDone {
+				return nil
+			}
+			if time.Since(e.RequestedAt) > otherNodeTimeout {
+				return pending(errOtherNode)
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+var errOtherNode = errors.New("the node that carries out erasures has not done it yet")
+
+// pending is the error of an erasure that failed and is tried again; nil for nil.
+func pending(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "erasure_pending",
+		"The deletion is recorded. It is carried out as soon as the journal and the database can be written.").Because(err).After(pollInterval)
 }
 
 func (s *Service) wakeUp() {
@@ -149,12 +191,16 @@ func (s *Service) wakeUp() {
 // run carries out open erasures until drainCtx ends.
 func (s *Service) run(drainCtx, killCtx context.Context) {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: pollInterval}
+	interval, kept := pollInterval, time.Time{}
+	if s.jobs != nil {
+		interval = sharedPollInterval
+	}
 	for drainCtx.Err() == nil {
 		err := s.processOpen(drainCtx, killCtx)
-		if err == nil {
-			err = s.housekeep(drainCtx)
+		if err == nil && time.Since(kept) >= pollInterval-interval {
+			err, kept = s.housekeep(drainCtx), time.Now()
 		}
-		wait := pollInterval
+		wait := interval
 		if err == nil {
 			backoff.Reset()
 		} else if drainCtx.Err() == nil {
@@ -231,6 +277,9 @@ func (s *Service) carryOut(ctx context.Context, e *Erasure) error {
 
 // remove deletes the data of an erasure that every transaction knows.
 func (s *Service) remove(ctx context.Context, e *Erasure) error {
+	if err := cluster.Fence(ctx); err != nil {
+		return err
+	}
 	if err := s.persons.Remove(ctx, &e.Removal); err != nil {
 		return err
 	}

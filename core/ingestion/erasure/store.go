@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/persons"
 )
@@ -125,6 +126,9 @@ func (s *store) open(ctx context.Context, limit int) ([]Erasure, error) {
 // place. With wait, transactions that hold the lock have ended when it returns.
 func (s *store) remember(ctx context.Context, key []byte, e *Erasure, places []place, wait bool) error {
 	return s.db.Tx(ctx, func(ctx context.Context) error {
+		if err := cluster.Fence(ctx); err != nil {
+			return err
+		}
 		if wait {
 			if err := s.lock(ctx, true); err != nil {
 				return err

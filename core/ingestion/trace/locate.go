@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -15,15 +16,61 @@ import (
 
 // Bounds of the search of one trace.
 const (
-	maxSearched  = 64 << 20        // bytes of the journal
+	maxSearched  = 64 << 20        // bytes of the journal, or of all partitions
 	searchBefore = 2 * time.Second // a request is written a little after its arrival
 	searchAfter  = time.Minute
 )
 
+// source is a list of records that may hold the event.
+type source struct {
+	log         reader.Log
+	partition   *int // nil for the journal
+	maxSearched int  // bytes
+}
+
+// sources returns where the event may be, the most likely place first: an event is in
+// the partition of the distinct id that it was captured with, which is nearly always the
+// stored one.
+func (t *Tracer) sources(projectID int64, distinctID string) []source {
+	if t.partitions == nil {
+		return []source{{t.log, nil, maxSearched}}
+	}
+	n := t.partitions.Partitions()
+	first := 0
+	if distinctID != "" {
+		first = eventlog.PartitionOf(projectID, distinctID, n)
+	}
+	out := make([]source, n)
+	for i := range out {
+		number := (first + i) % n
+		out[i] = source{t.partitions.Partition(number, 0), &number, maxSearched / n}
+	}
+	return out
+}
+
+// locateIn finds the event in the journal or in a partition, and returns the state of
+// that one.
+func (t *Tracer) locateIn(ctx context.Context, projectID int64, id uuid.UUID, out *Trace) (journal.Stats, error) {
+	for _, s := range t.sources(projectID, out.DistinctID) {
+		stats, err := s.log.Stats(ctx)
+		if err == nil {
+			err = s.locate(ctx, t.limits, projectID, id, stats, out)
+		}
+		if err != nil {
+			return stats, err
+		}
+		if out.Accepted != nil {
+			out.Accepted.Partition = s.partition
+			return stats, nil
+		}
+	}
+	return journal.Stats{}, nil
+}
+
 // locate finds the event in the journal. Its arrival is known from the store, from
 // a dead letter, or from a version 7 uuid; without one the newest part of the
 // journal is searched.
-func (t *Tracer) locate(ctx context.Context, projectID int64, id uuid.UUID, stats journal.Stats, out *Trace) error {
+func (s source) locate(ctx context.Context, limits event.Limits, projectID int64, id uuid.UUID, stats journal.Stats, out *Trace) error {
 	at := time.Time{}
 	switch {
 	case out.ReceivedAt != nil:
@@ -32,11 +79,11 @@ func (t *Tracer) locate(ctx context.Context, projectID int64, id uuid.UUID, stat
 		at = time.UnixMilli(int64(id[0])<<40 | int64(id[1])<<32 | int64(id[2])<<24 | int64(id[3])<<16 | int64(id[4])<<8 | int64(id[5]))
 	}
 	if !at.IsZero() {
-		after, err := t.seqBefore(ctx, stats, at.Add(-searchBefore))
+		after, err := s.seqBefore(ctx, stats, at.Add(-searchBefore))
 		if err != nil {
 			return err
 		}
-		if found, err := t.search(ctx, projectID, after, at.Add(searchAfter), out); found || err != nil {
+		if found, err := s.search(ctx, limits, projectID, after, at.Add(searchAfter), out); found || err != nil {
 			return err
 		}
 		if out.ReceivedAt != nil {
@@ -44,20 +91,20 @@ func (t *Tracer) locate(ctx context.Context, projectID int64, id uuid.UUID, stat
 		}
 	}
 	newest := uint64(0)
-	if stats.Bytes > maxSearched && stats.Records > 0 {
-		newest = stats.Last - uint64(float64(stats.Records)*maxSearched/float64(stats.Bytes))
+	if stats.Bytes > int64(s.maxSearched) && stats.Records > 0 {
+		newest = stats.Last - uint64(float64(stats.Records)*float64(s.maxSearched)/float64(stats.Bytes))
 	}
-	_, err := t.search(ctx, projectID, newest, time.Time{}, out)
+	_, err := s.search(ctx, limits, projectID, newest, time.Time{}, out)
 	return err
 }
 
 // seqBefore returns a sequence number behind which are all records from then on.
 // It bisects the journal.
-func (t *Tracer) seqBefore(ctx context.Context, stats journal.Stats, then time.Time) (uint64, error) {
+func (s source) seqBefore(ctx context.Context, stats journal.Stats, then time.Time) (uint64, error) {
 	low, high := stats.First-1, stats.Last // after low may be too early, after high is too late
 	for low < high {
 		middle := low + (high-low)/2
-		records, err := t.read(ctx, middle, 1, 1)
+		records, err := s.read(ctx, middle, 1, 1)
 		if err != nil {
 			return 0, err
 		}
@@ -71,9 +118,9 @@ func (t *Tracer) seqBefore(ctx context.Context, stats journal.Stats, then time.T
 }
 
 // read reads records of the journal and skips damaged ones.
-func (t *Tracer) read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error) {
+func (s source) read(ctx context.Context, after uint64, maxRecords, maxBytes int) ([]journal.Record, error) {
 	for {
-		records, err := t.log.Read(ctx, after, maxRecords, maxBytes)
+		records, err := s.log.Read(ctx, after, maxRecords, maxBytes)
 		damaged, ok := errors.AsType[*journal.DamagedError](err)
 		if !ok || damaged.Last <= after {
 			return records, err
@@ -83,10 +130,10 @@ func (t *Tracer) read(ctx context.Context, after uint64, maxRecords, maxBytes in
 }
 
 // search reads records until one holds the event; the zero time is no end.
-func (t *Tracer) search(ctx context.Context, projectID int64, after uint64, until time.Time, out *Trace) (bool, error) {
-	decoder, decoded := event.NewDecoder(t.limits), new(event.Decoded)
-	for searched := 0; searched < maxSearched; {
-		records, err := t.read(ctx, after, reader.MaxRecords, reader.MaxBytes)
+func (s source) search(ctx context.Context, limits event.Limits, projectID int64, after uint64, until time.Time, out *Trace) (bool, error) {
+	decoder, decoded := event.NewDecoder(limits), new(event.Decoded)
+	for searched := 0; searched < s.maxSearched; {
+		records, err := s.read(ctx, after, reader.MaxRecords, reader.MaxBytes)
 		if err != nil || len(records) == 0 {
 			return false, err
 		}

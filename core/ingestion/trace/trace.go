@@ -4,7 +4,8 @@
 // place in the journal, the notices of its decoding, its dead letters, and how far
 // the pipeline and each sink are. The event is found in the journal by the time of
 // its arrival, which the store, a dead letter or a version 7 uuid tells; without
-// one the newest part of the journal is searched.
+// one the newest part of the journal is searched. A log in partitions is searched
+// from the partition of the distinct id on, if that is known.
 //
 // A trace reads only. It is for support, not for a hot path.
 package trace
@@ -18,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -72,6 +74,7 @@ type Trace struct {
 // Place is where an event is in the journal.
 type Place struct {
 	At         time.Time `json:"at"`
+	Partition  *int      `json:"partition,omitempty"` // of a log in partitions
 	JournalSeq uint64    `json:"journal_seq"`
 	Index      uint32    `json:"index"` // of the item in its request, from 0
 	Historical bool      `json:"historical_migration"`
@@ -99,9 +102,10 @@ type Tracer struct {
 	limits      event.Limits
 	deadLetters *deadletter.Store
 	log         reader.Log
+	partitions  eventlog.Log // instead of log; may be nil
 	events      EventReader
 	actions     Actions
-	worker      *pipeline.Worker
+	worker      func(partition int) *pipeline.Worker
 	delivery    delivery.Deliveries
 	erasures    Erasures
 }
@@ -126,7 +130,15 @@ func (t *Tracer) WithActions(a Actions) *Tracer {
 
 // WithReaders adds the errors of blocked readers to traces; either may be nil.
 func (t *Tracer) WithReaders(w *pipeline.Worker, d delivery.Deliveries) *Tracer {
-	t.worker, t.delivery = w, d
+	t.worker, t.delivery = func(int) *pipeline.Worker { return w }, d
+	return t
+}
+
+// WithPartitions makes traces search a log in partitions. worker returns the worker of
+// a partition, or nil if another node has it; then the error of a blocked worker is not
+// known.
+func (t *Tracer) WithPartitions(l eventlog.Log, worker func(partition int) *pipeline.Worker) *Tracer {
+	t.partitions, t.worker = l, worker
 	return t
 }
 
@@ -164,11 +176,8 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 			out.ReceivedAt, out.Event, out.DistinctID = &e.ReceivedAt, e.Event, e.DistinctID
 		}
 	}
-	stats, err := t.log.Stats(ctx)
+	stats, err := t.locateIn(ctx, projectID, parsed, out)
 	if err != nil {
-		return nil, err
-	}
-	if err := t.locate(ctx, projectID, parsed, stats, out); err != nil {
 		return nil, err
 	}
 	if out.Accepted == nil && !out.Stored && len(out.DeadLetters) == 0 {
@@ -250,14 +259,8 @@ func (out *Trace) setFinalState() {
 
 // addReaderErrors fills in why waiting readers are blocked.
 func (t *Tracer) addReaderErrors(ctx context.Context, out *Trace) error {
-	if w := out.Worker; w != nil && w.State == "waiting" && t.worker != nil {
-		status := t.worker.Status()
-		if out.Accepted.Historical {
-			status = t.worker.HistoricalStatus()
-		}
-		if status.Waiting != nil {
-			w.Error = pipeline.PublicReason(status.Waiting)
-		}
+	if w := out.Worker; w != nil && w.State == "waiting" {
+		w.Error = t.workerError(out.Accepted)
 	}
 	if t.delivery == nil {
 		return nil
@@ -275,6 +278,25 @@ func (t *Tracer) addReaderErrors(ctx context.Context, out *Trace) error {
 		}
 	}
 	return nil
+}
+
+// workerError returns why the worker that processes the event is blocked, or "".
+func (t *Tracer) workerError(at *Place) string {
+	partition := 0
+	if at.Partition != nil {
+		partition = *at.Partition
+	}
+	if t.worker == nil || t.worker(partition) == nil {
+		return ""
+	}
+	status := t.worker(partition).Status()
+	if at.Historical {
+		status = t.worker(partition).HistoricalStatus()
+	}
+	if status.Waiting == nil {
+		return ""
+	}
+	return pipeline.PublicReason(status.Waiting)
 }
 
 // addReaders compares the event's place with the cursors.

@@ -2,6 +2,22 @@ package unit
 
 import "github.com/guidonhq/guidon/core/ingestion/pipeline"
 
+// PartitionProgress is the progress of a partition that this node owns.
+type PartitionProgress struct {
+	Partition  int               `json:"partition"`
+	Live       pipeline.Progress `json:"live"`
+	Historical pipeline.Progress `json:"historical"`
+}
+
+// Partitions returns the progress of each partition that this node owns, in order.
+func (s *Set) Partitions() []PartitionProgress {
+	out := []PartitionProgress{}
+	for _, u := range s.Units() {
+		out = append(out, PartitionProgress{u.number, u.worker.Progress(), u.worker.HistoricalProgress()})
+	}
+	return out
+}
+
 // Progress returns the progress of the live lanes of all units together.
 func (s *Set) Progress() pipeline.Progress { return s.sum((*pipeline.Worker).Progress) }
 

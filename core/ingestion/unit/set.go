@@ -94,6 +94,16 @@ func (s *Set) Units() []*Unit {
 	return out
 }
 
+// Worker returns the worker of a partition, or nil if this node does not own it.
+func (s *Set) Worker(partition int) *pipeline.Worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.units[partition]; u != nil {
+		return u.worker
+	}
+	return nil
+}
+
 // startUnit starts the unit of a partition.
 func (s *Set) startUnit(number int, token int64) (stop func(ctx context.Context)) {
 	s.mu.Lock()
