@@ -222,6 +222,7 @@ func startIn(t *testing.T, dir, dbURL string, first *server) *server {
 	if first != nil {
 		s.ProjectKey, s.PersonalKey = first.ProjectKey, first.PersonalKey
 	} else {
+		<-s.Bootstrapped() // later than the start if the database is busy
 		s.ProjectKey, s.PersonalKey = s.First.ProjectKey, s.First.PersonalKey
 	}
 	return s

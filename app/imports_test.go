@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
 	"app":        {"app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
-	"app/requestlog": {"core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
+	"app/requestlog": {"core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},

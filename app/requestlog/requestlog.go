@@ -13,11 +13,14 @@ package requestlog
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
@@ -25,6 +28,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
+	"github.com/guidonhq/guidon/core/journal/format"
 )
 
 // Shared is a log that servers share.
@@ -112,9 +116,17 @@ func Module(cfg Config) fx.Option {
 		))
 	}
 	return fx.Options(common, fx.Provide(
-		func(lc fx.Lifecycle, dir journal.Dir) (*Files, error) { return lockFiles(lc, cfg, string(dir)) },
-		func(lc fx.Lifecycle, start Starting, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
-			return open(lc, start, cfg, d, log, reg)
+		func(lc fx.Lifecycle, dir journal.Dir, log *zap.Logger) (*Files, error) {
+			return lockFiles(lc, cfg, string(dir), log)
+		},
+		func(lc fx.Lifecycle, start Starting, d *db.DB, live *live.Value[journal.Config], log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
+			k, err := kafka.Open(start, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
+			if err != nil {
+				return nil, err
+			}
+			live.Follow(func(c *journal.Config) { k.SetRetention(c.MaxBytes, c.MaxAge) })
+			lc.Append(fx.StopHook(k.Close))
+			return &Log{Shared: k}, nil
 		},
 	))
 }
@@ -128,22 +140,18 @@ func newReaderLog(l *Log) reader.Log {
 	return l.Journal
 }
 
-func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string) (*Files, error) {
+// lockFiles locks the directory of the journal, which is not read with a shared log.
+func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string, log *zap.Logger) (*Files, error) {
 	lock, err := journal.AcquireLock(cfg.Config, dataDir)
 	if err != nil {
 		return nil, err
 	}
+	if dir, err := cfg.Directory(dataDir); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, format.FileName)); err == nil {
+			log.Warn("journal in the data directory is not read: with journal.url, its unprocessed events stay there", zap.String("directory", dir))
+		}
+	}
 	f := &Files{lock: lock}
 	lc.Append(fx.StopHook(f.Close))
 	return f, nil
-}
-
-// open opens a shared log.
-func open(lc fx.Lifecycle, ctx context.Context, cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
-	k, err := kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
-	if err != nil {
-		return nil, err
-	}
-	lc.Append(fx.StopHook(k.Close))
-	return &Log{Shared: k}, nil
 }

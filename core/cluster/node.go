@@ -63,6 +63,7 @@ type Node struct {
 	beats    beats
 	freeFor  map[string]int   // polls in which a job was free
 	ended    map[string]int64 // the dead nodes whose sessions were ended, with their beats
+	withheld map[string]bool  // groups
 	draining bool
 	empty    chan struct{} // closed when the last slot ends while draining
 
@@ -102,7 +103,7 @@ func newNode(cfg Config, info Info, s store, w Wake, log *zap.Logger) *Node {
 	n := &Node{
 		cfg: cfg, info: info, store: s, wake: w, log: log.Named("cluster"), clock: monotonic,
 		spawn: func(f func()) { go f() }, poke: make(chan struct{}, 1), beating: make(chan struct{}, 1),
-		offers: map[string]offer{}, slots: map[string]*slot{}, freeFor: map[string]int{}, ended: map[string]int64{},
+		withheld: map[string]bool{}, offers: map[string]offer{}, slots: map[string]*slot{}, freeFor: map[string]int{}, ended: map[string]int64{},
 		observed: observer{deadAfter: cfg.DeadAfter, nodes: map[string]sighting{}},
 	}
 	if n.info.Name == "" {
@@ -205,7 +206,9 @@ func (n *Node) expire(now time.Duration) {
 func (n *Node) row() nodeRow {
 	takes := []string{}
 	for group := range n.offers {
-		takes = append(takes, group)
+		if !n.withheld[group] {
+			takes = append(takes, group)
+		}
 	}
 	slices.Sort(takes)
 	return nodeRow{
@@ -317,6 +320,9 @@ func (n *Node) plan(v view, rows map[string]leaseRow) (c changes) {
 	}
 	for _, o := range n.offers {
 		g := n.groupOf(o, v, rows)
+		if n.giveAway(o, g, rows, &c) {
+			continue
+		}
 		take, giveUp := g.share()
 		if o.job {
 			take, giveUp = n.planJob(o.group, g), nil

@@ -199,6 +199,59 @@ func TestDrainHandsOver(t *testing.T) {
 // A node that was stopped for longer than dead_after notices it before it does anything
 // else, and cannot write even if it does not notice. A transaction that it had open is
 // ended.
+// A node that withholds itself gives its numbers, and not its jobs, to the others. If all
+// do, each keeps its own.
+func TestWithhold(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	nodes := map[string]*process{}
+	for _, id := range []string{"one", "two"} {
+		nodes[id] = launch(t, url, id, quick(), w)
+		defer nodes[id].kill()
+	}
+	numbers := func(node string) (n int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for lease, owner := range w.node {
+			if owner == node && strings.HasPrefix(lease, "log/") {
+				n++
+			}
+		}
+		return n
+	}
+	even := func() bool { return numbers("one") == 3 && numbers("two") == 3 }
+	eventually(t, "the numbers are divided", even)
+	nodes["one"].Withhold("log", true)
+	eventually(t, "the other node has all numbers", func() bool { return numbers("two") == 6 })
+	st, err := nodes["two"].Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs := len(st.Nodes[0].Jobs) + len(st.Nodes[1].Jobs); jobs != 2 {
+		t.Errorf("%d jobs are owned: %+v", jobs, st)
+	}
+	nodes["two"].Withhold("log", true)
+	polls := func() (n int64) { // of the rows of both nodes
+		v, err := nodes["one"].store.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range v.nodes {
+			n += row.beat
+		}
+		return n
+	}
+	from := polls()
+	eventually(t, "both nodes have looked many times", func() bool { return polls() > from+20 })
+	if n := numbers("two"); n != 6 {
+		t.Errorf("a node has %d numbers after all have withheld themselves, want 6", n)
+	}
+	nodes["one"].Withhold("log", false)
+	eventually(t, "the node has all numbers", func() bool { return numbers("one") == 6 })
+	nodes["two"].Withhold("log", false)
+	eventually(t, "the numbers are divided again", even)
+}
+
 func TestPausedNodeIsFenced(t *testing.T) {
 	t.Parallel()
 	url := dbtest.PostgresURL(t)

@@ -114,8 +114,13 @@ func newProcessing(lc fx.Lifecycle, p processingParts) Processing {
 		}
 		return p.Worker
 	}
+	var reachable func() bool
+	if l, ok := p.Log.(interface{ Reachable() bool }); ok {
+		reachable = l.Reachable
+	}
 	set := unit.NewSet(unit.Dependencies{
-		Log: p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Logger: p.Logger,
+		Reachable: reachable,
+		Log:       p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Logger: p.Logger,
 		Erased: func(partition int) pipeline.Erased { return p.Erasures.Partition(partition) },
 	})
 	lc.Append(fx.StartStopHook(set.Start, set.Stop))

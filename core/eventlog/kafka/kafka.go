@@ -55,6 +55,7 @@ type Log struct {
 	partitions   []*partition
 	decompressor kgo.Decompressor
 	queue        queue
+	retention    atomic.Pointer[retention]
 	health       health
 	reached      atomic.Int64 // when a broker answered last, in nanoseconds since 1970
 	offsets      atomic.Int64 // when the offsets of all partitions were read
@@ -91,6 +92,7 @@ func Open(ctx context.Context, cfg Config, o Options) (*Log, error) {
 		o.Log = zap.NewNop()
 	}
 	l := &Log{cfg: cfg, target: target, cursors: o.Cursors, log: o.Log.Named("log"), done: make(chan struct{}), decompressor: kgo.DefaultDecompressor()}
+	l.SetRetention(cfg.MaxBytes, cfg.MaxAge)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	if err := l.start(ctx, o.Metrics); err != nil {
 		l.cancel()
@@ -177,6 +179,17 @@ func (l *Log) connectError(err error) error {
 	return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
 }
 
+// retention is how much is kept of what every reader has done.
+type retention struct {
+	maxBytes int64
+	maxAge   time.Duration
+}
+
+// SetRetention replaces Config.MaxBytes and Config.MaxAge from the next round on.
+func (l *Log) SetRetention(maxBytes int64, maxAge time.Duration) {
+	l.retention.Store(&retention{maxBytes, maxAge})
+}
+
 // ID names the cluster and the topic. Another ID has other records.
 func (l *Log) ID() string { return l.id }
 
@@ -233,9 +246,15 @@ func (l *Log) Unreachable() time.Duration {
 	return time.Since(time.Unix(0, l.reached.Load()))
 }
 
-// unreachableAfter is the time without an answer of a broker after which the log is
-// broken.
+// unreachableAfter is the least time without an answer of a broker after which the log
+// is not reachable.
 const unreachableAfter = 10 * time.Second
+
+// Reachable reports whether a broker has answered within 10 seconds, or within two
+// TrimIntervals if that is longer.
+func (l *Log) Reachable() bool {
+	return l.Unreachable() <= max(unreachableAfter, 2*l.cfg.TrimInterval)
+}
 
 // Broken returns why appends are refused now, or that no broker answers; nil while the
 // log works.
@@ -243,8 +262,8 @@ func (l *Log) Broken() error {
 	if err := l.health.current(); err != nil {
 		return err
 	}
-	if d := l.Unreachable(); d > max(unreachableAfter, 2*l.cfg.TrimInterval) {
-		return errUnreadable.Because(fmt.Errorf("no broker has answered for %s", d.Round(time.Second)))
+	if !l.Reachable() {
+		return errUnreadable.Because(fmt.Errorf("no broker has answered for %s", l.Unreachable().Round(time.Second)))
 	}
 	return nil
 }

@@ -121,8 +121,8 @@ func (l *Log) Trim(ctx context.Context) (removed int64, err error) {
 	}
 	l.watchLag(ctx, all)
 	aged := map[int32]int64{}
-	if l.cfg.MaxAge > 0 {
-		if aged, err = l.listOffsets(ctx, time.Now().Add(-l.cfg.MaxAge).UnixMilli()); err != nil {
+	if maxAge := l.retention.Load().maxAge; maxAge > 0 {
+		if aged, err = l.listOffsets(ctx, time.Now().Add(-maxAge).UnixMilli()); err != nil {
 			return 0, err
 		}
 	}
@@ -176,8 +176,8 @@ func (p *partition) trimTarget(all []cursors.Cursor, aged map[int32]int64) (unti
 		}
 		until = uint64(offset)
 	}
-	if mean := p.meanBytes(); p.l.cfg.MaxBytes > 0 && mean > 0 {
-		kept := uint64(float64(p.l.cfg.MaxBytes) / float64(len(p.l.partitions)) / mean)
+	if mean, maxBytes := p.meanBytes(), p.l.retention.Load().maxBytes; maxBytes > 0 && mean > 0 {
+		kept := uint64(float64(maxBytes) / float64(len(p.l.partitions)) / mean)
 		until = max(until, p.end-min(p.end, kept))
 	}
 	until = min(until, least)

@@ -5,11 +5,13 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
 // Group is the name of the partitions among the shares of a cluster.
@@ -21,6 +23,9 @@ type Shares interface {
 	// the function that ends the work, which is called once, with a context that has
 	// ended if the number is lost.
 	Follow(group string, n int, start func(number int, token int64) (stop func(ctx context.Context)))
+	// Withhold makes this node give its numbers to others, if there are any, until it
+	// is called with false.
+	Withhold(group string, on bool)
 }
 
 // Dependencies are what a Set uses.
@@ -36,7 +41,10 @@ type Dependencies struct {
 	// Erased returns the erasures by the numbers of a partition; nil uses those of
 	// Worker.
 	Erased func(partition int) pipeline.Erased
-	Logger *zap.Logger
+	// Reachable reports whether this node reaches the log; nil if that is not known. A
+	// node that does not gives its partitions to others.
+	Reachable func() bool
+	Logger    *zap.Logger
 }
 
 // Part runs beside the worker of a partition while this node owns it.
@@ -54,6 +62,8 @@ type Set struct {
 	mu      sync.Mutex
 	stopped bool
 	units   map[int]*Unit // by partition
+
+	watching retry.Service
 }
 
 // NewSet returns a Set without units.
@@ -66,11 +76,16 @@ func NewSet(deps Dependencies) *Set {
 // Start begins to follow the partitions of this node.
 func (s *Set) Start(context.Context) error {
 	s.deps.Shares.Follow(Group, s.deps.Log.Partitions(), s.startUnit)
+	s.watching.Start()
+	if s.deps.Reachable != nil {
+		s.watching.Every(time.Second, func(context.Context) { s.deps.Shares.Withhold(Group, !s.deps.Reachable()) })
+	}
 	return nil
 }
 
 // Stop stops the units that are left and starts no more.
 func (s *Set) Stop(ctx context.Context) error {
+	_ = s.watching.Stop(ctx)
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()

@@ -33,6 +33,8 @@ type shares struct {
 	start func(number int, token int64) (stop func(ctx context.Context))
 }
 
+func (s *shares) Withhold(string, bool) {}
+
 func (s *shares) Follow(_ string, _ int, start func(int, int64) func(context.Context)) {
 	s.start = start
 }
