@@ -48,16 +48,16 @@ type Options struct {
 
 // Report is the outcome of a move so far.
 type Report struct {
-	First    uint64 // the first record that some reader needs
-	Last     uint64 // the newest record of the journal
-	Through  uint64 // the last record that the log has now
-	Resumed  bool   // an earlier move has done records from First on
-	Records  int64  // moved by this call, or to be moved with DryRun
-	Parts    int64  // records of the log that they became
-	Bytes    int64  // of the parts
-	Erasures int64  // records of erasures, which are in every partition
-	Lost     int64  // records that the disk has lost
-	Unknown  int64  // records that this version cannot read
+	First    uint64 `json:"first"`    // the first record that some reader needs
+	Last     uint64 `json:"last"`     // the newest record of the journal
+	Through  uint64 `json:"through"`  // the last record that the log has now
+	Resumed  bool   `json:"resumed"`  // an earlier move has done records from First on
+	Records  int64  `json:"records"`  // moved by this call, or to be moved with DryRun
+	Parts    int64  `json:"parts"`    // records of the log that they became
+	Bytes    int64  `json:"bytes"`    // of the parts
+	Erasures int64  `json:"erasures"` // records of erasures, which are in every partition
+	Lost     int64  `json:"lost"`     // records that the disk has lost
+	Unknown  int64  `json:"unknown"`  // records that this version cannot read
 }
 
 // Left returns the number of records that are not moved yet, at most.
