@@ -49,6 +49,7 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/seed"
 	"github.com/guidonhq/guidon/core/servermetrics"
 	"github.com/guidonhq/guidon/core/standby"
@@ -159,7 +160,7 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opened.add(bound.Close)
 	s.app = fx.New(
 		fx.Supply(bound, opened, listen, requestlog.Starting{Context: start}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
-		modules(cfg, opts), bindings,
+		modules(cfg, opts),
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
 		fx.Invoke(s.bootstrap),
 		fx.Invoke(mount, serve),
@@ -231,7 +232,8 @@ func Serve(ctx context.Context, cfg Config, opts Options) error {
 
 // modules lists every module with its configuration.
 func modules(cfg Config, opts Options) fx.Option {
-	node := clusterNode(&cfg, opts)
+	node, has := clusterNode(&cfg, opts)
+	jobs := []string{roles.Process}
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
@@ -260,8 +262,9 @@ func modules(cfg Config, opts Options) fx.Option {
 			return provideReloader(lc, v, opts, h, audit, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		local(db.Module, auth.Module, requestlog.Module(cfg.Journal), flags.Module), flags.Schedule, standby.Module, web.Module,
-		persons.Module, clickhouse.Module, eventapi.Module, definitions.Module, host.Module, ingestion.Module, admin.Module, clients.Module, backup.Module, servermetrics.Module, cluster.Module,
+		local(db.Module, auth.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
+		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, has.Only(jobs, ingestion.Module), admin.Module, clients.Module, backup.Module, servermetrics.Module, cluster.Module,
+		fx.Supply(has), bindings(has), fx.Invoke(countQuota),
 	)
 }
 
@@ -312,8 +315,11 @@ func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web
 }
 
 // mount registers the routes of all features.
-func mount(s *web.Server, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, about web.ServerInfo, spans *tracing.Tracing, r routes) {
+func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, about web.ServerInfo, spans *tracing.Tracing, r routes) {
 	s.MapError(db.Away)
+	if !has.All() {
+		s.Restrict(web.Parts{Refuse: has.Refuse, Watches: has.Watches})
+	}
 	s.Follow(cfg)
 	s.OnUnlogged(audit.AddUnlogged)
 	s.OnFailedKey(signIns.Add)

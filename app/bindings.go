@@ -36,15 +36,32 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // bindings connects modules. A module that needs another one declares a small
 // interface beside its use; the bindings name the type that implements it.
-var bindings = fx.Options(coreBindings, changeBindings, erasureBindings, actionBindings, notificationBindings, definitionBindings, operatorBindings, visitorBindings, dataBindings, fx.Invoke(addHooks),
-	fx.Invoke(func(*activity.Retention, *chain.Sealer) {}),
-	fx.Invoke(func(n *notifications.Service, v *live.Value[notifications.Config]) { n.Follow(v) }))
+func bindings(has roles.Set) fx.Option {
+	workers, jobs := roles.Workers(), []string{roles.Process}
+	return fx.Options(coreBindings, activityBindings(has), changeBindings, has.Only(workers, erasureBindings), has.Only(workers, actionBindings),
+		has.Only(jobs, notificationBindings), definitionBindings, operatorBindings, visitorBindings, has.Only(jobs, dataBindings), fx.Invoke(addHooks),
+		fx.Invoke(func(*activity.Retention, *chain.Sealer) {}),
+		fx.Invoke(func(n *notifications.Service, v *live.Value[notifications.Config]) { n.Follow(v) }))
+}
+
+// activityBindings keep the activity log. A server that only takes events in adds the
+// refused keys to it.
+func activityBindings(has roles.Set) fx.Option {
+	return fx.Options(
+		has.Only(roles.Writers(), fx.Provide(fx.Annotate(activity.NewSignIns, fx.OnStart((*activity.SignIns).Start), fx.OnStop((*activity.SignIns).Stop)))),
+		has.Only(roles.Workers(), fx.Provide(
+			fx.Annotate(chain.NewSealer, fx.OnStart((*chain.Sealer).Start), fx.OnStop((*chain.Sealer).Stop)),
+			fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
+		)),
+	)
+}
 
 var coreBindings = fx.Provide(
 	// The web server authenticates requests against the accounts, and against the
@@ -78,9 +95,6 @@ var coreBindings = fx.Provide(
 	func(s *flags.Store) accounts.Flags { return s },
 	accounts.NewHTTP, invitation.NewService,
 	activity.NewAudit, activity.NewLog, activity.NewHTTP, chain.New,
-	fx.Annotate(activity.NewSignIns, fx.OnStart((*activity.SignIns).Start), fx.OnStop((*activity.SignIns).Stop)),
-	fx.Annotate(chain.NewSealer, fx.OnStart((*chain.Sealer).Start), fx.OnStop((*chain.Sealer).Stop)),
-	fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
 
 	func(r *reloader) admin.Reload {
 		return admin.Reload{

@@ -31,6 +31,7 @@ import (
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
@@ -41,7 +42,9 @@ import (
 type Config struct {
 	// DataDir holds everything embedded: the database, the journal, the
 	// sockets of plugins.
-	DataDir       string               `koanf:"data_dir"`
+	DataDir string `koanf:"data_dir"`
+	// Roles are what the server does of core/roles; empty: everything.
+	Roles         []string             `koanf:"roles"`
 	Log           LogConfig            `koanf:"log"`
 	Traces        tracing.Config       `koanf:"traces"`
 	HTTP          web.Config           `koanf:"http"`
@@ -81,6 +84,7 @@ var DefaultYAML string
 func DefaultConfig() Config {
 	return Config{
 		DataDir:       "./data",
+		Roles:         []string{},
 		Log:           LogConfig{Level: "info", Format: "auto"},
 		Traces:        tracing.DefaultConfig(),
 		HTTP:          web.DefaultConfig(),
@@ -126,7 +130,7 @@ func (c Config) Validate() error {
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
-	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL))
+	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL), roles.Check(c.Roles, cluster.IsPostgres(c.Database.URL), c.Journal.Shared()))
 	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL), c.Journal.CheckSinks(c.Plugins.Instances))
 	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))

@@ -4,41 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"strings"
 
 	"github.com/guidonhq/guidon/core/config"
 	"github.com/guidonhq/guidon/core/config/yamlfile"
 	"github.com/guidonhq/guidon/core/host/secret"
 	"github.com/guidonhq/guidon/core/web"
 )
-
-// settingInError finds the key at the begin of an error, and the key within a list
-// item that follows the item: plugins.instances[0] (name): delivery.sample.
-var settingInError = regexp.MustCompile(`^(?:unknown key )?"?([a-z][a-z0-9_]*(?:\.[A-Za-z0-9_]+|\[\d+\])*)"?:?(?: \([^)]*\): ([a-z_0-9.\[\]]+))?`)
-
-// locate adds to each line of err where in the file the setting is that it names.
-// Settings that the environment overrides have no line.
-func locate(err error, file *yamlfile.File, fromEnv map[string]any) error {
-	lines := strings.Split(err.Error(), "\n")
-	for i, text := range lines {
-		m := settingInError.FindStringSubmatch(text)
-		if m == nil {
-			continue
-		}
-		if _, overridden := fromEnv[m[1]]; overridden {
-			continue
-		}
-		at := file.Line(m[1])
-		if inner := file.Line(m[1] + "." + strings.TrimSuffix(m[2], ":")); m[2] != "" && inner > 0 {
-			at = inner
-		}
-		if at > 0 {
-			lines[i] = fmt.Sprintf("line %d: %s", at, text)
-		}
-	}
-	return errors.New(strings.Join(lines, "\n"))
-}
 
 // LoadHTTP returns the http section of the configuration that Load reads, for
 // commands that only need the address of a server. broken is the error of Load: the

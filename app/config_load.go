@@ -63,7 +63,7 @@ func loadSource(path string, source []byte, environ []string) (Config, error) {
 	inEnv := config.Decode(&cfg, nested(fromEnv), src)
 	// A value that is not of the type of its setting leaves the default there.
 	if err = errors.Join(inFile, inEnv, cfg.Validate()); err != nil {
-		return Config{}, describe(path, locate(err, file, fromEnv), cfg.Secrets)
+		return Config{}, describe(path, file.Locate(err, fromEnv), cfg.Secrets)
 	}
 	return cfg, nil
 }

@@ -3,25 +3,29 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/app/greeting"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/retry"
+	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/seed"
 	"github.com/guidonhq/guidon/core/web"
 )
 
 // bootstrap creates the accounts of a first run at the start, or as soon as the
-// database is ready.
-func (s *Server) bootstrap(lc fx.Lifecycle, d *db.DB, a *auth.Service) {
+// database is ready, unless other servers serve management.
+func (s *Server) bootstrap(lc fx.Lifecycle, has roles.Set, d *db.DB, a *auth.Service) {
+	if !has.Has(roles.Manage) {
+		close(s.late)
+		return
+	}
 	lc.Append(fx.StartStopHook(func(ctx context.Context) (err error) {
 		if d.IsReady() {
 			defer close(s.late)
@@ -121,7 +125,7 @@ func (s *Server) announce(out io.Writer) {
 // is not stored, and an unused key may be somewhere in a vault.
 func (s *Server) greet(ctx context.Context, out io.Writer) {
 	if s.First != nil {
-		printCredentials(out, s.URL, s.First)
+		greeting.FirstRun(out, s.URL, s.First)
 		return
 	}
 	user, err := unusedFirstUser(ctx, s.accounts)
@@ -129,18 +133,9 @@ func (s *Server) greet(ctx context.Context, out io.Writer) {
 		s.log.Warn("use of the first personal key unknown", zap.Error(err))
 	}
 	if user != 0 {
-		_, _ = fmt.Fprintf(out, unusedKeyText, user, user)
+		greeting.UnusedKey(out, user)
 	}
 }
-
-const unusedKeyText = `
-The personal key of the first run was never used. If it is lost, make another
-with the same configuration, and revoke the old one:
-
-  guidon key create --user %d
-  guidon key list --user %d
-
-`
 
 // unusedFirstUser returns the id of the only user if the user has personal keys
 // and never used one; 0 otherwise.
@@ -160,30 +155,3 @@ func unusedFirstUser(ctx context.Context, a *auth.Service) (int64, error) {
 	}
 	return users[0].ID, nil
 }
-
-// printCredentials prints the keys of a first run with commands that work as
-// pasted.
-func printCredentials(out io.Writer, url string, c *auth.Credentials) {
-	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(firstRunText)
-	_, _ = io.WriteString(out, text)
-}
-
-const firstRunText = `
-Guidon has set up an organization, project 1 and an administrator.
-These keys are shown only now; keep them.
-
-  project key   {project}   (public: for clients that capture and decide)
-  personal key  {personal}   (secret: for the management API)
-
-Capture an event, create a flag, evaluate it for a user:
-
-  curl -X POST {url}/capture/ -H 'Content-Type: application/json' \
-    -d '{"api_key": "{project}", "event": "signed up", "distinct_id": "ada"}'
-
-  curl -X POST {url}/api/projects/1/feature_flags/ -H 'Authorization: Bearer {personal}' -H 'Content-Type: application/json' \
-    -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 100}]}}'
-
-  curl -X POST '{url}/decide?v=3' -H 'Content-Type: application/json' \
-    -d '{"api_key": "{project}", "distinct_id": "ada"}'
-
-`

@@ -10,6 +10,8 @@ import (
 	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/ingestion/capture"
+	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/standby"
 )
 
@@ -26,16 +28,28 @@ var foundation = fx.Module("foundation", fx.Invoke(
 ))
 
 // clusterNode describes this node. The connections to the database carry its id, so
-// that other nodes can end them when it is dead.
-func clusterNode(cfg *Config, opts Options) cluster.Info {
+// that other nodes can end them when it is dead. A node that only decides reads the
+// database, and uses no log.
+func clusterNode(cfg *Config, opts Options) (cluster.Info, roles.Set) {
+	has, _ := roles.New(cfg.Roles) // Validate has reported errors
+	if has.DecideOnly() {
+		cfg.Database.ReadOnly, cfg.Journal.URL = true, ""
+	}
 	info := cluster.Info{
 		ID: uuid.NewString(), Name: cfg.Cluster.Name, Version: opts.Version, Address: cfg.HTTP.Address,
-		Roles: []string{"capture", "decide", "manage", "process", "deliver"},
+		Roles: has.Names(), Observer: has.DecideOnly(),
 	}
 	if cfg.Cluster.Enabled {
 		cfg.Database.SessionName = info.ID
 	}
-	return info
+	return info, has
+}
+
+// countQuota counts events on a server that takes them in and does not process them.
+func countQuota(lc fx.Lifecycle, has roles.Set, m *capture.Meter) {
+	if has.Has(roles.Capture) && !has.Has(roles.Process) {
+		lc.Append(fx.StartStopHook(m.Start, m.Stop))
+	}
 }
 
 // opened closes what the constructors of modules have opened when a later one

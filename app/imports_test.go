@@ -29,8 +29,9 @@ var base = []string{
 // table and gives the reasons.
 var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
-	"app":        {"app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
+	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
+	"app/greeting":   {"core/auth"},
 	"app/requestlog": {"core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
@@ -46,6 +47,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon/remote": {},
 	"cmd/guidon/output": {},
 
+	"core/roles":   {"core/fault"},
 	"core/standby": with("core/flags/decide", "core/flags/eval"),
 	"core/admin":   with("core/eventlog", "core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
 

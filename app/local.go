@@ -45,14 +45,14 @@ func OpenLocal(ctx context.Context, cfg Config, opts Options, project int64) (*L
 	if err := backup.CheckComplete(cfg.DataDir); err != nil {
 		return nil, err
 	}
-	cfg.Log.Level = "error"
+	cfg.Log.Level, cfg.Roles = "error", nil
 	opts.useLog(cfg)
 	opts.Seed, opts.Hangup, opts.ConfigFile = nil, nil, ""
 	opened := &opened{}
 	l.app = fx.New(
 		fx.Decorate(func(lc fx.Lifecycle) fx.Lifecycle { return idle{lc} }),
 		fx.Decorate(func(a web.Auth) web.Auth { return commandline.Auth{Auth: a, Identity: l.identity} }),
-		fx.Supply(opened, requestlog.Starting{Context: ctx}), foundation, modules(cfg, opts), bindings,
+		fx.Supply(opened, requestlog.Starting{Context: ctx}), foundation, modules(cfg, opts),
 		fx.Populate(&l.server, &l.chain), fx.Invoke(mount, func(d *db.DB) { l.Name = d.String() }),
 	)
 	if err := l.app.Err(); err != nil {

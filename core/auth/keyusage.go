@@ -11,7 +11,7 @@ const usageInterval = time.Minute
 
 func (a *authenticator) saveUsage(ctx context.Context) error {
 	last := a.usage.Drain()
-	if last == nil {
+	if last == nil || a.store.db.ReadOnly {
 		return nil
 	}
 	if err := a.store.saveKeyUsage(ctx, last); err != nil {

@@ -41,10 +41,15 @@ func (c Config) Validate() error {
 
 // CheckDatabase reports a cluster on a database that is not Postgres.
 func (c Config) CheckDatabase(url string) error {
-	if !c.Enabled || strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+	if !c.Enabled || IsPostgres(url) {
 		return nil
 	}
 	return errNotPostgres
+}
+
+// IsPostgres reports whether the URL of a database names a Postgres server.
+func IsPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 var errNotPostgres = errors.New("cluster.enabled: a cluster needs Postgres: set database.url to postgres://…, or turn cluster.enabled off")

@@ -28,6 +28,9 @@ type Info struct {
 	LogID   string // of the log that all nodes share; empty if each has its own
 	// ReplaceLog makes LogID the log of the cluster, if it had another one.
 	ReplaceLog bool
+	// Observer makes the node read the state of the cluster only: it writes no beat,
+	// takes nothing, and is in no answer but its own.
+	Observer bool
 }
 
 // Wake wakes the other nodes and is woken by them.
@@ -220,6 +223,9 @@ func (n *Node) row() nodeRow {
 // beat writes the beat. The beat counts from the time before the write began. If it
 // took so long that others may have seen none, everything is given up first.
 func (n *Node) beat(ctx context.Context) error {
+	if n.info.Observer {
+		return nil
+	}
 	select {
 	case n.beating <- struct{}{}:
 		defer func() { <-n.beating }()

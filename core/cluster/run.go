@@ -23,8 +23,11 @@ func (n *Node) Start(ctx context.Context) error {
 		}
 	}
 	n.service.Start()
-	n.service.Go(func(ctx, _ context.Context) { n.keepBeating(ctx) })
 	n.service.Go(func(ctx, _ context.Context) { n.keepPolling(ctx) })
+	if n.info.Observer {
+		return nil
+	}
+	n.service.Go(func(ctx, _ context.Context) { n.keepBeating(ctx) })
 	n.service.Go(func(ctx, _ context.Context) { n.watchBeat(ctx) })
 	n.service.Every(cleanInterval, n.clean)
 	return nil
@@ -35,6 +38,10 @@ func (n *Node) Start(ctx context.Context) error {
 func (n *Node) Stop(ctx context.Context) error {
 	err := n.Drain(ctx)
 	_ = n.service.Stop(ctx) // returns nil
+	if n.info.Observer {
+		n.store.close()
+		return err
+	}
 	if err != nil {
 		n.mu.Lock()
 		for _, s := range n.slots {

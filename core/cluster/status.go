@@ -81,6 +81,12 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 			st.Free = append(st.Free, l.name)
 		}
 	}
+	if n.info.Observer {
+		st.Nodes = append(st.Nodes, NodeStatus{
+			ID: n.info.ID, Name: n.info.Name, Version: n.info.Version, Roles: append([]string{}, n.info.Roles...), Address: n.info.Address,
+			State: "alive", StartedAt: processStart.UTC(), Partitions: []string{}, Jobs: []string{},
+		})
+	}
 	slices.SortFunc(st.Nodes, func(a, b NodeStatus) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), a.StartedAt.Compare(b.StartedAt))
 	})

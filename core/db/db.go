@@ -55,6 +55,7 @@ type Config struct {
 	StatementTimeout time.Duration `koanf:"statement_timeout"`
 	// SessionName ends the application_name of the connections to PostgreSQL.
 	SessionName string `koanf:"-"`
+	ReadOnly    bool   `koanf:"-"` // a server neither migrates PostgreSQL nor writes to it
 	// Scans bounds searches, counts and exports. The zero Config stands for the
 	// default.
 	Scans scan.Config `koanf:"scans"`
@@ -97,17 +98,16 @@ func (c Config) withDefaults() Config {
 // Half of its methods serve one dialect each; callers see connections and
 // transactions only.
 type DB struct {
-	// Wakes wakes pollers after changes by other nodes.
-	Wakes wake.Wakes
-
-	readers [pools.Kinds]*bun.DB
-	lookup  *bun.DB // of Lookup; that of internal reads on PostgreSQL
-	write   *bun.DB
-	limiter *scan.Limiter
-	others  map[pools.Kind]*pgxpool.Pool // of management and scans; nil on SQLite
-	pool    *pgxpool.Pool                // nil on SQLite
-	scans   *sqlitescan.Pool             // nil on PostgreSQL
-	name    string                       // kind and place, for messages; holds no secret
+	Wakes    wake.Wakes // for pollers, after changes by other nodes
+	ReadOnly bool       // Config.ReadOnly
+	readers  [pools.Kinds]*bun.DB
+	lookup   *bun.DB // of Lookup; that of internal reads on PostgreSQL
+	write    *bun.DB
+	limiter  *scan.Limiter
+	others   map[pools.Kind]*pgxpool.Pool // of management and scans; nil on SQLite
+	pool     *pgxpool.Pool                // nil on SQLite
+	scans    *sqlitescan.Pool             // nil on PostgreSQL
+	name     string                       // kind and place, for messages; holds no secret
 
 	queries   *prometheus.HistogramVec
 	beginning atomic.Int64 // transactions that wait for their connection

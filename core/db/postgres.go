@@ -57,6 +57,9 @@ func newPostgres(ctx context.Context, settings Config, raw string, w *waiting) (
 	if name := cfg.ConnConfig.RuntimeParams["application_name"]; settings.SessionName != "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = name[:min(len(name), 20)] + "/" + settings.SessionName
 	}
+	if settings.ReadOnly {
+		cfg.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
 	if w != nil {
 		cfg.BeforeConnect, cfg.PrepareConn = w.beforeConnect, w.prepareConn
 	}
@@ -68,7 +71,7 @@ func newPostgres(ctx context.Context, settings Config, raw string, w *waiting) (
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	b := newHandle(pool)
-	d := &DB{lookup: b, write: b, pool: pool, name: name, waiting: w, queries: queries}
+	d := &DB{lookup: b, write: b, pool: pool, name: name, waiting: w, queries: queries, ReadOnly: settings.ReadOnly}
 	d.readers[pools.Internal] = b
 	if err := d.addPostgresReaders(ctx, settings.withDefaults(), cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), d.Close())

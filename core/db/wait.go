@@ -106,8 +106,12 @@ func openWaiting(ctx context.Context, cfg Config, raw string, log *zap.Logger) (
 // state once.
 func (d *DB) prepare(ctx context.Context, log *zap.Logger, first chan<- error) {
 	backoff := retry.Backoff{Min: 250 * time.Millisecond, Max: 5 * time.Second}
+	prepare := d.Migrate
+	if d.ReadOnly {
+		prepare = d.CheckSchema
+	}
 	for attempt := 0; ; attempt++ {
-		err := d.Migrate(ctx)
+		err := prepare(ctx)
 		if err == nil {
 			close(d.waiting.ready)
 			if attempt > 0 {

@@ -75,6 +75,11 @@ func (p *port) settings() fiber.Config {
 func (p *port) add(rt *route) {
 	rt.router, rt.port = p.router, p
 	rt.pattern = trimSlash(rt.pattern)
+	if refuse := p.router.parts.Refuse; refuse != nil && p != p.router.admin {
+		if err := refuse(rt.pattern); err != nil {
+			rt.run = func(*fiber.Ctx) error { return err }
+		}
+	}
 	if p.table.add(rt) {
 		rt.prepare()
 	}

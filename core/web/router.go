@@ -33,7 +33,8 @@ type Router struct {
 	readiness *health.Readiness
 	budget    *budget.Budget    // of all requests
 	mapError  func(error) error // nil: errors stay as they are
-	base      context.Context   // cancelled when a stop runs out of time
+	parts     Parts
+	base      context.Context // cancelled when a stop runs out of time
 
 	public *port
 	admin  *port // registered routes are not served without http.admin_address
@@ -97,14 +98,18 @@ func (r *Router) addManaged(p *port, method, path, scope string, h func(c *Call)
 // with a deadline of two seconds. The answer of the admin address shows the
 // detail of a fault that f returns, and hides the text of any other error.
 func (r *Router) Check(name string, f func(ctx context.Context) error) {
-	r.readiness.AddCheck(name, f)
+	if r.parts.Watches == nil || r.parts.Watches(name) {
+		r.readiness.AddCheck(name, f)
+	}
 }
 
 // ReadinessField adds a field to the answer of GET /_readiness of the admin
 // address, ready or not. f returns a value that encodes as JSON; it must not
 // block.
 func (r *Router) ReadinessField(name string, f func() any) {
-	r.readiness.AddField(name, f)
+	if r.parts.Watches == nil || r.parts.Watches(name) {
+		r.readiness.AddField(name, f)
+	}
 }
 
 // Registered returns the registered routes in the order of matching: those of

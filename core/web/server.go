@@ -94,6 +94,17 @@ func (s *Server) Router() *Router { return s.router }
 // must be safe for concurrent use.
 func (s *Server) MapError(f func(error) error) { s.router.mapError = f }
 
+// Parts leaves out parts of what features register. Nil functions leave out nothing.
+type Parts struct {
+	// Refuse returns the answer to the requests of a public path, nil to serve them.
+	Refuse func(path string) error
+	// Watches reports whether a check or field is part of readiness.
+	Watches func(name string) bool
+}
+
+// Restrict sets what is left out of what is registered afterwards.
+func (s *Server) Restrict(p Parts) { s.router.parts = p }
+
 // Trace records the spans of requests, before Start. t may be nil.
 func (s *Server) Trace(t *tracing.Tracing) {
 	s.router.tracing = t

@@ -64,7 +64,7 @@ func (s *Store) HashKeys(ctx context.Context, projectID int64, distinctID, anony
 			stored[*r.FlagKey] = *r.HashKey
 		}
 	}
-	if anonymousID != "" {
+	if anonymousID != "" && !s.db.ReadOnly {
 		s.addHashKeys(ctx, projectID, persons, anonymousID, flagKeys, stored)
 	}
 	return stored, nil
