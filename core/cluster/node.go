@@ -420,14 +420,17 @@ func (n *Node) apply(ctx context.Context, c changes) error {
 func (n *Node) endSessions(ctx context.Context, node string, beat int64) {
 	n.mu.Lock()
 	last, known := n.ended[node]
-	n.ended[node] = beat
 	n.mu.Unlock()
 	if known && last == beat {
 		return
 	}
 	if err := n.store.endSessions(ctx, node, beat); err != nil {
 		n.log.Warn("sessions of a dead node not ended", zap.String("node", node), zap.Error(err))
+		return
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ended[node] = beat
 }
 
 // begin starts the work of a lease that was taken. It returns false if the node may

@@ -163,12 +163,10 @@ func (p *postgres) fence(ctx context.Context, l leaseRow) (bool, error) {
 // until it has seen for itself that the node is dead. The next beat of the node, if it
 // only was stopped, restores the row.
 func (p *postgres) endSessions(ctx context.Context, node string, beat int64) error {
-	if err := p.exec(ctx, "UPDATE cluster_nodes SET takes = '{}' WHERE id = $1 AND beat = $2", node, beat); err != nil {
-		return err
-	}
-	return p.exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	emptied := p.exec(ctx, "UPDATE cluster_nodes SET takes = '{}' WHERE id = $1 AND beat = $2", node, beat)
+	return errors.Join(emptied, p.exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND usename = current_user AND right(application_name, length($1)) = $1
-			AND NOT EXISTS (SELECT 1 FROM cluster_nodes WHERE id = $1 AND beat <> $2)`, node, beat)
+			AND NOT EXISTS (SELECT 1 FROM cluster_nodes WHERE id = $1 AND beat <> $2)`, node, beat))
 }
 
 func (p *postgres) remove(ctx context.Context, node string) error {

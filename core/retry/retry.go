@@ -18,25 +18,28 @@ import (
 )
 
 // Sleep waits for d. It returns false when ctx ends first.
-func Sleep(ctx context.Context, d time.Duration) bool { return sleepOr(ctx, d, nil) }
+func Sleep(ctx context.Context, d time.Duration) bool {
+	_, ok := sleepOr(ctx, d, nil)
+	return ok
+}
 
-// sleepOr is Sleep that also returns when wake receives.
-func sleepOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+// sleepOr is Sleep that also returns when wake receives, and then reports woken.
+func sleepOr(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken, ok bool) {
 	if ctx.Err() != nil {
-		return false
+		return false, false
 	}
 	if d <= 0 {
-		return true
+		return false, true
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return false, true
 	case <-wake:
-		return true
+		return true, true
 	case <-ctx.Done():
-		return false
+		return false, false
 	}
 }
 
@@ -45,11 +48,13 @@ func sleepOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 // the process together; an idle process pays for each wake-up, not for what runs in it.
 // It returns false when ctx ends first.
 func SleepAligned(ctx context.Context, d time.Duration) bool {
-	return SleepAlignedOr(ctx, d, nil)
+	_, ok := sleepAlignedOr(ctx, d, nil)
+	return ok
 }
 
-// SleepAlignedOr is SleepAligned that also returns when wake receives.
-func SleepAlignedOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+// sleepAlignedOr is SleepAligned that also returns when wake receives, and then reports
+// woken.
+func sleepAlignedOr(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken, ok bool) {
 	return sleepOr(ctx, untilAligned(time.Duration(time.Now().UnixNano()), d), wake)
 }
 

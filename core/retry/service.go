@@ -66,17 +66,21 @@ func (s *Service) Every(d time.Duration, fn func(ctx context.Context)) bool {
 	return s.EveryOr(d, nil, fn)
 }
 
-// wakePause is the least time between two runs of EveryOr.
+// wakePause is the least time between a run that was woken and the next one.
 const wakePause = 10 * time.Millisecond
 
 // EveryOr is Every that also runs fn when wake receives. Wake-ups that follow each
 // other keep fn busy for at most half of the time. A nil wake makes it Every.
 func (s *Service) EveryOr(d time.Duration, wake <-chan struct{}, fn func(ctx context.Context)) bool {
 	return s.Go(func(drainCtx, _ context.Context) {
-		for SleepAlignedOr(drainCtx, d, wake) {
+		for {
+			woken, ok := sleepAlignedOr(drainCtx, d, wake)
+			if !ok {
+				return
+			}
 			begin := time.Now()
 			fn(drainCtx)
-			if wake != nil {
+			if woken {
 				Sleep(drainCtx, min(max(wakePause, time.Since(begin)), d))
 			}
 		}

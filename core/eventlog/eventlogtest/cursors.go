@@ -126,6 +126,22 @@ func stats(t *testing.T, k *kit) {
 	}
 }
 
+// statsAfterAppend asks as an erasure does: its mark must not be below its record.
+func statsAfterAppend(t *testing.T, k *kit) {
+	p := k.log.Partition(k.last(), 0)
+	s, err := p.Stats(ctx(t))
+	must(t, err)
+	for range 10 {
+		before := s.Last
+		k.append(t, k.last(), "a")
+		s, err = p.Stats(ctx(t))
+		must(t, err)
+		if s.Last <= before {
+			t.Fatalf("the newest record after an append is %d, as before", s.Last)
+		}
+	}
+}
+
 // takeover has two owners of a partition read at once, as after a pause of the first.
 func takeover(t *testing.T, k *kit) {
 	register(t, k.log.Partition(0, 1), "reader", journal.Begin)

@@ -54,6 +54,7 @@ func Run(t *testing.T, l Log) {
 		{"a cursor is kept over reopening", cursorSurvives},
 		{"trim removes what all readers have done", trims},
 		{"stats describe the records and the readers", stats},
+		{"stats know a record as soon as its append returns", statsAfterAppend},
 	}
 	if l.Tokens {
 		tests = append(tests, []struct {

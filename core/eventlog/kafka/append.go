@@ -67,8 +67,10 @@ func (l *Log) produce(parts []eventlog.Part) error {
 	errs := make([]error, len(parts))
 	for i, p := range parts {
 		records[i] = kgo.Record{Topic: l.target.Topic, Partition: int32(p.Partition), Value: p.Data}
-		l.client.TryProduce(context.Background(), &records[i], func(_ *kgo.Record, err error) {
-			errs[i] = err
+		l.client.TryProduce(context.Background(), &records[i], func(r *kgo.Record, err error) {
+			if errs[i] = err; err == nil {
+				l.partitions[r.Partition].appended(r.Offset)
+			}
 			pending.Done()
 		})
 	}

@@ -119,6 +119,13 @@ func (p *partition) observe(start, end int64) {
 	p.start, p.end = max(p.start, uint64(max(0, start))), max(p.end, uint64(max(0, end)))
 }
 
+// appended records that this process has stored a record, so that Stats has it at once.
+func (p *partition) appended(offset int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end = max(p.end, uint64(max(0, offset))+1)
+}
+
 // count adds records to the mean size. p.mu is held.
 func (p *partition) count(records []journal.Record) {
 	for _, r := range records {

@@ -18,7 +18,7 @@ import (
 //
 // An event that a client sends while its person is being erased may belong to the old
 // person or to a new one: the mark of a partition is its newest record after the
-// append, which is at or a little behind the record of the erasure.
+// append, which is the record of the erasure or one a little behind it.
 func (s *Service) OnLog(l eventlog.Log) {
 	s.partitions = l
 }

@@ -68,6 +68,7 @@ func TestDeadLettersOfPartitionsAreReplayed(t *testing.T) {
 	to.reject[id] = true
 	src := newSource(t, log)
 	src.add(id, idsOf(0, 1)[0])
+	eventually(t, "the event of the other partition", func() bool { return to.count() == 1 })
 	store := deadletter.NewStore(d)
 	var letters []deadletter.Entry
 	eventually(t, "a dead letter", func() bool {
