@@ -251,7 +251,7 @@ func (h *Host) replaceInstances(cfg settings.Config) (added []*supervisor, kept 
 			removed = append(removed, s)
 		}
 	}
-	if !slices.Equal(h.instances, all) || !sameDeliveries(h.cfg, cfg) || deliveriesHaveReferences(cfg) {
+	if !slices.Equal(h.instances, all) || !h.cfg.SameDeliveries(cfg) || cfg.DeliveriesHaveReferences() {
 		close(h.changed)
 		h.changed = make(chan struct{})
 	}

@@ -17,6 +17,11 @@ import (
 type SinkInstance struct {
 	*instance
 
+	id       string                               // of the instance for the plugin
+	progress func(s *conn.Session) *conn.Progress // of its records in a session
+	lost     func(s *conn.Session)                // of a partition: it is not open any more
+	turn     chan struct{}                        // held by the partition that is written
+
 	mu         sync.Mutex
 	properties sdk.SinkProperties
 	committed  uint64
@@ -26,7 +31,10 @@ type SinkInstance struct {
 var _ kindHandler = (*SinkInstance)(nil)
 
 func newSinkInstance(i *instance) *SinkInstance {
-	return &SinkInstance{instance: i, properties: sdk.SinkProperties{MaxInFlight: 1}}
+	return &SinkInstance{
+		instance: i, id: i.name, progress: func(s *conn.Session) *conn.Progress { return &s.Progress },
+		properties: sdk.SinkProperties{MaxInFlight: 1}, turn: make(chan struct{}, 1),
+	}
 }
 
 // Properties returns the properties that the sink reported when it was last opened,
@@ -64,17 +72,17 @@ func (i *SinkInstance) Session() uint64 {
 
 func (i *SinkInstance) open(ctx context.Context, s *conn.Session) (*openResult, *sdk.Error, error) {
 	through := i.CommittedThrough()
-	s.Progress.Sent.Raise(through)
+	i.progress(s).Sent.Raise(through)
 	var out *sinkv1.OpenResponse
 	err := s.Call(ctx, "open", s.Timeouts.Open, func(ctx context.Context) (_ string, err error) {
-		out, err = s.Sink.Open(ctx, &sinkv1.OpenRequest{InstanceId: i.name, CommittedThrough: through})
+		out, err = s.Sink.Open(ctx, &sinkv1.OpenRequest{InstanceId: i.id, CommittedThrough: through})
 		return metrics.Outcome(out.GetOpened()), err
 	})
 	if err != nil || !out.GetOpened() || out.GetProperties() == nil {
 		return nil, wire.ErrorFromProto(out.GetError(), s.Redactor), err
 	}
 	p := wire.LimitBatchBytes(wire.SinkPropertiesFromProto(out.GetProperties()), s.Info.GetMaxMessageBytes())
-	s.Progress.CommitOnFlush.Store(p.Commit == sdk.CommitOnFlush)
+	i.progress(s).CommitOnFlush.Store(p.Commit == sdk.CommitOnFlush)
 	return &openResult{
 		commit: func() {
 			i.mu.Lock()
@@ -91,7 +99,7 @@ func (i *SinkInstance) handOver(ctx context.Context, s *conn.Session) {
 	i.onEnd(s)
 }
 
-func (i *SinkInstance) onEnd(s *conn.Session) { i.Resume(s.Progress.Committed.Load()) }
+func (i *SinkInstance) onEnd(s *conn.Session) { i.Resume(i.progress(s).Committed.Load()) }
 
 // Write sends a batch to the plugin. After an error, always a *sdk.Error, the outcome is
 // unknown: send the same batch with the same ID again, after Ready. Otherwise the
@@ -101,19 +109,27 @@ func (i *SinkInstance) onEnd(s *conn.Session) { i.Resume(s.Progress.Committed.Lo
 func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult, error) {
 	s := i.gate.Enter()
 	if s == nil {
-		return sdk.WriteResult{}, wire.UnknownOutcome("plugin_not_running", "the plugin is not running")
+		return sdk.WriteResult{}, errNotRunning()
 	}
 	defer s.InFlight.Done()
-	s.Progress.Sent.Raise(b.LastSeq)
-	committed := s.Progress.Committed.Load()
+	return i.write(ctx, s, b)
+}
+
+func errNotRunning() *sdk.Error {
+	return wire.UnknownOutcome("plugin_not_running", "the plugin is not running")
+}
+
+func (i *SinkInstance) write(ctx context.Context, s *conn.Session, b *sdk.Batch) (sdk.WriteResult, error) {
+	i.progress(s).Sent.Raise(b.LastSeq)
+	committed := i.progress(s).Committed.Load()
 	var result sdk.WriteResult
 	var violation *wire.ContractViolation
 	err := s.Call(ctx, "write_batch", s.Timeouts.Call, func(ctx context.Context) (string, error) {
-		out, err := s.Sink.WriteBatch(ctx, wire.BatchToProto(i.name, s.Generation, b))
+		out, err := s.Sink.WriteBatch(ctx, wire.BatchToProto(i.id, s.Generation, b))
 		if err != nil {
 			return "", err
 		}
-		result, err = wire.WriteResultFromProto(out, b, s.Progress.Sent.Load(), committed, s.Redactor)
+		result, err = wire.WriteResultFromProto(out, b, i.progress(s).Sent.Load(), committed, s.Redactor)
 		if errors.As(err, &violation) {
 			return "contract_breach", nil
 		}
@@ -141,6 +157,16 @@ func (i *SinkInstance) Write(ctx context.Context, b *sdk.Batch) (sdk.WriteResult
 	return result, nil
 }
 
+// handleInstanceError is that of instance. A partition that lost its connection is opened
+// again by its next caller.
+func (i *SinkInstance) handleInstanceError(s *conn.Session, err *sdk.Error) {
+	if i.lost != nil && err.Class == sdk.ClassNotConnected {
+		i.lost(s)
+		return
+	}
+	i.instance.handleInstanceError(s, err)
+}
+
 // applyResult updates the committed sequence number, and reports an error of the
 // instance.
 func (i *SinkInstance) applyResult(s *conn.Session, b *sdk.Batch, r sdk.WriteResult) {
@@ -148,7 +174,7 @@ func (i *SinkInstance) applyResult(s *conn.Session, b *sdk.Batch, r sdk.WriteRes
 	case sdk.Rejected:
 		i.handleInstanceError(s, r.Err)
 	case sdk.Staged:
-		s.Progress.Committed.Raise(r.CommittedThrough)
+		i.progress(s).Committed.Raise(r.CommittedThrough)
 		i.Resume(r.CommittedThrough)
 	case sdk.Committed:
 		i.mu.Lock()
@@ -166,14 +192,18 @@ func (i *SinkInstance) applyResult(s *conn.Session, b *sdk.Batch, r sdk.WriteRes
 func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
 	s := i.gate.Enter()
 	if s == nil {
-		return sdk.FlushResult{}, wire.UnknownOutcome("plugin_not_running", "the plugin is not running")
+		return sdk.FlushResult{}, errNotRunning()
 	}
 	defer s.InFlight.Done()
-	committed := s.Progress.Committed.Load()
+	return i.flush(ctx, s, reason, upTo)
+}
+
+func (i *SinkInstance) flush(ctx context.Context, s *conn.Session, reason sdk.FlushReason, upTo uint64) (sdk.FlushResult, error) {
+	committed := i.progress(s).Committed.Load()
 	var out *sinkv1.FlushResponse
 	err := s.Call(ctx, "flush", s.Timeouts.Flush, func(ctx context.Context) (_ string, err error) {
 		out, err = s.Sink.Flush(ctx, &sinkv1.FlushRequest{
-			InstanceId: i.name, Reason: sinkv1.FlushRequest_Reason(reason), UpToSeq: upTo,
+			InstanceId: i.id, Reason: sinkv1.FlushRequest_Reason(reason), UpToSeq: upTo,
 		})
 		return metrics.Outcome(out.GetFlushed()), err
 	})
@@ -186,11 +216,11 @@ func (i *SinkInstance) Flush(ctx context.Context, reason sdk.FlushReason, upTo u
 		i.handleInstanceError(s, refused)
 		return sdk.FlushResult{}, refused
 	}
-	result, violation := wire.FlushResultFromProto(out, max(s.Progress.Sent.Load(), upTo), committed, s.Redactor)
+	result, violation := wire.FlushResultFromProto(out, max(i.progress(s).Sent.Load(), upTo), committed, s.Redactor)
 	if violation != nil {
 		return sdk.FlushResult{}, i.rejectAnswer(violation)
 	}
-	s.Progress.Committed.Raise(result.CommittedThrough)
+	i.progress(s).Committed.Raise(result.CommittedThrough)
 	i.Resume(result.CommittedThrough)
 	return result, nil
 }

@@ -40,6 +40,7 @@ type Session struct {
 	deadlines deadlines
 	// Progress is the state of a sink's records.
 	Progress Progress
+	parts    parts
 
 	shared  *sharedProcess
 	config  *secret.Config
@@ -136,10 +137,14 @@ func (s *Session) CallFailure(ctx context.Context, method string, err error) *li
 
 // Configure sends the config.
 func (s *Session) Configure(ctx context.Context) (*pluginv1.ConfigureResponse, error) {
+	return s.configure(ctx, s.Settings.Name)
+}
+
+func (s *Session) configure(ctx context.Context, id string) (*pluginv1.ConfigureResponse, error) {
 	var out *pluginv1.ConfigureResponse
 	err := s.Call(ctx, "configure", s.Timeouts.Start, func(ctx context.Context) (_ string, err error) {
 		out, err = s.Plugin.Configure(ctx, &pluginv1.ConfigureRequest{
-			InstanceId: s.Settings.Name, Generation: s.Generation, Kind: wire.Kinds[s.Settings.Kind],
+			InstanceId: id, Generation: s.Generation, Kind: wire.Kinds[s.Settings.Kind],
 			Config: &pluginv1.Config{ConfigJson: s.config.JSON, Secrets: s.config.Values},
 		})
 		return metrics.Outcome(out.GetAccepted()), err
@@ -192,7 +197,7 @@ func (s *Session) CloseStale(ctx context.Context) error {
 	if !s.Attached() {
 		return nil
 	}
-	_, err := s.closeInstance(ctx)
+	_, err := s.closeInstance(ctx, s.Settings.Name)
 	return err
 }
 
@@ -200,23 +205,28 @@ func (s *Session) CloseStale(ctx context.Context) error {
 // requires it, or both would be in one attached process.
 func (s *Session) Exclusive() bool { return s.Info.GetExclusive() || s.Attached() }
 
-// FlushStaged has a sink commit its staged records before it is closed. The next
-// session receives again what the sink does not confirm.
+// FlushStaged has a sink commit its staged records before it is closed, also those of its
+// parts. The next session receives again what the sink does not confirm.
 func (s *Session) FlushStaged(ctx context.Context, reason sinkv1.FlushRequest_Reason) {
-	if !s.Progress.CommitOnFlush.Load() {
+	s.flushStaged(ctx, s.Settings.Name, &s.Progress, reason)
+	for id, progress := range s.parts.all() {
+		s.flushStaged(ctx, id, progress, reason)
+	}
+}
+
+func (s *Session) flushStaged(ctx context.Context, id string, p *Progress, reason sinkv1.FlushRequest_Reason) {
+	if !p.CommitOnFlush.Load() {
 		return
 	}
-	sent := s.Progress.Sent.Load()
-	if s.Progress.Committed.Load() >= sent {
+	sent := p.Sent.Load()
+	if p.Committed.Load() >= sent {
 		return
 	}
 	_ = s.Call(ctx, "flush", s.Timeouts.Flush, func(ctx context.Context) (string, error) {
-		out, err := s.Sink.Flush(ctx, &sinkv1.FlushRequest{
-			InstanceId: s.Settings.Name, Reason: reason, UpToSeq: sent,
-		})
+		out, err := s.Sink.Flush(ctx, &sinkv1.FlushRequest{InstanceId: id, Reason: reason, UpToSeq: sent})
 		if err == nil && out.GetError() == nil {
-			if r, violation := wire.FlushResultFromProto(out, sent, s.Progress.Committed.Load(), s.Redactor); violation == nil {
-				s.Progress.Committed.Raise(r.CommittedThrough)
+			if r, violation := wire.FlushResultFromProto(out, sent, p.Committed.Load(), s.Redactor); violation == nil {
+				p.Committed.Raise(r.CommittedThrough)
 			}
 		}
 		return metrics.Outcome(out.GetFlushed()), err
@@ -252,14 +262,17 @@ func (s *Session) finish(ctx context.Context) bool {
 		return false
 	}
 	s.FlushStaged(ctx, sinkv1.FlushRequest_REASON_SHUTDOWN)
-	closed, err := s.closeInstance(ctx)
+	for id := range s.parts.all() {
+		s.ClosePart(ctx, id)
+	}
+	closed, err := s.closeInstance(ctx, s.Settings.Name)
 	return err == nil && closed
 }
 
 // closeInstance sends Close.
-func (s *Session) closeInstance(ctx context.Context) (closed bool, err error) {
+func (s *Session) closeInstance(ctx context.Context, id string) (closed bool, err error) {
 	err = s.Call(ctx, "close", s.Timeouts.Flush, func(ctx context.Context) (string, error) {
-		out, err := s.Plugin.Close(ctx, &pluginv1.CloseRequest{InstanceId: s.Settings.Name})
+		out, err := s.Plugin.Close(ctx, &pluginv1.CloseRequest{InstanceId: id})
 		closed = out.GetClosed()
 		return metrics.Outcome(closed), err
 	})
