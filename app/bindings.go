@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/bypartition"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 
@@ -87,7 +88,7 @@ var coreBindings = fx.Provide(
 
 	// The worker filters duplicates with the event store.
 	func(e *events.Service) (pipeline.Deduplicator, trace.EventReader) { return e, e },
-	func(h *host.Host) delivery.Sinks { return newSinks(h) },
+	func(h *host.Host) (delivery.Sinks, bypartition.Sinks) { s := newSinks(h); return s, s },
 	stages,
 	storedData,
 

@@ -131,7 +131,7 @@ func (c Config) Validate() error {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}
 	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL), roles.Check(c.Roles, cluster.IsPostgres(c.Database.URL), c.Journal.Shared()))
-	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL), c.Journal.CheckSinks(c.Plugins.Instances))
+	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL))
 	errs = append(errs, checkDeliveries(c.Plugins.Instances))
 	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {

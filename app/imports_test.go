@@ -264,6 +264,7 @@ var mayImport = map[string][]string{
 		"core/host/settings", "core/host/process", "core/host/wire", "core/host/lifecycle", "core/host/metrics", "core/host/conn", "core/text",
 	},
 	"core/host/reloadplan":  {"core/host/settings"},
+	"core/host/delivery":    {"core/host", "core/host/settings", "sdk"},
 	"core/host/executable":  {"core/host/settings", "core/host/process", "core/host/lifecycle", "core/text"},
 	"core/host":             {"core/host/...", "core/fault", "core/text", "core/retry", "sdk", "sdk/pb/..."},
 	"core/operators":        {"core/match", "core/fault", "core/text", "core/retry", "core/host", "core/host/wire", "sdk"},

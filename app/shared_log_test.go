@@ -14,7 +14,6 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/db/dbtest"
-	"github.com/guidonhq/guidon/core/host/settings"
 )
 
 // startBrokers starts brokers in this process and returns the URL of a log.
@@ -201,9 +200,6 @@ func TestSharedLogIsRefused(t *testing.T) {
 	}{
 		{"without a cluster", func(c *app.Config) { c.Database.URL, c.Cluster.Enabled = "postgres://localhost/guidon", false }, []string{"journal.url", "cluster.enabled"}},
 		{"on SQLite", func(c *app.Config) { c.Database.URL = "" }, []string{"journal.url", "database.url"}},
-		{"with a sink", func(c *app.Config) {
-			c.Plugins.Instances = []settings.Instance{{Name: "lines", Kind: "sink", Use: "file"}}
-		}, []string{"journal.url", "lines"}},
 		{"with a wrong scheme", func(c *app.Config) { c.Journal.URL = "redis://localhost" }, []string{"journal.url", "kafka://"}},
 		{"without partitions", func(c *app.Config) { c.Journal.Partitions = 0 }, []string{"journal.partitions"}},
 	} {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/eventlog/kafka"
-	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
@@ -60,20 +59,6 @@ func (c Config) CheckCluster(clustered bool, database string) error {
 		return nil
 	}
 	return errors.New("journal.url: a log that servers share needs a cluster on Postgres: set cluster.enabled to true and database.url to postgres://…, or remove journal.url")
-}
-
-// CheckSinks reports the sinks that a shared log does not serve yet.
-func (c Config) CheckSinks(instances []settings.Instance) error {
-	var names []string
-	for _, i := range instances {
-		if i.Kind == settings.KindSink {
-			names = append(names, i.Name)
-		}
-	}
-	if !c.Shared() || len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("journal.url: a log that servers share does not deliver to sinks yet: remove the sinks (%s), or journal.url", strings.Join(names, ", "))
 }
 
 // minTrimInterval is the least pause between two rounds of retention of a shared log,

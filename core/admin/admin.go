@@ -43,14 +43,14 @@ type Reload struct {
 // Plugins serves the plugin instances.
 type Plugins struct {
 	host      *host.Host
-	delivery  *delivery.Service
+	delivery  delivery.Deliveries
 	operators *operators.Operators
 	reload    Reload
 	audit     *activity.Audit
 }
 
 // NewPlugins returns the handlers of /api/plugins.
-func NewPlugins(h *host.Host, d *delivery.Service, o *operators.Operators, reload Reload, audit *activity.Audit) *Plugins {
+func NewPlugins(h *host.Host, d delivery.Deliveries, o *operators.Operators, reload Reload, audit *activity.Audit) *Plugins {
 	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit}
 }
 

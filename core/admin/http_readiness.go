@@ -19,7 +19,7 @@ import (
 type Readiness struct {
 	log      Log
 	host     *host.Host
-	delivery *delivery.Service
+	delivery delivery.Deliveries
 	worker   Processing
 }
 
@@ -40,7 +40,7 @@ var _ web.Routes = (*Readiness)(nil)
 
 // NewReadiness returns the checks of the journal, the required plugins, the trouble of
 // all plugins and the progress of processing.
-func NewReadiness(l Log, h *host.Host, d *delivery.Service, w Processing) *Readiness {
+func NewReadiness(l Log, h *host.Host, d delivery.Deliveries, w Processing) *Readiness {
 	return &Readiness{log: l, host: h, delivery: d, worker: w}
 }
 

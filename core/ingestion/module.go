@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/bypartition"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/otlp"
@@ -36,7 +37,7 @@ var Module = fx.Module("ingestion",
 		newTracer, newCapture, newDeadLetters,
 		started(newMeter, (*capture.Meter).Start, (*capture.Meter).Stop),
 		newWorker, newProcessing,
-		started(delivery.NewService, (*delivery.Service).Start, (*delivery.Service).Stop),
+		newDelivery, newDeliveries,
 		started(newReplayer, (*replay.Replayer).Start, (*replay.Replayer).Stop),
 		started(NewRetention, (*Retention).Start, (*Retention).Stop),
 		route(func(h *capture.HTTP) web.Routes { return h }),
@@ -86,6 +87,53 @@ func newWorker(lc fx.Lifecycle, p workerParts) (*pipeline.Worker, error) {
 	return w, err
 }
 
+// deliveryParts are the parameters of newDelivery.
+type deliveryParts struct {
+	fx.In
+	Config      delivery.Config
+	Limits      event.Limits
+	Log         reader.Log
+	Shared      eventlog.Log `optional:"true"` // in partitions, instead of Log; may be nil
+	DB          *db.DB
+	Sinks       delivery.Sinks
+	Metrics     *delivery.Metrics
+	DeadLetters *deadletter.Metrics
+	Logger      *zap.Logger
+}
+
+// newDelivery returns the deliveries of the journal, which run with the server. With a
+// log in partitions they are the model of those of the partitions.
+func newDelivery(lc fx.Lifecycle, p deliveryParts) (*delivery.Service, error) {
+	d, err := delivery.NewService(p.Config, p.Limits, p.Log, p.DB, p.Sinks, p.Metrics, p.DeadLetters, p.Logger)
+	if err == nil && p.Shared == nil {
+		lc.Append(fx.StartStopHook(d.Start, d.Stop))
+	}
+	return d, err
+}
+
+// partitionedParts are the parameters of newDeliveries.
+type partitionedParts struct {
+	fx.In
+	Log     eventlog.Log `optional:"true"`
+	Service *delivery.Service
+	Sinks   bypartition.Sinks `optional:"true"`
+	Shares  cluster.Shares    `optional:"true"`
+}
+
+// newDeliveries returns what operators, replays and traces use, and the deliveries of a
+// log in partitions, nil without such a log.
+func newDeliveries(lc fx.Lifecycle, p partitionedParts) (delivery.Deliveries, *bypartition.Set) {
+	if p.Log == nil {
+		return p.Service, nil
+	}
+	set := bypartition.NewSet(bypartition.Dependencies{
+		Log: p.Log, Service: p.Service, Sinks: p.Sinks,
+		Holds: func(partition int, token int64) bool { return p.Shares.Holds(unit.Group, partition, token) },
+	})
+	lc.Append(fx.StartStopHook(set.Open, set.Close))
+	return set, set
+}
+
 // Processing is the processing of events on this server: the worker of the journal, or
 // the units of the partitions that this server owns.
 type Processing interface {
@@ -101,6 +149,7 @@ type processingParts struct {
 	Log       eventlog.Log        `optional:"true"`
 	Shares    cluster.Shares      `optional:"true"`
 	Erasures  *erasure.Service    `optional:"true"`
+	Delivery  *bypartition.Set    // nil without partitions
 	Logger    *zap.Logger
 }
 
@@ -120,7 +169,7 @@ func newProcessing(lc fx.Lifecycle, p processingParts) Processing {
 	}
 	set := unit.NewSet(unit.Dependencies{
 		Reachable: reachable,
-		Log:       p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Logger: p.Logger,
+		Log:       p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Parts: []unit.Part{p.Delivery}, Logger: p.Logger,
 		Erased: func(partition int) pipeline.Erased { return p.Erasures.Partition(partition) },
 	})
 	lc.Append(fx.StartStopHook(set.Start, set.Stop))
@@ -135,7 +184,7 @@ type optional struct {
 	Log     eventlog.Log      `optional:"true"` // in partitions
 }
 
-func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, p Processing, del *delivery.Service) *trace.Tracer {
+func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, p Processing, del delivery.Deliveries) *trace.Tracer {
 	t := trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
 	if set, ok := p.(*unit.Set); ok {
 		t.WithPartitions(o.Log, set.Worker)
@@ -171,7 +220,7 @@ func newDeadLetters(cfg Config, d *db.DB, r *replay.Replayer) *deadletter.Servic
 	return deadletter.NewService(d, cfg.Limits, r.Wake)
 }
 
-func newReplayer(cfg Config, d *db.DB, w *pipeline.Worker, del *delivery.Service, m *deadletter.Metrics, log *zap.Logger) *replay.Replayer {
+func newReplayer(cfg Config, d *db.DB, w *pipeline.Worker, del delivery.Deliveries, m *deadletter.Metrics, log *zap.Logger) *replay.Replayer {
 	c := replay.Config{PollMax: cfg.Worker.RetryMax, RetryMin: cfg.Deliver.RetryMin, RetryMax: cfg.Deliver.RetryMax}
 	return replay.NewReplayer(c, d, w, del, m, log)
 }

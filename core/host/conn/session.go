@@ -262,8 +262,8 @@ func (s *Session) finish(ctx context.Context) bool {
 		return false
 	}
 	s.FlushStaged(ctx, sinkv1.FlushRequest_REASON_SHUTDOWN)
-	for id := range s.parts.all() {
-		s.ClosePart(ctx, id)
+	for id := range s.parts.all() { // their progress stays, for the next session
+		_, _ = s.closeInstance(ctx, id)
 	}
 	closed, err := s.closeInstance(ctx, s.Settings.Name)
 	return err == nil && closed
