@@ -68,6 +68,9 @@ func (i *instance) ForgiveExits() { i.forgive(i) }
 // Name returns the instance's name in the configuration.
 func (i *instance) Name() string { return i.name }
 
+// Process names the process of the instance. Instances with another name never share one.
+func (i *instance) Process() string { return i.target.settings().ProcessName() }
+
 // Ready blocks until the instance can be called, or ctx ends.
 func (i *instance) Ready(ctx context.Context) error { return i.gate.Wait(ctx) }
 

@@ -23,6 +23,7 @@ type Instance interface {
 	Resume(committedThrough uint64)
 	Session() uint64
 	ForgiveExits()
+	Process() string
 }
 
 var (

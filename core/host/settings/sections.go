@@ -23,3 +23,12 @@ func (c Config) SameDeliveries(o Config) bool {
 func (c Config) DeliveriesHaveReferences() bool {
 	return slices.ContainsFunc(c.Instances, func(i Instance) bool { return strings.Contains(i.Delivery.Redact.HashKey, "${") })
 }
+
+// ProcessName names the process of an instance. Instances with another name never share
+// one; those with the same may.
+func (i Instance) ProcessName() string {
+	if i.Isolated {
+		return i.Use + " " + i.Name
+	}
+	return i.Use
+}

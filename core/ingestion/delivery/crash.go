@@ -11,7 +11,8 @@ import (
 
 // Restarts are expensive, and the host pauses a plugin that crashes too often. A
 // crashing event is found with few crashes, though with many calls. A batch
-// that crashed the plugin is sent again exclusively; then in parts, each of about
+// that crashed the plugin is sent again exclusively, without any other call of its process
+// beside it, also of other sinks and partitions; then in parts, each of about
 // the square root of its size; then the crashing part event by event. With five
 // restarts one event is found in a batch of a thousand.
 const (

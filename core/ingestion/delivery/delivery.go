@@ -29,7 +29,8 @@ import (
 // anything else, and Session() uint64, which counts how often the plugin was
 // opened: events staged in one session are lost in the next. Without Session
 // nothing stays staged from one call to the next. ForgiveExits() is called when an
-// event that crashed the plugin is a dead letter. A Sink with a delivery section of
+// event that crashed the plugin is a dead letter. Process() string names the process of
+// the plugin: sinks with the same name may share one. A Sink with a delivery section of
 // its own has Delivery() (settings.Delivery, error). It is called once: a sink whose
 // section changes must be replaced by another Sink.
 type Sink interface {

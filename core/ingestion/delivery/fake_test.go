@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"sync"
 	"testing"
 	"time"
@@ -134,6 +135,7 @@ func testSender(t *testing.T, s Sink) *testedSender {
 	gate := pause.NewGate()
 	gate.Set(nil)
 	return &testedSender{db: d, sender: &sender{
+		calls:  &window.Calls{},
 		target: testTarget(s), gate: gate, deadLetters: deadletter.NewStore(d), pauses: pause.NewStore(d), source: "sink/test",
 		drainCtx: t.Context(), killCtx: t.Context(),
 	}}

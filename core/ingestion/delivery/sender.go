@@ -35,7 +35,7 @@ type sender struct {
 	drainCtx context.Context // ends when nothing new is sent
 	killCtx  context.Context // ends when calls at hand are given up
 
-	calls        window.Calls               // a batch that may crash the plugin is sent alone
+	calls        *window.Calls              // a batch that may crash the plugin is sent alone
 	crashStreak  atomic.Int64               // consecutive events that crashed the plugin
 	crashed      atomic.Pointer[[]eventKey] // the last of them; nil without any
 	doubtfulTime time.Duration

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -43,6 +44,7 @@ type Service struct {
 	missing map[string]time.Time       // cursors without a sink, since when
 
 	gates *pause.Gates
+	calls *window.Processes
 	lease *lease // nil: of a journal that only this node reads
 }
 
@@ -53,7 +55,7 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 	}
 	return newService(&Service{
 		cfg: cfg, limits: limits, log: log, pauses: pause.NewStore(d), deadLetters: deadletter.NewStore(d), sinks: sinks, metrics: m, deadMetrics: dm,
-		logger: logger.Named("ingestion"), gates: &pause.Gates{},
+		logger: logger.Named("ingestion"), gates: &pause.Gates{}, calls: &window.Processes{},
 	}), nil
 }
 
@@ -61,7 +63,7 @@ func NewService(cfg Config, limits event.Limits, log reader.Log, d *db.DB, sinks
 func newService(d *Service) *Service {
 	return &Service{
 		cfg: d.cfg, limits: d.limits, log: d.log, pauses: d.pauses, deadLetters: d.deadLetters, sinks: d.sinks, metrics: d.metrics,
-		deadMetrics: d.deadMetrics, logger: d.logger, erased: d.erased, matchers: d.matchers, tracing: d.tracing, gates: d.gates,
+		deadMetrics: d.deadMetrics, logger: d.logger, erased: d.erased, matchers: d.matchers, tracing: d.tracing, gates: d.gates, calls: d.calls,
 		running: make(map[string]*delivery), ending: make(map[string]<-chan struct{}), missing: make(map[string]time.Time),
 	}
 }
@@ -160,7 +162,7 @@ func (d *Service) newDelivery(s Sink, stop context.CancelFunc, after <-chan stru
 	}
 	t.stats.SetState(status.Starting)
 	sched := &scheduler{}
-	send := &sender{target: t, gate: d.gates.Of(s.Name()), deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
+	send := &sender{target: t, gate: d.gates.Of(s.Name()), calls: d.calls.Of(processOf(s)), deadLetters: d.deadLetters, pauses: d.pauses, source: deadletter.SourceSink + s.Name(), erased: d.erased, doubtfulTime: doubtfulTime}
 	return &delivery{
 		target: t, sched: sched, sender: send, staging: &staging{target: t, log: d.log, sched: sched, sender: send},
 		cursors: &cursors{target: t, log: d.log, window: &send.window, deadLetters: d.deadLetters},

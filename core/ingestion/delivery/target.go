@@ -64,6 +64,15 @@ func (t *target) forgiveExits() {
 	}
 }
 
+// processOf names the process of a sink. Sinks with the same name may share one, and end
+// with it when a call of one of them crashes it.
+func processOf(s Sink) string {
+	if p, ok := s.(interface{ Process() string }); ok {
+		return p.Process()
+	}
+	return s.Name()
+}
+
 func (t *target) reportsSessions() bool {
 	_, ok := t.sink.(interface{ Session() uint64 })
 	return ok

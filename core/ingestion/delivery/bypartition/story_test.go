@@ -18,6 +18,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/bypartition"
+	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/ingestiontest"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
@@ -36,6 +37,8 @@ type warehouse struct {
 	writes map[string]int // by session
 	reject map[string]bool
 	before func(session string) // called before each write
+
+	process *process // nil: one that does not die
 }
 
 func newWarehouse() *warehouse {
@@ -54,6 +57,13 @@ func (w *warehouse) write(session string, b *sdk.Batch) (sdk.WriteResult, error)
 	events, err := b.Events()
 	if err != nil {
 		return sdk.WriteResult{}, err
+	}
+	var ids []string
+	for i := range events {
+		ids = append(ids, events[i].DistinctID)
+	}
+	if w.process != nil && w.process.call(session, ids) {
+		return sdk.WriteResult{}, sdk.Errorf(sdk.ClassTransient, "plugin_unavailable", "the process has ended")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,6 +189,12 @@ func (n *node) holds(int, int64) bool {
 
 func newNode(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse) *node {
 	t.Helper()
+	return newNodeErasing(t, name, d, log, to, nil)
+}
+
+// newNodeErasing returns a node that knows of erasures.
+func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse, erasures *erasure.Service) *node {
+	t.Helper()
 	e := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)
 	wc := pipeline.DefaultConfig()
 	wc.RetryMin, wc.RetryMax, wc.Linger = time.Millisecond, 10*time.Millisecond, 0
@@ -195,7 +211,12 @@ func newNode(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehous
 		t.Fatal(err)
 	}
 	n.set = bypartition.NewSet(bypartition.Dependencies{Log: log, Service: template, Sinks: n.sinks, Holds: n.holds})
-	n.units = unit.NewSet(unit.Dependencies{Log: log, Shares: &n.shares, Worker: w, Parts: []unit.Part{n.set}, Logger: zap.NewNop()})
+	deps := unit.Dependencies{Log: log, Shares: &n.shares, Worker: w, Parts: []unit.Part{n.set}, Logger: zap.NewNop()}
+	if erasures != nil {
+		w.RespectErasures(erasures)
+		deps.Erased = func(partition int) pipeline.Erased { return erasures.Partition(partition) }
+	}
+	n.units = unit.NewSet(deps)
 	for _, start := range []func(context.Context) error{n.set.Open, n.units.Start} {
 		if err := start(t.Context()); err != nil {
 			t.Fatal(err)

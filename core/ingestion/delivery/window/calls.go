@@ -10,8 +10,8 @@ import (
 // maxShared is the number of calls that may run beside each other.
 const maxShared = 1 << 20
 
-// Calls separates the calls of a sink that may crash the plugin from all others: a
-// call runs beside other calls, or alone. Calls begin in the order of Begin. The zero
+// Calls separates the calls of a plugin process that may crash it from all others, also
+// those of other sinks and partitions in the process: a call runs beside other calls, or alone. Calls begin in the order of Begin. The zero
 // value is ready to use. Its methods are safe for concurrent use.
 //
 // It is a semaphore and not a sync.RWMutex, so that a call that waits ends with its
@@ -33,4 +33,23 @@ func (c *Calls) Begin(ctx context.Context, alone bool) (end func(), err error) {
 		return nil, err
 	}
 	return func() { c.free.Release(weight) }, nil
+}
+
+// Processes has the Calls of plugin processes. Its methods are safe for concurrent use.
+type Processes struct {
+	mu    sync.Mutex
+	calls map[string]*Calls
+}
+
+// Of returns the calls of a process by its name.
+func (p *Processes) Of(name string) *Calls {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls == nil {
+		p.calls = map[string]*Calls{}
+	}
+	if p.calls[name] == nil {
+		p.calls[name] = &Calls{}
+	}
+	return p.calls[name]
 }
