@@ -217,12 +217,15 @@ var mayImport = map[string][]string{
 	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/...", "core/db/dbclock"),
 
 	// The log in partitions, and the nodes that share it.
-	"core/eventlog":         {"core/journal"},
-	"core/eventlog/cursors": {"core/db", "core/fault", "core/journal"},
-	"core/cluster":          {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
-	"core/cluster/notify":   {"core/db", "core/db/wake", "core/retry"},
-	"core/eventlog/kafka":   {"core/eventlog", "core/eventlog/cursors", "core/fault", "core/journal", "core/retry", "core/text"},
-	"core/cluster/onenode":  {"core/retry"},
+	"core/eventlog":          {"core/journal"},
+	"core/eventlog/cursors":  {"core/db", "core/fault", "core/journal"},
+	"core/cluster":           {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
+	"core/cluster/notify":    {"core/db", "core/db/wake", "core/retry"},
+	"core/eventlog/chunks":   {"core/journal"},
+	"core/eventlog/logstate": {"core/fault", "core/journal"},
+	"core/eventlog/kafka":    {"core/eventlog", "core/eventlog/chunks", "core/eventlog/cursors", "core/eventlog/logstate", "core/fault", "core/journal", "core/retry", "core/text"},
+	"core/eventlog/pglog":    {"core/cluster/notify", "core/db", "core/eventlog", "core/eventlog/chunks", "core/eventlog/cursors", "core/eventlog/logstate", "core/journal", "core/retry"},
+	"core/cluster/onenode":   {"core/retry"},
 
 	// Ingestion.
 	"core/ingestion/items":           {"core/jsontext"},

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/eventlog/logstate"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -18,23 +19,23 @@ import (
 // data belongs to the caller again when it returns.
 func (l *Log) Append(ctx context.Context, parts []eventlog.Part) error {
 	if err := ctx.Err(); err != nil {
-		return l.metrics.refused(err)
+		return l.metrics.Refused(err)
 	}
 	if len(parts) == 0 {
 		return nil
 	}
 	bytes, err := l.admit(parts)
 	if err != nil {
-		return l.metrics.refused(err)
+		return l.metrics.Refused(err)
 	}
 	begun := time.Now()
-	defer l.queue.leave(bytes, len(parts))
+	defer l.queue.Leave(bytes, len(parts))
 	outcome := l.produce(parts)
 	l.recordOutcome(outcome)
 	if outcome != nil {
-		return l.metrics.refused(appendFault(outcome))
+		return l.metrics.Refused(appendFault(outcome))
 	}
-	l.metrics.appended(begun, bytes)
+	l.metrics.Appended(begun, bytes)
 	return nil
 }
 
@@ -44,15 +45,15 @@ func (l *Log) admit(parts []eventlog.Part) (bytes int, err error) {
 	for _, p := range parts {
 		switch {
 		case p.Partition < 0 || p.Partition >= len(l.partitions):
-			return 0, errNoPartition
+			return 0, logstate.ErrNoPartition
 		case len(p.Data) > l.cfg.MaxRecordBytes || len(p.Data) > most:
-			return 0, errRecordTooLarge
+			return 0, logstate.ErrRecordTooLarge
 		case l.partitions[p.Partition].expiring.Load():
-			return 0, errFull
+			return 0, logstate.ErrFull
 		}
 		bytes += len(p.Data)
 	}
-	return bytes, l.queue.enter(bytes, len(parts))
+	return bytes, l.queue.Enter(bytes, len(parts))
 }
 
 // batchHeader is above what the format adds to one record: 61 bytes for the batch and up
@@ -88,64 +89,17 @@ func (l *Log) recordOutcome(err error) {
 	if err != nil && (errClosed(err) || fault.Is(appendFault(err), fault.TooLarge)) {
 		return
 	}
-	if !l.health.set(err) {
+	if !l.health.Set(err) {
 		return
 	}
 	if err != nil {
-		l.metrics.setBroken(true)
+		l.metrics.SetBroken(true)
 		l.log.Error("log append failed", zap.String("topic", l.target.Topic), zap.Error(err))
 		return
 	}
-	l.metrics.setBroken(false)
+	l.metrics.SetBroken(false)
 	l.log.Info("log appends succeed again", zap.String("topic", l.target.Topic))
 }
-
-// queue bounds the appends that wait for the brokers.
-type queue struct {
-	maxBytes, maxRecords int64
-
-	mu             sync.Mutex
-	bytes, records int64
-	closed         bool
-	idle           chan struct{} // closed when the queue is closed and empty
-}
-
-func (q *queue) enter(bytes, records int) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed:
-		return errClosing
-	case q.bytes > 0 && q.bytes+int64(bytes) > q.maxBytes, q.records+int64(records) > q.maxRecords && q.records > 0:
-		return errSaturated
-	}
-	q.bytes += int64(bytes)
-	q.records += int64(records)
-	return nil
-}
-
-func (q *queue) leave(bytes, records int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.bytes -= int64(bytes)
-	q.records -= int64(records)
-	if q.closed && q.records == 0 {
-		close(q.idle)
-	}
-}
-
-// close refuses new appends.
-func (q *queue) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed, q.idle = true, make(chan struct{})
-	if q.records == 0 {
-		close(q.idle)
-	}
-}
-
-// wait returns when the appends that began before close have ended.
-func (q *queue) wait() { <-q.idle }
 
 // isRefusal reports whether a broker refuses this client for good.
 func isRefusal(err error) bool {

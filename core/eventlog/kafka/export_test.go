@@ -13,7 +13,7 @@ func (l *Log) TailBytes(partition int) int {
 	p := l.partitions[partition]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.tail.bytes
+	return p.tail.Bytes
 }
 
 // AheadBytes is what direct fetches of a partition have left in memory.
@@ -22,7 +22,7 @@ func (l *Log) AheadBytes(partition int) (bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.ahead {
-		bytes += c.bytes
+		bytes += c.Bytes
 	}
 	return bytes
 }

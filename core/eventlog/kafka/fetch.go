@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/eventlog/chunks"
+	"github.com/guidonhq/guidon/core/eventlog/logstate"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 )
@@ -43,7 +45,7 @@ func (p *partition) openTail(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	p.open, p.used = true, time.Now()
-	p.tail.reset(p.end)
+	p.tail.Reset(p.end)
 	end := p.end
 	p.mu.Unlock()
 	p.l.client.AddConsumePartitions(map[string]map[int32]kgo.Offset{p.l.target.Topic: {p.number: kgo.NewOffset().At(int64(end))}})
@@ -58,7 +60,7 @@ func (p *partition) closeTail() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open, p.ahead, p.oldest = false, nil, nil
-	p.tail.reset(p.end)
+	p.tail.Reset(p.end)
 	p.broadcast() // those who wait open it again
 }
 
@@ -105,11 +107,11 @@ func (p *partition) fetched(f *kgo.FetchPartition, limit int) {
 	if !p.open {
 		return
 	}
-	last := p.tail.last
-	p.tail.append(records)
-	p.tail.evict(limit)
-	p.end = max(p.end, p.tail.last)
-	if p.tail.last > last {
+	last := p.tail.Last
+	p.tail.Append(records)
+	p.tail.Evict(limit)
+	p.end = max(p.end, p.tail.Last)
+	if p.tail.Last > last {
 		p.broadcast()
 	}
 }
@@ -140,7 +142,7 @@ func (p *partition) fetchFailed(err error) {
 	if errors.Is(err, context.Canceled) || errClosed(err) {
 		return
 	}
-	p.l.metrics.fetchFailed(p.number)
+	p.l.metrics.FetchFailed(int(p.number))
 	p.l.log.Error("log fetch failed", zap.Int32("partition", p.number), zap.Error(err))
 	p.closeTail()
 	retry.Sleep(p.l.ctx, 100*time.Millisecond)
@@ -156,7 +158,7 @@ const (
 // fetchDirect fetches the records after a position into memory. It fails with Unavailable
 // when the leader of the partition does not answer after some attempts.
 func (p *partition) fetchDirect(ctx context.Context, after uint64, maxBytes int) error {
-	p.l.metrics.fetchedDirect(p.number)
+	p.l.metrics.FetchedDirect(int(p.number))
 	backoff := retry.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 	var err error
 	for attempt := range fetchAttempts {
@@ -167,18 +169,18 @@ func (p *partition) fetchDirect(ctx context.Context, after uint64, maxBytes int)
 			return ctx.Err()
 		}
 		if errClosed(err) {
-			return errClosing
+			return logstate.ErrClosing
 		}
 		if errors.Is(err, kerr.OffsetOutOfRange) { // deleted meanwhile: Read looks again
 			return p.l.refreshOffsets(ctx)
 		}
-		p.l.metrics.fetchFailed(p.number)
+		p.l.metrics.FetchFailed(int(p.number))
 		if !backoff.Sleep(ctx) {
 			return ctx.Err()
 		}
 	}
 	p.l.log.Error("log read failed", zap.Int32("partition", p.number), zap.Uint64("after", after), zap.Error(err))
-	return errUnreadable.Because(err)
+	return logstate.ErrUnreadable.Because(err)
 }
 
 // fetchOnce sends one request for the records after a position to the leader.
@@ -217,22 +219,22 @@ func (p *partition) keep(after uint64, rp *kmsg.FetchResponseTopicPartition) err
 	if f.Err != nil {
 		return f.Err
 	}
-	c := &chunk{after: after, last: max(after, uint64(next))}
+	c := &chunks.Chunk{After: after, Last: max(after, uint64(next))}
 	for _, r := range f.Records {
 		record := recordOf(r)
-		c.records = append(c.records, record)
-		c.bytes += len(record.Data)
-		c.last = max(c.last, record.Seq)
+		c.Records = append(c.Records, record)
+		c.Bytes += len(record.Data)
+		c.Last = max(c.Last, record.Seq)
 	}
-	if c.last == after && rp.HighWatermark > int64(after) {
+	if c.Last == after && rp.HighWatermark > int64(after) {
 		return fmt.Errorf("the broker has no records at the offset %d, before its end %d", after, rp.HighWatermark)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.observe(rp.LogStartOffset, rp.HighWatermark)
-	p.count(c.records)
-	if c.last > after {
-		p.ahead = addChunk(p.ahead, c)
+	p.count(c.Records)
+	if c.Last > after {
+		p.ahead = chunks.Add(p.ahead, c, aheadChunks, aheadBytes)
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/logstate"
 )
 
 // Log is a topic. It implements eventlog.Log.
@@ -46,7 +47,7 @@ type Log struct {
 	id      string
 	cursors *cursors.Store
 	log     *zap.Logger
-	metrics *metrics
+	metrics *logstate.Metrics
 
 	client *kgo.Client  // appends and reads the tails
 	direct *kgo.Client  // reads records before the tails, and all else
@@ -54,9 +55,9 @@ type Log struct {
 
 	partitions   []*partition
 	decompressor kgo.Decompressor
-	queue        queue
+	queue        logstate.Queue
 	retention    atomic.Pointer[retention]
-	health       health
+	health       logstate.Health
 	reached      atomic.Int64 // when a broker answered last, in nanoseconds since 1970
 	offsets      atomic.Int64 // when the offsets of all partitions were read
 	refreshing   sync.Mutex   // held by recentOffsets
@@ -130,13 +131,13 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 	if err := l.refreshOffsets(ctx); err != nil {
 		return fmt.Errorf("read the offsets of the topic: %w", err)
 	}
-	if l.metrics, err = newMetrics(reg); err != nil {
+	if l.metrics, err = logstate.NewMetrics(reg); err != nil {
 		return err
 	}
 	if l.client, err = kgo.NewClient(append(opts, clientOptions(l.cfg, l.topic.batchBytes(l.cfg))...)...); err != nil {
 		return err
 	}
-	l.queue = queue{maxBytes: int64(l.cfg.MaxQueueBytes), maxRecords: int64(l.cfg.MaxQueueRecords)}
+	l.queue = logstate.Queue{MaxBytes: int64(l.cfg.MaxQueueBytes), MaxRecords: int64(l.cfg.MaxQueueRecords)}
 	l.work.Go(l.fetchLoop)
 	l.work.Go(l.maintain)
 	l.log.Info("log opened", zap.String("id", l.id), zap.Int("partitions", l.topic.partitions), zap.Int("replicas", l.topic.replicas),
@@ -211,13 +212,13 @@ func (l *Log) Partition(number int, token int64) eventlog.Partition {
 func (l *Log) Close(ctx context.Context) error {
 	l.closer.Do(func() {
 		l.closed.Store(true)
-		l.queue.close()
+		l.queue.Close()
 		l.cancel()
 		go func() {
-			l.queue.wait()
+			l.queue.Wait()
 			l.work.Wait()
 			l.closeClients()
-			l.metrics.unregister()
+			l.metrics.Unregister()
 			l.log.Info("log closed")
 			close(l.done)
 		}()
@@ -259,11 +260,11 @@ func (l *Log) Reachable() bool {
 // Broken returns why appends are refused now, or that no broker answers; nil while the
 // log works.
 func (l *Log) Broken() error {
-	if err := l.health.current(); err != nil {
+	if err := l.health.Current(); err != nil {
 		return err
 	}
 	if !l.Reachable() {
-		return errUnreadable.Because(fmt.Errorf("no broker has answered for %s", l.Unreachable().Round(time.Second)))
+		return logstate.ErrUnreadable.Because(fmt.Errorf("no broker has answered for %s", l.Unreachable().Round(time.Second)))
 	}
 	return nil
 }
@@ -276,35 +277,6 @@ func (c contact) OnBrokerRead(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Du
 	if err == nil {
 		c.at.Store(time.Now().UnixNano())
 	}
-}
-
-// health is whether appends are stored now.
-type health struct {
-	mu     sync.Mutex
-	err    error
-	failed time.Time // of err
-}
-
-// brokenFor is how long a failed append is reported if no other append follows.
-const brokenFor = 30 * time.Second
-
-// set records the result of an append, and reports whether it differs from the last.
-func (h *health) set(err error) (changed bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	changed = (h.err == nil) != (err == nil)
-	h.err, h.failed = err, time.Now()
-	return changed
-}
-
-// current returns the error of the last append, if it failed lately.
-func (h *health) current() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.err != nil && time.Since(h.failed) > brokenFor {
-		return nil
-	}
-	return h.err
 }
 
 // errClosed reports whether err is that of a client that is closed.

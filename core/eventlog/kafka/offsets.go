@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/guidonhq/guidon/core/eventlog/logstate"
 )
 
 // Times of ListOffsets that stand for the ends of a partition.
@@ -62,9 +64,9 @@ func (l *Log) refreshOffsets(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errClosed(err):
-		return errClosing
+		return logstate.ErrClosing
 	default:
-		return errUnreadable.Because(err)
+		return logstate.ErrUnreadable.Because(err)
 	}
 	for _, p := range l.partitions {
 		p.mu.Lock()
@@ -97,8 +99,8 @@ func (p *partition) appendedAt(ctx context.Context, after uint64) (time.Time, er
 	at, known := p.oldest[after]
 	end := p.end
 	if !known {
-		if c := p.covering(after); c != nil && len(c.from(after)) > 0 {
-			at, known = c.from(after)[0].At, true
+		if c := p.covering(after); c != nil && len(c.From(after)) > 0 {
+			at, known = c.From(after)[0].At, true
 		}
 	}
 	p.mu.Unlock()
@@ -110,8 +112,8 @@ func (p *partition) appendedAt(ctx context.Context, after uint64) (time.Time, er
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.covering(after); c != nil && len(c.from(after)) > 0 {
-		at = c.from(after)[0].At
+	if c := p.covering(after); c != nil && len(c.From(after)) > 0 {
+		at = c.From(after)[0].At
 		if p.oldest == nil || len(p.oldest) > 100 {
 			p.oldest = map[uint64]time.Time{}
 		}

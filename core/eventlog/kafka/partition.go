@@ -11,7 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/eventlog/chunks"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
+	"github.com/guidonhq/guidon/core/eventlog/logstate"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
@@ -28,11 +30,11 @@ type partition struct {
 	mu       sync.Mutex
 	open     bool // the fetch loop fetches the partition
 	waiters  int
-	used     time.Time // when the last Read or Wait began
-	start    uint64    // records through this one are deleted
-	end      uint64    // the newest record known
-	tail     chunk     // the newest records, while open
-	ahead    []*chunk  // of direct fetches
+	used     time.Time       // when the last Read or Wait began
+	start    uint64          // records through this one are deleted
+	end      uint64          // the newest record known
+	tail     chunks.Chunk    // the newest records, while open
+	ahead    []*chunks.Chunk // of direct fetches
 	wake     chan struct{}
 	counted  int64 // records that were fetched, for the mean size
 	weighed  int64 // their bytes
@@ -77,13 +79,13 @@ var _ eventlog.Partition = owned{}
 func (o owned) check(ctx context.Context) error {
 	switch {
 	case o.p == nil:
-		return errNoPartition
+		return logstate.ErrNoPartition
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case o.p.l.closed.Load():
-		return errClosing
+		return logstate.ErrClosing
 	case o.token != 0 && o.token < o.p.token.Load():
-		return errToken
+		return logstate.ErrToken
 	}
 	return nil
 }
@@ -122,27 +124,27 @@ func (p *partition) cached(after uint64, maxRecords, maxBytes int) ([]journal.Re
 	defer p.mu.Unlock()
 	p.used = time.Now()
 	for {
-		if after >= p.end && after >= p.tail.last {
+		if after >= p.end && after >= p.tail.Last {
 			return nil, true
 		}
 		c := p.covering(after)
 		if c == nil {
-			return nil, after >= p.tail.after && p.open
+			return nil, after >= p.tail.After && p.open
 		}
-		if records := c.from(after); len(records) > 0 {
-			return selectRecords(records, maxRecords, maxBytes), true
+		if records := c.From(after); len(records) > 0 {
+			return chunks.Select(records, maxRecords, maxBytes), true
 		}
-		after = c.last
+		after = c.Last
 	}
 }
 
 // covering returns the chunk with the record after a position, or nil. p.mu is held.
-func (p *partition) covering(after uint64) *chunk {
-	if p.open && p.tail.covers(after) {
+func (p *partition) covering(after uint64) *chunks.Chunk {
+	if p.open && p.tail.Covers(after) {
 		return &p.tail
 	}
 	for _, c := range p.ahead {
-		if c.covers(after) {
+		if c.Covers(after) {
 			return c
 		}
 	}
@@ -178,7 +180,7 @@ func (p *partition) lost(first, last uint64) error {
 	p.reported = max(p.reported, last)
 	p.mu.Unlock()
 	if !known {
-		p.l.metrics.lost(p.number, last-first+1)
+		p.l.metrics.Lost(int(p.number), last-first+1)
 		p.l.log.Error("log records deleted before they were read", zap.Int32("partition", p.number),
 			zap.Uint64("first", first), zap.Uint64("last", last))
 	}
@@ -206,7 +208,7 @@ func (o owned) Wait(ctx context.Context, after uint64) error {
 		case <-ctx.Done():
 			err = ctx.Err()
 		case <-o.p.l.ctx.Done():
-			err = errClosing
+			err = logstate.ErrClosing
 		}
 		o.p.awaited()
 		if err != nil {
@@ -222,12 +224,12 @@ func (p *partition) await(after uint64) (<-chan struct{}, bool) {
 	defer p.mu.Unlock()
 	p.used = time.Now()
 	for c := p.covering(after); c != nil; c = p.covering(after) {
-		if len(c.from(after)) > 0 {
+		if len(c.From(after)) > 0 {
 			return nil, true
 		}
-		after = c.last
+		after = c.Last
 	}
-	if p.open && after < p.tail.after && after < p.end {
+	if p.open && after < p.tail.After && after < p.end {
 		return nil, true // to be fetched
 	}
 	p.waiters++
@@ -272,7 +274,7 @@ func (o owned) Commit(ctx context.Context, reader string, at journal.Position) e
 			return err
 		}
 		if o.p.newest() < at.Seq {
-			return errAhead
+			return logstate.ErrAhead
 		}
 	}
 	return o.p.l.cursors.Commit(ctx, o.key(reader), o.token, at)
@@ -298,3 +300,10 @@ func (o owned) key(reader string) cursors.Key {
 
 // id names the log and the partition.
 func (p *partition) id() string { return fmt.Sprintf("%s/%d", p.l.id, p.number) }
+
+// aheadBytes and aheadChunks bound what direct fetches keep of a partition, for the reads
+// that follow.
+const (
+	aheadBytes  = 8 << 20
+	aheadChunks = 8
+)

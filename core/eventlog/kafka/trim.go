@@ -24,7 +24,7 @@ func (o owned) Stats(ctx context.Context) (journal.Stats, error) {
 	}
 	all, err := o.p.l.cursors.List(ctx, o.p.l.id)
 	if err != nil {
-		return journal.Stats{ID: o.p.id(), Broken: o.p.l.health.current()}, err
+		return journal.Stats{ID: o.p.id(), Broken: o.p.l.health.Current()}, err
 	}
 	return o.p.stats(ctx, all)
 }
@@ -35,7 +35,7 @@ func (p *partition) stats(ctx context.Context, all []cursors.Cursor) (journal.St
 	p.mu.Unlock()
 	s := journal.Stats{
 		ID: p.id(), First: start + 1, Last: end, Records: int64(end - start), Bytes: int64(float64(end-start) * mean),
-		Broken: p.l.health.current(),
+		Broken: p.l.health.Current(),
 	}
 	var err error
 	if s.OldestAt, err = p.appendedAt(ctx, start); err != nil {
@@ -146,7 +146,7 @@ func (l *Log) Trim(ctx context.Context) (removed int64, err error) {
 	for _, r := range done.Sorted() {
 		p := l.partitions[r.Partition]
 		p.mu.Lock()
-		l.metrics.trimmed(r.Partition, max(0, r.LowWatermark-int64(p.start)))
+		l.metrics.Trimmed(int(r.Partition), max(0, r.LowWatermark-int64(p.start)))
 		p.observe(r.LowWatermark, 0)
 		p.mu.Unlock()
 	}
@@ -195,7 +195,7 @@ func (l *Log) watchLag(ctx context.Context, all []cursors.Cursor) {
 		read := p.open
 		p.mu.Unlock()
 		if !read {
-			l.metrics.forget(p.number)
+			l.metrics.Forget(int(p.number))
 			if l.topic.retention == 0 {
 				continue
 			}
@@ -206,7 +206,7 @@ func (l *Log) watchLag(ctx context.Context, all []cursors.Cursor) {
 			continue
 		}
 		if read {
-			l.metrics.publish(p.number, s)
+			l.metrics.Publish(int(p.number), s)
 		}
 		p.guard(s)
 	}

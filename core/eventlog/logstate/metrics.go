@@ -1,4 +1,4 @@
-package kafka
+package logstate
 
 import (
 	"strconv"
@@ -10,8 +10,8 @@ import (
 	"github.com/guidonhq/guidon/core/journal"
 )
 
-// metrics are the numbers of a log for Prometheus. A nil *metrics counts nothing.
-type metrics struct {
+// Metrics are the numbers of a log for Prometheus. A nil *Metrics counts nothing.
+type Metrics struct {
 	reg prometheus.Registerer
 
 	latency prometheus.Histogram
@@ -25,7 +25,8 @@ type metrics struct {
 	fetchErrors, direct *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+// NewMetrics registers the metrics. It returns nil without a reg.
+func NewMetrics(reg prometheus.Registerer) (*Metrics, error) {
 	if reg == nil {
 		return nil, nil
 	}
@@ -35,11 +36,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "log", Name: name, Help: help}, labels)
 	}
-	m := &metrics{
+	m := &Metrics{
 		reg: reg,
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "guidon", Subsystem: "log", Name: "append_seconds",
-			Help: "Time until all replicas in sync have a request.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
+			Help: "Time until a request is durable: Kafka: all replicas in sync have it.", Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
 		}),
 		written: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "guidon", Subsystem: "log", Name: "written_bytes_total", Help: "Data appended."}),
 		refusal: counter("refused_total", "Appends that were not taken, by reason.", "code"),
@@ -50,8 +51,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		lag:         gauge("reader_lag_records", "Records a reader has not done yet.", "partition", "reader"),
 		lagAge:      gauge("reader_lag_seconds", "Age of the oldest record a reader has not done yet.", "partition", "reader"),
 		removed:     counter("trimmed_records_total", "Records deleted after all readers had done them.", "partition"),
-		missing:     counter("lost_records_total", "Records that the retention of the topic deleted before they were read.", "partition"),
-		fetchErrors: counter("fetch_errors_total", "Failed reads from the brokers.", "partition"),
+		missing:     counter("lost_records_total", "Records that were deleted before they were read.", "partition"),
+		fetchErrors: counter("fetch_errors_total", "Failed reads from the log.", "partition"),
 		direct:      counter("direct_fetches_total", "Reads of records that are not in memory.", "partition"),
 	}
 	for i, c := range m.all() {
@@ -65,11 +66,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) all() []prometheus.Collector {
+func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.latency, m.written, m.refusal, m.broken, m.records, m.last, m.lag, m.lagAge, m.removed, m.missing, m.fetchErrors, m.direct}
 }
 
-func (m *metrics) unregister() {
+// Unregister removes the metrics from the registerer.
+func (m *Metrics) Unregister() {
 	if m == nil {
 		return
 	}
@@ -78,15 +80,16 @@ func (m *metrics) unregister() {
 	}
 }
 
-func (m *metrics) appended(begun time.Time, bytes int) {
+// Appended counts an append that was stored.
+func (m *Metrics) Appended(begun time.Time, bytes int) {
 	if m != nil {
 		m.latency.Observe(time.Since(begun).Seconds())
 		m.written.Add(float64(bytes))
 	}
 }
 
-// refused counts err and returns it.
-func (m *metrics) refused(err error) error {
+// Refused counts err and returns it.
+func (m *Metrics) Refused(err error) error {
 	if m == nil {
 		return err
 	}
@@ -98,7 +101,8 @@ func (m *metrics) refused(err error) error {
 	return err
 }
 
-func (m *metrics) setBroken(on bool) {
+// SetBroken records whether appends fail.
+func (m *Metrics) SetBroken(on bool) {
 	if m == nil {
 		return
 	}
@@ -108,38 +112,42 @@ func (m *metrics) setBroken(on bool) {
 	}
 }
 
-func label(partition int32) string { return strconv.Itoa(int(partition)) }
+func label(partition int) string { return strconv.Itoa(partition) }
 
-func (m *metrics) lost(partition int32, records uint64) {
+// Lost counts records that were deleted before they were read.
+func (m *Metrics) Lost(partition int, records uint64) {
 	if m != nil {
 		m.missing.WithLabelValues(label(partition)).Add(float64(records))
 	}
 }
 
-func (m *metrics) trimmed(partition int32, records int64) {
+// Trimmed counts deleted records.
+func (m *Metrics) Trimmed(partition int, records int64) {
 	if m != nil {
 		m.removed.WithLabelValues(label(partition)).Add(float64(records))
 	}
 }
 
-func (m *metrics) fetchFailed(partition int32) {
+// FetchFailed counts a read that failed.
+func (m *Metrics) FetchFailed(partition int) {
 	if m != nil {
 		m.fetchErrors.WithLabelValues(label(partition)).Inc()
 	}
 }
 
-func (m *metrics) fetchedDirect(partition int32) {
+// FetchedDirect counts a read of records that are not in memory.
+func (m *Metrics) FetchedDirect(partition int) {
 	if m != nil {
 		m.direct.WithLabelValues(label(partition)).Inc()
 	}
 }
 
-// publish sets the figures of a partition, and forgets readers that are no more.
-func (m *metrics) publish(partition int32, s journal.Stats) {
+// Publish sets the figures of a partition, and forgets readers that are no more.
+func (m *Metrics) Publish(partition int, s journal.Stats) {
 	if m == nil {
 		return
 	}
-	m.forget(partition)
+	m.Forget(partition)
 	n := label(partition)
 	m.records.WithLabelValues(n).Set(float64(s.Records))
 	m.last.WithLabelValues(n).Set(float64(s.Last))
@@ -153,8 +161,8 @@ func (m *metrics) publish(partition int32, s journal.Stats) {
 	}
 }
 
-// forget removes the figures of a partition that this node does not read.
-func (m *metrics) forget(partition int32) {
+// Forget removes the figures of a partition that this node does not read.
+func (m *Metrics) Forget(partition int) {
 	if m == nil {
 		return
 	}
