@@ -212,7 +212,7 @@ func startIn(t *testing.T, dir, dbURL string, first *server) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.DataDir, cfg.HTTP.Address, cfg.Database.URL = dir, "127.0.0.1:0", dbURL
+	cfg.DataDir, cfg.HTTP.Address, cfg.HTTP.AdminAddress, cfg.Database.URL = dir, "127.0.0.1:0", "127.0.0.1:0", dbURL
 	s := &server{}
 	s.Server, err = app.Start(t.Context(), cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }})

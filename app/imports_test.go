@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
 	"app/greeting":   {"core/auth"},
-	"app/requestlog": {"core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
+	"app/requestlog": {"core/cluster/notify", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},

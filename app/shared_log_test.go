@@ -31,6 +31,7 @@ func startBrokers(t *testing.T) string {
 func onLog(url string) func(*app.Config) {
 	return func(c *app.Config) {
 		c.Cluster.Enabled, c.Journal.URL, c.Journal.Partitions, c.Plugins.Instances = true, url, 6, nil
+		c.Journal.AcceptWeakTopic = true // the Postgres of tests does not sync
 	}
 }
 
@@ -75,7 +76,16 @@ func (s *server) captureAs(t *testing.T, name string, batches int) (events int) 
 // them has stopped and the other has taken its partitions over.
 func TestTwoServersOnOneLog(t *testing.T) {
 	t.Parallel()
-	nodes := serveNodes(t, 2, onLog(startBrokers(t)))
+	for name, url := range map[string]string{"kafka": startBrokers(t), "postgres": "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			twoServersOnOneLog(t, url)
+		})
+	}
+}
+
+func twoServersOnOneLog(t *testing.T, url string) {
+	nodes := serveNodes(t, 2, onLog(url))
 	want := 0
 	var sum sync.Mutex
 	var capturing sync.WaitGroup
@@ -201,6 +211,8 @@ func TestSharedLogIsRefused(t *testing.T) {
 		{"without a cluster", func(c *app.Config) { c.Database.URL, c.Cluster.Enabled = "postgres://localhost/guidon", false }, []string{"journal.url", "cluster.enabled"}},
 		{"on SQLite", func(c *app.Config) { c.Database.URL = "" }, []string{"journal.url", "database.url"}},
 		{"with a wrong scheme", func(c *app.Config) { c.Journal.URL = "redis://localhost" }, []string{"journal.url", "kafka://"}},
+		{"with an address of Postgres", func(c *app.Config) { c.Journal.URL = "postgres://localhost/guidon" }, []string{"journal.url", "database.url"}},
+		{"in Postgres with too many partitions", func(c *app.Config) { c.Journal.URL, c.Journal.Partitions = "postgres", 1000 }, []string{"journal.partitions"}},
 		{"without partitions", func(c *app.Config) { c.Journal.Partitions = 0 }, []string{"journal.partitions"}},
 	} {
 		cfg := app.DefaultConfig()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/eventlog/kafka"
+	"github.com/guidonhq/guidon/core/eventlog/pglog"
 	"github.com/guidonhq/guidon/core/journal"
 )
 
@@ -18,8 +19,9 @@ import (
 type Config struct {
 	journal.Config `koanf:",squash"`
 
-	// URL names a log that several servers share; empty: a journal in the data
-	// directory. The remaining settings are those of a shared log; see kafka.Config.
+	// URL names a log that several servers share: kafka://…, or "postgres" for tables of
+	// their database; empty: a journal in the data directory. The remaining settings are
+	// those of a shared log; see kafka.Config and pglog.Config.
 	URL      string `koanf:"url"`
 	Password string `koanf:"password"`
 
@@ -44,9 +46,17 @@ func DefaultConfig() Config {
 // Shared reports whether the log is one that servers share.
 func (c Config) Shared() bool { return c.URL != "" }
 
+// inPostgres reports whether the log is in the database of the servers.
+func (c Config) inPostgres() bool { return c.URL == "postgres" }
+
 // Validate returns an error that names every invalid setting by its key.
 func (c Config) Validate() error {
-	if c.Shared() {
+	switch {
+	case c.inPostgres():
+		return c.postgres().Validate()
+	case strings.HasPrefix(c.URL, "postgres://"), strings.HasPrefix(c.URL, "postgresql://"):
+		return errors.New("journal.url: a log in Postgres is in the database of database.url: write postgres, without an address")
+	case c.Shared():
 		return c.kafka().Validate()
 	}
 	return c.Config.Validate()
@@ -82,6 +92,9 @@ const reachTimeout = 3 * time.Second
 // Reach describes a shared log without its credentials. It fails if no broker accepts
 // connections.
 func (c Config) Reach(ctx context.Context) (string, error) {
+	if c.inPostgres() {
+		return "tables of the database", nil // which has a check of its own
+	}
 	target, err := kafka.Parse(c.URL)
 	if err != nil {
 		return "", fmt.Errorf("journal.url: %w", err)
@@ -97,4 +110,14 @@ func (c Config) Reach(ctx context.Context) (string, error) {
 		errs = append(errs, err)
 	}
 	return name, errors.Join(errs...)
+}
+
+// postgres returns the settings of a log in the database.
+func (c Config) postgres() pglog.Config {
+	return pglog.Config{
+		Partitions: c.Partitions, AcceptWeakTopic: c.AcceptWeakTopic, AcceptOtherLog: c.AcceptOtherLog, Compression: c.Compression,
+		MaxRecordBytes: c.MaxRecordBytes, MaxQueueBytes: c.MaxQueueBytes, MaxQueueRecords: c.MaxQueueRecords,
+		AppendTimeout: c.AppendTimeout, StartTimeout: c.StartTimeout, TailBytes: c.TailBytes,
+		MaxBytes: c.MaxBytes, MaxAge: c.MaxAge, TrimInterval: max(c.TrimInterval, minTrimInterval),
+	}
 }

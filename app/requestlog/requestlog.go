@@ -15,16 +15,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster/notify"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
 	"github.com/guidonhq/guidon/core/eventlog/kafka"
+	"github.com/guidonhq/guidon/core/eventlog/pglog"
 	"github.com/guidonhq/guidon/core/ingestion/capture"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"
@@ -39,6 +42,8 @@ type Shared interface {
 	ID() string
 	// Broken returns why appends are refused now, or why the log cannot be read.
 	Broken() error
+	// SetRetention replaces max_bytes and max_age.
+	SetRetention(maxBytes int64, maxAge time.Duration)
 }
 
 // Log is the log of accepted requests: exactly one of the two is set.
@@ -119,14 +124,14 @@ func Module(cfg Config) fx.Option {
 		func(lc fx.Lifecycle, dir journal.Dir, log *zap.Logger) (*Files, error) {
 			return lockFiles(lc, cfg, string(dir), log)
 		},
-		func(lc fx.Lifecycle, start Starting, d *db.DB, live *live.Value[journal.Config], log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
-			k, err := kafka.Open(start, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
+		func(lc fx.Lifecycle, start Starting, d *db.DB, h *notify.Hub, live *live.Value[journal.Config], log *zap.Logger, reg prometheus.Registerer) (*Log, error) {
+			shared, err := open(start, cfg, d, h, log, reg)
 			if err != nil {
 				return nil, err
 			}
-			live.Follow(func(c *journal.Config) { k.SetRetention(c.MaxBytes, c.MaxAge) })
-			lc.Append(fx.StopHook(k.Close))
-			return &Log{Shared: k}, nil
+			live.Follow(func(c *journal.Config) { shared.SetRetention(c.MaxBytes, c.MaxAge) })
+			lc.Append(fx.StopHook(shared.Close))
+			return &Log{Shared: shared}, nil
 		},
 	))
 }
@@ -154,4 +159,17 @@ func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string, log *zap.Logger) (*F
 	f := &Files{lock: lock}
 	lc.Append(fx.StopHook(f.Close))
 	return f, nil
+}
+
+// open opens a shared log.
+func open(ctx context.Context, cfg Config, d *db.DB, h *notify.Hub, log *zap.Logger, reg prometheus.Registerer) (Shared, error) {
+	wait, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+	defer cancel()
+	if !d.WaitReady(wait) { // it has the cursors
+		return nil, fmt.Errorf("open the log: the database is not ready: %w", wait.Err())
+	}
+	if cfg.inPostgres() {
+		return pglog.Open(ctx, cfg.postgres(), pglog.Options{DB: d, Cursors: cursors.New(d), Hub: h, Log: log, Metrics: reg})
+	}
+	return kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
 }

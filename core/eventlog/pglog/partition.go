@@ -71,6 +71,15 @@ func (p *partition) advance(last uint64) {
 	}
 }
 
+// goBack records that the newest record is an earlier one than known: the database has lost
+// commits, as after a failover to a server that was behind.
+func (p *partition) goBack(end uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.l.log.Error("log has lost its newest records", zap.Int("partition", p.number), zap.Uint64("known", p.end), zap.Uint64("last", end))
+	p.end, p.chunks = end, nil
+}
+
 // trim records that the records through last are deleted.
 func (p *partition) trim(last uint64) {
 	p.mu.Lock()
@@ -174,6 +183,9 @@ func (p *partition) fetch(ctx context.Context, after uint64, maxBytes int) error
 	defer p.mu.Unlock()
 	p.counted += int64(len(c.Records))
 	p.weighed += int64(c.Bytes)
+	if c.Last == after {
+		return nil
+	}
 	p.chunks = chunks.Add(p.chunks, c, maxChunks, max(fetchBytes, p.l.cfg.TailBytes/len(p.l.partitions)))
 	return nil
 }
@@ -199,13 +211,12 @@ func (p *partition) readChunk(ctx context.Context, after uint64, maxBytes int) (
 		if err := p.l.loadSegments(ctx); err != nil {
 			return nil, err
 		}
-		h, err := p.l.store.head(ctx)
-		if err != nil {
+		if err := p.l.refresh(ctx); err != nil {
 			return nil, err
 		}
-		if trimmed := uint64(h.trimmed[p.number]); trimmed > after {
-			p.trim(trimmed)
-			return &chunks.Chunk{After: after, Last: trimmed}, nil
+		trimmed, end := p.bounds()
+		if trimmed > after || end <= after {
+			return &chunks.Chunk{After: after, Last: max(trimmed, after)}, nil
 		}
 	}
 }

@@ -57,6 +57,7 @@ type Log struct {
 	partitions []*partition
 	queue      logstate.Queue
 	health     logstate.Health
+	retention  atomic.Pointer[retention]
 	reached    atomic.Int64 // when the server answered last, in nanoseconds since 1970
 
 	pending  chan *request // appends for the writer
@@ -105,6 +106,7 @@ func Open(ctx context.Context, cfg Config, o Options) (*Log, error) {
 		pending: make(chan *request, cfg.MaxQueueRecords), appended: make(chan struct{}, 1), poll: make(chan struct{}, 1), done: make(chan struct{}),
 		queue: logstate.Queue{MaxBytes: int64(cfg.MaxQueueBytes), MaxRecords: int64(cfg.MaxQueueRecords)},
 	}
+	l.SetRetention(cfg.MaxBytes, cfg.MaxAge)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	if err := l.start(ctx, o); err != nil {
 		l.cancel()
@@ -211,6 +213,17 @@ func (l *Log) Close(ctx context.Context) error {
 	}
 }
 
+// retention is how much is kept of what every reader has done.
+type retention struct {
+	maxBytes int64
+	maxAge   time.Duration
+}
+
+// SetRetention replaces Config.MaxBytes and Config.MaxAge from the next round on.
+func (l *Log) SetRetention(maxBytes int64, maxAge time.Duration) {
+	l.retention.Store(&retention{maxBytes, maxAge})
+}
+
 // wakeAll wakes the waiters of all partitions.
 func (l *Log) wakeAll() {
 	for _, p := range l.partitions {
@@ -226,8 +239,11 @@ func (l *Log) Unreachable() time.Duration {
 }
 
 // unreachableAfter is the time without an answer of the server after which the log is
-// broken.
+// not reachable.
 const unreachableAfter = 10 * time.Second
+
+// Reachable reports whether the server has answered within 10 seconds.
+func (l *Log) Reachable() bool { return l.Unreachable() <= unreachableAfter }
 
 // Broken returns why appends are refused now, or that the server does not answer; nil
 // while the log works.
@@ -235,8 +251,8 @@ func (l *Log) Broken() error {
 	if err := l.health.Current(); err != nil {
 		return err
 	}
-	if d := l.Unreachable(); d > unreachableAfter {
-		return logstate.ErrUnreadable.Because(fmt.Errorf("the database has not answered for %s", d.Round(time.Second)))
+	if !l.Reachable() {
+		return logstate.ErrUnreadable.Because(fmt.Errorf("the database has not answered for %s", l.Unreachable().Round(time.Second)))
 	}
 	return nil
 }

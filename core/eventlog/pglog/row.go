@@ -33,6 +33,8 @@ const (
 	// maxRowBytes is the most data of a row before compression. Only a record that is
 	// larger than rowBytes makes a row large.
 	maxRowBytes = 256<<20 + rowBytes
+	// maxRatio is the most that lz4 compresses; snappy compresses less, zstd may more.
+	maxRatio = 256
 )
 
 var (
@@ -142,7 +144,10 @@ func rowData(content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: no length", errRow)
 	}
 	body := content[rowHeader+n:]
-	data := make([]byte, 0, size)
+	if content[0] != codecZstd && size > uint64(maxRatio*len(body)) {
+		return nil, fmt.Errorf("%w: %d bytes cannot be %d", errRow, len(body), size)
+	}
+	data := make([]byte, 0, min(size, uint64(maxRatio*len(body))))
 	var err error
 	switch content[0] {
 	case codecNone:

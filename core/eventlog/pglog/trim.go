@@ -67,13 +67,14 @@ func (l *Log) rotate(ctx context.Context, t trimmer, segments []segment) error {
 	if !found || l.isEmpty(newest) {
 		return nil
 	}
-	due := l.cfg.MaxAge > 0 && time.Since(newest.began) >= l.cfg.MaxAge/segmentsKept
-	if !due && l.cfg.MaxBytes > 0 {
+	keep := l.retention.Load()
+	due := keep.maxAge > 0 && time.Since(newest.began) >= keep.maxAge/segmentsKept
+	if !due && keep.maxBytes > 0 {
 		bytes, err := t.size(ctx, newest.slot)
 		if err != nil {
 			return err
 		}
-		due = bytes >= l.cfg.MaxBytes/segmentsKept
+		due = bytes >= keep.maxBytes/segmentsKept
 	}
 	if !due {
 		return nil
@@ -162,7 +163,7 @@ func (l *Log) empty(ctx context.Context) error {
 
 // firstKept returns the first segment that the retention keeps.
 func (l *Log) firstKept(ctx context.Context, t trimmer, segments []segment) (first int, err error) {
-	bytes := int64(0)
+	keep, bytes := l.retention.Load(), int64(0)
 	for first = len(segments) - 1; first > 0; first-- {
 		older := segments[first-1]
 		size, err := t.size(ctx, older.slot)
@@ -170,8 +171,8 @@ func (l *Log) firstKept(ctx context.Context, t trimmer, segments []segment) (fir
 			return 0, err
 		}
 		bytes += size
-		aged := l.cfg.MaxAge > 0 && time.Since(segments[first].began) > l.cfg.MaxAge
-		large := l.cfg.MaxBytes > 0 && bytes > l.cfg.MaxBytes
+		aged := keep.maxAge > 0 && time.Since(segments[first].began) > keep.maxAge
+		large := keep.maxBytes > 0 && bytes > keep.maxBytes
 		if aged || large {
 			break
 		}

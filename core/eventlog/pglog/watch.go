@@ -108,6 +108,10 @@ func (l *Log) refreshRecent(ctx context.Context) error {
 
 // refreshHead is called with l.refreshing.
 func (l *Log) refreshHead(ctx context.Context) error {
+	known := make([]uint64, len(l.partitions))
+	for i, p := range l.partitions {
+		_, known[i] = p.bounds()
+	}
 	h, err := l.store.head(ctx)
 	if err == nil && !l.hasSegment(h.generation) {
 		err = l.loadSegments(ctx)
@@ -122,7 +126,11 @@ func (l *Log) refreshHead(ctx context.Context) error {
 	l.refreshed = time.Now()
 	for i, p := range l.partitions {
 		p.trim(uint64(h.trimmed[i]))
-		p.advance(uint64(h.ends[i]))
+		if end := uint64(h.ends[i]); end < known[i] {
+			p.goBack(end)
+		} else {
+			p.advance(end)
+		}
 	}
 	return nil
 }
