@@ -162,3 +162,53 @@ func must(b testing.TB, err error) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkRead reads records of one partition that 16 connections have appended: from the
+// server, and by a second reader from memory.
+func BenchmarkRead(b *testing.B) {
+	server := dbtest.StartKillable(b)
+	d, err := db.Open(b.Context(), db.Config{URL: server.URL}, "")
+	must(b, err)
+	b.Cleanup(func() { _ = d.Close() })
+	must(b, d.Migrate(b.Context()))
+	open := func(tail int) *pglog.Log {
+		cfg := pglog.DefaultConfig()
+		cfg.Partitions, cfg.TailBytes = 1, tail
+		l, err := pglog.Open(b.Context(), cfg, pglog.Options{DB: d, Cursors: cursors.New(d), Log: zap.NewNop()})
+		must(b, err)
+		b.Cleanup(func() { _ = l.Close(context.WithoutCancel(b.Context())) })
+		return l
+	}
+	l := open(1)
+	const records = 20_000
+	requests := benchRequests()
+	var work sync.WaitGroup
+	for c := range 64 {
+		work.Go(func() {
+			for i := c; i < records; i += 64 {
+				if err := l.Append(b.Context(), []eventlog.Part{{Data: requests[i%len(requests)]}}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	for name, l := range map[string]*pglog.Log{"server": l, "memory": open(64 << 20)} {
+		b.Run(name, func(b *testing.B) { benchRead(b, d, l.Partition(0, 0), records) })
+	}
+}
+
+func benchRead(b *testing.B, d *db.DB, p eventlog.Partition, records uint64) {
+	cpu, serverCPU := cpuTime(b), serverTime(b, d)
+	read := 0
+	for b.Loop() {
+		for after := uint64(0); after < records; {
+			got, err := p.Read(b.Context(), after, 500, 1<<20)
+			must(b, err)
+			after = got[len(got)-1].Seq
+			read += len(got)
+		}
+	}
+	b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/1000/float64(read), "cpu-µs/record")
+	b.ReportMetric(float64((serverTime(b, d)-serverCPU).Nanoseconds())/1000/float64(read), "server-µs/record")
+}
