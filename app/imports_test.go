@@ -28,16 +28,17 @@ var base = []string{
 // below. A child package never imports its parent. ARCHITECTURE.md draws the
 // table and gives the reasons.
 var mayImport = map[string][]string{
-	"cmd/guidon": {"cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
+	"cmd/guidon": {"cmd/guidon/movejournal", "cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
 	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
 	"app/greeting":   {"core/auth"},
-	"app/requestlog": {"core/cluster/notify", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/host/settings", "core/ingestion/capture", "core/ingestion/reader", "core/journal"},
+	"app/requestlog": {"core/cluster/notify", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/manage":      {"app", "core/text", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/bench":       {"cmd/guidon/command", "cmd/guidon/output", "cmd/guidon/remote", "sdk/units"},
+	"cmd/guidon/movejournal": {"app", "app/requestlog", "cmd/guidon/command", "cmd/guidon/output", "core/logmove"},
 	"cmd/guidon/doctor":      {"app", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/shell":       {"cmd/guidon/command", "cmd/guidon/output"},
 	"cmd/guidon/projectdata": {"core/definitionfile", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},

@@ -8,11 +8,13 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/cmd/guidon/movejournal"
 )
 
 type journalCmd struct {
 	Check       journalCheckCmd       `cmd:"" help:"Read the whole journal and list damaged records; also beside a running server."`
 	Repair      journalRepairCmd      `cmd:"" help:"Copy what can be read of a damaged journal into a new file, which takes its place; the damaged file is kept. Stop the server first."`
+	Move        movejournal.Command   `cmd:"" help:"Append what is on its way in the journal of a stopped server to the log of journal.url; continue an interrupted move."`
 	Acknowledge journalAcknowledgeCmd `cmd:"" help:"Print the incidents of the journal and end them: readiness is degraded until then. Also beside a running server."`
 }
 

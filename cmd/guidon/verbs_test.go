@@ -58,7 +58,7 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 // otherCommands has the other commands: serve and migrate create and migrate the
 // database, and the rest does not open it.
 var otherCommands = []string{
-	"serve", "migrate", "migrate-data", "doctor", "cluster status", "bench", "completion", "man", "__complete", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
+	"serve", "migrate", "migrate-data", "journal move", "doctor", "cluster status", "bench", "completion", "man", "__complete", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
 	"user invite", "user invites", "user uninvite", "user role", "user remove",
 	"flag list", "flag get", "flag create", "flag edit", "flag on", "flag off", "flag delete", "flag explain", "flag history", "flag rollback",
 	"action list", "action get", "action create", "action edit", "action delete", "action count", "action people", "action preview",
