@@ -129,9 +129,6 @@ func (c *chaos) prepareNode(n *chaosNode) {
 	address := stableAddress(c.T)
 	n.url, n.admin = "http://"+address, stableAddress(c.T)
 	yaml := "plugins:\n  instances:\n" + sinkYAML("posted", "webhook", fmt.Sprintf("url: %s\nformat: ndjson\nmax_events: 100\nallow_networks: [127.0.0.0/8]\n", c.sink.url))
-	if c.noSink() {
-		yaml = ""
-	}
 	config := writeFile(c.T, n.dir, "guidon.yaml", "%s", yaml)
 	n.environment = append(os.Environ(),
 		"GUIDON_CONFIG="+config,

@@ -141,9 +141,6 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 	c.check()
 }
 
-// noSink reports whether the round has no sink. CHAOS_SINK=on adds one.
-func (c *chaos) noSink() bool { return os.Getenv("CHAOS_SINK") == "" }
-
 // notef adds a line to the faults of the round.
 func (c *chaos) notef(format string, args ...any) {
 	c.mu.Lock()
