@@ -9,8 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
-	"github.com/guidonhq/guidon/core/eventlog/cursors"
-	"github.com/guidonhq/guidon/core/eventlog/kafka"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/logmove"
 )
@@ -38,7 +36,7 @@ func Move(ctx context.Context, cfg Config, database db.Config, dataDir string, l
 		return report, err
 	}
 	defer func() { err = errors.Join(err, j.Close(context.WithoutCancel(ctx))) }()
-	shared, err := kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log})
+	shared, err := open(ctx, cfg, d, nil, log, nil)
 	if err != nil {
 		return report, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 type serveCmd struct {
 	ephemeral.Flags `embed:""`
+	Roles           []string `help:"Do only this, in place of the setting roles: capture, decide, manage, process, deliver." placeholder:"ROLE"`
 }
 
 // forceAfter is how long after the first signal another one ends the process. Before
@@ -29,6 +31,11 @@ const forceAfter = time.Second
 // Run serves until SIGINT or SIGTERM; a second signal, a second later, ends the process
 // immediately. SIGHUP reloads the config, as a change of its file does.
 func (c serveCmd) Run(e *env) (err error) {
+	if len(c.Roles) > 0 { // a reload of the config reads it again
+		if err := os.Setenv("GUIDON_ROLES", strings.Join(c.Roles, ",")); err != nil {
+			return err
+		}
+	}
 	cfg, err := e.config()
 	if err != nil {
 		return err
