@@ -106,10 +106,10 @@ func (p *SinkPartition) openWhole(s *conn.Session) *sdk.Error {
 	if properties.Commit == sdk.CommitOnFlush {
 		return sdk.Errorf(sdk.ClassConfig, "one_session", "a sink that commits on flush and has one session cannot take a log in partitions")
 	}
-	p.SinkInstance.mu.Lock()
+	p.mu.Lock()
 	p.properties = properties
 	p.sessions++
-	p.SinkInstance.mu.Unlock()
+	p.mu.Unlock()
 	p.session.Store(s)
 	return nil
 }

@@ -94,7 +94,7 @@ func (s *Set) Start(p pipeline.Partition) (stop func(ctx context.Context)) {
 	started := make(chan struct{})
 	go func() {
 		defer close(started)
-		_ = one.Service.Start(ctx) // returns nil
+		_ = one.Start(ctx) // returns nil
 	}()
 	return func(ctx context.Context) {
 		cancel()
@@ -163,7 +163,7 @@ func (s *Set) Replay(ctx context.Context, sink string, ev sdk.Event, seq uint64,
 		if one.number != own {
 			seq = 1
 		}
-		err := one.Service.Replay(ctx, sink, ev, seq, attempt)
+		err := one.Replay(ctx, sink, ev, seq, attempt)
 		if !errors.Is(err, delivery.ErrNoSink) {
 			return err
 		}
