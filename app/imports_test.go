@@ -218,7 +218,7 @@ var mayImport = map[string][]string{
 	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/...", "core/db/dbclock"),
 
 	// The log in partitions, and the nodes that share it.
-	"core/eventlog":          {"core/journal"},
+	"core/eventlog":          {"core/fault", "core/journal"},
 	"core/eventlog/cursors":  {"core/db", "core/fault", "core/journal"},
 	"core/cluster":           {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
 	"core/cluster/notify":    {"core/db", "core/db/wake", "core/retry"},
@@ -239,7 +239,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/otlp":            with("core/ingestion/capture", "core/web/failure"),
 	"core/ingestion/ai":              with("core/ingestion/capture"),
 	"core/ingestion/pipeline":        with("core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/warning", "core/ingestion/deadletter", "core/journal", "core/events", "core/persons", "core/definitions"),
-	"core/ingestion/unit":            with("core/eventlog", "core/ingestion/pipeline"),
+	"core/ingestion/unit":            with("core/eventlog", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion/delivery/filter": {"core/host/settings", "core/ingestion/event", "core/match", "core/jsontext", "core/fault", "sdk"},
 	"core/ingestion/delivery/window": {"sdk"},
 	"core/ingestion/delivery/pause":  {"core/db", "core/retry"},
@@ -249,7 +249,7 @@ var mayImport = map[string][]string{
 	"core/ingestion/trace":           with("core/eventlog", "core/ingestion/event", "core/ingestion/erasure", "core/ingestion/reader", "core/ingestion/deadletter", "core/ingestion/delivery", "core/ingestion/pipeline", "core/journal"),
 	"core/ingestion":                 with("core/eventlog", "core/ingestion/...", "core/journal", "core/journal/clock"),
 
-	"core/ingestion/delivery/bypartition": with("core/eventlog", "core/ingestion/delivery", "core/ingestion/delivery/status", "core/ingestion/erasure", "core/ingestion/pipeline", "core/ingestion/unit"),
+	"core/ingestion/delivery/bypartition": with("core/journal", "core/eventlog", "core/ingestion/delivery", "core/ingestion/delivery/status", "core/ingestion/erasure", "core/ingestion/pipeline", "core/ingestion/unit"),
 
 	// Plugins.
 	"core/host/settings":  {},

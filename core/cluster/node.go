@@ -26,7 +26,8 @@ type Info struct {
 	Address string
 	Roles   []string
 	LogID   string // of the log that all nodes share; empty if each has its own
-	// ReplaceLog makes LogID the log of the cluster, if it had another one.
+	// ReplaceLog makes LogID the log of the cluster, if it had another one that no node
+	// uses any more.
 	ReplaceLog bool
 	// Observer makes the node read the state of the cluster only: it writes no beat,
 	// takes nothing, and is in no answer but its own.
@@ -112,7 +113,7 @@ func newNode(cfg Config, info Info, s store, w Wake, log *zap.Logger) *Node {
 	if n.info.Name == "" {
 		n.info.Name = hostName()
 	}
-	n.identified = info.LogID == ""
+	n.identified = info.Observer
 	n.metrics = newMetrics(n)
 	return n
 }

@@ -374,6 +374,48 @@ func TestTwoClustersOnOneDatabase(t *testing.T) {
 	}
 }
 
+// The log of a cluster is replaced, or left for journals of the servers, only by a node
+// that says so, and when no other node uses it any more.
+func TestLogOfAClusterIsReplaced(t *testing.T) {
+	t.Parallel()
+	url := dbtest.PostgresURL(t)
+	start := func(id, log string, replace bool) (*process, error) {
+		p := newProcess(t, url, Info{ID: id, Name: id, LogID: log, ReplaceLog: replace}, quick())
+		return p, p.Start(t.Context())
+	}
+	first, err := start("first", "topic-a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node is seen", func() bool {
+		s, err := first.Status(t.Context())
+		return err == nil && len(s.Nodes) == 1
+	})
+	if _, err := start("alone", "", false); err == nil || !strings.Contains(err.Error(), "topic-a") {
+		t.Errorf("a node without a log: %v", err)
+	}
+	for _, log := range []string{"topic-b", ""} {
+		if _, err := start("other"+log, log, true); err == nil {
+			t.Errorf("a living node lost its log to %q", log)
+		}
+	}
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, log := range []string{"topic-b", ""} {
+		p, err := start("next"+log, log, true)
+		if err != nil {
+			t.Errorf("replaced by %q: %v", log, err)
+		}
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := start("last", "", false); err != nil {
+		t.Errorf("a cluster that has left its log: %v", err)
+	}
+}
+
 // A stopped node leaves no row; a dead one is shown as dead.
 func TestStatus(t *testing.T) {
 	t.Parallel()

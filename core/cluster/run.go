@@ -17,7 +17,7 @@ const cleanInterval = time.Hour
 // Start begins to write beats and to take leases. If the database is away it does so
 // when the database is ready. It fails if the database belongs to another log.
 func (n *Node) Start(ctx context.Context) error {
-	if n.store.ready() {
+	if n.store.ready() && !n.info.Observer {
 		if err := n.identify(ctx); err != nil {
 			return err
 		}
@@ -114,14 +114,17 @@ func (n *Node) pollSoon() {
 
 // identify compares the log of this node with that of the cluster.
 func (n *Node) identify(ctx context.Context) error {
-	if n.info.LogID == "" {
-		return nil
-	}
-	stored, err := n.store.identify(ctx, n.info.LogID, n.info.ReplaceLog)
+	stored, err := n.store.identify(ctx, n.info)
 	if err != nil {
 		return fmt.Errorf("read the log of the cluster: %w", err)
 	}
-	if stored != n.info.LogID {
+	switch {
+	case stored == n.info.LogID:
+	case n.info.LogID == "":
+		return fmt.Errorf("the servers of this database share the log %s, and this one has a journal of its own: set journal.url, or journal.accept_other_log to leave that log", stored)
+	case n.info.ReplaceLog:
+		return fmt.Errorf("servers of this database still use the log %s: stop them before this one starts with %s", stored, n.info.LogID)
+	default:
 		return fmt.Errorf("the database belongs to a cluster with another log: it has %s, this node has %s; two clusters cannot share a database", stored, n.info.LogID)
 	}
 	n.mu.Lock()

@@ -117,14 +117,14 @@ func (l link) endSessions(_ context.Context, node string, beat int64) error {
 	return l.do(func() { l.s.store.leave(node, beat) })
 }
 
-func (l link) fence(context.Context, leaseRow) (bool, error)                 { return true, nil }
-func (l link) remove(context.Context, string) error                          { return nil }
-func (l link) removeOld(context.Context, []string) error                     { return nil }
-func (l link) identify(_ context.Context, id string, _ bool) (string, error) { return id, nil }
-func (l link) ready() bool                                                   { return true }
-func (l link) close()                                                        {}
-func (l link) Publish(string, string)                                        {}
-func (l link) Subscribe(string) (payloads <-chan string, cancel func())      { return nil, func() {} }
+func (l link) fence(context.Context, leaseRow) (bool, error)            { return true, nil }
+func (l link) remove(context.Context, string) error                     { return nil }
+func (l link) removeOld(context.Context, []string) error                { return nil }
+func (l link) identify(_ context.Context, n Info) (string, error)       { return n.LogID, nil }
+func (l link) ready() bool                                              { return true }
+func (l link) close()                                                   {}
+func (l link) Publish(string, string)                                   {}
+func (l link) Subscribe(string) (payloads <-chan string, cancel func()) { return nil, func() {} }
 
 // member is a simulated node.
 type member struct {

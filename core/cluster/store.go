@@ -61,9 +61,9 @@ type store interface {
 	remove(ctx context.Context, node string) error
 	// removeOld deletes those of the nodes that were not seen for a day.
 	removeOld(ctx context.Context, nodes []string) error
-	// identify stores id as that of the log, unless there is one that it must not
-	// replace, and returns the stored one.
-	identify(ctx context.Context, id string, replace bool) (stored string, err error)
+	// identify stores the id of the log of a node, unless there is one that it must not
+	// replace, and returns the stored one, empty for none.
+	identify(ctx context.Context, n Info) (stored string, err error)
 	ready() bool
 	close()
 }
@@ -185,11 +185,20 @@ func (p *postgres) ready() bool { return p.db.IsReady() }
 
 func (p *postgres) close() { p.pool.Close() }
 
-func (p *postgres) identify(ctx context.Context, id string, replace bool) (stored string, err error) {
-	if err := p.exec(ctx, "INSERT INTO cluster_log (one, id) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE $2", id, replace); err != nil {
+// identify replaces an id only while no other node has been seen lately, by the clock of
+// the database: nodes with two logs would have the same leases. A node without a log
+// removes it.
+func (p *postgres) identify(ctx context.Context, n Info) (stored string, err error) {
+	const others = "EXISTS (SELECT 1 FROM cluster_nodes WHERE id <> $2 AND seen_at > now() - interval '10 seconds')"
+	if n.LogID != "" {
+		err = p.exec(ctx, "INSERT INTO cluster_log (one, id) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE $3 AND NOT "+others, n.LogID, n.ID, n.ReplaceLog)
+	} else if n.ReplaceLog {
+		err = p.exec(ctx, "DELETE FROM cluster_log WHERE id <> $1 AND NOT "+others, n.LogID, n.ID)
+	}
+	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return stored, p.pool.QueryRow(ctx, "SELECT id FROM cluster_log").Scan(&stored)
+	return stored, p.pool.QueryRow(ctx, "SELECT coalesce((SELECT id FROM cluster_log), '')").Scan(&stored)
 }

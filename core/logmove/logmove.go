@@ -12,7 +12,8 @@
 // events again by their uuids, which derive from the request and the index of the event in
 // it; both are in the parts. A sink has no such memory: one that was ahead of the slowest
 // reader receives the events between the two once more, with the same uuids, as after any
-// restart.
+// restart. Sinks and followers of the journal have cursors in the log before the first
+// record is moved.
 //
 // # Erasures
 //
@@ -32,6 +33,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/event"
@@ -126,6 +128,21 @@ func (m *mover) begin(ctx context.Context) error {
 	}
 	if _, err = m.from.Register(ctx, m.name, journal.Begin); err != nil {
 		return fmt.Errorf("keep the progress in the journal: %w", err)
+	}
+	return m.registerReaders(ctx, stats.Readers)
+}
+
+// registerReaders gives the sinks and followers of the journal cursors at the end of all
+// partitions, unless they have one, so that the records that are moved reach them. The
+// worker reads a log from its begin.
+func (m *mover) registerReaders(ctx context.Context, readers []journal.ReaderStats) error {
+	for _, r := range readers {
+		if !strings.HasPrefix(r.Name, "sink/") && !strings.HasPrefix(r.Name, "follower/") {
+			continue
+		}
+		if err := eventlog.Register(ctx, m.to, r.Name, journal.End); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,6 +235,38 @@ func TestMoveAgain(t *testing.T) {
 }
 
 // A journal without readers was never processed: all of it moves. An empty one is no error.
+// What is moved reaches the sinks and followers of the journal, which begin at the end of a
+// log in which they are new.
+func TestMoveRegistersReaders(t *testing.T) {
+	t.Parallel()
+	s, log := newSource(t), ingestiontest.NewMemoryLog(partitions)
+	s.addRequests(t, rand.New(rand.NewPCG(1, 4)), 40)
+	readers := []string{"follower/notifications", "sink/lines"}
+	for _, name := range append(readers, "worker") {
+		s.commit(t, name, 3)
+	}
+	if _, err := logmove.Move(t.Context(), s, log, logmove.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for p := range partitions {
+		stats, err := log.Partition(p, 0).Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range stats.Readers {
+			names = append(names, r.Name)
+			if r.Position.Seq != 0 || stats.Last == 0 {
+				t.Errorf("partition %d: %s is at %d of %d", p, r.Name, r.Position.Seq, stats.Last)
+			}
+		}
+		slices.Sort(names)
+		if !slices.Equal(names, readers) {
+			t.Errorf("partition %d has the readers %v", p, names)
+		}
+	}
+}
+
 func TestMoveWithoutReaders(t *testing.T) {
 	t.Parallel()
 	s, log := newSource(t), ingestiontest.NewMemoryLog(partitions)

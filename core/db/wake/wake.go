@@ -1,4 +1,4 @@
-// Package wake tells the pollers of this process that another node of a cluster has
+// Package wake wakes the pollers of this process after another node of a cluster has
 // changed something, so that they look at once and not at their next interval.
 //
 // A store publishes a topic after the commit of a change (db.DB.AfterCommit), a poller
@@ -59,7 +59,7 @@ type Topic struct {
 	followers []chan struct{}
 }
 
-// Publish tells all nodes, this one included, that the topic has changed. It does not
+// Publish wakes the followers of the topic on all nodes, this one included. It does not
 // block. Call it after the commit.
 func (t *Topic) Publish() {
 	t.mu.Lock()

@@ -128,8 +128,11 @@ func (c *client) send(ctx context.Context, statement string, data []byte, settin
 
 // unavailable is the error of a server that cannot be reached.
 func unavailable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.Join(&serverError{text: "ClickHouse does not answer"}, err)
 	}
 	return &serverError{text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
 }

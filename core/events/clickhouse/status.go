@@ -67,9 +67,7 @@ func (h *health) record(err error) {
 	case errors.As(err, &answer) && answer.reached:
 		state, message = Refused, err.Error()
 	case errors.As(err, &answer):
-		state, message = Unavailable, err.Error()
-	case errors.Is(err, context.DeadlineExceeded):
-		state, message = Unavailable, "ClickHouse does not answer"
+		state, message = Unavailable, answer.Error()
 	default:
 		return
 	}

@@ -2,13 +2,13 @@ package delivery
 
 import (
 	"context"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"slices"
 	"sync"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"

@@ -43,7 +43,7 @@ func (d *Service) ForPartition(p Partition) *Service {
 	s.sinks, s.erased = p.Sinks, p.Erased
 	s.logger = d.logger.With(zap.Int("partition", p.Number))
 	s.lease = &lease{number: p.Number, holds: p.Holds, onLost: func() {
-		s.logger.Warn("partition belongs to another node: deliveries of it stop")
+		s.logger.Warn("lease of the partition lost: its deliveries stop")
 		s.stopDeliveries()
 		if p.Lost != nil {
 			p.Lost()
@@ -99,6 +99,9 @@ func (l *lease) lose() {
 	}
 }
 
+// leaseLost is the code of the error of a log whose partition another node has taken over.
+const leaseLost = "lease_lost"
+
 // leasedLog is the log of a partition. It notices that another owner has taken the
 // cursors over.
 type leasedLog struct {
@@ -120,7 +123,7 @@ func (l *leasedLog) Unregister(ctx context.Context, name string) error {
 }
 
 func (l *leasedLog) note(err error) error {
-	if fault.Is(err, fault.Conflict) {
+	if fault.Is(err, fault.Conflict) && fault.CodeOf(err) == leaseLost {
 		l.lease.lose()
 	}
 	return err

@@ -2,12 +2,12 @@ package delivery
 
 import (
 	"context"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/journal"

@@ -225,6 +225,9 @@ func (s *sender) call(b *sdk.Batch, exclusive bool, origins []tracing.Origin) (s
 		return sdk.WriteResult{}, classify(sdk.AsError(err))
 	}
 	defer end()
+	if !s.lease.check() { // it may have ended while the call waited
+		return sdk.WriteResult{}, classify(sdk.AsError(errStopped))
+	}
 	began := time.Now()
 	result, failure := s.write(b, origins)
 	s.window.OnResult(began, failure)

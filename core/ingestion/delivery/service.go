@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/pause"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/window"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
@@ -75,11 +75,10 @@ func (d *Service) Trace(t *tracing.Tracing) { d.tracing = t }
 // When it returns, the sinks there are have a cursor in the journal: events that
 // are accepted from now on reach them.
 func (d *Service) Start(ctx context.Context) error {
-	for _, s := range d.sinks.Sinks() {
-		if _, err := d.log.Register(ctx, deadletter.SourceSink+s.Name(), d.cfg.start()); err != nil {
-			d.logger.Warn("sink not registered at the journal; retrying", zap.String("sink", s.Name()), zap.Error(err))
-		}
-	}
+	d.Register(func(reader string, from journal.Start) error {
+		_, err := d.log.Register(ctx, reader, from)
+		return err
+	})
 	changed := d.sinks.Changed()
 	d.service.Start()
 	d.reconcile()
@@ -88,6 +87,16 @@ func (d *Service) Start(ctx context.Context) error {
 		d.service.Go(func(drainCtx, _ context.Context) { d.FollowPauses(drainCtx) })
 	}
 	return nil
+}
+
+// Register calls register with the name of the reader of each sink there is, and where a
+// new one begins. A failure is logged: the delivery to the sink tries it again.
+func (d *Service) Register(register func(reader string, from journal.Start) error) {
+	for _, s := range d.sinks.Sinks() {
+		if err := register(deadletter.SourceSink+s.Name(), d.cfg.start()); err != nil {
+			d.logger.Warn("sink not registered at the journal; retrying", zap.String("sink", s.Name()), zap.Error(err))
+		}
+	}
 }
 
 // FollowPauses applies the pauses that other nodes set, until ctx ends. Start calls it.

@@ -3,12 +3,13 @@ package delivery
 import (
 	"context"
 	"errors"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/sdk"
+
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 )
 
 // delivery sends the events of the journal to one sink. Its goroutine runs one

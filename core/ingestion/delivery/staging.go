@@ -2,11 +2,11 @@ package delivery
 
 import (
 	"context"
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/filter"
+	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/reader"
 	"github.com/guidonhq/guidon/core/retry"

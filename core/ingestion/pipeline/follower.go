@@ -64,9 +64,12 @@ type FollowerRunner struct {
 func NewFollowerRunner(w *Worker, f Follower) *FollowerRunner {
 	return &FollowerRunner{
 		cfg: w.cfg, limits: w.limits, log: w.log, db: w.db, store: w.store, worker: w, deadMetrics: w.deadMetrics, follower: f,
-		name: "follower/" + f.Name(), logger: w.logger.With(zap.String("follower", f.Name())),
+		name: FollowerReader(f), logger: w.logger.With(zap.String("follower", f.Name())),
 	}
 }
+
+// FollowerReader returns the name of the reader of a follower.
+func FollowerReader(f Follower) string { return "follower/" + f.Name() }
 
 // Start registers the follower at the journal and begins. A new follower begins
 // with the events that are accepted from now on.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
+	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -73,8 +74,14 @@ func NewSet(deps Dependencies) *Set {
 	return &Set{deps: deps, units: map[int]*Unit{}}
 }
 
-// Start begins to follow the partitions of this node.
-func (s *Set) Start(context.Context) error {
+// Start begins to follow the partitions of this node. When it returns, each follower has
+// a cursor in each partition: events that are accepted from now on reach it.
+func (s *Set) Start(ctx context.Context) error {
+	for _, f := range s.deps.Followers {
+		if err := eventlog.Register(ctx, s.deps.Log, pipeline.FollowerReader(f), journal.End); err != nil {
+			s.deps.Logger.Warn("follower not registered in all partitions; each is when its partition starts", zap.String("follower", f.Name()), zap.Error(err))
+		}
+	}
 	s.deps.Shares.Follow(Group, s.deps.Log.Partitions(), s.startUnit)
 	s.watching.Start()
 	if s.deps.Reachable != nil {

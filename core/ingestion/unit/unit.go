@@ -63,6 +63,10 @@ type component interface {
 	Stop(ctx context.Context) error
 }
 
+// partStop bounds the stop of a part: no node processes the partition meanwhile. What a
+// sink does not answer in this time is sent again by the next owner.
+const partStop = 5 * time.Second
+
 // run starts the worker, then the followers, and stops them in the other order. The
 // parts do not wait for them.
 func (u *Unit) run(drainCtx, killCtx context.Context) {
@@ -72,7 +76,9 @@ func (u *Unit) run(drainCtx, killCtx context.Context) {
 		stop := p.Start(u.partition)
 		stopping.Go(func() {
 			<-drainCtx.Done()
-			stop(killCtx)
+			ctx, cancel := context.WithTimeout(killCtx, partStop)
+			defer cancel()
+			stop(ctx)
 		})
 	}
 	parts := []component{u.worker}
@@ -107,6 +113,6 @@ func (u *Unit) run(drainCtx, killCtx context.Context) {
 // setLost notes that another node owns the partition.
 func (u *Unit) setLost() {
 	if !u.lost.Swap(true) {
-		u.logger.Warn("partition belongs to another node: processing of it stopped", zap.Int64("lease", u.token))
+		u.logger.Warn("lease of the partition lost: its processing stops", zap.Int64("lease", u.token))
 	}
 }

@@ -196,6 +196,27 @@ func describe(t *testing.T, d *db.DB) map[string]string {
 	return out
 }
 
+// Events that are accepted before any node owns their partition reach the followers: a
+// server listens as soon as its units have started.
+func TestFollowersKnowEarlyEvents(t *testing.T) {
+	t.Parallel()
+	d, log := dbtest.Postgres(t), ingestiontest.NewMemoryLog(4)
+	f := newFollower(t, d)
+	_, s := newNode(t, d, log, f)
+	const requests = 8
+	for i := range requests {
+		appendStory(t, log, i, fmt.Sprintf(`[{"event":"e","distinct_id":"early-%d"}]`, i))
+	}
+	for p := range 4 {
+		stop := s.start(p, 1)
+		t.Cleanup(func() { stop(context.Background()) })
+	}
+	eventually(t, "the follower has all events", func() bool {
+		_, different := f.count(t)
+		return different == requests
+	})
+}
+
 // Two nodes process a log in partitions that move between them, with and without the
 // old owner noticing: every event is stored once, in its order, and the persons are
 // those of one worker.

@@ -26,6 +26,7 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/ingestion/unit"
+	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/sdk"
 )
@@ -70,8 +71,12 @@ var (
 // NewSet returns a Set without partitions.
 func NewSet(deps Dependencies) *Set { return &Set{deps: deps, services: map[int]*service{}} }
 
-// Open begins to follow the pauses that other nodes set.
-func (s *Set) Open(context.Context) error {
+// Open begins to follow the pauses that other nodes set. When it returns, each sink has a
+// cursor in each partition: events that are accepted from now on reach it.
+func (s *Set) Open(ctx context.Context) error {
+	s.deps.Service.Register(func(reader string, from journal.Start) error {
+		return eventlog.Register(ctx, s.deps.Log, reader, from)
+	})
 	s.following.Start()
 	s.following.Go(func(drainCtx, _ context.Context) { s.deps.Service.FollowPauses(drainCtx) })
 	return nil

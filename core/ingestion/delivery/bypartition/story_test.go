@@ -187,13 +187,13 @@ func (n *node) holds(int, int64) bool {
 	return !n.without
 }
 
-func newNode(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse) *node {
+func newNode(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse, change ...func(*delivery.Config)) *node {
 	t.Helper()
-	return newNodeErasing(t, name, d, log, to, nil)
+	return newNodeErasing(t, name, d, log, to, nil, change...)
 }
 
 // newNodeErasing returns a node that knows of erasures.
-func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse, erasures *erasure.Service) *node {
+func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *warehouse, erasures *erasure.Service, change ...func(*delivery.Config)) *node {
 	t.Helper()
 	e := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)
 	wc := pipeline.DefaultConfig()
@@ -206,6 +206,9 @@ func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *w
 	n := &node{sinks: &nodeSinks{node: name, to: to, open: map[int]int{}}}
 	cfg := delivery.DefaultConfig()
 	cfg.Start, cfg.Linger, cfg.RetryMin, cfg.RetryMax = "begin", time.Millisecond, time.Millisecond, 5*time.Millisecond
+	for _, f := range change {
+		f(&cfg)
+	}
 	template, err := delivery.NewService(cfg, event.DefaultLimits(), log.Partition(0, 0), d, n.sinks, delivery.NewMetrics(nil), dead, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -422,5 +425,22 @@ func TestNodeWithoutLeaseSendsNothing(t *testing.T) {
 	}
 	b.start(2, 2)
 	eventually(t, "the next owner delivers", func() bool { return to.count() == 2 })
+	to.check(t)
+}
+
+// Events that are accepted before any node owns their partition reach a new sink, which
+// begins at the end of the log as it was when the node started.
+func TestNewSinkGetsEarlyEvents(t *testing.T) {
+	t.Parallel()
+	d, log, to := dbtest.Postgres(t), ingestiontest.NewMemoryLog(partitions), newWarehouse()
+	a := newNode(t, "a", d, log, to, func(c *delivery.Config) { c.Start = "end" })
+	src := newSource(t, log)
+	for p := range partitions {
+		src.add(idsOf(p, 1)...)
+	}
+	for p := range partitions {
+		a.start(p, 1)
+	}
+	eventually(t, "all events", func() bool { return to.count() == src.total() })
 	to.check(t)
 }
