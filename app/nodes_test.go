@@ -116,7 +116,7 @@ func TestClusterWakesNodes(t *testing.T) {
 	t.Parallel()
 	nodes := serveNodes(t, 2, func(c *app.Config) {
 		c.Cluster.Enabled = true
-		c.Flags.PollInterval, c.Auth.RefreshInterval = time.Minute, time.Hour
+		c.Flags.PollInterval, c.Auth.RefreshInterval = time.Hour, time.Hour
 	})
 	a, b := nodes[0], nodes[1]
 	var key struct {
@@ -132,14 +132,10 @@ func TestClusterWakesNodes(t *testing.T) {
 		return status == http.StatusOK
 	}
 	b.until(t, "the other node accepts the key", reads)
-	begin := time.Now()
 	a.flag(t, "first", plain)
 	b.until(t, "the other node decides the flag", func() bool { return strings.Contains(b.decided(t, "u"), `"first":true`) })
 	a.mustManage(t, http.MethodDelete, fmt.Sprintf("/api/personal_api_keys/%d/", key.ID), "")
 	b.until(t, "the other node refuses the revoked key", func() bool { return !reads() })
-	if took := time.Since(begin); took > 30*time.Second {
-		t.Errorf("the changes were seen after %s, by a poll", took)
-	}
 }
 
 func seeChanges(t *testing.T, change ...func(*app.Config)) {

@@ -153,7 +153,7 @@ func lockFiles(lc fx.Lifecycle, cfg Config, dataDir string, log *zap.Logger) (*F
 	}
 	if dir, err := cfg.Directory(dataDir); err == nil {
 		if _, err := os.Stat(filepath.Join(dir, format.FileName)); err == nil {
-			log.Warn("journal in the data directory is not read: with journal.url, its unprocessed events stay there", zap.String("directory", dir))
+			log.Warn("journal in the data directory is not read: move what is unprocessed with guidon journal move, or remove the journal", zap.String("directory", dir))
 		}
 	}
 	f := &Files{lock: lock}

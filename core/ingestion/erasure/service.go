@@ -275,7 +275,9 @@ func (s *Service) carryOut(ctx context.Context, e *Erasure) error {
 	return s.remove(ctx, e)
 }
 
-// remove deletes the data of an erasure that every transaction knows.
+// remove deletes the data of an erasure that every transaction knows. The lease is
+// checked before, not in the transactions of the removal: another node that has it begins
+// the same removal again, which finds nothing.
 func (s *Service) remove(ctx context.Context, e *Erasure) error {
 	if err := cluster.Fence(ctx); err != nil {
 		return err
