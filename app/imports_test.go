@@ -218,7 +218,7 @@ var mayImport = map[string][]string{
 	"core/notifications":              with("core/actions/...", "core/persons", "core/events", "core/host/...", "core/db/dbclock"),
 
 	// The log in partitions, and the nodes that share it.
-	"core/eventlog":          {"core/fault", "core/journal"},
+	"core/eventlog":          {"core/journal"},
 	"core/eventlog/cursors":  {"core/db", "core/fault", "core/journal"},
 	"core/cluster":           {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
 	"core/cluster/notify":    {"core/db", "core/db/wake", "core/retry"},

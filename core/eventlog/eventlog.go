@@ -38,6 +38,10 @@ type Log interface {
 	// ignores the token.
 	Partition(number int, token int64) Partition
 
+	// Register gives a reader a cursor in each partition in which it has none, without
+	// a lease: whichever node owns a partition later goes on from there.
+	Register(ctx context.Context, reader string, from journal.Start) error
+
 	// Close refuses new appends and waits for the ones that began. When ctx ends
 	// first, closing continues in the background.
 	Close(ctx context.Context) error

@@ -26,4 +26,9 @@ func (s single) Append(ctx context.Context, parts []Part) error {
 
 func (s single) Partition(int, int64) Partition { return s.j }
 
+func (s single) Register(ctx context.Context, reader string, from journal.Start) error {
+	_, err := s.j.Register(ctx, reader, from)
+	return err
+}
+
 func (s single) Close(ctx context.Context) error { return s.j.Close(ctx) }

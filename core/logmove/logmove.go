@@ -140,7 +140,7 @@ func (m *mover) registerReaders(ctx context.Context, readers []journal.ReaderSta
 		if !strings.HasPrefix(r.Name, "sink/") && !strings.HasPrefix(r.Name, "follower/") {
 			continue
 		}
-		if err := eventlog.Register(ctx, m.to, r.Name, journal.End); err != nil {
+		if err := m.to.Register(ctx, r.Name, journal.End); err != nil {
 			return err
 		}
 	}

@@ -54,10 +54,13 @@ var (
 
 // Store has the cursors of a database. Its methods may be called from many goroutines at
 // once. A failure of the database is Unavailable.
-type Store struct{ store store }
+type Store struct {
+	store  store
+	recent recent
+}
 
 // New returns the cursors in d.
-func New(d *db.DB) *Store { return &Store{store{d}} }
+func New(d *db.DB) *Store { return &Store{store: store{d}} }
 
 // Attach records that the nodes of this database use the log id with so many partitions.
 // It fails if they use another log, or this one with another number of partitions: the
@@ -82,6 +85,7 @@ func (s *Store) Attach(ctx context.Context, id string, partitions int, replace b
 // gives all cursors of the partition the token. A higher token in one of them is a
 // Conflict.
 func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.Position) (p journal.Position, err error) {
+	defer s.recent.forget()
 	if k.Reader == "" || len(k.Reader) > 200 {
 		return p, errReaderName
 	}
@@ -112,6 +116,43 @@ func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.
 	return p, err
 }
 
+// RegisterAll creates the cursors of a reader in all partitions of a log that have none,
+// without a lease. positions returns where each partition begins; it is called only if a
+// cursor is missing.
+func (s *Store) RegisterAll(ctx context.Context, log, reader string, partitions int, positions func(ctx context.Context) ([]journal.Position, error)) error {
+	if reader == "" || len(reader) > 200 {
+		return errReaderName
+	}
+	all, err := s.List(ctx, log)
+	if err != nil {
+		return err
+	}
+	missing := make(map[int]bool, partitions)
+	for n := range partitions {
+		missing[n] = true
+	}
+	for _, c := range all {
+		if c.Reader == reader {
+			delete(missing, c.Partition)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	at, err := positions(ctx)
+	if err != nil {
+		return err
+	}
+	var rows []*cursorRow
+	for n := range partitions {
+		if missing[n] {
+			rows = append(rows, newRow(Key{log, n, reader}, 0, at[n]))
+		}
+	}
+	defer s.recent.forget()
+	return unavailable(s.store.insert(ctx, rows...))
+}
+
 // Commit moves the cursor to p. An earlier position, a smaller Count or a lower token
 // than the cursor has is a Conflict; the same position is fine.
 func (s *Store) Commit(ctx context.Context, k Key, token int64, p journal.Position) error {
@@ -119,6 +160,9 @@ func (s *Store) Commit(ctx context.Context, k Key, token int64, p journal.Positi
 		return errTooLarge
 	}
 	moved, err := s.store.move(ctx, newRow(k, token, p))
+	if moved {
+		s.recent.move(k, token, p)
+	}
 	if err != nil || moved {
 		return unavailable(err)
 	}
@@ -137,6 +181,7 @@ func (s *Store) Commit(ctx context.Context, k Key, token int64, p journal.Positi
 // Unregister removes the cursor. A cursor that does not exist is no error; one with a
 // higher token is a Conflict.
 func (s *Store) Unregister(ctx context.Context, k Key, token int64) error {
+	defer s.recent.forget()
 	if err := s.store.remove(ctx, k, token); err != nil {
 		return unavailable(err)
 	}

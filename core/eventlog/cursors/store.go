@@ -82,8 +82,9 @@ func (s store) highestToken(ctx context.Context, k Key) (token int64, err error)
 	return token, err
 }
 
-func (s store) insert(ctx context.Context, row *cursorRow) error {
-	_, err := s.db.Write(ctx).NewInsert().Model(row).On("CONFLICT (log_id, log_partition, reader) DO NOTHING").Returning("NULL").Exec(ctx)
+// insert creates the cursors that do not exist.
+func (s store) insert(ctx context.Context, rows ...*cursorRow) error {
+	_, err := s.db.Write(ctx).NewInsert().Model(&rows).On("CONFLICT (log_id, log_partition, reader) DO NOTHING").Returning("NULL").Exec(ctx)
 	return err
 }
 

@@ -28,6 +28,30 @@ func starts(t *testing.T, k *kit) {
 	equal(t, "kind of a reader without a name", fault.KindOf(err), fault.Invalid)
 }
 
+// registersAll registers readers before and after an owner has begun.
+func registersAll(t *testing.T, k *kit) {
+	p := k.log.Partition(k.last(), 1)
+	register(t, p, "old", journal.Begin)
+	k.append(t, k.last(), numbers(3)...)
+	records := read(t, p, 0, 3)
+	at := journal.Position{Seq: records[1].Seq, Count: 2}
+	must(t, p.Commit(ctx(t), "old", at))
+	for range 2 { // a second time nothing changes
+		must(t, k.log.Register(ctx(t), "old", journal.End))
+		must(t, k.log.Register(ctx(t), "new", journal.End))
+	}
+	k.append(t, k.last(), "after")
+	must(t, k.log.Register(ctx(t), "new", journal.End))
+	for n := range k.log.Partitions() {
+		s, err := k.log.Partition(n, 1).Stats(ctx(t))
+		must(t, err)
+		equal(t, "readers", len(s.Readers), 2)
+	}
+	equal(t, "the old reader", register(t, p, "old", journal.End), at)
+	equal(t, "the new reader", register(t, p, "new", journal.Begin).Seq, records[2].Seq)
+	must(t, p.Commit(ctx(t), "new", journal.Position{Seq: records[2].Seq, Count: 1}))
+}
+
 func commits(t *testing.T, k *kit) {
 	p := k.log.Partition(0, 1)
 	equal(t, "kind of an unknown reader", fault.KindOf(p.Commit(ctx(t), "reader", journal.Position{})), fault.NotFound)

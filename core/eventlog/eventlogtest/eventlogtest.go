@@ -50,6 +50,7 @@ func Run(t *testing.T, l Log) {
 		{"wait returns when a record comes", waits},
 		{"a closed log refuses everything", closed},
 		{"a new reader begins at the begin or at the end", starts},
+		{"a reader begins in all partitions without a lease", registersAll},
 		{"a cursor moves forwards only and not beyond the end", commits},
 		{"a cursor is kept over reopening", cursorSurvives},
 		{"trim removes what all readers have done", trims},

@@ -312,12 +312,30 @@ func (o owned) Register(ctx context.Context, reader string, from journal.Start) 
 	if err := o.p.l.refresh(ctx); err != nil {
 		return journal.Position{}, err
 	}
-	trimmed, end := o.p.bounds()
-	at := journal.Position{Seq: trimmed}
+	return o.p.l.cursors.Register(ctx, o.key(reader), o.token, o.p.position(from))
+}
+
+// Register implements eventlog.Log.
+func (l *Log) Register(ctx context.Context, reader string, from journal.Start) error {
+	return l.cursors.RegisterAll(ctx, l.id, reader, len(l.partitions), func(ctx context.Context) ([]journal.Position, error) {
+		if err := l.refresh(ctx); err != nil {
+			return nil, err
+		}
+		at := make([]journal.Position, len(l.partitions))
+		for i, p := range l.partitions {
+			at[i] = p.position(from)
+		}
+		return at, nil
+	})
+}
+
+// position returns the begin or the end of the partition, as far as it is known.
+func (p *partition) position(from journal.Start) journal.Position {
+	trimmed, end := p.bounds()
 	if from == journal.End {
-		at.Seq = end
+		return journal.Position{Seq: end}
 	}
-	return o.p.l.cursors.Register(ctx, o.key(reader), o.token, at)
+	return journal.Position{Seq: trimmed}
 }
 
 // Commit implements eventlog.Partition. It joins the transaction in ctx.

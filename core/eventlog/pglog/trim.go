@@ -229,7 +229,7 @@ func (o owned) Stats(ctx context.Context) (journal.Stats, error) {
 	if err := o.p.l.refreshRecent(ctx); err != nil {
 		return journal.Stats{ID: o.p.id(), Broken: err}, err
 	}
-	all, err := o.p.l.cursors.List(ctx, o.p.l.id)
+	all, err := o.p.l.cursors.Recent(ctx, o.p.l.id)
 	if err != nil {
 		return journal.Stats{ID: o.p.id(), Broken: o.p.l.health.Current()}, err
 	}

@@ -81,6 +81,16 @@ func (l *MemoryLog) Partition(number int, token int64) eventlog.Partition {
 	return &memoryReader{log: l, number: number, token: token}
 }
 
+// Register implements eventlog.Log.
+func (l *MemoryLog) Register(ctx context.Context, reader string, from journal.Start) error {
+	for n := range l.partitions {
+		if _, err := l.Partition(n, 0).Register(ctx, reader, from); err != nil && !fault.Is(err, fault.Conflict) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close implements eventlog.Log.
 func (l *MemoryLog) Close(context.Context) error { return nil }
 

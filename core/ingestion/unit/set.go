@@ -78,7 +78,7 @@ func NewSet(deps Dependencies) *Set {
 // a cursor in each partition: events that are accepted from now on reach it.
 func (s *Set) Start(ctx context.Context) error {
 	for _, f := range s.deps.Followers {
-		if err := eventlog.Register(ctx, s.deps.Log, pipeline.FollowerReader(f), journal.End); err != nil {
+		if err := s.deps.Log.Register(ctx, pipeline.FollowerReader(f), journal.End); err != nil {
 			s.deps.Logger.Warn("follower not registered in all partitions; each is when its partition starts", zap.String("follower", f.Name()), zap.Error(err))
 		}
 	}

@@ -75,7 +75,7 @@ func NewSet(deps Dependencies) *Set { return &Set{deps: deps, services: map[int]
 // cursor in each partition: events that are accepted from now on reach it.
 func (s *Set) Open(ctx context.Context) error {
 	s.deps.Service.Register(func(reader string, from journal.Start) error {
-		return eventlog.Register(ctx, s.deps.Log, reader, from)
+		return s.deps.Log.Register(ctx, reader, from)
 	})
 	s.following.Start()
 	s.following.Go(func(drainCtx, _ context.Context) { s.deps.Service.FollowPauses(drainCtx) })
