@@ -39,7 +39,8 @@ func acquireLock(dataDir string) (*os.File, error) {
 }
 
 func releaseLock(f *os.File) {
-	if f != nil {
+	if f != nil { // a process that is being started may have a copy of the file
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
 		_ = f.Close()
 	}
 }

@@ -2,14 +2,13 @@ package journal
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/guidonhq/guidon/core/journal/files"
 )
 
 // Lock holds the lock of a journal directory, which keeps servers away from it.
-type Lock struct{ file *os.File }
+type Lock struct{ file *files.FileLock }
 
 // AcquireLock takes the lock that a server holds while it runs, without opening
 // the journal. It creates the directory if it is missing. It fails with

@@ -13,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/journal/checkpoint"
 	"github.com/guidonhq/guidon/core/journal/clock"
 	"github.com/guidonhq/guidon/core/journal/expiry"
+	"github.com/guidonhq/guidon/core/journal/files"
 	"github.com/guidonhq/guidon/core/journal/incident"
 	"github.com/guidonhq/guidon/core/journal/mark"
 )
@@ -30,7 +31,7 @@ type store struct {
 	id     string
 	log    *zap.Logger
 	hooks  hooks
-	lock   *os.File
+	lock   *files.FileLock
 	file   *os.File // synced and compared with the path; closed last, because closing drops SQLite locks
 	writes *sql.DB  // the writer's connection, and a second one to fold the log
 	reads  *sql.DB

@@ -11,10 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// FileLock is a lock that is held.
+type FileLock struct{ file *os.File }
+
+// Close releases the lock. To close the file is not enough: a process that is being
+// started has a copy of it until it runs its program, and would hold the lock meanwhile.
+func (l *FileLock) Close() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}
+
 // Lock takes the exclusive lock that keeps a second process (or a second
 // journal of this one) away. The kernel drops it when the process dies. It fails
 // with ErrLocked when another one holds it.
-func Lock(path string) (*os.File, error) {
+func Lock(path string) (*FileLock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -29,7 +38,7 @@ func Lock(path string) (*os.File, error) {
 	if err := f.Truncate(0); err == nil {
 		_, _ = fmt.Fprintf(f, "%d\n", os.Getpid()) // for a person who wonders
 	}
-	return f, nil
+	return &FileLock{f}, nil
 }
 
 // holder is " by process N" when the lock's owner wrote its number.
