@@ -34,7 +34,7 @@ type Log interface {
 	// Partition returns a partition for its owner. token is that of the owner's
 	// lease: a higher one takes the cursors of the partition over, and later calls
 	// with a lower one fail with a fault of the kind Conflict. Token 0 is for Read,
-	// Wait and Stats without a lease, whatever the owner's token is. A log of one node
+	// Wait and Stats without a lease, also while a node owns it. A log of one node
 	// ignores the token.
 	Partition(number int, token int64) Partition
 

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -116,10 +117,10 @@ func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.
 	return p, err
 }
 
-// RegisterAll creates the cursors of a reader in all partitions of a log that have none,
-// without a lease. positions returns where each partition begins; it is called only if a
-// cursor is missing.
-func (s *Store) RegisterAll(ctx context.Context, log, reader string, partitions int, positions func(ctx context.Context) ([]journal.Position, error)) error {
+// RegisterAll creates the cursors of a reader in the partitions of a log that have none,
+// without a lease. The bounds are those of all partitions; they are used only if a cursor
+// is missing.
+func RegisterAll[B Bounds](ctx context.Context, s *Store, log, reader string, partitions []B, from journal.Start) error {
 	if reader == "" || len(reader) > 200 {
 		return errReaderName
 	}
@@ -127,26 +128,22 @@ func (s *Store) RegisterAll(ctx context.Context, log, reader string, partitions 
 	if err != nil {
 		return err
 	}
-	missing := make(map[int]bool, partitions)
-	for n := range partitions {
-		missing[n] = true
-	}
+	has := make([]bool, len(partitions))
 	for _, c := range all {
-		if c.Reader == reader {
-			delete(missing, c.Partition)
+		if c.Reader == reader && c.Partition < len(has) {
+			has[c.Partition] = true
 		}
 	}
-	if len(missing) == 0 {
+	if !slices.Contains(has, false) {
 		return nil
 	}
-	at, err := positions(ctx)
-	if err != nil {
+	if err := partitions[0].Refresh(ctx); err != nil {
 		return err
 	}
 	var rows []*cursorRow
-	for n := range partitions {
-		if missing[n] {
-			rows = append(rows, newRow(Key{log, n, reader}, 0, at[n]))
+	for n, b := range partitions {
+		if !has[n] {
+			rows = append(rows, newRow(Key{log, n, reader}, 0, position(b, from)))
 		}
 	}
 	defer s.recent.forget()

@@ -248,34 +248,7 @@ func (o owned) Register(ctx context.Context, reader string, from journal.Start) 
 	if err := o.check(ctx); err != nil {
 		return journal.Position{}, err
 	}
-	if err := o.p.l.refreshOffsets(ctx); err != nil {
-		return journal.Position{}, err
-	}
-	return o.p.l.cursors.Register(ctx, o.key(reader), o.token, o.p.position(from))
-}
-
-// Register implements eventlog.Log.
-func (l *Log) Register(ctx context.Context, reader string, from journal.Start) error {
-	return l.cursors.RegisterAll(ctx, l.id, reader, len(l.partitions), func(ctx context.Context) ([]journal.Position, error) {
-		if err := l.refreshOffsets(ctx); err != nil {
-			return nil, err
-		}
-		at := make([]journal.Position, len(l.partitions))
-		for i, p := range l.partitions {
-			at[i] = p.position(from)
-		}
-		return at, nil
-	})
-}
-
-// position returns the begin or the end of the partition, as far as it is known.
-func (p *partition) position(from journal.Start) journal.Position {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if from == journal.End {
-		return journal.Position{Seq: p.end}
-	}
-	return journal.Position{Seq: p.start}
+	return o.cursors().Register(ctx, reader, from)
 }
 
 // Commit implements eventlog.Partition. It joins the transaction in ctx.
@@ -283,25 +256,7 @@ func (o owned) Commit(ctx context.Context, reader string, at journal.Position) e
 	if err := o.check(ctx); err != nil {
 		return err
 	}
-	newest := at.Seq
-	if at.Index > 0 {
-		newest++ // its first events are done
-	}
-	if o.p.newest() < newest {
-		if err := o.p.l.refreshOffsets(ctx); err != nil {
-			return err
-		}
-		if o.p.newest() < at.Seq {
-			return logstate.ErrAhead
-		}
-	}
-	return o.p.l.cursors.Commit(ctx, o.key(reader), o.token, at)
-}
-
-func (p *partition) newest() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.end
+	return o.cursors().Commit(ctx, reader, at)
 }
 
 // Unregister implements eventlog.Partition.
@@ -309,11 +264,26 @@ func (o owned) Unregister(ctx context.Context, reader string) error {
 	if err := o.check(ctx); err != nil {
 		return err
 	}
-	return o.p.l.cursors.Unregister(ctx, o.key(reader), o.token)
+	return o.cursors().Unregister(ctx, reader)
 }
 
-func (o owned) key(reader string) cursors.Key {
-	return cursors.Key{Log: o.p.l.id, Partition: int(o.p.number), Reader: reader}
+func (o owned) cursors() cursors.Owner {
+	return cursors.Owner{Store: o.p.l.cursors, Log: o.p.l.id, Partition: int(o.p.number), Token: o.token, Bounds: o.p}
+}
+
+// Register implements eventlog.Log.
+func (l *Log) Register(ctx context.Context, reader string, from journal.Start) error {
+	return cursors.RegisterAll(ctx, l.cursors, l.id, reader, l.partitions, from)
+}
+
+// Refresh implements cursors.Bounds.
+func (p *partition) Refresh(ctx context.Context) error { return p.l.refreshOffsets(ctx) }
+
+// Bounds implements cursors.Bounds.
+func (p *partition) Bounds() (before, newest uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.start, p.end
 }
 
 // id names the log and the partition.

@@ -93,8 +93,8 @@ func (p *partition) isRead() bool {
 	return p.waiters > 0 || time.Since(p.used) < idleAfter
 }
 
-// bounds returns the numbers before the first record and of the newest.
-func (p *partition) bounds() (trimmed, end uint64) {
+// Bounds implements cursors.Bounds.
+func (p *partition) Bounds() (before, newest uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.trimmed, p.end
@@ -214,7 +214,7 @@ func (p *partition) readChunk(ctx context.Context, after uint64, maxBytes int) (
 		if err := p.l.refresh(ctx); err != nil {
 			return nil, err
 		}
-		trimmed, end := p.bounds()
+		trimmed, end := p.Bounds()
 		if trimmed > after || end <= after {
 			return &chunks.Chunk{After: after, Last: max(trimmed, after)}, nil
 		}
@@ -248,7 +248,7 @@ var errMissing = errors.New("rows of the log are missing")
 
 // missing reports the records after a position that no row has.
 func (p *partition) missing(after uint64, next []row) error {
-	_, last := p.bounds()
+	_, last := p.Bounds()
 	if len(next) > 0 {
 		last = uint64(next[0].last) - uint64(next[0].records)
 	}
@@ -309,33 +309,7 @@ func (o owned) Register(ctx context.Context, reader string, from journal.Start) 
 	if err := o.check(ctx); err != nil {
 		return journal.Position{}, err
 	}
-	if err := o.p.l.refresh(ctx); err != nil {
-		return journal.Position{}, err
-	}
-	return o.p.l.cursors.Register(ctx, o.key(reader), o.token, o.p.position(from))
-}
-
-// Register implements eventlog.Log.
-func (l *Log) Register(ctx context.Context, reader string, from journal.Start) error {
-	return l.cursors.RegisterAll(ctx, l.id, reader, len(l.partitions), func(ctx context.Context) ([]journal.Position, error) {
-		if err := l.refresh(ctx); err != nil {
-			return nil, err
-		}
-		at := make([]journal.Position, len(l.partitions))
-		for i, p := range l.partitions {
-			at[i] = p.position(from)
-		}
-		return at, nil
-	})
-}
-
-// position returns the begin or the end of the partition, as far as it is known.
-func (p *partition) position(from journal.Start) journal.Position {
-	trimmed, end := p.bounds()
-	if from == journal.End {
-		return journal.Position{Seq: end}
-	}
-	return journal.Position{Seq: trimmed}
+	return o.cursors().Register(ctx, reader, from)
 }
 
 // Commit implements eventlog.Partition. It joins the transaction in ctx.
@@ -343,19 +317,7 @@ func (o owned) Commit(ctx context.Context, reader string, at journal.Position) e
 	if err := o.check(ctx); err != nil {
 		return err
 	}
-	newest := at.Seq
-	if at.Index > 0 {
-		newest++ // its first events are done
-	}
-	if _, end := o.p.bounds(); end < newest {
-		if err := o.p.l.refresh(ctx); err != nil {
-			return err
-		}
-		if _, end := o.p.bounds(); end < at.Seq {
-			return logstate.ErrAhead
-		}
-	}
-	return o.p.l.cursors.Commit(ctx, o.key(reader), o.token, at)
+	return o.cursors().Commit(ctx, reader, at)
 }
 
 // Unregister implements eventlog.Partition.
@@ -363,12 +325,20 @@ func (o owned) Unregister(ctx context.Context, reader string) error {
 	if err := o.check(ctx); err != nil {
 		return err
 	}
-	return o.p.l.cursors.Unregister(ctx, o.key(reader), o.token)
+	return o.cursors().Unregister(ctx, reader)
 }
 
-func (o owned) key(reader string) cursors.Key {
-	return cursors.Key{Log: o.p.l.id, Partition: o.p.number, Reader: reader}
+func (o owned) cursors() cursors.Owner {
+	return cursors.Owner{Store: o.p.l.cursors, Log: o.p.l.id, Partition: o.p.number, Token: o.token, Bounds: o.p}
 }
+
+// Register implements eventlog.Log.
+func (l *Log) Register(ctx context.Context, reader string, from journal.Start) error {
+	return cursors.RegisterAll(ctx, l.cursors, l.id, reader, l.partitions, from)
+}
+
+// Refresh implements cursors.Bounds.
+func (p *partition) Refresh(ctx context.Context) error { return p.l.refresh(ctx) }
 
 // id names the log and the partition.
 func (p *partition) id() string { return fmt.Sprintf("%s/%d", p.l.id, p.number) }

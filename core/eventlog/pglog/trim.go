@@ -99,7 +99,7 @@ func freeSlot(segments []segment) (slot int32, found bool) {
 // isEmpty reports whether the newest segment has no records.
 func (l *Log) isEmpty(newest segment) bool {
 	for i, p := range l.partitions {
-		if _, end := p.bounds(); end > uint64(newest.bases[i]) {
+		if _, end := p.Bounds(); end > uint64(newest.bases[i]) {
 			return false
 		}
 	}
@@ -122,7 +122,7 @@ func (l *Log) trim(ctx context.Context, t trimmer) (removed int64, err error) {
 	}
 	trimmed := make([]int64, len(l.partitions))
 	for i, p := range l.partitions {
-		before, _ := p.bounds()
+		before, _ := p.Bounds()
 		trimmed[i] = max(int64(before), min(segments[keep].bases[i], leastDone(all, i)))
 		removed += trimmed[i] - int64(before)
 		l.metrics.Trimmed(i, trimmed[i]-int64(before))
@@ -195,7 +195,7 @@ func leastDone(all []cursors.Cursor, partition int) int64 {
 // isDone reports whether all records of a segment, before the next one, are deleted.
 func (l *Log) isDone(g, next segment) bool {
 	for i, p := range l.partitions {
-		through, _ := p.bounds()
+		through, _ := p.Bounds()
 		if next.bases[i] > max(int64(through), g.bases[i]) {
 			return false
 		}

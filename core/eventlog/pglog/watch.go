@@ -110,7 +110,7 @@ func (l *Log) refreshRecent(ctx context.Context) error {
 func (l *Log) refreshHead(ctx context.Context) error {
 	known := make([]uint64, len(l.partitions))
 	for i, p := range l.partitions {
-		_, known[i] = p.bounds()
+		_, known[i] = p.Bounds()
 	}
 	h, err := l.store.head(ctx)
 	if err == nil && !l.hasSegment(h.generation) {
