@@ -188,6 +188,7 @@ func (c *chaos) check() {
 	c.checkKnown("the sink", arrived, sure)
 	c.checkOrder("the sink", arrived, sure)
 	c.Logf("the sink got %d events for %d", len(arrived), len(sure))
+	c.checkMessages(sure)
 	c.checkDeadLetters()
 	c.checkPersons(stored, sure)
 	c.Logf("%d events acknowledged, %d stored", len(sure), len(stored))

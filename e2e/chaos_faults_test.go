@@ -92,7 +92,7 @@ func (c *chaos) supervise() {
 // chaosKinds are the faults of which each happens as often as the others.
 var chaosKinds = []string{
 	"kill", "kill all nodes", "pause", "kill the broker", "pause the broker", "kill Postgres",
-	"cut off from the broker", "cut off from Postgres", "destination away",
+	"cut off from the broker", "cut off from Postgres", "destination away", "notified service away",
 }
 
 // newFault returns a fault of a target that has none, or nil.
@@ -118,6 +118,8 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 		f.begin, f.end = func() { c.store.Kill(c.T) }, func() { c.store.Start(c.T) }
 	case "destination away":
 		f.begin, f.end = func() { c.sink.away.Store(true) }, func() { c.sink.away.Store(false) }
+	case "notified service away":
+		f.begin, f.end = func() { c.inbox.away.Store(true) }, func() { c.inbox.away.Store(false) }
 	default:
 		c.newNodeFault(f, free)
 	}

@@ -128,7 +128,8 @@ func (c *chaos) prepareNode(n *chaosNode) {
 	}
 	address := stableAddress(c.T)
 	n.url, n.admin = "http://"+address, stableAddress(c.T)
-	yaml := "plugins:\n  instances:\n" + sinkYAML("posted", "webhook", fmt.Sprintf("url: %s\nformat: ndjson\nmax_events: 100\nallow_networks: [127.0.0.0/8]\n", c.sink.url))
+	yaml := "plugins:\n  instances:\n" + sinkYAML("posted", "webhook", fmt.Sprintf("url: %s\nformat: ndjson\nmax_events: 100\nallow_networks: [127.0.0.0/8]\n", c.sink.url)) +
+		instanceYAML("team", "notifier", "webhook", fmt.Sprintf("url: %s\nallow_networks: [127.0.0.0/8]\n", c.inbox.url))
 	config := writeFile(c.T, n.dir, "guidon.yaml", "%s", yaml)
 	n.environment = append(os.Environ(),
 		"GUIDON_CONFIG="+config,
@@ -138,6 +139,7 @@ func (c *chaos) prepareNode(n *chaosNode) {
 		"GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME="+n.name,
 		"GUIDON_JOURNAL_URL=kafka://"+n.broker.address+"/events",
 		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true",
+		"GUIDON_NOTIFICATIONS_EVERY="+c.rate.String(), "GUIDON_NOTIFICATIONS_RETRY_MIN=100ms", "GUIDON_NOTIFICATIONS_RETRY_MAX=5s", "GUIDON_NOTIFICATIONS_MAX_ATTEMPTS=1000",
 		"GUIDON_JOURNAL_MAX_AGE=5s") // records that are done are deleted while the round runs
 	if c.seed%2 == 0 {
 		n.environment = append(n.environment, "GUIDON_JOURNAL_TAIL_BYTES=10000") // records are read from the broker
@@ -273,6 +275,9 @@ func (c *chaos) dumpDatabase() {
 		"log_cursors":       "SELECT * FROM log_cursors",
 		"ingestion_cursors": "SELECT * FROM ingestion_cursors",
 		"dead_letters":      "SELECT * FROM dead_letters",
+		"notifications":     "SELECT * FROM notifications ORDER BY id",
+		"lanes":             "SELECT * FROM notification_lanes",
+		"rates":             "SELECT * FROM notification_rates",
 	} {
 		f, err := os.Create(filepath.Join(c.dir, name+".csv"))
 		if err == nil {

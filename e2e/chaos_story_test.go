@@ -22,6 +22,7 @@ import (
 // told is an event of the story.
 type told struct {
 	uuid, distinctID, json string
+	posts                  bool // the action posts a message about it
 }
 
 // story is what clients send. Its persons do not depend on the order of events of
@@ -163,7 +164,21 @@ func (c *chaosClient) next() told {
 			return c.merge(p, "$merge_dangerously", "alias", fmt.Sprintf("user-%d", other))
 		}
 	}
-	return c.load(p, p.ids[c.random.IntN(len(p.ids))])
+	id := p.ids[c.random.IntN(len(p.ids))]
+	if c.random.IntN(40) == 0 {
+		return c.order(p, id)
+	}
+	return c.load(p, id)
+}
+
+// order returns an event of the name that the action has. The action posts about those
+// that are paid.
+func (c *chaosClient) order(p *chaosPerson, id string) told {
+	c.count++
+	paid := c.random.IntN(2) == 0
+	e := c.event("order", id, map[string]any{"n": c.count, "paid": paid})
+	e.posts = paid
+	return e
 }
 
 // load returns an event that sets properties named after the distinct id.

@@ -35,7 +35,8 @@ var (
 // stopped and drained, the broker and Postgres are killed, and the network between
 // them is cut. Clients repeat requests without an answer. At the end each
 // acknowledged event is in the event store once and has reached the sink, in the
-// order of its distinct id, and the persons are those of a single node.
+// order of its distinct id, an action has posted a message about each that it fits and
+// about no other, and the persons are those of a single node.
 //
 // CHAOS_ROUNDS is the number of long rounds (make cluster-chaos); without it, one short
 // round runs. CHAOS_SEED selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
@@ -87,6 +88,8 @@ type chaos struct {
 	nodes   []*chaosNode
 	project string // key
 	sink    *collector
+	inbox   *inbox
+	rate    time.Duration // of messages; 0 for no limit
 	story   *story
 
 	mu     sync.Mutex
@@ -112,7 +115,10 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 		t.Logf("repeat with CHAOS_SEED=%d; logs, data and what was stored: %s; faults:\n%s", seed, c.dir, strings.Join(c.faults, "\n"))
 	})
 	t.Logf("seed %d, %d events of %d people", seed, plan.events, plan.people)
-	c.sink = newCollector(t)
+	c.sink, c.inbox = newCollector(t), newInbox(t)
+	if seed%3 == 0 {
+		c.rate = time.Second
+	}
 	c.startSoftware()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -123,6 +129,7 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 		c.nodes[i].start(c)
 		if i == 0 {
 			c.readProjectKey()
+			c.startAction()
 		}
 	}
 	c.story = newStory(c)
