@@ -316,7 +316,7 @@ func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web
 
 // mount registers the routes of all features.
 func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, about web.ServerInfo, spans *tracing.Tracing, r routes) {
-	s.MapError(db.Away)
+	s.MapError(has.MapError(db.Away))
 	if !has.All() {
 		s.Restrict(web.Parts{Refuse: has.Refuse, Watches: has.Watches})
 	}

@@ -49,7 +49,9 @@ func stateOf(state any) any {
 	return state
 }
 
-// Audit writes changes together with their entries. A nil *Audit writes no entries.
+// Audit writes changes together with their entries. A nil *Audit writes no entries, nor
+// does one on a server that only reads the database: what can be done there, such as a
+// restart of a plugin, leaves the line of its request in the log of the server.
 type Audit struct {
 	db  *db.DB
 	log *Log
@@ -63,7 +65,7 @@ func NewAudit(d *db.DB) *Audit { return &Audit{d, NewLog(d)} }
 // nil event is no change. do must not wait for other writers of the database. It
 // fails with the errors of do, and with Unavailable if the database is away.
 func (a *Audit) Change(ctx context.Context, who *auth.Principal, do func(ctx context.Context) (*Event, error)) error {
-	if a == nil {
+	if a == nil || a.db.ReadOnly {
 		_, err := do(ctx)
 		return err
 	}

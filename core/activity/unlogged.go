@@ -30,7 +30,7 @@ var verbs = map[string]string{http.MethodPost: Created, http.MethodPut: Updated,
 // clients that follow changes: the request may have changed nothing.
 func (a *Audit) AddUnlogged(ctx context.Context, u web.Unlogged) error {
 	e := eventOf(u)
-	if e == nil {
+	if e == nil || a.db.ReadOnly {
 		return nil
 	}
 	return db.Away(a.db.Tx(ctx, func(ctx context.Context) error { return a.log.write(ctx, e.entry(u.Principal)) }))

@@ -103,6 +103,10 @@ func (s Set) Has(names ...string) bool {
 // DecideOnly reports whether the server decides flags and does nothing else.
 func (s Set) DecideOnly() bool { return len(s.names) == 1 && s.names[0] == Decide }
 
+// CodeMissing is the code of answers to requests that need a role which the server does
+// not have.
+const CodeMissing = "role_missing"
+
 // retryAfter is when a client may try again, which may reach another server then.
 const retryAfter = 5 * time.Second
 
@@ -113,8 +117,37 @@ func (s Set) Refuse(path string) error {
 	if len(needs) == 0 || s.Has(needs...) {
 		return nil
 	}
-	return fault.Newf(fault.Unavailable, "role_missing", "This server does not have the role %s. Send the request to one that does.", strings.Join(needs, " or ")).After(retryAfter)
+	return fault.Newf(fault.Unavailable, CodeMissing, "This server does not have the role %s, which serves this path; it has %s. Send the request to a server with the role: guidon cluster status lists the servers and their roles.",
+		strings.Join(needs, " or "), strings.Join(s.names, ", ")).After(retryAfter)
 }
+
+// MapError returns a function that explains an error of a write to the database on a
+// server that only reads it, as by a request of the admin address. It passes other
+// errors to next.
+func (s Set) MapError(next func(error) error) func(error) error {
+	if !s.DecideOnly() {
+		return next
+	}
+	return func(err error) error {
+		if e, ok := errors.AsType[sqlError](err); ok && (e.SQLState() == readOnlyTransaction || e.SQLState() == insufficientPrivilege) {
+			return fault.New(fault.Unavailable, CodeMissing, "This server only reads the database, because it has the role decide alone. Send the request to a server with the role manage: guidon cluster status lists the servers and their roles.").
+				After(retryAfter).Because(err)
+		}
+		return next(err)
+	}
+}
+
+// sqlError is an error of PostgreSQL.
+type sqlError interface {
+	error
+	SQLState() string
+}
+
+// Codes of PostgreSQL.
+const (
+	readOnlyTransaction   = "25006"
+	insufficientPrivilege = "42501"
+)
 
 // Watches reports whether a part of readiness concerns the server.
 func (s Set) Watches(part string) bool {

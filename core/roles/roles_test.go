@@ -1,10 +1,13 @@
 package roles_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/roles"
@@ -101,6 +104,25 @@ func TestRefuse(t *testing.T) {
 	}
 	if err := edge.Refuse("/api/users/@me"); !strings.Contains(fault.From(err).Detail, "role manage") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A server that only reads explains the errors of writes, also behind another fault.
+func TestMapError(t *testing.T) {
+	t.Parallel()
+	next := func(err error) error { return fmt.Errorf("next: %w", err) }
+	reads, err := roles.New([]string{roles.Decide})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, explained := range map[string]bool{"25006": true, "42501": true, "23505": false} {
+		away := fault.New(fault.Unavailable, "database_unavailable", "Away.").Because(&pgconn.PgError{Code: code})
+		if got := reads.MapError(next)(away); (fault.CodeOf(got) == roles.CodeMissing) != explained || !explained && !strings.HasPrefix(got.Error(), "next: ") {
+			t.Errorf("%s: %v", code, got)
+		}
+		if got := (roles.Set{}).MapError(next)(away); !strings.HasPrefix(got.Error(), "next: ") {
+			t.Errorf("%s, all roles: %v", code, got)
+		}
 	}
 }
 

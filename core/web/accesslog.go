@@ -6,7 +6,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web/accesslog"
@@ -16,17 +15,10 @@ import (
 // logged.
 func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time.Duration) {
 	now := rt.router.live.Load()
-	if !now.access.Selects(rt.kind(c), status) {
+	if !now.access.Selects(accesslog.KindOf(c.Method(), s.code, rt.public), status) {
 		return
 	}
-	level := zapcore.InfoLevel
-	switch {
-	case strings.HasSuffix(s.code, "_saturated"):
-		level = zapcore.WarnLevel
-	case status >= 500:
-		level = zapcore.ErrorLevel
-	}
-	line := rt.log.Check(level, "request")
+	line := rt.log.Check(accesslog.Level(status, s.code), "request")
 	if line == nil {
 		return
 	}
@@ -65,17 +57,6 @@ func (rt *route) logRequest(c *fiber.Ctx, s *requestState, status int, took time
 		f = append(f, zap.String("path", accesslog.Redact(c.Path())))
 	}
 	line.Write(f...)
-}
-
-// kind returns the kind of the request.
-func (rt *route) kind(c *fiber.Ctx) accesslog.Kind {
-	switch {
-	case rt.public:
-		return accesslog.Public
-	case accesslog.IsRead(c.Method()):
-		return accesslog.Read
-	}
-	return accesslog.Write
 }
 
 // caller is the key of a request in the log.

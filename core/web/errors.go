@@ -7,7 +7,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/failure"
 )
 
@@ -59,7 +58,7 @@ func writeAnswer(c *fiber.Ctx, a failure.Answer, public bool) {
 
 // writeError answers with err and keeps its cause for the log.
 func (rt *route) writeError(c *fiber.Ctx, s *requestState, err error) {
-	if mapError := rt.router.mapError; mapError != nil && fault.From(err) == nil {
+	if mapError := rt.router.mapError; mapError != nil {
 		err = mapError(err)
 	}
 	a := failure.AnswerOf(err, rt.public)

@@ -89,8 +89,8 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 // Router returns the router, for registration before Start.
 func (s *Server) Router() *Router { return s.router }
 
-// MapError sets f, which may give a kind to an error without one before it is
-// answered, such as failures of the database. It must be called before Start; f
+// MapError sets f, which may replace an error before it is answered, such as a failure
+// of the database without a kind. It must be called before Start; f
 // must be safe for concurrent use.
 func (s *Server) MapError(f func(error) error) { s.router.mapError = f }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // Requests that are logged. Server errors (5xx) are always logged; of failed
@@ -48,8 +49,32 @@ const (
 	Write
 )
 
-// IsRead reports whether a method changes nothing.
-func IsRead(method string) bool { return method == "GET" || method == "HEAD" || method == "OPTIONS" }
+// roleMissing is the code of core/roles for a request that belongs to another server.
+const roleMissing = "role_missing"
+
+// KindOf returns the kind of a request that was answered with a code. One that belongs
+// to another server is public, because no key was checked.
+func KindOf(method, code string, public bool) Kind {
+	switch {
+	case public, code == roleMissing:
+		return Public
+	case method == "GET", method == "HEAD", method == "OPTIONS":
+		return Read
+	}
+	return Write
+}
+
+// Level returns the level of the line of a request: a warning if the server is
+// saturated, or if the request belongs to another server.
+func Level(status int, code string) zapcore.Level {
+	switch {
+	case code == roleMissing, strings.HasSuffix(code, "_saturated"):
+		return zapcore.WarnLevel
+	case status >= 500:
+		return zapcore.ErrorLevel
+	}
+	return zapcore.InfoLevel
+}
 
 // NewSelector selects which, one of the constants, and one of every successful
 // public requests, and successful reads; 0 and 1 select all of them.

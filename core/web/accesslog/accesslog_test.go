@@ -3,6 +3,8 @@ package accesslog_test
 import (
 	"testing"
 
+	"go.uber.org/zap/zapcore"
+
 	"github.com/guidonhq/guidon/core/web/accesslog"
 )
 
@@ -47,6 +49,29 @@ func TestSelects(t *testing.T) {
 	} {
 		if got := accesslog.NewSelector(c.which, 1).Selects(c.kind, c.status); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
+func TestRequestsForOtherServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status int
+		code   string
+		level  zapcore.Level
+		kind   accesslog.Kind // of a POST that is not public
+	}{
+		{503, "role_missing", zapcore.WarnLevel, accesslog.Public},
+		{503, "server_saturated", zapcore.WarnLevel, accesslog.Write},
+		{503, "database_unavailable", zapcore.ErrorLevel, accesslog.Write},
+		{500, "error", zapcore.ErrorLevel, accesslog.Write},
+		{404, "not_found", zapcore.InfoLevel, accesslog.Write},
+	} {
+		if got := accesslog.Level(c.status, c.code); got != c.level {
+			t.Errorf("%d %s: level %s, want %s", c.status, c.code, got, c.level)
+		}
+		if got := accesslog.KindOf("POST", c.code, false); got != c.kind {
+			t.Errorf("%s: kind %d, want %d", c.code, got, c.kind)
 		}
 	}
 }
