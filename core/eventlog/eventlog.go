@@ -39,7 +39,9 @@ type Log interface {
 	Partition(number int, token int64) Partition
 
 	// Register gives a reader a cursor in each partition in which it has none, without
-	// a lease: whichever node owns a partition later goes on from there.
+	// a lease: whichever node owns a partition later goes on from there. While no reader
+	// has registered under a lease in any partition, from has no effect and the reader
+	// begins at the oldest record: what was appended before the first owner reaches it.
 	Register(ctx context.Context, reader string, from journal.Start) error
 
 	// Close refuses new appends and waits for the ones that began. When ctx ends

@@ -120,6 +120,10 @@ func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.
 // RegisterAll creates the cursors of a reader in the partitions of a log that have none,
 // without a lease. The bounds are those of all partitions; they are used only if a cursor
 // is missing.
+//
+// While no partition was ever read under a lease, a reader begins at the oldest record
+// whatever from is: nodes that only append may have accepted events before the first node
+// that reads was started.
 func RegisterAll[B Bounds](ctx context.Context, s *Store, log, reader string, partitions []B, from journal.Start) error {
 	if reader == "" || len(reader) > 200 {
 		return errReaderName
@@ -129,7 +133,9 @@ func RegisterAll[B Bounds](ctx context.Context, s *Store, log, reader string, pa
 		return err
 	}
 	has := make([]bool, len(partitions))
+	read := false
 	for _, c := range all {
+		read = read || c.Token > 0
 		if c.Reader == reader && c.Partition < len(has) {
 			has[c.Partition] = true
 		}
@@ -139,6 +145,9 @@ func RegisterAll[B Bounds](ctx context.Context, s *Store, log, reader string, pa
 	}
 	if err := partitions[0].Refresh(ctx); err != nil {
 		return err
+	}
+	if !read {
+		from = journal.Begin
 	}
 	var rows []*cursorRow
 	for n, b := range partitions {

@@ -52,6 +52,31 @@ func registersAll(t *testing.T, k *kit) {
 	must(t, p.Commit(ctx(t), "new", journal.Position{Seq: records[2].Seq, Count: 1}))
 }
 
+// startsBeforeOwner registers readers at the end of a log that no one has read: what was
+// appended before reaches them. Once a partition has an owner, a new reader begins at the
+// end of all.
+func startsBeforeOwner(t *testing.T, k *kit) {
+	for n := range k.log.Partitions() {
+		k.append(t, n, "early")
+	}
+	for _, reader := range []string{"first", "second"} {
+		must(t, k.log.Register(ctx(t), reader, journal.End))
+	}
+	owned := k.log.Partition(k.last(), 1)
+	register(t, owned, "worker", journal.Begin)
+	must(t, k.log.Register(ctx(t), "late", journal.End))
+	for n := range k.log.Partitions() {
+		p := k.log.Partition(n, 2)
+		early := read(t, p, 0, 1)[0]
+		for _, reader := range []string{"first", "second"} {
+			if at := register(t, p, reader, journal.End); at.Seq >= early.Seq {
+				t.Errorf("partition %d: %s begins behind record %d, at %v", n, reader, early.Seq, at)
+			}
+		}
+		equal(t, "the begin of a reader after an owner", register(t, p, "late", journal.Begin).Seq, early.Seq)
+	}
+}
+
 func commits(t *testing.T, k *kit) {
 	p := k.log.Partition(0, 1)
 	equal(t, "kind of an unknown reader", fault.KindOf(p.Commit(ctx(t), "reader", journal.Position{})), fault.NotFound)

@@ -63,6 +63,7 @@ func Run(t *testing.T, l Log) {
 			test func(t *testing.T, k *kit)
 		}{
 			{"a higher token takes a partition over in the middle of a read", takeover},
+			{"readers begin at the oldest record before the first owner", startsBeforeOwner},
 			{"a commit with a lower token is refused and its records come again", redelivery},
 		}...)
 	}

@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -75,10 +77,12 @@ func (d *Service) Trace(t *tracing.Tracing) { d.tracing = t }
 // When it returns, the sinks there are have a cursor in the journal: events that
 // are accepted from now on reach them.
 func (d *Service) Start(ctx context.Context) error {
-	d.Register(func(reader string, from journal.Start) error {
+	if err := d.Register(func(reader string, from journal.Start) error {
 		_, err := d.log.Register(ctx, reader, from)
 		return err
-	})
+	}); err != nil {
+		d.logger.Warn("sinks not registered at the journal; retrying", zap.Error(err))
+	}
 	changed := d.sinks.Changed()
 	d.service.Start()
 	d.reconcile()
@@ -90,13 +94,16 @@ func (d *Service) Start(ctx context.Context) error {
 }
 
 // Register calls register with the name of the reader of each sink there is, and where a
-// new one begins. A failure is logged: the delivery to the sink tries it again.
-func (d *Service) Register(register func(reader string, from journal.Start) error) {
+// new one begins. It returns the errors of all; the delivery to a sink that is not
+// registered tries it again.
+func (d *Service) Register(register func(reader string, from journal.Start) error) error {
+	var errs []error
 	for _, s := range d.sinks.Sinks() {
 		if err := register(deadletter.SourceSink+s.Name(), d.cfg.start()); err != nil {
-			d.logger.Warn("sink not registered at the journal; retrying", zap.String("sink", s.Name()), zap.Error(err))
+			errs = append(errs, fmt.Errorf("register the sink %s: %w", s.Name(), err))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // FollowPauses applies the pauses that other nodes set, until ctx ends. Start calls it.

@@ -3,6 +3,7 @@ package unit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -50,6 +51,9 @@ type Dependencies struct {
 
 // Part runs beside the worker of a partition while this node owns it.
 type Part interface {
+	// Register gives the readers of the part cursors in all partitions, where they have
+	// none. It is called before the first Start, again if it fails.
+	Register(ctx context.Context) error
 	// Start begins and returns at once. It calls p.Fenced when it finds that another
 	// node owns the partition. stop ends the work in order, or at once when ctx ends,
 	// and returns when it has ended.
@@ -74,18 +78,41 @@ func NewSet(deps Dependencies) *Set {
 	return &Set{deps: deps, units: map[int]*Unit{}}
 }
 
-// Start begins to follow the partitions of this node. When it returns, each follower has
-// a cursor in each partition: events that are accepted from now on reach it.
+// Start begins to follow the partitions of this node. When it returns, each reader has a
+// cursor in each partition: events that are accepted from now on reach it. If the cursors
+// cannot be written, no unit starts until they are: a worker that reads a new log before
+// the others have cursors would leave them behind events that were accepted earlier.
 func (s *Set) Start(ctx context.Context) error {
-	for _, f := range s.deps.Followers {
-		if err := s.deps.Log.Register(ctx, pipeline.FollowerReader(f), journal.End); err != nil {
-			s.deps.Logger.Warn("follower not registered in all partitions; each is when its partition starts", zap.String("follower", f.Name()), zap.Error(err))
-		}
-	}
-	s.deps.Shares.Follow(Group, s.deps.Log.Partitions(), s.startUnit)
 	s.watching.Start()
+	if err := s.register(ctx); err == nil {
+		s.follow()
+	} else {
+		s.deps.Logger.Warn("readers not registered in all partitions; retrying", zap.Error(err))
+		s.watching.Go(func(drainCtx, _ context.Context) {
+			if retry.Until(drainCtx, startBackoff(), func() error { return s.register(drainCtx) }, func(error) {}) {
+				s.follow()
+			}
+		})
+	}
 	if s.deps.Reachable != nil {
 		s.watching.Every(time.Second, func(context.Context) { s.deps.Shares.Withhold(Group, !s.deps.Reachable()) })
+	}
+	return nil
+}
+
+func (s *Set) follow() { s.deps.Shares.Follow(Group, s.deps.Log.Partitions(), s.startUnit) }
+
+// register gives followers and parts their cursors.
+func (s *Set) register(ctx context.Context) error {
+	for _, f := range s.deps.Followers {
+		if err := s.deps.Log.Register(ctx, pipeline.FollowerReader(f), journal.End); err != nil {
+			return fmt.Errorf("register %s: %w", f.Name(), err)
+		}
+	}
+	for _, p := range s.deps.Parts {
+		if err := p.Register(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -57,6 +57,11 @@ func (u *Unit) start() {
 // rolled back; the next owner processes them.
 func (u *Unit) stop(ctx context.Context) { _ = u.service.Stop(ctx) }
 
+// startBackoff is the pause between attempts to start without a log or a database.
+func startBackoff() retry.Backoff {
+	return retry.Backoff{Min: 50 * time.Millisecond, Max: 5 * time.Second}
+}
+
 // component is a part of a unit.
 type component interface {
 	Start(ctx context.Context) error
@@ -86,8 +91,7 @@ func (u *Unit) run(drainCtx, killCtx context.Context) {
 		parts = append(parts, f)
 	}
 	started := 0
-	backoff := retry.Backoff{Min: 50 * time.Millisecond, Max: 5 * time.Second}
-	retry.Until(drainCtx, backoff, func() error {
+	retry.Until(drainCtx, startBackoff(), func() error {
 		for ; started < len(parts); started++ {
 			err := parts[started].Start(drainCtx)
 			if fault.Is(err, fault.Conflict) {

@@ -71,15 +71,18 @@ var (
 // NewSet returns a Set without partitions.
 func NewSet(deps Dependencies) *Set { return &Set{deps: deps, services: map[int]*service{}} }
 
-// Open begins to follow the pauses that other nodes set. When it returns, each sink has a
-// cursor in each partition: events that are accepted from now on reach it.
-func (s *Set) Open(ctx context.Context) error {
-	s.deps.Service.Register(func(reader string, from journal.Start) error {
-		return s.deps.Log.Register(ctx, reader, from)
-	})
+// Open begins to follow the pauses that other nodes set.
+func (s *Set) Open(context.Context) error {
 	s.following.Start()
 	s.following.Go(func(drainCtx, _ context.Context) { s.deps.Service.FollowPauses(drainCtx) })
 	return nil
+}
+
+// Register implements unit.Part: it gives each sink a cursor in each partition.
+func (s *Set) Register(ctx context.Context) error {
+	return s.deps.Service.Register(func(reader string, from journal.Start) error {
+		return s.deps.Log.Register(ctx, reader, from)
+	})
 }
 
 // Close ends that. The units stop the partitions.
