@@ -56,6 +56,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 10s) each
 bench: ## Run the benchmarks (BENCH=regexp, BENCHTIME=1s)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 60m ./...
 
+.PHONY: bench-cluster
+bench-cluster: build postgres ## Measure CPU an event and answers of one and many nodes on Kafka and Postgres in ROUNDS (default 3) rounds (VARIANTS="local kafka-1x12 kafka-3x12", LOADS="batches idle", EVENTS=60000)
+	COST_ROUNDS=$${ROUNDS:-3} COST_VARIANTS="$${VARIANTS:-}" COST_LOADS="$${LOADS:-}" COST_EVENTS=$${EVENTS:-} ./e2e/run -run 'TestCost$$' -timeout 5h
+
 .PHONY: e2e
 e2e: build clickhouse postgres ## Test with unmodified clients, the OpenAPI document and real destinations of sinks
 	$(GO) test -tags e2e -count=1 -timeout 10m ./plugins/sink/clickhouse

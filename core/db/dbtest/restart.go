@@ -106,6 +106,9 @@ func (k *Killable) launch(tb testing.TB) {
 	k.process, k.ended = cmd.Process, ended
 }
 
+// Pid returns the process id of the server, whose child processes serve the connections.
+func (k *Killable) Pid() int { return k.process.Pid }
+
 // Kill ends the server with SIGKILL and returns when its first process has ended. The
 // others notice it and end, too.
 func (k *Killable) Kill(tb testing.TB) {
