@@ -128,6 +128,7 @@ type Server struct {
 	accounts   *auth.Service
 	member     cluster.Member
 	clustered  bool
+	silent     bool          // prints no greeting
 	late       chan struct{} // closed when the first accounts exist
 	background retry.Service
 	app        *fx.App

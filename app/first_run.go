@@ -23,6 +23,7 @@ import (
 // database is ready, unless other servers serve management.
 func (s *Server) bootstrap(lc fx.Lifecycle, has roles.Set, d *db.DB, a *auth.Service) {
 	if !has.Has(roles.Manage) {
+		s.silent = true
 		close(s.late)
 		return
 	}
@@ -95,9 +96,9 @@ func (s *Server) seed(ctx context.Context, f *definitionfile.File, w *web.Server
 }
 
 // announce greets when the first accounts exist: now, or once the database is
-// ready. Nil out prints nothing.
+// ready. Nil out prints nothing, nor does a server without the role manage.
 func (s *Server) announce(out io.Writer) {
-	if out == nil {
+	if out == nil || s.silent {
 		return
 	}
 	greet := func() {

@@ -33,7 +33,7 @@ func TestDecideOnlyReloads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	edit("activity: {retention: 24h}\n"+sink)
+	edit("activity: {retention: 24h}\n" + sink)
 	cfg, err := app.Load(config, environ)
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +43,9 @@ func TestDecideOnlyReloads(t *testing.T) {
 	}, func(c *app.Config) { *c = cfg })
 	edge.ProjectKey, edge.PersonalKey = all.ProjectKey, all.PersonalKey
 
-	edit("activity: {retention: 48h}\n"+sink)
+	edit("activity: {retention: 48h}\n" + sink)
 	edge.until(t, "the change of the file is applied", func() bool { return lines.FilterMessage("config reloaded").Len() == 1 })
-	edit("activity: {retention: 72h}\n"+sink)
+	edit("activity: {retention: 72h}\n" + sink)
 	status, answer, _ := edge.request(t, http.MethodPost, edge.AdminURL+"/api/plugins/reload", "")
 	if status != http.StatusOK {
 		t.Errorf("reload: %d %s", status, answer)

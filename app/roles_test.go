@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -38,7 +39,18 @@ func (s *server) readerOf(t *testing.T, postgres string) string {
 			}
 		}
 	})
-	u.User = url.UserPassword(name, "reader")
+	q := u.Query()
+	q.Del("user") // it would win over that of the URL
+	u.User, u.RawQuery = url.UserPassword(name, "reader"), q.Encode()
+	if c, err := pgx.Connect(t.Context(), u.String()); err != nil {
+		t.Fatal(err)
+	} else {
+		var user string
+		if err := c.QueryRow(t.Context(), "SELECT current_user").Scan(&user); err != nil || user != name {
+			t.Fatalf("the user is %q: %v", user, err)
+		}
+		_ = c.Close(t.Context())
+	}
 	return u.String()
 }
 

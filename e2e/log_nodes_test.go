@@ -29,19 +29,32 @@ type node struct {
 	*server
 }
 
-// newNode returns a node that has not started.
-func newNode(t *testing.T, name, database, log string) *node {
+// newNode returns a node that has not started, with further variables of the environment.
+func newNode(t *testing.T, name, database, log string, environment ...string) *node {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
 	n := &node{server: &server{url: "http://" + address, admin: freeAddress(t)}}
-	n.software = &software{name: name, dir: dir, command: []string{
-		"env", "GUIDON_HTTP_ADDRESS=" + address, "GUIDON_HTTP_ADMIN_ADDRESS=" + n.admin, "GUIDON_DATA_DIR=" + dir,
-		"GUIDON_DATABASE_URL=" + database, "GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME=" + name,
-		"GUIDON_JOURNAL_URL=" + log, "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true", "GUIDON_JOURNAL_PARTITIONS=6",
+	n.software = &software{name: name, dir: dir, command: append(append([]string{"env"}, environment...),
+		"GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+n.admin, "GUIDON_DATA_DIR="+dir,
+		"GUIDON_DATABASE_URL="+database, "GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME="+name,
+		"GUIDON_JOURNAL_URL="+log, "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true", "GUIDON_JOURNAL_PARTITIONS=6",
 		binary(t), "serve",
-	}}
+	)}
 	n.ready = func() error { return n.status(http.MethodGet, "/_readiness", nil, http.StatusOK) }
 	return n
+}
+
+// readPrintedKeys waits for the keys that a first run prints.
+func (n *node) readPrintedKeys(t *testing.T) {
+	t.Helper()
+	eventually(t, time.Minute, "the first run has printed its keys", func() error {
+		output, err := os.ReadFile(n.log())
+		n.readKeys(output)
+		if n.project == "" || n.personal == "" {
+			return errors.Join(err, fmt.Errorf("output: %s", tail(output, 2000)))
+		}
+		return nil
+	})
 }
 
 // terminate ends the node with SIGTERM and returns when it has ended.
@@ -90,8 +103,9 @@ func (n *node) partitions(personal string) (map[string]int, error) {
 }
 
 // writer captures the events of one person, one after the other, with its numbers. It
-// repeats a request that was not answered with 200, at the next node.
-func writer(stop <-chan struct{}, project, person string, nodes []*node, accepted *atomic.Int64) (n int) {
+// repeats a request that was not answered with 200, at the next node; failed counts
+// those that were answered with an error of the server.
+func writer(stop <-chan struct{}, project, person string, nodes []*node, accepted, failed *atomic.Int64) (n int) {
 	client := http.Client{Timeout: 30 * time.Second}
 	for at := 0; ; {
 		select {
@@ -107,6 +121,9 @@ func writer(stop <-chan struct{}, project, person string, nodes []*node, accepte
 				_ = res.Body.Close()
 				if res.StatusCode == http.StatusOK {
 					break
+				}
+				if res.StatusCode >= 500 {
+					failed.Add(1)
 				}
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -128,11 +145,7 @@ func TestNodesOnKafka(t *testing.T) {
 		nodes = append(nodes, newNode(t, name, database, "kafka://"+address+"/nodes"))
 		launch(t, nodes[len(nodes)-1].software)
 	}
-	output, err := os.ReadFile(nodes[0].log())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes[0].readKeys(output)
+	nodes[0].readPrintedKeys(t)
 	project, personal := nodes[0].project, nodes[0].personal
 	owned := func(of *node, want map[string]int) func() error {
 		return func() error {
@@ -149,7 +162,7 @@ func TestNodesOnKafka(t *testing.T) {
 	var writers sync.WaitGroup
 	counts := make([]int, 20)
 	for i := range counts {
-		writers.Go(func() { counts[i] = writer(stop, project, fmt.Sprint("person", i), nodes, accepted) })
+		writers.Go(func() { counts[i] = writer(stop, project, fmt.Sprint("person", i), nodes, accepted, new(atomic.Int64)) })
 	}
 	more := func(n int64) {
 		t.Helper()
