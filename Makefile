@@ -22,8 +22,18 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/guidon
+build: ## Build bin/guidon with the console; without npm, bin/guidon without it
+	@./console/build --optional
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/guidon ./cmd/guidon
+
+.PHONY: console
+console: ## Build the console into core/console/dist (needs npm; installs it with apt if it can)
+	./console/build
+
+.PHONY: console-check
+console-check: ## Check types, style and pure parts of the console, and its sizes
+	./console/build
+	cd console && npm run --silent check
 
 .PHONY: run
 run: build ## Serve on 127.0.0.1:8000 with everything under ./data
@@ -109,7 +119,7 @@ soak: ## Load the journal for ten minutes and check that its files do not grow
 	$(GO) test ./core/journal -run 'TestSpaceStaysFlat$$' -soak=10m -timeout 20m -v
 
 .PHONY: deb
-deb: ## Build the Debian package dist/guidon_VERSION_ARCH.deb
+deb: console ## Build the Debian package dist/guidon_VERSION_ARCH.deb
 	@rm -rf dist && mkdir dist
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o dist/guidon ./cmd/guidon
 	./packaging/generate dist/guidon .cache/package
@@ -121,7 +131,7 @@ packages: deb ## Install the Debian package, serve with it and remove it (needs 
 	./packaging/debian/try
 
 .PHONY: release-dry-run
-release-dry-run: ## Build archives, Debian packages, checksums and bills of materials in dist/, without signing
+release-dry-run: console ## Build archives, Debian packages, checksums and bills of materials in dist/, without signing
 	$(GORELEASER) check
 	$(GORELEASER) release --snapshot --clean --skip=sign,publish,announce,validate
 	cd dist && sha256sum --check --quiet SHA256SUMS

@@ -2,6 +2,9 @@ module github.com/guidonhq/guidon
 
 go 1.26.0
 
+// Packages of the console that have Go code.
+ignore ./console/node_modules
+
 require (
 	cel.dev/cel-go v0.33.2
 	code.dny.dev/ssrf v0.3.0

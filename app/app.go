@@ -36,6 +36,7 @@ import (
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/config/live"
+	"github.com/guidonhq/guidon/core/console"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/definitions"
@@ -264,7 +265,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
 		local(db.Module, auth.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
-		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, has.Only(jobs, ingestion.Module), admin.Module, clients.Module, backup.Module, servermetrics.Module, cluster.Module,
+		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, has.Only(jobs, ingestion.Module), admin.Module, clients.Module, console.Module(cfg.Console.Enabled && has.Has(roles.Manage)), backup.Module, servermetrics.Module, cluster.Module,
 		fx.Supply(has), bindings(has), fx.Invoke(countQuota),
 	)
 }

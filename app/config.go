@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/changes"
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cluster"
+	"github.com/guidonhq/guidon/core/console"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
 	"github.com/guidonhq/guidon/core/events"
@@ -67,6 +68,7 @@ type Config struct {
 	Operators     operators.Config     `koanf:"operators"`
 	Plugins       settings.Config      `koanf:"plugins"`
 	Clients       clients.Config       `koanf:"clients"`
+	Console       console.Config       `koanf:"console"`
 
 	// Secrets replaces the resolved references of the settings in text; nil
 	// replaces nothing.
@@ -107,6 +109,7 @@ func DefaultConfig() Config {
 		Operators:     operators.DefaultConfig(),
 		Plugins:       settings.Default(),
 		Clients:       clients.DefaultConfig(),
+		Console:       console.DefaultConfig(),
 	}
 }
 
@@ -126,7 +129,7 @@ func (c Config) Validate() error {
 	}{
 		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
-		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients},
+		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients}, {"console", c.Console},
 	} {
 		errs = append(errs, inSection(section.name, section.config.Validate()))
 	}

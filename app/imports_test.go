@@ -165,6 +165,7 @@ var mayImport = map[string][]string{
 	"core/accounts/invitation": with(),
 
 	"core/commandline":     with("core/accounts", "core/activity/chain"),
+	"core/console":         {"core/fault", "core/web"},
 	"core/clients":         with("core/clients/scripts"),
 	"core/clients/scripts": {},
 	"core/clients/install": {"core/clients/scripts"},
@@ -444,7 +445,7 @@ func eachFile(t *testing.T, fn func(pkg, file string, imports []string)) {
 		}
 		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(p, ".."), string(filepath.Separator)))
 		if d.IsDir() {
-			if d.Name() == "testdata" || rel != "" && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || rel == "e2e" || rel == "data" {
+			if d.Name() == "testdata" || d.Name() == "node_modules" || rel != "" && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || rel == "e2e" || rel == "data" {
 				return fs.SkipDir
 			}
 			return nil

@@ -82,6 +82,9 @@ func braced(route string) string {
 		if name, ok := strings.CutPrefix(s, ":"); ok {
 			segments[i] = "{" + name + "}"
 		}
+		if s == "*" {
+			segments[i] = "{path}"
+		}
 	}
 	return strings.Join(segments, "/")
 }

@@ -21,6 +21,8 @@ func ForPath(path string) []string {
 		return []string{Decide}
 	case "array", "static":
 		return []string{Capture, Decide}
+	case "console", "invitation", "reset-password", "sign-in":
+		return []string{Manage}
 	case "api":
 		return forAPI(path)
 	}

@@ -19,7 +19,9 @@ type ServerInfo struct {
 func (r *Router) addPages(info ServerInfo, gatherer prometheus.Gatherer) {
 	r.addPage(r.public, "/_liveness", alive)
 	r.addPage(r.public, "/_readiness", r.serveStatus)
-	r.addPage(r.public, "/", func(c *fiber.Ctx) error { return JSON(c, map[string]string{"name": "guidon"}) })
+	if r.public.table.find("/") == nil { // the console has it
+		r.addPage(r.public, "/", func(c *fiber.Ctx) error { return JSON(c, map[string]string{"name": "guidon"}) })
+	}
 	if len(info.OpenAPI) > 0 {
 		r.addPage(r.public, "/openapi.yaml", func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, "application/yaml")

@@ -1,0 +1,69 @@
+// Loading what a page shows. useData keeps the last answer of each key in memory, shows it
+// at once when a page comes back, and asks the server again. While it asks for a changed
+// key it keeps showing the former answer, so nothing jumps.
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api/client'
+
+const answers = new Map<string, unknown>()
+const most = 200
+
+export interface Loaded<T> {
+  data: T | undefined
+  error: ApiError | undefined
+  loading: boolean
+  reload: () => void
+}
+
+export function forget(prefix: string): void {
+  for (const key of [...answers.keys()]) if (key.startsWith(prefix)) answers.delete(key)
+}
+
+export function remember(key: string, value: unknown): void {
+  answers.delete(key)
+  answers.set(key, value)
+  const oldest = answers.keys().next().value
+  if (answers.size > most && oldest !== undefined) answers.delete(oldest)
+}
+
+// useData loads with fetcher whenever key changes; an empty key loads nothing.
+export function useData<T>(key: string, fetcher: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [shown, setShown] = useState<{ key: string; data?: T; error?: ApiError }>({ key })
+  const [round, setRound] = useState(0)
+  const [loading, setLoading] = useState(true)
+  const latest = useRef(fetcher)
+  latest.current = fetcher
+  useEffect(() => {
+    if (!key) return
+    const abort = new AbortController()
+    setLoading(true)
+    latest.current(abort.signal).then(
+      (data) => {
+        if (abort.signal.aborted) return
+        remember(key, data)
+        setShown({ key, data })
+        setLoading(false)
+      },
+      (e: unknown) => {
+        if (abort.signal.aborted) return
+        const error = e instanceof ApiError ? e : new ApiError(0, 'failed', e instanceof Error ? e.message : String(e))
+        setShown((last) => (last.key === key && last.data !== undefined ? { ...last, error } : { key, error }))
+        setLoading(false)
+      },
+    )
+    return () => abort.abort()
+  }, [key, round])
+  const reload = useCallback(() => setRound((n) => n + 1), [])
+  const kept = answers.get(key) as T | undefined
+  const data = shown.key === key && shown.data !== undefined ? shown.data : (kept ?? shown.data)
+  return { data, error: shown.key === key ? shown.error : undefined, loading, reload }
+}
+
+// useDebounced returns value once it has not changed for ms milliseconds.
+export function useDebounced<T>(value: T, ms = 250): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
+}

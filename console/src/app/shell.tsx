@@ -1,0 +1,71 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { pages } from '../pages'
+import { Icon } from '../ui/icon'
+import { Mark } from '../ui/mark'
+import { Palette, paletteOpen } from './palette'
+import { usePlace } from './place'
+import { me, projects } from './session'
+import { signOut } from './begin'
+import { theme, type Theme } from './theme'
+import { sayError } from './toasts'
+import { useShortcuts, ShortcutHelp } from './shortcuts'
+
+// Shell is the frame of all pages: sidebar, project, account.
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { path, route } = useLocation()
+  const { project, to } = usePlace()
+  const [open, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [path])
+  useShortcuts()
+  return (
+    <div class="shell">
+      <a class="skip" href="#content" onClick={(e) => { e.preventDefault(); document.getElementById('content')?.focus() }}>Skip to the content</a>
+      <header class="topbar">
+        <button type="button" class="icon-button" aria-label="Menu" aria-expanded={open} onClick={() => setOpen(!open)}><Icon name="menu" /></button>
+        <Mark /><b>Guidon</b>
+        <button type="button" class="icon-button push" aria-label="Search" onClick={() => { paletteOpen.value = true }}><Icon name="search" /></button>
+      </header>
+      <aside class={`sidebar ${open ? 'open' : ''}`} aria-label="Main">
+        <div class="brand"><Mark /><b>Guidon</b></div>
+        <label class="project-switch">
+          <span class="visually-hidden">Project</span>
+          <Icon name="project" />
+          <select value={project} onChange={(e) => route(`/console/project/${e.currentTarget.value}/flags`)}>
+            {!projects.value.some((p) => String(p.id) === project) && <option value={project}>Project {project}</option>}
+            {projects.value.map((p) => <option key={p.id} value={String(p.id)}>{p.name}</option>)}
+          </select>
+        </label>
+        <button type="button" class="search-button" onClick={() => { paletteOpen.value = true }}><Icon name="search" /> Search <kbd>Ctrl K</kbd></button>
+        <nav aria-label="Pages">
+          {pages.filter((p) => p.icon).map((p) => {
+            const here = path === to(p.path) || path.startsWith(to(p.path) + '/')
+            return <a key={p.path} href={to(p.path)} aria-current={here ? 'page' : undefined}>{p.icon && <Icon name={p.icon} />}{p.title}</a>
+          })}
+        </nav>
+        <div class="account">
+          <ThemeSwitch />
+          <div class="who" title={me.value?.email}>{me.value?.first_name || me.value?.email}<span class="faint">{me.value?.organization.name}</span></div>
+          <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => { signOut().catch(sayError) }}><Icon name="out" /></button>
+        </div>
+      </aside>
+      {open && <div class="shade" onClick={() => setOpen(false)} />}
+      <main id="content" tabIndex={-1}>{children}</main>
+      <Palette />
+      <ShortcutHelp />
+    </div>
+  )
+}
+
+const themes: { value: Theme; label: string; icon: 'system' | 'sun' | 'moon' }[] = [
+  { value: 'system', label: 'Theme of the system', icon: 'system' }, { value: 'light', label: 'Light theme', icon: 'sun' }, { value: 'dark', label: 'Dark theme', icon: 'moon' },
+]
+
+function ThemeSwitch() {
+  return (
+    <div class="themes" role="group" aria-label="Theme">
+      {themes.map((t) => <button key={t.value} type="button" aria-pressed={theme.value === t.value} aria-label={t.label} title={t.label} onClick={() => { theme.value = t.value }}><Icon name={t.icon} /></button>)}
+    </div>
+  )
+}

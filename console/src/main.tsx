@@ -1,0 +1,11 @@
+import { render } from 'preact'
+import { LocationProvider } from 'preact-iso'
+import './app/theme'
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/parts.css'
+import './styles/layout.css'
+import { App } from './app/app'
+
+const root = document.getElementById('app')
+if (root) render(<LocationProvider><App /></LocationProvider>, root)

@@ -1,0 +1,136 @@
+// A flag while it is being edited: pure functions from and to the API, and between.
+import type { ConditionSet, Filters, Flag, FlagWrite, Variant } from '../../api/types'
+import { setWords } from './words'
+
+export interface Draft {
+  key: string
+  name: string
+  active: boolean
+  tags: string[]
+  continuity: boolean
+  runtime: Flag['evaluation_runtime']
+  remote: boolean
+  groups: ConditionSet[]
+  variants: Variant[]
+  payloads: Record<string, string>
+  rest: Filters // parts of the filters that the page does not edit
+}
+export type Part = Exclude<keyof Draft, 'rest'>
+export const parts: Part[] = ['key', 'name', 'active', 'tags', 'groups', 'variants', 'payloads', 'continuity', 'runtime', 'remote']
+export const partWords: Record<Part, string> = {
+  key: 'Key', name: 'Description', active: 'State', tags: 'Tags', groups: 'Conditions', variants: 'Variants', payloads: 'Payloads',
+  continuity: 'Kept after sign-in', runtime: 'Clients', remote: 'Remote config',
+}
+
+export const emptyDraft: Draft = { key: '', name: '', active: true, tags: [], continuity: false, runtime: 'all', remote: false, groups: [{ properties: [], rollout_percentage: 100 }], variants: [], payloads: {}, rest: {} }
+
+export function draftOf(flag: Flag): Draft {
+  const { groups, multivariate, payloads, ...rest } = flag.filters
+  const kept: Record<string, string> = {}
+  for (const [name, text] of Object.entries(payloads ?? {})) kept[name] = typeof text === 'string' ? text : JSON.stringify(text)
+  return {
+    key: flag.key, name: flag.name, active: flag.active, tags: flag.tags, continuity: flag.ensure_experience_continuity, runtime: flag.evaluation_runtime,
+    remote: flag.is_remote_configuration ?? false, groups: groups ?? [], variants: multivariate?.variants ?? [], payloads: kept, rest: rest as Filters,
+  }
+}
+
+export function filtersOf(d: Draft): Filters {
+  return { ...d.rest, groups: d.groups, multivariate: d.variants.length ? { variants: d.variants } : null, payloads: keptPayloads(d) as never }
+}
+
+// keptPayloads leaves out empty payloads and those of variants that are gone.
+function keptPayloads(d: Draft): Record<string, string> {
+  const names = new Set(d.variants.length ? d.variants.map((v) => v.key) : ['true'])
+  return Object.fromEntries(Object.entries(d.payloads).filter(([name, text]) => names.has(name) && text.trim() !== ''))
+}
+
+export function same(a: unknown, b: unknown): boolean { return JSON.stringify(a) === JSON.stringify(b) }
+
+function value(d: Draft, part: Part): unknown { return part === 'payloads' ? keptPayloads(d) : d[part] }
+
+export function changedParts(from: Draft, to: Draft): Part[] { return parts.filter((p) => !same(value(from, p), value(to, p))) }
+
+// bodyOf returns the fields to send: those that differ from the flag that was read.
+export function bodyOf(to: Draft, from?: Draft): FlagWrite {
+  const changed = new Set(from ? changedParts(from, to) : parts)
+  const body: FlagWrite = {}
+  if (changed.has('key')) body.key = to.key
+  if (changed.has('name')) body.name = to.name
+  if (changed.has('active')) body.active = to.active
+  if (changed.has('tags')) body.tags = to.tags
+  if (changed.has('continuity')) body.ensure_experience_continuity = to.continuity
+  if (changed.has('runtime')) body.evaluation_runtime = to.runtime
+  if (changed.has('remote')) body.is_remote_configuration = to.remote
+  if (['groups', 'variants', 'payloads'].some((p) => changed.has(p as Part))) body.filters = filtersOf(to)
+  return body
+}
+
+export interface Merge { merged: Draft; clashes: Part[] }
+
+// merge joins two changes of the same flag. A part that both changed differently is a
+// clash; merged has mine there.
+export function merge(base: Draft, mine: Draft, theirs: Draft): Merge {
+  const merged: Draft = { ...theirs, rest: theirs.rest }
+  const clashes: Part[] = []
+  const put = <K extends Part>(part: K) => { merged[part] = mine[part] }
+  for (const part of changedParts(base, mine)) {
+    put(part)
+    if (!same(base[part], theirs[part]) && !same(mine[part], theirs[part])) clashes.push(part)
+  }
+  return { merged, clashes }
+}
+
+// lines describes a part for people, one line each, for a comparison.
+export function lines(d: Draft, part: Part): string[] {
+  switch (part) {
+    case 'active': return [d.active ? 'on' : 'off']
+    case 'tags': return d.tags.length ? [d.tags.join(', ')] : ['none']
+    case 'groups': return d.groups.length ? d.groups.map((g, i) => `${i + 1}. ${setWords(g)}`) : ['nobody']
+    case 'variants': return d.variants.length ? d.variants.map((v) => `${v.key} ${v.rollout_percentage ?? 0}%${v.name ? ` (${v.name})` : ''}`) : ['none: on or off']
+    case 'payloads': { const kept = Object.entries(keptPayloads(d)); return kept.length ? kept.map(([name, text]) => `${name}: ${text}`) : ['none'] }
+    case 'continuity': return [d.continuity ? 'yes' : 'no']
+    case 'remote': return [d.remote ? 'yes' : 'no']
+    default: return [d[part] || 'empty']
+  }
+}
+
+// jsonProblem returns why text is no JSON value; empty text is none.
+export function jsonProblem(text: string): string | null {
+  if (text.trim() === '') return null
+  try {
+    JSON.parse(text)
+    return null
+  } catch (e) {
+    return e instanceof Error ? e.message : 'This is not JSON.'
+  }
+}
+
+export function variantSum(variants: Variant[]): number {
+  return Math.round(100 * variants.reduce((sum, v) => sum + (v.rollout_percentage ?? 0), 0)) / 100
+}
+
+// spread gives all variants the same share; the first ones get what cannot be divided.
+export function spread(variants: Variant[]): Variant[] {
+  const share = Math.floor(100 / variants.length)
+  const left = 100 - share * variants.length
+  return variants.map((v, i) => ({ ...v, rollout_percentage: share + (i < left ? 1 : 0) }))
+}
+
+// problems returns why the draft cannot be saved, by the id of the field.
+export function problems(d: Draft): Record<string, string> {
+  const found: Record<string, string> = {}
+  if (!d.key) found.key = 'A flag needs a key.'
+  else if (!/^[a-zA-Z0-9_-]+$/.test(d.key)) found.key = 'Only letters, digits, - and _.'
+  if (d.variants.length && variantSum(d.variants) !== 100) found.variants = `The shares sum to ${variantSum(d.variants)}%, and must to 100%.`
+  const keys = d.variants.map((v) => v.key)
+  if (keys.some((k) => !k)) found.variants = 'Each variant needs a key.'
+  else if (new Set(keys).size < keys.length) found.variants = 'Two variants have the same key.'
+  for (const [name, text] of Object.entries(d.payloads)) {
+    const problem = jsonProblem(text)
+    if (problem) found[`payload-${name}`] = problem
+  }
+  d.groups.forEach((g, i) => {
+    if ((g.properties ?? []).some((f) => f.key === '')) found[`group-${i}`] = 'Choose a property, or remove the row.'
+  })
+  return found
+}

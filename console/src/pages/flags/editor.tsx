@@ -1,0 +1,71 @@
+// What a flag is made of: name, conditions, variants, payloads, and who gets it.
+import { api } from '../../api/client'
+import type { Flag } from '../../api/types'
+import { useData } from '../../app/load'
+import { usePlace } from '../../app/place'
+import { Field } from '../../ui/basics'
+import { Icon } from '../../ui/icon'
+import { Condition, useKnown } from './condition'
+import type { Draft } from './draft'
+import { Chips } from './values'
+import { Payload, Variants } from './variants'
+
+interface Props { project: string; draft: Draft; problems: Record<string, string>; onChange: (d: Draft) => void; flag?: Flag; isNew?: boolean }
+
+export function Editor({ project, draft, problems, onChange, flag, isNew }: Props) {
+  const known = useKnown(project)
+  const set = (changes: Partial<Draft>) => onChange({ ...draft, ...changes })
+  const setGroup = (i: number, group: Draft['groups'][number]) => set({ groups: draft.groups.map((g, at) => (at === i ? group : g)) })
+  const move = (i: number, by: number) => {
+    const groups = [...draft.groups]
+    const [moved] = groups.splice(i, 1)
+    if (moved) groups.splice(i + by, 0, moved)
+    set({ groups })
+  }
+  return (
+    <div class="editor">
+      <div class="stack">
+        {isNew && (
+          <Field id="flag-key" label="Key" hint="Code asks for the flag by this name: letters, digits, - and _." error={problems.key}>
+            <input id="flag-key" class="mono" value={draft.key} autocomplete="off" spellcheck={false} placeholder="new-nav" aria-invalid={Boolean(problems.key)} onInput={(e) => set({ key: e.currentTarget.value.replace(/\s+/g, '-') })} />
+          </Field>
+        )}
+        <div class="conditions">
+          {draft.groups.map((group, i) => (
+            <Condition key={i} project={project} index={i} count={draft.groups.length} set={group} groupType={draft.rest.aggregation_group_type_index} variants={draft.variants} known={known} error={problems[`group-${i}`]}
+              onChange={(g) => setGroup(i, g)} onMove={(by) => move(i, by)} onRemove={() => set({ groups: draft.groups.filter((_, at) => at !== i) })} />
+          ))}
+          <div class="row">
+            <button type="button" class="button" onClick={() => set({ groups: [...draft.groups, { properties: [{ key: '', type: 'person', operator: 'exact', value: [] }], rollout_percentage: 100 }] })}><Icon name="plus" /> Add a condition</button>
+            <span class="muted small">The first condition that matches decides. For everyone else it is off.</span>
+          </div>
+        </div>
+        <Variants draft={draft} problems={problems} onChange={onChange} />
+        {draft.variants.length === 0 && <section class="card card-body"><Payload name="true" label="Payload" draft={draft} problem={problems['payload-true']} onChange={onChange} /></section>}
+      </div>
+      <aside class="stack" aria-label="Details">
+        <Field id="flag-name" label="Description"><textarea id="flag-name" rows={3} value={draft.name} placeholder="What it is for" onInput={(e) => set({ name: e.currentTarget.value })} /></Field>
+        <div class="field"><span class="label">Tags</span><Chips list={draft.tags} label="Tag" placeholder="add a tag" onChange={(tags) => set({ tags: tags.map((t) => t.toLowerCase()) })} /></div>
+        <Field id="flag-runtime" label="For">
+          <select id="flag-runtime" value={draft.runtime} onChange={(e) => set({ runtime: e.currentTarget.value as Draft['runtime'] })}>
+            <option value="all">all clients</option><option value="client">browsers and apps</option><option value="server">servers</option>
+          </select>
+        </Field>
+        <label class="check"><input type="checkbox" checked={draft.continuity} onChange={(e) => set({ continuity: e.currentTarget.checked })} /> Keep the value when a visitor signs in</label>
+        <label class="check"><input type="checkbox" checked={draft.remote} onChange={(e) => set({ remote: e.currentTarget.checked })} /> Remote config: only the payload counts</label>
+        {flag && <UsedBy project={project} flag={flag} />}
+      </aside>
+    </div>
+  )
+}
+
+function UsedBy({ project, flag }: { project: string; flag: Flag }) {
+  const { to } = usePlace()
+  const { data } = useData(`flags/${project}/dependents/${flag.id}`, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}/dependent_flags', { path: { project_id: project, id: flag.id }, signal }))
+  return (
+    <div class="field">
+      <span class="label">Used by</span>
+      {data?.length ? <ul>{data.map((f) => <li key={f.id}><a class="mono" href={to(`/flags/${f.id}`)}>{f.key}</a></li>)}</ul> : <span class="muted">{data ? 'No other flag reads it.' : ' '}</span>}
+    </div>
+  )
+}

@@ -1,0 +1,164 @@
+// The page of a flag, and of a new one. Tabs are in the query of the URL.
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useLocation, useRoute } from 'preact-iso'
+import { api, ApiError } from '../../api/client'
+import type { Flag } from '../../api/types'
+import { forget, remember, useData } from '../../app/load'
+import { usePlace } from '../../app/place'
+import { say, sayError } from '../../app/toasts'
+import { Problem, Skeleton, Switch, Time, useTitle } from '../../ui/basics'
+import { Icon } from '../../ui/icon'
+import { confirm } from '../../ui/dialog'
+import { toggle } from './actions'
+import { bodyOf, changedParts, draftOf, emptyDraft, merge, problems, type Draft, type Merge } from './draft'
+import { Editor } from './editor'
+import { Review } from './review'
+import { StatusTag } from './list'
+import { History } from './history'
+import { Usage } from './usage'
+import { Snippets } from './snippets'
+import './flag.css'
+
+const tabs = [{ id: '', label: 'Conditions' }, { id: 'usage', label: 'Usage' }, { id: 'history', label: 'History' }, { id: 'code', label: 'Code' }]
+
+export default function FlagPage() {
+  const { params } = useRoute()
+  const { path } = useLocation()
+  const id = path.endsWith('/flags/new') ? '' : (params.id ?? '')
+  return id ? <Existing key={id} id={id} /> : <New />
+}
+
+function Existing({ id }: { id: string }) {
+  const { project, to } = usePlace()
+  const key = `flags/${project}/one/${id}`
+  const { data, error, reload } = useData(key, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id }, signal }))
+  if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton rows={5} />
+  return <Page key={`${data.id}/${data.version}`} flag={data} back={to('/flags')} onChanged={(flag) => { forget(`flags/${project}`); remember(key, flag); reload() }} />
+}
+
+function Page({ flag, back, onChanged }: { flag: Flag; back: string; onChanged: (flag: Flag) => void }) {
+  const { project, to, go } = usePlace()
+  const { query, path } = useLocation()
+  const base = useMemo(() => draftOf(flag), [flag])
+  const [draft, setDraft] = useState(base)
+  const [reviewing, setReviewing] = useState<{ base: Draft; flag: Flag; merge?: Merge } | null>(null)
+  const [busy, setBusy] = useState(false)
+  const changed = changedParts(base, draft)
+  const found = problems(draft)
+  const tab = query.tab ?? ''
+  useTitle(flag.key)
+  useGuard(changed.length > 0)
+
+  const save = async (final: Draft, read: { base: Draft; flag: Flag }) => {
+    setBusy(true)
+    try {
+      const body = { ...bodyOf(final, read.base), version: read.flag.version, original_flag: read.flag as never }
+      const answer = await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body })
+      setReviewing(null)
+      say(`${answer.key} is saved as version ${answer.version}.`)
+      onChanged(answer)
+    } catch (e) {
+      if (e instanceof ApiError && e.conflict) await reload(final, read.base, e)
+      else sayError(e)
+    } finally {
+      setBusy(false)
+    }
+  }
+  // Someone else has saved in between: show both changes joined.
+  const reload = async (mine: Draft, from: Draft, refused: ApiError) => {
+    try {
+      const newest = await api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id } })
+      if (newest.version === flag.version) throw refused
+      const theirs = draftOf(newest)
+      setReviewing({ base: theirs, flag: newest, merge: merge(from, mine, theirs) })
+    } catch (e) { sayError(e) }
+  }
+  const remove = async () => {
+    const yes = await confirm({ title: `Delete ${flag.key}?`, body: <p>Clients get no value for it from now on. It can be restored from its history.</p>, action: 'Delete', danger: true, typed: flag.key })
+    if (!yes) return
+    try {
+      await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body: { deleted: true } })
+      forget(`flags/${project}`)
+      say(`${flag.key} is deleted.`)
+      go('/flags')
+    } catch (e) { sayError(e) }
+  }
+  return (
+    <>
+      <a class="back" href={back}><Icon name="back" /> Flags</a>
+      <div class="page-head flag-head">
+        <div>
+          <h1 class="mono">{flag.key} <StatusTag flag={flag} /></h1>
+          <p>{flag.name || 'No description'} · version {flag.version}, <Time at={flag.updated_at} />{flag.last_modified_by && ` by ${flag.last_modified_by.first_name || flag.last_modified_by.email}`}</p>
+        </div>
+        <div class="row">
+          <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!flag.can_edit || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && onChanged(f)) }} /></label>
+          <a class="button" href={`${to('/why')}?flag=${encodeURIComponent(flag.key)}`}><Icon name="why" /> Why</a>
+          {flag.can_edit && <button type="button" class="icon-button" aria-label="Delete the flag" title="Delete the flag" onClick={() => { void remove() }}><Icon name="trash" /></button>}
+        </div>
+      </div>
+      <nav class="tabs" aria-label="Parts of the flag">{tabs.map((t) => <a key={t.id} href={t.id ? `${path}?tab=${t.id}` : path} aria-current={tab === t.id ? 'page' : undefined}>{t.label}</a>)}</nav>
+      {tab === 'usage' && <Usage project={project} flag={flag} />}
+      {tab === 'history' && <History project={project} flag={flag} onChanged={onChanged} />}
+      {tab === 'code' && <Snippets project={project} flag={flag} />}
+      {tab === '' && <Editor project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
+      {changed.length > 0 && tab === '' && (
+        <div class="save-bar" role="region" aria-label="Unsaved changes">
+          <span>{Object.values(found)[0] ?? 'There are unsaved changes.'}</span>
+          <button type="button" class="button" onClick={() => setDraft(base)}>Discard</button>
+          <button type="button" class="button primary" disabled={Object.keys(found).length > 0} onClick={() => setReviewing({ base, flag })}>Review and save</button>
+        </div>
+      )}
+      {reviewing && <Review key={reviewing.flag.version} read={reviewing} draft={reviewing.merge?.merged ?? draft} busy={busy} onSave={(final) => { void save(final, reviewing) }} onClose={() => setReviewing(null)} />}
+    </>
+  )
+}
+
+function New() {
+  const { project, to, go } = usePlace()
+  const [draft, setDraft] = useState(emptyDraft)
+  const [busy, setBusy] = useState(false)
+  const [tried, setTried] = useState(false)
+  const [refused, setRefused] = useState<ApiError | null>(null)
+  const found = problems(draft)
+  useTitle('New flag')
+  useGuard(!busy && changedParts(emptyDraft, draft).length > 0)
+  const create = async (e: Event) => {
+    e.preventDefault()
+    setTried(true)
+    if (Object.keys(found).length) return
+    setBusy(true)
+    setRefused(null)
+    try {
+      const flag = await api.post('/api/projects/{project_id}/feature_flags', { path: { project_id: project }, body: { ...bodyOf(draft), key: draft.key } })
+      forget(`flags/${project}`)
+      say(`${flag.key} is made.`)
+      go(`/flags/${flag.id}?tab=code`, true)
+    } catch (e) {
+      setBusy(false)
+      if (e instanceof ApiError && e.attr === 'key') setRefused(e)
+      else sayError(e)
+    }
+  }
+  return (
+    <form onSubmit={(e) => { void create(e) }}>
+      <a class="back" href={to('/flags')}><Icon name="back" /> Flags</a>
+      <div class="page-head"><div><h1>New flag</h1><p>It decides for whom a feature is on.</p></div></div>
+      <Editor project={project} draft={draft} isNew problems={tried ? { ...found, ...(refused && { key: refused.message }) } : {}} onChange={(d) => { setDraft(d); if (d.key !== draft.key) setRefused(null) }} />
+      <div class="row form-end">
+        <button type="submit" class="button primary" disabled={busy}>Create the flag</button>
+        <label class="check"><input type="checkbox" checked={draft.active} onChange={(e) => setDraft({ ...draft, active: e.currentTarget.checked })} /> Turn it on at once</label>
+      </div>
+    </form>
+  )
+}
+
+// useGuard asks before the tab is closed with unsaved changes.
+function useGuard(unsaved: boolean): void {
+  useEffect(() => {
+    if (!unsaved) return
+    const ask = (e: BeforeUnloadEvent) => e.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [unsaved])
+}

@@ -1,0 +1,92 @@
+// Versions of a flag, who made them, and the way back.
+import { useState } from 'preact/hooks'
+import { api } from '../../api/client'
+import type { ActivityEntry, Flag } from '../../api/types'
+import { useData } from '../../app/load'
+import { say, sayError } from '../../app/toasts'
+import { Problem, Skeleton, Tag, Time } from '../../ui/basics'
+import { Dialog } from '../../ui/dialog'
+import { changedParts, draftOf, lines, partWords } from './draft'
+import { Difference } from './review'
+
+export function History({ project, flag, onChanged }: { project: string; flag: Flag; onChanged: (flag: Flag) => void }) {
+  const path = { project_id: project, id: flag.id }
+  const [version, setVersion] = useState<number | null>(null)
+  const { data, error, reload } = useData(`flags/${project}/activity/${flag.id}/${flag.version}`, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}/activity', { path, query: { limit: 100 }, signal }))
+  if (error) return <Problem error={error} retry={reload} />
+  if (!data) return <Skeleton rows={4} />
+  const entries = data.results ?? []
+  return (
+    <ol class="history">
+      {entries.map((e, i) => {
+        const number = flag.version - i
+        return (
+          <li key={e.id} class="card">
+            <div class="row">
+              <b>{e.user.first_name || e.user.email || 'Guidon'}</b><span class="muted">{actionWords(e)}</span><span class="push muted small"><Time at={e.created_at} /></span>
+            </div>
+            {(e.detail.changes ?? []).map((c) => <Change key={c.field} field={c.field} before={c.before} after={c.after} />)}
+            <div class="row">
+              {i === 0 ? <Tag tone="ok">version {flag.version}, now</Tag> : number >= 1 && <><Tag>version {number}</Tag>{flag.can_edit && <button type="button" class="link small" onClick={() => setVersion(number)}>Compare and roll back</button>}</>}
+            </div>
+          </li>
+        )
+      })}
+      {version !== null && <Rollback project={project} flag={flag} version={version} onClose={() => setVersion(null)} onChanged={onChanged} />}
+    </ol>
+  )
+}
+
+function actionWords(e: ActivityEntry): string {
+  if (e.activity === 'created') return 'made it'
+  if (e.activity === 'deleted') return 'deleted it'
+  const fields = (e.detail.changes ?? []).map((c) => fieldWords(c.field))
+  return fields.length ? `changed ${fields.join(', ')}` : `${e.activity} it`
+}
+
+function fieldWords(field: string): string { return ({ filters: 'conditions', active: 'state', name: 'description' })[field] ?? field.replaceAll('_', ' ') }
+
+function Change({ field, before, after }: { field: string; before?: unknown; after?: unknown }) {
+  if (field === 'filters') {
+    const from = draftOf({ filters: before ?? {} } as Flag)
+    const to = draftOf({ filters: after ?? {} } as Flag)
+    const parts = changedParts(from, to).filter((p) => p === 'groups' || p === 'variants' || p === 'payloads')
+    return <>{parts.map((p) => <Difference key={p} before={lines(from, p)} after={lines(to, p)} />)}</>
+  }
+  const text = (v: unknown) => (v === null || v === undefined ? [] : [typeof v === 'boolean' && field === 'active' ? (v ? 'on' : 'off') : typeof v === 'string' ? v : JSON.stringify(v)])
+  return <Difference before={text(before)} after={text(after)} />
+}
+
+function Rollback({ project, flag, version, onClose, onChanged }: { project: string; flag: Flag; version: number; onClose: () => void; onChanged: (flag: Flag) => void }) {
+  const path = { project_id: project, id: flag.id }
+  const [busy, setBusy] = useState(false)
+  const { data, error } = useData(`flags/${project}/version/${flag.id}/${version}`, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}/versions/{version}', { path: { ...path, version }, signal }))
+  const now = draftOf(flag)
+  const then = data && draftOf(data)
+  const parts = then ? changedParts(now, then) : []
+  const roll = async () => {
+    setBusy(true)
+    try {
+      const changed = await api.post('/api/projects/{project_id}/feature_flags/{id}/rollback', { path, body: { version } })
+      say(`${changed.key} is as it was at version ${version}.`)
+      onClose()
+      onChanged(changed)
+    } catch (e) {
+      setBusy(false)
+      sayError(e)
+    }
+  }
+  return (
+    <Dialog title={`Back to version ${version}?`} onClose={onClose} wide>
+      {error && <Problem error={error} />}
+      <div class="review">
+        {then && parts.length === 0 && <p class="muted">The flag is as it was at version {version}.</p>}
+        {then && parts.map((p) => <section key={p}><h3>{partWords[p]}</h3><Difference before={lines(now, p)} after={lines(then, p)} /></section>)}
+      </div>
+      <footer>
+        <button type="button" class="button" onClick={onClose}>Cancel</button>
+        <button type="button" class="button primary" disabled={busy || parts.length === 0} onClick={() => { void roll() }}>Roll back</button>
+      </footer>
+    </Dialog>
+  )
+}

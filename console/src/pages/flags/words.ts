@@ -1,0 +1,77 @@
+// Conditions in plain words.
+import type { ConditionSet, Flag, PropertyFilter } from '../../api/types'
+import { plural } from '../../ui/time'
+
+export interface Operator { name: string; words: string; value: 'text' | 'list' | 'number' | 'range' | 'date' | 'none' }
+
+export const operators: Operator[] = [
+  { name: 'exact', words: 'is', value: 'list' },
+  { name: 'is_not', words: 'is not', value: 'list' },
+  { name: 'icontains', words: 'contains', value: 'text' },
+  { name: 'not_icontains', words: 'does not contain', value: 'text' },
+  { name: 'icontains_multi', words: 'contains one of', value: 'list' },
+  { name: 'not_icontains_multi', words: 'contains none of', value: 'list' },
+  { name: 'starts_with', words: 'starts with', value: 'text' },
+  { name: 'not_starts_with', words: 'does not start with', value: 'text' },
+  { name: 'ends_with', words: 'ends with', value: 'text' },
+  { name: 'not_ends_with', words: 'does not end with', value: 'text' },
+  { name: 'regex', words: 'matches the pattern', value: 'text' },
+  { name: 'not_regex', words: 'does not match the pattern', value: 'text' },
+  { name: 'is_set', words: 'is set', value: 'none' },
+  { name: 'is_not_set', words: 'is not set', value: 'none' },
+  { name: 'gt', words: 'is more than', value: 'number' },
+  { name: 'gte', words: 'is at least', value: 'number' },
+  { name: 'lt', words: 'is less than', value: 'number' },
+  { name: 'lte', words: 'is at most', value: 'number' },
+  { name: 'between', words: 'is between', value: 'range' },
+  { name: 'not_between', words: 'is not between', value: 'range' },
+  { name: 'is_date_before', words: 'is before', value: 'date' },
+  { name: 'is_date_after', words: 'is after', value: 'date' },
+  { name: 'is_date_exact', words: 'is on', value: 'date' },
+  { name: 'semver_eq', words: 'is version', value: 'text' },
+  { name: 'semver_neq', words: 'is not version', value: 'text' },
+  { name: 'semver_gt', words: 'is newer than version', value: 'text' },
+  { name: 'semver_gte', words: 'is version or newer', value: 'text' },
+  { name: 'semver_lt', words: 'is older than version', value: 'text' },
+  { name: 'semver_lte', words: 'is version or older', value: 'text' },
+  { name: 'semver_tilde', words: 'is a patch of version', value: 'text' },
+  { name: 'semver_caret', words: 'is compatible with version', value: 'text' },
+  { name: 'semver_wildcard', words: 'fits the version', value: 'text' },
+]
+const byName = new Map(operators.map((o) => [o.name, o]))
+
+// operatorOf returns the operator of a name; one of a plugin has its name as its words.
+export function operatorOf(name: string | null | undefined): Operator {
+  return byName.get(name ?? 'exact') ?? { name: name ?? 'exact', words: name ?? 'is', value: 'text' }
+}
+
+export function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(valueText).join(' or ')
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+export function filterWords(f: PropertyFilter): string {
+  if (f.type === 'cohort') return `${f.operator === 'not_in' || f.negation ? 'not in' : 'in'} cohort ${f.cohort_name ?? valueText(f.value)}`
+  if (f.type === 'flag') return `flag ${f.key} is ${valueText(f.value)}`
+  const operator = operatorOf(f.operator)
+  return `${f.key} ${operator.words}${operator.value === 'none' ? '' : ' ' + (operator.value === 'range' && Array.isArray(f.value) ? f.value.map(valueText).join(' and ') : valueText(f.value))}`
+}
+
+export function percent(set: ConditionSet): number { return set.rollout_percentage ?? 100 }
+
+export function setWords(set: ConditionSet, subject = 'everyone'): string {
+  const filters = set.properties ?? []
+  const share = percent(set) === 100 ? '' : `${percent(set)}% of `
+  const who = filters.length === 0 ? subject : `people where ${filters.map(filterWords).join(' and ')}`
+  return share + who + (set.variant ? ` get ${set.variant}` : '')
+}
+
+// rolloutWords says for whom a flag is on, in one line.
+export function rolloutWords(flag: Pick<Flag, 'filters'>): string {
+  const groups = flag.filters.groups ?? []
+  const variants = flag.filters.multivariate?.variants.length ?? 0
+  const first = groups[0]
+  const text = !first ? 'nobody' : groups.length === 1 ? setWords(first) : `${setWords(first)}, and ${plural(groups.length - 1, 'more condition')}`
+  return variants ? `${text} · ${plural(variants, 'variant')}` : text
+}

@@ -1,0 +1,137 @@
+// The pages without a session: signing in, setting a password with the token of a reset
+// link, and accepting an invitation. Tokens are in the fragment of the URL, which is
+// removed at once.
+import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { ApiError, send } from '../../api/client'
+import { signInWith, signInWithKey } from '../../app/begin'
+import { safeNext } from '../../app/session'
+import { sayError, say } from '../../app/toasts'
+import { Field, useTitle } from '../../ui/basics'
+import { Mark } from '../../ui/mark'
+
+interface Methods { password: boolean; link: boolean; password_reset: 'email' | 'printed'; oidc: { name: string; start_url: string } | null }
+
+const oidcErrors: Record<string, string> = {
+  oidc_failed: 'The provider did not confirm who you are. Try again.',
+  oidc_domain: 'Accounts of this domain cannot sign in here.',
+  oidc_unverified: 'The provider has not verified your e-mail address.',
+  oidc_no_account: 'There is no account with your e-mail address. Ask for an invitation.',
+  oidc_cancelled: 'The sign-in was cancelled at the provider.',
+}
+
+// takeFragment returns the values in the fragment of the URL and removes it.
+function takeFragment(): URLSearchParams {
+  const values = new URLSearchParams(location.hash.slice(1))
+  if (location.hash) history.replaceState(null, '', location.pathname + location.search)
+  return values
+}
+
+export default function SignIn() {
+  const { path, query, route } = useLocation()
+  const [fragment] = useState(takeFragment)
+  const [methods, setMethods] = useState<Methods | null>(null)
+  const [error, setError] = useState<ApiError | null>(null)
+  const [busy, setBusy] = useState(false)
+  useTitle('Sign in')
+
+  const run = async (signIn: () => Promise<void>) => {
+    setBusy(true)
+    setError(null)
+    try {
+      await signIn()
+      route(safeNext(query.next ?? null), true)
+    } catch (e) {
+      if (e instanceof ApiError) setError(e)
+      else sayError(e)
+      setBusy(false)
+    }
+  }
+  useEffect(() => {
+    send('GET', '/api/session/methods').then((m) => setMethods(m as Methods), () => setMethods(null))
+    const link = fragment.get('link')
+    if (path === '/sign-in' && link) void run(() => signInWith('/api/session/link', { token: link }))
+    const failed = fragment.get('error')
+    if (failed) setError(new ApiError(401, failed, oidcErrors[failed] ?? 'The sign-in failed.'))
+  }, [])
+
+  return (
+    <main class="sign-in">
+      <div class="card">
+        <h1><Mark /> Guidon</h1>
+        {path === '/invitation'
+          ? <Accept busy={busy} error={error} onSubmit={(name, password) => run(() => signInWith('/api/session/invitation', { id: fragment.get('id'), token: fragment.get('token'), first_name: name, ...(password && { password }) }))} />
+          : path === '/reset-password'
+            ? <NewPassword busy={busy} error={error} onSubmit={(password) => run(() => signInWith('/api/session/password', { token: fragment.get('token'), password }))} />
+            : <Choose methods={methods} busy={busy} error={error} run={run} next={query.next} />}
+      </div>
+    </main>
+  )
+}
+
+interface ChooseProps { methods: Methods | null; busy: boolean; error: ApiError | null; run: (f: () => Promise<void>) => Promise<void>; next: string | undefined }
+
+function Choose({ methods, busy, error, run, next }: ChooseProps) {
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const [key, setKey] = useState('')
+  const [byKey, setByKey] = useState(false)
+  const withKey = byKey || !methods
+  const reset = () => {
+    send('POST', '/api/session/password_reset', { email }).then(() => say('If there is an account with this address, a message is on its way.'), sayError)
+  }
+  return (
+    <>
+      {error && <p class="field-error" role="alert">{error.message}</p>}
+      {methods?.oidc && <a class="button wide" href={`${methods.oidc.start_url}?next=${encodeURIComponent(safeNext(next ?? null))}`} data-native>Continue with {methods.oidc.name}</a>}
+      {withKey
+        ? (
+          <form onSubmit={(e) => { e.preventDefault(); void run(() => signInWithKey(key.trim())) }}>
+            <Field id="key" label="Personal API key" hint={<>It stays in this tab. Lost it? <code>guidon key create --user 1</code> prints another.</>}>
+              <input id="key" type="password" class="mono" autocomplete="off" required value={key} onInput={(e) => setKey(e.currentTarget.value)} placeholder="phx_…" />
+            </Field>
+            <button type="submit" class="button primary wide" disabled={busy}>Sign in</button>
+          </form>
+          )
+        : (
+          <form onSubmit={(e) => { e.preventDefault(); void run(() => signInWith('/api/session', { email, password })) }}>
+            <Field id="email" label="E-mail"><input id="email" type="email" autocomplete="username" required value={email} onInput={(e) => setEmail(e.currentTarget.value)} /></Field>
+            <Field id="password" label="Password" hint={<>No password yet? <code>guidon user login-link EMAIL</code> prints a link that signs you in.</>}>
+              <input id="password" type="password" autocomplete="current-password" required value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
+            </Field>
+            <button type="submit" class="button primary wide" disabled={busy}>Sign in</button>
+            {methods?.password_reset === 'email' && <button type="button" class="link" disabled={!email} onClick={reset}>Send me a link for a new password</button>}
+          </form>
+          )}
+      {methods && <button type="button" class="link" onClick={() => setByKey(!byKey)}>{byKey ? 'Sign in with e-mail and password' : 'Use a personal API key'}</button>}
+    </>
+  )
+}
+
+function NewPassword({ busy, error, onSubmit }: { busy: boolean; error: ApiError | null; onSubmit: (password: string) => void }) {
+  const [password, setPassword] = useState('')
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); onSubmit(password) }}>
+      <Field id="new-password" label="New password" error={error?.message}>
+        <input id="new-password" type="password" autocomplete="new-password" required value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
+      </Field>
+      <button type="submit" class="button primary wide" disabled={busy}>Set the password and sign in</button>
+    </form>
+  )
+}
+
+function Accept({ busy, error, onSubmit }: { busy: boolean; error: ApiError | null; onSubmit: (name: string, password: string) => void }) {
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); onSubmit(name, password) }}>
+      <p>You are invited. Choose a name and a password.</p>
+      {error && error.attr !== 'password' && <p class="field-error" role="alert">{error.message}</p>}
+      <Field id="name" label="Name"><input id="name" autocomplete="name" required value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+      <Field id="accept-password" label="Password" error={error?.attr === 'password' ? error.message : null}>
+        <input id="accept-password" type="password" autocomplete="new-password" value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
+      </Field>
+      <button type="submit" class="button primary wide" disabled={busy}>Accept and sign in</button>
+    </form>
+  )
+}
