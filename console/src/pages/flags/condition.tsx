@@ -4,7 +4,7 @@ import { api } from '../../api/client'
 import type { Cohort, ConditionSet, PropertyFilter, Variant } from '../../api/types'
 import { useData, useDebounced } from '../../app/load'
 import { Icon } from '../../ui/icon'
-import { plural } from '../../ui/time'
+import { countText } from '../../ui/time'
 import { readReach, reachWords } from './actions'
 import { operatorOf, operators, percent } from './words'
 import { Values } from './values'
@@ -75,7 +75,7 @@ function ReachLine({ project, set, groupType }: { project: string; set: Conditio
       : !data ? ' '
         : data.total === 0 ? `No ${subject} is known yet.`
           : share === 100 ? `Matches ${reachWords(data, subject)}.`
-            : `Matches ${reachWords(data, subject)}; about ${plural(Math.round((data.affected * share) / 100), subject, subject === 'person' ? 'people' : undefined)} of them get it.`
+            : `Matches ${reachWords(data, subject)}; about ${countText(Math.round((data.affected * share) / 100))} of them get it.`
   const width = data && data.total && complete ? (100 * data.affected) / data.total : 0
   return (
     <div class={`reach ${error ? 'bad' : ''}`} aria-live="polite">

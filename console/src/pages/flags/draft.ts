@@ -35,7 +35,7 @@ export function draftOf(flag: Flag): Draft {
 }
 
 export function filtersOf(d: Draft): Filters {
-  return { ...d.rest, groups: d.groups, multivariate: d.variants.length ? { variants: d.variants } : null, payloads: keptPayloads(d) as never }
+  return { ...d.rest, groups: d.groups, multivariate: d.variants.length ? { variants: d.variants } : null, payloads: keptPayloads(d) }
 }
 
 // keptPayloads leaves out empty payloads and those of variants that are gone.
