@@ -31,7 +31,7 @@ console: ## Build the console into core/console/dist (needs npm; installs it wit
 	./console/build
 
 .PHONY: console-check
-console-check: ## Check types, style and pure parts of the console, and its sizes
+console-check: ## Check types, style and pure parts of the console
 	./console/build
 	cd console && npm run --silent check
 

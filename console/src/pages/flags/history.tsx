@@ -53,7 +53,7 @@ function Change({ field, before, after }: { field: string; before?: unknown; aft
     const parts = changedParts(from, to).filter((p) => p === 'groups' || p === 'variants' || p === 'payloads')
     return <>{parts.map((p) => <Difference key={p} before={lines(from, p)} after={lines(to, p)} />)}</>
   }
-  const text = (v: unknown) => (v === null || v === undefined ? [] : [typeof v === 'boolean' && field === 'active' ? (v ? 'on' : 'off') : typeof v === 'string' ? v : JSON.stringify(v)])
+  const text = (v: unknown) => (v === null || v === undefined || v === '' || (Array.isArray(v) && v.length === 0) ? [] : Array.isArray(v) && v.every((e) => typeof e === 'string') ? [v.join(', ')] : [typeof v === 'boolean' && field === 'active' ? (v ? 'on' : 'off') : typeof v === 'string' ? v : JSON.stringify(v)])
   return <Difference before={text(before)} after={text(after)} />
 }
 

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { bodyOf, changedParts, emptyDraft, filtersOf, jsonProblem, lines, merge, problems, spread, variantSum, type Draft } from './draft'
+
+const draft = (changes: Partial<Draft>): Draft => ({ ...emptyDraft, key: 'new-nav', ...changes })
+
+describe('bodyOf', () => {
+  it('has only what differs', () => {
+    expect(bodyOf(draft({ name: 'b' }), draft({ name: 'a' }))).toEqual({ name: 'b' })
+  })
+  it('has the whole filters if a part of them differs, with parts that the page does not know', () => {
+    const rest = { aggregation_group_type_index: 1, future: true }
+    expect(bodyOf(draft({ rest, variants: [{ key: 'a', rollout_percentage: 100 }] }), draft({ rest })).filters)
+      .toEqual({ ...rest, groups: emptyDraft.groups, multivariate: { variants: [{ key: 'a', rollout_percentage: 100 }] }, payloads: {} })
+  })
+  it('drops payloads that are empty, or of variants that are gone', () => {
+    expect(filtersOf(draft({ payloads: { true: ' ', old: '1' } })).payloads).toEqual({})
+    expect(filtersOf(draft({ variants: [{ key: 'a', rollout_percentage: 100 }], payloads: { a: '1', true: '2' } })).payloads).toEqual({ a: '1' })
+  })
+})
+
+describe('merge', () => {
+  const base = draft({ name: 'a', tags: [] })
+  it('joins changes of different parts', () => {
+    const m = merge(base, draft({ name: 'mine', tags: [] }), draft({ name: 'a', tags: ['theirs'] }))
+    expect(m.clashes).toEqual([])
+    expect([m.merged.name, m.merged.tags]).toEqual(['mine', ['theirs']])
+  })
+  it('reports a part that both changed', () => {
+    expect(merge(base, draft({ name: 'mine' }), draft({ name: 'theirs' })).clashes).toEqual(['name'])
+  })
+  it('reports no part that both changed alike', () => {
+    expect(merge(base, draft({ name: 'same' }), draft({ name: 'same' })).clashes).toEqual([])
+  })
+})
+
+describe('variants', () => {
+  it('spread sums to 100 for every number', () => {
+    for (let n = 1; n <= 20; n++) expect(variantSum(spread(Array.from({ length: n }, (_, i) => ({ key: String(i) }))))).toBe(100)
+  })
+  it('sums without errors of floating point', () => {
+    expect(variantSum([{ key: 'a', rollout_percentage: 33.3 }, { key: 'b', rollout_percentage: 33.3 }, { key: 'c', rollout_percentage: 33.4 }])).toBe(100)
+  })
+})
+
+describe('problems', () => {
+  it('has none for a good flag', () => { expect(problems(draft({}))).toEqual({}) })
+  it.each([
+    ['key', draft({ key: '' })], ['key', draft({ key: 'a b' })],
+    ['variants', draft({ variants: [{ key: 'a', rollout_percentage: 99 }] })], ['variants', draft({ variants: [{ key: 'a', rollout_percentage: 50 }, { key: 'a', rollout_percentage: 50 }] })],
+    ['payload-true', draft({ payloads: { true: '{' } })], ['group-0', draft({ groups: [{ properties: [{ key: '' }] }] })],
+  ])('names %s', (id, d) => { expect(Object.keys(problems(d))).toEqual([id]) })
+  it('takes empty text as no payload', () => { expect(jsonProblem('  ')).toBeNull() })
+})
+
+describe('words', () => {
+  it('tells conditions in order', () => {
+    expect(lines(draft({ groups: [{ properties: [{ key: 'plan', operator: 'exact', value: ['pro', 'team'] }], rollout_percentage: 25 }, { properties: [], rollout_percentage: 100, variant: 'a' }] }), 'groups'))
+      .toEqual(['1. 25% of people where plan is pro or team', '2. everyone get a'])
+  })
+  it('changes nothing when nothing changed', () => { expect(changedParts(draft({}), draft({}))).toEqual([]) })
+})
