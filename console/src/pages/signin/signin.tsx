@@ -30,7 +30,7 @@ function takeFragment(): URLSearchParams {
 export default function SignIn() {
   const { path, query, route } = useLocation()
   const [fragment] = useState(takeFragment)
-  const [methods, setMethods] = useState<Methods | null>(null)
+  const [methods, setMethods] = useState<Methods | null>() // null: keys only; undefined: not known yet
   const [error, setError] = useState<ApiError | null>(null)
   const [busy, setBusy] = useState(false)
   useTitle('Sign in')
@@ -69,7 +69,7 @@ export default function SignIn() {
   )
 }
 
-interface ChooseProps { methods: Methods | null; busy: boolean; error: ApiError | null; run: (f: () => Promise<void>) => Promise<void>; next: string | undefined }
+interface ChooseProps { methods: Methods | null | undefined; busy: boolean; error: ApiError | null; run: (f: () => Promise<void>) => Promise<void>; next: string | undefined }
 
 function Choose({ methods, busy, error, run, next }: ChooseProps) {
   const [email, setEmail] = useState('')
@@ -77,6 +77,7 @@ function Choose({ methods, busy, error, run, next }: ChooseProps) {
   const [key, setKey] = useState('')
   const [byKey, setByKey] = useState(false)
   const withKey = byKey || !methods
+  if (methods === undefined) return <div class="sign-in-space" />
   const reset = () => {
     send('POST', '/api/session/password_reset', { email }).then(() => say('If there is an account with this address, a message is on its way.'), sayError)
   }
