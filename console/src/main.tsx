@@ -8,4 +8,4 @@ import './styles/layout.css'
 import { App } from './app/app'
 
 const root = document.getElementById('app')
-if (root) render(<LocationProvider><App /></LocationProvider>, root)
+if (root) render(<LocationProvider scope={/^\/($|\?|console|sign-in|reset-password|invitation)/}><App /></LocationProvider>, root)

@@ -3,7 +3,7 @@
 // compile. It sends the session cookie with the CSRF token, or a personal key.
 import type { paths } from './schema.gen'
 import type { ApiErrorBody } from './types'
-import { credentials, signedOut } from '../app/session'
+import { credentials, setCSRF, signedOut } from '../app/session'
 
 type Verb = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Operation<P extends keyof paths, V extends Verb> = NonNullable<paths[P][V]>
@@ -62,7 +62,7 @@ export function errorOf(status: number, text: string, requestId: string | null =
 }
 
 // send sends one request and returns the decoded answer.
-export async function send(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
+export async function send(method: string, url: string, body?: unknown, signal?: AbortSignal, again = true): Promise<unknown> {
   const headers: Record<string, string> = { Accept: 'application/json', ...credentials(method) }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   let answer: Response
@@ -75,6 +75,10 @@ export async function send(method: string, url: string, body?: unknown, signal?:
   const text = await answer.text()
   if (answer.ok) return text ? JSON.parse(text) : undefined
   const error = errorOf(answer.status, text, answer.headers.get('X-Request-Id'))
+  if (error.code === 'csrf_failed' && again) { // the session was made anew, in another tab
+    setCSRF(((await send('GET', '/api/session')) as { csrf_token: string }).csrf_token)
+    return send(method, url, body, signal, false)
+  }
   if (answer.status === 401 && !url.startsWith('/api/session')) signedOut()
   throw error
 }

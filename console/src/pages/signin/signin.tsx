@@ -84,7 +84,7 @@ function Choose({ methods, busy, error, run, next }: ChooseProps) {
   return (
     <>
       {error && <p class="field-error" role="alert">{error.message}</p>}
-      {methods?.oidc && <a class="button wide" href={`${methods.oidc.start_url}?next=${encodeURIComponent(safeNext(next ?? null))}`} data-native>Continue with {methods.oidc.name}</a>}
+      {methods?.oidc && <a class="button wide" href={`${methods.oidc.start_url}?next=${encodeURIComponent(safeNext(next ?? null))}`}>Continue with {methods.oidc.name}</a>}
       {withKey
         ? (
           <form onSubmit={(e) => { e.preventDefault(); void run(() => signInWithKey(key.trim())) }}>
