@@ -35,7 +35,7 @@ func TestConsole(t *testing.T) {
 		t.Helper()
 		s.do(t, http.MethodPost, "/api/projects/1/feature_flags/", fields, nil, http.StatusCreated)
 	}
-	create(map[string]any{"key": "new-nav", "name": "The navigation", "tags": []string{"frontend"}, "filters": json.RawMessage(corpus[3].filters)})
+	create(map[string]any{"key": "new-nav", "name": "The navigation", "tags": []string{"frontend"}, "filters": json.RawMessage(`{"groups": [{"properties": [{"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}], "rollout_percentage": 100}]}`)})
 	create(map[string]any{"key": "hostile", "name": hostile, "tags": []string{hostile}, "filters": map[string]any{"groups": []any{map[string]any{
 		"properties": []any{map[string]any{"key": hostile, "type": "person", "operator": "exact", "value": []string{hostile}}}, "rollout_percentage": 10}}}})
 	event, err := json.Marshal(map[string]any{"api_key": s.project, "event": "signed up", "distinct_id": "ada", "properties": map[string]any{"$set": map[string]any{"plan": "pro", hostile: hostile}}})
