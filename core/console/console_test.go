@@ -124,14 +124,14 @@ func TestCaching(t *testing.T) {
 	}
 	tag := page.Header.Get("ETag")
 	again, body := get(t, s, "GET", "/console/project/1/flags", "Accept-Encoding", "br", "If-None-Match", tag)
-	if again.StatusCode != 304 || body != "" {
+	if again.StatusCode != http.StatusNotModified || body != "" {
 		t.Errorf("with the tag %s: %d %q", tag, again.StatusCode, body)
 	}
-	if other, _ := get(t, s, "GET", "/", "Accept", "text/html", "Accept-Encoding", "gzip", "If-None-Match", tag); other.StatusCode != 200 {
+	if other, _ := get(t, s, "GET", "/", "Accept", "text/html", "Accept-Encoding", "gzip", "If-None-Match", tag); other.StatusCode != http.StatusOK {
 		t.Errorf("the tag of another encoding: %d", other.StatusCode)
 	}
 	head, body := get(t, s, "HEAD", "/console/", "Accept-Encoding", "br")
-	if head.StatusCode != 200 || head.Header.Get("ETag") != tag || body != "" {
+	if head.StatusCode != http.StatusOK || head.Header.Get("ETag") != tag || body != "" {
 		t.Errorf("HEAD: %d, %q, %q", head.StatusCode, head.Header.Get("ETag"), body)
 	}
 }
@@ -166,11 +166,11 @@ func TestNotBuilt(t *testing.T) {
 	s := newServer(t, nil)
 	for _, path := range []string{"/", "/console/project/1/flags", "/sign-in"} {
 		res, body := get(t, s, "GET", path, "Accept", "text/html")
-		if res.StatusCode != 501 || strings.Count(body, "\n") != 1 || !strings.Contains(body, "make build") {
+		if res.StatusCode != http.StatusNotImplemented || strings.Count(body, "\n") != 1 || !strings.Contains(body, "make build") {
 			t.Errorf("%s: %d %q", path, res.StatusCode, body)
 		}
 	}
-	if res, body := get(t, s, "GET", "/"); res.StatusCode != 200 || body != `{"name":"guidon"}` {
+	if res, body := get(t, s, "GET", "/"); res.StatusCode != http.StatusOK || body != `{"name":"guidon"}` {
 		t.Errorf("/ for another client: %d %q", res.StatusCode, body)
 	}
 }
