@@ -43,7 +43,7 @@ type commands struct {
 
 	Serve       serveCmd                 `cmd:"" help:"Serve until interrupted."`
 	Migrate     migrateCmd               `cmd:"" help:"Create the database or migrate it to the newest schema."`
-	MigrateData migrateDataCmd           `cmd:"" name:"migrate-data" help:"Copy the database of a stopped server from SQLite to Postgres; continue an interrupted copy."`
+	MigrateData migrateDataCmd           `cmd:"" name:"migrate-data" help:"Copy the database of a stopped server from SQLite to Postgres, or its events to ClickHouse; continue an interrupted copy."`
 	Config      configCmd                `cmd:"" help:"Print the default config with comments; check and show the config in use."`
 	Project     accounts.ProjectCommands `cmd:"" help:"Create, list and close projects."`
 	User        accounts.UserCommands    `cmd:"" help:"Create, list and revoke users."`

@@ -11,13 +11,15 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/cmd/guidon/command"
+	"github.com/guidonhq/guidon/cmd/guidon/moveevents"
 	"github.com/guidonhq/guidon/cmd/guidon/output"
 )
 
 type migrateDataCmd struct {
-	From       string `default:"sqlite" help:"The source: sqlite for the file of the config or of the data directory, or sqlite:PATH." placeholder:"SOURCE"`
-	To         string `required:"" help:"The target: postgres for database.url of the config, or postgres://…" placeholder:"TARGET"`
+	From       string `help:"The source: sqlite for the file of the config or of the data directory, or sqlite:PATH. Default: sqlite; with --to clickhouse database.url." placeholder:"SOURCE"`
+	To         string `required:"" help:"The target: postgres for database.url of the config, or postgres://…; clickhouse for events.url, or clickhouse://…, to which stored events are copied." placeholder:"TARGET"`
 	DryRun     bool   `name:"dry-run" xor:"what" help:"Check both databases and print the rows to copy; change nothing."`
+	Rate       int    `help:"With --to clickhouse: copy at most this many events a second." placeholder:"N"`
 	Verify     bool   `xor:"what" help:"Compare the rows of both databases; change nothing."`
 	Restart    bool   `xor:"what" help:"Delete what an unfinished copy has written, and begin again."`
 	BrokenRows string `name:"broken-rows" help:"Write rows that cannot be copied to this file, as lines of JSON, and leave them out." placeholder:"FILE"`
@@ -26,6 +28,15 @@ type migrateDataCmd struct {
 
 // Run copies the database, or compares it with its copy.
 func (c migrateDataCmd) Run(e *env, m *command.Env) (err error) {
+	if moveevents.IsTarget(c.To) {
+		if c.Restart || c.BrokenRows != "" {
+			return errors.New("--to clickhouse has no --restart and no --broken-rows")
+		}
+		return moveevents.Run(m, moveevents.Options{From: c.From, To: c.To, DryRun: c.DryRun, Verify: c.Verify, Rate: c.Rate, JSON: c.Output == "json"})
+	}
+	if c.From == "" {
+		c.From = "sqlite"
+	}
 	cfg, err := e.config()
 	if err != nil {
 		return err

@@ -54,13 +54,14 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // Store keeps events in ClickHouse. It is safe for concurrent use.
 type Store struct {
 	db     *db.DB
 	shared *events.Shared
-	client *client
+	client *wire.Client
 	log    *zap.Logger
 	limit  int64 // bytes of the outbox
 
@@ -111,7 +112,7 @@ func New(cfg events.Config, d *db.DB, shared *events.Shared, log *zap.Logger) (*
 	if !d.Postgres() {
 		return nil, ErrNeedsPostgres
 	}
-	c, err := newClient(cfg.URL)
+	c, err := wire.New(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("events.url: %w", err)
 	}
@@ -208,6 +209,9 @@ func (s *Store) recover(ctx context.Context) error {
 		return err
 	}
 	s.health.record(nil)
+	if row, err := s.lastLeft(ctx); err == nil && row > 0 {
+		s.log.Warn("PostgreSQL has events from before events.url was set, which queries do not find unless they were copied: guidon migrate-data --to clickhouse", zap.Int64("rows", row))
+	}
 	return s.finishErasures(ctx)
 }
 

@@ -1,15 +1,12 @@
 package clickhouse
 
 import (
-	"bufio"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
@@ -97,10 +94,11 @@ func (e *event) append(dst []byte) []byte {
 	return dst
 }
 
-func (r *reader) event() (e event) {
-	e.project, e.name, e.at, e.row, e.uuid = r.int(), r.string(), r.int(), r.int(), r.uuid()
-	e.distinctID, e.person, e.received = r.string(), r.string(), r.int()
-	e.url, e.flagKey, e.response, e.chain, e.properties = r.string(), r.string(), r.string(), r.string(), r.string()
+// readEvent reads the columns of an event.
+func readEvent(r *wire.Reader) (e event) {
+	e.project, e.name, e.at, e.row, e.uuid = r.Int(), r.String(), r.Int(), r.Int(), r.UUID()
+	e.distinctID, e.person, e.received = r.String(), r.String(), r.Int()
+	e.url, e.flagKey, e.response, e.chain, e.properties = r.String(), r.String(), r.String(), r.String(), r.String()
 	return e
 }
 
@@ -114,91 +112,6 @@ func appendString(dst []byte, s string) []byte {
 func appendUUID(dst []byte, id uuid.UUID) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, binary.BigEndian.Uint64(id[:8]))
 	return binary.LittleEndian.AppendUint64(dst, binary.BigEndian.Uint64(id[8:]))
-}
-
-// reader reads RowBinary. After an error all values are zero, and err has it.
-type reader struct {
-	*bufio.Reader
-	err error
-	buf [16]byte
-}
-
-// maxValue is the longest string that is read.
-const maxValue = 256 << 20
-
-var errLongValue = errors.New("a value in the answer is too long")
-
-// more reports whether a row follows.
-func (r *reader) more() bool {
-	if r.err != nil {
-		return false
-	}
-	if _, err := r.Peek(1); err != nil {
-		if err != io.EOF { //nolint:errorlint // Peek does not wrap it
-			r.err = err
-		}
-		return false
-	}
-	return true
-}
-
-func (r *reader) fixed(n int) []byte {
-	if r.err == nil {
-		if _, err := io.ReadFull(r, r.buf[:n]); err != nil {
-			r.fail(err)
-		}
-	}
-	if r.err != nil {
-		clear(r.buf[:])
-	}
-	return r.buf[:n]
-}
-
-func (r *reader) fail(err error) {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	r.err = fmt.Errorf("read the answer: %w", err)
-}
-
-func (r *reader) int() int64 { return int64(binary.LittleEndian.Uint64(r.fixed(8))) }
-
-// day reads an Int32.
-func (r *reader) day() int64 { return int64(int32(binary.LittleEndian.Uint32(r.fixed(4)))) }
-
-func (r *reader) byte() byte { return r.fixed(1)[0] }
-
-func (r *reader) string() string { return string(r.bytes(nil)) }
-
-// bytes reads a string into the memory of dst.
-func (r *reader) bytes(dst []byte) []byte {
-	if r.err != nil {
-		return nil
-	}
-	n, err := binary.ReadUvarint(r)
-	switch {
-	case err != nil:
-		r.fail(err)
-		return nil
-	case n > maxValue:
-		r.err = errLongValue
-		return nil
-	}
-	if uint64(cap(dst)) < n {
-		dst = make([]byte, n)
-	}
-	dst = dst[:n]
-	if _, err := io.ReadFull(r, dst); err != nil {
-		r.fail(err)
-	}
-	return dst
-}
-
-func (r *reader) uuid() (id uuid.UUID) {
-	b := r.fixed(16)
-	binary.BigEndian.PutUint64(id[:8], binary.LittleEndian.Uint64(b[:8]))
-	binary.BigEndian.PutUint64(id[8:], binary.LittleEndian.Uint64(b[8:16]))
-	return id
 }
 
 // idHash is the hash of an event in the table of ids: 48 bits.

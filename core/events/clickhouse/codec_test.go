@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"bufio"
 	"bytes"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
@@ -28,8 +28,8 @@ func TestEventsKeepTheirFields(t *testing.T) {
 	}
 	whole := list[1].append(nil)
 	for n := 1; n < len(whole); n++ {
-		r := &reader{Reader: bufio.NewReader(bytes.NewReader(whole[:n]))}
-		if r.event(); r.err == nil {
+		r := wire.NewReader(bytes.NewReader(whole[:n]))
+		if readEvent(r); r.Err == nil {
 			t.Fatalf("%d of %d bytes are no error", n, len(whole))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // The states of a Status.
@@ -61,10 +62,10 @@ func (h *health) current() Status {
 // record keeps the outcome of a request to ClickHouse. Errors of the database change nothing.
 func (h *health) record(err error) {
 	state, message := OK, ""
-	var answer *serverError
+	var answer *wire.Error
 	switch {
 	case err == nil:
-	case errors.As(err, &answer) && answer.reached:
+	case errors.As(err, &answer) && answer.Reached:
 		state, message = Refused, err.Error()
 	case errors.As(err, &answer):
 		state, message = Unavailable, answer.Error()
@@ -87,7 +88,7 @@ func (s *Store) ask(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	err := s.client.exec(ctx, "SELECT 1", nil, nil)
+	err := s.client.Exec(ctx, "SELECT 1", nil, nil)
 	if err == nil {
 		s.health.record(nil)
 	}

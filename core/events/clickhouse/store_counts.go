@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // Count implements events.Backend.
@@ -27,8 +28,8 @@ func (s *Store) Count(ctx context.Context, projectID int64, f events.Filter) (n 
 
 // number returns one value of the events that pass.
 func (s *Store) number(ctx context.Context, expression, where string) (n int64, err error) {
-	err = s.client.query(ctx, fmt.Sprintf("SELECT toInt64(%s) FROM %s WHERE %s", expression, eventTable, where), func(r *reader) error {
-		n = r.int()
+	err = s.client.Query(ctx, fmt.Sprintf("SELECT toInt64(%s) FROM %s WHERE %s", expression, eventTable, where), func(r *wire.Reader) error {
+		n = r.Int()
 		return nil
 	})
 	return n, err
@@ -54,18 +55,18 @@ func (s *Store) Counts(ctx context.Context, q *events.CountQuery) ([]events.Coun
 		if q.Breakdown != "" {
 			value = "flag_response"
 		}
-		err = s.client.query(ctx, fmt.Sprintf("SELECT intDiv(timestamp - %d, %d) AS i, %s AS value, distinct_id, toInt64(count()) FROM %s WHERE %s GROUP BY i, value, distinct_id",
-			q.From.UnixMicro(), q.Interval.Microseconds(), value, eventTable, where), func(r *reader) error {
-			interval, value, id := r.int(), r.string(), r.string()
-			c.AddMany(interval, value, persons.text(id), r.int())
+		err = s.client.Query(ctx, fmt.Sprintf("SELECT intDiv(timestamp - %d, %d) AS i, %s AS value, distinct_id, toInt64(count()) FROM %s WHERE %s GROUP BY i, value, distinct_id",
+			q.From.UnixMicro(), q.Interval.Microseconds(), value, eventTable, where), func(r *wire.Reader) error {
+			interval, value, id := r.Int(), r.String(), r.String()
+			c.AddMany(interval, value, persons.text(id), r.Int())
 			return nil
 		})
 		return c.Counts(), err
 	}
 	var properties []byte
-	err = s.client.query(ctx, fmt.Sprintf("SELECT timestamp, distinct_id, properties FROM %s WHERE %s", eventTable, where), func(r *reader) error {
-		at, id := r.int(), r.string()
-		if properties = r.bytes(properties[:0]); r.err == nil {
+	err = s.client.Query(ctx, fmt.Sprintf("SELECT timestamp, distinct_id, properties FROM %s WHERE %s", eventTable, where), func(r *wire.Reader) error {
+		at, id := r.Int(), r.String()
+		if properties = r.Bytes(properties[:0]); r.Err == nil {
 			c.Add(at, persons.text(id), properties)
 		}
 		return nil
@@ -87,8 +88,8 @@ func (m personMap) text(distinctID string) string {
 // personsOf returns the persons of the distinct ids of the events that pass.
 func (s *Store) personsOf(ctx context.Context, projectID int64, where string) (personMap, error) {
 	var ids []string
-	err := s.client.query(ctx, "SELECT DISTINCT distinct_id FROM "+eventTable+" WHERE "+where, func(r *reader) error {
-		ids = append(ids, r.string())
+	err := s.client.Query(ctx, "SELECT DISTINCT distinct_id FROM "+eventTable+" WHERE "+where, func(r *wire.Reader) error {
+		ids = append(ids, r.String())
 		return nil
 	})
 	if err != nil {
@@ -109,10 +110,10 @@ func (s *Store) LastSeen(ctx context.Context, projectID int64, distinctIDs []str
 	}
 	out := make(map[string]time.Time, len(distinctIDs))
 	for ids := range slices.Chunk(distinctIDs, 5000) {
-		err := s.client.query(ctx, fmt.Sprintf("SELECT distinct_id, max(timestamp) FROM %s WHERE project_id = %d AND distinct_id IN (%s)%s GROUP BY distinct_id",
-			eventTable, projectID, quoteAll(ids), without), func(r *reader) error {
-			id := r.string()
-			out[id] = time.UnixMicro(r.int()).UTC()
+		err := s.client.Query(ctx, fmt.Sprintf("SELECT distinct_id, max(timestamp) FROM %s WHERE project_id = %d AND distinct_id IN (%s)%s GROUP BY distinct_id",
+			eventTable, projectID, quoteAll(ids), without), func(r *wire.Reader) error {
+			id := r.String()
+			out[id] = time.UnixMicro(r.Int()).UTC()
 			return nil
 		})
 		if err != nil {
@@ -127,8 +128,8 @@ func (s *Store) Projects(ctx context.Context) (out []int64, err error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, err
 	}
-	return out, s.client.query(ctx, "SELECT DISTINCT project_id FROM "+eventTable+" ORDER BY project_id", func(r *reader) error {
-		out = append(out, r.int())
+	return out, s.client.Query(ctx, "SELECT DISTINCT project_id FROM "+eventTable+" ORDER BY project_id", func(r *wire.Reader) error {
+		out = append(out, r.Int())
 		return nil
 	})
 }
@@ -140,8 +141,8 @@ func (s *Store) Names(ctx context.Context, projectID int64) (out []string, err e
 		return nil, err
 	}
 	names := map[string]bool{}
-	err = s.client.query(ctx, fmt.Sprintf("SELECT DISTINCT event FROM %s WHERE project_id = %d", eventTable, projectID)+without, func(r *reader) error {
-		names[r.string()] = true
+	err = s.client.Query(ctx, fmt.Sprintf("SELECT DISTINCT event FROM %s WHERE project_id = %d", eventTable, projectID)+without, func(r *wire.Reader) error {
+		names[r.String()] = true
 		return nil
 	})
 	return slices.Sorted(maps.Keys(names)), err
@@ -162,8 +163,8 @@ func (s *Store) Oldest(ctx context.Context, projectID int64, event string, since
 		c.add("timestamp >= %d", since.UnixMicro())
 	}
 	var at, n int64
-	err = s.client.query(ctx, "SELECT min(timestamp), toInt64(count()) FROM "+eventTable+" WHERE "+c.String()+without, func(r *reader) error {
-		at, n = r.int(), r.int()
+	err = s.client.Query(ctx, "SELECT min(timestamp), toInt64(count()) FROM "+eventTable+" WHERE "+c.String()+without, func(r *wire.Reader) error {
+		at, n = r.Int(), r.Int()
 		return nil
 	})
 	return time.UnixMicro(at).UTC(), n > 0, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // eraseIDs is how many distinct ids one erasure has, and eraseChunk how many events one call
@@ -59,20 +60,29 @@ func (s *Store) correctErased(ctx context.Context, projectID int64, ids []string
 	}
 	where := fmt.Sprintf("project_id = %d AND distinct_id IN (%s) AND row <= %d", projectID, quoteAll(ids), through) + without
 	list, err := s.selectRecords(ctx, where, "ORDER BY row")
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return 0, err
 	}
-	for chunk := range slices.Chunk(list, eraseChunk) {
-		erased := make([]events.HistoryEvent, len(chunk))
-		for i := range chunk {
-			erased[i].Row, erased[i].Event = chunk[i].ID, chunk[i].ToEvent()
-		}
-		if err := s.shared.Correct(ctx, projectID, ids, erased); err != nil {
+	moved := make(map[int64]bool, len(list))
+	for i := range list {
+		moved[list[i].ID] = true
+	}
+	erased, err := s.eraseLeft(ctx, projectID, ids, moved)
+	if err != nil {
+		return 0, err
+	}
+	for i := range list {
+		erased = append(erased, events.HistoryEvent{Row: list[i].ID, Event: list[i].ToEvent()})
+	}
+	for chunk := range slices.Chunk(erased, eraseChunk) {
+		if err := s.shared.Correct(ctx, projectID, ids, chunk); err != nil {
 			return 0, err
 		}
 	}
-	_, err = s.addErasure(ctx, projectID, ids, through)
-	return int64(len(list)), err
+	if len(list) > 0 {
+		_, err = s.addErasure(ctx, projectID, ids, through)
+	}
+	return int64(len(erased)), err
 }
 
 // finishErasures deletes the events of recorded erasures.
@@ -98,13 +108,13 @@ func (s *Store) finishErasures(ctx context.Context) error {
 
 // mutate deletes events and returns when ClickHouse has rewritten their parts.
 func (s *Store) mutate(ctx context.Context, condition string) error {
-	if err := s.client.exec(ctx, "ALTER TABLE "+eventTable+" DELETE WHERE "+condition, nil, nil); err != nil {
+	if err := s.client.Exec(ctx, "ALTER TABLE "+eventTable+" DELETE WHERE "+condition, nil, nil); err != nil {
 		return err
 	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		var open int64
-		err := s.client.query(ctx, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND table = "+quote(eventTable)+" AND NOT is_done",
-			func(r *reader) error { open = r.int(); return nil })
+		err := s.client.Query(ctx, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase() AND table = "+quote(eventTable)+" AND NOT is_done",
+			func(r *wire.Reader) error { open = r.Int(); return nil })
 		if err != nil || open == 0 {
 			return err
 		}
@@ -120,6 +130,9 @@ func (s *Store) mutate(ctx context.Context, condition string) error {
 // each deletion rewrites parts; the number may be larger than limit.
 func (s *Store) DeleteExpired(ctx context.Context, x events.Expiry, _ int) (int, error) {
 	n, err := s.CountExpired(ctx, x)
+	if err == nil {
+		err = s.expireLeft(ctx, x)
+	}
 	if err != nil || n == 0 {
 		return 0, err
 	}

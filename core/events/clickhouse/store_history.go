@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // ambiguousLength is the length from which a URL may be truncated.
@@ -114,9 +115,9 @@ func (s *Store) CountHistory(ctx context.Context, q *events.HistoryQuery, width 
 		return t, err
 	}
 	for _, p := range parts(q) {
-		err := s.client.query(ctx, fmt.Sprintf("SELECT intDiv(timestamp, %d) AS i, toUInt8(%s) AS certain, toInt64(count()) FROM %s WHERE %s AND row <= %d%s GROUP BY i, certain",
-			width.Microseconds(), p.certain(), eventTable, p.where(q), t.Row, without), func(r *reader) error {
-			interval, certain, n := r.int(), r.byte(), r.int()
+		err := s.client.Query(ctx, fmt.Sprintf("SELECT intDiv(timestamp, %d) AS i, toUInt8(%s) AS certain, toInt64(count()) FROM %s WHERE %s AND row <= %d%s GROUP BY i, certain",
+			width.Microseconds(), p.certain(), eventTable, p.where(q), t.Row, without), func(r *wire.Reader) error {
+			interval, certain, n := r.Int(), r.Byte(), r.Int()
 			if certain == 0 {
 				t.Ambiguous += n
 			} else {
@@ -139,10 +140,10 @@ func (s *Store) DistinctIDs(ctx context.Context, q *events.HistoryQuery) (ids ma
 		return nil, false, err
 	}
 	for _, p := range parts(q) {
-		err := s.client.query(ctx, fmt.Sprintf("SELECT DISTINCT distinct_id, toUInt8(%s) AS certain FROM %s WHERE %s%s", p.certain(), eventTable, p.where(q), without),
-			func(r *reader) error {
-				id := r.string()
-				if r.byte() == 0 {
+		err := s.client.Query(ctx, fmt.Sprintf("SELECT DISTINCT distinct_id, toUInt8(%s) AS certain FROM %s WHERE %s%s", p.certain(), eventTable, p.where(q), without),
+			func(r *wire.Reader) error {
+				id := r.String()
+				if r.Byte() == 0 {
 					ambiguous = true
 				} else {
 					ids[id] = struct{}{}
@@ -203,10 +204,10 @@ func (s *Store) scanPart(ctx context.Context, q *events.HistoryQuery, where stri
 		chunk = chunk[:0]
 		return nil
 	}
-	err := s.client.query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+eventTable+" WHERE "+where, func(r *reader) error {
-		e := r.event()
-		if r.err != nil {
-			return r.err
+	err := s.client.Query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+eventTable+" WHERE "+where, func(r *wire.Reader) error {
+		e := readEvent(r)
+		if r.Err != nil {
+			return r.Err
 		}
 		if chunk = append(chunk, e.history(q)); len(chunk) < scanChunk {
 			return nil

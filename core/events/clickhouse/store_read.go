@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 )
 
@@ -118,9 +119,9 @@ func (s *Store) positions(ctx context.Context, where, order string, limit int) (
 	for n := limit; ; n *= 2 {
 		var out []events.Cursor
 		read := 0
-		err := s.client.query(ctx, fmt.Sprintf("SELECT timestamp, row FROM %s WHERE %s %s LIMIT %d", eventTable, where, order, n), func(r *reader) error {
-			at := r.int()
-			c := events.Cursor{Timestamp: at, Row: r.int()}
+		err := s.client.Query(ctx, fmt.Sprintf("SELECT timestamp, row FROM %s WHERE %s %s LIMIT %d", eventTable, where, order, n), func(r *wire.Reader) error {
+			at := r.Int()
+			c := events.Cursor{Timestamp: at, Row: r.Int()}
 			if read++; len(out) == 0 || out[len(out)-1] != c {
 				out = append(out, c)
 			}
@@ -151,12 +152,12 @@ func (s *Store) records(ctx context.Context, projectID int64, found []events.Cur
 func (s *Store) selectRecords(ctx context.Context, where, order string) ([]events.Record, error) {
 	var out []events.Record
 	seen := map[int64]bool{}
-	err := s.client.query(ctx, "SELECT "+columnNames(eventColumns)+" FROM "+eventTable+" WHERE "+where+" "+order, func(r *reader) error {
-		if e := r.event(); r.err == nil && !seen[e.row] {
+	err := s.client.Query(ctx, "SELECT "+columnNames(eventColumns)+" FROM "+eventTable+" WHERE "+where+" "+order, func(r *wire.Reader) error {
+		if e := readEvent(r); r.Err == nil && !seen[e.row] {
 			seen[e.row] = true
 			out = append(out, e.record())
 		}
-		return r.err
+		return r.Err
 	})
 	return out, err
 }
@@ -179,8 +180,8 @@ func (s *Store) Get(ctx context.Context, projectID int64, id uuid.UUID) ([]event
 		return nil, err
 	}
 	var days conditions
-	err = s.client.query(ctx, fmt.Sprintf("SELECT hash, day FROM %s WHERE hash = %d", idTable, idHash(events.Identity{Project: projectID, UUID: id})), func(r *reader) error {
-		_, day := r.int(), r.day()
+	err = s.client.Query(ctx, fmt.Sprintf("SELECT hash, day FROM %s WHERE hash = %d", idTable, idHash(events.Identity{Project: projectID, UUID: id})), func(r *wire.Reader) error {
+		_, day := r.Int(), r.Day()
 		days.add("timestamp >= %d AND timestamp < %d", day*dayMicros, (day+1)*dayMicros)
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // schemaState is whether the tables were made and checked.
@@ -58,7 +60,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			"INDEX by_row row TYPE minmax GRANULARITY 1", "INDEX by_distinct_id distinct_id TYPE bloom_filter(0.02) GRANULARITY 1"),
 		s.createTable(idTable, idColumns, "ORDER BY (hash, day)", ""),
 	} {
-		if err := s.client.exec(ctx, statement, nil, nil); err != nil {
+		if err := s.client.Exec(ctx, statement, nil, nil); err != nil {
 			return fmt.Errorf("create the tables of events: %w", err)
 		}
 	}
@@ -75,9 +77,10 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 // checkOwner refuses a ClickHouse with the events of another PostgreSQL. It raises the rows of
-// this one behind those of ClickHouse: they are larger after PostgreSQL was restored.
+// this one behind those of ClickHouse, which are larger after PostgreSQL was restored, and
+// behind those of events that are not moved yet, which histories of actions have counted.
 func (s *Store) checkOwner(ctx context.Context) error {
-	if err := s.client.exec(ctx, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id", nil, nil); err != nil {
+	if err := s.client.Exec(ctx, "CREATE TABLE IF NOT EXISTS "+ownerTable+" (id String) ENGINE = MergeTree() ORDER BY id", nil, nil); err != nil {
 		return fmt.Errorf("create the table of the owner: %w", err)
 	}
 	id, err := s.readStoreID(ctx)
@@ -85,14 +88,14 @@ func (s *Store) checkOwner(ctx context.Context) error {
 		return err
 	}
 	read := func() (owners []string, err error) {
-		return owners, s.client.query(ctx, "SELECT DISTINCT id FROM "+ownerTable, func(r *reader) error {
-			owners = append(owners, r.string())
+		return owners, s.client.Query(ctx, "SELECT DISTINCT id FROM "+ownerTable, func(r *wire.Reader) error {
+			owners = append(owners, r.String())
 			return nil
 		})
 	}
 	owners, err := read()
 	if err == nil && len(owners) == 0 {
-		if err = s.client.exec(ctx, "INSERT INTO "+ownerTable+" VALUES ("+quote(id)+")", nil, nil); err == nil {
+		if err = s.client.Exec(ctx, "INSERT INTO "+ownerTable+" VALUES ("+quote(id)+")", nil, nil); err == nil {
 			owners, err = read()
 		}
 	}
@@ -100,18 +103,22 @@ func (s *Store) checkOwner(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(owners) != 1 || owners[0] != id:
-		return &serverError{text: "this database in ClickHouse has the events of another PostgreSQL: choose another database in events.url", reached: true}
+		return &wire.Error{Text: "this database in ClickHouse has the events of another PostgreSQL: choose another database in events.url", Reached: true}
 	}
 	row, err := s.number(ctx, "max(row)", "1")
 	if err != nil {
 		return err
 	}
-	return s.raiseRows(ctx, row)
+	left, err := s.lastLeft(ctx)
+	if err != nil {
+		return err
+	}
+	return s.raiseRows(ctx, max(row, left))
 }
 
 func (s *Store) readVersion(ctx context.Context) error {
 	var text string
-	err := s.client.query(ctx, "SELECT version()", func(r *reader) error { text = r.string(); return nil })
+	err := s.client.Query(ctx, "SELECT version()", func(r *wire.Reader) error { text = r.String(); return nil })
 	if err != nil {
 		return fmt.Errorf("read the version of ClickHouse: %w", err)
 	}
@@ -120,7 +127,7 @@ func (s *Store) readVersion(ctx context.Context) error {
 		s.schema.version[i], _ = strconv.Atoi(parts[i])
 	}
 	if s.schema.version[0] < 18 || s.schema.version[0] == 18 && s.schema.version[1] < 16 {
-		return &serverError{text: "ClickHouse " + text + " is too old: events need 18.16 or later", reached: true}
+		return &wire.Error{Text: "ClickHouse " + text + " is too old: events need 18.16 or later", Reached: true}
 	}
 	return nil
 }
@@ -145,9 +152,9 @@ func (s *Store) createTable(name string, columns []column, order, partition stri
 // checkTable compares the columns and the order of a table with the expected ones.
 func (s *Store) checkTable(ctx context.Context, table string, columns []column) error {
 	found := map[string]string{}
-	err := s.client.query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *reader) error {
-		name := r.string()
-		found[name] = r.string()
+	err := s.client.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *wire.Reader) error {
+		name := r.String()
+		found[name] = r.String()
 		return nil
 	})
 	if err != nil {
@@ -162,8 +169,8 @@ func (s *Store) checkTable(ctx context.Context, table string, columns []column) 
 		}
 	}
 	var engine string
-	err = s.client.query(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = "+quote(table), func(r *reader) error {
-		engine = r.string()
+	err = s.client.Query(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = "+quote(table), func(r *wire.Reader) error {
+		engine = r.String()
 		return nil
 	})
 	if err != nil {
@@ -174,7 +181,7 @@ func (s *Store) checkTable(ctx context.Context, table string, columns []column) 
 	}
 	if len(differences) > 0 {
 		sort.Strings(differences)
-		return &serverError{text: "the table " + table + " in ClickHouse is not one of Guidon: " + strings.Join(differences, "; "), reached: true}
+		return &wire.Error{Text: "the table " + table + " in ClickHouse is not one of Guidon: " + strings.Join(differences, "; "), Reached: true}
 	}
 	return nil
 }

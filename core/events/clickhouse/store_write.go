@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // insertAll stores events and then their ids. Ids without an event do no harm.
@@ -31,10 +32,10 @@ func (s *Store) insertAll(ctx context.Context, list []event) error {
 			"insert_deduplication_token": fmt.Sprintf("%x", sha256.Sum256(data)),
 		}
 	}
-	if err := s.client.exec(ctx, "INSERT INTO "+idTable+" ("+columnNames(idColumns)+") FORMAT RowBinary", ids, settings); err != nil {
+	if err := s.client.Exec(ctx, "INSERT INTO "+idTable+" ("+columnNames(idColumns)+") FORMAT RowBinary", ids, settings); err != nil {
 		return err
 	}
-	return s.client.exec(ctx, "INSERT INTO "+eventTable+" ("+columnNames(eventColumns)+") FORMAT RowBinary", data, settings)
+	return s.client.Exec(ctx, "INSERT INTO "+eventTable+" ("+columnNames(eventColumns)+") FORMAT RowBinary", data, settings)
 }
 
 // rowsBetween returns which rows of the given range ClickHouse has, in the times of list.
@@ -44,8 +45,8 @@ func (s *Store) rowsBetween(ctx context.Context, list []event, first, last int64
 		from, to = min(from, list[i].at), max(to, list[i].at)
 	}
 	out := map[int64]bool{}
-	err := s.client.query(ctx, fmt.Sprintf("SELECT row FROM %s WHERE row >= %d AND row <= %d AND timestamp >= %d AND timestamp <= %d", eventTable, first, last, from, to),
-		func(r *reader) error { out[r.int()] = true; return nil })
+	err := s.client.Query(ctx, fmt.Sprintf("SELECT row FROM %s WHERE row >= %d AND row <= %d AND timestamp >= %d AND timestamp <= %d", eventTable, first, last, from, to),
+		func(r *wire.Reader) error { out[r.Int()] = true; return nil })
 	return out, err
 }
 
@@ -70,8 +71,8 @@ func (s *Store) markStored(ctx context.Context, ids []events.Identity, known []b
 	}
 	slices.Sort(hashes)
 	days := map[int64][]events.Identity{}
-	err := s.client.query(ctx, "SELECT hash, day FROM "+idTable+" WHERE hash IN ("+joinInts(hashes)+")", func(r *reader) error {
-		hash, day := uint64(r.int()), r.day()
+	err := s.client.Query(ctx, "SELECT hash, day FROM "+idTable+" WHERE hash IN ("+joinInts(hashes)+")", func(r *wire.Reader) error {
+		hash, day := uint64(r.Int()), r.Day()
 		for _, i := range places[hash] {
 			days[day] = append(days[day], ids[i])
 		}
@@ -109,10 +110,10 @@ func (s *Store) verify(ctx context.Context, days map[int64][]events.Identity) (m
 		return nil, err
 	}
 	out := map[events.Identity]bool{}
-	err = s.client.query(ctx, "SELECT project_id, uuid FROM "+eventTable+" WHERE project_id IN ("+strings.Join(list, ",")+") AND (("+strings.Join(conditions, ") OR (")+
-		")) AND uuid IN ("+strings.Join(uuids, ",")+")"+without, func(r *reader) error {
-		project := r.int()
-		out[events.Identity{Project: project, UUID: r.uuid()}] = true
+	err = s.client.Query(ctx, "SELECT project_id, uuid FROM "+eventTable+" WHERE project_id IN ("+strings.Join(list, ",")+") AND (("+strings.Join(conditions, ") OR (")+
+		")) AND uuid IN ("+strings.Join(uuids, ",")+")"+without, func(r *wire.Reader) error {
+		project := r.Int()
+		out[events.Identity{Project: project, UUID: r.UUID()}] = true
 		return nil
 	})
 	return out, err

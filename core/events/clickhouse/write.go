@@ -1,7 +1,6 @@
 package clickhouse
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
@@ -231,12 +231,12 @@ func unpackAll(batches []batch) (list []event, unchecked bool, err error) {
 		if err != nil {
 			return nil, false, fmt.Errorf("read batch %d of the outbox: %w", batches[i].FirstRow, err)
 		}
-		r := &reader{Reader: bufio.NewReader(bytes.NewReader(plain))}
-		for r.more() {
-			list = append(list, r.event())
+		r := wire.NewReader(bytes.NewReader(plain))
+		for r.More() {
+			list = append(list, readEvent(r))
 		}
-		if r.err != nil {
-			return nil, false, fmt.Errorf("read batch %d of the outbox: %w", batches[i].FirstRow, r.err)
+		if r.Err != nil {
+			return nil, false, fmt.Errorf("read batch %d of the outbox: %w", batches[i].FirstRow, r.Err)
 		}
 	}
 	return list, unchecked, nil

@@ -1,7 +1,7 @@
-package clickhouse
+// Package wire speaks the HTTP interface of ClickHouse, with rows in RowBinary.
+package wire
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -20,17 +20,17 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 )
 
-// client speaks the HTTP interface of ClickHouse.
-type client struct {
+// Client speaks the HTTP interface of a ClickHouse. It is safe for concurrent use.
+type Client struct {
 	http           *http.Client
 	url            string
 	user, password string
 	params         url.Values
 }
 
-// newClient reads a URL such as clickhouse://user:password@host:8123/database. With
+// New reads a URL such as clickhouse://user:password@host:8123/database. With
 // clickhouses:// the parameter ca_file names certificates to trust in place of the system's.
-func newClient(raw string) (*client, error) {
+func New(raw string) (*Client, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, errors.New("not a URL")
@@ -46,7 +46,7 @@ func newClient(raw string) (*client, error) {
 	if u.Port() == "" {
 		u.Host += map[string]string{"http": ":8123", "https": ":8443"}[scheme]
 	}
-	c := &client{url: scheme + "://" + u.Host + "/", user: "default", params: url.Values{"wait_end_of_query": {"1"}, "max_query_size": {"67108864"}}}
+	c := &Client{url: scheme + "://" + u.Host + "/", user: "default", params: url.Values{"wait_end_of_query": {"1"}, "max_query_size": {"67108864"}}}
 	if u.User != nil {
 		c.user = u.User.Username()
 		c.password, _ = u.User.Password()
@@ -91,7 +91,7 @@ const requestTimeout = 10 * time.Minute
 
 // send runs a statement. With data the statement is in the URL. The body of the answer must
 // be closed.
-func (c *client) send(ctx context.Context, statement string, data []byte, settings map[string]string) (io.ReadCloser, error) {
+func (c *Client) send(ctx context.Context, statement string, data []byte, settings map[string]string) (io.ReadCloser, error) {
 	query := url.Values{}
 	for name, values := range c.params {
 		query[name] = values
@@ -132,22 +132,22 @@ func unavailable(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.Join(&serverError{text: "ClickHouse does not answer"}, err)
+		return errors.Join(&Error{Text: "ClickHouse does not answer"}, err)
 	}
-	return &serverError{text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
+	return &Error{Text: fmt.Sprintf("ClickHouse is not reachable: %v", err)}
 }
 
-// serverError is the answer of a server that refused a statement, or the lack of one.
-type serverError struct {
-	code    int // of ClickHouse; 0 without one
-	text    string
-	reached bool // false if there was no answer
+// Error is the answer of a server that refused a statement, or the lack of one.
+type Error struct {
+	Code    int // of ClickHouse; 0 without one
+	Text    string
+	Reached bool // false if there was no answer
 }
 
-func (e *serverError) Error() string { return e.text }
+func (e *Error) Error() string { return e.Text }
 
 // Unwrap makes every failure an outage: the worker waits and dead-letters nothing.
-func (e *serverError) Unwrap() error {
+func (e *Error) Unwrap() error {
 	return fault.New(fault.Unavailable, "events_unavailable", "The event store is not available.")
 }
 
@@ -161,13 +161,13 @@ func refused(res *http.Response, answer []byte) error {
 		text = strings.TrimSuffix(text[at[1]:], ", e.what() = DB::Exception")
 	}
 	if code == 0 {
-		return &serverError{text: "ClickHouse, or a proxy, answered " + res.Status, reached: true}
+		return &Error{Text: "ClickHouse, or a proxy, answered " + res.Status, Reached: true}
 	}
-	return &serverError{code: code, text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text), reached: true}
+	return &Error{Code: code, Text: fmt.Sprintf("ClickHouse refused (%d): %s", code, text), Reached: true}
 }
 
-// exec runs a statement without rows.
-func (c *client) exec(ctx context.Context, statement string, data []byte, settings map[string]string) error {
+// Exec runs a statement without rows.
+func (c *Client) Exec(ctx context.Context, statement string, data []byte, settings map[string]string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := c.send(ctx, statement, data, settings)
@@ -179,8 +179,8 @@ func (c *client) exec(ctx context.Context, statement string, data []byte, settin
 	return err
 }
 
-// query calls read for each row of a statement. read must read the whole row.
-func (c *client) query(ctx context.Context, statement string, read func(r *reader) error) error {
+// Query calls read for each row of a statement. read must read the whole row.
+func (c *Client) Query(ctx context.Context, statement string, read func(r *Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := c.send(ctx, statement+" FORMAT RowBinary", nil, nil)
@@ -188,11 +188,11 @@ func (c *client) query(ctx context.Context, statement string, read func(r *reade
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	r := &reader{Reader: bufio.NewReaderSize(body, 64<<10)}
-	for r.more() {
+	r := NewReader(body)
+	for r.More() {
 		if err := read(r); err != nil {
 			return err
 		}
 	}
-	return r.err
+	return r.Err
 }
