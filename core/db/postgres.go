@@ -130,6 +130,11 @@ func poolConfig(raw string) (*pgxpool.Config, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "guidon"
 	}
+	// Compiling a short statement takes up to 600 ms, and the planner chooses it for
+	// tables without statistics.
+	if cfg.ConnConfig.RuntimeParams["jit"] == "" {
+		cfg.ConnConfig.RuntimeParams["jit"] = "off"
+	}
 	return cfg, nil
 }
 

@@ -104,3 +104,23 @@ func TestDeadlockIsRetryable(t *testing.T) {
 		t.Fatalf("got %v, want a deadlock", err)
 	}
 }
+
+// Tables of a new database have no statistics: the server would compile short statements.
+func TestStatementsAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	address := dbtest.PostgresURL(t)
+	for suffix, want := range map[string]string{"": "off client", "&jit=on": "on client"} {
+		d, err := db.Open(t.Context(), db.Config{URL: address + suffix}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		var setting, source string
+		if err := d.Pool().QueryRow(t.Context(), "SELECT setting, source FROM pg_settings WHERE name = 'jit'").Scan(&setting, &source); err != nil {
+			t.Fatal(err)
+		}
+		if got := setting + " " + source; got != want {
+			t.Errorf("jit with %q: got %s, want %s", suffix, got, want)
+		}
+	}
+}

@@ -259,10 +259,19 @@ func (l *lane) isIdle(b *reader.Batch) bool {
 	return true
 }
 
+// maxSharedLinger bounds the linger of a worker beside others.
+const maxSharedLinger = 250 * time.Millisecond
+
 // linger waits until Linger has passed since the last batch was filled. It reports
-// whether it has waited, so that more events may have come.
+// whether it has waited, so that more events may have come. Beside the workers of other
+// partitions it waits for as many times Linger, at most maxSharedLinger: together they
+// begin about as many transactions as one worker would.
 func (l *lane) linger(ctx context.Context) bool {
-	wait := l.cfg.Linger - time.Since(l.begun)
+	linger := l.cfg.Linger
+	if n := l.active.Load(); n > 1 {
+		linger = max(linger, min(linger*time.Duration(n), maxSharedLinger))
+	}
+	wait := linger - time.Since(l.begun)
 	return wait > 0 && retry.Sleep(ctx, wait)
 }
 

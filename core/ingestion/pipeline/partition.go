@@ -53,7 +53,7 @@ func (w *Worker) ForPartition(p Partition) *Worker {
 	out := &Worker{
 		stageRunner: runner, cfg: w.cfg, limits: w.limits, log: p.Log, store: w.store, deadLetters: w.deadLetters,
 		metrics: w.metrics, deadMetrics: w.deadMetrics, logger: w.logger.With(zap.Int("partition", p.Number)), tracing: w.tracing,
-		recovered: make(chan struct{}),
+		recovered: make(chan struct{}), active: w.active,
 	}
 	out.suffix = "@" + strconv.Itoa(p.Number)
 	out.Fence(p.Token, p.Fenced)

@@ -53,7 +53,8 @@ type Config struct {
 	MaxBytes  int `koanf:"max_bytes"`
 	// Linger is the shortest time between the starts of two transactions that are not
 	// full. An event that comes after a longer pause is processed at once; under a
-	// steady trickle the events of this time share a transaction.
+	// steady trickle the events of this time share a transaction. Workers of several
+	// partitions in one process multiply it by their number, up to 250 ms.
 	Linger time.Duration `koanf:"linger"`
 	// Timeout ends a transaction that hangs; it is retried.
 	Timeout time.Duration `koanf:"timeout"`

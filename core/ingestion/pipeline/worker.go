@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,6 +45,7 @@ type Worker struct {
 	live, historical *lane
 	recovered        chan struct{} // closed when the erasures of the journal are known
 	recoverOnce      sync.Once
+	active           *atomic.Int64 // workers of this process that run
 	fence
 	service retry.Service
 }
@@ -75,7 +77,7 @@ func NewWorker(cfg Config, limits event.Limits, log reader.Log, d *db.DB, stages
 			stages: stages, deduplicator: deduplicator, db: d, warnings: warning.NewStore(d), timeout: cfg.Timeout,
 		},
 		cfg: cfg, limits: limits, log: log, store: &store{d}, deadLetters: deadletter.NewStore(d), metrics: m, deadMetrics: dm,
-		logger: logger.Named("ingestion"), recovered: make(chan struct{}),
+		logger: logger.Named("ingestion"), recovered: make(chan struct{}), active: &atomic.Int64{},
 	}
 	w.live = newLane(w, LiveReader, false)
 	w.historical = newLane(w, HistoricalReader, true)
@@ -98,7 +100,11 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.journalID = stats.ID
 	w.service.Start()
-	w.service.Go(w.live.run)
+	w.service.Go(func(drainCtx, killCtx context.Context) {
+		w.active.Add(1)
+		defer w.active.Add(-1)
+		w.live.run(drainCtx, killCtx)
+	})
 	w.service.Go(w.historical.run)
 	w.service.Go(func(drainCtx, _ context.Context) { w.monitorLag(drainCtx) })
 	return nil
