@@ -19,7 +19,7 @@ import (
 const costVariants = "local postgres-1x12 kafka-1x12"
 
 // costLoads are the loads of each variant, in their order.
-const costLoads = "batches singles trickle idle"
+const costLoads = "idle batches singles trickle"
 
 // TestCost measures what an accepted event costs on servers with different logs, all on
 // one Postgres and one broker, with a file sink on each node. A round starts each variant
@@ -139,9 +139,9 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 		var l costLoad
 		switch load {
 		case "batches":
-			l = costLoad{batch: 50, connections: 16, events: b.events}
+			l = costLoad{batch: 50, connections: 16 * v.nodes, events: b.events}
 		case "singles":
-			l = costLoad{batch: 1, connections: 32, events: b.events / 4}
+			l = costLoad{batch: 1, connections: 32 * v.nodes, events: b.events / 4}
 		case "trickle":
 			l = costLoad{batch: 1, connections: 16, events: 1500, rate: 150}
 		case "trickle-batches":
@@ -149,7 +149,8 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 		case "idle":
 			time.Sleep(15 * time.Second)
 			used, took := c.usage(t).minus(before), time.Since(begin)
-			b.add(t, v, "idle: Guidon, ms CPU a second", millis(used.guidon)/took.Seconds())
+			c.idle = used.guidon.Seconds() / took.Seconds()
+			b.add(t, v, "idle: Guidon, ms CPU a second", c.idle*1000)
 			b.add(t, v, "idle: broker, ms CPU a second", millis(used.broker)/took.Seconds())
 			b.add(t, v, "idle: Postgres, ms CPU a second", millis(used.postgres)/took.Seconds())
 			<-saved
@@ -163,6 +164,9 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 		took, used := time.Since(begin), c.usage(t).minus(before)
 		n := float64(l.events)
 		b.add(t, v, load+": Guidon, µs CPU an event", micros(used.guidon)/n)
+		if c.idle > 0 {
+			b.add(t, v, load+": without what idle nodes use, µs", micros(used.guidon)/n-c.idle*micros(took)/n)
+		}
 		b.add(t, v, load+": broker, µs CPU an event", micros(used.broker)/n)
 		b.add(t, v, load+": Postgres, µs CPU an event", micros(used.postgres)/n)
 		b.add(t, v, load+": accept p50, ms", millis(latency[len(latency)/2]))
