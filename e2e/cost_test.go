@@ -18,8 +18,10 @@ import (
 // first one is what the others are divided by.
 const costVariants = "local postgres-1x12 kafka-1x12"
 
-// costLoads are the loads of each variant, in their order.
-const costLoads = "idle batches singles trickle"
+// costLoads are the loads of each variant, in their order: no events; requests of 50 events
+// and of one event, as many as are answered; 150 requests of one event a second; and 20
+// requests of 50 events a second for each node.
+const costLoads = "idle batches singles trickle steady"
 
 // TestCost measures what an accepted event costs on servers with different logs, all on
 // one Postgres and one broker, with a file sink on each node. A round starts each variant
@@ -144,8 +146,8 @@ func (b *costBench) run(t *testing.T, v costVariant, loads []string) {
 			l = costLoad{batch: 1, connections: 32 * v.nodes, events: b.events / 4}
 		case "trickle":
 			l = costLoad{batch: 1, connections: 16, events: 1500, rate: 150}
-		case "trickle-batches":
-			l = costLoad{batch: 50, connections: 16, events: 25_000, rate: 50}
+		case "steady": // each node has the same load
+			l = costLoad{batch: 50, connections: 16 * v.nodes, events: 10_000 * v.nodes, rate: 20 * v.nodes}
 		case "idle":
 			time.Sleep(15 * time.Second)
 			used, took := c.usage(t).minus(before), time.Since(begin)
