@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
 	"app/greeting":   {"core/auth"},
-	"app/requestlog": {"core/cluster/notify", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
+	"app/requestlog": {"core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon/bench":       {"cmd/guidon/command", "cmd/guidon/output", "cmd/guidon/remote", "sdk/units"},
 	"cmd/guidon/movejournal": {"app", "app/requestlog", "cmd/guidon/command", "cmd/guidon/output", "core/logmove"},
 	"cmd/guidon/moveevents":  {"app", "cmd/guidon/command", "core/db", "core/events", "core/events/clickhouse"},
-	"cmd/guidon/doctor":      {"app", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/doctor":      {"app", "app/requestlog", "core/roles", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/shell":       {"cmd/guidon/command", "cmd/guidon/output"},
 	"cmd/guidon/projectdata": {"core/definitionfile", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 

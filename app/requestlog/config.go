@@ -1,10 +1,7 @@
 package requestlog
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -84,32 +81,6 @@ func (c Config) kafka() kafka.Config {
 		AppendTimeout: c.AppendTimeout, StartTimeout: c.StartTimeout, TailBytes: c.TailBytes,
 		MaxBytes: c.MaxBytes, MaxAge: c.MaxAge, TrimInterval: max(c.TrimInterval, minTrimInterval),
 	}
-}
-
-// reachTimeout bounds how long Reach waits for each broker.
-const reachTimeout = 3 * time.Second
-
-// Reach describes a shared log without its credentials. It fails if no broker accepts
-// connections.
-func (c Config) Reach(ctx context.Context) (string, error) {
-	if c.inPostgres() {
-		return "tables of the database", nil // which has a check of its own
-	}
-	target, err := kafka.Parse(c.URL)
-	if err != nil {
-		return "", fmt.Errorf("journal.url: %w", err)
-	}
-	name := fmt.Sprintf("topic %s on %s", target.Topic, strings.Join(target.Brokers, ", "))
-	var errs []error
-	for _, broker := range target.Brokers {
-		d := net.Dialer{Timeout: reachTimeout}
-		conn, err := d.DialContext(ctx, "tcp", broker)
-		if err == nil {
-			return name, conn.Close()
-		}
-		errs = append(errs, err)
-	}
-	return name, errors.Join(errs...)
 }
 
 // postgres returns the settings of a log in the database.

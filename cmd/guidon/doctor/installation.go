@@ -124,7 +124,7 @@ func checkDatabase(ctx context.Context, cfg app.Config) []Result {
 // checkJournal reads the journal and compares its size with its bound.
 func checkJournal(ctx context.Context, cfg app.Config) []Result {
 	if cfg.Journal.Shared() {
-		return []Result{checkSharedLog(ctx, cfg)}
+		return checkSharedLog(ctx, cfg)
 	}
 	dir, err := cfg.Journal.Directory(cfg.DataDir)
 	if err != nil {
@@ -171,15 +171,6 @@ func checkEvents(ctx context.Context, cfg app.Config) []Result {
 	default:
 		return []Result{fail("check events.url and that ClickHouse runs; until then events wait in PostgreSQL", "%v", err)}
 	}
-}
-
-// checkSharedLog checks that a broker of a log that servers share can be reached.
-func checkSharedLog(ctx context.Context, cfg app.Config) Result {
-	name, err := cfg.Journal.Reach(ctx)
-	if err != nil {
-		return fail("start the brokers, or correct journal.url: a server does not start without them", "%s: no broker accepts connections: %v", name, err)
-	}
-	return ok("%s: a broker accepts connections", name)
 }
 
 func sizeOf(dir string) (size int64) {

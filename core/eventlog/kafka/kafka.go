@@ -121,7 +121,7 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 	if l.topic, err = l.openTopic(ctx); err != nil {
 		return err
 	}
-	l.id = fmt.Sprintf("kafka/%s/%s", l.topic.cluster, l.topic.id)
+	l.id = l.topic.logID()
 	if err := l.cursors.Attach(ctx, l.id, l.topic.partitions, l.cfg.AcceptOtherLog); err != nil {
 		return err
 	}

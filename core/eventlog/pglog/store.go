@@ -85,6 +85,12 @@ func (s store) create(ctx context.Context, partitions int) (id string, actual in
 	return id, actual, err
 }
 
+// existing returns the id of the log; pgx.ErrNoRows if there is none.
+func (s store) existing(ctx context.Context) (id string, err error) {
+	err = s.pool.QueryRow(ctx, "SELECT id FROM log_store").Scan(&id)
+	return id, err
+}
+
 // append stores rows and returns the newest number of each partition that has got some.
 // After an error they may be stored; a statement that was not sent, because a connection
 // was lost before, is sent again.
