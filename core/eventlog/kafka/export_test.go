@@ -1,6 +1,11 @@
 package kafka
 
-import "time"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // CloseIdleTails closes the tails that were not read for a while.
 func (l *Log) CloseIdleTails(idle time.Duration) { l.closeIdleTails(idle) }
@@ -25,4 +30,20 @@ func (l *Log) AheadBytes(partition int) (bytes int) {
 		bytes += c.Bytes
 	}
 	return bytes
+}
+
+// KeepBatches decodes batches as a broker sends them for a fetch after a record, and
+// returns the numbers of the records that are kept.
+func KeepBatches(raw []byte, after uint64, end int64) (numbers []uint64, last uint64, err error) {
+	l := &Log{target: &Target{Topic: "events"}, decompressor: kgo.DefaultDecompressor()}
+	p := newPartition(l, 0)
+	rp := kmsg.NewFetchResponseTopicPartition()
+	rp.HighWatermark, rp.LastStableOffset, rp.RecordBatches = end, end, raw
+	if err := p.keep(after, &rp); err != nil || len(p.ahead) == 0 {
+		return nil, after, err
+	}
+	for _, r := range p.ahead[0].Records {
+		numbers = append(numbers, r.Seq)
+	}
+	return numbers, p.ahead[0].Last, nil
 }
