@@ -10,8 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/app"
+	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 )
@@ -162,4 +167,58 @@ func TestTwoServersOnOneLogDeliver(t *testing.T) {
 	for _, w := range to.wrong {
 		t.Error(w)
 	}
+}
+
+// A sink that one of two servers has keeps its cursors in the partitions of the other: its
+// events there are delivered when the server that has the sink gets the partitions.
+func TestSinkOnOneServer(t *testing.T) {
+	t.Parallel()
+	to := &receiver{uuids: map[string]bool{}, next: map[string]int{}}
+	web := httptest.NewServer(to)
+	t.Cleanup(web.Close)
+	postgres, brokers := dbtest.PostgresURL(t), startBrokers(t)
+	with := func(c *app.Config) {
+		onLog(brokers)(c)
+		c.Database.URL, c.Ingestion.Deliver.ForgetAfter = postgres, 3*time.Second
+	}
+	has := serve(t, with, func(c *app.Config) {
+		c.Plugins.Instances = []settings.Instance{{
+			Name: "hook", Kind: "sink", Use: "webhook", Config: map[string]any{"url": web.URL, "format": "ndjson", "allow_hosts": []any{"127.0.0.1"}},
+		}}
+	})
+	core, logged := observer.New(zap.InfoLevel)
+	cfg, opts, _ := prepare(t, with)
+	opts.Log = zap.New(core)
+	s, err := app.Start(t.Context(), cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lacks := &server{Server: s, ProjectKey: has.ProjectKey, PersonalKey: has.PersonalKey}
+	stopped := false
+	t.Cleanup(func() {
+		if !stopped {
+			_ = s.Stop()
+		}
+	})
+	lacks.until(t, "partitions are divided", func() bool {
+		nodes := lacks.clusterStatus(t).Nodes
+		return len(nodes) == 2 && len(nodes[0].Partitions) == 3 && len(nodes[1].Partitions) == 3
+	})
+	for i := range 10 {
+		has.capture(t, fmt.Sprintf(`{"event":"step","distinct_id":"first%d","properties":{"step":1}}`, i))
+	}
+	const waits = "sink configured on other nodes only: its events in partitions of this node wait"
+	lacks.until(t, "the server reports the sink", func() bool { return logged.FilterMessage(waits).Len() == 1 })
+	for i := range 10 { // while the server has looked for removed sinks again and again
+		lacks.capture(t, fmt.Sprintf(`{"event":"step","distinct_id":"second%d","properties":{"step":1}}`, i))
+		time.Sleep(cfg.Ingestion.Deliver.ForgetAfter / 5)
+	}
+	if n := to.count(); n == 0 || n == 20 {
+		t.Errorf("%d events of 20 are delivered while both servers have partitions", n)
+	}
+	stopped = true
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	has.until(t, "all events are delivered", func() bool { return to.count() == 20 })
 }

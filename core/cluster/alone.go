@@ -21,20 +21,21 @@ const drainGrace = time.Second
 type Single struct {
 	Info Info // for Status; optional
 
-	mu      sync.Mutex
-	names   map[string]bool // of the leases
-	stops   []func(ctx context.Context)
-	drained bool
-	ctx     context.Context // of the jobs
-	cancel  context.CancelFunc
-	jobs    sync.WaitGroup
+	mu        sync.Mutex
+	names     map[string]bool // of the leases
+	stops     []func(ctx context.Context)
+	announced map[string][]string
+	drained   bool
+	ctx       context.Context // of the jobs
+	cancel    context.CancelFunc
+	jobs      sync.WaitGroup
 }
 
 var _ Member = (*Single)(nil)
 
 // Alone returns the Member of a single node. It needs no start.
 func Alone() *Single {
-	s := &Single{names: map[string]bool{}}
+	s := &Single{names: map[string]bool{}, announced: map[string][]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }

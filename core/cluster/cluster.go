@@ -53,6 +53,14 @@ type Shares interface {
 	// cannot do the work now. It keeps them while no other node takes the group: the
 	// cause may be the same for all. With false it takes numbers again.
 	Withhold(group string, on bool)
+
+	// Announce tells the other nodes the names of a kind that this node has, instead of
+	// those before.
+	Announce(kind string, names []string)
+
+	// Announced reports whether this node or another living one has announced a name.
+	// It asks no database; what another node announces is known after two beats.
+	Announced(kind, name string) bool
 }
 
 // Member is both.

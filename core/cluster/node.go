@@ -60,16 +60,18 @@ type Node struct {
 	poke    chan struct{} // poll now
 	beating chan struct{} // one beat at a time, so that an older row does not follow
 
-	mu       sync.Mutex
-	offers   map[string]offer // by group
-	slots    map[string]*slot // by name of the lease
-	observed observer
-	beats    beats
-	freeFor  map[string]int   // polls in which a job was free
-	ended    map[string]int64 // the dead nodes whose sessions were ended, with their beats
-	withheld map[string]bool  // groups
-	draining bool
-	empty    chan struct{} // closed when the last slot ends while draining
+	mu        sync.Mutex
+	offers    map[string]offer // by group
+	slots     map[string]*slot // by name of the lease
+	observed  observer
+	beats     beats
+	freeFor   map[string]int      // polls in which a job was free
+	ended     map[string]int64    // the dead nodes whose sessions were ended, with their beats
+	withheld  map[string]bool     // groups
+	announced map[string][]string // names, by kind
+	elsewhere map[string]bool     // announcements of other living nodes
+	draining  bool
+	empty     chan struct{} // closed when the last slot ends while draining
 
 	expiries   int  // how often everything was given up
 	identified bool // the log of the cluster is that of this node
@@ -107,7 +109,7 @@ func newNode(cfg Config, info Info, s store, w Wake, log *zap.Logger) *Node {
 	n := &Node{
 		cfg: cfg, info: info, store: s, wake: w, log: log.Named("cluster"), clock: monotonic,
 		spawn: func(f func()) { go f() }, poke: make(chan struct{}, 1), beating: make(chan struct{}, 1),
-		withheld: map[string]bool{}, offers: map[string]offer{}, slots: map[string]*slot{}, freeFor: map[string]int{}, ended: map[string]int64{},
+		withheld: map[string]bool{}, announced: map[string][]string{}, offers: map[string]offer{}, slots: map[string]*slot{}, freeFor: map[string]int{}, ended: map[string]int64{},
 		observed: observer{deadAfter: cfg.DeadAfter, nodes: map[string]sighting{}},
 	}
 	if n.info.Name == "" {
@@ -214,6 +216,11 @@ func (n *Node) row() nodeRow {
 			takes = append(takes, group)
 		}
 	}
+	for kind, names := range n.announced {
+		for _, name := range names {
+			takes = append(takes, announcement(kind, name))
+		}
+	}
 	slices.Sort(takes)
 	return nodeRow{
 		id: n.info.ID, name: n.info.Name, version: n.info.Version, address: n.info.Address, roles: append([]string{}, n.info.Roles...),
@@ -257,6 +264,7 @@ func (n *Node) poll(ctx context.Context) error {
 	now := n.clock()
 	n.expire(now)
 	n.observed.look(v, n.info.ID, now)
+	n.noteAnnounced(v)
 	rows := map[string]leaseRow{}
 	for _, l := range v.leases {
 		rows[l.name] = l

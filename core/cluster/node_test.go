@@ -252,6 +252,31 @@ func TestWithhold(t *testing.T) {
 	eventually(t, "the numbers are divided again", even)
 }
 
+// What a node announces is known to the others while it lives.
+func TestAnnounce(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	one := launch(t, url, "one", quick(), w)
+	defer one.kill()
+	one.Announce("sink", []string{"own"})
+	if !one.Announced("sink", "own") || one.Announced("sink", "other") {
+		t.Error("a node does not know its own announcement")
+	}
+	two := launch(t, url, "two", quick(), w)
+	two.Announce("sink", []string{"other", "more"})
+	eventually(t, "the announcement is known", func() bool { return one.Announced("sink", "more") && two.Announced("sink", "own") })
+	two.Announce("sink", []string{"other"})
+	eventually(t, "a removed name is no more", func() bool { return !one.Announced("sink", "more") })
+	if !one.Announced("sink", "other") {
+		t.Error("the other name is gone")
+	}
+	two.kill()
+	eventually(t, "the announcement of a dead node ends", func() bool { return !one.Announced("sink", "other") })
+	if !one.Announced("sink", "own") {
+		t.Error("its own announcement is gone")
+	}
+}
+
 func TestPausedNodeIsFenced(t *testing.T) {
 	t.Parallel()
 	url := dbtest.PostgresURL(t)

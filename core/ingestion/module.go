@@ -118,6 +118,7 @@ type partitionedParts struct {
 	Service *delivery.Service
 	Sinks   bypartition.Sinks `optional:"true"`
 	Shares  cluster.Shares    `optional:"true"`
+	Logger  *zap.Logger
 }
 
 // newDeliveries returns what operators, replays and traces use, and the deliveries of a
@@ -127,7 +128,7 @@ func newDeliveries(lc fx.Lifecycle, p partitionedParts) (delivery.Deliveries, *b
 		return p.Service, nil
 	}
 	set := bypartition.NewSet(bypartition.Dependencies{
-		Log: p.Log, Service: p.Service, Sinks: p.Sinks,
+		Log: p.Log, Service: p.Service, Sinks: p.Sinks, Announcer: p.Shares, Logger: p.Logger.Named("ingestion"),
 		Holds: func(partition int, token int64) bool { return p.Shares.Holds(unit.Group, partition, token) },
 	})
 	lc.Append(fx.StartStopHook(set.Open, set.Close))

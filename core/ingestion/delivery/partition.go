@@ -23,6 +23,9 @@ type Partition struct {
 	Sinks Sinks
 	// Erased knows the erasures by the numbers of the partition; nil is without.
 	Erased Erased
+	// Elsewhere reports whether another node delivers to a sink, whose cursors stay then;
+	// nil is without.
+	Elsewhere func(sink string) bool
 	// Holds reports whether the lease is held, as far as the node knows. It is called
 	// before each call of a sink.
 	Holds func() bool
@@ -40,7 +43,7 @@ const leasedCommitInterval = time.Second
 // stop and commit nothing.
 func (d *Service) ForPartition(p Partition) *Service {
 	s := newService(d)
-	s.sinks, s.erased = p.Sinks, p.Erased
+	s.sinks, s.erased, s.elsewhere = p.Sinks, p.Erased, p.Elsewhere
 	s.logger = d.logger.With(zap.Int("partition", p.Number))
 	s.lease = &lease{number: p.Number, holds: p.Holds, onLost: func() {
 		s.logger.Warn("lease of the partition lost: its deliveries stop")

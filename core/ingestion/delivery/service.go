@@ -45,9 +45,10 @@ type Service struct {
 	ending  map[string]<-chan struct{} // deliveries that stop; closed at their end
 	missing map[string]time.Time       // cursors without a sink, since when
 
-	gates *pause.Gates
-	calls *window.Processes
-	lease *lease // nil: of a journal that only this node reads
+	gates     *pause.Gates
+	calls     *window.Processes
+	elsewhere func(sink string) bool // nil: no other node has sinks
+	lease     *lease                 // nil: of a journal that only this node reads
 }
 
 // NewService returns a service that has not started.
@@ -220,7 +221,7 @@ func (d *Service) removedCursors(readers []journal.ReaderStats) (names []string)
 		}
 		since, waiting := d.missing[r.Name]
 		switch {
-		case d.running[name] != nil:
+		case d.running[name] != nil, d.elsewhere != nil && d.elsewhere(name):
 			delete(d.missing, r.Name)
 		case !waiting:
 			d.missing[r.Name] = time.Now()

@@ -19,6 +19,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
@@ -46,7 +49,22 @@ type Dependencies struct {
 	Sinks   Sinks
 	// Holds reports whether this node holds the lease of a partition with a token.
 	Holds func(partition int, token int64) bool
+	// Announcer is how nodes know the sinks of each other.
+	Announcer Announcer
+	Logger    *zap.Logger
 }
+
+// Announcer tells other nodes what this node has. core/cluster implements it.
+type Announcer interface {
+	Announce(kind string, names []string)
+	Announced(kind, name string) bool
+}
+
+// sinkKind is the kind of the names of sinks.
+const sinkKind = "sink"
+
+// announceInterval is how late the other nodes learn of a sink that was added.
+const announceInterval = time.Second
 
 // Set has the deliveries of the partitions of this node. It is safe for concurrent use.
 type Set struct {
@@ -55,6 +73,7 @@ type Set struct {
 
 	mu       sync.Mutex
 	services map[int]*service // by partition
+	missing  map[string]bool  // sinks that only other nodes have and that were logged
 }
 
 // service is the deliveries of one partition.
@@ -69,13 +88,36 @@ var (
 )
 
 // NewSet returns a Set without partitions.
-func NewSet(deps Dependencies) *Set { return &Set{deps: deps, services: map[int]*service{}} }
+func NewSet(deps Dependencies) *Set {
+	return &Set{deps: deps, services: map[int]*service{}, missing: map[string]bool{}}
+}
 
-// Open begins to follow the pauses that other nodes set.
-func (s *Set) Open(context.Context) error {
+// Open announces the sinks of this node, and begins to follow the pauses that other nodes
+// set.
+func (s *Set) Open(ctx context.Context) error {
+	s.announce(ctx)
 	s.following.Start()
+	s.following.Every(announceInterval, s.announce)
 	s.following.Go(func(drainCtx, _ context.Context) { s.deps.Service.FollowPauses(drainCtx) })
 	return nil
+}
+
+// announce tells the other nodes the sinks of this one.
+func (s *Set) announce(context.Context) {
+	s.deps.Announcer.Announce(sinkKind, s.deps.Service.Names())
+}
+
+// elsewhere reports whether another node has a sink that this one has not. The cursors of
+// such a sink stay; its events in the partitions of this node wait for a node that has it.
+func (s *Set) elsewhere(sink string) bool {
+	has := s.deps.Announcer.Announced(sinkKind, sink)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if has && !s.missing[sink] {
+		s.deps.Logger.Warn("sink configured on other nodes only: its events in partitions of this node wait", zap.String("sink", sink))
+	}
+	s.missing[sink] = has
+	return has
 }
 
 // Register implements unit.Part: it gives each sink a cursor in each partition.
@@ -92,7 +134,7 @@ func (s *Set) Close(ctx context.Context) error { return s.following.Stop(ctx) }
 func (s *Set) Start(p pipeline.Partition) (stop func(ctx context.Context)) {
 	sinks, end := s.deps.Sinks.Partition(p.Number)
 	one := &service{number: p.Number, Service: s.deps.Service.ForPartition(delivery.Partition{
-		Number: p.Number, Log: p.Log, Sinks: sinks, Erased: erasedOf(p),
+		Number: p.Number, Log: p.Log, Sinks: sinks, Erased: erasedOf(p), Elsewhere: s.elsewhere,
 		Holds: func() bool { return s.deps.Holds(p.Number, p.Token) }, Lost: p.Fenced,
 	})}
 	s.mu.Lock()

@@ -179,6 +179,17 @@ type node struct {
 
 	mu      sync.Mutex
 	without bool // it knows that it has no lease
+	has     bool // another node has all sinks
+	asked   int  // how often this was asked
+}
+
+func (n *node) Announce(string, []string) {}
+
+func (n *node) Announced(string, string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked++
+	return n.has
 }
 
 func (n *node) holds(int, int64) bool {
@@ -213,7 +224,7 @@ func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.set = bypartition.NewSet(bypartition.Dependencies{Log: log, Service: template, Sinks: n.sinks, Holds: n.holds})
+	n.set = bypartition.NewSet(bypartition.Dependencies{Log: log, Service: template, Sinks: n.sinks, Holds: n.holds, Announcer: n, Logger: zap.NewNop()})
 	deps := unit.Dependencies{Log: log, Shares: &n.shares, Worker: w, Parts: []unit.Part{n.set}, Logger: zap.NewNop()}
 	if erasures != nil {
 		w.RespectErasures(erasures)
