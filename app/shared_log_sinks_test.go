@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,10 @@ import (
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/host/settings"
+	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
+	"github.com/guidonhq/guidon/core/ingestion/event"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // receiver is where a webhook posts to. It keeps the events by distinct id.
@@ -61,6 +65,12 @@ func (r *receiver) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.uuids)
+}
+
+func (r *receiver) has(uuid string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.uuids[uuid]
 }
 
 // sinkOf returns the delivery of a sink as /api/plugins has it.
@@ -173,33 +183,29 @@ func TestTwoServersOnOneLogDeliver(t *testing.T) {
 // events there are delivered when the server that has the sink gets the partitions.
 func TestSinkOnOneServer(t *testing.T) {
 	t.Parallel()
+	const forget = 3 * time.Second
 	to := &receiver{uuids: map[string]bool{}, next: map[string]int{}}
 	web := httptest.NewServer(to)
 	t.Cleanup(web.Close)
 	postgres, brokers := dbtest.PostgresURL(t), startBrokers(t)
 	with := func(c *app.Config) {
 		onLog(brokers)(c)
-		c.Database.URL, c.Ingestion.Deliver.ForgetAfter = postgres, 3*time.Second
+		c.Database.URL, c.Ingestion.Deliver.ForgetAfter = postgres, forget
 	}
-	has := serve(t, with, func(c *app.Config) {
+	core, logged := observer.New(zap.InfoLevel)
+	lacks := serveLogged(t, zap.New(core), with)
+	<-lacks.Bootstrapped()
+	lacks.ProjectKey, lacks.PersonalKey = lacks.First.ProjectKey, lacks.First.PersonalKey
+	lacks.until(t, "the server has the job of replays", func() bool {
+		nodes := lacks.clusterStatus(t).Nodes
+		return len(nodes) == 1 && slices.Contains(nodes[0].Jobs, "replays") && len(nodes[0].Partitions) == 6
+	})
+	has := serveExisting(t, with, func(c *app.Config) {
 		c.Plugins.Instances = []settings.Instance{{
 			Name: "hook", Kind: "sink", Use: "webhook", Config: map[string]any{"url": web.URL, "format": "ndjson", "allow_hosts": []any{"127.0.0.1"}},
 		}}
 	})
-	core, logged := observer.New(zap.InfoLevel)
-	cfg, opts, _ := prepare(t, with)
-	opts.Log = zap.New(core)
-	s, err := app.Start(t.Context(), cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lacks := &server{Server: s, ProjectKey: has.ProjectKey, PersonalKey: has.PersonalKey}
-	stopped := false
-	t.Cleanup(func() {
-		if !stopped {
-			_ = s.Stop()
-		}
-	})
+	has.ProjectKey, has.PersonalKey = lacks.ProjectKey, lacks.PersonalKey
 	lacks.until(t, "partitions are divided", func() bool {
 		nodes := lacks.clusterStatus(t).Nodes
 		return len(nodes) == 2 && len(nodes[0].Partitions) == 3 && len(nodes[1].Partitions) == 3
@@ -211,14 +217,32 @@ func TestSinkOnOneServer(t *testing.T) {
 	lacks.until(t, "the server reports the sink", func() bool { return logged.FilterMessage(waits).Len() == 1 })
 	for i := range 10 { // while the server has looked for removed sinks again and again
 		lacks.capture(t, fmt.Sprintf(`{"event":"step","distinct_id":"second%d","properties":{"step":1}}`, i))
-		time.Sleep(cfg.Ingestion.Deliver.ForgetAfter / 5)
+		time.Sleep(forget / 5)
 	}
 	if n := to.count(); n == 0 || n == 20 {
 		t.Errorf("%d events of 20 are delivered while both servers have partitions", n)
 	}
-	stopped = true
-	if err := s.Stop(); err != nil {
+	replayOnOther(t, lacks)
+	has.until(t, "the event of the dead letter is delivered", func() bool { return to.has("0192f0aa-0000-7000-8000-0000000000de") })
+	if err := lacks.Stop(); err != nil {
 		t.Error(err)
 	}
-	has.until(t, "all events are delivered", func() bool { return to.count() == 20 })
+	has.until(t, "all events are delivered", func() bool { return to.count() == 21 })
+}
+
+// replayOnOther requests the replay of a dead letter of a sink that only the other server
+// has, while s has the job of replays.
+func replayOnOther(t *testing.T, s *server) {
+	t.Helper()
+	ev := sdk.Event{
+		UUID: "0192f0aa-0000-7000-8000-0000000000de", ProjectID: 1, Name: "step", DistinctID: "dead", Timestamp: time.Now(), ReceivedAt: time.Now(),
+		Properties: []byte(`{"step":1}`),
+	}
+	if err := deadletter.NewStore(s.DB).Add(t.Context(), deadletter.New("sink/hook", &ev, &sdk.Error{Code: "x", Message: "x"}, time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	letters := deadletter.NewService(s.DB, event.DefaultLimits(), func() {})
+	if out, err := letters.Replay(t.Context(), 1, deadletter.Filter{}, false, 0); err != nil || out.Waiting+out.Replayed != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
 }

@@ -134,6 +134,9 @@ func (n *Node) Register(reg prometheus.Registerer) error { return n.metrics.regi
 // jobGroup is the group of a job, and the name of its lease.
 func jobGroup(name string) string { return "job/" + name }
 
+// JobGroup is the group of a job, for Withhold.
+func JobGroup(name string) string { return jobGroup(name) }
+
 func leaseName(group string, number int) string { return group + "/" + strconv.Itoa(number) }
 
 // Run implements Jobs.

@@ -252,6 +252,27 @@ func TestWithhold(t *testing.T) {
 	eventually(t, "the numbers are divided again", even)
 }
 
+// A job that a node withholds itself from runs on the other node, and stays there.
+func TestWithholdJob(t *testing.T) {
+	t.Parallel()
+	url, w := dbtest.PostgresURL(t), &works{}
+	one := launch(t, url, "one", quick(), w)
+	defer one.kill()
+	runs := func() string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.node[jobGroup("a")]
+	}
+	one.Withhold(JobGroup("a"), true)
+	eventually(t, "a single node has the job all the same", func() bool { return runs() == "one" })
+	two := launch(t, url, "two", quick(), w)
+	defer two.kill()
+	eventually(t, "the other node has the job", func() bool { return runs() == "two" })
+	one.Withhold(JobGroup("a"), false)
+	two.Withhold(JobGroup("a"), true)
+	eventually(t, "the job goes back", func() bool { return runs() == "one" })
+}
+
 // What a node announces is known to the others while it lives.
 func TestAnnounce(t *testing.T) {
 	t.Parallel()

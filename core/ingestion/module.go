@@ -128,7 +128,7 @@ func newDeliveries(lc fx.Lifecycle, p partitionedParts) (delivery.Deliveries, *b
 		return p.Service, nil
 	}
 	set := bypartition.NewSet(bypartition.Dependencies{
-		Log: p.Log, Service: p.Service, Sinks: p.Sinks, Announcer: p.Shares, Logger: p.Logger.Named("ingestion"),
+		Log: p.Log, Service: p.Service, Sinks: p.Sinks, Nodes: p.Shares, Replays: cluster.JobGroup(replay.Job), Logger: p.Logger.Named("ingestion"),
 		Holds: func(partition int, token int64) bool { return p.Shares.Holds(unit.Group, partition, token) },
 	})
 	lc.Append(fx.StartStopHook(set.Open, set.Close))
@@ -169,8 +169,8 @@ func newProcessing(lc fx.Lifecycle, p processingParts) Processing {
 		reachable = l.Reachable
 	}
 	set := unit.NewSet(unit.Dependencies{
-		Reachable: reachable,
-		Log:       p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Parts: []unit.Part{p.Delivery}, Logger: p.Logger,
+		Reachable: reachable, NeedLog: []string{cluster.JobGroup(erasure.Job)},
+		Log: p.Log, Shares: p.Shares, Worker: p.Worker, Followers: p.Followers, Parts: []unit.Part{p.Delivery}, Logger: p.Logger,
 		Erased: func(partition int) pipeline.Erased { return p.Erasures.Partition(partition) },
 	})
 	lc.Append(fx.StartStopHook(set.Start, set.Stop))

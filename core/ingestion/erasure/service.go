@@ -91,6 +91,9 @@ const sharedPollInterval = 250 * time.Millisecond
 // otherNodeTimeout is how long a request waits for another node.
 const otherNodeTimeout = 20 * time.Second
 
+// Job is the name of the job that carries erasures out.
+const Job = "erasures"
+
 // RunOn makes one of the nodes that share jobs carry out the erasures of all. Two that
 // carry out the same one at once would have two marks of it: an event that is accepted
 // after the first has answered could be before the second. It must be called before
@@ -101,7 +104,7 @@ func (s *Service) RunOn(jobs onenode.Jobs) { s.jobs = jobs }
 func (s *Service) Start(context.Context) error {
 	s.background.Start()
 	if s.jobs != nil {
-		onenode.Go(&s.background, s.jobs, "erasures", func(ctx context.Context) { s.run(ctx, ctx) })
+		onenode.Go(&s.background, s.jobs, Job, func(ctx context.Context) { s.run(ctx, ctx) })
 		return nil
 	}
 	s.background.Go(func(drainCtx, killCtx context.Context) { s.run(drainCtx, killCtx) })

@@ -79,6 +79,9 @@ type Erased interface {
 // instead. The pipeline does so itself. It must be called before Start.
 func (r *Replayer) RespectErasures(e Erased) { r.erased = e }
 
+// Job is the name of the job that replays.
+const Job = "replays"
+
 // RunOn makes one of the nodes that share jobs replay at a time. It must be called before
 // Start.
 func (r *Replayer) RunOn(jobs onenode.Jobs) { r.jobs = jobs }
@@ -99,7 +102,7 @@ const pollInterval = time.Second
 // stopped after the Replayer.
 func (r *Replayer) Start(context.Context) error {
 	r.service.Start()
-	onenode.Go(&r.service, r.jobs, "replays", r.poll)
+	onenode.Go(&r.service, r.jobs, Job, r.poll)
 	return nil
 }
 

@@ -46,7 +46,10 @@ type Dependencies struct {
 	// Reachable reports whether this node reaches the log; nil if that is not known. A
 	// node that does not gives its partitions to others.
 	Reachable func() bool
-	Logger    *zap.Logger
+	// NeedLog are the groups of jobs that append to the log. A node that does not reach
+	// it gives them to others, too.
+	NeedLog []string
+	Logger  *zap.Logger
 }
 
 // Part runs beside the worker of a partition while this node owns it.
@@ -95,7 +98,12 @@ func (s *Set) Start(ctx context.Context) error {
 		})
 	}
 	if s.deps.Reachable != nil {
-		s.watching.Every(time.Second, func(context.Context) { s.deps.Shares.Withhold(Group, !s.deps.Reachable()) })
+		s.watching.Every(time.Second, func(context.Context) {
+			away := !s.deps.Reachable()
+			for _, group := range append(s.deps.NeedLog, Group) {
+				s.deps.Shares.Withhold(group, away)
+			}
+		})
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/eventlog"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/status"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
@@ -49,15 +50,18 @@ type Dependencies struct {
 	Sinks   Sinks
 	// Holds reports whether this node holds the lease of a partition with a token.
 	Holds func(partition int, token int64) bool
-	// Announcer is how nodes know the sinks of each other.
-	Announcer Announcer
-	Logger    *zap.Logger
+	// Nodes is how nodes know the sinks of each other.
+	Nodes Nodes
+	// Replays is the group of the job that replays dead letters.
+	Replays string
+	Logger  *zap.Logger
 }
 
-// Announcer tells other nodes what this node has. core/cluster implements it.
-type Announcer interface {
+// Nodes are the nodes of the log. core/cluster implements it.
+type Nodes interface {
 	Announce(kind string, names []string)
 	Announced(kind, name string) bool
+	Withhold(group string, on bool)
 }
 
 // sinkKind is the kind of the names of sinks.
@@ -74,6 +78,7 @@ type Set struct {
 	mu       sync.Mutex
 	services map[int]*service // by partition
 	missing  map[string]bool  // sinks that only other nodes have and that were logged
+	refused  map[string]bool  // sinks whose replays need another node
 }
 
 // service is the deliveries of one partition.
@@ -89,7 +94,7 @@ var (
 
 // NewSet returns a Set without partitions.
 func NewSet(deps Dependencies) *Set {
-	return &Set{deps: deps, services: map[int]*service{}, missing: map[string]bool{}}
+	return &Set{deps: deps, services: map[int]*service{}, missing: map[string]bool{}, refused: map[string]bool{}}
 }
 
 // Open announces the sinks of this node, and begins to follow the pauses that other nodes
@@ -102,15 +107,28 @@ func (s *Set) Open(ctx context.Context) error {
 	return nil
 }
 
-// announce tells the other nodes the sinks of this one.
+// announce tells the other nodes the sinks of this one, and whether it can replay.
 func (s *Set) announce(context.Context) {
-	s.deps.Announcer.Announce(sinkKind, s.deps.Service.Names())
+	s.deps.Nodes.Announce(sinkKind, s.deps.Service.Names())
+	s.deps.Nodes.Withhold(s.deps.Replays, !s.canReplay())
+}
+
+// canReplay reports whether this node has a session of each sink that a replay needed.
+func (s *Set) canReplay() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sink := range s.refused {
+		if !s.deps.Nodes.Announced(sinkKind, sink) || slices.Contains(s.deps.Service.Names(), sink) {
+			delete(s.refused, sink)
+		}
+	}
+	return len(s.services) > 0 && len(s.refused) == 0
 }
 
 // elsewhere reports whether another node has a sink that this one has not. The cursors of
 // such a sink stay; its events in the partitions of this node wait for a node that has it.
 func (s *Set) elsewhere(sink string) bool {
-	has := s.deps.Announcer.Announced(sinkKind, sink)
+	has := s.deps.Nodes.Announced(sinkKind, sink)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if has && !s.missing[sink] {
@@ -199,12 +217,21 @@ func (s *Set) Resume(ctx context.Context, sink string) error {
 	return s.deps.Service.Resume(ctx, sink)
 }
 
+// errElsewhere is the error of a replay to a sink that only other nodes have.
+var errElsewhere = fault.New(fault.Unavailable, "sink_elsewhere", "Only other servers have this sink; one of them replays.").After(10 * time.Second)
+
 // Replay implements delivery.Deliveries. The event goes through the session of its
 // partition. If another node owns that, it goes through any other session of the sink,
 // with the number 1, which every session has used.
 func (s *Set) Replay(ctx context.Context, sink string, ev sdk.Event, seq uint64, attempt uint32) error {
 	if !slices.Contains(s.deps.Service.Names(), sink) {
-		return delivery.ErrNoSink
+		if !s.deps.Nodes.Announced(sinkKind, sink) {
+			return delivery.ErrNoSink
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refused[sink] = true
+		return errElsewhere
 	}
 	own := eventlog.PartitionOf(ev.ProjectID, ev.DistinctID, s.deps.Log.Partitions())
 	all := s.running()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,10 +162,11 @@ func (s oneSink) Changed() <-chan struct{} { return nil }
 
 // shares gives partitions to a node.
 type shares struct {
-	start func(number int, token int64) func(ctx context.Context)
+	withheld atomic.Bool
+	start    func(number int, token int64) func(ctx context.Context)
 }
 
-func (s *shares) Withhold(string, bool) {}
+func (s *shares) Withhold(_ string, on bool) { s.withheld.Store(on) }
 
 func (s *shares) Follow(_ string, _ int, start func(int, int64) func(context.Context)) {
 	s.start = start
@@ -224,7 +226,7 @@ func newNodeErasing(t *testing.T, name string, d *db.DB, log eventlog.Log, to *w
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.set = bypartition.NewSet(bypartition.Dependencies{Log: log, Service: template, Sinks: n.sinks, Holds: n.holds, Announcer: n, Logger: zap.NewNop()})
+	n.set = bypartition.NewSet(bypartition.Dependencies{Log: log, Service: template, Sinks: n.sinks, Holds: n.holds, Nodes: n, Replays: "replays", Logger: zap.NewNop()})
 	deps := unit.Dependencies{Log: log, Shares: &n.shares, Worker: w, Parts: []unit.Part{n.set}, Logger: zap.NewNop()}
 	if erasures != nil {
 		w.RespectErasures(erasures)
