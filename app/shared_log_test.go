@@ -248,15 +248,25 @@ func TestSharedLogIsRefusedAtTheStart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("without a broker: %v", err)
 	}
-	if err := startOnLog(t, database, startBrokers(t)); err != nil {
+	first := startBrokers(t)
+	running := serveExisting(t, onLog(first), func(c *app.Config) { c.Database.URL = database })
+	other := startBrokers(t)
+	accepting := func(c *app.Config) { c.Journal.AcceptOtherLog = true }
+	err = startOnLog(t, database, other, accepting)
+	if err == nil || !strings.Contains(err.Error(), "servers of this database still use another log") {
+		t.Errorf("with another log while a server runs: %v", err)
+	}
+	if err := startOnLog(t, database, first); err != nil {
+		t.Errorf("with the log after another one was refused: %v", err)
+	}
+	if err := running.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	other := startBrokers(t)
 	err = startOnLog(t, database, other)
 	if err == nil || !strings.Contains(err.Error(), "this database belongs to the log") {
 		t.Errorf("with another log: %v", err)
 	}
-	if err := startOnLog(t, database, other, func(c *app.Config) { c.Journal.AcceptOtherLog = true }); err != nil {
+	if err := startOnLog(t, database, other, accepting); err != nil {
 		t.Errorf("with another log that is accepted: %v", err)
 	}
 }

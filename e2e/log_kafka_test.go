@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
@@ -45,6 +46,26 @@ func TestLogOnKafka(t *testing.T) {
 		_, err := kafkalog.Open(t.Context(), logConfig(t, address), kafkalog.Options{Cursors: cursors.New(dbtest.SQLite(t))})
 		if err == nil || !strings.Contains(err.Error(), "three are needed") {
 			t.Fatalf("got %v", err)
+		}
+	})
+	t.Run("a second database is refused", func(t *testing.T) {
+		cfg := logConfig(t, address)
+		cfg.AcceptWeakTopic = true
+		open := func(d *db.DB) error {
+			l, err := kafkalog.Open(t.Context(), cfg, kafkalog.Options{Cursors: cursors.New(d), Log: zaptest.NewLogger(t)})
+			if err == nil {
+				err = l.Close(t.Context())
+			}
+			return err
+		}
+		d := dbtest.SQLite(t)
+		for _, err := range []error{open(d), open(d)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := open(dbtest.SQLite(t)); err == nil || !strings.Contains(err.Error(), "belongs to another database") {
+			t.Errorf("another database: %v", err)
 		}
 	})
 	for _, tail := range []int{32 << 20, 1} {

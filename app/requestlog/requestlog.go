@@ -21,6 +21,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/cluster/notify"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/db"
@@ -168,8 +169,9 @@ func open(ctx context.Context, cfg Config, d *db.DB, h *notify.Hub, log *zap.Log
 	if !d.WaitReady(wait) { // it has the cursors
 		return nil, fmt.Errorf("open the log: the database is not ready: %w", wait.Err())
 	}
+	replace := func(ctx context.Context, id string) error { return cluster.ReplaceLog(ctx, d, id) }
 	if cfg.inPostgres() {
-		return pglog.Open(ctx, cfg.postgres(), pglog.Options{DB: d, Cursors: cursors.New(d), Hub: h, Log: log, Metrics: reg})
+		return pglog.Open(ctx, cfg.postgres(), pglog.Options{DB: d, Cursors: cursors.New(d), Hub: h, Log: log, Metrics: reg, Replace: replace})
 	}
-	return kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg})
+	return kafka.Open(ctx, cfg.kafka(), kafka.Options{Cursors: cursors.New(d), Log: log, Metrics: reg, Replace: replace})
 }

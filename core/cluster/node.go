@@ -246,7 +246,8 @@ func (n *Node) beat(ctx context.Context) error {
 	n.mu.Lock()
 	row, began := n.row(), n.clock()
 	n.mu.Unlock()
-	if err := n.store.writeBeat(ctx, row); err != nil {
+	// A statement that is given up may still be done, after the row was removed.
+	if err := n.store.writeBeat(context.WithoutCancel(ctx), row); err != nil {
 		return err
 	}
 	n.mu.Lock()

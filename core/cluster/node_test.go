@@ -462,6 +462,56 @@ func TestLogOfAClusterIsReplaced(t *testing.T) {
 	}
 }
 
+// A log is replaced only while no node uses another one, also one that starts meanwhile.
+func TestReplaceLog(t *testing.T) {
+	t.Parallel()
+	url := dbtest.PostgresURL(t)
+	old := func(id string) *process {
+		return newProcess(t, url, Info{ID: id, Name: id, LogID: "topic-a"}, quick())
+	}
+	first := old("first")
+	if err := first.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	replace := func(during func()) error {
+		return first.db.Tx(t.Context(), func(ctx context.Context) error {
+			if err := ReplaceLog(ctx, first.db, "topic-b"); err != nil {
+				return err
+			}
+			during()
+			return nil
+		})
+	}
+	if err := replace(func() {}); err == nil || !strings.Contains(err.Error(), "(first)") {
+		t.Errorf("replaced while a node uses the log: %v", err)
+	}
+	again := old("again")
+	if err := again.Start(t.Context()); err != nil {
+		t.Errorf("a node of the log that was not replaced: %v", err)
+	}
+	for _, p := range []*process{again, first} {
+		if err := p.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, started := old("late"), make(chan error, 1)
+	if err := replace(func() {
+		go func() { started <- late.Start(t.Context()) }()
+		eventually(t, "the node has written its row", func() bool {
+			v, err := late.store.read(t.Context())
+			return err == nil && len(v.nodes) == 1
+		})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; err == nil || !strings.Contains(err.Error(), "topic-b") {
+		t.Errorf("a node of the old log starts while it is replaced: %v", err)
+	}
+	if v, err := late.store.read(t.Context()); err != nil || len(v.nodes) != 0 {
+		t.Errorf("the refused node has left %v, %v", v.nodes, err)
+	}
+}
+
 // A stopped node leaves no row; a dead one is shown as dead.
 func TestStatus(t *testing.T) {
 	t.Parallel()

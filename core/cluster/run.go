@@ -114,9 +114,17 @@ func (n *Node) pollSoon() {
 
 // identify compares the log of this node with that of the cluster.
 func (n *Node) identify(ctx context.Context) error {
+	if err := n.announceStart(ctx); err != nil {
+		return err
+	}
 	stored, err := n.store.identify(ctx, n.info)
 	if err != nil {
 		return fmt.Errorf("read the log of the cluster: %w", err)
+	}
+	if stored != n.info.LogID { // no node of this cluster
+		if err := n.store.remove(ctx, n.info.ID); err != nil {
+			n.log.Debug("row of a refused node not removed", zap.Error(err))
+		}
 	}
 	switch {
 	case stored == n.info.LogID:
@@ -130,6 +138,19 @@ func (n *Node) identify(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.identified = true
+	return nil
+}
+
+// announceStart writes the row of the node before it reads the log of the cluster, so that
+// a node that replaces the log at this moment sees it (ReplaceLog). It takes nothing yet.
+func (n *Node) announceStart(ctx context.Context) error {
+	n.mu.Lock()
+	row := n.row()
+	n.mu.Unlock()
+	row.takes = []string{}
+	if err := n.store.writeBeat(ctx, row); err != nil {
+		return fmt.Errorf("write the row of the node: %w", err)
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -66,10 +67,17 @@ func New(d *db.DB) *Store { return &Store{store: store{d}} }
 // Attach records that the nodes of this database use the log id with so many partitions.
 // It fails if they use another log, or this one with another number of partitions: the
 // cursors would point into other records, or events of one person would be in two
-// partitions. replace takes another log instead; the cursors of the old one stay.
-func (s *Store) Attach(ctx context.Context, id string, partitions int, replace bool) error {
+// partitions. replace takes another log instead, if it is set and returns nil; it is called
+// in the same transaction. The cursors of the old log stay.
+func (s *Store) Attach(ctx context.Context, id string, partitions int, replace func(ctx context.Context) error) error {
 	return s.store.db.Tx(ctx, func(ctx context.Context) error {
-		found, err := s.store.attached(ctx, logRow{ID: id, Partitions: partitions}, replace)
+		found, err := s.store.attached(ctx, logRow{ID: id, Partitions: partitions}, false)
+		if err == nil && replace != nil && (found.ID != id || found.Partitions != partitions) {
+			if err := replace(ctx); err != nil {
+				return err
+			}
+			found, err = s.store.attached(ctx, logRow{ID: id, Partitions: partitions}, true)
+		}
 		switch {
 		case err != nil:
 			return unavailable(err)
@@ -80,6 +88,25 @@ func (s *Store) Attach(ctx context.Context, id string, partitions int, replace b
 		}
 		return nil
 	})
+}
+
+// identity is the key of the row that has the identity of the database. No log has this
+// id.
+var identity = Key{Log: "database", Reader: "identity"}
+
+// Identity returns a number above 0 that this database alone has. The first call creates
+// it.
+func (s *Store) Identity(ctx context.Context) (int64, error) {
+	row, found, err := s.store.find(ctx, identity)
+	if err == nil && !found {
+		if err = s.store.insert(ctx, newRow(identity, 0, journal.Position{Seq: 1 + rand.Uint64N(math.MaxInt64)})); err == nil {
+			row, found, err = s.store.find(ctx, identity)
+		}
+	}
+	if err == nil && !found {
+		err = errors.New("the identity of the database was removed")
+	}
+	return row.Seq, unavailable(err)
 }
 
 // Register returns the position of the cursor, and creates it at start if it is new. It

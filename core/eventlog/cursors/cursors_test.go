@@ -160,7 +160,7 @@ func TestAttach(t *testing.T) {
 		var wg sync.WaitGroup
 		errs := make([]error, 2)
 		for i, id := range []string{"kafka/a", "kafka/b"} {
-			wg.Go(func() { errs[i] = s.Attach(ctx, id, 12, false) })
+			wg.Go(func() { errs[i] = s.Attach(ctx, id, 12, nil) })
 		}
 		wg.Wait()
 		if (errs[0] == nil) == (errs[1] == nil) {
@@ -170,14 +170,26 @@ func TestAttach(t *testing.T) {
 		if errs[0] != nil {
 			first, second = second, first
 		}
-		must(t, s.Attach(ctx, first, 12, false))
-		if err := s.Attach(ctx, first, 13, false); err == nil || !strings.Contains(err.Error(), "13 partitions now and had 12") {
+		must(t, s.Attach(ctx, first, 12, nil))
+		if err := s.Attach(ctx, first, 13, nil); err == nil || !strings.Contains(err.Error(), "13 partitions now and had 12") {
 			t.Fatalf("another number of partitions: %v", err)
 		}
-		if err := s.Attach(ctx, second, 12, false); err == nil || !strings.Contains(err.Error(), "belongs to the log "+first) {
+		if err := s.Attach(ctx, second, 12, nil); err == nil || !strings.Contains(err.Error(), "belongs to the log "+first) {
 			t.Fatalf("another log: %v", err)
 		}
-		must(t, s.Attach(ctx, second, 3, true))
-		must(t, s.Attach(ctx, second, 3, false))
+		asked := 0
+		answer := errors.New("the other nodes use it")
+		replace := func(context.Context) error { asked++; return answer }
+		if err := s.Attach(ctx, second, 3, replace); !errors.Is(err, answer) {
+			t.Fatalf("a replacement that is refused: %v", err)
+		}
+		must(t, s.Attach(ctx, first, 12, nil))
+		answer = nil
+		must(t, s.Attach(ctx, second, 3, replace))
+		must(t, s.Attach(ctx, second, 3, replace))
+		must(t, s.Attach(ctx, second, 3, nil))
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
 	})
 }

@@ -41,6 +41,9 @@ func (l *Log) Append(ctx context.Context, parts []eventlog.Part) error {
 
 // admit takes the place of the parts in the queue, or returns why they are refused.
 func (l *Log) admit(parts []eventlog.Part) (bytes int, err error) {
+	if l.taken.Load() {
+		return 0, errTaken
+	}
 	most := int(l.topic.batchBytes(l.cfg)) - batchHeader
 	for _, p := range parts {
 		switch {

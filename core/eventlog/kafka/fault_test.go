@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/eventlog"
 	"github.com/guidonhq/guidon/core/eventlog/cursors"
 	"github.com/guidonhq/guidon/core/eventlog/kafka"
@@ -67,6 +68,15 @@ func wantTexts(t testing.TB, got []string, want ...string) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("got %q, want %q", got, want)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
 	}
 }
 
@@ -379,6 +389,70 @@ func TestDatabaseOfTwoLogs(t *testing.T) {
 	n.cfg.URL, n.cfg.AcceptOtherLog = first, false
 	if _, err := n.tryOpen(t); err == nil {
 		t.Error("the first topic is accepted after the second")
+	}
+}
+
+// TestTopicOfTwoDatabases checks that a second database is refused a topic, and that the
+// first one stops when the second takes the topic over: it reads, appends and deletes
+// nothing until it has the topic again.
+func TestTopicOfTwoDatabases(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.TrimInterval = 20 * time.Millisecond
+	first := n.open(t)
+	p := first.Partition(0, 1)
+	_, err := p.Register(ctx(t), "reader", journal.Begin)
+	must(t, err)
+	appendTo(t, first, 0, "one", "two")
+	texts, last := readN(t, p, 0, 1)
+	wantTexts(t, texts, "one")
+	must(t, n.open(t).Close(ctx(t))) // another node of the same database
+	other := *n
+	other.db = dbtest.SQLite(t)
+	if _, err := other.tryOpen(t); err == nil || !strings.Contains(err.Error(), "the topic guidon belongs to another database") {
+		t.Fatalf("another database: %v", err)
+	}
+	other.cfg.AcceptOtherLog = true
+	second := other.open(t)
+	eventually(t, "the first one has stopped", func() bool { return fault.CodeOf(first.Broken()) == "log_taken" })
+	wantFault(t, first.Append(ctx(t), parts(0, "refused")), fault.Unavailable, "log_taken")
+	_, err = p.Read(ctx(t), last, 10, 1<<20)
+	wantFault(t, err, fault.Unavailable, "log_taken")
+	must(t, second.Close(ctx(t)))
+	n.cfg.AcceptOtherLog = true
+	must(t, n.open(t).Close(ctx(t)))
+	eventually(t, "the first one goes on", func() bool { return first.Broken() == nil })
+	appendTo(t, first, 0, "three")
+	texts, _ = readN(t, p, last, 2)
+	wantTexts(t, texts, "two", "three")
+}
+
+// TestTwoDatabasesAtOnce starts two databases on a new topic at the same time: one gets it.
+func TestTwoDatabasesAtOnce(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.TrimInterval = 20 * time.Millisecond
+	other := *n
+	other.db = dbtest.SQLite(t)
+	logs := make([]*kafka.Log, 2)
+	var starting sync.WaitGroup
+	for i, one := range []*node{n, &other} {
+		starting.Go(func() { logs[i], _ = one.tryOpen(t) })
+	}
+	starting.Wait()
+	works := func(l *kafka.Log) bool { return l != nil && l.Broken() == nil }
+	eventually(t, "one database has the topic", func() bool { return works(logs[0]) != works(logs[1]) })
+}
+
+// TestTopicWithoutClaim starts on brokers that refuse the group of the claim.
+func TestTopicWithoutClaim(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	l := n.open(t)
+	appendTo(t, l, 0, "one")
+	if n.seen.FilterMessageSnippet("log topic not claimed").Len() != 1 {
+		t.Error("no warning")
 	}
 }
 

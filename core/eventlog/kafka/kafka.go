@@ -62,6 +62,9 @@ type Log struct {
 	offsets      atomic.Int64 // when the offsets of all partitions were read
 	refreshing   sync.Mutex   // held by recentOffsets
 
+	claim claim
+	taken atomic.Bool // another database has the topic
+
 	ctx    context.Context // of the background work
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -77,6 +80,23 @@ type Options struct {
 	Cursors *cursors.Store        // of the database that all nodes share
 	Log     *zap.Logger           // nil disables logging
 	Metrics prometheus.Registerer // nil disables metrics
+
+	// Replace is asked before the log id takes the place of another one, which
+	// AcceptOtherLog allows: an error keeps the other one. nil always agrees.
+	Replace func(ctx context.Context, id string) error
+}
+
+// replacing returns what cursors.Store.Attach asks before it replaces a log.
+func (o *Options) replacing(accept bool, id string) func(ctx context.Context) error {
+	if !accept {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		if o.Replace == nil {
+			return nil
+		}
+		return o.Replace(ctx, id)
+	}
 }
 
 // Open connects to the brokers, creates or checks the topic, and records in the database
@@ -95,7 +115,7 @@ func Open(ctx context.Context, cfg Config, o Options) (*Log, error) {
 	l := &Log{cfg: cfg, target: target, cursors: o.Cursors, log: o.Log.Named("log"), done: make(chan struct{}), decompressor: kgo.DefaultDecompressor()}
 	l.SetRetention(cfg.MaxBytes, cfg.MaxAge)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	if err := l.start(ctx, o.Metrics); err != nil {
+	if err := l.start(ctx, o); err != nil {
 		l.cancel()
 		l.closeClients()
 		return nil, fmt.Errorf("open the log %s: %w", target.Topic, err)
@@ -103,7 +123,7 @@ func Open(ctx context.Context, cfg Config, o Options) (*Log, error) {
 	return l, nil
 }
 
-func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
+func (l *Log) start(ctx context.Context, o Options) error {
 	opts, err := l.target.connectOptions(l.cfg, l.log)
 	if err != nil {
 		return err
@@ -122,7 +142,10 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 		return err
 	}
 	l.id = l.topic.logID()
-	if err := l.cursors.Attach(ctx, l.id, l.topic.partitions, l.cfg.AcceptOtherLog); err != nil {
+	if err := l.cursors.Attach(ctx, l.id, l.topic.partitions, o.replacing(l.cfg.AcceptOtherLog, l.id)); err != nil {
+		return err
+	}
+	if err := l.claimTopic(ctx, l.cfg.AcceptOtherLog); err != nil {
 		return err
 	}
 	for i := range l.topic.partitions {
@@ -131,7 +154,7 @@ func (l *Log) start(ctx context.Context, reg prometheus.Registerer) error {
 	if err := l.refreshOffsets(ctx); err != nil {
 		return fmt.Errorf("read the offsets of the topic: %w", err)
 	}
-	if l.metrics, err = logstate.NewMetrics(reg); err != nil {
+	if l.metrics, err = logstate.NewMetrics(o.Metrics); err != nil {
 		return err
 	}
 	if l.client, err = kgo.NewClient(append(opts, clientOptions(l.cfg, l.topic.batchBytes(l.cfg))...)...); err != nil {
@@ -260,6 +283,9 @@ func (l *Log) Reachable() bool {
 // Broken returns why appends are refused now, or that no broker answers; nil while the
 // log works.
 func (l *Log) Broken() error {
+	if l.taken.Load() {
+		return errTaken
+	}
 	if err := l.health.Current(); err != nil {
 		return err
 	}

@@ -84,6 +84,8 @@ func (o owned) check(ctx context.Context) error {
 		return ctx.Err()
 	case o.p.l.closed.Load():
 		return logstate.ErrClosing
+	case o.p.l.taken.Load():
+		return errTaken
 	case o.token != 0 && o.token < o.p.token.Load():
 		return logstate.ErrToken
 	}

@@ -77,6 +77,7 @@ func (l *Log) maintain() {
 	checked := time.Now()
 	for retry.Sleep(l.ctx, l.cfg.TrimInterval) {
 		l.closeIdleTails(idleTail)
+		l.checkClaim(l.ctx)
 		if _, err := l.Trim(l.ctx); err != nil && l.ctx.Err() == nil {
 			l.log.Warn("log trim failed", zap.Error(err))
 		}
@@ -112,6 +113,9 @@ func (l *Log) checkPartitions(ctx context.Context) {
 // done and the retention does not keep, and returns how many. It also refuses or accepts
 // appends by the distance of unread records from the retention of the topic.
 func (l *Log) Trim(ctx context.Context) (removed int64, err error) {
+	if l.taken.Load() {
+		return 0, nil
+	}
 	if err := l.refreshOffsets(ctx); err != nil {
 		return 0, err
 	}

@@ -429,7 +429,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("without fsync: %v", err)
 	}
 	n.cfg.AcceptWeakTopic = true
-	must(t, cursors.New(n.db).Attach(t.Context(), "another", 3, false))
+	must(t, cursors.New(n.db).Attach(t.Context(), "another", 3, nil))
 	if _, err := n.tryOpen(t); err == nil || !strings.Contains(err.Error(), "belongs to the log another") {
 		t.Errorf("with another log: %v", err)
 	}

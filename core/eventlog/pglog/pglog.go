@@ -87,6 +87,23 @@ type Options struct {
 	Hub     *notify.Hub           // nil: the appends of other nodes are polled
 	Log     *zap.Logger           // nil disables logging
 	Metrics prometheus.Registerer // nil disables metrics
+
+	// Replace is asked before the log id takes the place of another one, which
+	// AcceptOtherLog allows: an error keeps the other one. nil always agrees.
+	Replace func(ctx context.Context, id string) error
+}
+
+// replacing returns what cursors.Store.Attach asks before it replaces a log.
+func (o *Options) replacing(accept bool, id string) func(ctx context.Context) error {
+	if !accept {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		if o.Replace == nil {
+			return nil
+		}
+		return o.Replace(ctx, id)
+	}
 }
 
 // Open creates the log or checks it, and records in the database that its nodes use it.
@@ -133,7 +150,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	if l.id, partitions, err = l.store.create(ctx, l.cfg.Partitions); err != nil {
 		return err
 	}
-	if err := l.cursors.Attach(ctx, l.id, partitions, l.cfg.AcceptOtherLog); err != nil {
+	if err := l.cursors.Attach(ctx, l.id, partitions, o.replacing(l.cfg.AcceptOtherLog, l.id)); err != nil {
 		return err
 	}
 	for i := range partitions {
