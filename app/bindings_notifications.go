@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/ingestion/pipeline"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
@@ -27,8 +28,14 @@ var notificationBindings = fx.Options(
 )
 
 func notificationDependencies(n notifications.Notifiers, m notifications.Actions, p *persons.Service, a *auth.Service,
-	l *requestlog.Log, log *zap.Logger, reg prometheus.Registerer, t *tracing.Tracing,
+	l *requestlog.Log, member cluster.Member, info cluster.Info, log *zap.Logger, reg prometheus.Registerer, t *tracing.Tracing,
 ) (notifications.Dependencies, error) {
-	owner, err := l.Owner(context.Background())
-	return notifications.Dependencies{Owner: owner, Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg, Tracing: t}, err
+	deps := notifications.Dependencies{Notifiers: n, Actions: m, People: p, Projects: a, Log: log, Metrics: reg, Tracing: t}
+	if node, ok := member.(*cluster.Node); ok && l.Shared != nil { // the name of a journal stays when its server starts again
+		deps.Owner, deps.Dead = info.ID, node.Dead
+		return deps, nil
+	}
+	var err error
+	deps.Owner, err = l.Owner(context.Background())
+	return deps, err
 }

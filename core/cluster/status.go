@@ -36,6 +36,13 @@ type NodeStatus struct {
 	Jobs       []string `json:"jobs"`
 }
 
+// Dead reports whether a node was dead when this one last looked.
+func (n *Node) Dead(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.observed.nodes[id].dead
+}
+
 func (n *NodeStatus) add(lease string) {
 	if job, ok := strings.CutPrefix(lease, jobGroup("")); ok {
 		n.Jobs = append(n.Jobs, job)

@@ -23,6 +23,10 @@ func (s *Service) Accepts(projectID int64) bool {
 // Prepare matches the events with the actions that post. It returns the
 // function that queues a notification for each destination, in a transaction.
 func (s *Service) Prepare(ctx context.Context, batch []*sdk.Event) (func(context.Context) error, error) {
+	// Times of messages are those of the database also before the first delivery.
+	if err := s.database.Sync(ctx); err != nil {
+		return nil, err
+	}
 	byProject := map[int64][]*sdk.Event{}
 	for _, ev := range batch {
 		byProject[ev.ProjectID] = append(byProject[ev.ProjectID], ev)

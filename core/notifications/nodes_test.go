@@ -73,6 +73,12 @@ func (o *office) Notifiers() []notifications.Notifier { return []notifications.N
 // node starts a service that uses the clock of the database.
 func node(t *testing.T, d *db.DB, s *service, p sdk.NotifierProperties, destinations ...string) *notifications.Service {
 	t.Helper()
+	return namedNode(t, d, s, notifications.Dependencies{}, p, destinations...)
+}
+
+// namedNode is node with a part of its dependencies.
+func namedNode(t *testing.T, d *db.DB, s *service, deps notifications.Dependencies, p sdk.NotifierProperties, destinations ...string) *notifications.Service {
+	t.Helper()
 	o := &office{line: &line{s, p}}
 	for i, to := range destinations {
 		o.actions = append(o.actions, &actions.Action{
@@ -82,7 +88,8 @@ func node(t *testing.T, d *db.DB, s *service, p sdk.NotifierProperties, destinat
 	}
 	cfg := notifications.DefaultConfig()
 	cfg.Every, cfg.RetryMin = 0, 10*time.Millisecond
-	n, err := notifications.NewService(cfg, d, notifications.Dependencies{Notifiers: o, Actions: o, People: o, Projects: o, Log: zap.NewNop()})
+	deps.Notifiers, deps.Actions, deps.People, deps.Projects, deps.Log = o, o, o, o, zap.NewNop()
+	n, err := notifications.NewService(cfg, d, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,6 +186,33 @@ func TestPauseHoldsForAllNodes(t *testing.T) {
 	}
 }
 
+// TestLeasesOfADeadNodeEnd has a node stop for ever in a call. Another node sends its
+// message and the next one when it knows that the node is dead, which is long before the
+// lease ends.
+func TestLeasesOfADeadNodeEnd(t *testing.T) {
+	t.Parallel()
+	d, stuck, s := dbtest.Postgres(t), &service{}, &service{}
+	called, released := make(chan struct{}, 1), make(chan struct{})
+	stuck.answer = func(n *sdk.Notification) sdk.NotifyResult {
+		called <- struct{}{}
+		<-released
+		return n.Delivered("late")
+	}
+	var dead atomic.Bool
+	first := namedNode(t, d, stuck, notifications.Dependencies{Owner: "first"}, sdk.NotifierProperties{}, "#sales")
+	second := namedNode(t, d, s, notifications.Dependencies{
+		Owner: "second", Dead: func(owner string) bool { return owner == "first" && dead.Load() },
+	}, sdk.NotifierProperties{}, "#sales")
+	startNodes(t, first)
+	t.Cleanup(func() { close(released) }) // before first stops
+	post(t, d, first, "ada")
+	<-called
+	post(t, d, second, "bob")
+	startNodes(t, second)
+	dead.Store(true)
+	eventually(t, "both messages are sent", func() bool { return slices.Equal(s.heard(), []string{"ada", "bob"}) })
+}
+
 // TestClockOfDatabaseSetBack sends although the rate, a reservation and a pause are of a
 // clock that was a day ahead.
 func TestClockOfDatabaseSetBack(t *testing.T) {
@@ -198,4 +232,30 @@ func TestClockOfDatabaseSetBack(t *testing.T) {
 	post(t, d, n, "ada")
 	startNodes(t, n)
 	eventually(t, "both messages are sent", func() bool { return len(s.heard()) == 2 })
+}
+
+// TestFirstMessageHasTheTimeOfTheDatabase queues a message on a node that has not sent any,
+// and whose clock is an hour behind that of the database. Other nodes must not send it an
+// hour late, nor let it expire early.
+func TestFirstMessageHasTheTimeOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	d := dbtest.Postgres(t)
+	for _, query := range []string{
+		"CREATE SCHEMA ahead",
+		`CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() + interval '1 hour' $$`,
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = ahead, pg_catalog, public', current_database()); END $$`,
+	} {
+		if _, err := d.Write(t.Context()).ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Pool().Reset() // new sessions have the clock
+	post(t, d, node(t, d, &service{}, sdk.NotifierProperties{}, "#sales"), "ada")
+	var created int64
+	if err := d.Read(t.Context()).QueryRowContext(t.Context(), "SELECT created_at FROM notifications").Scan(&created); err != nil {
+		t.Fatal(err)
+	}
+	if ahead := time.UnixMicro(created).Sub(time.Now()); ahead < 50*time.Minute {
+		t.Errorf("the message is from %s ahead of the machine, want an hour", ahead)
+	}
 }

@@ -34,7 +34,8 @@ type sender struct {
 	*base
 	queue      *queue
 	lanes      *lanes
-	recovered  bool // the leases of the process before are ended; of dispatch
+	recovered  bool      // the leases of the process before are ended; of dispatch
+	searched   time.Time // for leases of dead processes; of dispatch
 	background retry.Service
 }
 
@@ -78,13 +79,36 @@ func (s *sender) endOldLeases(ctx context.Context) error {
 	return err
 }
 
+// endLeasesOfDead ends the leases of processes that have died, at most once in
+// pollInterval.
+func (s *sender) endLeasesOfDead(ctx context.Context) error {
+	if s.deps.Dead == nil || time.Since(s.searched) < pollInterval {
+		return nil
+	}
+	holders, err := s.store.holders(ctx, s.clock())
+	if err != nil {
+		return err
+	}
+	s.searched = time.Now()
+	for _, holder := range holders {
+		if holder == s.holder || !s.deps.Dead(holder) {
+			continue
+		}
+		if err := errors.Join(s.store.endLeases(ctx, holder), s.store.endHolds(ctx, holder)); err != nil {
+			return err
+		}
+		s.log.Info("leases of a dead process ended", zap.String("holder", holder))
+	}
+	return nil
+}
+
 // serveDue queues due summaries and starts serving the destinations with due
 // notifications.
 func (s *sender) serveDue(ctx context.Context) error {
 	if err := s.database.Sync(ctx); err != nil {
 		return err
 	}
-	if err := s.endOldLeases(ctx); err != nil {
+	if err := errors.Join(s.endOldLeases(ctx), s.endLeasesOfDead(ctx)); err != nil {
 		return err
 	}
 	if err := s.queue.queueSummaries(ctx); err != nil {

@@ -71,7 +71,10 @@ type Dependencies struct {
 	// Owner names the process. No other running process has the name, and the next
 	// process on the same data has it again: it sends at once what the one before
 	// did not confirm. Without a name that takes as long as a lease.
-	Owner     string
+	Owner string
+	// Dead reports whether a process of another name has died. Others end its leases
+	// then, and do not wait for their time. Nil if no process knows that of another.
+	Dead      func(owner string) bool
 	Notifiers Notifiers
 	Actions   Actions
 	People    People

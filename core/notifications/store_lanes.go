@@ -172,6 +172,16 @@ func (s *store) endHolds(ctx context.Context, holder string) error {
 	return nil
 }
 
+// holders lists the processes that have a lane, or a lease of a notification.
+func (s *store) holders(ctx context.Context, now time.Time) (holders []string, err error) {
+	err = s.db.Read(ctx).NewRaw(`SELECT holder FROM notification_lanes WHERE held_until > ?
+		UNION SELECT leased_by FROM notifications WHERE state = 'waiting' AND leased_until > ?`, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &holders)
+	if err != nil {
+		return nil, fmt.Errorf("find holders of destinations: %w", err)
+	}
+	return holders, nil
+}
+
 // deleteLanes deletes the lanes and rates that were not used since then.
 func (s *store) deleteLanes(ctx context.Context, then time.Time) error {
 	at := then.UnixMicro()
