@@ -244,6 +244,31 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
+// TestOpenWithoutALeader opens a log while the leader of a partition has gone away, and no
+// other has taken its place.
+func TestOpenWithoutALeader(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	l := n.open(t)
+	appendTo(t, l, 0, "one")
+	away := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
+	opened := make(chan *kafka.Log)
+	go func() {
+		again, err := n.tryOpen(t)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- again
+	}()
+	must(t, away.Wait(ctx(t), 2)) // it asked again
+	away.Remove()
+	again := <-opened
+	if again == nil {
+		t.FailNow()
+	}
+	readN(t, again.Partition(0, 1), 0, 1)
+}
+
 // TestDeletedUnread checks that records which the topic deleted before a reader read them
 // are reported with their range, once, and that reading goes on behind them.
 func TestDeletedUnread(t *testing.T) {

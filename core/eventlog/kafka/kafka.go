@@ -151,7 +151,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	for i := range l.topic.partitions {
 		l.partitions = append(l.partitions, newPartition(l, int32(i)))
 	}
-	if err := l.refreshOffsets(ctx); err != nil {
+	if err := l.firstOffsets(ctx); err != nil {
 		return fmt.Errorf("read the offsets of the topic: %w", err)
 	}
 	if l.metrics, err = logstate.NewMetrics(o.Metrics); err != nil {

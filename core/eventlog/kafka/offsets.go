@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/guidonhq/guidon/core/eventlog/logstate"
+	"github.com/guidonhq/guidon/core/retry"
 )
 
 // Times of ListOffsets that stand for the ends of a partition.
@@ -75,6 +76,18 @@ func (l *Log) refreshOffsets(ctx context.Context) error {
 	}
 	l.offsets.Store(time.Now().UnixNano())
 	return nil
+}
+
+// firstOffsets is refreshOffsets until it succeeds or ctx ends: a broker that has just gone
+// away leads partitions until the others have noticed.
+func (l *Log) firstOffsets(ctx context.Context) error {
+	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for {
+		err := l.refreshOffsets(ctx)
+		if err == nil || errors.Is(err, logstate.ErrClosing) || !backoff.Sleep(ctx) {
+			return err
+		}
+	}
 }
 
 // offsetsAge is how old the offsets may be that Stats describes. The tails of partitions
