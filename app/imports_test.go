@@ -223,7 +223,7 @@ var mayImport = map[string][]string{
 	// The log in partitions, and the nodes that share it.
 	"core/eventlog":          {"core/journal"},
 	"core/eventlog/cursors":  {"core/db", "core/eventlog/logstate", "core/fault", "core/journal"},
-	"core/cluster":           {"core/cluster/notify", "core/db", "core/fault", "core/retry"},
+	"core/cluster":           {"core/cluster/notify", "core/db", "core/db/dbclock", "core/fault", "core/retry"},
 	"core/cluster/notify":    {"core/db", "core/db/wake", "core/retry"},
 	"core/eventlog/chunks":   {"core/journal"},
 	"core/eventlog/logstate": {"core/fault", "core/journal"},

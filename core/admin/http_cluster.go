@@ -29,8 +29,11 @@ var _ web.Routes = (*Cluster)(nil)
 // nil without one.
 func NewCluster(n Nodes, log eventlog.Log) *Cluster { return &Cluster{n, log} }
 
-// Routes registers the route.
+// Routes registers the route, and the clock of a node as a field of readiness.
 func (h *Cluster) Routes(g *web.Router) {
+	if n, ok := h.nodes.(interface{ Clock() cluster.ClockState }); ok {
+		g.ReadinessField("clock", func() any { return n.Clock() })
+	}
 	g.Admin("GET", "/api/cluster", "plugin:read", operatorsOnly(func(c *web.Call) error {
 		status, err := h.nodes.Status(c.UserContext())
 		if err != nil {

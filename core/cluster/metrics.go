@@ -28,6 +28,9 @@ func newMetrics(n *Node) *metrics {
 		drains:    prometheus.NewCounter(prometheus.CounterOpts{Name: "guidon_cluster_drains_total", Help: "Drains of this node."}),
 		leases:    prometheus.NewDesc("guidon_cluster_leases", "Leases that this node holds, by kind.", []string{"kind"}, nil),
 		gauges: []prometheus.Collector{
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "guidon_cluster_clock_ahead_seconds", Help: "How far the clock of this node is ahead of that of the database; negative if it is behind.",
+			}, func() float64 { return n.Clock().AheadSeconds }),
 			gauge("guidon_cluster_nodes", "Living nodes that this node sees, itself included.", func() float64 {
 				count := 0
 				for id := range n.observed.nodes {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/db/dbclock"
 	"github.com/guidonhq/guidon/core/retry"
 )
 
@@ -55,6 +56,7 @@ type Node struct {
 	log     *zap.Logger
 	metrics *metrics
 	clock   func() time.Duration
+	clocks  clocks       // nil in tests
 	spawn   func(func()) // runs a slot; tests have another one
 	service retry.Service
 	poke    chan struct{} // poll now
@@ -102,7 +104,9 @@ func New(cfg Config, info Info, d *db.DB, w Wake, log *zap.Logger) (*Node, error
 	if err != nil {
 		return nil, err
 	}
-	return newNode(cfg, info, s, w, log), nil
+	n := newNode(cfg, info, s, w, log)
+	n.clocks = dbclock.New(d)
+	return n, nil
 }
 
 func newNode(cfg Config, info Info, s store, w Wake, log *zap.Logger) *Node {

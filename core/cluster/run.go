@@ -24,6 +24,9 @@ func (n *Node) Start(ctx context.Context) error {
 	}
 	n.service.Start()
 	n.service.Go(func(ctx, _ context.Context) { n.keepPolling(ctx) })
+	if n.clocks != nil {
+		n.service.Go(func(ctx, _ context.Context) { n.watchClock(ctx) })
+	}
 	if n.info.Observer {
 		return nil
 	}

@@ -18,6 +18,9 @@ import (
 // maxAge is the age at which Sync reads the time again.
 const maxAge = 10 * time.Second
 
+// maxRead is how long a reading may take to replace another one.
+const maxRead = time.Second
+
 // Clock is the clock of a database. Its methods may be called concurrently.
 type Clock struct {
 	store store
@@ -38,6 +41,15 @@ func (c *Clock) Now() time.Time {
 	return time.Now().UTC()
 }
 
+// Ahead returns by how much the clock of the machine is ahead of that of the database,
+// negative if it is behind. It is 0 until Sync has succeeded.
+func (c *Clock) Ahead() time.Duration {
+	if c.read.Load() == nil {
+		return 0
+	}
+	return time.Now().Round(0).Sub(c.Now().Round(0)) // by the clocks that can be wrong
+}
+
 // Sync reads the time of the database if the last reading is older than ten seconds.
 // On SQLite it does nothing.
 func (c *Clock) Sync(ctx context.Context) error {
@@ -50,6 +62,9 @@ func (c *Clock) Sync(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begin)
+	if took > maxRead && c.read.Load() != nil {
+		return nil // it says less than the reading before: the process was stopped, or the database
+	}
 	c.read.Store(&reading{database: at.Add(took / 2), machine: begin.Add(took)})
 	return nil
 }

@@ -49,6 +49,9 @@ func TestClockOfAnotherMachine(t *testing.T) {
 		if got := time.Until(c.Now()) > 50*time.Minute; got != ahead {
 			t.Errorf("the clock is %s ahead", time.Until(c.Now()))
 		}
+		if got := c.Ahead() < -50*time.Minute; got != ahead {
+			t.Errorf("the machine is %s ahead", c.Ahead())
+		}
 		for _, s := range []string{
 			"CREATE SCHEMA IF NOT EXISTS ahead",
 			`CREATE OR REPLACE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql
