@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -105,11 +106,11 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 	switch kind {
 	case "kill the broker":
 		f.hold = min(pause, 15*time.Second)
-		f.begin, f.end = func() { c.broker.kill(c.T) }, func() { c.broker.start(c.T) }
+		c.newBrokerFault(f, func(b kafka) { b.kill(c.T) }, func(b kafka) { b.start(c.T) })
 	case "pause the broker":
 		f.target, f.hold = "kill the broker", max(pause, 7*time.Second)
-		f.begin = func() { _ = c.broker.cmd.Process.Signal(syscall.SIGSTOP) }
-		f.end = func() { _ = c.broker.cmd.Process.Signal(syscall.SIGCONT) }
+		signal := func(s syscall.Signal) func(b kafka) { return func(b kafka) { _ = b.cmd.Process.Signal(s) } }
+		c.newBrokerFault(f, signal(syscall.SIGSTOP), signal(syscall.SIGCONT))
 	case "kill all nodes":
 		f.hold = min(pause, 3*time.Second)
 		c.newRestart(f, free)
@@ -127,6 +128,25 @@ func (c *chaos) newFault(kind string, active []*chaosFault) *chaosFault {
 		return nil
 	}
 	return f
+}
+
+// newBrokerFault makes f concern one broker, or all of them.
+func (c *chaos) newBrokerFault(f *chaosFault, begin, end func(b kafka)) {
+	brokers := c.brokers
+	if len(brokers) > 1 && c.random.IntN(4) > 0 {
+		i := c.random.IntN(len(brokers))
+		f.name, brokers = fmt.Sprint(f.name, " ", i+1), brokers[i:i+1]
+	}
+	each := func(do func(b kafka)) func() {
+		return func() {
+			var all sync.WaitGroup
+			for _, b := range brokers {
+				all.Go(func() { do(b) })
+			}
+			all.Wait()
+		}
+	}
+	f.begin, f.end = each(begin), each(end)
 }
 
 // newRestart makes f kill all nodes that have no other fault.
@@ -172,7 +192,19 @@ func (c *chaos) newNodeFault(f *chaosFault, free func(string) bool) {
 		f.begin, f.end = func() { n.signal(syscall.SIGSTOP) }, func() { n.signal(syscall.SIGCONT) }
 	case "cut off from the broker":
 		f.name += fmt.Sprintf(" (%s)", state)
-		f.begin, f.end = func() { n.broker.set(state) }, func() { n.broker.set(linkOpen) }
+		links := n.brokers
+		if len(links) > 1 && c.random.IntN(3) == 0 {
+			i := c.random.IntN(len(links))
+			f.name, links = fmt.Sprint(f.name, " ", i+1), links[i:i+1]
+		}
+		set := func(s linkState) func() {
+			return func() {
+				for _, l := range links {
+					l.set(s)
+				}
+			}
+		}
+		f.begin, f.end = set(state), set(linkOpen)
 	case "cut off from Postgres":
 		f.name += fmt.Sprintf(" (%s)", state)
 		f.begin, f.end = func() { n.base.set(state) }, func() { n.base.set(linkOpen) }

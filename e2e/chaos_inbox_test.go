@@ -124,11 +124,11 @@ func (c *chaos) checkMessages(sure []told) {
 			ids++
 			reported += 1 + m.suppressed
 		}
-		if len(messages) > 1 && c.rate == 0 {
+		if len(messages) > 1 && c.options.rate == 0 {
 			c.Errorf("there are several messages about %s: %+v", event, messages)
 		}
 	}
-	if reported < len(want) || c.rate == 0 && reported > len(want) {
+	if reported < len(want) || c.options.rate == 0 && reported > len(want) {
 		c.Errorf("%d messages report %d events, of which there are %d", ids, reported, len(want))
 	}
 	c.Logf("%d messages arrived, %d with repetitions; they report %d of %d events", ids, c.inbox.arrived, reported, len(want))
@@ -152,7 +152,7 @@ func (c *chaos) messagesOutstanding(want map[string]bool) error {
 		c.Fatalf("%d messages were given up", given)
 	}
 	missing := 0
-	if found := c.inbox.byEvent(); c.rate == 0 {
+	if found := c.inbox.byEvent(); c.options.rate == 0 {
 		for event := range want {
 			if len(found[event]) == 0 {
 				missing++

@@ -30,10 +30,12 @@ const chaosNodes = 4
 // chaosNode is a node, which faults end and start again. Its connections to the
 // broker and to Postgres go through links of its own.
 type chaosNode struct {
-	name, dir    string
-	server       // addresses and keys
-	environment  []string
-	broker, base *link
+	name, dir   string
+	program     string
+	server      // addresses and keys
+	environment []string
+	brokers     []*link
+	base        *link
 
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when cmd has ended
@@ -75,40 +77,67 @@ func (c *chaos) startSoftware() {
 	}
 	_ = conn.Close(c.Context())
 	socket := filepath.Join(c.storeURL().Query().Get("host"), ".s.PGSQL.5432")
-	listeners := make([]string, chaosNodes)
 	for i := range chaosNodes {
-		listeners[i] = stableAddress(c.T)
-		n := &chaosNode{name: fmt.Sprint("node", i+1), broker: newLink(c.T, "tcp", listeners[i]), base: newLink(c.T, "unix", socket)}
-		c.prepareNode(n)
-		c.nodes = append(c.nodes, n)
+		c.nodes = append(c.nodes, &chaosNode{name: fmt.Sprint("node", i+1), base: newLink(c.T, "unix", socket)})
 	}
-	c.startBroker(listeners)
+	c.prepareBrokers()
+	for _, n := range c.nodes {
+		c.prepareNode(n)
+	}
+	for _, b := range c.brokers { // none is ready before most of them run
+		ready := b.ready
+		b.ready = func() error { return nil }
+		launch(c.T, b.software)
+		b.ready = ready
+	}
+	eventually(c.T, 4*time.Minute, "the brokers are ready", func() error {
+		for _, b := range c.brokers {
+			if err := b.ready(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// startBroker starts a broker that has a listener for each node. It advertises the
-// link of the node there.
-func (c *chaos) startBroker(listeners []string) {
+// prepareBrokers formats brokers, each of which is a controller, too. A broker has a
+// listener for each node, and advertises the link of the node there.
+func (c *chaos) prepareBrokers() {
 	c.Helper()
-	c.broker.lib = filepath.Join(install(c.T, "kafka"), "lib")
-	own, controller := stableAddress(c.T), stableAddress(c.T)
-	listen, advertise, protocols := "", "", ""
-	for i, address := range listeners {
-		listen += fmt.Sprintf(",NODE%d://%s", i, address)
-		advertise += fmt.Sprintf(",NODE%d://%s", i, c.nodes[i].broker.address)
-		protocols += fmt.Sprintf(",NODE%d:PLAINTEXT", i)
+	lib := filepath.Join(install(c.T, "kafka"), "lib")
+	var voters, controllers []string
+	for i := range c.options.brokers {
+		controllers = append(controllers, stableAddress(c.T))
+		voters = append(voters, fmt.Sprintf("%d@%s", i+1, controllers[i]))
 	}
-	config := writeFile(c.T, c.dir, "server.properties", `process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@%[2]s
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s%[3]s
-advertised.listeners=PLAINTEXT://%[1]s%[4]s
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT%[5]s
+	for i := range c.options.brokers {
+		own, dir := stableAddress(c.T), filepath.Join(c.dir, fmt.Sprint("broker", i+1))
+		listen, advertise, protocols := "", "", ""
+		for j, n := range c.nodes {
+			address := stableAddress(c.T)
+			n.brokers = append(n.brokers, newLink(c.T, "tcp", address))
+			listen += fmt.Sprintf(",NODE%d://%s", j, address)
+			advertise += fmt.Sprintf(",NODE%d://%s", j, n.brokers[i].address)
+			protocols += fmt.Sprintf(",NODE%d:PLAINTEXT", j)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			c.Fatal(err)
+		}
+		config := writeFile(c.T, dir, "server.properties", `process.roles=broker,controller
+node.id=%[1]d
+controller.quorum.voters=%[2]s
+listeners=PLAINTEXT://%[3]s,CONTROLLER://%[4]s%[5]s
+advertised.listeners=PLAINTEXT://%[3]s%[6]s
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT%[7]s
 inter.broker.listener.name=PLAINTEXT
 controller.listener.names=CONTROLLER
-log.dirs=%[6]s
-`, own, controller, listen, advertise, protocols, filepath.Join(c.dir, "kafka"))
-	output(c.T, c.dir, c.broker.java("kafka.tools.StorageTool", "format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--config", config)...)
-	c.broker.software = launch(c.T, &software{name: "broker", dir: c.dir, ready: listening(own), command: c.broker.java("kafka.Kafka", config)})
+log.dirs=%[8]s
+`, i+1, strings.Join(voters, ","), own, controllers[i], listen, advertise, protocols, filepath.Join(dir, "data"))
+		k := kafka{lib: lib}
+		output(c.T, dir, k.java("kafka.tools.StorageTool", "format", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg", "--config", config)...)
+		k.software = &software{name: fmt.Sprint("broker", i+1), dir: dir, ready: listening(own), command: k.java("kafka.Kafka", config)}
+		c.brokers = append(c.brokers, k)
+	}
 }
 
 func (c *chaos) storeURL() *url.URL {
@@ -122,7 +151,7 @@ func (c *chaos) storeURL() *url.URL {
 
 // prepareNode sets the addresses and settings of a node.
 func (c *chaos) prepareNode(n *chaosNode) {
-	n.dir = filepath.Join(c.dir, n.name)
+	n.dir, n.program = filepath.Join(c.dir, n.name), c.program
 	if err := os.MkdirAll(n.dir, 0o700); err != nil {
 		c.Fatal(err)
 	}
@@ -131,18 +160,25 @@ func (c *chaos) prepareNode(n *chaosNode) {
 	yaml := "plugins:\n  instances:\n" + sinkYAML("posted", "webhook", fmt.Sprintf("url: %s\nformat: ndjson\nmax_events: 100\nallow_networks: [127.0.0.0/8]\n", c.sink.url)) +
 		instanceYAML("team", "notifier", "webhook", fmt.Sprintf("url: %s\nallow_networks: [127.0.0.0/8]\n", c.inbox.url))
 	config := writeFile(c.T, n.dir, "guidon.yaml", "%s", yaml)
+	var addresses []string
+	for _, l := range n.brokers {
+		addresses = append(addresses, l.address)
+	}
 	n.environment = append(os.Environ(),
 		"GUIDON_CONFIG="+config,
 		"GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+n.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0",
 		"GUIDON_DATA_DIR="+filepath.Join(n.dir, "data"),
 		"GUIDON_DATABASE_URL=postgres://postgres@"+n.base.address+"/guidon?sslmode=disable",
 		"GUIDON_CLUSTER_ENABLED=true", "GUIDON_CLUSTER_NAME="+n.name,
-		"GUIDON_JOURNAL_URL=kafka://"+n.broker.address+"/events",
-		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), "GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=true",
-		"GUIDON_NOTIFICATIONS_EVERY="+c.rate.String(), "GUIDON_NOTIFICATIONS_RETRY_MIN=100ms", "GUIDON_NOTIFICATIONS_RETRY_MAX=5s", "GUIDON_NOTIFICATIONS_MAX_ATTEMPTS=1000",
+		"GUIDON_JOURNAL_URL=kafka://"+strings.Join(addresses, ",")+"/events",
+		"GUIDON_JOURNAL_PARTITIONS="+fmt.Sprint(chaosPartitions), fmt.Sprint("GUIDON_JOURNAL_ACCEPT_WEAK_TOPIC=", c.options.brokers == 1),
+		"GUIDON_NOTIFICATIONS_EVERY="+c.options.rate.String(), "GUIDON_NOTIFICATIONS_RETRY_MIN=100ms", "GUIDON_NOTIFICATIONS_RETRY_MAX=5s", "GUIDON_NOTIFICATIONS_MAX_ATTEMPTS=1000",
 		"GUIDON_JOURNAL_MAX_AGE=5s") // records that are done are deleted while the round runs
-	if c.seed%2 == 0 {
+	if c.options.smallTail {
 		n.environment = append(n.environment, "GUIDON_JOURNAL_TAIL_BYTES=10000") // records are read from the broker
+	}
+	if shift, ok := c.options.clocks[n.name]; ok {
+		c.shiftClock(n, shift)
 	}
 	c.Cleanup(func() {
 		n.kill()
@@ -161,7 +197,7 @@ func (n *chaosNode) launch(c *chaos) {
 		c.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(binary(c.T), "serve")
+	cmd := exec.Command(n.program, "serve")
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = n.environment, n.dir, log, log
 	if err := cmd.Start(); err != nil {
 		c.Fatal(err)

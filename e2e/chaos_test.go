@@ -24,12 +24,16 @@ type chaosPlan struct {
 	measured                int           // kills and drains that are measured
 	pause                   time.Duration // the longest time that a node is stopped or cut off
 	overlap                 int           // faults at once
+	varied                  bool          // rounds may have three brokers, and nodes with wrong clocks
 }
 
 var (
 	shortChaos = chaosPlan{events: 5000, people: 100, clients: 6, faults: 7, measured: 1, pause: 8 * time.Second, overlap: 3}
-	longChaos  = chaosPlan{events: 200_000, people: 2000, clients: 12, faults: 28, measured: 3, pause: time.Minute, overlap: 3}
+	longChaos  = chaosPlan{events: 200_000, people: 2000, clients: 12, faults: 28, measured: 3, pause: time.Minute, overlap: 3, varied: true}
 )
+
+// manyEvents is the number of events above which a round has the faults of a long one.
+const manyEvents = 50_000
 
 // TestClusterChaos runs nodes on Apache Kafka and Postgres while nodes are killed,
 // stopped and drained, the broker and Postgres are killed, and the network between
@@ -38,14 +42,20 @@ var (
 // order of its distinct id, an action has posted a message about each that it fits and
 // about no other, and the persons are those of a single node.
 //
-// CHAOS_ROUNDS is the number of long rounds (make cluster-chaos); without it, one short
-// round runs. CHAOS_SEED selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
+// CHAOS_ROUNDS is the number of long rounds (make cluster-chaos), of which some have three
+// brokers, and nodes with wrong clocks; without it, one short round runs. CHAOS_SEED
+// selects a round, and CHAOS_EVENTS and CHAOS_FAULTS its size.
 func TestClusterChaos(t *testing.T) {
 	plan, rounds, seed := shortChaos, 1, uint64(time.Now().UnixNano())
 	if n := chaosSetting(t, "CHAOS_ROUNDS"); n > 0 {
 		plan, rounds = longChaos, int(n)
 	}
 	if n := chaosSetting(t, "CHAOS_EVENTS"); n > 0 {
+		if n <= manyEvents {
+			varied := plan.varied
+			plan = shortChaos
+			plan.varied = varied
+		}
 		plan.events, plan.people = int(n), max(16, int(n)/100)
 	}
 	if n := chaosSetting(t, "CHAOS_FAULTS"); n > 0 {
@@ -75,6 +85,33 @@ func chaosSetting(t *testing.T, name string) uint64 {
 	return n
 }
 
+// chaosOptions are the settings of a round.
+type chaosOptions struct {
+	smallTail bool             // nodes read records from the brokers
+	rate      time.Duration    // of messages; 0 for no limit
+	brokers   int              // with one, topics have one replica
+	clocks    map[string]int64 // seconds by which the clocks of nodes are wrong; nil for right ones
+}
+
+// optionsOf returns the options of a seed. Short rounds have one broker and right clocks.
+func optionsOf(plan chaosPlan, seed uint64) chaosOptions {
+	o := chaosOptions{smallTail: seed%2 == 0, brokers: 1}
+	if seed%3 == 0 {
+		o.rate = time.Second
+	}
+	if plan.varied && seed/2%2 == 0 {
+		o.clocks = map[string]int64{"node1": 60, "node2": -60, "node4": int64(seed%121) - 60}
+	}
+	if plan.varied && seed/4%2 == 0 {
+		o.brokers = 3
+	}
+	return o
+}
+
+func (o chaosOptions) String() string {
+	return fmt.Sprintf("%d brokers, small tail %t, clocks %v, a message in %s", o.brokers, o.smallTail, o.clocks, o.rate)
+}
+
 // chaos is one round.
 type chaos struct {
 	*testing.T
@@ -84,12 +121,13 @@ type chaos struct {
 	random  *rand.Rand
 	began   time.Time
 	store   *dbtest.Killable
-	broker  kafka
+	brokers []kafka
 	nodes   []*chaosNode
 	project string // key
 	sink    *collector
 	inbox   *inbox
-	rate    time.Duration // of messages; 0 for no limit
+	options chaosOptions
+	program string // that nodes with a right clock run
 	story   *story
 
 	mu     sync.Mutex
@@ -115,10 +153,11 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 		t.Logf("repeat with CHAOS_SEED=%d; logs, data and what was stored: %s; faults:\n%s", seed, c.dir, strings.Join(c.faults, "\n"))
 	})
 	t.Logf("seed %d, %d events of %d people", seed, plan.events, plan.people)
-	c.sink, c.inbox = newCollector(t), newInbox(t)
-	if seed%3 == 0 {
-		c.rate = time.Second
+	c.sink, c.inbox, c.program, c.options = newCollector(t), newInbox(t), binary(t), optionsOf(plan, seed)
+	if c.options.clocks != nil {
+		c.program = shiftedBinary(t)
 	}
+	t.Logf("options: %s", c.options)
 	c.startSoftware()
 	t.Cleanup(func() {
 		if t.Failed() {
