@@ -53,6 +53,8 @@ import (
 	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/seed"
 	"github.com/guidonhq/guidon/core/servermetrics"
+	"github.com/guidonhq/guidon/core/sessions"
+	"github.com/guidonhq/guidon/core/signin"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
@@ -240,7 +242,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		liveSettings(cfg, opts),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.Journal.Config, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.SignIn, cfg.Journal.Config, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
 		fx.Provide(func(l *requestlog.Log) cluster.Info {
 			node.LogID, node.ReplaceLog = l.ID(), cfg.Journal.AcceptOtherLog
@@ -264,7 +266,7 @@ func modules(cfg Config, opts Options) fx.Option {
 			return provideReloader(lc, v, opts, h, audit, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		local(db.Module, auth.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
+		local(db.Module, auth.Module, signin.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
 		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, has.Only(jobs, ingestion.Module), admin.Module, clients.Module, console.Module(cfg.Console.Enabled && has.Has(roles.Manage)), backup.Module, servermetrics.Module, cluster.Module,
 		fx.Supply(has), bindings(has), fx.Invoke(countQuota),
 	)
@@ -317,7 +319,7 @@ func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web
 }
 
 // mount registers the routes of all features.
-func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, about web.ServerInfo, spans *tracing.Tracing, r routes) {
+func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, browsers *sessions.Service, about web.ServerInfo, spans *tracing.Tracing, r routes) {
 	s.MapError(has.MapError(db.Away))
 	if !has.All() {
 		s.Restrict(web.Parts{Refuse: has.Refuse, Watches: has.Watches})
@@ -325,6 +327,7 @@ func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *act
 	s.Follow(cfg)
 	s.OnUnlogged(audit.AddUnlogged)
 	s.OnFailedKey(signIns.Add)
+	s.UseSessions(browsers)
 	s.Mount(r.All...)
 	s.SetInfo(about)
 	s.Trace(spans)

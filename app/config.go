@@ -33,6 +33,7 @@ import (
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/persons"
 	"github.com/guidonhq/guidon/core/roles"
+	"github.com/guidonhq/guidon/core/signin"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
@@ -53,6 +54,7 @@ type Config struct {
 	Standby       standby.Config       `koanf:"standby"`
 	Cluster       cluster.Config       `koanf:"cluster"`
 	Auth          auth.Config          `koanf:"auth"`
+	SignIn        signin.Config        `koanf:"sign_in"`
 	Activity      activity.Config      `koanf:"activity"`
 	Journal       requestlog.Config    `koanf:"journal"`
 	Backup        backup.Config        `koanf:"backup"`
@@ -94,6 +96,7 @@ func DefaultConfig() Config {
 		Standby:       standby.DefaultConfig(),
 		Cluster:       cluster.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
+		SignIn:        signin.DefaultConfig(),
 		Activity:      activity.DefaultConfig(),
 		Journal:       requestlog.DefaultConfig(),
 		Backup:        backup.DefaultConfig(),
@@ -127,7 +130,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"sign_in", c.SignIn}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients}, {"console", c.Console},
 	} {

@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 	"core/auth/apikey":   {"core/fault"},
 	"core/auth":          {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":      {"core/fault", "core/jsontext", "core/web/budget"},
-	"core/web":           {"core/tracing", "core/config/live", "core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored", "core/db/pools"},
+	"core/web":           {"core/tracing", "core/config/live", "core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored", "core/web/browser", "core/web/request", "core/db/pools"},
 	"core/activity":      {"core/activity/chain", "core/config/live", "core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
 	"migrations":         {},
 	"api":                {},
@@ -106,6 +106,8 @@ var mayImport = map[string][]string{
 	"core/geoip/location": {},
 
 	"core/auth/keyusage": {},
+	"core/web/browser":   {"core/fault"},
+	"core/web/request":   {"core/fault"},
 
 	"core/flags/sealed":   {"core/flags/document", "core/fault"},
 	"core/activity/chain": {"core/db", "core/jsontext", "core/retry"},
@@ -164,6 +166,11 @@ var mayImport = map[string][]string{
 	"core/accounts": with(),
 
 	"core/accounts/invitation": with(),
+
+	"core/sessions":        {"core/auth", "core/auth/apikey", "core/auth/keyusage", "core/db", "core/fault", "core/retry"},
+	"core/signin":          with("core/accounts/invitation", "core/sessions", "core/signin/oidc", "core/signin/password", "core/web/browser", "core/web/limit", "core/web/listener"),
+	"core/signin/password": {"core/fault"},
+	"core/signin/oidc":     {"core/fault"},
 
 	"core/commandline":     with("core/accounts", "core/activity/chain"),
 	"core/console":         {"core/fault", "core/web"},

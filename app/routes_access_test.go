@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/browser"
 )
 
 // access is a line of testdata/routes_access.txt: who may call a route.
@@ -84,9 +85,13 @@ func (a access) verdict(c *credential) string {
 	switch {
 	case a.need("open"):
 		return passes
+	case c.session != 0 && a.in("/i/v1/") && strings.HasSuffix(a.path, "/events"): // the protocol reports a missing key with the other headers
+		return "400 missing_headers"
+	case c.session != 0 && a.in("/personal_api_keys/@current"): // a session has no key
+		return "404 of an object that exists"
 	case a.need("project-key"):
 		return a.publicVerdict(c)
-	case c.kind != personal && c.kind != secret:
+	case c.kind != personal && c.kind != secret, c.session != 0 && a.address == "admin":
 		return unauthorized
 	case c.kind == secret && !a.need("secret-key"):
 		return forbidden
@@ -112,7 +117,7 @@ func (a access) verdict(c *credential) string {
 // number of the project.
 func (a access) publicVerdict(c *credential) string {
 	switch {
-	case c.kind == invalid || c.kind == secret:
+	case c.kind == invalid || c.kind == secret || c.session != 0:
 		return unauthorized
 	case a.in("/ofrep/"): // names no project: a personal key stands for the project that its user works in
 		return passes
@@ -209,6 +214,11 @@ func (w *accessWorld) ask(t *testing.T, a access, c *credential, disposable bool
 	}
 	req.Header.Set("PostHog-Attempt", "1")
 	req.Header.Set("PostHog-Request-Timestamp", "2024-05-01T10:00:00Z")
+	if c.session != 0 { // a new one: the request may end it
+		_, token := w.newSession(t, c.session)
+		req.Header.Set("Cookie", "guidon_session="+token)
+		req.Header.Set(browser.HeaderCSRF, browser.CSRFToken(token))
+	}
 	if c.key != "" && (!a.need("project-key") || a.in("/v1/")) {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}

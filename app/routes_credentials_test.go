@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/auth/secretkey"
+	"github.com/guidonhq/guidon/core/sessions"
 )
 
 // Kinds of credentials.
@@ -38,7 +41,8 @@ type credential struct {
 	level            int
 	editor, operator bool
 	project          int
-	lacks            bool // a scope of the route
+	lacks            bool  // a scope of the route
+	session          int64 // the user of the session that it is, in place of a key
 }
 
 // holds reports whether the key has the scopes of the route.
@@ -56,12 +60,14 @@ type accessWorld struct {
 	scoped      map[string]string // keys of the owner by scopes
 	objects     map[string]string // path segments of objects by kind and parameter
 	access      string            // a role without access to the flag
+	sessions    *sessions.Service
 }
 
 func newAccessWorld(t *testing.T) *accessWorld {
 	t.Helper()
 	w := &accessWorld{tenants: newTenants(t), client: &http.Client{Timeout: time.Minute}, scoped: map[string]string{}}
 	t.Cleanup(w.client.CloseIdleConnections)
+	w.sessions = sessions.New(sessions.DefaultConfig(), time.Second, w.DB, w.auth, zap.NewNop())
 	w.addObjects(t)
 	w.addHolders(t)
 	w.addSecretKeys(t)
@@ -92,6 +98,14 @@ func (w *accessWorld) addHolders(t *testing.T) {
 		&credential{name: "operator who is a member", key: w.keys["helper"], kind: personal, level: auth.LevelMember, operator: true},
 		&credential{name: "operator who is an owner", key: w.keys["operator"], kind: personal, level: auth.LevelOwner, editor: true, operator: true},
 	)
+	for _, c := range slices.Clone(w.credentials) {
+		for name, user := range map[string]string{"member who may view flags": "viewer", "admin": "admin", "owner": "owner", "operator who is an owner": "operator", "owner of another organization": "stranger"} {
+			if s := *c; c.name == name {
+				s.name, s.key, s.session = "session of the "+name, "", w.users[user].ID
+				w.credentials = append(w.credentials, &s)
+			}
+		}
+	}
 	for name, ids := range map[string][]int64{"key for the project": {w.First.Project.ID}, "key for another project": {w.second.ID}} {
 		restricted := restrictedHere
 		if ids[0] == w.second.ID {
@@ -222,7 +236,8 @@ func (w *accessWorld) addObjects(t *testing.T) {
 		"project_secret_api_keys/:id": w.newSecretKey(t),
 		"personal_api_keys/:id":       absent, "events/:uuid": "01900000-0000-7000-8000-0000" + absent, "dead_letters/:id": absent,
 		"persons/:id": absent, "groups_types/:index": absent, "event_definitions/:id": absent, "property_definitions/:id": absent,
-		"flags/:key": absent, "signup/:invite_id": absent, "invites/:invite_id": w.newInvite(t),
+		"sessions/:session_id": w.newSessionID(t),
+		"flags/:key":           absent, "signup/:invite_id": absent, "invites/:invite_id": w.newInvite(t),
 		"deliveries/:delivery_id": absent, "plugins/:name": absent, "pprof/:profile": "cmdline", "static/:file": "array.js", "static/:version": "1", "1/:file": "array.js",
 	}
 }
@@ -243,6 +258,8 @@ func (w *accessWorld) path(t *testing.T, a access, c *credential, disposable boo
 			if c.key == "" {
 				segments[i] = "-"
 			}
+		case a.in("/@me/sessions/"):
+			segments[i] = absent
 		case a.method == "DELETE" && last && disposable:
 			segments[i] = w.newObject(t, kind, value)
 		case !ok:
@@ -273,6 +290,8 @@ func (w *accessWorld) newObject(t *testing.T, kind, value string) string {
 		return w.newMember(t)
 	case "invites/:invite_id":
 		return w.newInvite(t)
+	case "sessions/:session_id":
+		return w.newSessionID(t)
 	case "keys/:id":
 		return w.newProjectKey(t)
 	case "project_secret_api_keys/:id":
@@ -344,6 +363,20 @@ func (w *accessWorld) newMember(t *testing.T) string {
 func (w *accessWorld) newInvite(t *testing.T) string {
 	t.Helper()
 	return w.create(t, "/api/organizations/@current/invites", fmt.Sprintf(`{"target_email":%q}`, apikey.New("i")+"@example.com"))
+}
+
+// newSession returns a session of a user and its token.
+func (w *accessWorld) newSession(t *testing.T, user int64) (sessions.Session, string) {
+	t.Helper()
+	h, token, err := w.sessions.Create(t.Context(), user, sessions.Origin{Method: sessions.ByLink})
+	check(t, err)
+	return h.Session, token
+}
+
+func (w *accessWorld) newSessionID(t *testing.T) string {
+	t.Helper()
+	s, _ := w.newSession(t, w.users["viewer"].ID)
+	return strconv.FormatInt(s.ID, 10)
 }
 
 func (w *accessWorld) newProjectKey(t *testing.T) string {

@@ -44,6 +44,7 @@ const (
 	User         Scope = "User"
 	Plugin       Scope = "Plugin"
 	SecretKey    Scope = "ProjectSecretAPIKey"
+	Session      Scope = "Session"
 )
 
 // What was done to an item.

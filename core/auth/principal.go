@@ -27,6 +27,7 @@ type Principal struct {
 	// SecretKey marks a secret key of the project CurrentProjectID: it has no user
 	// and no rights beyond its scopes. KeyID is negative then.
 	SecretKey bool
+	SessionID int64 // of the session of a browser, with all scopes and KeyID 0; or 0
 }
 
 // SecretPrincipal returns the principal that stands for the project of a secret key.

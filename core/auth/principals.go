@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 	}
 	d := apikey.DigestOf(key)
 	k, ok := a.principals.get(d)
-	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.version() {
+	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.Version() {
 		a.usage.Record(k.principal.KeyID)
 		return k.principal, nil
 	}
@@ -116,20 +117,20 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 		After(time.Second).Because(err)
 }
 
-// version returns the version of the snapshot, 0 before the first one.
-func (a *authenticator) version() int64 {
+// Version is the version of the accounts in memory: it changes with them. 0: none yet.
+func (a *authenticator) Version() int64 {
 	if m := a.snapshot.Load(); m != nil {
 		return m.version
 	}
 	return 0
 }
 
-// loadPrincipal reads a principal. Concurrent calls for one key share a query.
+// loadPrincipal reads a principal. Concurrent calls for one version of a key share a query.
 func (a *authenticator) loadPrincipal(ctx context.Context, d apikey.Digest, secret bool) (*Principal, error) {
-	loaded := a.loading.DoChan(string(d[:]), func() (any, error) {
+	version := a.Version()
+	loaded := a.loading.DoChan(fmt.Sprint(d, version), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 		defer cancel()
-		version := a.version()
 		read := a.store.principal
 		if secret {
 			read = a.store.secretPrincipal

@@ -6,6 +6,7 @@ package transfer
 var copied = []string{
 	"organizations", "projects", "users", "organization_members", "roles", "role_members",
 	"project_keys", "personal_keys", "secret_keys", "invitations", "accounts_version",
+	"sessions", "user_passwords", "sign_in_links", "user_identities",
 
 	"feature_flags", "feature_flag_versions", "feature_flag_calls", "feature_flag_role_access", "flag_stamps", "scheduled_changes",
 	"cohorts", "cohort_members", "definition_changes", "dashboards", "dashboard_tiles",

@@ -68,8 +68,10 @@ type caller struct {
 // append adds the ids of the key and of its user to the fields of a line.
 func (k caller) append(f []zap.Field) []zap.Field {
 	switch {
-	case k.key == 0:
+	case k.key == 0 && k.user == 0:
 		return f
+	case k.key == 0: // a session
+		return append(f, zap.Int64("user_id", k.user))
 	case k.secretKey:
 		return append(f, zap.Int64("secret_key_id", k.key))
 	}

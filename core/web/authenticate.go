@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"errors"
 	"net/netip"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/limit"
+	"github.com/guidonhq/guidon/core/web/request"
 )
 
 // authenticator finds the project or the principal of a request and limits
@@ -28,28 +28,18 @@ type authenticator struct {
 	projectFailures, personalFailures *limit.Failures
 
 	onFailed func(FailedKey) // nil: nothing records them
+	sessions Sessions        // nil: browsers have none
 }
 
-// rejectNUL rejects NUL in the query: no store can search for it.
-func rejectNUL(c *fiber.Ctx) error {
-	if !bytes.Contains(c.Request().URI().QueryString(), []byte("%00")) {
-		return nil
-	}
-	for name, value := range c.Request().URI().QueryArgs().All() {
-		if bytes.IndexByte(value, 0) >= 0 || bytes.IndexByte(name, 0) >= 0 {
-			attr := strings.ReplaceAll(string(name), "\x00", "")
-			return fault.Field(attr, "null_characters_not_allowed", "Null characters are not allowed.")
-		}
-	}
-	return nil
-}
+var errNotAuthenticated = fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
 
-// principal returns the principal of the request's personal key. The first
-// place with a key decides: the Authorization header, the body, the query.
-func (a *authenticator) principal(c *fiber.Ctx) (*auth.Principal, error) {
+// principal returns the principal of the request's personal key, or of the session of a
+// browser. The first place with a key decides: the Authorization header, the body, the
+// query, the cookie.
+func (a *authenticator) principal(c *fiber.Ctx, r *Router) (*auth.Principal, error) {
 	key, place := credential.Personal(c.Request())
 	if place == "" {
-		return nil, fault.New(fault.Unauthenticated, "not_authenticated", "Authentication credentials were not provided.")
+		return a.principalBySession(c, r)
 	}
 	found, err := a.principalByKey(c, key)
 	if auth.IsExpired(err) {
@@ -73,7 +63,7 @@ func (a *authenticator) projectNamed(c *fiber.Ctx, principal *auth.Principal, na
 		if token := credential.Project(c.Request()); token != "" {
 			return a.projectByToken(c, principal, token)
 		}
-	} else if !isNumber(name) {
+	} else if !request.IsNumber(name) {
 		return auth.Project{}, fault.New(fault.NotFound, "not_found", "Project not found.")
 	}
 	p, err := a.auth.ProjectFor(c.UserContext(), principal, name)
@@ -117,7 +107,7 @@ func (a *authenticator) projectOf(c *fiber.Ctx, token, projectID string) (auth.P
 
 func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string) (auth.Project, error) {
 	invalid := fault.Field("project_id", "invalid_project", "Invalid Project ID.")
-	if projectID != "" && !isNumber(projectID) {
+	if projectID != "" && !request.IsNumber(projectID) {
 		return auth.Project{}, invalid
 	}
 	principal, err := a.principalByKey(c, key)
@@ -136,17 +126,4 @@ func (a *authenticator) projectByPersonalKey(c *fiber.Ctx, key, projectID string
 		return auth.Project{}, invalid.Because(errors.Join(ErrHiddenProject, err))
 	}
 	return p, err
-}
-
-// isNumber reports whether s is a project number that fits an int64.
-func isNumber(s string) bool {
-	if len(s) == 0 || len(s) > 18 {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
 }

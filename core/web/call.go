@@ -56,7 +56,7 @@ func (c *Call) CurrentProject() (auth.Project, error) {
 // BaseURL returns the URL by which the caller reached the server, without a
 // slash at the end: site_url if set, else derived from the request and trusted
 // proxies.
-func (c *Call) BaseURL() string { return c.router.baseURL(c.Ctx) }
+func (c *Call) BaseURL() string { return c.router.BaseURL(c.Ctx) }
 
 // Fields reads the body of the request; see Decode.
 func (c *Call) Fields() (_ *Fields, err error) {

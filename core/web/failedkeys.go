@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web/browser"
 	"github.com/guidonhq/guidon/core/web/limit"
 	"github.com/guidonhq/guidon/core/web/listener"
 )
@@ -36,6 +37,25 @@ func (a *authenticator) principalByKey(c *fiber.Ctx, key string) (*auth.Principa
 	if err != nil && a.onFailed != nil && (fault.Is(err, fault.Unauthenticated) || fault.Is(err, fault.Throttled)) {
 		a.onFailed(FailedKey{Client: a.client(c).String(), UserAgent: userAgent(c), Code: fault.From(err).Code})
 	}
+	return p, err
+}
+
+// principalBySession returns the principal of the session cookie of a request to the
+// public address. A request that may change something must come from an own page.
+func (a *authenticator) principalBySession(c *fiber.Ctx, r *Router) (*auth.Principal, error) {
+	secure := r.IsSecure(c)
+	token := browser.Session(c.Request(), secure)
+	if a.sessions == nil || token == "" || routeOf(c).port != r.public {
+		return nil, errNotAuthenticated
+	}
+	if err := browser.CheckSession(c.Request(), token, r.BaseURL(c)); err != nil {
+		return nil, err
+	}
+	p, err := limit.Find(c.UserContext(), a.personalFailures, a.addressOf(c), token, a.sessions.PrincipalBySession)
+	if fault.Is(err, fault.Unauthenticated) {
+		browser.ClearSession(&c.Response().Header, secure)
+	}
+	noteCaller(c, p)
 	return p, err
 }
 

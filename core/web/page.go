@@ -2,13 +2,12 @@ package web
 
 import (
 	"encoding/json"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/web/credential"
+	"github.com/guidonhq/guidon/core/web/request"
 )
 
 // Sizes of a page: without a limit in the query, and at most.
@@ -53,36 +52,17 @@ func (r *Router) list(c *fiber.Ctx, p Page, count int, results any) error {
 		items = []byte("[]")
 	}
 	e := listEnvelope{Count: count, Results: items}
-	base := r.baseURL(c) + c.Path()
+	base, query := r.BaseURL(c)+c.Path(), string(c.Request().URI().QueryString())
 	if p.Offset+p.Limit < count {
-		next := base + pageQuery(c, p.Limit, p.Offset+p.Limit)
+		next := base + request.PageQuery(query, p.Limit, p.Offset+p.Limit, credential.PersonalField)
 		e.Next = &next
 	}
 	if p.Offset > 0 {
 		last := max(count-1, 0) / p.Limit * p.Limit // a page past the end leads to the last one
-		previous := base + pageQuery(c, p.Limit, min(p.Offset-p.Limit, last))
+		previous := base + request.PageQuery(query, p.Limit, min(p.Offset-p.Limit, last), credential.PersonalField)
 		e.Previous = &previous
 	}
 	return JSON(c, e)
-}
-
-// pageQuery returns the query of the request with another limit and offset; an
-// offset of 0 is omitted, and so is a personal key: links are copied and logged.
-// Other parameters keep their place and spelling.
-func pageQuery(c *fiber.Ctx, limit, offset int) string {
-	var kept []string
-	for part := range strings.SplitSeq(string(c.Request().URI().QueryString()), "&") {
-		name, _, _ := strings.Cut(part, "=")
-		if name, err := url.QueryUnescape(name); part == "" || (err == nil && (name == "limit" || name == "offset" || name == credential.PersonalField)) {
-			continue
-		}
-		kept = append(kept, part)
-	}
-	kept = append(kept, "limit="+itoa(limit))
-	if offset > 0 {
-		kept = append(kept, "offset="+itoa(offset))
-	}
-	return "?" + strings.Join(kept, "&")
 }
 
 func itoa[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

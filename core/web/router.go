@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -15,11 +16,13 @@ import (
 	"github.com/guidonhq/guidon/core/db/pools"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/tracing"
+	"github.com/guidonhq/guidon/core/web/browser"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/health"
 	"github.com/guidonhq/guidon/core/web/metrics"
+	"github.com/guidonhq/guidon/core/web/request"
 )
 
 // Router registers handlers, and offers handlers what concerns their request.
@@ -92,6 +95,33 @@ func (r *Router) addManaged(p *port, method, path, scope string, h func(c *Call)
 	rt.run = func(c *fiber.Ctx) error { return r.serveManaged(c, rt, h) }
 	p.add(rt)
 	return rt
+}
+
+// Anonymous registers h for a management path that is called without a key, by pages of
+// this server and by programs. A request that is not GET must have a JSON body; one of a
+// page of another origin is refused.
+func (r *Router) Anonymous(method, path string, h func(c *fiber.Ctx) error) {
+	r.public.add(&route{method: method, pattern: path, run: func(c *fiber.Ctx) error { return r.serveAnonymous(c, h) }})
+}
+
+func (r *Router) serveAnonymous(c *fiber.Ctx, h func(c *fiber.Ctx) error) error {
+	r.metrics.BeginManaging()
+	defer r.metrics.EndManaging()
+	ctx, cancel := context.WithTimeout(c.UserContext(), r.live.Load().requestTimeout)
+	defer cancel()
+	c.SetUserContext(pools.With(r.WithOrigin(ctx, c), pools.Management))
+	if err := request.RejectNUL(c.Request().URI()); err != nil {
+		return err
+	}
+	if !browser.IsSafe(c.Request().Header.Method()) {
+		if err := errors.Join(browser.CheckOrigin(c.Request(), r.BaseURL(c)), browser.CheckJSON(c.Request())); err != nil {
+			return err
+		}
+	}
+	if err := r.receiveBody(c, stateOf(c)); err != nil {
+		return err
+	}
+	return h(c)
 }
 
 // Check registers a condition of readiness. f runs on every GET /_readiness
@@ -176,9 +206,16 @@ func (r *Router) Origin(c *fiber.Ctx) (origin, prefix string) {
 	return site, ""
 }
 
-// baseURL returns the URL by which the client reached the server, without a
-// slash at the end.
-func (r *Router) baseURL(c *fiber.Ctx) string {
+// IsSecure reports whether the client uses HTTPS: by TLS of this server, by what a trusted
+// proxy says, or by site_url.
+func (r *Router) IsSecure(c *fiber.Ctx) bool {
+	seen := r.proxies().BaseURL(c.Context(), routeOf(c).port.scheme(), "localhost")
+	return strings.HasPrefix(seen, "https:") || strings.HasPrefix(r.cfg.SiteURL, "https:")
+}
+
+// BaseURL returns the URL by which the client reached the server, without a slash at the
+// end.
+func (r *Router) BaseURL(c *fiber.Ctx) string {
 	if r.cfg.SiteURL != "" {
 		return strings.TrimRight(r.cfg.SiteURL, "/")
 	}
@@ -207,12 +244,12 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	ctx, cancel := context.WithTimeout(c.UserContext(), r.live.Load().requestTimeout)
 	defer cancel()
 	c.SetUserContext(r.WithOrigin(ctx, c))
-	principal, err := r.auth.principal(c)
+	principal, err := r.auth.principal(c, r)
 	if err != nil {
 		return err
 	}
 	if c.Locals(ownCall{}) == nil {
-		if err := r.auth.manageRate.Take(principal.KeyID); err != nil {
+		if err := r.auth.manageRate.Take(principal.KeyID | principal.SessionID<<32); err != nil {
 			r.metrics.Refused("manage_rate")
 			return err
 		}
@@ -233,7 +270,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err := principal.RequireScope(rt.scope); err != nil {
 		return err
 	}
-	if err := rejectNUL(c); err != nil {
+	if err := request.RejectNUL(c.Request().URI()); err != nil {
 		return err
 	}
 	if err := r.receiveBody(c, stateOf(c)); err != nil {

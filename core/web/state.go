@@ -1,9 +1,6 @@
 package web
 
 import (
-	"encoding/binary"
-	"encoding/hex"
-	"math/rand/v2"
 	"sync"
 	"time"
 	"unsafe"
@@ -14,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web/body"
 	"github.com/guidonhq/guidon/core/web/budget"
+	"github.com/guidonhq/guidon/core/web/request"
 )
 
 // requestState is the state of one request inside the server. It is a user
@@ -82,35 +80,11 @@ func RequestID(c *fiber.Ctx) string {
 }
 
 func requestID(c *fiber.Ctx) string {
-	if given := c.Request().Header.PeekBytes(headerRequestID); validRequestID(given) {
-		return string(given)
-	}
-	id := NewRequestID()
-	return hex.EncodeToString(id[:])
+	return request.ID(c.Request().Header.PeekBytes(headerRequestID))
 }
 
-// NewRequestID returns a random id for a request: a UUID of version 4. It is unique,
-// not secret.
-func NewRequestID() (id [16]byte) {
-	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
-	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
-	return id
-}
-
-func validRequestID(id []byte) bool {
-	if len(id) == 0 || len(id) > 128 {
-		return false
-	}
-	for _, b := range id {
-		switch {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '.', b == '_', b == ':', b == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// NewRequestID returns a random id for a request, which is unique and not secret.
+func NewRequestID() (id [16]byte) { return request.NewID() }
 
 func unsafeBytes(s string) []byte  { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 func unsafeString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

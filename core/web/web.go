@@ -41,3 +41,13 @@ type Auth interface {
 	// of p for "@current", or NotFound if p may not see it.
 	ProjectFor(ctx context.Context, p *auth.Principal, idOrCurrent string) (auth.Project, error)
 }
+
+// Sessions finds the sessions of browsers. It must be safe for concurrent use.
+type Sessions interface {
+	// PrincipalBySession returns the principal of the session with a token, or
+	// Unauthenticated.
+	PrincipalBySession(ctx context.Context, token string) (*auth.Principal, error)
+}
+
+// UseSessions makes management paths accept sessions, before Start.
+func (s *Server) UseSessions(sessions Sessions) { s.router.auth.sessions = sessions }

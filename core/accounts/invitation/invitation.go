@@ -64,5 +64,6 @@ var (
 	errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 	errInvalid  = fault.Field("token", "invalid_invite", "The invitation does not exist, was used or deleted, or has another token.")
 	errExpired  = fault.Field("token", "expired_invite", "The invitation has expired: ask for a new one.")
+	errLimited  = fault.Field("token", "limited_invite", "The key of the inviter may not do everything: accept the invitation with guidon login --invite.")
 	errInviter  = fault.Field("token", "invalid_invite", "The inviter may not invite to this level any more: ask for a new invitation.")
 )

@@ -3,6 +3,7 @@ package invitation
 import (
 	"context"
 	"crypto/subtle"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,10 +126,34 @@ func (s *Service) Accept(ctx context.Context, id, token, firstName string) (out 
 		return out, db.Away(err)
 	}
 	err = s.audit.Change(ctx, nil, func(ctx context.Context) (*activity.Event, error) {
-		out, err = s.accept(ctx, id, token, firstName)
-		return nil, err
+		i, err := s.accept(ctx, id, token, firstName, &out)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.addKey(ctx, i, &out)
 	})
 	return out, err
+}
+
+// AcceptWith is Accept without a personal key: then runs in the transaction that makes the
+// user. It fails with Invalid for an invitation whose key would have fewer scopes than all.
+func (s *Service) AcceptWith(ctx context.Context, id, token, firstName string, then func(context.Context, Accepted) error) error {
+	if i, err := s.find(ctx, id, token); err != nil {
+		return db.Away(err)
+	} else if !slices.Contains(i.Scopes, "*") {
+		return errLimited
+	}
+	return s.audit.Change(ctx, nil, func(ctx context.Context) (*activity.Event, error) {
+		var out Accepted
+		i, err := s.accept(ctx, id, token, firstName, &out)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.addEntries(ctx, i, out); err != nil {
+			return nil, err
+		}
+		return nil, then(ctx, out)
+	})
 }
 
 // find returns the open invitation with the token, or fails with errInvalid.
@@ -140,33 +165,31 @@ func (s *Service) find(ctx context.Context, id, token string) (Invitation, error
 	return i, err
 }
 
-func (s *Service) accept(ctx context.Context, id, token, firstName string) (out Accepted, err error) {
-	i, err := s.find(ctx, id, token)
-	if err != nil {
-		return out, err
+// accept makes the user of an invitation.
+func (s *Service) accept(ctx context.Context, id, token, firstName string, out *Accepted) (i Invitation, err error) {
+	if i, err = s.find(ctx, id, token); err != nil {
+		return i, err
 	}
 	now := s.now()
 	if i.Expired(now) {
-		return out, errExpired
+		return i, errExpired
 	}
 	if err := s.checkInviter(ctx, i); err != nil {
-		return out, err
+		return i, err
 	}
 	first, err := s.store.use(ctx, i.ID, now)
 	if err == nil && !first {
 		err = errInvalid
 	}
 	if err != nil {
-		return out, err
+		return i, err
 	}
 	if firstName == "" {
 		firstName = i.FirstName
 	}
-	out = Accepted{OrganizationID: i.OrganizationID, Level: i.Level}
-	if out.User, err = s.users.CreateUser(ctx, auth.NewUser{Email: i.Email, FirstName: firstName, OrganizationID: i.OrganizationID, Level: i.Level}); err != nil {
-		return out, err
-	}
-	return out, s.addKey(ctx, i, &out)
+	*out = Accepted{OrganizationID: i.OrganizationID, Level: i.Level}
+	out.User, err = s.users.CreateUser(ctx, auth.NewUser{Email: i.Email, FirstName: firstName, OrganizationID: i.OrganizationID, Level: i.Level})
+	return i, err
 }
 
 // checkInviter fails unless the inviter may still invite to the level.
@@ -186,8 +209,7 @@ func (s *Service) checkInviter(ctx context.Context, i Invitation) error {
 	return errInviter
 }
 
-// addKey makes the personal key of the new user, and the entries of the activity log,
-// which name the new user.
+// addKey makes the personal key of the new user, and the entries of the activity log.
 func (s *Service) addKey(ctx context.Context, i Invitation, out *Accepted) error {
 	key, secret, err := s.users.CreatePersonalKey(ctx, auth.NewPersonalKey{
 		UserID: out.User.ID, OrganizationID: i.OrganizationID, Label: "Invitation", Scopes: i.Scopes,
@@ -196,13 +218,17 @@ func (s *Service) addKey(ctx context.Context, i Invitation, out *Accepted) error
 		return err
 	}
 	out.Key = secret
+	return s.addEntries(ctx, i, *out,
+		&activity.Event{Scope: activity.PersonalKey, ItemID: activity.ItemID(key.ID), Activity: activity.Created, Name: key.Label})
+}
+
+// addEntries adds the entries of an accepted invitation, and more, which name the new user.
+func (s *Service) addEntries(ctx context.Context, i Invitation, out Accepted, more ...*activity.Event) error {
 	who := &auth.Principal{User: out.User, OrganizationID: i.OrganizationID}
-	accepted := event(i, "accepted")
-	for _, e := range []*activity.Event{
-		accepted,
+	for _, e := range append([]*activity.Event{
+		event(i, "accepted"),
 		{Scope: activity.User, ItemID: activity.ItemID(out.User.ID), Activity: activity.Created, Name: out.User.Email, After: state{i.Level}},
-		{Scope: activity.PersonalKey, ItemID: activity.ItemID(key.ID), Activity: activity.Created, Name: key.Label},
-	} {
+	}, more...) {
 		if err := s.audit.Add(ctx, who, e); err != nil {
 			return err
 		}
