@@ -71,14 +71,18 @@ func TestOperationsSayWhatClientsNeed(t *testing.T) {
 }
 
 // Management operations require a key and document the common errors; pages for
-// operators and public paths require no personal key. An invitation is accepted with its
-// token, by a person who has no key yet.
+// operators and public paths require no personal key. Signing in needs none either, nor
+// does accepting an invitation: the person has none yet.
 func TestTheTwoFaces(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
+	signIn := []string{
+		"acceptInvite", "listSignInMethods", "signInWithPassword", "signInWithLink", "signInWithInvitation",
+		"requestPasswordReset", "resetPassword", "startOIDC", "finishOIDC",
+	}
 	eachOperation(t, doc, func(t *testing.T, path string, op *openapi3.Operation) {
 		manage := (strings.HasPrefix(path, "/api/") || path == "/flags/definitions") && !slices.Contains(op.Tags, "clients") &&
-			op.OperationID != "acceptInvite"
+			!slices.Contains(signIn, op.OperationID)
 		open := !needsPersonalKey(op)
 		if manage == open {
 			t.Errorf("open to everybody: %v", open)
@@ -109,7 +113,8 @@ func TestScopesAreNamed(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	unscoped := []string{
-		"readCurrentPersonalKey",                    // needs none
+		"readCurrentPersonalKey",                  // needs none
+		"readSession", "changeSession", "signOut", // of the session itself
 		"localEvaluation", "projectLocalEvaluation", // as flagDefinitions
 		"replaceFlag", "refuseFlagDeletion", "replaceCohort", "refuseCohortDeletion", // as the PATCH beside them
 	}

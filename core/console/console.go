@@ -24,7 +24,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mime"
 	"path"
 	"strings"
 )
@@ -68,7 +67,7 @@ func Built() (*Assets, error) {
 }
 
 // Load reads a folder of files NAME.gz and NAME.br. It ignores other files, and fails for
-// a name that does not have both.
+// a name that does not have both or has an unknown extension.
 func Load(folder fs.FS) (*Assets, error) {
 	a := &Assets{files: map[string]*file{}}
 	err := fs.WalkDir(folder, ".", func(name string, d fs.DirEntry, err error) error {
@@ -76,7 +75,10 @@ func Load(folder fs.FS) (*Assets, error) {
 		if err != nil || d.IsDir() || !encoded {
 			return err
 		}
-		f := &file{contentType: contentType(plain)}
+		f := &file{contentType: mediaTypes[path.Ext(plain)]}
+		if f.contentType == "" {
+			return fmt.Errorf("console: %s has an extension without a media type", plain)
+		}
 		if f.gzip, err = fs.ReadFile(folder, name); err != nil {
 			return err
 		}
@@ -94,19 +96,17 @@ func Load(folder fs.FS) (*Assets, error) {
 // Present reports whether the assets have a document.
 func (a *Assets) Present() bool { return a.files[document] != nil }
 
-// contentType returns the media type for the extension of name, from a list of its own:
-// that of the operating system differs.
-func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
-	case ".html", ".css", ".js":
-		return map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript"}[ext] + "; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	case ".txt":
-		return "text/plain; charset=utf-8"
-	default:
-		return mime.TypeByExtension(ext)
-	}
+// mediaTypes are the media types of the files of a console by extension. The list of the
+// operating system would differ from machine to machine.
+var mediaTypes = map[string]string{
+	".html":  "text/html; charset=utf-8",
+	".css":   "text/css; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".json":  "application/json",
+	".txt":   "text/plain; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".png":   "image/png",
+	".woff2": "font/woff2",
 }
 
 // encode returns the content for an Accept-Encoding header, and its encoding: the

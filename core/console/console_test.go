@@ -164,9 +164,9 @@ func TestSecurityHeaders(t *testing.T) {
 func TestNotBuilt(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	for _, path := range []string{"/", "/console/project/1/flags", "/sign-in"} {
+	for path, status := range map[string]int{"/": http.StatusOK, "/console/project/1/flags": http.StatusNotFound, "/sign-in": http.StatusNotFound} {
 		res, body := get(t, s, "GET", path, "Accept", "text/html")
-		if res.StatusCode != http.StatusNotImplemented || strings.Count(body, "\n") != 1 || !strings.Contains(body, "make build") {
+		if res.StatusCode != status || strings.Count(body, "\n") != 1 || !strings.Contains(body, "make build") {
 			t.Errorf("%s: %d %q", path, res.StatusCode, body)
 		}
 	}
@@ -177,6 +177,9 @@ func TestNotBuilt(t *testing.T) {
 
 func TestIncompleteBuild(t *testing.T) {
 	t.Parallel()
+	if _, err := console.Load(fstest.MapFS{"page.exe.gz": {}, "page.exe.br": {}}); err == nil || !strings.Contains(err.Error(), "page.exe has an extension without a media type") {
+		t.Errorf("unknown extension: %v", err)
+	}
 	if _, err := console.Load(fstest.MapFS{"index.html.gz": {}}); err == nil || !strings.Contains(err.Error(), "index.html has no Brotli") {
 		t.Errorf("a file without Brotli: %v", err)
 	}

@@ -20,7 +20,7 @@ const (
 var views = [...]string{prefix, "/sign-in", "/reset-password", "/invitation"}
 
 const (
-	keepForEver = "public, max-age=31536000, immutable"
+	cacheImmutable = "public, max-age=31536000, immutable"
 	revalidate  = "no-cache"
 )
 
@@ -72,16 +72,21 @@ func (h *HTTP) serve(c *fiber.Ctx) error {
 	case f == nil || name == document:
 		return h.serveDocument(c)
 	case strings.HasPrefix(name, assets):
-		return send(c, f, keepForEver)
+		return send(c, f, cacheImmutable)
 	}
 	return send(c, f, revalidate)
 }
 
+// serveDocument serves the page of all views. A server without the console answers with
+// a sentence: 200 at /, which some probes ask for, and 404 elsewhere.
 func (h *HTTP) serveDocument(c *fiber.Ctx) error {
 	f := h.assets.files[document]
 	if f == nil {
 		c.Set(fiber.HeaderCacheControl, "no-store")
-		return c.Status(fiber.StatusNotImplemented).SendString(notBuilt)
+		if c.Path() != "/" {
+			c.Status(fiber.StatusNotFound)
+		}
+		return c.SendString(notBuilt)
 	}
 	return send(c, f, revalidate)
 }
