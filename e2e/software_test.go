@@ -56,7 +56,7 @@ func (p *software) start(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	p.cmd, p.ended = cmd, ended
-	eventually(t, 2*time.Minute, p.name+" is ready", func() error {
+	eventually(t, 5*time.Minute, p.name+" is ready", func() error {
 		select {
 		case <-ended:
 			log, _ := os.ReadFile(p.log())
