@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/eventlog/logstate"
 )
@@ -24,10 +22,7 @@ func Inspect(ctx context.Context, d *db.DB) (found logstate.Inspection, err erro
 		found.Weaknesses = []string{"the server has fsync off"}
 	}
 	id, err := s.existing(ctx)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return found, nil
-	}
-	if err != nil {
+	if err != nil || id == "" {
 		return found, err
 	}
 	h, err := s.head(ctx)

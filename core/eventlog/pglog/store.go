@@ -85,9 +85,9 @@ func (s store) create(ctx context.Context, partitions int) (id string, actual in
 	return id, actual, err
 }
 
-// existing returns the id of the log; pgx.ErrNoRows if there is none.
+// existing returns the id of the log, empty if there is none.
 func (s store) existing(ctx context.Context) (id string, err error) {
-	err = s.pool.QueryRow(ctx, "SELECT id FROM log_store").Scan(&id)
+	err = s.pool.QueryRow(ctx, "SELECT coalesce((SELECT id FROM log_store), '')").Scan(&id)
 	return id, err
 }
 
