@@ -28,7 +28,13 @@ import (
 // output and its exit code.
 func (n *node) run(t *testing.T, arguments ...string) (text string, code int) {
 	t.Helper()
-	command := append(n.command[:len(n.command)-1:len(n.command)-1], arguments...)
+	return n.runBinary(t, n.command[len(n.command)-2], arguments...)
+}
+
+// runBinary is run with another binary.
+func (n *node) runBinary(t *testing.T, binary string, arguments ...string) (text string, code int) {
+	t.Helper()
+	command := append(append(n.command[:len(n.command)-2:len(n.command)-2], binary), arguments...)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "GUIDON_PERSONAL_KEY="+n.personal)
 	out, err := cmd.CombinedOutput()
