@@ -68,9 +68,9 @@ func Run(e *command.Env, o Options) error {
 // sourceConfig returns the database that --from names.
 func sourceConfig(cfg app.Config, from string) (db.Config, error) {
 	source := cfg.Database
-	switch {
-	case from == "" || from == "postgres":
-	case from == "sqlite":
+	switch from {
+	case "", "postgres":
+	case "sqlite":
 		source.URL = ""
 	default:
 		source.URL = from

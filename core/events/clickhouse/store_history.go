@@ -181,7 +181,7 @@ func (s *Store) scanPart(ctx context.Context, q *events.HistoryQuery, where stri
 		columns[i] = quoteName(c.name)
 		switch {
 		case c.name == "elements_chain" && q.Without&events.ElementsColumn != 0, c.name == "properties" && q.Without&events.PropertiesColumn != 0,
-			c.name == "person", c.name == "flag_key", c.name == "flag_response", c.name == "current_url":
+			c.name == "person", c.name == "flag_key", c.name == "flag_response", c.name == "current_url" && q.Without&events.PropertiesColumn != 0:
 			columns[i] = "''"
 		case c.name == "uuid" && q.Without&events.IdentityColumns != 0:
 			columns[i] = "toUUID('00000000-0000-0000-0000-000000000000')"

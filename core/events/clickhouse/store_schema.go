@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
@@ -28,15 +30,15 @@ const (
 // column is a column of a table, with the codec of servers that know codecs.
 type column struct{ name, kind, codec string }
 
-// eventColumns are in the order of the fields of event.
+// eventColumns are in the order of the fields of event. Codecs are as the server shows them.
 var eventColumns = []column{
-	{"project_id", "Int64", "ZSTD"}, {"event", "String", "ZSTD"}, {"timestamp", "Int64", "Delta, ZSTD"}, {"row", "Int64", "Delta, ZSTD"},
-	{"uuid", "UUID", "ZSTD"}, {"distinct_id", "String", "ZSTD"}, {"person", "String", "ZSTD"}, {"received_after", "Int64", "ZSTD"},
-	{"current_url", "String", "ZSTD(3)"}, {"flag_key", "String", "ZSTD"}, {"flag_response", "String", "ZSTD"}, {"elements_chain", "String", "ZSTD(3)"},
+	{"project_id", "Int64", "ZSTD(3)"}, {"event", "String", "ZSTD(3)"}, {"timestamp", "Int64", "Delta(8), T64, ZSTD(3)"}, {"row", "Int64", "Delta(8), ZSTD(1)"},
+	{"uuid", "UUID", "ZSTD(3)"}, {"distinct_id", "String", "ZSTD(3)"}, {"person", "String", "ZSTD(3)"}, {"received_after", "Int64", "T64, ZSTD(3)"},
+	{"current_url", "String", "ZSTD(3)"}, {"flag_key", "String", "ZSTD(3)"}, {"flag_response", "String", "ZSTD(3)"}, {"elements_chain", "String", "ZSTD(3)"},
 	{"properties", "String", "ZSTD(6)"},
 }
 
-var idColumns = []column{{"hash", "UInt64", "Delta, ZSTD"}, {"day", "Int32", "ZSTD"}}
+var idColumns = []column{{"hash", "UInt64", "Delta(8), T64, ZSTD(3)"}, {"day", "Int32", "T64, ZSTD(3)"}}
 
 var tables = map[string][]column{eventTable: eventColumns, idTable: idColumns}
 
@@ -66,6 +68,9 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 	for table, columns := range tables {
 		if err := s.checkTable(ctx, table, columns); err != nil {
+			return err
+		}
+		if err := s.changeCodecs(ctx, table, columns); err != nil {
 			return err
 		}
 	}
@@ -147,6 +152,36 @@ func (s *Store) createTable(name string, columns []column, order, partition stri
 		settings = " SETTINGS non_replicated_deduplication_window = 1000"
 	}
 	return "CREATE TABLE IF NOT EXISTS " + name + " (" + strings.Join(lines, ", ") + ") ENGINE = ReplacingMergeTree() " + partition + " " + order + settings
+}
+
+// changeCodecs gives the columns of a table that an earlier version made the codecs of this
+// one. ClickHouse uses them for new parts and merges.
+func (s *Store) changeCodecs(ctx context.Context, table string, columns []column) error {
+	if !s.modern() {
+		return nil
+	}
+	codecs := map[string]string{}
+	err := s.client.Query(ctx, "SELECT name, compression_codec FROM system.columns WHERE database = currentDatabase() AND table = "+quote(table), func(r *wire.Reader) error {
+		name := r.String()
+		codecs[name] = r.String()
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the codecs of %s: %w", table, err)
+	}
+	var changes []string
+	for _, c := range columns {
+		if codecs[c.name] != "CODEC("+c.codec+")" {
+			changes = append(changes, "MODIFY COLUMN "+quoteName(c.name)+" "+c.kind+" CODEC("+c.codec+")")
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.client.Exec(ctx, "ALTER TABLE "+table+" "+strings.Join(changes, ", "), nil, nil); err != nil {
+		s.log.Warn("codecs of ClickHouse not changed", zap.String("table", table), zap.Error(err))
+	}
+	return nil
 }
 
 // checkTable compares the columns and the order of a table with the expected ones.
