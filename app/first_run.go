@@ -126,7 +126,7 @@ func (s *Server) announce(out io.Writer) {
 // is not stored, and an unused key may be somewhere in a vault.
 func (s *Server) greet(ctx context.Context, out io.Writer) {
 	if s.First != nil {
-		greeting.FirstRun(out, s.URL, s.First)
+		greeting.FirstRun(out, s.URL, s.First, greeting.SignInLink(ctx, s.DB, s.URL, s.Routes, s.First.User.Email))
 		return
 	}
 	user, err := unusedFirstUser(ctx, s.accounts)

@@ -20,11 +20,16 @@ with the same configuration, and revoke the old one:
   guidon key create --user %d
   guidon key list --user %d
 
+A link that signs you in to the console: guidon user login-link EMAIL
+
 `
 
 // FirstRun prints the keys of a first run with commands that work as
-// pasted.
-func FirstRun(out io.Writer, url string, c *auth.Credentials) {
+// pasted, after the link to sign in with, unless that is empty.
+func FirstRun(out io.Writer, url string, c *auth.Credentials, link string) {
+	if link != "" {
+		_, _ = fmt.Fprintf(out, "\nOpen the console; the link works once, for 30 minutes:\n\n  %s\n", link)
+	}
 	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(firstRunText)
 	_, _ = io.WriteString(out, text)
 }

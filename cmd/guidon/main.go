@@ -47,6 +47,7 @@ type commands struct {
 	Config      configCmd                `cmd:"" help:"Print the default config with comments; check and show the config in use."`
 	Project     accounts.ProjectCommands `cmd:"" help:"Create, list and close projects."`
 	User        accounts.UserCommands    `cmd:"" help:"Create, list and revoke users."`
+	Session     accounts.SessionCommands `cmd:"" help:"List and end sessions of browsers."`
 	Key         accounts.KeyCommands     `cmd:"" help:"Create, list, rotate and revoke project keys (phc_), secret keys (phs_) and personal keys (phx_)."`
 	Login       manage.Login             `cmd:"" help:"Keep a server and a personal key as a context for the commands on a running server."`
 	Context     manage.ContextCommands   `cmd:"" help:"List, choose and remove contexts."`

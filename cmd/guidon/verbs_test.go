@@ -27,6 +27,8 @@ var databaseCommands = map[string][]string{
 	"user list":      nil,
 	"user revoke":    {"1"},
 
+	"user login-link": {"ada@example.com"},
+
 	"user operator grant":  {"1"},
 	"user operator revoke": {"1"},
 
@@ -59,7 +61,7 @@ var fileCommands = []string{"check", "journal check", "journal repair", "journal
 // database, and the rest does not open it.
 var otherCommands = []string{
 	"serve", "migrate", "migrate-data", "journal move", "doctor", "cluster status", "bench", "completion", "man", "__complete", "config default", "config check", "config show", "version", "help", "login", "context list", "context use", "context remove",
-	"user invite", "user invites", "user uninvite", "user role", "user remove",
+	"session list", "session revoke", "user invite", "user invites", "user uninvite", "user role", "user remove",
 	"flag list", "flag get", "flag create", "flag edit", "flag on", "flag off", "flag delete", "flag explain", "flag history", "flag rollback",
 	"action list", "action get", "action create", "action edit", "action delete", "action count", "action people", "action preview",
 	"cohort list", "cohort get", "cohort create", "cohort edit", "cohort delete", "cohort persons",

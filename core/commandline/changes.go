@@ -8,6 +8,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/secretkey"
+	"github.com/guidonhq/guidon/core/signin"
 )
 
 // change makes a change together with its entry in the activity log, whose user is
@@ -102,6 +103,21 @@ func (a *Accounts) RevokeUser(ctx context.Context, id int64) error {
 	return a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
 		return a.userEvent(ctx, id, activity.Deleted), a.Service.RevokeUser(ctx, id)
 	})
+}
+
+// NewLink makes a link that signs a user in once or, with reset, lets the user choose a
+// password. It returns the token of the link and its end.
+func (a *Accounts) NewLink(ctx context.Context, email string, lifetime time.Duration, reset bool) (token string, expires time.Time, err error) {
+	err = a.change(ctx, func(ctx context.Context) (*activity.Event, error) {
+		done := "sign_in_link"
+		if reset {
+			done = "password_reset_link"
+		}
+		var id int64
+		token, expires, id, err = signin.NewLinkIn(ctx, a.db, lifetime, email, reset)
+		return a.userEvent(ctx, id, done), err
+	})
+	return token, expires, err
 }
 
 // SetOperator grants or revokes the operator right of a user.

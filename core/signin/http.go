@@ -34,6 +34,8 @@ func (h *HTTP) Routes(g *web.Router) {
 	g.Anonymous(fiber.MethodPost, sessionPath+"/link", h.withLink)
 	g.Anonymous(fiber.MethodPost, sessionPath+"/invitation", h.withInvitation)
 	g.Anonymous(fiber.MethodPost, sessionPath+"/password", h.withReset)
+	g.Anonymous(fiber.MethodGet, oidcStartPath, h.startOIDC)
+	g.Anonymous(fiber.MethodGet, oidcCallbackPath, h.finishOIDC)
 	g.Manage(fiber.MethodGet, sessionPath, "", h.read)
 	g.Manage(fiber.MethodPatch, sessionPath, "", h.changeOrganization)
 	g.Manage(fiber.MethodDelete, sessionPath, "", h.signOut)
@@ -88,7 +90,12 @@ type oidcView struct {
 }
 
 func (h *HTTP) methods(c *fiber.Ctx) error {
-	return web.JSON(c, methodsView{Password: h.service.cfg.Password, Link: true, PasswordReset: "printed"})
+	v := methodsView{Password: h.service.cfg.Password, Link: true, PasswordReset: "printed"}
+	if h.service.oidc != nil {
+		_, prefix := h.router.Origin(c)
+		v.OIDC = &oidcView{h.service.cfg.OIDC.Name, prefix + oidcStartPath}
+	}
+	return web.JSON(c, v)
 }
 
 func (h *HTTP) withPassword(c *fiber.Ctx) error {

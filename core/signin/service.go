@@ -15,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
+	"github.com/guidonhq/guidon/core/signin/oidc"
 	"github.com/guidonhq/guidon/core/signin/password"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -28,6 +29,7 @@ type Service struct {
 	invitations *invitation.Service
 	audit       *activity.Audit
 	hasher      *password.Hasher
+	oidc        *oidc.Provider // nil: none
 	attempts    *attempts
 	metrics     metrics
 	log         *zap.Logger
@@ -41,8 +43,13 @@ func New(cfg Config, d *db.DB, accounts *auth.Service, s *sessions.Service, i *i
 	if err != nil {
 		return nil, err
 	}
+	var provider *oidc.Provider
+	if cfg.OIDC.Enabled() {
+		provider = oidc.New(cfg.OIDC)
+	}
 	return &Service{
-		cfg: cfg, store: store{d}, accounts: accounts, sessions: s, invitations: i, audit: audit, hasher: password.New(),
+		oidc: provider,
+		cfg:  cfg, store: store{d}, accounts: accounts, sessions: s, invitations: i, audit: audit, hasher: password.New(),
 		attempts: newAttempts(cfg, failed, m), metrics: m, log: log.Named("signin"), now: time.Now,
 	}, nil
 }
@@ -112,31 +119,31 @@ func (s *Service) WithPassword(ctx context.Context, email, given string, from Cl
 // NewLink makes a link that signs in the user with an address once, or, with reset, lets the
 // user choose a password. It returns the token of the link and its end.
 func (s *Service) NewLink(ctx context.Context, email string, reset bool) (token string, expires time.Time, err error) {
-	return newLink(ctx, s.store, s.cfg.LinkLifetime, strings.ToLower(strings.TrimSpace(email)), reset, s.now())
+	token, expires, _, err = NewLinkIn(ctx, s.store.db, s.cfg.LinkLifetime, email, reset)
+	return token, expires, err
 }
 
-// NewLinkIn is Service.NewLink on a database, for the command line.
-func NewLinkIn(ctx context.Context, d *db.DB, lifetime time.Duration, email string, reset bool) (token string, expires time.Time, err error) {
-	return newLink(ctx, store{d}, lifetime, strings.ToLower(strings.TrimSpace(email)), reset, time.Now())
-}
-
-func newLink(ctx context.Context, s store, lifetime time.Duration, email string, reset bool, now time.Time) (token string, expires time.Time, err error) {
+// NewLinkIn is Service.NewLink on a database, for the command line. It also returns the id of
+// the user.
+func NewLinkIn(ctx context.Context, d *db.DB, lifetime time.Duration, email string, reset bool) (token string, expires time.Time, user int64, err error) {
+	s, now := store{d}, time.Now()
+	email = strings.ToLower(strings.TrimSpace(email))
 	a, err := s.byEmail(ctx, email)
 	if err != nil {
-		return "", expires, db.Away(err)
+		return "", expires, 0, db.Away(err)
 	}
 	if a.ID == 0 {
-		return "", expires, fault.Newf(fault.NotFound, "not_found", "There is no user with the address %s.", email)
+		return "", expires, 0, fault.Newf(fault.NotFound, "not_found", "There is no user with the address %s.", email)
 	}
 	kind := kindLink
 	if reset {
 		kind = kindReset
 	}
 	token, expires = apikey.New(linkPrefix), now.UTC().Add(lifetime)
-	err = db.Away(s.db.Tx(ctx, func(ctx context.Context) error {
+	err = db.Away(d.Tx(ctx, func(ctx context.Context) error {
 		return s.addLink(ctx, a.ID, kind, apikey.DigestOf(token), now, expires)
 	}))
-	return token, expires, err
+	return token, expires, a.ID, err
 }
 
 // WithLink signs in with the token of a link, which works once. It fails with

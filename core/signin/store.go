@@ -129,6 +129,35 @@ func (s store) dropLinks(ctx context.Context, userID int64) error {
 	return nil
 }
 
+// identityUser returns the user of an account at a provider, 0 without one.
+func (s store) identityUser(ctx context.Context, issuer, subject string) (id int64, err error) {
+	err = s.db.Read(ctx).NewSelect().Table("user_identities").Column("user_id").Where("issuer = ? AND subject = ?", issuer, subject).Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find identity: %w", err)
+	}
+	return id, nil
+}
+
+type identityRow struct {
+	bun.BaseModel `bun:"table:user_identities"`
+
+	Issuer    string `bun:",pk"`
+	Subject   string `bun:",pk"`
+	UserID    int64
+	CreatedAt int64
+}
+
+func (s store) addIdentity(ctx context.Context, issuer, subject string, userID int64, now time.Time) error {
+	_, err := s.db.Write(ctx).NewInsert().Model(&identityRow{Issuer: issuer, Subject: subject, UserID: userID, CreatedAt: now.UnixMicro()}).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("add identity: %w", err)
+	}
+	return nil
+}
+
 // membership is an organization of a user.
 type membership struct {
 	ID    string `json:"id"`

@@ -11,15 +11,16 @@ import (
 
 // UserCommands are the commands on users.
 type UserCommands struct {
-	Create   userCreateCmd   `cmd:"" help:"Create a user in an organization."`
-	List     userListCmd     `cmd:"" help:"List users."`
-	Revoke   userRevokeCmd   `cmd:"" help:"Revoke the access of a user: the personal keys of the user stop working."`
-	Invite   userInviteCmd   `cmd:"" help:"Invite an address into the organization and print the command that accepts it."`
-	Invites  userInvitesCmd  `cmd:"" help:"List open invitations."`
-	Uninvite userUninviteCmd `cmd:"" help:"Delete an open invitation."`
-	Role     userRoleCmd     `cmd:"" help:"Make a member of the organization a member, admin or owner."`
-	Remove   userRemoveCmd   `cmd:"" help:"Remove a member from the organization; revoke ends all access to the server."`
-	Operator userOperatorCmd `cmd:"" help:"Grant or revoke the right to administer the server: its plugins and its configuration."`
+	Create    userCreateCmd    `cmd:"" help:"Create a user in an organization."`
+	List      userListCmd      `cmd:"" help:"List users."`
+	Revoke    userRevokeCmd    `cmd:"" help:"Revoke the access of a user: the personal keys of the user stop working."`
+	Invite    userInviteCmd    `cmd:"" help:"Invite an address into the organization and print the command that accepts it."`
+	Invites   userInvitesCmd   `cmd:"" help:"List open invitations."`
+	Uninvite  userUninviteCmd  `cmd:"" help:"Delete an open invitation."`
+	Role      userRoleCmd      `cmd:"" help:"Make a member of the organization a member, admin or owner."`
+	Remove    userRemoveCmd    `cmd:"" help:"Remove a member from the organization; revoke ends all access to the server."`
+	LoginLink userLoginLinkCmd `cmd:"" help:"Print a link that signs a user in to the console once."`
+	Operator  userOperatorCmd  `cmd:"" help:"Grant or revoke the right to administer the server: its plugins and its configuration."`
 }
 
 type userCreateCmd struct {

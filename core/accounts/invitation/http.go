@@ -49,7 +49,7 @@ func admins(next func(c *web.Call) error) func(c *web.Call) error {
 	}
 }
 
-// view is the JSON form of an invitation. Token and AcceptURL are in the answer to its
+// view is the JSON form of an invitation. Token and the URLs are in the answer to its
 // creation only.
 type view struct {
 	ID          string     `json:"id"`
@@ -65,6 +65,7 @@ type view struct {
 	Message     *string    `json:"message"`
 	Token       string     `json:"token,omitempty"`
 	AcceptURL   string     `json:"accept_url,omitempty"`
+	ConsoleURL  string     `json:"console_url,omitempty"`
 }
 
 func show(i Invitation, users map[int64]auth.User, now time.Time) view {
@@ -126,6 +127,7 @@ func (h *HTTP) create(c *web.Call) error {
 	}
 	v := show(i, users, h.service.now())
 	v.Token, v.AcceptURL = token, c.BaseURL()+"/api/signup/"+i.ID+"/"
+	v.ConsoleURL = c.BaseURL() + "/invitation#id=" + i.ID + "&token=" + token
 	c.Status(fiber.StatusCreated)
 	return web.JSON(c.Ctx, v)
 }

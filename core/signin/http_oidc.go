@@ -1,0 +1,92 @@
+package signin
+
+import (
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/zap"
+
+	"github.com/guidonhq/guidon/core/auth/apikey"
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/sessions"
+	"github.com/guidonhq/guidon/core/signin/oidc"
+	"github.com/guidonhq/guidon/core/web/browser"
+)
+
+const (
+	oidcStartPath    = sessionPath + "/oidc/start"
+	oidcCallbackPath = sessionPath + "/oidc/callback"
+	// oidcCookie holds the secret of a sign-in and the path that it leads to.
+	oidcCookie = "guidon_oidc"
+	// oidcTime is the time that a person has at the provider.
+	oidcTime = 10 * time.Minute
+)
+
+var errNoOIDC = fault.New(fault.Conflict, "oidc_off", "The server has no provider of OpenID Connect.")
+
+// startOIDC sends the browser to the provider.
+func (h *HTTP) startOIDC(c *fiber.Ctx) error {
+	if h.service.oidc == nil {
+		return errNoOIDC
+	}
+	if err := h.service.attempts.take(sessions.ByOIDC, h.client(c), ""); err != nil {
+		return err
+	}
+	secret := apikey.New("")
+	to, err := h.service.oidc.Start(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, secret)
+	if err != nil {
+		return h.failOIDC(c, err)
+	}
+	value := secret + "." + base64.RawURLEncoding.EncodeToString([]byte(browser.LocalPath(c.Query("next"))))
+	// Lax: the provider leads back here by a link of another site.
+	browser.SetCookie(&c.Response().Header, oidcCookie, value, h.router.IsSecure(c), time.Now().Add(oidcTime), fasthttp.CookieSameSiteLaxMode)
+	return c.Redirect(to, fiber.StatusFound)
+}
+
+// finishOIDC signs in with the answer of the provider and sends the browser to where it
+// wanted to go.
+func (h *HTTP) finishOIDC(c *fiber.Ctx) error {
+	if h.service.oidc == nil {
+		return errNoOIDC
+	}
+	secure := h.router.IsSecure(c)
+	secret, path, _ := strings.Cut(string(c.Request().Header.Cookie(browser.Name(oidcCookie, secure))), ".")
+	browser.ClearCookie(&c.Response().Header, oidcCookie, secure)
+	if problem := c.Query("error"); problem != "" {
+		return h.failOIDC(c, errCancelled.Because(fault.New(fault.Invalid, "provider", problem)))
+	}
+	id, err := h.service.oidc.Finish(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, secret, c.Query("state"), strings.Clone(c.Query("code")))
+	if err != nil {
+		return h.failOIDC(c, err)
+	}
+	out, err := h.service.withIdentity(c.UserContext(), id, h.client(c))
+	if err != nil {
+		return h.failOIDC(c, err)
+	}
+	browser.SetSession(&c.Response().Header, out.Token, secure, out.Session.ExpiresAt)
+	next, _ := base64.RawURLEncoding.DecodeString(path)
+	return h.redirect(c, browser.LocalPath(string(next)))
+}
+
+// failOIDC sends the browser to the sign-in page with the code of an error.
+func (h *HTTP) failOIDC(c *fiber.Ctx, err error) error {
+	f := fault.From(err)
+	if f == nil || !strings.HasPrefix(f.Code, "oidc_") {
+		return err
+	}
+	_ = h.service.attempts.fail(sessions.ByOIDC, h.client(c), f)
+	if f.Code == oidc.ErrFailed.Code {
+		h.service.log.Warn("sign-in with OpenID Connect failed", zap.Error(err))
+	}
+	return h.redirect(c, "/sign-in#error="+f.Code)
+}
+
+// redirect sends the browser to a path of the console.
+func (h *HTTP) redirect(c *fiber.Ctx, path string) error {
+	_, prefix := h.router.Origin(c)
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	return c.Redirect(prefix+path, fiber.StatusFound)
+}
