@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
 	"app/greeting":   {"core/auth", "core/db", "core/signin", "core/web"},
-	"app/requestlog": {"core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
+	"app/requestlog": {"core/cluster", "core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
