@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,15 +191,6 @@ func (l *Log) connect(ctx context.Context) error {
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
-}
-
-// connectError explains why no broker answers. A broker that expects TLS, or other
-// credentials, may close the connection without a reason.
-func (l *Log) connectError(err error) error {
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("connect to %v: the broker closed the connection; check tls and sasl: %w", l.target.Brokers, err)
-	}
-	return fmt.Errorf("connect to %v: %w", l.target.Brokers, err)
 }
 
 // retention is how much is kept of what every reader has done.

@@ -154,6 +154,51 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// TestConnectErrors checks that a start which cannot talk to the brokers says which setting
+// is wrong.
+func TestConnectErrors(t *testing.T) {
+	t.Parallel()
+	plain := newNode(t)
+	sasl := newNode(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "guidon", "password"))
+	key, der := selfSigned(t)
+	secure := newNode(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}))
+	address := func(n *node) string { return n.cluster.ListenAddrs()[0] }
+	for name, c := range map[string]struct {
+		node      *node
+		url, want string
+	}{
+		"nothing listens":     {plain, "kafka://127.0.0.1:1/guidon", "no broker answers"},
+		"an unknown name":     {plain, "kafka://broker.invalid/guidon", "the name of the broker is not known"},
+		"TLS to a plain port": {plain, "kafkas://" + address(plain) + "/guidon", "speaks TLS"},
+		"plain to a TLS port": {secure, "kafka://" + address(secure) + "/guidon", "check tls and sasl"},
+		"an unknown issuer":   {secure, "kafkas://" + address(secure) + "/guidon", "is not trusted; check ca_file"},
+		"a wrong password":    {sasl, "kafka://guidon:wrong@" + address(sasl) + "/guidon", "the user \"guidon\""},
+		"a wrong user":        {sasl, "kafka://other:password@" + address(sasl) + "/guidon", "the user \"other\""},
+		"no user":             {sasl, "kafka://" + address(sasl) + "/guidon", "check tls and sasl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := *c.node
+			n.cfg.URL, n.cfg.StartTimeout = c.url, 2*time.Second
+			_, err := n.tryOpen(t)
+			if err == nil || !strings.Contains(err.Error(), "journal.url: connect to") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// selfSigned returns a key and a certificate for 127.0.0.1.
+func selfSigned(t *testing.T) (*ecdsa.PrivateKey, []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	must(t, err)
+	return key, der
+}
+
 func TestSASL(t *testing.T) {
 	t.Parallel()
 	const password = "p@ss/word"
