@@ -481,6 +481,26 @@ func TestTopicWithoutClaim(t *testing.T) {
 	}
 }
 
+// TestStatsOfUnreadPartitions checks that the lag in bytes is known for a partition that
+// this node has not read.
+func TestStatsOfUnreadPartitions(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	first := n.open(t)
+	for p := range 2 {
+		appendTo(t, first, p, strings.Repeat("x", 1000), strings.Repeat("x", 1000))
+	}
+	second := n.open(t)
+	must(t, second.Register(ctx(t), "reader", journal.Begin))
+	for p := range 2 {
+		s, err := second.Partition(p, 0).Stats(ctx(t))
+		must(t, err)
+		if len(s.Readers) != 1 || s.Readers[0].Lag != 2 || s.Readers[0].Bytes != 2000 || s.Bytes != 2000 {
+			t.Errorf("partition %d: %+v", p, s)
+		}
+	}
+}
+
 // TestTrimByAge checks that records which all readers have done are kept for a time, and
 // that those of a partition without a reader are kept.
 func TestTrimByAge(t *testing.T) {

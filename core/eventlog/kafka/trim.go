@@ -31,10 +31,10 @@ func (o owned) Stats(ctx context.Context) (journal.Stats, error) {
 
 func (p *partition) stats(ctx context.Context, all []cursors.Cursor) (journal.Stats, error) {
 	p.mu.Lock()
-	start, end, mean := p.start, p.end, p.meanBytes()
+	start, end := p.start, p.end
 	p.mu.Unlock()
 	s := journal.Stats{
-		ID: p.id(), First: start + 1, Last: end, Records: int64(end - start), Bytes: int64(float64(end-start) * mean),
+		ID: p.id(), First: start + 1, Last: end, Records: int64(end - start),
 		Broken: p.l.health.Current(),
 	}
 	var err error
@@ -46,7 +46,7 @@ func (p *partition) stats(ctx context.Context, all []cursors.Cursor) (journal.St
 			continue
 		}
 		lag := int64(end - min(end, max(c.Position.Seq, start)))
-		r := journal.ReaderStats{Name: c.Reader, Position: c.Position, Lag: lag, Bytes: int64(float64(lag) * mean)}
+		r := journal.ReaderStats{Name: c.Reader, Position: c.Position, Lag: lag}
 		if lag > 0 {
 			if r.OldestAt, err = p.appendedAt(ctx, c.Position.Seq); err != nil {
 				return s, err
@@ -54,7 +54,30 @@ func (p *partition) stats(ctx context.Context, all []cursors.Cursor) (journal.St
 		}
 		s.Readers = append(s.Readers, r)
 	}
+	mean := p.l.meanBytes(p) // after appendedAt, which may have fetched the first record
+	s.Bytes = int64(float64(s.Records) * mean)
+	for i := range s.Readers {
+		s.Readers[i].Bytes = int64(float64(s.Readers[i].Lag) * mean)
+	}
 	return s, nil
+}
+
+// meanBytes is the mean size of the records of a partition that this node has fetched, or
+// of all partitions if there are none of this one.
+func (l *Log) meanBytes(p *partition) float64 {
+	p.mu.Lock()
+	mean := p.meanBytes()
+	p.mu.Unlock()
+	if mean > 0 {
+		return mean
+	}
+	var counted, weighed int64
+	for _, other := range l.partitions {
+		other.mu.Lock()
+		counted, weighed = counted+other.counted, weighed+other.weighed
+		other.mu.Unlock()
+	}
+	return float64(weighed) / float64(max(counted, 1))
 }
 
 // meanBytes is the mean size of the records fetched. p.mu is held.

@@ -40,13 +40,13 @@ func (s *shares) Follow(_ string, _ int, start func(int, int64) func(context.Con
 }
 
 // pausing is a stage that sometimes stops for a while, as a busy machine does.
-type pausing struct{}
+type pausing struct{ rand *ingestiontest.Random }
 
 func (pausing) Name() string { return "pausing" }
-func (pausing) Process(ctx context.Context, _ []*sdk.Event) error {
-	if rand.IntN(8) == 0 {
+func (p pausing) Process(ctx context.Context, _ []*sdk.Event) error {
+	if p.rand.IntN(8) == 0 {
 		select {
-		case <-time.After(time.Duration(rand.IntN(30)) * time.Millisecond):
+		case <-time.After(time.Duration(p.rand.IntN(30)) * time.Millisecond):
 		case <-ctx.Done():
 		}
 	}
@@ -90,10 +90,11 @@ func (f *follower) count(t *testing.T) (all, different int) {
 // newNode returns the units of a node on a database, with memory of its own.
 func newNode(t *testing.T, d *db.DB, log eventlog.Log, f pipeline.Follower) (*unit.Set, *shares) {
 	t.Helper()
+	random, _ := ingestiontest.NewRandom(t)
 	p := persons.New(persons.DefaultConfig(), d, zap.NewNop(), nil)
 	e := events.New(events.DefaultConfig(), d, zap.NewNop(), nil)
 	defs := definitions.New(definitions.DefaultConfig(), d, definitions.Dependencies{Groups: p}, nil)
-	stages := []pipeline.Stage{pausing{}, pipeline.PersonStage(p), pipeline.EventStage(e, nil), pipeline.DefinitionStage(defs)}
+	stages := []pipeline.Stage{pausing{random}, pipeline.PersonStage(p), pipeline.EventStage(e, nil), pipeline.DefinitionStage(defs)}
 	cfg := pipeline.DefaultConfig()
 	cfg.RetryMin, cfg.RetryMax, cfg.MaxEvents, cfg.Linger = time.Millisecond, 10*time.Millisecond, 50, 0
 	w, err := pipeline.NewWorker(cfg, event.DefaultLimits(), log.Partition(0, 0), d, stages, e, pipeline.NewMetrics(nil), deadletter.NewMetrics(nil), zap.NewNop())
@@ -222,8 +223,7 @@ func TestFollowersKnowEarlyEvents(t *testing.T) {
 // those of one worker.
 func TestPartitionsMoveBetweenNodes(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	_, seed := ingestiontest.NewRandom(t)
 	r := rand.New(rand.NewPCG(seed, 7))
 	requests := story(r, 400)
 

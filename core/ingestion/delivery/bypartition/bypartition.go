@@ -256,6 +256,19 @@ func distance(s *service, partition int) int {
 	return 1
 }
 
+// stats returns the statistics of all partitions, which are read side by side: some need
+// a record from the log.
+func (s *Set) stats(ctx context.Context) ([]journal.Stats, error) {
+	all := make([]journal.Stats, s.deps.Log.Partitions())
+	errs := make([]error, len(all))
+	var reading sync.WaitGroup
+	for number := range all {
+		reading.Go(func() { all[number], errs[number] = s.deps.Log.Partition(number, 0).Stats(ctx) })
+	}
+	reading.Wait()
+	return all, errors.Join(errs...)
+}
+
 // Status implements delivery.Deliveries. Lags are those of all partitions, states and
 // counts those of this node.
 func (s *Set) Status(ctx context.Context) ([]delivery.SinkStatus, error) {
@@ -269,11 +282,11 @@ func (s *Set) Status(ctx context.Context) ([]delivery.SinkStatus, error) {
 	for _, one := range s.running() {
 		own[one.number] = one
 	}
-	for number := range s.deps.Log.Partitions() {
-		stats, err := s.deps.Log.Partition(number, 0).Stats(ctx)
-		if err != nil {
-			return nil, err
-		}
+	all, err := s.stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for number, stats := range all {
 		var here []delivery.SinkStatus
 		if one := own[number]; one != nil {
 			here = one.StatusOf(stats.Readers)

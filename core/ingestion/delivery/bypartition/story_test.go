@@ -328,13 +328,12 @@ func sinkStatus(t *testing.T, n *node) delivery.SinkStatus {
 // before its predecessor.
 func TestPartitionsMoveWhileTheyAreDelivered(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	random, seed := ingestiontest.NewRandom(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	d, log, to := dbtest.Postgres(t), ingestiontest.NewMemoryLog(partitions), newWarehouse()
 	to.before = func(string) {
-		if rand.IntN(4) == 0 {
-			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // as a busy warehouse
+		if random.IntN(4) == 0 {
+			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond) // as a busy warehouse
 		}
 	}
 	nodes := [2]*node{newNode(t, "a", d, log, to), newNode(t, "b", d, log, to)}
