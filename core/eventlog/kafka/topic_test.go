@@ -179,7 +179,7 @@ func TestConnectErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := *c.node
-			n.cfg.URL, n.cfg.StartTimeout = c.url, 2*time.Second
+			n.cfg.URL, n.cfg.StartTimeout = c.url, 10*time.Second
 			_, err := n.tryOpen(t)
 			if err == nil || !strings.Contains(err.Error(), "journal.url: connect to") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
