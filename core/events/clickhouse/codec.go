@@ -88,7 +88,7 @@ func (e *event) append(dst []byte) []byte {
 	dst = appendString(dst, e.distinctID)
 	dst = appendString(dst, e.person)
 	dst = appendInt(dst, e.received)
-	for _, s := range []string{e.url, e.flagKey, e.response, e.chain, packProperties(e.properties, e.url)} {
+	for _, s := range []string{e.url, e.flagKey, e.response, e.chain, wire.PackProperties(e.properties, e.url)} {
 		dst = appendString(dst, s)
 	}
 	return dst
@@ -99,7 +99,7 @@ func readEvent(r *wire.Reader) (e event) {
 	e.project, e.name, e.at, e.row, e.uuid = r.Int(), r.String(), r.Int(), r.Int(), r.UUID()
 	e.distinctID, e.person, e.received = r.String(), r.String(), r.Int()
 	e.url, e.flagKey, e.response, e.chain, e.properties = r.String(), r.String(), r.String(), r.String(), r.String()
-	e.properties = unpackProperties(e.properties, e.url)
+	e.properties = wire.UnpackProperties(e.properties, e.url)
 	return e
 }
 

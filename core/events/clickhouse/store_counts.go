@@ -64,7 +64,7 @@ func (s *Store) Counts(ctx context.Context, q *events.CountQuery) ([]events.Coun
 		return c.Counts(), err
 	}
 	var properties []byte
-	err = s.client.Query(ctx, fmt.Sprintf("SELECT timestamp, distinct_id, "+plainProperties+" FROM %s WHERE %s", eventTable, where), func(r *wire.Reader) error {
+	err = s.client.Query(ctx, fmt.Sprintf("SELECT timestamp, distinct_id, "+wire.PlainProperties+" FROM %s WHERE %s", eventTable, where), func(r *wire.Reader) error {
 		at, id := r.Int(), r.String()
 		if properties = r.Bytes(properties[:0]); r.Err == nil {
 			c.Add(at, persons.text(id), properties)

@@ -45,7 +45,7 @@ func (s *Store) selection(ctx context.Context, projectID int64, f *events.Filter
 		c.add("timestamp < %d", f.Before.UnixMicro())
 	}
 	if f.Contains != "" {
-		c.add("position("+plainProperties+", %s) > 0", quote(f.Contains))
+		c.add("position("+wire.PlainProperties+", %s) > 0", quote(f.Contains))
 	}
 	return c, false, nil
 }

@@ -1,4 +1,4 @@
-package clickhouse
+package wire
 
 import "strings"
 
@@ -16,8 +16,8 @@ const (
 	pathProperty = `"$pathname":`
 )
 
-// packProperties returns the text that is stored for properties.
-func packProperties(text, url string) string {
+// PackProperties returns the text that is stored for properties.
+func PackProperties(text, url string) string {
 	if url == "" || strings.ContainsAny(text, packedMark+pathMark) {
 		return text
 	}
@@ -36,8 +36,8 @@ func packProperties(text, url string) string {
 	return packedMark + before + urlProperty + urlMark + after
 }
 
-// unpackProperties is the inverse of packProperties.
-func unpackProperties(stored, url string) string {
+// UnpackProperties is the inverse of PackProperties.
+func UnpackProperties(stored, url string) string {
 	text, ok := strings.CutPrefix(stored, packedMark)
 	if !ok {
 		return stored
@@ -46,9 +46,9 @@ func unpackProperties(stored, url string) string {
 	return strings.Replace(text, pathMark, `"`+pathOf(url)+`"`, 1)
 }
 
-// plainProperties is the expression of unpackProperties in ClickHouse. replaceOne of old servers
+// PlainProperties is the expression of UnpackProperties in ClickHouse. replaceOne of old servers
 // takes constants only.
-var plainProperties = "if(substring(properties, 1, 1) = '\\x01', " +
+var PlainProperties = "if(substring(properties, 1, 1) = '\\x01', " +
 	replaceByte(replaceByte("substring(properties, 2)", `'\x01'`, "current_url"), `'\x02'`, "extract(current_url, '^[a-z]+://[^/?#]*([^?#]*)')") + ", properties)"
 
 func replaceByte(text, mark, value string) string {

@@ -1,4 +1,4 @@
-package clickhouse
+package wire
 
 import (
 	"encoding/json"
@@ -25,11 +25,11 @@ func TestPackedProperties(t *testing.T) {
 		{"", `{"$current_url":""}`, 0},
 		{"https://example.com/" + strings.Repeat("a", 900), `{"$current_url":"https://example.com/` + strings.Repeat("a", 2000) + `"}`, 0},
 	} {
-		packed := packProperties(c.text, c.url)
+		packed := PackProperties(c.text, c.url)
 		if n := strings.Count(packed, urlMark) + strings.Count(packed, pathMark); c.packed > 0 && n != 1+c.packed || c.packed == 0 && packed != c.text {
 			t.Errorf("%s: %q", c.text, packed)
 		}
-		if got := unpackProperties(packed, c.url); got != c.text {
+		if got := UnpackProperties(packed, c.url); got != c.text {
 			t.Errorf("%q becomes\n%s\nwant\n%s", packed, got, c.text)
 		}
 	}
@@ -44,7 +44,7 @@ func FuzzPackProperties(f *testing.F) {
 			t.Skip()
 		}
 		for _, properties := range []string{string(text), `{"$current_url":"` + url + `","$pathname":"` + path + `"}` + other} {
-			if got := unpackProperties(packProperties(properties, url), url); got != properties {
+			if got := UnpackProperties(PackProperties(properties, url), url); got != properties {
 				t.Errorf("%q of %q becomes %q", properties, url, got)
 			}
 		}
