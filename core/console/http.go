@@ -21,7 +21,7 @@ var views = [...]string{prefix, "/sign-in", "/reset-password", "/invitation"}
 
 const (
 	cacheImmutable = "public, max-age=31536000, immutable"
-	revalidate  = "no-cache"
+	revalidate     = "no-cache"
 )
 
 // policy allows what the console itself consists of: files of this server. No code or

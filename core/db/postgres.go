@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -124,17 +125,12 @@ func poolConfig(raw string) (*pgxpool.Config, error) {
 	if !u.Query().Has("pool_max_conns") {
 		cfg.MaxConns = int32(max(10, 4*runtime.GOMAXPROCS(0)))
 	}
-	if cfg.ConnConfig.ConnectTimeout == 0 {
-		cfg.ConnConfig.ConnectTimeout = connectTimeout
-	}
-	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
-		cfg.ConnConfig.RuntimeParams["application_name"] = "guidon"
-	}
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
+	params := cfg.ConnConfig.RuntimeParams
+	params["application_name"] = cmp.Or(params["application_name"], "guidon")
 	// Compiling a short statement takes up to 600 ms, and the planner chooses it for
 	// tables without statistics.
-	if cfg.ConnConfig.RuntimeParams["jit"] == "" {
-		cfg.ConnConfig.RuntimeParams["jit"] = "off"
-	}
+	params["jit"] = cmp.Or(params["jit"], "off")
 	return cfg, nil
 }
 
