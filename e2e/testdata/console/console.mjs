@@ -185,6 +185,31 @@ try {
     await button('Delete').click()
     await page.getByText('made-here is deleted.').waitFor()
   })
+  await step('invitation', async () => {
+    const answer = await fetch(`${task.url}/api/organizations/@current/invites/`, {
+      method: 'POST', headers: { Authorization: `Bearer ${task.personal_key}`, 'Content-Type': 'application/json' }, body: JSON.stringify({ target_email: 'ada@example.com', level: 15 }),
+    })
+    const { id, token } = await answer.json()
+    await button('Sign out').click()
+    await page.goto(`${task.url}/invitation#id=${id}&token=${token}`)
+    await page.getByLabel('Name').fill('Ada')
+    await page.getByLabel('Password').fill('correct horse battery')
+    await check('invitation')
+    if (page.url().includes(token)) out.problems.push('the token stays in the URL')
+    await button('Accept and sign in').click()
+    await page.getByText('new-nav', { exact: true }).waitFor()
+    await page.reload()
+    await page.getByRole('switch', { name: 'new-nav is on' }).click()
+    await button('Turn off').click()
+    await page.getByText('new-nav is off.').waitFor()
+    await button('Sign out').click()
+  })
+  await step('password', async () => {
+    await page.locator('#email').fill('ada@example.com')
+    await page.locator('#password').fill('correct horse battery')
+    await button('Sign in').click()
+    await page.getByText('new-nav', { exact: true }).waitFor()
+  })
   await step('first content', async () => {
     const fresh = await context.newPage()
     await fresh.goto(task.url + '/sign-in')
