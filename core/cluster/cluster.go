@@ -49,9 +49,10 @@ type Shares interface {
 	// as a batch to a sink.
 	Holds(group string, number int, token int64) bool
 
-	// Withhold makes this node give its numbers of a group, or a job (JobGroup), up and take none, because it
-	// cannot do the work now. It keeps them while no other node takes the group: the
-	// cause may be the same for all. With false it takes numbers again.
+	// Withhold makes this node give up its numbers of a group, or a job (JobGroup), and
+	// take none, because it cannot do the work now. It keeps them while no other node
+	// takes the group: the cause may be the same for all. With false it takes numbers
+	// again.
 	Withhold(group string, on bool)
 
 	// Announce tells the other nodes the names of a kind that this node has, instead of

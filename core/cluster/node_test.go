@@ -473,17 +473,19 @@ func TestReplaceLog(t *testing.T) {
 	if err := first.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	replace := func(during func()) error {
+	replace := func(log string, during func()) error {
 		return first.db.Tx(t.Context(), func(ctx context.Context) error {
-			if err := ReplaceLog(ctx, first.db, "topic-b"); err != nil {
+			if err := ReplaceLog(ctx, first.db, log); err != nil {
 				return err
 			}
 			during()
 			return nil
 		})
 	}
-	if err := replace(func() {}); err == nil || !strings.Contains(err.Error(), "(first)") {
-		t.Errorf("replaced while a node uses the log: %v", err)
+	for _, log := range []string{"topic-b", "topic-a"} { // the same one has other partitions
+		if err := replace(log, func() {}); err == nil || !strings.Contains(err.Error(), "(first, seen ") {
+			t.Errorf("replaced by %s while a node uses the log: %v", log, err)
+		}
 	}
 	again := old("again")
 	if err := again.Start(t.Context()); err != nil {
@@ -495,7 +497,7 @@ func TestReplaceLog(t *testing.T) {
 		}
 	}
 	late, started := old("late"), make(chan error, 1)
-	if err := replace(func() {
+	if err := replace("topic-b", func() {
 		go func() { started <- late.Start(t.Context()) }()
 		eventually(t, "the node has written its row", func() bool {
 			v, err := late.store.read(t.Context())

@@ -134,7 +134,7 @@ func (n *Node) identify(ctx context.Context) error {
 	case n.info.LogID == "":
 		return fmt.Errorf("the servers of this database share the log %s, and this one has a journal of its own: set journal.url, or journal.accept_other_log to leave that log", stored)
 	case n.info.ReplaceLog:
-		return fmt.Errorf("servers of this database still use the log %s: stop them before this one starts with %s", stored, n.info.LogID)
+		return fmt.Errorf("servers of this database still use the log %s: stop them before this one starts with %s; one that was killed counts for 10 s: try again then", stored, n.info.LogID)
 	default:
 		return fmt.Errorf("the database belongs to a cluster with another log: it has %s, this node has %s; two clusters cannot share a database", stored, n.info.LogID)
 	}
