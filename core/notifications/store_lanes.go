@@ -172,10 +172,14 @@ func (s *store) endHolds(ctx context.Context, holder string) error {
 	return nil
 }
 
+// selectHolders has the condition of the index notifications_leased: without it all
+// notifications that wait are read.
+const selectHolders = `SELECT holder FROM notification_lanes WHERE held_until > ?
+	UNION SELECT leased_by FROM notifications WHERE state = 'waiting' AND leased_until > 0 AND leased_until > ?`
+
 // holders lists the processes that have a lane, or a lease of a notification.
 func (s *store) holders(ctx context.Context, now time.Time) (holders []string, err error) {
-	err = s.db.Read(ctx).NewRaw(`SELECT holder FROM notification_lanes WHERE held_until > ?
-		UNION SELECT leased_by FROM notifications WHERE state = 'waiting' AND leased_until > ?`, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &holders)
+	err = s.db.Read(ctx).NewRaw(selectHolders, now.UnixMicro(), now.UnixMicro()).Scan(ctx, &holders)
 	if err != nil {
 		return nil, fmt.Errorf("find holders of destinations: %w", err)
 	}
