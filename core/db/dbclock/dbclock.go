@@ -25,6 +25,7 @@ const maxRead = time.Second
 type Clock struct {
 	store store
 	read  atomic.Pointer[reading]
+	asked atomic.Pointer[time.Time] // when the last reading came that took too long; nil for none
 }
 
 // reading is a time of the database and of the machine at one moment.
@@ -50,10 +51,11 @@ func (c *Clock) Ahead() time.Duration {
 	return time.Now().Round(0).Sub(c.Now().Round(0)) // by the clocks that can be wrong
 }
 
-// Sync reads the time of the database if the last reading is older than ten seconds.
-// On SQLite it does nothing.
+// Sync reads the time of the database if the last reading is older than ten seconds. A
+// reading that took more than a second is not used if there is another one, and the next
+// one follows after ten seconds, too. On SQLite it does nothing.
 func (c *Clock) Sync(ctx context.Context) error {
-	if r := c.read.Load(); !c.store.db.Postgres() || r != nil && time.Since(r.machine) < maxAge {
+	if !c.store.db.Postgres() || !c.isDue() {
 		return nil
 	}
 	begin := time.Now()
@@ -63,8 +65,20 @@ func (c *Clock) Sync(ctx context.Context) error {
 	}
 	took := time.Since(begin)
 	if took > maxRead && c.read.Load() != nil {
+		now := time.Now()
+		c.asked.Store(&now)
 		return nil // it says less than the reading before: the process was stopped, or the database
 	}
 	c.read.Store(&reading{database: at.Add(took / 2), machine: begin.Add(took)})
 	return nil
+}
+
+// isDue reports whether the time is to be read again.
+func (c *Clock) isDue() bool {
+	r := c.read.Load()
+	if r == nil {
+		return true
+	}
+	asked := c.asked.Load()
+	return time.Since(r.machine) >= maxAge && (asked == nil || time.Since(*asked) >= maxAge)
 }
