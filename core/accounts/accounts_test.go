@@ -87,6 +87,7 @@ func build(t *testing.T, d *db.DB) *world {
 		w.keys[name] = w.key(t, name, auth.NewPersonalKey{Scopes: []string{"*"}})
 	}
 	w.keys["kept"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"*"}, ProjectIDs: []int64{1}})
+	w.keys["narrow"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"user:write"}})
 	w.keys["scopeless"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"action:read"}})
 	w.keys["reader"] = w.key(t, "owner", auth.NewPersonalKey{Scopes: []string{"user:read", "project:read", "organization:read", "role:read"}})
 	w.url = webtest.Serve(t, s, accounts.NewHTTP(s, given{"any": {{ID: 0, Key: "new-nav"}, {ID: 1, Key: "<b>"}}}, activity.NewAudit(d)))

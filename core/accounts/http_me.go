@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,14 +67,15 @@ func (h *HTTP) changeMe(c *web.Call) error {
 	return h.answerMe(c, &caller)
 }
 
-// requireOwnAddress fails for a new address unless the caller is an operator.
+// requireOwnAddress fails for a new address unless the caller is an operator with all scopes:
+// who has the address can sign in as the user.
 // Addresses are unique on the server: whether one is taken would tell who is a
 // member of another organization. The address that the user has may be sent.
 func requireOwnAddress(caller *auth.Principal, email *string) error {
-	if email == nil || caller.IsOperator() || strings.EqualFold(strings.TrimSpace(*email), caller.User.Email) {
+	if email == nil || caller.IsOperator() && slices.Contains(caller.Scopes, "*") || strings.EqualFold(strings.TrimSpace(*email), caller.User.Email) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server change email addresses.")
+	return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server change email addresses, with all scopes.")
 }
 
 // requireProject fails if the key may not see the project: a key that is

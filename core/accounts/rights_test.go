@@ -172,6 +172,7 @@ func TestAddressesOfOthersCannotBeTested(t *testing.T) {
 		if got := w.want(t, http.StatusOK, "owner", "PATCH", "/api/users/@me/", `{"email": "New@example.com"}`); got.body["email"] != "new@example.com" {
 			t.Errorf("an operator: %s", got.text)
 		}
+		w.want(t, http.StatusForbidden, "narrow", "PATCH", "/api/users/@me/", `{"email": "again@example.com"}`)
 	})
 }
 

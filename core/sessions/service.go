@@ -118,12 +118,12 @@ func (s *Service) Create(ctx context.Context, userID int64, o Origin) (Holder, s
 	return h, token, err
 }
 
-// RevokeToken ends the session with a token, if there is one.
-func (s *Service) RevokeToken(ctx context.Context, token string) error {
-	if token == "" {
+// RevokeDigest ends the session with the digest of a token, if there is one.
+func (s *Service) RevokeDigest(ctx context.Context, digest string) error {
+	if digest == "" {
 		return nil
 	}
-	_, err := s.revoke(ctx, "hash = ?", apikey.DigestOf(token).String())
+	_, err := s.revoke(ctx, "hash = ?", digest)
 	return err
 }
 

@@ -125,6 +125,42 @@ func TestRevocationIsImmediate(t *testing.T) {
 	})
 }
 
+// Admins see the sessions that work in their organization, also of users whose chosen
+// organization does not have them any more.
+func TestSessionsOfAnOrganization(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s, users, first := newPlace(t, d)
+		here := first.Organization.ID
+		other, err := users.CreateOrganization(t.Context(), "other")
+		check(t, err)
+		check(t, users.AddMember(t.Context(), other.ID, first.User.ID, auth.LevelMember))
+		h, token, err := s.Create(t.Context(), first.User.ID, sessions.Origin{Method: sessions.ByLink})
+		check(t, err)
+		want := func(in string) {
+			t.Helper()
+			for _, id := range []string{here, other.ID} {
+				n := 0
+				if id == in {
+					n = 1
+				}
+				if all, err := s.OfOrganization(t.Context(), id); err != nil || len(all) != n {
+					t.Errorf("sessions %v, %v, want %d", all, err, n)
+				}
+			}
+			if p, err := s.PrincipalBySession(t.Context(), token); err != nil || p.OrganizationID != in {
+				t.Errorf("the session works in %v, %v", p, err)
+			}
+		}
+		want(here)
+		check(t, s.SetOrganization(t.Context(), h.Session.ID, other.ID))
+		want(other.ID)
+		check(t, users.RemoveMember(t.Context(), other.ID, first.User.ID))
+		want(here)
+	})
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

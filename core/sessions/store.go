@@ -54,16 +54,18 @@ func (st store) add(ctx context.Context, s *Session, d apikey.Digest) error {
 	return nil
 }
 
-// holderQuery reads a session with its user, in the organization of the session, else in
-// that of the user, else in any one of the user.
+// byChoice orders the memberships of the user of a session: the organization of the session,
+// else that of the user, else any one of the user.
+const byChoice = ` ORDER BY CASE m.organization_id WHEN s.organization_id THEN 0 WHEN u.current_organization_id THEN 1 ELSE 2 END, m.organization_id
+LIMIT 1`
+
+// holderQuery reads a session with its user and the organization that it works in.
 const holderQuery = `SELECT s.id, s.user_id, m.organization_id, s.method, s.user_agent, s.client, s.created_at, s.last_seen_at, s.expires_at,
 	u.uuid, u.distinct_id, u.first_name, u.email, u.is_email_verified, u.operator, coalesce(u.current_project_id, 0), m.level
 FROM sessions AS s
 JOIN users AS u ON u.id = s.user_id AND u.revoked_at IS NULL
 JOIN organization_members AS m ON m.user_id = s.user_id
-WHERE s.hash = ? AND s.revoked_at IS NULL
-ORDER BY CASE m.organization_id WHEN s.organization_id THEN 0 WHEN u.current_organization_id THEN 1 ELSE 2 END, m.organization_id
-LIMIT 1`
+WHERE s.hash = ? AND s.revoked_at IS NULL` + byChoice
 
 // find returns a session that is not revoked, or errInvalid.
 func (st store) find(ctx context.Context, d apikey.Digest) (Holder, error) {
@@ -85,7 +87,7 @@ func (st store) find(ctx context.Context, d apikey.Digest) (Holder, error) {
 
 // inOrganization selects the sessions that work in an organization.
 const inOrganization = `s.user_id IN (SELECT user_id FROM organization_members WHERE organization_id = ?)
-	AND coalesce(s.organization_id, (SELECT current_organization_id FROM users WHERE id = s.user_id)) = ?`
+	AND (SELECT m.organization_id FROM organization_members AS m JOIN users AS u ON u.id = m.user_id WHERE m.user_id = s.user_id` + byChoice + `) = ?`
 
 func (st store) list(ctx context.Context, now time.Time, idle time.Duration, where string, args ...any) ([]Session, error) {
 	var rows []row

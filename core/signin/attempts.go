@@ -20,7 +20,7 @@ const maxLimited = 100_000
 type Client struct {
 	Address   netip.Addr
 	UserAgent string
-	Session   string // the token of the session that the browser has, which ends
+	Former    string // the digest of the session that the browser has, which ends; "": none
 }
 
 // attempts limits and counts attempts to sign in.
@@ -50,9 +50,9 @@ func newAttempts(cfg Config, failed func(web.FailedKey), m metrics) *attempts {
 	}
 }
 
-// take counts an attempt, before any other work. account may be empty. It fails with
+// allow counts an attempt, before any other work. account may be empty. It fails with
 // Throttled past a limit.
-func (a *attempts) take(method string, from Client, account string) error {
+func (a *attempts) allow(method string, from Client, account string) error {
 	address := listener.Client(from.Address)
 	err := a.byAddress.Take(address)
 	if err == nil && account != "" {
@@ -65,19 +65,19 @@ func (a *attempts) take(method string, from Client, account string) error {
 		return nil
 	}
 	a.metrics.signIns.WithLabelValues(method, "throttled").Inc()
-	a.note(from, "throttled")
+	a.report(from, "throttled")
 	f := fault.From(err)
 	return fault.New(fault.Throttled, "throttled", "Too many attempts to sign in: wait a little.").After(f.RetryAfter)
 }
 
-// fail counts a refused attempt and returns err.
-func (a *attempts) fail(method string, from Client, err *fault.Error) error {
+// refuse counts a refused attempt and returns err.
+func (a *attempts) refuse(method string, from Client, err *fault.Error) error {
 	a.metrics.signIns.WithLabelValues(method, "refused").Inc()
-	a.note(from, err.Code)
+	a.report(from, err.Code)
 	return err
 }
 
-func (a *attempts) note(from Client, code string) {
+func (a *attempts) report(from Client, code string) {
 	if a.failed != nil {
 		a.failed(web.FailedKey{Client: from.Address.String(), UserAgent: from.UserAgent, Code: code})
 	}

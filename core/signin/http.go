@@ -1,11 +1,13 @@
 package signin
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/text"
@@ -46,16 +48,18 @@ func (h *HTTP) Routes(g *web.Router) {
 // client returns the origin of an attempt.
 func (h *HTTP) client(c *fiber.Ctx) Client {
 	agent := text.Truncate(strings.ToValidUTF8(c.Get(fiber.HeaderUserAgent), "?"), 200)
-	return Client{
-		Address: h.router.IP(c), UserAgent: strings.Clone(strings.ReplaceAll(agent, "\x00", "?")),
-		Session: browser.Session(c.Request(), h.router.IsSecure(c)),
+	out := Client{Address: h.router.IP(c), UserAgent: strings.Clone(strings.ReplaceAll(agent, "\x00", "?"))}
+	if token := browser.Session(c.Request(), h.router.IsSecure(c)); token != "" {
+		out.Former = apikey.DigestOf(token).String()
 	}
+	return out
 }
 
 // maxBody bounds the body of a request.
 const maxBody = 16 << 10
 
-// readBody reads the body of a request into v, which is a struct.
+// readBody reads the body of a request into v, which is a struct of texts. It refuses the
+// character NUL, which Postgres does not store.
 func readBody(c *fiber.Ctx, v any) error {
 	body, err := web.Plain(c, web.Limits{InflatedBytes: maxBody, Depth: 8})
 	if err != nil {
@@ -64,7 +68,27 @@ func readBody(c *fiber.Ctx, v any) error {
 	if err := json.Unmarshal(body, v); err != nil {
 		return fault.New(fault.Malformed, "parse_error", "The body must be a JSON object with texts.").Because(err)
 	}
+	if hasNUL(body) {
+		return fault.New(fault.Malformed, "parse_error", "The body must not have the character NUL.")
+	}
 	return nil
+}
+
+// hasNUL reports whether a text of a JSON object has the character NUL.
+func hasNUL(body []byte) bool {
+	if !bytes.Contains(body, []byte(`\u0000`)) {
+		return false // without the escape JSON has no NUL
+	}
+	var all map[string]any
+	if json.Unmarshal(body, &all) != nil {
+		return true
+	}
+	for _, v := range all {
+		if text, ok := v.(string); ok && strings.ContainsRune(text, 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // required fails with Invalid for the first empty value of pairs of name and value.

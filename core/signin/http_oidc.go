@@ -2,6 +2,7 @@ package signin
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 const (
 	oidcStartPath    = sessionPath + "/oidc/start"
 	oidcCallbackPath = sessionPath + "/oidc/callback"
-	// oidcCookie holds the secret of a sign-in and the path that it leads to.
+	// oidcCookie holds the secret of a sign-in, the path that it leads to and the digest of
+	// the session that it replaces, with points between them.
 	oidcCookie = "guidon_oidc"
 	// oidcTime is the time that a person has at the provider.
 	oidcTime = 10 * time.Minute
@@ -32,15 +34,16 @@ func (h *HTTP) startOIDC(c *fiber.Ctx) error {
 	if h.service.oidc == nil {
 		return errNoOIDC
 	}
-	if err := h.service.attempts.take(sessions.ByOIDC, h.client(c), ""); err != nil {
+	from := h.client(c)
+	if err := h.service.attempts.allow(sessions.ByOIDC, from, ""); err != nil {
 		return err
 	}
-	secret := apikey.New("")
-	to, err := h.service.oidc.Start(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, secret)
+	// The cookie of the session is not sent when the provider leads back, so its digest goes along.
+	value := strings.Join([]string{apikey.New(""), base64.RawURLEncoding.EncodeToString([]byte(browser.LocalPath(c.Query("next")))), from.Former}, ".")
+	to, err := h.service.oidc.Start(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, value)
 	if err != nil {
 		return h.failOIDC(c, err)
 	}
-	value := secret + "." + base64.RawURLEncoding.EncodeToString([]byte(browser.LocalPath(c.Query("next"))))
 	// Lax: the provider leads back here by a link of another site.
 	browser.SetCookie(&c.Response().Header, oidcCookie, value, h.router.IsSecure(c), time.Now().Add(oidcTime), fasthttp.CookieSameSiteLaxMode)
 	return c.Redirect(to, fiber.StatusFound)
@@ -52,23 +55,44 @@ func (h *HTTP) finishOIDC(c *fiber.Ctx) error {
 	if h.service.oidc == nil {
 		return errNoOIDC
 	}
+	from := h.client(c)
+	if err := h.service.attempts.allow(sessions.ByOIDC, from, ""); err != nil {
+		return err
+	}
 	secure := h.router.IsSecure(c)
-	secret, path, _ := strings.Cut(string(c.Request().Header.Cookie(browser.Name(oidcCookie, secure))), ".")
+	value := string(c.Request().Header.Cookie(browser.Name(oidcCookie, secure)))
 	browser.ClearCookie(&c.Response().Header, oidcCookie, secure)
 	if problem := c.Query("error"); problem != "" {
 		return h.failOIDC(c, errCancelled.Because(fault.New(fault.Invalid, "provider", problem)))
 	}
-	id, err := h.service.oidc.Finish(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, secret, c.Query("state"), strings.Clone(c.Query("code")))
+	id, err := h.service.oidc.Finish(c.UserContext(), h.router.BaseURL(c)+oidcCallbackPath, value, c.Query("state"), strings.Clone(c.Query("code")))
 	if err != nil {
 		return h.failOIDC(c, err)
 	}
-	out, err := h.service.withIdentity(c.UserContext(), id, h.client(c))
+	path, former := cookieParts(value)
+	if from.Former == "" {
+		from.Former = former
+	}
+	out, err := h.service.withIdentity(c.UserContext(), id, from)
 	if err != nil {
 		return h.failOIDC(c, err)
 	}
 	browser.SetSession(&c.Response().Header, out.Token, secure, out.Session.ExpiresAt)
-	next, _ := base64.RawURLEncoding.DecodeString(path)
-	return h.redirect(c, browser.LocalPath(string(next)))
+	return h.redirect(c, path)
+}
+
+// cookieParts returns the path that the sign-in of a cookie leads to, and the digest of the
+// session that the browser had.
+func cookieParts(value string) (path, former string) {
+	parts := strings.Split(value, ".")
+	if len(parts) != 3 {
+		return "/", ""
+	}
+	next, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	if _, err := hex.DecodeString(parts[2]); err == nil {
+		former = parts[2]
+	}
+	return browser.LocalPath(string(next)), former
 }
 
 // failOIDC sends the browser to the sign-in page with the code of an error.
@@ -77,8 +101,8 @@ func (h *HTTP) failOIDC(c *fiber.Ctx, err error) error {
 	if f == nil || !strings.HasPrefix(f.Code, "oidc_") {
 		return err
 	}
-	_ = h.service.attempts.fail(sessions.ByOIDC, h.client(c), f)
-	if f.Code == oidc.ErrFailed.Code {
+	_ = h.service.attempts.refuse(sessions.ByOIDC, h.client(c), f)
+	if now := time.Now().Unix(); f.Code == oidc.ErrFailed.Code && h.service.warned.Swap(now) != now { // one a second
 		h.service.log.Warn("sign-in with OpenID Connect failed", zap.Error(err))
 	}
 	return h.redirect(c, "/sign-in#error="+f.Code)

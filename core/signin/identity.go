@@ -20,22 +20,28 @@ var (
 func (s *Service) withIdentity(ctx context.Context, id oidc.Identity, from Client) (out SignedIn, err error) {
 	err = s.change(ctx, func(ctx context.Context) error {
 		user, err := s.store.identityUser(ctx, id.Issuer, id.Subject)
-		if err == nil && user == 0 {
+		isNew := err == nil && user == 0
+		if isNew {
 			user, err = s.linkIdentity(ctx, id)
 		}
 		if err != nil {
 			return err
 		}
-		out, err = s.begin(ctx, user, sessions.ByOIDC, from)
+		out, err = s.createSession(ctx, user, sessions.ByOIDC, from)
 		if fault.Is(err, fault.Unauthenticated) { // revoked, or in no organization
 			return errNoAccount.Because(err)
 		}
-		return err
+		if err != nil || !isNew {
+			return err
+		}
+		return s.audit.Add(ctx, out.Principal, &activity.Event{Scope: activity.User, ItemID: activity.ItemID(user), Activity: "identity_linked", Name: out.Principal.User.Email})
 	})
 	return out, err
 }
 
-// linkIdentity adds an account at the provider to the user with its address.
+// linkIdentity adds an account at the provider to the user with its address. Until now
+// someone else may have used the address: unless the user has proven to have it, its password,
+// its links and its sessions end.
 func (s *Service) linkIdentity(ctx context.Context, id oidc.Identity) (user int64, err error) {
 	a, err := s.store.byEmail(ctx, id.Email)
 	if err != nil {
@@ -43,6 +49,16 @@ func (s *Service) linkIdentity(ctx context.Context, id oidc.Identity) (user int6
 	}
 	if a.ID == 0 {
 		if a.ID, err = s.createFor(ctx, id); err != nil {
+			return 0, err
+		}
+	} else if !a.IsVerified {
+		if err := s.store.dropPassword(ctx, a.ID); err != nil {
+			return 0, err
+		}
+		if err := s.store.dropLinks(ctx, a.ID); err != nil {
+			return 0, err
+		}
+		if _, err := s.sessions.RevokeAll(ctx, a.ID, 0); err != nil {
 			return 0, err
 		}
 	}

@@ -2,6 +2,7 @@ package signin_test
 
 import (
 	"crypto"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +30,8 @@ type provider struct {
 	claims map[string]any
 	codes  map[string]url.Values // requests by code
 	other  bool                  // signs with another key than the published one
+	info   map[string]any        // the answer of the user info endpoint
+	asked  atomic.Int64          // requests for tokens
 }
 
 func newProvider(t *testing.T) *provider {
@@ -44,7 +48,7 @@ func newProvider(t *testing.T) *provider {
 	}
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]any{
-			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "jwks_uri": p.URL + "/keys",
+			"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize", "token_endpoint": p.URL + "/token", "userinfo_endpoint": p.URL + "/info", "jwks_uri": p.URL + "/keys",
 			"id_token_signing_alg_values_supported": []string{"RS256"},
 		})
 	})
@@ -53,7 +57,9 @@ func newProvider(t *testing.T) *provider {
 			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1", "n": raw(key.N.Bytes()), "e": raw(big.NewInt(int64(key.E)).Bytes()),
 		}}})
 	})
+	mux.HandleFunc("/info", func(w http.ResponseWriter, _ *http.Request) { answer(w, p.info) })
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
 		asked := p.codes[r.FormValue("code")]
 		delete(p.codes, r.FormValue("code"))
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -111,8 +117,13 @@ type flow struct {
 
 func (p *place) startOIDC(t *testing.T, from *provider, next string) *flow {
 	t.Helper()
-	a := p.browser().want(t, 302, "", "GET", "/api/session/oidc/start?next="+url.QueryEscape(next), "")
-	f := &flow{place: p, provider: from}
+	return p.browser().startOIDC(t, from, next)
+}
+
+func (b *browser) startOIDC(t *testing.T, from *provider, next string) *flow {
+	t.Helper()
+	a := b.want(t, 302, "", "GET", "/api/session/oidc/start?next="+url.QueryEscape(next), "")
+	f := &flow{place: b.place, provider: from}
 	for _, line := range a.header.Values("Set-Cookie") {
 		value, flags, _ := strings.Cut(line, ";")
 		if strings.HasPrefix(value, "guidon_oidc=") {
@@ -234,6 +245,11 @@ func TestOpenIDConnectRefuses(t *testing.T) {
 			}
 		}
 		from.other = false
+		// The address and its verification are of one source.
+		from.claims, from.info = map[string]any{"sub": "1", "email_verified": true}, map[string]any{"sub": "1", "email": "ada@example.com"}
+		if location, _ := p.startOIDC(t, from, "/").finish(t); location != "/sign-in#error=oidc_unverified" {
+			t.Errorf("verified by two sources: sent to %s", location)
+		}
 		for _, next := range []string{"https://evil.example", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)"} {
 			from.claims = good
 			if location, _ := p.startOIDC(t, from, next).finish(t); location != "/" {
@@ -271,4 +287,56 @@ func TestOpenIDConnectWithoutNewUsers(t *testing.T) {
 	if err := open.Validate(); err == nil || !strings.Contains(err.Error(), "allowed_domains") {
 		t.Errorf("users of any domain are made: %v", err)
 	}
+}
+
+// A callback without a start at the server asks the provider nothing, and callbacks have the
+// limit of other attempts.
+func TestCallbacksAreLimited(t *testing.T) {
+	t.Parallel()
+	withOIDC(t, nil, func(t *testing.T, p *place, from *provider) {
+		state := hmac.New(sha256.New, []byte("abc.."))
+		state.Write([]byte("guidon oidc state"))
+		made := hmac.New(sha256.New, nil)
+		made.Write([]byte("guidon oidc state\x00abc.."))
+		count := map[int]int{}
+		for i := range 40 {
+			b := p.browserWith(http.Header{"Cookie": {"guidon_oidc=abc.."}})
+			s := [][]byte{state.Sum(nil), made.Sum(nil)}[i%2]
+			a := b.send(t, "GET", "/api/session/oidc/callback?code=x&state="+raw(s), "")
+			count[a.status]++
+			if want := "/sign-in#error=oidc_failed"; a.status == 302 && a.header.Get("Location") != want {
+				t.Errorf("sent to %s, want %s", a.header.Get("Location"), want)
+			}
+		}
+		if count[429] == 0 || count[302] < 30 || count[302]+count[429] != 40 {
+			t.Errorf("callbacks: %v", count)
+		}
+		if n := from.asked.Load(); n != 0 {
+			t.Errorf("the provider was asked %d times", n)
+		}
+	})
+}
+
+// The first sign-in with a provider takes the account over from those who knew its password.
+func TestIdentityIsLinked(t *testing.T) {
+	t.Parallel()
+	withOIDC(t, nil, func(t *testing.T, p *place, from *provider) {
+		_, err := p.users.CreateUser(t.Context(), auth.NewUser{Email: "ada@example.com", OrganizationID: p.first.Organization.ID, Level: auth.LevelMember})
+		check(t, err)
+		p.setPassword(t, "ada@example.com")
+		other, own := p.withLink(t, "ada@example.com"), p.withLink(t, admin)
+		from.claims = map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}
+		_, b := own.startOIDC(t, from, "/").finish(t)
+		if a := b.want(t, 200, "", "GET", "/api/session", ""); a.body.HasPassword {
+			t.Errorf("the password stays: %s", a.text)
+		}
+		other.want(t, 401, "", "GET", "/api/session", "")
+		own.want(t, 401, "", "GET", "/api/session", "") // the session that the browser had
+		_, again := p.startOIDC(t, from, "/").finish(t)
+		b.want(t, 200, "", "GET", "/api/session", "") // later sign-ins end nothing
+		again.want(t, 200, "", "GET", "/api/session", "")
+		if n := p.entries(t, "identity_linked"); n != 1 {
+			t.Errorf("%d entries of the activity log", n)
+		}
+	})
 }

@@ -2,7 +2,9 @@ package signin
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,6 +35,7 @@ type Service struct {
 	attempts    *attempts
 	metrics     metrics
 	log         *zap.Logger
+	warned      atomic.Int64 // unix second of the last warning
 	now         func() time.Time
 }
 
@@ -60,17 +63,17 @@ type SignedIn struct {
 	Token string
 }
 
-// begin makes a session of a user in the transaction of ctx. The session that the browser
-// had ends.
-func (s *Service) begin(ctx context.Context, userID int64, method string, from Client) (out SignedIn, err error) {
-	if err := s.sessions.RevokeToken(ctx, from.Session); err != nil {
+// createSession makes a session of a user in the transaction of ctx. The session that the
+// browser had ends.
+func (s *Service) createSession(ctx context.Context, userID int64, method string, from Client) (out SignedIn, err error) {
+	if err := s.sessions.RevokeDigest(ctx, from.Former); err != nil {
 		return out, err
 	}
 	out.Holder, out.Token, err = s.sessions.Create(ctx, userID, sessions.Origin{Method: method, UserAgent: from.UserAgent, Client: from.Address.String()})
 	if err != nil {
 		return out, err
 	}
-	s.metrics.signIns.WithLabelValues(method, "ok").Inc()
+	s.store.db.AfterCommit(ctx, s.metrics.signIns.WithLabelValues(method, "ok").Inc)
 	return out, s.audit.Add(ctx, out.Principal, sessionEvent(out.Session.ID, "signed_in", method))
 }
 
@@ -86,34 +89,66 @@ func (s *Service) change(ctx context.Context, fn func(ctx context.Context) error
 // WithPassword signs in with a password. It fails with Unauthenticated, alike for an
 // unknown address and a wrong password, and with Throttled.
 func (s *Service) WithPassword(ctx context.Context, email, given string, from Client) (out SignedIn, err error) {
+	a, err := s.checkPassword(ctx, email, given, from)
+	if err != nil {
+		return out, err
+	}
+	return s.signInChecked(ctx, a, from)
+}
+
+// checkPassword returns the account with an address and a password, with a new hash of it if
+// the stored one is old.
+func (s *Service) checkPassword(ctx context.Context, email, given string, from Client) (account, error) {
 	if !s.cfg.Password {
-		return out, errNoPassword
+		return account{}, errNoPassword
 	}
 	email = strings.ToLower(strings.TrimSpace(email))
-	if err := s.attempts.take(sessions.ByPassword, from, email); err != nil {
-		return out, err
+	if err := s.attempts.allow(sessions.ByPassword, from, email); err != nil {
+		return account{}, err
 	}
 	a, err := s.store.byEmail(ctx, email)
 	if err != nil {
-		return out, db.Away(err)
+		return account{}, db.Away(err)
 	}
 	ok, err := s.hasher.Matches(ctx, a.Hash, given)
 	if err != nil {
-		return out, err
+		return account{}, err
 	}
 	if !ok {
-		return out, s.attempts.fail(sessions.ByPassword, from, errCredentials)
+		return account{}, s.attempts.refuse(sessions.ByPassword, from, errCredentials)
 	}
 	if password.IsOld(a.Hash) {
 		if hash, err := s.hasher.Hash(ctx, given); err == nil {
-			_ = s.store.replaceHash(ctx, a.ID, a.Hash, hash) // the old one stays valid
+			a.Hash = hash // else the old one stays
 		}
 	}
+	return a, nil
+}
+
+// signInChecked makes a session for a result of checkPassword, unless the password was
+// replaced after that read it: a check may wait for others.
+func (s *Service) signInChecked(ctx context.Context, a account, from Client) (out SignedIn, err error) {
 	err = s.change(ctx, func(ctx context.Context) error {
-		out, err = s.begin(ctx, a.ID, sessions.ByPassword, from)
+		if err := s.requirePassword(ctx, a, errCredentials); err != nil {
+			return err
+		}
+		out, err = s.createSession(ctx, a.ID, sessions.ByPassword, from)
 		return err
 	})
+	if errors.Is(err, errCredentials) {
+		return out, s.attempts.refuse(sessions.ByPassword, from, errCredentials)
+	}
 	return out, err
+}
+
+// requirePassword returns changed if the password of an account was set after the account was
+// read. Else no other transaction sets it until the end of the transaction of ctx.
+func (s *Service) requirePassword(ctx context.Context, a account, changed error) error {
+	ok, err := s.store.keepPassword(ctx, a)
+	if err == nil && !ok {
+		return changed
+	}
+	return err
 }
 
 // NewLink makes a link that signs in the user with an address once, or, with reset, lets the
@@ -157,7 +192,7 @@ func (s *Service) WithLink(ctx context.Context, token string, from Client) (out 
 		if err := s.useLink(ctx, kindLink, d); err != nil {
 			return err
 		}
-		out, err = s.begin(ctx, user, sessions.ByLink, from)
+		out, err = s.createSession(ctx, user, sessions.ByLink, from)
 		return err
 	})
 	return out, err
@@ -165,13 +200,13 @@ func (s *Service) WithLink(ctx context.Context, token string, from Client) (out 
 
 // openLink returns the user of a link. A wrong token costs no write transaction.
 func (s *Service) openLink(ctx context.Context, kind, token, method string, from Client) (user int64, d apikey.Digest, err error) {
-	if err := s.attempts.take(method, from, ""); err != nil {
+	if err := s.attempts.allow(method, from, ""); err != nil {
 		return 0, d, err
 	}
 	d = apikey.DigestOf(strings.TrimSpace(token))
 	user, err = s.store.linkUser(ctx, kind, d, s.now())
 	if err == nil && user == 0 {
-		err = s.attempts.fail(method, from, errLink)
+		err = s.attempts.refuse(method, from, errLink)
 	}
 	return user, d, db.Away(err)
 }
@@ -209,7 +244,7 @@ func (s *Service) WithReset(ctx context.Context, token, next string, from Client
 		if err := s.replacePassword(ctx, user, hash, 0); err != nil {
 			return err
 		}
-		if out, err = s.begin(ctx, user, sessions.ByReset, from); err != nil {
+		if out, err = s.createSession(ctx, user, sessions.ByReset, from); err != nil {
 			return err
 		}
 		return s.audit.Add(ctx, out.Principal, passwordEvent(out.Principal))
@@ -255,7 +290,7 @@ func (s *Service) ChangePassword(ctx context.Context, who *auth.Principal, curre
 		return db.Away(err)
 	}
 	if a.Hash != "" {
-		if err := s.attempts.take(sessions.ByPassword, from, a.Email); err != nil {
+		if err := s.attempts.allow(sessions.ByPassword, from, a.Email); err != nil {
 			return err
 		}
 		ok, err := s.hasher.Matches(ctx, a.Hash, current)
@@ -263,7 +298,7 @@ func (s *Service) ChangePassword(ctx context.Context, who *auth.Principal, curre
 			return err
 		}
 		if !ok {
-			_ = s.attempts.fail(sessions.ByPassword, from, errCredentials)
+			_ = s.attempts.refuse(sessions.ByPassword, from, errCredentials)
 			return errCurrent
 		}
 	}
@@ -272,6 +307,9 @@ func (s *Service) ChangePassword(ctx context.Context, who *auth.Principal, curre
 		return err
 	}
 	return s.audit.Change(ctx, who, func(ctx context.Context) (*activity.Event, error) {
+		if err := s.requirePassword(ctx, a, errCurrent); err != nil {
+			return nil, err
+		}
 		return passwordEvent(who), s.replacePassword(ctx, who.User.ID, hash, who.SessionID)
 	})
 }
@@ -279,13 +317,17 @@ func (s *Service) ChangePassword(ctx context.Context, who *auth.Principal, curre
 // WithInvitation makes the user of an invitation, with a password unless that is empty, and
 // signs in. It fails with Invalid if the invitation cannot be accepted with the token.
 func (s *Service) WithInvitation(ctx context.Context, id, token, firstName, next string, from Client) (out SignedIn, err error) {
-	if err := s.attempts.take(sessions.ByInvitation, from, ""); err != nil {
+	if err := s.attempts.allow(sessions.ByInvitation, from, ""); err != nil {
 		return out, err
 	}
 	hash := ""
 	if next != "" {
 		if !s.cfg.Password {
 			return out, errNoPassword
+		}
+		// A hash is expensive: only for those who have an invitation.
+		if err := s.invitations.CheckToken(ctx, id, token); err != nil {
+			return out, err
 		}
 		if hash, err = s.hash(ctx, next, ""); err != nil {
 			return out, err
@@ -300,7 +342,7 @@ func (s *Service) WithInvitation(ctx context.Context, id, token, firstName, next
 				return err
 			}
 		}
-		out, err = s.begin(ctx, made.User.ID, sessions.ByInvitation, from)
+		out, err = s.createSession(ctx, made.User.ID, sessions.ByInvitation, from)
 		return err
 	})
 	return out, err

@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/signin"
 	"github.com/guidonhq/guidon/core/web"
@@ -184,6 +185,14 @@ func (p *place) setPassword(t *testing.T, email string) {
 	token, _, err := p.NewLink(t.Context(), email, true)
 	check(t, err)
 	p.browser().signIn(t, "/api/session/password", `{"token":"`+token+`","password":"`+secret+`"}`)
+}
+
+// entries counts entries of the activity log.
+func (p *place) entries(t *testing.T, done string) int64 {
+	t.Helper()
+	n, err := p.db.Read(t.Context()).NewSelect().Table("activity_log").Where("activity = ?", done).Count(t.Context())
+	check(t, err)
+	return n
 }
 
 func TestLinkSignsInOnce(t *testing.T) {
@@ -455,6 +464,36 @@ func userOf(t *testing.T, p *place, email string) int64 {
 	return 0
 }
 
+// A password that was replaced while its check waited makes no session.
+func TestPasswordIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, p *place) {
+		p.setPassword(t, admin)
+		if _, err := p.WithPasswordAfter(t.Context(), admin, secret, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.WithPasswordAfter(t.Context(), admin, secret, func() { p.setPassword(t, admin) })
+		if f := fault.From(err); f == nil || f.Code != "invalid_credentials" {
+			t.Errorf("signed in with a password that was replaced: %v", err)
+		}
+		if all, err := p.sessions.OfUser(t.Context(), p.first.User.ID); err != nil || len(all) != 1 {
+			t.Errorf("sessions %v, %v, want that of the reset", all, err)
+		}
+	})
+}
+
+// Postgres does not store NUL in text.
+func TestNULIsRefused(t *testing.T) {
+	t.Parallel()
+	run(t, func(t *testing.T, p *place) {
+		b := p.browser()
+		b.want(t, 400, "parse_error", "POST", "/api/session", `{"email":"a\u0000@x","password":"b"}`)
+		b.want(t, 400, "parse_error", "POST", "/api/session/invitation", `{"id":"\u0000","token":"b"}`)
+		b.want(t, 401, "invalid_credentials", "POST", "/api/session", `{"email":"a@x","password":"\\u0000"}`) // a backslash
+		p.withLink(t, admin).want(t, 400, "parse_error", "PATCH", "/api/session", `{"organization_id":"x\u0000"}`)
+	})
+}
+
 func TestInvitationSignsIn(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, p *place) {
@@ -470,6 +509,7 @@ func TestInvitationSignsIn(t *testing.T) {
 		}
 		b := p.browser()
 		b.want(t, 400, "invalid_invite", "POST", "/api/session/invitation", accept(id, "phi_x", secret))
+		b.want(t, 400, "invalid_invite", "POST", "/api/session/invitation", accept(id, "phi_x", "short")) // no work without an invitation
 		b.want(t, 400, "too_short", "POST", "/api/session/invitation", accept(id, token, "short"))
 		a := b.signIn(t, "/api/session/invitation", accept(id, token, secret))
 		if a.body.User.Email != "grace@example.com" || !a.body.HasPassword || a.body.Session.Method != "invitation" {

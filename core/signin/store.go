@@ -22,9 +22,13 @@ type account struct {
 	ID    int64
 	Email string
 	Hash  string // of the password; "": none
+	// ChangedAt is when the password was set, in microseconds; 0 without one.
+	ChangedAt int64
+	// IsVerified reports whether the person has proven to have the address.
+	IsVerified bool
 }
 
-const accountQuery = `SELECT u.id, u.email, coalesce(p.hash, '') AS hash FROM users AS u
+const accountQuery = `SELECT u.id, u.email, coalesce(p.hash, '') AS hash, coalesce(p.changed_at, 0), u.is_email_verified FROM users AS u
 LEFT JOIN user_passwords AS p ON p.user_id = u.id WHERE u.revoked_at IS NULL AND `
 
 // byEmail returns the account with an address, the zero account without one.
@@ -38,7 +42,7 @@ func (s store) byID(ctx context.Context, id int64) (account, error) {
 }
 
 func (s store) account(ctx context.Context, query string, arg any) (a account, err error) {
-	err = s.db.Read(ctx).NewRaw(query, arg).Scan(ctx, &a.ID, &a.Email, &a.Hash)
+	err = s.db.Read(ctx).NewRaw(query, arg).Scan(ctx, &a.ID, &a.Email, &a.Hash, &a.ChangedAt, &a.IsVerified)
 	if errors.Is(err, sql.ErrNoRows) {
 		return account{}, nil
 	}
@@ -65,11 +69,26 @@ func (s store) setPassword(ctx context.Context, userID int64, hash string, now t
 	return nil
 }
 
-// replaceHash replaces a hash by another one of the same password.
-func (s store) replaceHash(ctx context.Context, userID int64, old, hash string) error {
-	_, err := s.db.Write(ctx).NewUpdate().Table("user_passwords").Set("hash = ?", hash).Where("user_id = ? AND hash = ?", userID, old).Exec(ctx)
+// keepPassword returns false if the password of an account was set after the account was
+// read. It stores a.Hash, which is another hash of the same password or the same one, so that
+// until the end of the transaction of ctx no other one sets the password.
+func (s store) keepPassword(ctx context.Context, a account) (bool, error) {
+	if a.Hash == "" {
+		now, err := s.byID(ctx, a.ID)
+		return now.Hash == "", err
+	}
+	r, err := s.db.Write(ctx).NewUpdate().Table("user_passwords").Set("hash = ?", a.Hash).Where("user_id = ? AND changed_at = ?", a.ID, a.ChangedAt).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("replace password hash: %w", err)
+		return false, fmt.Errorf("keep password: %w", err)
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// dropPassword deletes the password of a user.
+func (s store) dropPassword(ctx context.Context, userID int64) error {
+	if _, err := s.db.Write(ctx).NewDelete().Table("user_passwords").Where("user_id = ?", userID).Exec(ctx); err != nil {
+		return fmt.Errorf("delete password: %w", err)
 	}
 	return nil
 }

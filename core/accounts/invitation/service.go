@@ -135,13 +135,24 @@ func (s *Service) Accept(ctx context.Context, id, token, firstName string) (out 
 	return out, err
 }
 
+// CheckToken fails with Invalid for an invitation that AcceptWith does not accept with the
+// token.
+func (s *Service) CheckToken(ctx context.Context, id, token string) error {
+	i, err := s.find(ctx, id, token)
+	if err != nil {
+		return db.Away(err)
+	}
+	if !slices.Contains(i.Scopes, "*") {
+		return errLimited
+	}
+	return nil
+}
+
 // AcceptWith is Accept without a personal key: then runs in the transaction that makes the
 // user. It fails with Invalid for an invitation whose key would have fewer scopes than all.
 func (s *Service) AcceptWith(ctx context.Context, id, token, firstName string, then func(context.Context, Accepted) error) error {
-	if i, err := s.find(ctx, id, token); err != nil {
-		return db.Away(err)
-	} else if !slices.Contains(i.Scopes, "*") {
-		return errLimited
+	if err := s.CheckToken(ctx, id, token); err != nil {
+		return err
 	}
 	return s.audit.Change(ctx, nil, func(ctx context.Context) (*activity.Event, error) {
 		var out Accepted

@@ -3,7 +3,8 @@
 //
 // The server keeps no state between the two requests of a sign-in, so they may come to two
 // nodes. The browser keeps a random secret in a cookie that scripts cannot read. State,
-// nonce and the PKCE verifier are derived from it: a callback without the cookie of its start
+// nonce and the PKCE verifier are derived from it with the secret of the server at the
+// provider, which all nodes have: a callback without the cookie of its start
 // has no valid state, a token that was issued for another sign-in has another nonce, and a
 // code that was stolen on its way cannot be redeemed without the verifier.
 //
@@ -27,6 +28,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -101,29 +103,59 @@ type Provider struct {
 	cfg    Config
 	client *http.Client
 
-	mu     sync.Mutex
-	issuer *oidc.Provider // nil until it was read
+	loading  singleflight.Group
+	mu       sync.Mutex
+	issuer   *oidc.Provider // nil until it was loaded
+	failed   error          // of the last load
+	failedAt time.Time
 }
+
+// retryAfter is the time after a failed load of the issuer in which sign-ins fail at once.
+const retryAfter = 5 * time.Second
 
 // New returns the Provider of a valid cfg.
 func New(cfg Config) *Provider {
 	return &Provider{cfg: cfg, client: &http.Client{Timeout: 10 * time.Second}}
 }
 
-// read returns the issuer with its configuration. A failed read is tried again.
-func (p *Provider) read(ctx context.Context) (*oidc.Provider, error) {
+// loadIssuer returns the issuer with its configuration. Concurrent calls share a load; a
+// failed one is tried again after retryAfter.
+func (p *Provider) loadIssuer(ctx context.Context) (*oidc.Provider, error) {
+	if issuer, err := p.known(); issuer != nil || err != nil {
+		return issuer, err
+	}
+	loaded := p.loading.DoChan("", func() (any, error) {
+		if issuer, err := p.known(); issuer != nil || err != nil {
+			return issuer, err
+		}
+		// Not the context of a request: the issuer reads keys with it later.
+		found, err := oidc.NewProvider(oidc.ClientContext(context.Background(), p.client), p.cfg.Issuer)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err != nil {
+			p.failed, p.failedAt = ErrFailed.Because(fmt.Errorf("read the configuration of the OpenID Connect provider: %w", err)), time.Now()
+			return nil, p.failed
+		}
+		p.issuer, p.failed = found, nil
+		return found, nil
+	})
+	select {
+	case r := <-loaded:
+		issuer, _ := r.Val.(*oidc.Provider)
+		return issuer, r.Err
+	case <-ctx.Done():
+		return nil, ErrFailed.Because(ctx.Err())
+	}
+}
+
+// known returns the issuer, or the error of a load that has just failed; else nil.
+func (p *Provider) known() (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.issuer != nil {
-		return p.issuer, nil
+	if p.issuer == nil && p.failed != nil && time.Since(p.failedAt) < retryAfter {
+		return nil, p.failed
 	}
-	// Not the context of the request: the issuer reads keys with it later.
-	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.cfg.Issuer)
-	if err != nil {
-		return nil, ErrFailed.Because(fmt.Errorf("read the configuration of the OpenID Connect provider: %w", err))
-	}
-	p.issuer = found
-	return found, nil
+	return p.issuer, nil
 }
 
 func (p *Provider) oauth(issuer *oidc.Provider, redirect string) *oauth2.Config {
@@ -133,20 +165,21 @@ func (p *Provider) oauth(issuer *oidc.Provider, redirect string) *oauth2.Config 
 	}
 }
 
-// derive returns 43 characters that follow from a secret.
-func derive(secret, purpose string) string {
-	m := hmac.New(sha256.New, []byte(secret))
-	m.Write([]byte("guidon oidc " + purpose))
+// derive returns 43 characters that follow from a secret and, if there is one, the secret of
+// the server at the provider. Then only a server makes a secret with its state.
+func (p *Provider) derive(secret, purpose string) string {
+	m := hmac.New(sha256.New, []byte(p.cfg.ClientSecret))
+	m.Write([]byte("guidon oidc " + purpose + "\x00" + secret))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
 // Start returns the URL at which the browser signs in, and which leads to redirect.
 func (p *Provider) Start(ctx context.Context, redirect, secret string) (string, error) {
-	issuer, err := p.read(ctx)
+	issuer, err := p.loadIssuer(ctx)
 	if err != nil {
 		return "", err
 	}
-	return p.oauth(issuer, redirect).AuthCodeURL(derive(secret, "state"), oidc.Nonce(derive(secret, "nonce")), oauth2.S256ChallengeOption(derive(secret, "verifier"))), nil
+	return p.oauth(issuer, redirect).AuthCodeURL(p.derive(secret, "state"), oidc.Nonce(p.derive(secret, "nonce")), oauth2.S256ChallengeOption(p.derive(secret, "verifier"))), nil
 }
 
 type claims struct {
@@ -159,15 +192,15 @@ type claims struct {
 // Finish redeems the code of a callback with the secret of its start. It fails with
 // ErrFailed, ErrDomain and ErrUnverified.
 func (p *Provider) Finish(ctx context.Context, redirect, secret, state, code string) (Identity, error) {
-	if secret == "" || subtle.ConstantTimeCompare([]byte(state), []byte(derive(secret, "state"))) != 1 {
+	if secret == "" || subtle.ConstantTimeCompare([]byte(state), []byte(p.derive(secret, "state"))) != 1 {
 		return Identity{}, ErrFailed.Because(fmt.Errorf("the state of the callback is not that of its start"))
 	}
-	issuer, err := p.read(ctx)
+	issuer, err := p.loadIssuer(ctx)
 	if err != nil {
 		return Identity{}, err
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
-	token, err := p.oauth(issuer, redirect).Exchange(ctx, code, oauth2.VerifierOption(derive(secret, "verifier")))
+	token, err := p.oauth(issuer, redirect).Exchange(ctx, code, oauth2.VerifierOption(p.derive(secret, "verifier")))
 	if err != nil {
 		return Identity{}, ErrFailed.Because(fmt.Errorf("redeem the code: %w", err))
 	}
@@ -176,7 +209,7 @@ func (p *Provider) Finish(ctx context.Context, redirect, secret, state, code str
 	if err != nil {
 		return Identity{}, ErrFailed.Because(fmt.Errorf("check the ID token: %w", err))
 	}
-	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(derive(secret, "nonce"))) != 1 {
+	if subtle.ConstantTimeCompare([]byte(verified.Nonce), []byte(p.derive(secret, "nonce"))) != 1 {
 		return Identity{}, ErrFailed.Because(fmt.Errorf("the nonce of the ID token is not that of the start"))
 	}
 	var c claims
@@ -184,6 +217,8 @@ func (p *Provider) Finish(ctx context.Context, redirect, secret, state, code str
 		return Identity{}, ErrFailed.Because(fmt.Errorf("read the ID token: %w", err))
 	}
 	if c.Email == "" {
+		// The address and whether it is verified come from one source, so from an empty value.
+		c = claims{}
 		info, err := issuer.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err == nil && info.Subject == verified.Subject {
 			err = info.Claims(&c)
