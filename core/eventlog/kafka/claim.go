@@ -70,12 +70,12 @@ func (l *Log) claimTopic(ctx context.Context, replace bool) error {
 			stored, err = l.readClaim(ctx)
 		}
 	}
-	return l.judgeClaim(stored, err)
+	return l.claimError(stored, err)
 }
 
-// judgeClaim returns an error for the claim of another database. It logs the change of
+// claimError returns an error for the claim of another database. It logs the change of
 // whether the claim is known.
-func (l *Log) judgeClaim(stored string, err error) error {
+func (l *Log) claimError(stored string, err error) error {
 	if err != nil {
 		if !l.claim.unknown {
 			l.log.Warn("log topic not claimed: another database that uses it would not be noticed", zap.String("group", l.claimGroup()), zap.Error(err))
@@ -105,7 +105,7 @@ func (l *Log) checkClaim(ctx context.Context) {
 	if ctx.Err() != nil || errClosed(err) {
 		return
 	}
-	taken := l.judgeClaim(stored, err)
+	taken := l.claimError(stored, err)
 	if err != nil || l.taken.Swap(taken != nil) == (taken != nil) {
 		return
 	}

@@ -251,22 +251,36 @@ func TestOpenWithoutALeader(t *testing.T) {
 	n := newNode(t)
 	l := n.open(t)
 	appendTo(t, l, 0, "one")
-	away := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
-	opened := make(chan *kafka.Log)
+	away := n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Partitions: []int32{0}, Err: kerr.LeaderNotAvailable, Count: -1})
+	type result struct {
+		log *kafka.Log
+		err error
+	}
+	opened := make(chan result, 1)
 	go func() {
-		again, err := n.tryOpen(t)
-		if err != nil {
-			t.Error(err)
-		}
-		opened <- again
+		again, err := kafka.Open(ctx(t), n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: n.log})
+		opened <- result{again, err}
 	}()
-	must(t, away.Wait(ctx(t), 2)) // it asked again
+	waited := away.Wait(ctx(t), 2) // it asked again
 	away.Remove()
 	again := <-opened
-	if again == nil {
-		t.FailNow()
+	must(t, errors.Join(waited, again.err))
+	t.Cleanup(func() { _ = again.log.Close(context.Background()) })
+	readN(t, again.log.Partition(0, 1), 0, 1)
+}
+
+// TestOpenWithoutTheRight opens a log whose offsets the user may not read: that ends the
+// start at once, and not at the StartTimeout.
+func TestOpenWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	must(t, n.open(t).Close(ctx(t)))
+	n.cfg.StartTimeout = time.Hour
+	n.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "guidon", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	_, err := kafka.Open(ctx(t), n.cfg, kafka.Options{Cursors: cursors.New(n.db), Log: n.log})
+	if !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		t.Errorf("got %v", err)
 	}
-	readN(t, again.Partition(0, 1), 0, 1)
 }
 
 // TestDeletedUnread checks that records which the topic deleted before a reader read them

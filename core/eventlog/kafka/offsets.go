@@ -78,16 +78,23 @@ func (l *Log) refreshOffsets(ctx context.Context) error {
 	return nil
 }
 
-// firstOffsets is refreshOffsets until it succeeds or ctx ends: a broker that has just gone
-// away leads partitions until the others have noticed.
+// firstOffsets is refreshOffsets until it succeeds, ctx ends, or the brokers refuse it for
+// a reason that stays, such as missing rights: a broker that has just gone away leads
+// partitions until the others have noticed.
 func (l *Log) firstOffsets(ctx context.Context) error {
 	backoff := retry.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for {
 		err := l.refreshOffsets(ctx)
-		if err == nil || errors.Is(err, logstate.ErrClosing) || !backoff.Sleep(ctx) {
+		if err == nil || errors.Is(err, logstate.ErrClosing) || isRefusedForGood(err) || !backoff.Sleep(ctx) {
 			return err
 		}
 	}
+}
+
+// isRefusedForGood reports whether err is an answer of a broker that the same request gets again.
+func isRefusedForGood(err error) bool {
+	_, answered := errors.AsType[*kerr.Error](err)
+	return answered && !kerr.IsRetriable(err)
 }
 
 // offsetsAge is how old the offsets may be that Stats describes. The tails of partitions
