@@ -123,13 +123,14 @@ func (s Set) Refuse(path string) error {
 
 // MapError returns a function that explains an error of a write to the database on a
 // server that only reads it, as by a request of the admin address. It passes other
-// errors to next.
+// errors to next. PostgreSQL refuses a write in a transaction that only reads before it
+// checks the rights, so a missing right is that to read a table, which its error names.
 func (s Set) MapError(next func(error) error) func(error) error {
 	if !s.DecideOnly() {
 		return next
 	}
 	return func(err error) error {
-		if e, ok := errors.AsType[sqlError](err); ok && (e.SQLState() == readOnlyTransaction || e.SQLState() == insufficientPrivilege) {
+		if e, ok := errors.AsType[sqlError](err); ok && e.SQLState() == readOnlyTransaction {
 			return fault.New(fault.Unavailable, CodeMissing, "This server only reads the database, because it has the role decide alone. Send the request to a server with the role manage: guidon cluster status lists the servers and their roles.").
 				After(retryAfter).Because(err)
 		}
@@ -143,11 +144,8 @@ type sqlError interface {
 	SQLState() string
 }
 
-// Codes of PostgreSQL.
-const (
-	readOnlyTransaction   = "25006"
-	insufficientPrivilege = "42501"
-)
+// readOnlyTransaction is a code of PostgreSQL.
+const readOnlyTransaction = "25006"
 
 // Watches reports whether a part of readiness concerns the server.
 func (s Set) Watches(part string) bool {

@@ -107,7 +107,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A server that only reads explains the errors of writes, also behind another fault.
+// A server that only reads explains the errors of writes, also behind another fault. A
+// missing right to read is an error of its own.
 func TestMapError(t *testing.T) {
 	t.Parallel()
 	next := func(err error) error { return fmt.Errorf("next: %w", err) }
@@ -115,7 +116,7 @@ func TestMapError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for code, explained := range map[string]bool{"25006": true, "42501": true, "23505": false} {
+	for code, explained := range map[string]bool{"25006": true, "42501": false, "23505": false} {
 		away := fault.New(fault.Unavailable, "database_unavailable", "Away.").Because(&pgconn.PgError{Code: code})
 		if got := reads.MapError(next)(away); (fault.CodeOf(got) == roles.CodeMissing) != explained || !explained && !strings.HasPrefix(got.Error(), "next: ") {
 			t.Errorf("%s: %v", code, got)
