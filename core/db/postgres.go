@@ -98,9 +98,8 @@ func (d *DB) addPostgresReaders(ctx context.Context, settings Config, base *pgxp
 		cfg := base.Copy()
 		cfg.ConnConfig.Tracer = &pgTracer{timesOf(d.queries, kind.String(), false)}
 		cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns, cfg.MaxConnIdleTime = int32(size), 0, 0, idleTime
-		params := cfg.ConnConfig.RuntimeParams
-		if limit := settings.StatementTimeout; limit > 0 && params["statement_timeout"] == "" {
-			params["statement_timeout"] = strconv.FormatInt(limit.Milliseconds(), 10)
+		if limit := settings.StatementTimeout; limit > 0 {
+			pools.SetDefault(cfg.ConnConfig.RuntimeParams, "statement_timeout", strconv.FormatInt(limit.Milliseconds(), 10))
 		}
 		pool, err := pgxpool.NewWithConfig(ctx, cfg)
 		if err != nil {
@@ -127,10 +126,10 @@ func poolConfig(raw string) (*pgxpool.Config, error) {
 	}
 	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, connectTimeout)
 	params := cfg.ConnConfig.RuntimeParams
-	params["application_name"] = cmp.Or(params["application_name"], "guidon")
+	pools.SetDefault(params, "application_name", "guidon")
 	// Compiling a short statement takes up to 600 ms, and the planner chooses it for
 	// tables without statistics.
-	params["jit"] = cmp.Or(params["jit"], "off")
+	pools.SetDefault(params, "jit", "off")
 	return cfg, nil
 }
 

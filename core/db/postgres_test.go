@@ -109,7 +109,7 @@ func TestDeadlockIsRetryable(t *testing.T) {
 func TestStatementsAreNotCompiled(t *testing.T) {
 	t.Parallel()
 	address := dbtest.PostgresURL(t)
-	for suffix, want := range map[string]string{"": "off client", "&jit=on": "on client"} {
+	for suffix, want := range map[string]string{"": "off client", "&jit=on": "on client", "&options=-c%20jit%3Don": "on client"} {
 		d, err := db.Open(t.Context(), db.Config{URL: address + suffix}, "")
 		if err != nil {
 			t.Fatal(err)
