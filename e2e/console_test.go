@@ -9,14 +9,17 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// Limits of the console, in bytes as sent with gzip.
+// Limits of the console: bytes as sent compressed, and milliseconds to the first content,
+// with much room for a slow machine (measured: 200).
 const (
+	firstContent   = 5_000
 	firstPageBytes = 60_000
 	allBytes       = 200_000
 )
@@ -25,7 +28,8 @@ const (
 const hostile = `"><img src=x onerror="alert(1)"><script>alert(2)</script>{{alert(3)}}`
 
 // TestConsole works with the console in Chromium: signing in, making, changing, killing
-// and deleting a flag, merging with a change of someone else, and asking why. No page has
+// and deleting a flag, merging with a change of someone else, staying with unsaved changes,
+// and asking why. No page has
 // a finding of axe, an error in the console, a request to another origin, or a text that
 // runs, in light, dark and at 360 pixels.
 func TestConsole(t *testing.T) {
@@ -38,6 +42,7 @@ func TestConsole(t *testing.T) {
 	create(map[string]any{"key": "new-nav", "name": "The navigation", "tags": []string{"frontend"}, "filters": json.RawMessage(`{"groups": [{"properties": [{"key": "plan", "type": "person", "operator": "exact", "value": ["pro"]}], "rollout_percentage": 100}]}`)})
 	create(map[string]any{"key": "hostile", "name": hostile, "tags": []string{hostile}, "filters": map[string]any{"groups": []any{map[string]any{
 		"properties": []any{map[string]any{"key": hostile, "type": "person", "operator": "exact", "value": []string{hostile}}}, "rollout_percentage": 10}}}})
+	create(map[string]any{"key": "large", "filters": json.RawMessage(`{"groups": [{"properties": [{"key": "account", "type": "person", "operator": "exact", "value": [9007199254740993]}], "rollout_percentage": 100}]}`)})
 	event, err := json.Marshal(map[string]any{"api_key": s.project, "event": "signed up", "distinct_id": "ada", "properties": map[string]any{"$set": map[string]any{"plan": "pro", hostile: hostile}}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +54,25 @@ func TestConsole(t *testing.T) {
 		Problems, Steps          []string
 		FirstBytes, FirstContent float64
 	}
-	task := s.task(map[string]any{"hostile": hostile, "shots": os.Getenv("GUIDON_E2E_SHOTS")})
+	printed, err := func() ([]byte, error) {
+		cmd := exec.Command(binary(t), "user", "login-link", "admin@localhost")
+		cmd.Env = append(os.Environ(), "GUIDON_DATA_DIR="+s.data)
+		return cmd.CombinedOutput()
+	}()
+	link := regexp.MustCompile(`#link=(\S+)`).FindSubmatch(printed)
+	if err != nil || link == nil {
+		t.Fatalf("guidon user login-link: %v: %s", err, printed)
+	}
+	task := s.task(map[string]any{"hostile": hostile, "link": string(link[1]), "shots": os.Getenv("GUIDON_E2E_SHOTS")})
 	script(t, dir, task, &got, "node", "console.mjs")
 	for _, p := range got.Problems {
 		t.Error(p)
+	}
+	if got.FirstContent <= 0 || got.FirstContent > firstContent {
+		t.Errorf("the first content is painted after %.0f ms; want more than 0, at most %d", got.FirstContent, firstContent)
+	}
+	if got.FirstBytes < 10_000 || got.FirstBytes > firstPageBytes {
+		t.Errorf("%.0f bytes to the first page; want 10000 to %d", got.FirstBytes, firstPageBytes)
 	}
 	t.Logf("first content after %.0f ms, %.0f bytes to the first page\n%s", got.FirstContent, got.FirstBytes, strings.Join(got.Steps, "\n"))
 }

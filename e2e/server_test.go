@@ -28,6 +28,7 @@ import (
 // server is a running server on a directory of its own.
 type server struct {
 	url, project, personal, lines string
+	data                          string // directory of the database
 	admin                         string // address for operators
 }
 
@@ -44,7 +45,7 @@ func start(t *testing.T, environment ...string) *server {
 func startWith(t *testing.T, instances string, environment ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	s := &server{lines: filepath.Join(dir, "events.ndjson")}
+	s := &server{lines: filepath.Join(dir, "events.ndjson"), data: filepath.Join(dir, "data")}
 	config := filepath.Join(dir, "guidon.yaml")
 	yaml := "plugins:\n  instances:\n    - name: lines\n      kind: sink\n      use: file\n      config:\n        path: " + s.lines + "\n" + instances
 	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
@@ -57,7 +58,7 @@ func startWith(t *testing.T, instances string, environment ...string) *server {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary(t), "serve", "--config", config)
-	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+filepath.Join(dir, "data"))
+	cmd.Env = append(os.Environ(), "GUIDON_HTTP_ADDRESS="+address, "GUIDON_HTTP_ADMIN_ADDRESS="+s.admin, "GUIDON_HTTP_MANAGE_RATE_PER_SECOND=0", "GUIDON_DATA_DIR="+s.data)
 	cmd.Env = append(cmd.Env, environment...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {

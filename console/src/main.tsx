@@ -6,6 +6,8 @@ import './styles/base.css'
 import './styles/parts.css'
 import './styles/layout.css'
 import { App } from './app/app'
+import { watchLeaving } from './app/guard'
 
+watchLeaving()
 const root = document.getElementById('app')
 if (root) render(<LocationProvider scope={/^\/($|\?|console|sign-in|reset-password|invitation)/}><App /></LocationProvider>, root)

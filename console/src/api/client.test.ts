@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest'
-import { errorOf, fillPath, queryOf } from './client'
-import { safeNext } from '../app/session'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { errorOf, fillPath, queryOf, send } from './client'
+import { inexact, parse, wasRounded } from './json'
+import { begin } from '../app/begin'
+import { me, safeNext, setCSRF, state, usePersonalKey } from '../app/session'
+import type { Me } from './types'
 import { countText, relativeTime } from '../ui/time'
 
 describe('fillPath', () => {
@@ -11,6 +14,48 @@ it('queryOf leaves out what is empty', () => { expect(queryOf({ a: 1, b: '', c: 
 describe('errorOf', () => {
   it("has the server's own sentence", () => { expect(errorOf(400, '{"detail":"No.","code":"c","attr":"key"}')).toMatchObject({ message: 'No.', code: 'c', attr: 'key', status: 400 }) })
   it('copes with the page of a proxy', () => { expect(errorOf(502, '<html>').message).toContain('502') })
+})
+describe('numbers', () => {
+  it.each(['[9007199254740993]', '{"a":-9007199254740993}', '{"a":12345678901234567890}', '1e999', '0.12345678901234567890'])('%s is rounded', (text) => { expect(inexact(text)).toBe(true) })
+  it.each(['[9007199254740991]', '"9007199254740993"', '{"a\\"9007199254740993":1}', '0.1', '33.333333333333336', '1.5e3', '{"t":"2026-01-01T00:00:00.000000Z","n":-12}'])('%s is not', (text) => { expect(inexact(text)).toBe(false) })
+  it('is remembered of an answer', () => { expect([wasRounded(parse('{"a":9007199254740993}') as object), wasRounded(parse('{"a":1}') as object)]).toEqual([true, false]) })
+})
+describe('send', () => {
+  const asked: string[] = []
+  const serve = (answers: [number, unknown][]) => {
+    asked.length = 0
+    vi.stubGlobal('fetch', (url: string, options: RequestInit) => {
+      asked.push(`${options.method} ${url}`)
+      const [status, body] = answers.shift() ?? [500, {}]
+      return status ? Promise.resolve(new Response(JSON.stringify(body), { status })) : Promise.reject(new TypeError('refused'))
+    })
+  }
+  const kept = new Map<string, string>()
+  vi.stubGlobal('sessionStorage', { getItem: (k: string) => kept.get(k) ?? null, setItem: (k: string, v: string) => kept.set(k, v), removeItem: (k: string) => kept.delete(k) })
+  const stale = [403, { detail: 'No.', code: 'csrf_failed' }] as [number, unknown]
+  const signIn = () => { me.value = { id: 1 } as Me; state.value = 'in'; setCSRF('old') }
+  afterEach(() => { usePersonalKey('') })
+  it('repeats a change once with the token of a new session of the same user', async () => {
+    signIn()
+    serve([stale, [200, { csrf_token: 'new', user: { id: 1, email: 'a@b.c' } }], [200, { ok: true }]])
+    expect(await send('PATCH', '/x', {})).toEqual({ ok: true })
+    expect(asked).toEqual(['PATCH /x', 'GET /api/session', 'PATCH /x'])
+  })
+  it('does not repeat a change as another user', async () => {
+    signIn()
+    serve([stale, [200, { csrf_token: 'new', user: { id: 2, email: 'a@b.c' } }]])
+    await expect(send('PATCH', '/x', {})).rejects.toMatchObject({ code: 'other_user' })
+    expect([asked.length, state.value]).toEqual([2, 'out'])
+    serve([stale, [200, { csrf_token: 'new', user: { id: 2, email: 'a@b.c' } }]])
+    await expect(send('PATCH', '/x', {})).rejects.toMatchObject({ code: 'other_user' }) // from a dialog that is still open
+  })
+  it.each([[0, 'failed', 'phx_1'], [503, 'failed', 'phx_1'], [401, 'out', '']])('begin with status %i: %s', async (status, at, key) => {
+    state.value = 'unknown'
+    usePersonalKey('phx_1')
+    serve([[status, {}], [status, {}]])
+    await begin()
+    expect([state.value, kept.get('guidon.key') ?? '']).toEqual([at, key])
+  })
 })
 describe('safeNext', () => {
   it.each(['/console/project/1/flags?a=b#c', '/'])('takes %s', (path) => { expect(safeNext(path)).toBe(path) })

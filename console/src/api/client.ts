@@ -3,7 +3,8 @@
 // compile. It sends the session cookie with the CSRF token, or a personal key.
 import type { paths } from './schema.gen'
 import type { ApiErrorBody } from './types'
-import { credentials, setCSRF, signedOut } from '../app/session'
+import { credentials, me, setCSRF, signedOut } from '../app/session'
+import { parse } from './json'
 
 type Verb = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Operation<P extends keyof paths, V extends Verb> = NonNullable<paths[P][V]>
@@ -63,6 +64,7 @@ export function errorOf(status: number, text: string, requestId: string | null =
 
 // send sends one request and returns the decoded answer.
 export async function send(method: string, url: string, body?: unknown, signal?: AbortSignal, again = true): Promise<unknown> {
+  const who = me.value?.id
   const headers: Record<string, string> = { Accept: 'application/json', ...credentials(method) }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   let answer: Response
@@ -73,14 +75,30 @@ export async function send(method: string, url: string, body?: unknown, signal?:
     throw new ApiError(0, 'unreachable', 'The server cannot be reached. Check that it runs, then try again.')
   }
   const text = await answer.text()
-  if (answer.ok) return text ? JSON.parse(text) : undefined
+  if (answer.ok) return text ? parse(text) : undefined
   const error = errorOf(answer.status, text, answer.headers.get('X-Request-Id'))
   if (error.code === 'csrf_failed' && again) { // the session was made anew, in another tab
-    setCSRF(((await send('GET', '/api/session')) as { csrf_token: string }).csrf_token)
+    await renew(who ?? (url.startsWith('/api/session') ? null : 0))
     return send(method, url, body, signal, false)
   }
   if (answer.status === 401 && !url.startsWith('/api/session')) signedOut()
   throw error
+}
+
+// renew takes the CSRF token of the session that the browser has now. If another user has
+// signed in, in another tab, this one is signed out: it must not act as them. who is the user who
+// has sent the request; null for a request to sign in.
+async function renew(who: number | null): Promise<void> {
+  try {
+    const session = (await send('GET', '/api/session')) as { csrf_token: string; user: { id: number; email: string } }
+    if (who !== null && session.user.id !== who) {
+      throw new ApiError(401, 'other_user', `${session.user.email} has signed in in this browser. Nothing was changed. Sign in again, or load the page again to go on as ${session.user.email}.`)
+    }
+    setCSRF(session.csrf_token)
+  } catch (e) {
+    if (e instanceof ApiError && e.status === 401) signedOut()
+    throw e
+  }
 }
 
 function call<V extends Verb>(verb: V) {

@@ -3,8 +3,9 @@ import { useEffect } from 'preact/hooks'
 import { ErrorBoundary, Route, Router, lazy, useLocation } from 'preact-iso'
 import { base, pages } from '../pages'
 import { Confirmations } from '../ui/dialog'
-import { Empty } from '../ui/basics'
-import { me, projects, safeNext, state } from './session'
+import { Empty, Problem } from '../ui/basics'
+import { Mark } from '../ui/mark'
+import { failure, me, projects, safeNext, state } from './session'
 import { Shell } from './shell'
 import { begin } from './begin'
 import { Toasts, sayError } from './toasts'
@@ -31,6 +32,7 @@ function Content() {
     if (at === 'out' && !outside) route(`/sign-in?next=${encodeURIComponent(safeNext(url))}`, true)
   }, [at, outside])
   if (outside) return <ErrorBoundary><SignIn /></ErrorBoundary>
+  if (at === 'failed' && failure.value) return <main class="sign-in"><div class="card"><h1><Mark /> Guidon</h1><Problem error={failure.value} retry={() => { begin().catch(sayError) }} /></div></main>
   if (at !== 'in') return null
   if (path === '/' || path === '/console' || path === '/console/') return <Start />
   return (

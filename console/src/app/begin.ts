@@ -1,6 +1,6 @@
 // Signing in and out.
 import { api, ApiError, send } from '../api/client'
-import { me, personalKey, projects, setCSRF, signedOut, state, usePersonalKey } from './session'
+import { failure, me, personalKey, projects, setCSRF, signedOut, state, usePersonalKey } from './session'
 
 interface SessionAnswer { csrf_token?: string }
 
@@ -14,9 +14,15 @@ export async function begin(): Promise<void> {
     await loadAccount()
   } catch (e) {
     if (!(e instanceof ApiError)) throw e
-    signedOut()
-    if (e.status !== 401 && e.status !== 404) throw e
+    if (e.status === 401 || e.status === 404) signedOut()
+    else if (state.value !== 'in') failed(e)
   }
+}
+
+// failed keeps the key and the session: the server restarts, or cannot be reached.
+function failed(e: ApiError): void {
+  failure.value = e
+  state.value = 'failed'
 }
 
 async function loadAccount(): Promise<void> {

@@ -1,7 +1,6 @@
 // The command palette reaches every page and every flag.
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso'
 import { api } from '../api/client'
 import { pages, pathOf } from '../pages'
 import { Icon, type IconName } from '../ui/icon'
@@ -17,8 +16,7 @@ interface Entry { id: string; label: string; detail?: string; icon: IconName; ru
 export function Palette() { return paletteOpen.value ? <Open /> : null }
 
 function Open() {
-  const { project, go } = usePlace()
-  const { route } = useLocation()
+  const { project, go, visit } = usePlace()
   const ref = useRef<HTMLDialogElement>(null)
   const list = useId()
   const [text, setText] = useState('')
@@ -35,7 +33,7 @@ function Open() {
   const fits = (label: string) => words.every((w) => label.toLowerCase().includes(w))
   const fixed: Entry[] = [
     ...pages.filter((p) => p.icon ?? p.command).map((p): Entry => ({ id: p.path, label: p.command ?? p.title, icon: p.icon ?? 'plus', run: () => go(p.path) })),
-    ...projects.value.filter((p) => String(p.id) !== project).map((p): Entry => ({ id: `project-${p.id}`, label: p.name, detail: 'project', icon: 'project', run: () => route(pathOf(p.id, '/flags')) })),
+    ...projects.value.filter((p) => String(p.id) !== project).map((p): Entry => ({ id: `project-${p.id}`, label: p.name, detail: 'project', icon: 'project', run: () => visit(pathOf(p.id, '/flags')) })),
     { id: 'light', label: 'Light theme', icon: 'sun', run: () => { theme.value = 'light' } },
     { id: 'dark', label: 'Dark theme', icon: 'moon', run: () => { theme.value = 'dark' } },
   ]

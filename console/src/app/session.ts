@@ -1,12 +1,14 @@
 // Who is signed in. A session is in a cookie that scripts cannot read; the page holds its
 // CSRF token in memory. A personal key, the other way, is kept for this tab only.
 import { signal } from '@preact/signals'
+import type { ApiError } from '../api/client'
 import type { Me, Project } from '../api/types'
 
 const keyName = 'guidon.key'
 
-export type State = 'unknown' | 'out' | 'in'
+export type State = 'unknown' | 'out' | 'in' | 'failed' // failed: the server did not say who it is
 export const state = signal<State>('unknown')
+export const failure = signal<ApiError | null>(null) // why state is failed
 export const me = signal<Me | null>(null)
 export const projects = signal<Project[]>([])
 let csrf = ''

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { pages } from '../pages'
+import { pages, pathOf } from '../pages'
 import { Icon } from '../ui/icon'
 import { Mark } from '../ui/mark'
+import { leave } from './guard'
 import { Palette, paletteOpen } from './palette'
 import { usePlace } from './place'
 import { me, projects } from './session'
@@ -14,8 +15,8 @@ import { useShortcuts, ShortcutHelp } from './shortcuts'
 
 // Shell is the frame of all pages: sidebar, project, account.
 export function Shell({ children }: { children: ComponentChildren }) {
-  const { path, route } = useLocation()
-  const { project, to } = usePlace()
+  const { path } = useLocation()
+  const { project, to, visit } = usePlace()
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
   useShortcuts()
@@ -32,7 +33,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <label class="project-switch">
           <span class="visually-hidden">Project</span>
           <Icon name="project" />
-          <select value={project} onChange={(e) => route(`/console/project/${e.currentTarget.value}/flags`)}>
+          <select value={project} onChange={(e) => { const id = e.currentTarget.value; e.currentTarget.value = project; visit(pathOf(id, '/flags')) }}>
             {!projects.value.some((p) => String(p.id) === project) && <option value={project}>Project {project}</option>}
             {projects.value.map((p) => <option key={p.id} value={String(p.id)}>{p.name}</option>)}
           </select>
@@ -47,7 +48,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <div class="account">
           <ThemeSwitch />
           <div class="who" title={me.value?.email}>{me.value?.first_name || me.value?.email}<span class="faint">{me.value?.organization.name}</span></div>
-          <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => { signOut().catch(sayError) }}><Icon name="out" /></button>
+          <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => leave('/sign-in', () => { signOut().catch(sayError) })}><Icon name="out" /></button>
         </div>
       </aside>
       {open && <div class="shade" onClick={() => setOpen(false)} />}

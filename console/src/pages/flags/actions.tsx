@@ -1,4 +1,5 @@
 // Turning flags on and off, from the list and from the page of a flag.
+import { useEffect, useState } from 'preact/hooks'
 import { api } from '../../api/client'
 import type { ConditionSet, Flag } from '../../api/types'
 import { forget } from '../../app/load'
@@ -23,23 +24,34 @@ export function reachWords(r: Reach, subject = 'person'): string {
 }
 
 // widestReach returns the largest reach of the conditions of a flag, with its rollout.
-async function widestReach(project: string, flag: Flag): Promise<Reach | null> {
+async function widestReach(project: string, flag: Flag, signal: AbortSignal): Promise<Reach | null> {
   const index = flag.filters.aggregation_group_type_index
-  const all = await Promise.all((flag.filters.groups ?? []).slice(0, 10).map((g) => readReach(project, g, g.aggregation_group_type_index ?? index)))
+  const all = await Promise.all((flag.filters.groups ?? []).slice(0, 10).map((g) => readReach(project, g, g.aggregation_group_type_index ?? index, signal)))
   return all.sort((a, b) => b.affected - a.affected)[0] ?? null
+}
+
+// Reached says whom the flag reaches, once it is counted. Nobody has to wait for it.
+function Reached({ project, flag }: { project: string; flag: Flag }) {
+  const [reach, setReach] = useState<Reach | null>()
+  useEffect(() => {
+    const abort = new AbortController()
+    widestReach(project, flag, abort.signal).then(setReach, () => { if (!abort.signal.aborted) setReach(null) })
+    return () => abort.abort()
+  }, [])
+  if (reach === null) return null
+  return <p>{reach ? <>{flag.active ? 'It reaches now' : 'That reaches'} <b>{reachWords(reach)}</b>.</> : <span class="muted">Counting whom it reaches…</span>}</p>
 }
 
 // toggle turns a flag on or off after a question that says whom it reaches. It returns the
 // changed flag; null if the user has thought better of it.
 export async function toggle(project: string, flag: Flag): Promise<Flag | null> {
   const on = !flag.active
-  const reach = await widestReach(project, flag).catch(() => null)
   const yes = await confirm({
     title: on ? `Turn ${flag.key} on?` : `Turn ${flag.key} off?`,
     body: (
       <>
         <p>{on ? `It will be on for ${rolloutWords(flag)}.` : 'It will be off for everyone, at once.'}</p>
-        {reach && <p>{on ? 'That reaches' : 'It reaches now'} <b>{reachWords(reach)}</b>.</p>}
+        <Reached project={project} flag={flag} />
       </>
     ),
     action: on ? 'Turn on' : 'Turn off',

@@ -10,9 +10,9 @@ import type { Draft } from './draft'
 import { Chips } from './values'
 import { Payload, Variants } from './variants'
 
-interface Props { project: string; draft: Draft; problems: Record<string, string>; onChange: (d: Draft) => void; flag?: Flag; isNew?: boolean }
+interface Props { project: string; draft: Draft; problems: Record<string, string>; onChange: (d: Draft) => void; flag?: Flag; isNew?: boolean; fixed?: boolean }
 
-export function Editor({ project, draft, problems, onChange, flag, isNew }: Props) {
+export function Editor({ project, draft, problems, onChange, flag, isNew, fixed }: Props) {
   const known = useKnown(project)
   const set = (changes: Partial<Draft>) => onChange({ ...draft, ...changes })
   const setGroup = (i: number, group: Draft['groups'][number]) => set({ groups: draft.groups.map((g, at) => (at === i ? group : g)) })
@@ -24,7 +24,8 @@ export function Editor({ project, draft, problems, onChange, flag, isNew }: Prop
   }
   return (
     <div class="editor">
-      <div class="stack">
+      <fieldset class="stack" disabled={fixed}>
+        {fixed && <p class="notice" role="note">The conditions have a number that a browser cannot hold exactly, above 9,007,199,254,740,991 or with too many digits; it is shown rounded. Saving it here would change it: edit the conditions with the API.</p>}
         {isNew && (
           <Field id="flag-key" label="Key" hint="Code asks for the flag by this name: letters, digits, - and _." error={problems.key}>
             <input id="flag-key" class="mono" value={draft.key} autocomplete="off" spellcheck={false} placeholder="new-nav" aria-invalid={Boolean(problems.key)} onInput={(e) => set({ key: e.currentTarget.value.replace(/\s+/g, '-') })} />
@@ -42,7 +43,7 @@ export function Editor({ project, draft, problems, onChange, flag, isNew }: Prop
         </div>
         <Variants draft={draft} problems={problems} onChange={onChange} />
         {draft.variants.length === 0 && <section class="card card-body"><Payload name="true" label="Payload" draft={draft} problem={problems['payload-true']} onChange={onChange} /></section>}
-      </div>
+      </fieldset>
       <aside class="stack" aria-label="Details">
         <Field id="flag-name" label="Description"><textarea id="flag-name" rows={3} value={draft.name} placeholder="What it is for" onInput={(e) => set({ name: e.currentTarget.value })} /></Field>
         <div class="field"><span class="label">Tags</span><Chips list={draft.tags} label="Tag" placeholder="add a tag" onChange={(tags) => set({ tags: tags.map((t) => t.toLowerCase()) })} /></div>

@@ -1,8 +1,10 @@
 // The page of a flag, and of a new one. Tabs are in the query of the URL.
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useLocation, useRoute } from 'preact-iso'
 import { api, ApiError } from '../../api/client'
+import { wasRounded } from '../../api/json'
 import type { Flag } from '../../api/types'
+import { unguard, useGuard } from '../../app/guard'
 import { forget, remember, useData } from '../../app/load'
 import { usePlace } from '../../app/place'
 import { say, sayError } from '../../app/toasts'
@@ -33,14 +35,18 @@ function Existing({ id }: { id: string }) {
   const key = `flags/${project}/one/${id}`
   const { data, error, reload } = useData(key, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id }, signal }))
   if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton rows={5} />
-  return <Page key={`${data.id}/${data.version}`} flag={data} back={to('/flags')} onChanged={(flag) => { forget(`flags/${project}`); remember(key, flag); reload() }} />
+  return <Page key={data.id} flag={data} back={to('/flags')} onChanged={(flag) => { forget(`flags/${project}`); remember(key, flag); reload() }} />
 }
 
-function Page({ flag, back, onChanged }: { flag: Flag; back: string; onChanged: (flag: Flag) => void }) {
+// Page edits the flag that it has read. A newer version takes its place while nothing is
+// edited; else the draft stays, and is joined with the newer version when it is saved.
+function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onChanged: (flag: Flag) => void }) {
   const { project, to, go } = usePlace()
   const { query, path } = useLocation()
-  const base = useMemo(() => draftOf(flag), [flag])
-  const [draft, setDraft] = useState(base)
+  const [read, setRead] = useState(() => ({ flag: loaded, base: draftOf(loaded) }))
+  const [draft, setDraft] = useState(read.base)
+  const { base } = read
+  const flag = loaded.version < read.flag.version ? read.flag : loaded
   const [reviewing, setReviewing] = useState<{ base: Draft; flag: Flag; merge?: Merge } | null>(null)
   const [busy, setBusy] = useState(false)
   const changed = changedParts(base, draft)
@@ -48,29 +54,44 @@ function Page({ flag, back, onChanged }: { flag: Flag; back: string; onChanged: 
   const tab = query.tab ?? ''
   useTitle(flag.key)
   useGuard(changed.length > 0)
+  const adopt = (newer: Flag) => {
+    const theirs = draftOf(newer)
+    setRead({ flag: newer, base: theirs })
+    setDraft(theirs)
+  }
+  const took = (newer: Flag) => {
+    if (changed.length === 0) adopt(newer)
+    onChanged(newer)
+  }
+  useEffect(() => { if (changed.length === 0 && loaded.version > read.flag.version) adopt(loaded) }, [loaded, changed.length])
+  const review = () => {
+    const theirs = draftOf(flag)
+    setReviewing(flag.version === read.flag.version ? read : { base: theirs, flag, merge: merge(base, draft, theirs) })
+  }
 
-  const save = async (final: Draft, read: { base: Draft; flag: Flag }) => {
+  const save = async (final: Draft, from: { base: Draft; flag: Flag }) => {
     setBusy(true)
     try {
-      const body = { ...bodyOf(final, read.base), version: read.flag.version, original_flag: read.flag as never }
+      const body = { ...bodyOf(final, from.base), version: from.flag.version, original_flag: from.flag as never }
       const answer = await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body })
       setReviewing(null)
       say(`${answer.key} is saved as version ${answer.version}.`)
+      adopt(answer)
       onChanged(answer)
     } catch (e) {
-      if (e instanceof ApiError && e.conflict) await reload(final, read.base, e)
+      if (e instanceof ApiError && e.conflict) await reload(final, from, e)
       else sayError(e)
     } finally {
       setBusy(false)
     }
   }
   // Someone else has saved in between: show both changes joined.
-  const reload = async (mine: Draft, from: Draft, refused: ApiError) => {
+  const reload = async (mine: Draft, from: { base: Draft; flag: Flag }, refused: ApiError) => {
     try {
       const newest = await api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id } })
-      if (newest.version === flag.version) throw refused
+      if (newest.version === from.flag.version) throw refused
       const theirs = draftOf(newest)
-      setReviewing({ base: theirs, flag: newest, merge: merge(from, mine, theirs) })
+      setReviewing({ base: theirs, flag: newest, merge: merge(from.base, mine, theirs) })
     } catch (e) { sayError(e) }
   }
   const remove = async () => {
@@ -80,6 +101,7 @@ function Page({ flag, back, onChanged }: { flag: Flag; back: string; onChanged: 
       await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body: { deleted: true } })
       forget(`flags/${project}`)
       say(`${flag.key} is deleted.`)
+      unguard()
       go('/flags')
     } catch (e) { sayError(e) }
   }
@@ -92,21 +114,21 @@ function Page({ flag, back, onChanged }: { flag: Flag; back: string; onChanged: 
           <p>{flag.name || 'No description'} · version {flag.version}, <Time at={flag.updated_at} />{flag.last_modified_by && ` by ${flag.last_modified_by.first_name || flag.last_modified_by.email}`}</p>
         </div>
         <div class="row">
-          <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!flag.can_edit || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && onChanged(f)) }} /></label>
+          <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!flag.can_edit || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && took(f)) }} /></label>
           <a class="button" href={`${to('/why')}?flag=${encodeURIComponent(flag.key)}`}><Icon name="why" /> Why</a>
           {flag.can_edit && <button type="button" class="icon-button" aria-label="Delete the flag" title="Delete the flag" onClick={() => { void remove() }}><Icon name="trash" /></button>}
         </div>
       </div>
       <nav class="tabs" aria-label="Parts of the flag">{tabs.map((t) => <a key={t.id} href={t.id ? `${path}?tab=${t.id}` : path} aria-current={tab === t.id ? 'page' : undefined}>{t.label}</a>)}</nav>
       {tab === 'usage' && <Usage project={project} flag={flag} />}
-      {tab === 'history' && <History project={project} flag={flag} onChanged={onChanged} />}
+      {tab === 'history' && <History project={project} flag={flag} onChanged={took} />}
       {tab === 'code' && <Snippets project={project} flag={flag} />}
-      {tab === '' && <Editor project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
+      {tab === '' && <Editor key={read.flag.version} fixed={wasRounded(read.flag)} project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
       {changed.length > 0 && tab === '' && (
         <div class="save-bar" role="region" aria-label="Unsaved changes">
-          <span>{Object.values(found)[0] ?? 'There are unsaved changes.'}</span>
-          <button type="button" class="button" onClick={() => setDraft(base)}>Discard</button>
-          <button type="button" class="button primary" disabled={Object.keys(found).length > 0} onClick={() => setReviewing({ base, flag })}>Review and save</button>
+          <span>{Object.values(found)[0] ?? (flag.version > read.flag.version ? `There are unsaved changes, and version ${flag.version} was saved meanwhile.` : 'There are unsaved changes.')}</span>
+          <button type="button" class="button" onClick={() => adopt(flag)}>Discard</button>
+          <button type="button" class="button primary" disabled={Object.keys(found).length > 0} onClick={review}>Review and save</button>
         </div>
       )}
       {reviewing && <Review key={reviewing.flag.version} read={reviewing} draft={reviewing.merge?.merged ?? draft} busy={busy} onSave={(final) => { void save(final, reviewing) }} onClose={() => setReviewing(null)} />}
@@ -151,14 +173,4 @@ function New() {
       </div>
     </form>
   )
-}
-
-// useGuard asks before the tab is closed with unsaved changes.
-function useGuard(unsaved: boolean): void {
-  useEffect(() => {
-    if (!unsaved) return
-    const ask = (e: BeforeUnloadEvent) => e.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [unsaved])
 }

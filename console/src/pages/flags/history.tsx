@@ -1,17 +1,18 @@
 // Versions of a flag, who made them, and the way back.
 import { useState } from 'preact/hooks'
-import { api } from '../../api/client'
+import { api, ApiError } from '../../api/client'
 import type { ActivityEntry, Flag } from '../../api/types'
 import { useData } from '../../app/load'
 import { say, sayError } from '../../app/toasts'
 import { Problem, Skeleton, Tag, Time } from '../../ui/basics'
 import { Dialog } from '../../ui/dialog'
+import { versionAt } from './versions'
 import { changedParts, draftOf, lines, partWords } from './draft'
 import { Difference } from './review'
 
 export function History({ project, flag, onChanged }: { project: string; flag: Flag; onChanged: (flag: Flag) => void }) {
   const path = { project_id: project, id: flag.id }
-  const [version, setVersion] = useState<number | null>(null)
+  const [entry, setEntry] = useState<{ at: string; hint: number } | null>(null)
   const { data, error, reload } = useData(`flags/${project}/activity/${flag.id}/${flag.version}`, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}/activity', { path, query: { limit: 100 }, signal }))
   if (error) return <Problem error={error} retry={reload} />
   if (!data) return <Skeleton rows={4} />
@@ -19,7 +20,8 @@ export function History({ project, flag, onChanged }: { project: string; flag: F
   return (
     <ol class="history">
       {entries.map((e, i) => {
-        const number = flag.version - i
+        const newest = e.created_at === flag.updated_at
+        const earlier = flag.version > 1 && Date.parse(e.created_at) < Date.parse(flag.updated_at)
         return (
           <li key={e.id} class="card">
             <div class="row">
@@ -27,14 +29,25 @@ export function History({ project, flag, onChanged }: { project: string; flag: F
             </div>
             {(e.detail.changes ?? []).map((c) => <Change key={c.field} field={c.field} before={c.before} after={c.after} />)}
             <div class="row">
-              {i === 0 ? <Tag tone="ok">version {flag.version}, now</Tag> : number >= 1 && <><Tag>version {number}</Tag>{flag.can_edit && <button type="button" class="link small" onClick={() => setVersion(number)}>Compare and roll back</button>}</>}
+              {newest && <Tag tone="ok">version {flag.version}, now</Tag>}
+              {earlier && flag.can_edit && <button type="button" class="link small" onClick={() => setEntry({ at: e.created_at, hint: flag.version - i })}>Compare and roll back</button>}
             </div>
           </li>
         )
       })}
-      {version !== null && <Rollback project={project} flag={flag} version={version} onClose={() => setVersion(null)} onChanged={onChanged} />}
+      {entry && <Rollback project={project} flag={flag} entry={entry} onClose={() => setEntry(null)} onChanged={onChanged} />}
     </ol>
   )
+}
+
+// readVersion returns a version of a flag; undefined if there is none.
+async function readVersion(project: string, id: number, version: number, signal: AbortSignal): Promise<Flag | undefined> {
+  try {
+    return await api.get('/api/projects/{project_id}/feature_flags/{id}/versions/{version}', { path: { project_id: project, id, version }, signal })
+  } catch (e) {
+    if (e instanceof ApiError && e.status === 404) return undefined
+    throw e
+  }
 }
 
 function actionWords(e: ActivityEntry): string {
@@ -57,10 +70,13 @@ function Change({ field, before, after }: { field: string; before?: unknown; aft
   return <Difference before={text(before)} after={text(after)} />
 }
 
-function Rollback({ project, flag, version, onClose, onChanged }: { project: string; flag: Flag; version: number; onClose: () => void; onChanged: (flag: Flag) => void }) {
+// Rollback compares the flag with the version that an entry made. Entries have no number of
+// a version, and there are versions without an entry: the version is the one with its time.
+function Rollback({ project, flag, entry, onClose, onChanged }: { project: string; flag: Flag; entry: { at: string; hint: number }; onClose: () => void; onChanged: (flag: Flag) => void }) {
   const path = { project_id: project, id: flag.id }
   const [busy, setBusy] = useState(false)
-  const { data, error } = useData(`flags/${project}/version/${flag.id}/${version}`, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}/versions/{version}', { path: { ...path, version }, signal }))
+  const { data, error } = useData(`flags/${project}/version/${flag.id}/${entry.at}`, (signal) => versionAt(entry.at, entry.hint, flag.version, (version) => readVersion(project, flag.id, version, signal)))
+  const version = data?.version ?? 0
   const now = draftOf(flag)
   const then = data && draftOf(data)
   const parts = then ? changedParts(now, then) : []
@@ -77,7 +93,7 @@ function Rollback({ project, flag, version, onClose, onChanged }: { project: str
     }
   }
   return (
-    <Dialog title={`Back to version ${version}?`} onClose={onClose} wide>
+    <Dialog title={data ? `Back to version ${version}?` : 'Back to this version?'} onClose={onClose} wide>
       {error && <Problem error={error} />}
       <div class="review">
         {then && parts.length === 0 && <p class="muted">The flag is as it was at version {version}.</p>}

@@ -1,11 +1,11 @@
 // The pages without a session: signing in, setting a password with the token of a reset
 // link, and accepting an invitation. Tokens are in the fragment of the URL, which is
 // removed at once.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { ApiError, send } from '../../api/client'
 import { signInWith, signInWithKey } from '../../app/begin'
-import { safeNext } from '../../app/session'
+import { me, safeNext, state } from '../../app/session'
 import { sayError, say } from '../../app/toasts'
 import { Field, useTitle } from '../../ui/basics'
 import { Mark } from '../../ui/mark'
@@ -33,6 +33,7 @@ export default function SignIn() {
   const [methods, setMethods] = useState<Methods | null>() // null: keys only; undefined: not known yet
   const [error, setError] = useState<ApiError | null>(null)
   const [busy, setBusy] = useState(false)
+  const [link, setLink] = useState(() => (path === '/sign-in' ? fragment.get('link') : null)) // kept to try again
   useTitle('Sign in')
 
   const run = async (signIn: () => Promise<void>) => {
@@ -49,11 +50,12 @@ export default function SignIn() {
   }
   useEffect(() => {
     send('GET', '/api/session/methods').then((m) => setMethods(m as Methods), () => setMethods(null))
-    const link = fragment.get('link')
-    if (path === '/sign-in' && link) void run(() => signInWith('/api/session/link', { token: link }))
     const failed = fragment.get('error')
     if (failed) setError(new ApiError(401, failed, oidcErrors[failed] ?? 'The sign-in failed.'))
   }, [])
+
+  const signedIn = state.value === 'in' && path === '/sign-in' && !link && !busy
+  useEffect(() => { if (signedIn) route(safeNext(query.next ?? null), true) }, [signedIn])
 
   return (
     <main class="sign-in">
@@ -63,9 +65,26 @@ export default function SignIn() {
           ? <Accept busy={busy} error={error} onSubmit={(name, password) => run(() => signInWith('/api/session/invitation', { id: fragment.get('id'), token: fragment.get('token'), first_name: name, ...(password && { password }) }))} />
           : path === '/reset-password'
             ? <NewPassword busy={busy} error={error} onSubmit={(password) => run(() => signInWith('/api/session/password', { token: fragment.get('token'), password }))} />
-            : <Choose methods={methods} busy={busy} error={error} run={run} next={query.next} />}
+            : link
+              ? <WithLink busy={busy} error={error} onSubmit={() => run(() => signInWith('/api/session/link', { token: link }))} onOther={() => { setError(null); setLink(null) }} />
+              : <Choose methods={methods} busy={busy} error={error} run={run} next={query.next} />}
       </div>
     </main>
+  )
+}
+
+// WithLink signs in by a click only: a link that someone else sent must not end a session
+// by being opened.
+function WithLink({ busy, error, onSubmit, onOther }: { busy: boolean; error: ApiError | null; onSubmit: () => void; onOther: () => void }) {
+  const button = useRef<HTMLButtonElement>(null)
+  useEffect(() => button.current?.focus(), [])
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); onSubmit() }}>
+      {error && <p class="field-error" role="alert">{error.message}</p>}
+      <p>{state.value === 'in' && me.value ? <>You are signed in as {me.value.email}. The link signs you in instead as whom it was made for.</> : 'The link signs you in as whom it was made for.'}</p>
+      <button ref={button} type="submit" class="button primary wide" disabled={busy}>Sign in with the link</button>
+      <button type="button" class="link" onClick={onOther}>Sign in another way</button>
+    </form>
   )
 }
 
