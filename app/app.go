@@ -28,6 +28,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/api"
+	"github.com/guidonhq/guidon/app/greeting"
 	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/admin"
@@ -71,15 +72,13 @@ const (
 	stopTimeout    = 40 * time.Second
 )
 
-// Options holds the properties of the process that the configuration cannot
-// hold.
+// Options holds the properties of the process that the configuration cannot hold.
 type Options struct {
 	// Version is shown in answers and logs and passed to plugins.
 	Version string
 	// Log receives the server's log; nil makes a logger from the configuration.
 	Log *zap.Logger
-	// LogLevel is the level of Log, which follows log.level. Nil: that of a Log made
-	// from the configuration.
+	// LogLevel is the level of Log, which follows log.level. Nil: that of a Log made from the configuration.
 	LogLevel *zap.AtomicLevel
 	// Out is where the keys of a first run are printed; nil prints nothing.
 	Out io.Writer
@@ -87,21 +86,17 @@ type Options struct {
 	Bundled func(name string) []string
 	// BundledNames lists the names Bundled knows.
 	BundledNames []string
-	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may
-	// be nil itself.
+	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may be nil itself.
 	Schema func(name, kind string) []byte
-	// Operators returns the operators of a bundled matcher without starting it; it
-	// may be nil itself.
+	// Operators returns the operators of a bundled matcher without starting it; it may be nil itself.
 	Operators func(name string) []sdk.Operator
-	// ConfigFile is the path of the configuration, which is read again when the
-	// file changes. Empty means no file.
+	// ConfigFile is the path of the configuration, which is read again when the file changes. Empty means no file.
 	ConfigFile string
 	// Environ returns the environment to read it with; nil means os.Environ.
 	Environ func() []string
 	// Hangup triggers a reload of the configuration at each signal; it may be nil.
 	Hangup <-chan os.Signal
-	// Metrics registers the metrics. One that is also a prometheus.Gatherer is shown
-	// at /metrics. Nil makes a registry.
+	// Metrics registers the metrics. One that is also a prometheus.Gatherer is shown at /metrics. Nil makes a registry.
 	Metrics prometheus.Registerer
 	// Seed is the content of a fresh server, made before it listens; nil makes none. A
 	// database that has projects stays as it is.
@@ -130,6 +125,7 @@ type Server struct {
 
 	accounts   *auth.Service
 	member     cluster.Member
+	links      greeting.Links
 	clustered  bool
 	silent     bool          // prints no greeting
 	late       chan struct{} // closed when the first accounts exist
@@ -142,9 +138,9 @@ type Server struct {
 	seedDone   func() error // notes that everything of the seed file is made
 }
 
-// Start starts every module and returns when the server listens. When it fails
-// it stops the modules it has started. The end of ctx ends a start that does not listen
-// yet; afterwards the server is started, and only Stop stops it.
+// Start starts every module and returns when the server listens. When it fails it stops the modules
+// it has started. The end of ctx ends a start that does not listen yet; afterwards the server is
+// started, and only Stop stops it.
 func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	opts.useLog(cfg)
 	start, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
@@ -166,6 +162,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		fx.Supply(bound, opened, listen, requestlog.Starting{Context: start}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts),
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
+		fx.Invoke(func(on console.Served) {
+			s.links = greeting.Links{DB: s.DB, Console: bool(on), Lifetime: cfg.SignIn.LinkLifetime}
+		}),
 		fx.Invoke(s.bootstrap),
 		fx.Invoke(mount, serve),
 	)
@@ -185,10 +184,9 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Stop stops every module in the reverse order of starting: requests have ten
-// seconds after http.stop_delay, everything that drains has ten seconds together,
-// and then the journal and the database close. A hung plugin is killed and is no
-// error.
+// Stop stops every module in the reverse order of starting: requests have ten seconds after
+// http.stop_delay, everything that drains has ten seconds together, and then the journal and the
+// database close. A hung plugin is killed and is no error.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout+s.stopDelay)
 	defer cancel()
@@ -293,8 +291,8 @@ type routes struct {
 // context has ended before.
 type listenGuard func() bool
 
-// serve starts the listener last, when everything behind it is ready. Requests
-// that do not end in time are cancelled; the stop goes on.
+// serve starts the listener last, when everything behind it is ready. Requests that do not end in
+// time are cancelled; the stop goes on.
 func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web.Config], listen listenGuard, fill seeding, log *zap.Logger) {
 	s.UseBound(bound)
 	start := func(ctx context.Context) error {

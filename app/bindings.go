@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/clients"
 	"github.com/guidonhq/guidon/core/cluster"
 	"github.com/guidonhq/guidon/core/cohorts"
+	"github.com/guidonhq/guidon/core/console"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/delivery/bypartition"
@@ -106,7 +107,7 @@ var coreBindings = fx.Provide(
 
 	// Routes.
 	route(func(h *accounts.HTTP) web.Routes { return h }),
-	route(func(s *invitation.Service) web.Routes { return invitation.NewHTTP(s) }),
+	route(func(s *invitation.Service, c console.Served) web.Routes { return invitation.NewHTTP(s, bool(c)) }),
 	route(func(h *activity.HTTP) web.Routes { return h }),
 	func(l *requestlog.Log) admin.Log { return l },
 	func(p ingestion.Processing) admin.Processing { return p },

@@ -19,8 +19,8 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// bootstrap creates the accounts of a first run at the start, or as soon as the
-// database is ready, unless other servers serve management.
+// bootstrap creates the accounts of a first run at the start, or as soon as the database is ready,
+// unless other servers serve management.
 func (s *Server) bootstrap(lc fx.Lifecycle, has roles.Set, d *db.DB, a *auth.Service) {
 	if !has.Has(roles.Manage) {
 		s.silent = true
@@ -61,9 +61,8 @@ func (s *Server) bootstrapLate(ctx context.Context, d *db.DB, a *auth.Service) {
 // seeding fills a fresh server before it listens.
 type seeding func(context.Context, *web.Server) error
 
-// markSeed notes in the data directory that a seed begins, before the first accounts
-// exist: a start that ends in between leaves a database that has projects. It fails after
-// such a start.
+// markSeed notes in the data directory that a seed begins, before the first accounts exist: a start
+// that ends in between leaves a database that has projects. It fails after such a start.
 func (s *Server) markSeed() (err error) {
 	if err := seed.Incomplete(s.dataDir); err != nil {
 		if s.seedFile != nil {
@@ -95,8 +94,8 @@ func (s *Server) seed(ctx context.Context, f *definitionfile.File, w *web.Server
 	return s.seedDone()
 }
 
-// announce greets when the first accounts exist: now, or once the database is
-// ready. Nil out prints nothing, nor does a server without the role manage.
+// announce greets when the first accounts exist: now, or once the database is ready. Nil out prints
+// nothing, nor does a server without the role manage.
 func (s *Server) announce(out io.Writer) {
 	if out == nil || s.silent {
 		return
@@ -120,13 +119,13 @@ func (s *Server) announce(out io.Writer) {
 	}
 }
 
-// greet prints the keys of a first run. On later starts it prints how to get a
-// personal key as long as none was ever used, since the output of the first run
-// may be lost. It never prints or replaces an existing personal key: the secret
-// is not stored, and an unused key may be somewhere in a vault.
+// greet prints the keys of a first run. On later starts it prints how to get a personal key as long
+// as none was ever used, since the output of the first run may be lost. It never prints or replaces
+// an existing personal key: the secret is not stored, and an unused key may be somewhere in a
+// vault.
 func (s *Server) greet(ctx context.Context, out io.Writer) {
 	if s.First != nil {
-		greeting.FirstRun(out, s.URL, s.First, greeting.SignInLink(ctx, s.DB, s.URL, s.Routes, s.First.User.Email))
+		greeting.FirstRun(out, s.URL, s.First, s.links.New(ctx, s.URL, s.First.User.Email))
 		return
 	}
 	user, err := unusedFirstUser(ctx, s.accounts)
@@ -138,8 +137,8 @@ func (s *Server) greet(ctx context.Context, out io.Writer) {
 	}
 }
 
-// unusedFirstUser returns the id of the only user if the user has personal keys
-// and never used one; 0 otherwise.
+// unusedFirstUser returns the id of the only user if the user has personal keys and never used one;
+// 0 otherwise.
 func unusedFirstUser(ctx context.Context, a *auth.Service) (int64, error) {
 	users, err := a.Users(ctx)
 	if err != nil || len(users) != 1 {

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/movejournal", "cmd/guidon/moveevents", "cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
 	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
-	"app/greeting":   {"core/auth", "core/db", "core/signin", "core/web"},
+	"app/greeting":   {"core/auth", "core/db", "core/signin"},
 	"app/requestlog": {"core/cluster", "core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},

@@ -25,10 +25,10 @@ A link that signs you in to the console: guidon user login-link EMAIL
 `
 
 // FirstRun prints the keys of a first run with commands that work as
-// pasted, after the link to sign in with, unless that is empty.
-func FirstRun(out io.Writer, url string, c *auth.Credentials, link string) {
-	if link != "" {
-		_, _ = fmt.Fprintf(out, "\nOpen the console; the link works once, for 30 minutes:\n\n  %s\n", link)
+// pasted, after the link to sign in with, unless there is none.
+func FirstRun(out io.Writer, url string, c *auth.Credentials, link Link) {
+	if link.URL != "" {
+		_, _ = fmt.Fprintf(out, "\nOpen the console; the link works once, until %s:\n\n  %s\n", link.End.UTC().Format("15:04 UTC"), link.URL)
 	}
 	text := strings.NewReplacer("{url}", url, "{project}", c.ProjectKey, "{personal}", c.PersonalKey).Replace(firstRunText)
 	_, _ = io.WriteString(out, text)

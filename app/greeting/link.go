@@ -2,23 +2,34 @@ package greeting
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/signin"
-	"github.com/guidonhq/guidon/core/web"
 )
 
-// SignInLink makes a link that signs the user with an address in to the console once. It
-// returns "" for a server without the console, and if the link cannot be made.
-func SignInLink(ctx context.Context, d *db.DB, url string, routes []web.Route, email string) string {
-	const path = "/sign-in"
-	if !slices.ContainsFunc(routes, func(r web.Route) bool { return r.Path == path && !r.Admin }) {
-		return ""
+// Link signs a user in to the console once, until it ends.
+type Link struct {
+	URL string // "": none
+	End time.Time
+}
+
+// Links makes links.
+type Links struct {
+	DB       *db.DB
+	Console  bool // the server has the console
+	Lifetime time.Duration
+}
+
+// New makes a link for the user with an address on the server at url. It returns the zero
+// Link for a server without the console, and if the link cannot be made.
+func (l Links) New(ctx context.Context, url, email string) Link {
+	if !l.Console {
+		return Link{}
 	}
-	token, _, _, err := signin.NewLinkIn(ctx, d, signin.DefaultConfig().LinkLifetime, email, false)
+	token, end, _, err := signin.NewLinkIn(ctx, l.DB, l.Lifetime, email, false)
 	if err != nil {
-		return ""
+		return Link{}
 	}
-	return url + path + "#link=" + token
+	return Link{url + "/sign-in#link=" + token, end}
 }

@@ -6,13 +6,17 @@ import (
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// Module serves the console if on, and nothing else.
+// Served reports whether the server serves a console that was built, so that links to it lead
+// somewhere.
+type Served bool
+
+// Module serves the console if on, and provides Served.
 func Module(on bool) fx.Option {
 	if !on {
-		return fx.Options()
+		return fx.Supply(Served(false))
 	}
 	return fx.Module("console", fx.Provide(
-		Built, NewHTTP,
+		Built, NewHTTP, func(a *Assets) Served { return Served(a.Present()) },
 		fx.Annotate(func(h *HTTP) web.Routes { return h }, fx.ResultTags(`group:"routes"`)),
 	))
 }

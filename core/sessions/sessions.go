@@ -10,7 +10,7 @@
 // increments that version in its transaction, so it is effective on the node that made it
 // when it returns, and on every other node within auth.RefreshInterval, or when a
 // notification arrives; without the version it would be within auth.PrincipalTTL. While the
-// database is away, no session is valid.
+// database is away, sessions in memory are valid until auth.PrincipalTTL, others are not.
 //
 // The time of the last request is kept in memory and saved every minute, so a session may
 // look idle for a minute longer than it is.

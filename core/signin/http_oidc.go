@@ -108,9 +108,8 @@ func (h *HTTP) failOIDC(c *fiber.Ctx, err error) error {
 	return h.redirect(c, "/sign-in#error="+f.Code)
 }
 
-// redirect sends the browser to a path of the console.
+// redirect sends the browser to a path of the console, which is never below another one.
 func (h *HTTP) redirect(c *fiber.Ctx, path string) error {
-	_, prefix := h.router.Origin(c)
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	return c.Redirect(prefix+path, fiber.StatusFound)
+	return c.Redirect(path, fiber.StatusFound)
 }

@@ -74,7 +74,7 @@ func newPlace(t *testing.T, d *db.DB, cfg signin.Config, change func(*web.Config
 	s, err := web.New(settings, p.users, zap.NewNop(), nil)
 	check(t, err)
 	s.UseSessions(p.sessions)
-	s.Mount(signin.NewHTTP(p.Service), accounts.NewHTTP(p.users, nil, audit), invitation.NewHTTP(p.invites))
+	s.Mount(signin.NewHTTP(p.Service), accounts.NewHTTP(p.users, nil, audit), invitation.NewHTTP(p.invites, true))
 	check(t, s.Start(t.Context()))
 	t.Cleanup(func() { _ = s.Stop(t.Context()) })
 	p.url = s.URL()

@@ -3,6 +3,7 @@ package invitation
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,13 +17,15 @@ import (
 // HTTP serves invitations.
 type HTTP struct {
 	service *Service
+	console bool
 	router  *web.Router
 }
 
 var _ web.Routes = (*HTTP)(nil)
 
 // NewHTTP returns the routes of s.
-func NewHTTP(s *Service) *HTTP { return &HTTP{service: s} }
+// With console, invitations have a link to it.
+func NewHTTP(s *Service, console bool) *HTTP { return &HTTP{service: s, console: console} }
 
 const invitesPath = "/api/organizations/:organization_id/invites"
 
@@ -127,7 +130,9 @@ func (h *HTTP) create(c *web.Call) error {
 	}
 	v := show(i, users, h.service.now())
 	v.Token, v.AcceptURL = token, c.BaseURL()+"/api/signup/"+i.ID+"/"
-	v.ConsoleURL = c.BaseURL() + "/invitation#id=" + i.ID + "&token=" + token
+	if at, err := url.Parse(c.BaseURL()); err == nil && h.console { // which is never below a path
+		v.ConsoleURL = at.Scheme + "://" + at.Host + "/invitation#id=" + i.ID + "&token=" + token
+	}
 	c.Status(fiber.StatusCreated)
 	return web.JSON(c.Ctx, v)
 }

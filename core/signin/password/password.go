@@ -5,8 +5,9 @@
 // parameters, in the PHC string format, so that they can be raised: IsOld reports a hash
 // with others, which the caller replaces when it next knows the password.
 //
-// A Hasher computes MaxRunning hashes at a time, so sign-ins take at most MaxRunning times
-// 19 MiB. At most MaxWaiting callers wait; the next one fails at once with Unavailable.
+// A Hasher computes MaxRunning hashes at a time, of 19 MiB each; the memory of past ones stays
+// until Go collects it. At most MaxWaiting callers wait; the next one fails at once with
+// Unavailable.
 package password
 
 import (
