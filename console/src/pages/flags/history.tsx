@@ -21,7 +21,8 @@ export function History({ project, flag, onChanged }: { project: string; flag: F
     <ol class="history">
       {entries.map((e, i) => {
         const newest = e.created_at === flag.updated_at
-        const earlier = flag.version > 1 && Date.parse(e.created_at) < Date.parse(flag.updated_at)
+        const made = e.activity === 'created' || Boolean(e.detail.changes?.length) // a version
+        const earlier = made && Date.parse(e.created_at) < Date.parse(flag.updated_at)
         return (
           <li key={e.id} class="card">
             <div class="row">
