@@ -85,6 +85,21 @@ func chaosSetting(t *testing.T, name string) uint64 {
 	return n
 }
 
+// chaosCommand returns the variables that repeat a round: its events and faults depend on
+// all of them.
+func chaosCommand(seed uint64) string {
+	set := fmt.Sprint("CHAOS_SEED=", seed)
+	if os.Getenv("CHAOS_ROUNDS") != "" {
+		set += " CHAOS_ROUNDS=1" // that round only; any number makes rounds long
+	}
+	for _, name := range []string{"CHAOS_EVENTS", "CHAOS_FAULTS"} {
+		if v := os.Getenv(name); v != "" {
+			set += " " + name + "=" + v
+		}
+	}
+	return set
+}
+
 // chaosOptions are the settings of a round.
 type chaosOptions struct {
 	smallTail bool             // nodes read records from the brokers
@@ -150,7 +165,7 @@ func runChaos(t *testing.T, plan chaosPlan, seed uint64) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		t.Logf("repeat with CHAOS_SEED=%d; logs, data and what was stored: %s; faults:\n%s", seed, c.dir, strings.Join(c.faults, "\n"))
+		t.Logf("repeat with %s; logs, data and what was stored: %s; faults:\n%s", chaosCommand(seed), c.dir, strings.Join(c.faults, "\n"))
 	})
 	t.Logf("seed %d, %d events of %d people", seed, plan.events, plan.people)
 	c.sink, c.inbox, c.program, c.options = newCollector(t), newInbox(t), binary(t), optionsOf(plan, seed)

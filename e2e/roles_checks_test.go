@@ -41,9 +41,9 @@ func (f *fleet) checkRefusedSets(t *testing.T) {
 	}
 }
 
-// slowest is how late another server may see a change, or have taken over, on a slow
-// machine; the promise is one second.
-const slowest = 5 * time.Second
+// slowest is how late another server may see a change, or have taken over, on a busy
+// machine. The promise is one second; the log of the test has the time.
+const slowest = 30 * time.Second
 
 // checkChange creates a flag where it is managed: the servers that decide follow.
 func (f *fleet) checkChange(t *testing.T) {

@@ -14,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // TestDecideOnlyWritesNothing runs servers that may only read the database for more than
 // a minute, so that each job that runs by itself has run: none tries to write, and none
-// logs a warning.
+// logs an error.
 func TestDecideOnlyWritesNothing(t *testing.T) {
 	t.Parallel()
 	database := dbtest.PostgresURL(t)
@@ -57,24 +59,71 @@ func TestDecideOnlyWritesNothing(t *testing.T) {
 	}
 	for _, n := range nodes {
 		n.terminate(t)
-		n.checkLog(t, "error", "warn")
+		n.checkLog(t, "error")
+		text, err := os.ReadFile(n.log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if isRefusal(line) {
+				t.Errorf("%s tried to write: %s", n.name, line)
+			}
+		}
 	}
 	if text, err := os.ReadFile(alone.log()); err != nil || !strings.Contains(string(text), "config reloaded") {
 		t.Errorf("the config was not reloaded: %v", err)
 	}
-	u, err := url.Parse(database)
+	checkNoRefusals(t, reader)
+}
+
+// checkNoRefusals checks that Postgres refused no statement of a user for want of rights.
+// A server of GUIDON_TEST_POSTGRES has its log elsewhere; then only the logs of the nodes
+// tell.
+func checkNoRefusals(t *testing.T, reader string) {
+	t.Helper()
+	u, err := url.Parse(reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.ReadFile(filepath.Join(u.Query().Get("host"), "log"))
+	dir := u.Query().Get("host")
+	if os.Getenv("GUIDON_TEST_POSTGRES") != "" || !filepath.IsAbs(dir) {
+		t.Log("the log of Postgres is not here: it was not checked")
+		return
+	}
+	if err := deleteAs(t, reader); err == nil { // the log has this one, or the search is wrong
+		t.Error("the user may write")
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatalf("the log of Postgres: %v", err)
 	}
+	session := " " + u.Query().Get("user") + "@" + strings.TrimPrefix(u.Path, "/") + " "
+	var refused []string
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "read-only transaction") || strings.Contains(line, "permission denied") {
-			t.Errorf("a server that only reads was refused: %s", line)
+		if strings.Contains(line, session) && isRefusal(line) {
+			refused = append(refused, line)
 		}
 	}
+	if len(refused) != 1 {
+		t.Errorf("Postgres refused %d statements of servers that only read, want the one of the test: %s", len(refused)-1, refused)
+	}
+}
+
+// deleteAs deletes rows without the right to.
+func deleteAs(t *testing.T, reader string) error {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(t.Context()) }()
+	_, err = c.Exec(t.Context(), "DELETE FROM cluster_log")
+	return err
+}
+
+// isRefusal reports whether a line of a log has an error of Postgres about rights.
+func isRefusal(line string) bool {
+	return strings.Contains(line, "read-only transaction") || strings.Contains(line, "permission denied")
 }
 
 // useAsClient sends the requests that a server with the role decide serves, and one that

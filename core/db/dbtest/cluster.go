@@ -66,7 +66,7 @@ func launch(who account, bin, dir string) (*os.File, error) {
 	for _, setting := range []string{
 		"listen_addresses=", "unix_socket_directories=" + dir, "max_connections=200",
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0",
-		"shared_buffers=32MB", "autovacuum=off", "jit=off",
+		"shared_buffers=32MB", "autovacuum=off", "jit=off", "log_line_prefix=%m [%p] %u@%d ",
 	} {
 		args = append(args, "-c", setting)
 	}
