@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,10 @@ import (
 )
 
 // shiftedClocks is a clock that is ahead of that of the database by a time which tests set.
-type shiftedClocks struct{ ahead time.Duration }
+type shiftedClocks struct{ ahead atomic.Int64 }
 
 func (c *shiftedClocks) Sync(context.Context) error { return nil }
-func (c *shiftedClocks) Ahead() time.Duration       { return c.ahead }
+func (c *shiftedClocks) Ahead() time.Duration       { return time.Duration(c.ahead.Load()) }
 
 // TestClockDiffers moves the clock of a node a minute ahead, a minute behind, and back: the
 // state says each, and the log has each change once.
@@ -34,7 +35,7 @@ func TestClockDiffers(t *testing.T) {
 		}{
 			{clockTolerance, ""}, {time.Minute, "1m0s ahead of the clock"}, {-time.Minute, "1m0s behind the clock"}, {-time.Second, ""},
 		} {
-			c.ahead = step.ahead
+			c.ahead.Store(int64(step.ahead))
 			time.Sleep(2 * clockInterval)
 			synctest.Wait()
 			got := n.Clock()
