@@ -29,12 +29,12 @@ func TestServerMovesToPostgres(t *testing.T) {
 			acked[id] = true
 		}
 		aliases = append(aliases, merges...)
-		if n := storedLoad(t, s); n < len(acked) {
+		if n := storedLoad(t, s); n < len(acked) && len(aliases) > 0 {
 			t.Logf("%d of %d events are not processed", len(acked)-n, len(acked))
 			break
 		}
 		if round == 20 {
-			t.Fatal("every round was processed to its end before the kill")
+			t.Fatal("every round was processed to its end before the kill, or had no merge")
 		}
 		s.start(t)
 	}
