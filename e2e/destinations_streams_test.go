@@ -66,7 +66,7 @@ func TestDestinationKafka(t *testing.T) {
 	want := deliver(t, s, broker.behind(t, s, "stream"))
 	records := output(t, broker.dir, broker.java("org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", address, "--topic", "events",
 		"--from-beginning", "--max-messages", fmt.Sprint(broker.records(t, address)), "--timeout-ms", "120000",
-		"--property", "print.headers=true", "--property", "print.key=true")...)
+		"--formatter-property", "print.headers=true", "--formatter-property", "print.key=true")...)
 	arrived, order := arrivals{}, []string{}
 	for record := range strings.Lines(string(records)) {
 		parts := strings.SplitN(strings.TrimSuffix(record, "\n"), "\t", 3) // headers, key, value
