@@ -34,6 +34,14 @@ type session struct {
 	User     *struct{ Email string }
 }
 
+// sessionsPath is the path of the sessions of the user, or of all members of the organization.
+func sessionsPath(all bool) string {
+	if all {
+		return allSessionsPath
+	}
+	return ownSessionsPath
+}
+
 type sessionListCmd struct {
 	command.Remote `embed:""`
 	All            bool `help:"Of all members of the organization, for admins."`
@@ -45,11 +53,7 @@ func (c sessionListCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	path := ownSessionsPath
-	if c.All {
-		path = allSessionsPath
-	}
-	texts, err := client.All(context.Background(), path, nil, 0)
+	texts, err := client.All(context.Background(), sessionsPath(c.All), nil, 0)
 	if err != nil {
 		return err
 	}
@@ -75,11 +79,7 @@ func (c sessionRevokeCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	path := ownSessionsPath
-	if c.All {
-		path = allSessionsPath
-	}
-	texts, err := client.All(context.Background(), path, nil, 0)
+	texts, err := client.All(context.Background(), sessionsPath(c.All), nil, 0)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c sessionRevokeCmd) Run(e *command.Env) error {
 		if ok, err := c.Proceed(e, what); !ok {
 			return err
 		}
-		if err := client.Do(context.Background(), http.MethodDelete, path+strconv.FormatInt(c.ID, 10)+"/", nil, nil); err != nil {
+		if err := client.Do(context.Background(), http.MethodDelete, sessionsPath(c.All)+strconv.FormatInt(c.ID, 10)+"/", nil, nil); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(e.Out, "session %d has ended\n", c.ID)

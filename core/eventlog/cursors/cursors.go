@@ -149,7 +149,7 @@ func (s *Store) Register(ctx context.Context, k Key, token int64, start journal.
 // is missing.
 //
 // While no partition was ever read under a lease, a reader begins at the oldest record
-// whatever from is: nodes that only append may have accepted events before the first node
+// for every value of from: nodes that only append may have accepted events before the first node
 // that reads was started.
 func RegisterAll[B Bounds](ctx context.Context, s *Store, log, reader string, partitions []B, from journal.Start) error {
 	if reader == "" || len(reader) > 200 {
