@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/text"
+	"github.com/guidonhq/guidon/core/web/browser"
+	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/ignored"
 )
 
@@ -28,6 +31,23 @@ type Call struct {
 	router *Router
 	query  ignored.Query
 	fields *Fields // of the body, after Fields
+}
+
+// Recheck returns a function that authenticates the caller again, for an answer without an
+// end. It fails when a new request would, with the same project and scope.
+func (c *Call) Recheck(scope string) func(context.Context) error {
+	a, id, find := c.router.auth, itoa(c.Project.ID), c.router.auth.auth.PrincipalByKey
+	key, place := credential.Personal(c.Request())
+	if key = strings.Clone(key); place == "" {
+		key, find = browser.Session(c.Request(), c.router.IsSecure(c.Ctx)), a.sessions.PrincipalBySession
+	}
+	return func(ctx context.Context) error {
+		p, err := find(ctx, key)
+		if err == nil {
+			_, err = a.auth.ProjectFor(ctx, p, id)
+		}
+		return cmp.Or(err, p.RequireScope(scope))
+	}
 }
 
 // Params returns a parameter of the path, unescaped.
@@ -57,6 +77,9 @@ func (c *Call) CurrentProject() (auth.Project, error) {
 // slash at the end: site_url if set, else derived from the request and trusted
 // proxies.
 func (c *Call) BaseURL() string { return c.router.BaseURL(c.Ctx) }
+
+// ConsoleURL is Router.ConsoleURL.
+func (c *Call) ConsoleURL() string { return c.router.ConsoleURL(c.Ctx) }
 
 // Fields reads the body of the request; see Decode.
 func (c *Call) Fields() (_ *Fields, err error) {

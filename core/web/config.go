@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type Config struct {
 	// unix:/path for a socket that only the user of the server can open. Empty
 	// switches these pages off.
 	AdminAddress string `koanf:"admin_address"`
+	// ConsoleAddress is the address of the console, which then is served there only; the
+	// API is served on both. Empty: the console is at Address.
+	ConsoleAddress string `koanf:"console_address"`
 	// TLS names the certificate of the public address; empty: plain HTTP. A
 	// changed file is used without a restart.
 	TLS tlsfiles.Files `koanf:"tls"`
@@ -38,6 +42,8 @@ type Config struct {
 	// SiteURL is the public address, for links in answers. Empty: links are derived
 	// from the request (and from the X-Forwarded headers of trusted proxies).
 	SiteURL string `koanf:"site_url"`
+	// ConsoleURL is SiteURL for ConsoleAddress.
+	ConsoleURL string `koanf:"console_url"`
 	// BodyBytes is the maximum size of a request body before decompression.
 	BodyBytes int `koanf:"body_bytes"`
 	// InflatedBytes is the maximum size of a body after decompression.
@@ -132,6 +138,10 @@ func (c Config) Validate() error {
 		return fmt.Errorf("address is empty: give host:port")
 	case c.Address == c.AdminAddress && !strings.HasSuffix(c.Address, ":0"):
 		return fmt.Errorf("admin_address is the same as address (%s): give it another port, or leave it empty", c.Address)
+	case c.ConsoleAddress != "" && !strings.HasSuffix(c.ConsoleAddress, ":0") && (c.ConsoleAddress == c.Address || c.ConsoleAddress == c.AdminAddress):
+		return fmt.Errorf("console_address is the same as another address (%s): give it another port, or leave it empty", c.ConsoleAddress)
+	case c.ConsoleURL != "" && c.ConsoleAddress == "":
+		return fmt.Errorf("console_url is for the console at console_address, which is empty: set site_url")
 	case c.BodyBytes < 1:
 		return fmt.Errorf("body_bytes must be at least 1, got %d", c.BodyBytes)
 	case c.InflatedBytes < 1 || c.InflatedBytes > 1<<30:
@@ -162,9 +172,9 @@ func (c Config) validateNames() error {
 	default:
 		return fmt.Errorf("access_log must be all, manage, refused or broken, got %q", c.AccessLog)
 	}
-	if c.SiteURL != "" {
-		if u, err := url.Parse(c.SiteURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("site_url must look like https://flags.example.com, got %q", c.SiteURL)
+	for setting, site := range map[string]string{"site_url": c.SiteURL, "console_url": c.ConsoleURL} {
+		if u, err := url.Parse(site); site != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
+			return fmt.Errorf("%s must look like https://flags.example.com, got %q", setting, site)
 		}
 	}
 	for _, o := range c.ManageOrigins {
@@ -172,21 +182,24 @@ func (c Config) validateNames() error {
 			return fmt.Errorf("manage_origins: %q must look like https://app.example.com, without a path", o)
 		}
 	}
-	if err := c.PublicRate.Validate("public_rate"); err != nil {
-		return err
-	}
-	if err := c.ManageRate.Validate("manage_rate"); err != nil {
-		return err
-	}
-	if err := c.FailedKeyRate.Validate("failed_key_rate"); err != nil {
-		return err
-	}
-	if err := c.TLS.Validate("tls"); err != nil {
-		return err
-	}
-	if err := c.AdminTLS.Validate("admin_tls"); err != nil {
-		return err
-	}
 	_, err := forwarded.ParseNetworks(c.TrustedProxies)
-	return err
+	for _, err := range []error{
+		c.PublicRate.Validate("public_rate"), c.ManageRate.Validate("manage_rate"), c.FailedKeyRate.Validate("failed_key_rate"),
+		c.TLS.Validate("tls"), c.AdminTLS.Validate("admin_tls"), err,
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var siteOrigin = regexp.MustCompile(`(?i)^https?://[^/]*`)
+
+// ConsoleSite returns the configured URL of the console, which is below no path; or "".
+func (c Config) ConsoleSite() string {
+	if c.ConsoleAddress != "" {
+		return siteOrigin.FindString(c.ConsoleURL)
+	}
+	return siteOrigin.FindString(c.SiteURL)
 }

@@ -45,14 +45,14 @@ func (a *authenticator) principalByKey(c *fiber.Ctx, key string) (*auth.Principa
 func (a *authenticator) principalBySession(c *fiber.Ctx, r *Router) (*auth.Principal, error) {
 	secure := r.IsSecure(c)
 	token := browser.Session(c.Request(), secure)
-	if a.sessions == nil || token == "" || routeOf(c).port != r.public {
+	if a.sessions == nil || token == "" || routeOf(c).port != r.public || r.ForConsole(c) != nil {
 		return nil, errNotAuthenticated
 	}
 	if err := browser.CheckSession(c.Request(), token, r.BaseURL(c)); err != nil {
 		return nil, err
 	}
 	p, err := limit.Find(c.UserContext(), a.personalFailures, a.addressOf(c), token, a.sessions.PrincipalBySession)
-	if fault.Is(err, fault.Unauthenticated) {
+	if fault.Is(err, fault.Unauthenticated) && routeOf(c).pattern == "/api/session" { // elsewhere, a late answer would remove the cookie of a newer session
 		browser.ClearSession(&c.Response().Header, secure)
 	}
 	noteCaller(c, p)

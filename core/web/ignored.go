@@ -15,13 +15,6 @@ func (c *Call) Query(name string, fallback ...string) string {
 	return c.Ctx.Query(name, fallback...)
 }
 
-// QueryBool reads a boolean of the query like Query; anything but a boolean is
-// false.
-func (c *Call) QueryBool(name string) bool {
-	c.query.Read(name)
-	return c.Ctx.QueryBool(name)
-}
-
 // HasQuery reports whether the query has a parameter, also an empty one, and
 // records it as known.
 func (c *Call) HasQuery(name string) bool {

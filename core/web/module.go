@@ -2,6 +2,5 @@ package web
 
 import "go.uber.org/fx"
 
-// Module provides the Server. app starts and stops it, after all features have
-// registered their routes.
+// Module provides the Server. app starts it when all features have registered their routes.
 var Module = fx.Module("web", fx.Provide(New))

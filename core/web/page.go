@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
@@ -19,7 +20,7 @@ const (
 // Page is the requested part of a list.
 type Page struct {
 	Limit  int // 1 to MaxPageSize
-	Offset int // 0 or more
+	Offset int // 0 to math.MaxInt32
 }
 
 // PageOf reads limit and offset of the query. A missing or invalid limit is
@@ -30,7 +31,7 @@ func PageOf(c *fiber.Ctx) Page {
 		p.Limit = min(n, MaxPageSize)
 	}
 	if n, err := strconv.Atoi(c.Query("offset")); err == nil && n > 0 {
-		p.Offset = n
+		p.Offset = min(n, math.MaxInt32) // adding a limit does not overflow
 	}
 	return p
 }

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,8 +16,7 @@ type ServerInfo struct {
 	OpenAPI []byte // served at /openapi.yaml; empty: not served
 }
 
-// addPages registers the server's own pages. The public address shows only
-// whether the server works; names, versions and numbers are for operators.
+// addPages registers the server's own pages. The public address shows only whether it works.
 func (r *Router) addPages(info ServerInfo, gatherer prometheus.Gatherer) {
 	r.addPage(r.public, "/_liveness", alive)
 	r.addPage(r.public, "/_readiness", r.serveStatus)
@@ -30,9 +31,7 @@ func (r *Router) addPages(info ServerInfo, gatherer prometheus.Gatherer) {
 	}
 	r.addPage(r.admin, "/_liveness", alive)
 	r.addPage(r.admin, "/_readiness", r.serveReport)
-	r.addPage(r.admin, "/", func(c *fiber.Ctx) error {
-		return JSON(c, map[string]string{"name": "guidon", "version": info.Version})
-	})
+	r.addPage(r.admin, "/", func(c *fiber.Ctx) error { return JSON(c, map[string]string{"name": "guidon", "version": info.Version}) })
 	if r.cfg.Metrics && gatherer != nil {
 		r.addPage(r.admin, "/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{})))
 	}
@@ -48,14 +47,12 @@ func (r *Router) addPage(p *port, path string, h fiber.Handler) {
 }
 
 func alive(c *fiber.Ctx) error { return c.SendString("alive") }
-
 func servePprof(c *fiber.Ctx) error {
 	pprofhandler.PprofHandler(c.Context())
 	return nil
 }
 
-// serveStatus answers 200 if every readiness check passes, else 503, and names
-// nothing.
+// serveStatus answers 200 if every readiness check passes, else 503, and names nothing.
 func (r *Router) serveStatus(c *fiber.Ctx) error {
 	if len(r.readiness.Ready(c.UserContext())) == 0 {
 		return JSON(c, map[string]string{"status": "ready"})
@@ -64,8 +61,12 @@ func (r *Router) serveStatus(c *fiber.Ctx) error {
 	return JSON(c, map[string]string{"status": "not ready"})
 }
 
-// serveReport answers like serveStatus, with the names of the failed checks,
-// their details, and the additional fields.
+// Readiness returns the answer of GET /_readiness of the admin address.
+func (r *Router) Readiness(ctx context.Context) (map[string]any, bool) {
+	return r.readiness.Report(ctx)
+}
+
+// serveReport answers like serveStatus, with the failed checks, their details, and fields.
 func (r *Router) serveReport(c *fiber.Ctx) error {
 	report, ready := r.readiness.Report(c.UserContext())
 	if !ready {

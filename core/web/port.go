@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -116,18 +115,6 @@ func (p *port) install() error {
 	return nil
 }
 
-// bind binds an address. The error names it and its setting.
-func bind(ctx context.Context, setting, address string) (net.Listener, error) {
-	ln, err := listener.Listen(ctx, address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: another process uses the address; set http.%s to a free one: %w", address, setting, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s (http.%s): %w", address, setting, err)
-	}
-	return ln, nil
-}
-
 // listen binds the address unless that was done before. Clients can connect from
 // then on; serve answers them.
 func (p *port) listen(ctx context.Context) (err error) {
@@ -137,7 +124,7 @@ func (p *port) listen(ctx context.Context) (err error) {
 	}
 	ln := p.early
 	if ln == nil {
-		if ln, err = bind(ctx, p.setting, p.address); err != nil {
+		if ln, err = listener.Bind(ctx, p.setting, p.address); err != nil {
 			return err
 		}
 	}

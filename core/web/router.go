@@ -21,6 +21,7 @@ import (
 	"github.com/guidonhq/guidon/core/web/credential"
 	"github.com/guidonhq/guidon/core/web/envelope"
 	"github.com/guidonhq/guidon/core/web/health"
+	"github.com/guidonhq/guidon/core/web/inprocess"
 	"github.com/guidonhq/guidon/core/web/metrics"
 	"github.com/guidonhq/guidon/core/web/request"
 )
@@ -39,9 +40,10 @@ type Router struct {
 	parts     Parts
 	base      context.Context // cancelled when a stop runs out of time
 
-	public *port
-	admin  *port // registered routes are not served without http.admin_address
-	live   atomic.Pointer[liveState]
+	public  *port
+	admin   *port // registered routes are not served without http.admin_address
+	console *port // the routes of public, nil without http.console_address
+	live    atomic.Pointer[liveState]
 
 	onUnlogged func(ctx context.Context, u Unlogged) error // nil: nothing logs them
 	tracing    *tracing.Tracing                            // nil: off
@@ -191,35 +193,36 @@ func (r *Router) ProjectOf(c *fiber.Ctx, token, projectID string) (auth.Project,
 // is the zero Addr if the address is unknown.
 func (r *Router) IP(c *fiber.Ctx) netip.Addr { return r.proxies().Client(c.Context()) }
 
-// Origin returns the origin of the configured public address and the prefix of its
-// path. Without an address the origin is empty, which stands for the one that the
+// Origin returns the origin of the configured URL of the address that the client used, which
+// is site_url or console_url, and the prefix of its path. Without an address the origin is empty, which stands for the one that the
 // client used, and the prefix is that which a trusted proxy removed.
 func (r *Router) Origin(c *fiber.Ctx) (origin, prefix string) {
-	if r.cfg.SiteURL == "" {
+	site, _ := r.reached(c)
+	if site == "" {
 		return "", r.proxies().Prefix(c.Context())
 	}
-	site := strings.TrimRight(r.cfg.SiteURL, "/")
 	host := strings.Index(site, "://") + len("://")
 	if at := strings.IndexByte(site[host:], '/'); at >= 0 {
-		return site[:host+at], site[host+at:]
+		return site[:host+at], strings.TrimRight(site[host+at:], "/")
 	}
 	return site, ""
 }
 
 // IsSecure reports whether the client uses HTTPS: by TLS of this server, by what a trusted
-// proxy says, or by site_url.
+// proxy says, or by site_url (console_url for the address of the console).
 func (r *Router) IsSecure(c *fiber.Ctx) bool {
-	seen := r.proxies().BaseURL(c.Context(), routeOf(c).port.scheme(), "localhost")
-	return strings.HasPrefix(seen, "https:") || strings.HasPrefix(r.cfg.SiteURL, "https:")
+	site, p := r.reached(c)
+	return strings.HasPrefix(r.proxies().BaseURL(c.Context(), p.scheme(), "localhost"), "https:") || strings.HasPrefix(site, "https:")
 }
 
 // BaseURL returns the URL by which the client reached the server, without a slash at the
 // end.
 func (r *Router) BaseURL(c *fiber.Ctx) string {
-	if r.cfg.SiteURL != "" {
-		return strings.TrimRight(r.cfg.SiteURL, "/")
+	site, p := r.reached(c)
+	if site != "" {
+		return strings.TrimRight(site, "/")
 	}
-	return r.proxies().BaseURL(c.Context(), routeOf(c).port.scheme(), routeOf(c).port.boundAddress())
+	return r.proxies().BaseURL(c.Context(), p.scheme(), p.boundAddress())
 }
 
 var errDatabaseAway = fault.New(fault.Unavailable, "database_unavailable",
@@ -248,7 +251,7 @@ func (r *Router) serveManaged(c *fiber.Ctx, rt *route, h func(c *Call) error) er
 	if err != nil {
 		return err
 	}
-	if c.Locals(ownCall{}) == nil {
+	if !inprocess.Is(c.Context()) {
 		if err := r.auth.manageRate.Take(principal.KeyID | principal.SessionID<<32); err != nil {
 			r.metrics.Refused("manage_rate")
 			return err

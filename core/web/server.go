@@ -1,12 +1,9 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"sync"
 
@@ -18,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web/budget"
 	"github.com/guidonhq/guidon/core/web/health"
+	"github.com/guidonhq/guidon/core/web/inprocess"
 	"github.com/guidonhq/guidon/core/web/limit"
 	"github.com/guidonhq/guidon/core/web/listener"
 	"github.com/guidonhq/guidon/core/web/metrics"
@@ -83,6 +81,9 @@ func New(cfg Config, a Auth, log *zap.Logger, reg prometheus.Registerer) (*Serve
 	public, admin := maxConnections(cfg, log)
 	r.public = newPort(r, publicSetting, cfg.Address, cfg.TLS, public)
 	r.admin = newPort(r, adminSetting, cfg.AdminAddress, cfg.AdminTLS, admin)
+	if cfg.ConsoleAddress != "" {
+		r.console = newPort(r, consoleSetting, cfg.ConsoleAddress, cfg.TLS, admin)
+	}
 	return &Server{router: r, reg: reg, cancelBase: cancelBase}, nil
 }
 
@@ -102,7 +103,7 @@ type Parts struct {
 	Watches func(name string) bool
 }
 
-// Restrict sets what is left out of what is registered afterwards.
+// Restrict limits the routes and checks that are registered afterwards to p.
 func (s *Server) Restrict(p Parts) { s.router.parts = p }
 
 // Trace records the spans of requests, before Start. t may be nil.
@@ -131,72 +132,14 @@ func (s *Server) Handler() (fasthttp.RequestHandler, error) {
 	return s.router.public.requestHandler()
 }
 
-// ownCall marks requests of Call.
-type ownCall struct{}
-
-// Call runs a management request with a personal key in this process, also before
-// Start. It does not count for ManageRate. Nothing can be registered afterwards.
+// Call is inprocess.Call. Nothing can be registered afterwards.
 func (s *Server) Call(method, path, key string, body []byte) (status int, answer []byte, err error) {
-	answered, err := s.serveOwn(func(r *fasthttp.Request) error {
-		r.Header.SetMethod(method)
-		r.SetRequestURI(path)
-		r.Header.SetHost("localhost")
-		r.Header.Set("Authorization", "Bearer "+key)
-		r.Header.SetContentType("application/json")
-		r.SetBody(body)
-		return nil
-	})
-	if err != nil {
-		return 0, nil, err
-	}
-	return answered.StatusCode(), answered.Body(), nil
+	return inprocess.Call(s.Handler, method, path, key, body)
 }
 
-// RoundTrip is Call for a request of any path, with its headers and its body. The body of
-// the answer is complete when it returns.
+// RoundTrip is inprocess.RoundTrip. Nothing can be registered afterwards.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
-	answered, err := s.serveOwn(func(r *fasthttp.Request) error {
-		r.Header.SetMethod(req.Method)
-		r.SetRequestURI(req.URL.RequestURI())
-		r.Header.SetHost(req.URL.Host)
-		for name, values := range req.Header {
-			for _, value := range values {
-				r.Header.Add(name, value)
-			}
-		}
-		if req.Body == nil {
-			return nil
-		}
-		body, err := io.ReadAll(req.Body)
-		r.SetBody(body)
-		return errors.Join(err, req.Body.Close())
-	})
-	if err != nil {
-		return nil, err
-	}
-	res := &http.Response{StatusCode: answered.StatusCode(), ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req}
-	for name, value := range answered.Header.All() {
-		res.Header.Add(string(name), string(value))
-	}
-	body := answered.Body()
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return res, nil
-}
-
-// serveOwn runs the request that fill makes, as one of this process.
-func (s *Server) serveOwn(fill func(*fasthttp.Request) error) (*fasthttp.Response, error) {
-	handle, err := s.Handler()
-	if err != nil {
-		return nil, err
-	}
-	var c fasthttp.RequestCtx
-	c.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
-	if err := fill(&c.Request); err != nil {
-		return nil, err
-	}
-	c.SetUserValue(ownCall{}, true)
-	handle(&c)
-	return &c.Response, nil
+	return inprocess.RoundTrip(s.Handler, req)
 }
 
 // Start listens and serves requests until Stop. It fails if an address is not
@@ -208,6 +151,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if _, err := s.router.admin.requestHandler(); err != nil {
 		return err
 	}
+	s.router.shareWithConsole()
 	ports := s.ports()
 	for i, p := range ports {
 		if err := p.listen(ctx); err != nil {
@@ -226,10 +170,14 @@ func (s *Server) Start(ctx context.Context) error {
 
 // ports returns the ports that have an address.
 func (s *Server) ports() []*port {
-	if s.router.cfg.AdminAddress == "" {
-		return []*port{s.router.public}
+	all := []*port{s.router.public}
+	if s.router.cfg.AdminAddress != "" {
+		all = append(all, s.router.admin)
 	}
-	return []*port{s.router.public, s.router.admin}
+	if s.router.console != nil {
+		all = append(all, s.router.console)
+	}
+	return all
 }
 
 // Address returns the public address with the actual port; empty before Start.
@@ -241,6 +189,14 @@ func (s *Server) AdminAddress() string { return s.router.admin.boundAddress() }
 
 // URL returns the URL of the public address; empty before Start.
 func (s *Server) URL() string { return s.router.public.url() }
+
+// ConsoleURL returns the URL of the console; empty before Start.
+func (s *Server) ConsoleURL() string {
+	if s.router.console != nil {
+		return s.router.console.url()
+	}
+	return s.router.public.url()
+}
 
 // AdminURL returns the URL of the admin address; empty before Start, without an
 // admin address, and for a Unix socket.

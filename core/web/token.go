@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/gofiber/fiber/v2"
@@ -59,11 +60,5 @@ func badKey(shape apikey.Shape) error {
 // ProjectID returns the project_id that accompanies a personal key on a public
 // path: from the query, the form, or the JSON body (env); "" without one.
 func ProjectID(p *Payload, env *envelope.Envelope) string {
-	if s := p.Query("project_id"); s != "" {
-		return s
-	}
-	if s := p.Form("project_id"); s != "" {
-		return s
-	}
-	return env.ProjectID
+	return cmp.Or(p.Query("project_id"), p.Form("project_id"), env.ProjectID)
 }

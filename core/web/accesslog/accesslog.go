@@ -1,5 +1,5 @@
 // Package accesslog selects the requests that are logged, and removes keys from
-// what is logged of them.
+// their log lines.
 package accesslog
 
 import (

@@ -43,6 +43,8 @@ type Stream struct {
 	conn   *listener.Conn
 	closed bool
 	late   []byte // waits for the goroutine that writes; nil without one
+	// flushed is closed at the end of that goroutine; nil before the first one.
+	flushed chan struct{}
 }
 
 // Open sends the head of ctx.Response and then calls opened with the stream, in a
@@ -101,13 +103,43 @@ func (s *Stream) Write(p []byte) bool {
 	return !s.closed
 }
 
-// writeLate starts a goroutine that writes p and what follows it.
-func (s *Stream) writeLate(p []byte) {
-	s.late = []byte{}
-	go s.flush(slices.Clone(p))
+// Send sends p and waits for the client until the time limit. It returns false if the
+// stream has ended, also because the client did not read in time. One goroutine calls it,
+// and no other writes meanwhile; Close ends a call.
+func (s *Stream) Send(p []byte, limit time.Duration) bool {
+	s.mu.Lock()
+	flushed := s.flushed
+	s.mu.Unlock()
+	if flushed != nil {
+		<-flushed
+	}
+	if s.isClosed() {
+		return false
+	}
+	err := s.conn.SetWriteDeadline(time.Now().Add(limit))
+	if err == nil {
+		_, err = s.conn.Write(p)
+	}
+	if err != nil {
+		s.Close()
+	}
+	return err == nil
 }
 
-func (s *Stream) flush(p []byte) {
+func (s *Stream) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// writeLate starts a goroutine that writes p and what follows it.
+func (s *Stream) writeLate(p []byte) {
+	s.late, s.flushed = []byte{}, make(chan struct{})
+	go s.flush(slices.Clone(p), s.flushed)
+}
+
+func (s *Stream) flush(p []byte, flushed chan struct{}) {
+	defer close(flushed)
 	for {
 		err := s.conn.SetWriteDeadline(time.Now().Add(lateTime))
 		if err == nil {

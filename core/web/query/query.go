@@ -1,0 +1,51 @@
+// Package query reads parameters of the query that several features have, and cuts pages out
+// of lists that are in memory.
+package query
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/core/web"
+)
+
+// Bool returns a boolean of the query, false if it is missing or empty. Anything else than a
+// boolean is Invalid.
+func Bool(c *web.Call, name string) (bool, error) {
+	b, err := OptionalBool(c, name)
+	return b != nil && *b, err
+}
+
+// OptionalBool is Bool with nil for a missing or empty parameter.
+func OptionalBool(c *web.Call, name string) (*bool, error) {
+	text := c.Query(name)
+	if text == "" {
+		return nil, nil
+	}
+	b, err := strconv.ParseBool(strings.ToLower(text))
+	if err != nil {
+		return nil, fault.Field(name, "invalid_input", "Must be a valid boolean.")
+	}
+	return &b, nil
+}
+
+// ID returns the id of a row from the query, 0 if it is missing or empty. Anything else than a
+// positive integer is Invalid.
+func ID(c *web.Call, name string) (int64, error) {
+	text := c.Query(name)
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, fault.Field(name, "invalid_input", "Must be a positive integer.")
+	}
+	return id, nil
+}
+
+// Cut returns the items of a whole list that are on a page: at most limit from offset on.
+// Both are at least 0 and at most math.MaxInt32.
+func Cut[T any](all []T, limit, offset int) []T {
+	return all[min(offset, len(all)):min(offset+limit, len(all))]
+}
