@@ -1,4 +1,4 @@
-// Package logmove moves what is on its way from the journal of a stopped server to a log
+// Package logmove moves unprocessed records from the journal of a stopped server to a log
 // that servers share.
 //
 // Move reads the records that at least one reader of the journal has not done, in their

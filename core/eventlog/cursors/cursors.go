@@ -9,8 +9,8 @@
 // Commit joins the transaction in its context, if there is one: then the cursor moves
 // together with what was written, or not at all.
 //
-// The package knows nothing of the log itself. Its caller checks that a position is not
-// beyond the newest record.
+// The package does not read the log. Its caller checks that a position is not beyond the
+// newest record.
 package cursors
 
 import (
@@ -107,6 +107,18 @@ func (s *Store) Identity(ctx context.Context) (int64, error) {
 		err = errors.New("the identity of the database was removed")
 	}
 	return row.Seq, unavailable(err)
+}
+
+// Place identifies the location of the database: the identifier that PostgreSQL gave its
+// cluster when that was made, and the number of the database in it. A restored dump and a
+// database made from a template have another place; a promoted standby and a copy of all
+// files have the same. It is empty on SQLite, and if the user may not read the identifier.
+func (s *Store) Place(ctx context.Context) (string, error) {
+	if !s.store.db.Postgres() {
+		return "", nil
+	}
+	place, err := s.store.place(ctx)
+	return place, unavailable(err)
 }
 
 // Register returns the position of the cursor, and creates it at start if it is new. It

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/db"
@@ -51,6 +53,20 @@ const (
 	thisCursor    = thisPartition + " AND reader = ?"
 )
 
+// noPlace are the codes of a database that does not tell its place: a missing right, a
+// missing function and a feature that is not supported.
+var noPlace = []string{"42501", "42883", "0A000"}
+
+// place returns the place of the database, empty if it does not tell.
+func (s store) place(ctx context.Context) (place string, err error) {
+	err = s.db.Read(ctx).NewRaw(`SELECT to_hex(c.system_identifier) || '/' || d.oid FROM pg_control_system() AS c, pg_database AS d
+		WHERE d.datname = current_database()`).Scan(ctx, &place)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && slices.Contains(noPlace, e.Code) {
+		return "", nil
+	}
+	return place, err
+}
+
 // attached returns the log of this database. That is row if there was none, or if replace
 // is set.
 func (s store) attached(ctx context.Context, row logRow, replace bool) (found logRow, err error) {
@@ -65,6 +81,12 @@ func (s store) attached(ctx context.Context, row logRow, replace bool) (found lo
 		return found, err
 	}
 	err = s.db.Write(ctx).NewSelect().Model(&found).Where("slot = 1").Scan(ctx)
+	return found, err
+}
+
+// log returns the log of this database.
+func (s store) log(ctx context.Context) (found logRow, err error) {
+	err = s.db.Read(ctx).NewSelect().Model(&found).Where("slot = 1").Scan(ctx)
 	return found, err
 }
 

@@ -24,11 +24,14 @@ func (l *Log) Append(ctx context.Context, parts []eventlog.Part) error {
 	if len(parts) == 0 {
 		return nil
 	}
+	begun := time.Now()
+	if err := l.attachment.Check(begun); err != nil {
+		return l.metrics.Refused(err)
+	}
 	bytes, err := l.admit(parts)
 	if err != nil {
 		return l.metrics.Refused(err)
 	}
-	begun := time.Now()
 	defer l.queue.Leave(bytes, len(parts))
 	outcome := l.produce(parts)
 	l.recordOutcome(outcome)

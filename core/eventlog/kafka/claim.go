@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,10 +19,12 @@ import (
 // A topic belongs to one database: readers of another have cursors of their own, and
 // records that one has done would be deleted although the other needs them. The claim is
 // the metadata of an offset that the nodes of the database commit for partition 0, in a
-// group that nothing reads. The brokers keep it for offsets.retention.minutes after it was
+// group that nothing reads. It has the identity of the database, which a copy has too, and
+// the place of the database, which a restored dump has not. The brokers keep it for offsets.retention.minutes after it was
 // written last (a week by default), and until the topic is deleted.
 const (
 	claimPrefix = "guidon database "
+	claimPlace  = " at "
 	// claimTimeout bounds what a start waits for the coordinator of the group.
 	claimTimeout = 5 * time.Second
 	// claimSettle is how long a node waits before it looks whether another database has
@@ -34,11 +37,27 @@ const (
 // errTaken is the error of everything that reads or writes the log of another database.
 var errTaken = fault.New(fault.Unavailable, "log_taken", "The log belongs to another database.").After(10 * time.Second)
 
-// claim is what a node knows of the claim of its database. Only start and maintain use it.
+// claim is the claim of the database of this node. Only start and maintain use it.
 type claim struct {
 	own     string    // as it is stored
 	renewed time.Time // when it was written last
 	unknown bool      // the brokers did not answer; logged
+}
+
+// same reports whether a stored claim is that of this database. A place is
+// compared only if both have one.
+func (c *claim) same(stored string) bool {
+	id, place, _ := strings.Cut(stored, claimPlace)
+	ownID, ownPlace, _ := strings.Cut(c.own, claimPlace)
+	return id == ownID && (place == ownPlace || place == "" || ownPlace == "")
+}
+
+// copied reports whether a stored claim is that of a database with the same identity at
+// another place.
+func (c *claim) copied(stored string) bool {
+	id, _, _ := strings.Cut(stored, claimPlace)
+	ownID, _, _ := strings.Cut(c.own, claimPlace)
+	return id == ownID && !c.same(stored)
 }
 
 func (l *Log) claimGroup() string { return "guidon-log-" + l.target.Topic }
@@ -52,6 +71,13 @@ func (l *Log) claimTopic(ctx context.Context, replace bool) error {
 		return err
 	}
 	l.claim.own = claimPrefix + strconv.FormatInt(id, 16)
+	place, err := l.cursors.Place(ctx)
+	if err != nil {
+		return err
+	}
+	if place != "" {
+		l.claim.own += claimPlace + place
+	}
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	stored, err := l.readClaim(ctx)
@@ -61,8 +87,8 @@ func (l *Log) claimTopic(ctx context.Context, replace bool) error {
 			err = again
 		}
 	}
-	if err == nil && (stored == "" || replace && stored != l.claim.own) {
-		if replace && stored != "" {
+	if err == nil && stored != l.claim.own && (l.claim.same(stored) || stored == "" || replace) {
+		if !l.claim.same(stored) && stored != "" {
 			l.log.Warn("log topic taken over from another database", zap.String("topic", l.target.Topic), zap.String("from", stored))
 		}
 		if err = l.writeClaim(ctx); err == nil {
@@ -84,7 +110,11 @@ func (l *Log) claimError(stored string, err error) error {
 		return nil
 	}
 	l.claim.unknown = false
-	if stored != l.claim.own {
+	if l.claim.copied(stored) {
+		return fmt.Errorf("the topic %s belongs to another copy of this database (%s, not %s), and each would delete records that the other needs: set another topic in journal.url for a copy; if the database was moved (pg_upgrade, dump and restore), stop the servers of the former one and set journal.accept_other_log for one start",
+			l.target.Topic, stored, l.claim.own)
+	}
+	if !l.claim.same(stored) {
 		return fmt.Errorf("the topic %s belongs to another database (%s, not %s), and each would delete records that the other needs: set another topic in journal.url, or take this one over with journal.accept_other_log when the other servers have stopped",
 			l.target.Topic, stored, l.claim.own)
 	}
@@ -97,7 +127,7 @@ func (l *Log) checkClaim(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	stored, err := l.readClaim(ctx)
-	if err == nil && (stored == "" || stored == l.claim.own && time.Since(l.claim.renewed) > claimRenewal) {
+	if err == nil && (stored == "" || l.claim.same(stored) && time.Since(l.claim.renewed) > claimRenewal) {
 		if err = l.writeClaim(ctx); err == nil {
 			stored = l.claim.own
 		}

@@ -345,6 +345,7 @@ func counterOf(t *testing.T, reg prometheus.Gatherer, name string) (sum float64)
 func TestRetentionGuard(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
+	n.cfg.Partitions = 2
 	must(t, n.cluster.CreateTopic("guidon", 2, map[string]string{
 		"retention.ms": "86400000", "max.message.bytes": "40000000", "min.insync.replicas": "2", "message.timestamp.type": "CreateTime",
 	}))
@@ -466,6 +467,30 @@ func TestTopicOfTwoDatabases(t *testing.T) {
 	wantTexts(t, texts, "two", "three")
 }
 
+// TestTopicOfCopies checks that a copy of a database is refused the topic of the original,
+// unless it takes the topic over.
+func TestTopicOfCopies(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.cfg.TrimInterval, n.db = 20*time.Millisecond, dbtest.Postgres(t)
+	first := n.open(t)
+	must(t, n.open(t).Close(ctx(t))) // another node
+	id, err := cursors.New(n.db).Identity(ctx(t))
+	must(t, err)
+	moved := *n
+	moved.db = dbtest.Postgres(t)
+	_, err = moved.db.Pool().Exec(ctx(t), "INSERT INTO log_cursors (log_id, log_partition, reader, token, seq, event_index, event_count) VALUES ('database', 0, 'identity', 0, $1, 0, 0)", id)
+	must(t, err)
+	if _, err := moved.tryOpen(t); err == nil || !strings.Contains(err.Error(), "the topic guidon belongs to another copy of this database") || !strings.Contains(err.Error(), "journal.accept_other_log") {
+		t.Fatalf("a copy: %v", err)
+	}
+	appendTo(t, first, 0, "one")
+	moved.cfg.AcceptOtherLog = true
+	second := moved.open(t)
+	eventually(t, "the first one has stopped", func() bool { return fault.CodeOf(first.Broken()) == "log_taken" })
+	appendTo(t, second, 0, "two")
+}
+
 // TestTwoDatabasesAtOnce starts two databases on a new topic at the same time: one gets it.
 func TestTwoDatabasesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -520,6 +545,7 @@ func TestStatsOfUnreadPartitions(t *testing.T) {
 func TestTrimByAge(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
+	n.cfg.Partitions = 2
 	must(t, n.cluster.CreateTopic("guidon", 2, map[string]string{
 		"max.message.bytes": "40000000", "min.insync.replicas": "2", "message.timestamp.type": "CreateTime",
 	}))

@@ -64,6 +64,8 @@ type Log struct {
 	claim claim
 	taken atomic.Bool // another database has the topic
 
+	attachment *cursors.Attachment
+
 	ctx    context.Context // of the background work
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -144,6 +146,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	if err := l.cursors.Attach(ctx, l.id, l.topic.partitions, o.replacing(l.cfg.AcceptOtherLog, l.id)); err != nil {
 		return err
 	}
+	l.attachment = l.cursors.Attachment(l.id, l.topic.partitions, l.log)
 	if err := l.claimTopic(ctx, l.cfg.AcceptOtherLog); err != nil {
 		return err
 	}
@@ -162,6 +165,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	l.queue = logstate.Queue{MaxBytes: int64(l.cfg.MaxQueueBytes), MaxRecords: int64(l.cfg.MaxQueueRecords)}
 	l.work.Go(l.fetchLoop)
 	l.work.Go(l.maintain)
+	l.work.Go(func() { l.attachment.Watch(l.ctx) })
 	l.log.Info("log opened", zap.String("id", l.id), zap.Int("partitions", l.topic.partitions), zap.Int("replicas", l.topic.replicas),
 		zap.Duration("retention", l.topic.retention))
 	return nil
@@ -265,9 +269,10 @@ func (l *Log) Unreachable() time.Duration {
 const unreachableAfter = 10 * time.Second
 
 // Reachable reports whether a broker has answered within 10 seconds, or within two
-// TrimIntervals if that is longer.
+// TrimIntervals if that is longer. A log that the database has replaced is not reachable,
+// so that other nodes read its partitions.
 func (l *Log) Reachable() bool {
-	return l.Unreachable() <= max(unreachableAfter, 2*l.cfg.TrimInterval)
+	return l.attachment.Err() == nil && l.Unreachable() <= max(unreachableAfter, 2*l.cfg.TrimInterval)
 }
 
 // Broken returns why appends are refused now, or that no broker answers; nil while the
@@ -275,6 +280,9 @@ func (l *Log) Reachable() bool {
 func (l *Log) Broken() error {
 	if l.taken.Load() {
 		return errTaken
+	}
+	if err := l.attachment.Err(); err != nil {
+		return err
 	}
 	if err := l.health.Current(); err != nil {
 		return err

@@ -31,7 +31,8 @@ type topicState struct {
 }
 
 // openTopic returns the state of the topic, which it creates if it does not exist. It
-// fails if the topic cannot keep acknowledged records, with every reason.
+// fails if the topic has fewer partitions than the config, or cannot keep acknowledged
+// records, with every reason.
 func (l *Log) openTopic(ctx context.Context) (*topicState, error) {
 	s, err := l.describeTopic(ctx)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
@@ -42,6 +43,10 @@ func (l *Log) openTopic(ctx context.Context) (*topicState, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.partitions < l.cfg.Partitions {
+		return nil, fmt.Errorf("the topic %s has %d partitions and journal.partitions is %d, so fewer servers could process events than the setting says: set journal.partitions to %d, or add partitions before the first start with this topic (later the number cannot change)",
+			l.target.Topic, s.partitions, l.cfg.Partitions, s.partitions)
 	}
 	reasons := s.weaknesses(l.cfg)
 	if len(reasons) == 0 {

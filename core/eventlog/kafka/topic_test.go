@@ -20,6 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/guidonhq/guidon/core/fault"
 )
 
 // client connects to the cluster of a node, beside its log.
@@ -120,6 +122,21 @@ func TestNoTopicOnOneBroker(t *testing.T) {
 	appendTo(t, n.open(t), 0, "one")
 }
 
+// TestFewerPartitions opens a topic that has fewer partitions than the config.
+func TestFewerPartitions(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	must(t, n.open(t).Close(ctx(t)))
+	n.cfg.Partitions = 12
+	if _, err := n.tryOpen(t); err == nil || !strings.Contains(err.Error(), "has 3 partitions and journal.partitions is 12") || !strings.Contains(err.Error(), "set journal.partitions to 3") {
+		t.Fatalf("got %v", err)
+	}
+	n.cfg.Partitions = 2
+	if l := n.open(t); l.Partitions() != 3 {
+		t.Errorf("%d partitions", l.Partitions())
+	}
+}
+
 func TestMorePartitions(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -139,6 +156,29 @@ func TestMorePartitions(t *testing.T) {
 	if _, err := n.tryOpen(t); err == nil || !strings.Contains(err.Error(), "has 5 partitions now and had 3") {
 		t.Fatalf("got %v", err)
 	}
+}
+
+// TestReplacedByPartitions lets a node run on while another one accepts the topic with more
+// partitions: the first refuses appends until it is restarted, and is not reachable.
+func TestReplacedByPartitions(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	l := n.open(t)
+	appendTo(t, l, 2, "one")
+	_, err := kadm.NewClient(client(t, n)).CreatePartitions(ctx(t), 2, "guidon")
+	must(t, err)
+	other := *n
+	other.cfg.AcceptOtherLog = true
+	eventually(t, "the topic has 5 partitions", func() bool {
+		second, err := other.tryOpen(t)
+		return err == nil && second.Partitions() == 5
+	})
+	eventually(t, "the first node notices", func() bool { return fault.CodeOf(l.Broken()) == "log_replaced" })
+	wantFault(t, l.Append(ctx(t), parts(0, "refused")), fault.Unavailable, "log_replaced")
+	if l.Reachable() {
+		t.Error("the log is reachable")
+	}
+	appendTo(t, other.open(t), 4, "two")
 }
 
 func TestUnreachable(t *testing.T) {

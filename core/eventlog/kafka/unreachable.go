@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -31,6 +32,12 @@ func (l *Log) connectError(err error) error {
 		why = "the name of the broker is not known"
 	case errors.As(err, &timeout) && timeout.Timeout() && l.target.TLS:
 		why = "no broker answers; check the addresses and that this port speaks TLS"
+	case strings.Contains(err.Error(), "tls alert record"): // the client has no error of its own for it
+		why = "this port speaks TLS; use kafkas://, or the port without TLS"
+	case strings.Contains(err.Error(), "'HTTP' in ascii"):
+		why = "this is a server of HTTP and no broker; check the addresses"
+	case errors.Is(err, io.EOF) && l.target.TLS && l.target.Mechanism == "":
+		why = "the broker closes the connection; check that this port speaks TLS, or use kafka://, and cert_file if the brokers want a certificate"
 	case errors.Is(err, io.EOF) && l.target.Mechanism != "":
 		why = fmt.Sprintf("the broker closes the connection; check the user %q, its password, and tls", l.target.User)
 	case errors.Is(err, io.EOF):

@@ -41,6 +41,9 @@ func (l *Log) Append(ctx context.Context, parts []eventlog.Part) error {
 		return nil
 	}
 	begun := time.Now()
+	if err := l.attachment.Check(begun); err != nil {
+		return l.metrics.Refused(err)
+	}
 	r := &request{parts: parts, until: begun.Add(l.cfg.AppendTimeout), done: make(chan error, 1)}
 	if err := l.admit(r); err != nil {
 		return l.metrics.Refused(err)

@@ -54,6 +54,7 @@ type Log struct {
 	log     *zap.Logger
 	metrics *logstate.Metrics
 
+	attachment *cursors.Attachment
 	partitions []*partition
 	queue      logstate.Queue
 	health     logstate.Health
@@ -153,6 +154,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	if err := l.cursors.Attach(ctx, l.id, partitions, o.replacing(l.cfg.AcceptOtherLog, l.id)); err != nil {
 		return err
 	}
+	l.attachment = l.cursors.Attachment(l.id, partitions, l.log)
 	for i := range partitions {
 		l.partitions = append(l.partitions, newPartition(l, i))
 	}
@@ -169,6 +171,7 @@ func (l *Log) start(ctx context.Context, o Options) error {
 	l.work.Go(func() { l.write(encoder) })
 	l.work.Go(l.watch)
 	l.work.Go(l.maintain)
+	l.work.Go(func() { l.attachment.Watch(l.ctx) })
 	if l.hub != nil {
 		l.work.Go(l.publish)
 	}
@@ -259,12 +262,18 @@ func (l *Log) Unreachable() time.Duration {
 // not reachable.
 const unreachableAfter = 10 * time.Second
 
-// Reachable reports whether the server has answered within 10 seconds.
-func (l *Log) Reachable() bool { return l.Unreachable() <= unreachableAfter }
+// Reachable reports whether the server has answered within 10 seconds. A log that the
+// database has replaced is not reachable.
+func (l *Log) Reachable() bool {
+	return l.attachment.Err() == nil && l.Unreachable() <= unreachableAfter
+}
 
 // Broken returns why appends are refused now, or that the server does not answer; nil
 // while the log works.
 func (l *Log) Broken() error {
+	if err := l.attachment.Err(); err != nil {
+		return err
+	}
 	if err := l.health.Current(); err != nil {
 		return err
 	}

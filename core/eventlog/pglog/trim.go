@@ -106,7 +106,8 @@ func (l *Log) isEmpty(newest segment) bool {
 	return true
 }
 
-// trim records what is deleted.
+// trim advances the oldest kept record of each partition and returns how many records that
+// removed.
 func (l *Log) trim(ctx context.Context, t trimmer) (removed int64, err error) {
 	segments, err := l.store.segments(ctx)
 	if err != nil {

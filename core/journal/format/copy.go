@@ -141,7 +141,7 @@ func (f *File) readReaders(ctx context.Context, c *Contents) error {
 	return rows.Err()
 }
 
-// Copying says what Copy knows besides the file.
+// Copying holds the inputs of Copy besides the file.
 type Copying struct {
 	ID      string        // of the journal, if the file does not have it
 	First   uint64        // the oldest record that is kept, 0 if it is not known
