@@ -78,7 +78,7 @@ func TestTheTwoFaces(t *testing.T) {
 	doc := load(t)
 	signIn := []string{
 		"acceptInvite", "listSignInMethods", "signInWithPassword", "signInWithLink", "signInWithInvitation",
-		"resetPassword", "startOIDC", "finishOIDC",
+		"resetPassword", "requestPasswordReset", "startOIDC", "finishOIDC",
 	}
 	eachOperation(t, doc, func(t *testing.T, path string, op *openapi3.Operation) {
 		manage := (strings.HasPrefix(path, "/api/") || path == "/flags/definitions") && !slices.Contains(op.Tags, "clients") &&

@@ -41,6 +41,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitionfile"
 	"github.com/guidonhq/guidon/core/definitions"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/events/clickhouse"
 	"github.com/guidonhq/guidon/core/events/eventapi"
 	"github.com/guidonhq/guidon/core/flags"
@@ -50,15 +51,18 @@ import (
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/pluginconfig"
 	"github.com/guidonhq/guidon/core/retry"
 	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/seed"
+	"github.com/guidonhq/guidon/core/serverhealth"
 	"github.com/guidonhq/guidon/core/servermetrics"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/signin"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/tracing"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/listener"
 	"github.com/guidonhq/guidon/sdk"
 )
 
@@ -84,7 +88,7 @@ type Options struct {
 	Out io.Writer
 	// Bundled returns the command line that runs a bundled plugin, or nil.
 	Bundled func(name string) []string
-	// BundledNames lists the names Bundled knows.
+	// BundledNames lists the names that Bundled accepts.
 	BundledNames []string
 	// Schema returns the JSON Schema of a bundled plugin's config, or nil; it may be nil itself.
 	Schema func(name, kind string) []byte
@@ -162,8 +166,8 @@ func Start(ctx context.Context, cfg Config, opts Options) (*Server, error) {
 		fx.Supply(bound, opened, listen, requestlog.Starting{Context: start}, seeding(func(ctx context.Context, w *web.Server) error { return s.seed(ctx, opts.Seed, w) })), foundation,
 		modules(cfg, opts),
 		fx.Populate(&server, &s.DB, &s.accounts, &s.member),
-		fx.Invoke(func(on console.Served) {
-			s.links = greeting.Links{DB: s.DB, Console: bool(on), Lifetime: cfg.SignIn.LinkLifetime}
+		fx.Invoke(func(on console.Served, w *web.Server) {
+			s.links = greeting.Links{DB: s.DB, Console: bool(on), Lifetime: cfg.SignIn.LinkLifetime, URL: w.ConsoleURL}
 		}),
 		fx.Invoke(s.bootstrap),
 		fx.Invoke(mount, serve),
@@ -240,7 +244,7 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopTimeout+cfg.HTTP.StopDelay), fx.StartTimeout(startTimeout),
 		liveSettings(cfg, opts),
-		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.SignIn, cfg.Journal.Config, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
+		fx.Supply(opts.Log, cfg.HTTP, cfg.Database, cfg.Auth, cfg.SignIn, cfg.Email, cfg.Journal.Config, cfg.Persons, cfg.Events, cfg.Definitions, cfg.Flags, cfg.Changes, cfg.Actions, cfg.Notifications, cfg.Operators, cfg.Ingestion, cfg.GeoIP, cfg.Plugins, cfg.Standby, cfg.Cluster,
 			db.DataDir(cfg.DataDir), journal.Dir(cfg.DataDir), clients.Directory(cfg.Clients.Directory(cfg.DataDir))),
 		fx.Provide(func(l *requestlog.Log) cluster.Info {
 			node.LogID, node.ReplaceLog = l.ID(), cfg.Journal.AcceptOtherLog
@@ -260,21 +264,19 @@ func modules(cfg Config, opts Options) fx.Option {
 		fx.Provide(func(t *tracing.Tracing, log *zap.Logger, reg prometheus.Registerer) host.Deps {
 			return host.Deps{DataDir: cfg.DataDir, Version: opts.Version, Bundled: opts.Bundled, BundledNames: opts.BundledNames, Schema: opts.Schema, Log: log, Metrics: reg, Traces: t.Provider()}
 		}),
-		fx.Provide(func(lc fx.Lifecycle, v *live.Value[Config], h *host.Host, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+		fx.Provide(func(lc fx.Lifecycle, v *live.Value[Config], h *pluginconfig.Instances, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 			return provideReloader(lc, v, opts, h, audit, log, reg)
 		}),
 		fx.Supply(web.ServerInfo{Version: opts.Version, OpenAPI: api.OpenAPI}),
-		local(db.Module, auth.Module, signin.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
-		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, has.Only(jobs, ingestion.Module), admin.Module, clients.Module, console.Module(cfg.Console.Enabled && has.Has(roles.Manage)), backup.Module, servermetrics.Module, cluster.Module,
-		fx.Supply(has), bindings(has), fx.Invoke(countQuota),
+		local(db.Module, auth.Module, email.Module, signin.Module, requestlog.Module(cfg.Journal), flags.Module), has.Only(jobs, flags.Schedule), standby.Module, web.Module,
+		persons.Module, has.Only(roles.Workers(), clickhouse.Module), eventapi.Module, definitions.Module, host.Module, pluginconfig.Module(cfg.Flags.EncryptionKey), has.Only(jobs, ingestion.Module), admin.Module, clients.Module, console.Module(cfg.Console.Enabled && has.Has(roles.Manage)), backup.Module, servermetrics.Module, serverhealth.Module, cluster.Module,
+		fx.Supply(has, admin.Public(cfg.Console.Enabled && has.Has(roles.Manage))), bindings(has), fx.Invoke(countQuota),
 	)
 }
 
 // registry returns r, or a new registry for nil, with the metrics of the process.
 func registry(r prometheus.Registerer) prometheus.Registerer {
-	if r == nil {
-		r = prometheus.NewRegistry()
-	}
+	r = serverhealth.Watch(r)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
@@ -293,7 +295,7 @@ type listenGuard func() bool
 
 // serve starts the listener last, when everything behind it is ready. Requests that do not end in
 // time are cancelled; the stop goes on.
-func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web.Config], listen listenGuard, fill seeding, log *zap.Logger) {
+func serve(lc fx.Lifecycle, s *web.Server, bound listener.Bound, cfg *live.Value[web.Config], listen listenGuard, fill seeding, log *zap.Logger) {
 	s.UseBound(bound)
 	start := func(ctx context.Context) error {
 		if !listen() {
@@ -317,14 +319,14 @@ func serve(lc fx.Lifecycle, s *web.Server, bound *web.Bound, cfg *live.Value[web
 }
 
 // mount registers the routes of all features.
-func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, signIns *activity.SignIns, browsers *sessions.Service, about web.ServerInfo, spans *tracing.Tracing, r routes) {
+func mount(s *web.Server, has roles.Set, cfg *live.Value[web.Config], audit *activity.Audit, counter *activity.Counter, browsers *sessions.Service, about web.ServerInfo, spans *tracing.Tracing, r routes) {
 	s.MapError(has.MapError(db.Away))
 	if !has.All() {
 		s.Restrict(web.Parts{Refuse: has.Refuse, Watches: has.Watches})
 	}
 	s.Follow(cfg)
 	s.OnUnlogged(audit.AddUnlogged)
-	s.OnFailedKey(signIns.Add)
+	s.OnFailedKey(counter.AddKey)
 	s.UseSessions(browsers)
 	s.Mount(r.All...)
 	s.SetInfo(about)

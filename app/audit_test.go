@@ -33,6 +33,9 @@ type auditPage struct {
 				Field         string `json:"field"`
 				Before, After any
 			} `json:"changes"`
+			Trigger *struct {
+				JobID string `json:"job_id"`
+			} `json:"trigger"`
 		} `json:"detail"`
 	} `json:"results"`
 }

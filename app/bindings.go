@@ -38,6 +38,7 @@ import (
 	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/notifications"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/propertyvalues"
 	"github.com/guidonhq/guidon/core/roles"
 	"github.com/guidonhq/guidon/core/standby"
 	"github.com/guidonhq/guidon/core/web"
@@ -57,7 +58,7 @@ func bindings(has roles.Set) fx.Option {
 // refused keys to it.
 func activityBindings(has roles.Set) fx.Option {
 	return fx.Options(
-		has.Only(roles.Writers(), fx.Provide(fx.Annotate(activity.NewSignIns, fx.OnStart((*activity.SignIns).Start), fx.OnStop((*activity.SignIns).Stop)))),
+		has.Only(roles.Writers(), fx.Provide(fx.Annotate(activity.NewCounter, fx.OnStart((*activity.Counter).Start), fx.OnStop((*activity.Counter).Stop)))),
 		has.Only(roles.Workers(), fx.Provide(
 			fx.Annotate(chain.NewSealer, fx.OnStart((*chain.Sealer).Start), fx.OnStop((*chain.Sealer).Stop)),
 			fx.Annotate(activity.NewRetention, fx.OnStart((*activity.Retention).Start), fx.OnStop((*activity.Retention).Stop)),
@@ -115,8 +116,10 @@ var coreBindings = fx.Provide(
 	route(func(s *schedule.Scheduler) web.Routes { return backupReadiness{s} }),
 	route(func(p *admin.Plugins) web.Routes { return p }),
 	route(func(h *eventapi.HTTP) web.Routes { return h }),
-	route(func(m cluster.Member, l eventlog.Log) web.Routes { return admin.NewCluster(m, l) }),
+	route(func(m cluster.Member, l eventlog.Log, p admin.Public) web.Routes { return admin.NewCluster(m, l, p) }),
+	route(func(h *admin.Health) web.Routes { return h }),
 	route(func(h *persons.HTTP) web.Routes { return h }),
+	route(propertyvalues.NewRoutes),
 )
 
 func route(constructor any) any { return fx.Annotate(constructor, fx.ResultTags(`group:"routes"`)) }
@@ -135,8 +138,6 @@ func addHooks(p *persons.Service, f *continuity.Store, r *revision.Store, c *coh
 
 // relations finds related persons and groups in the event store.
 type relations struct{ events *events.Service }
-
-var _ persons.Relations = relations{}
 
 // RelatedToPerson implements persons.Relations.
 func (r relations) RelatedToPerson(ctx context.Context, projectID, personID int64, after time.Time) (persons.RelatedKeys, error) {

@@ -37,6 +37,7 @@ var actionBindings = fx.Options(local(actions.Module), fx.Provide(
 	func(m *actions.EventMatcher) trace.Actions { return traceActions{m} },
 	route(func(h *actions.HTTP) web.Routes { return h }),
 	route(func(h *actions.PreviewHTTP) web.Routes { return h }),
+	route(func(h *actions.SeriesHTTP) web.Routes { return h }),
 	route(func(h *history.HTTP) web.Routes { return h }),
 ), fx.Invoke(func(h *history.Service, r *revision.Store, c *cohorts.Service, a *actions.Store) {
 	h.FollowCohorts(r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/events"
 	"github.com/guidonhq/guidon/core/ingestion/deadletter"
 	"github.com/guidonhq/guidon/core/ingestion/delivery"
 	"github.com/guidonhq/guidon/core/ingestion/erasure"
@@ -24,11 +25,12 @@ import (
 // the transaction of the deletion.
 var erasureBindings = fx.Options(
 	local(fx.Provide(fx.Annotate(newErasures, fx.OnStart((*erasure.Service).Start), fx.OnStop((*erasure.Service).Stop)))),
-	fx.Invoke(respectErasures, func(p *persons.Service, n *notifications.Service, d *db.DB, e *erasure.Service) {
+	fx.Invoke(respectErasures, func(p *persons.Service, n *notifications.Service, d *db.DB, e *erasure.Service, store *events.Service) {
 		p.OnDeleteIDs(n.Erase)
 		p.OnDeleteIDs(eraseWarnings(warning.NewStore(d)))
 		p.OnErase(deadletter.NewStore(d).Erase)
 		p.RecordWith(e)
+		store.OnRefused(deadletter.NewStore(d).AddRefused)
 	}),
 )
 

@@ -33,16 +33,9 @@ func TestClickHouseStories(t *testing.T) {
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
-			database := "story_" + strings.ReplaceAll(name, "-", "_")
-			clickhousetest.Query(t, server, "CREATE DATABASE "+database)
-			t.Cleanup(func() { clickhousetest.Query(t, server, "DROP DATABASE "+database) })
-			u, err := url.Parse(server)
-			if err != nil {
-				t.Fatal(err)
-			}
-			u.Scheme, u.User, u.Path = "clickhouse", url.UserPassword("default", "hush"), "/"+database
+			events := eventsURL(t, server, "story_"+strings.ReplaceAll(name, "-", "_"))
 			s := &story{server: serve(t, func(c *app.Config) {
-				c.Database.URL, c.Events.URL = dbtest.PostgresURL(t), u.String()
+				c.Database.URL, c.Events.URL = dbtest.PostgresURL(t), events
 				addPlugins(t, c, archive.Comment)
 			}), vars: map[string]string{}}
 			s.vars["PROJECT_KEY"], s.vars["PERSONAL_KEY"] = s.server.ProjectKey, s.server.PersonalKey
@@ -52,6 +45,27 @@ func TestClickHouseStories(t *testing.T) {
 			}
 		})
 	}
+}
+
+// eventsURL makes a database in ClickHouse and returns the setting that names it.
+func eventsURL(t *testing.T, server, database string) string {
+	t.Helper()
+	clickhousetest.Query(t, server, "CREATE DATABASE "+database)
+	t.Cleanup(func() { clickhousetest.Query(t, server, "DROP DATABASE "+database) })
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Scheme, u.User, u.Path = "clickhouse", url.UserPassword("default", "hush"), "/"+database
+	return u.String()
+}
+
+// TestClickHouseLiveEvents is TestLiveEventsOfTwoServers with the events in ClickHouse, into
+// which one node at a time inserts the batches of both.
+func TestClickHouseLiveEvents(t *testing.T) {
+	events := eventsURL(t, clickhousetest.Start(t), "live")
+	nodes := serveNodes(t, 2, onLog("postgres"), func(c *app.Config) { c.Events.URL = events })
+	liveOnNodes(t, nodes)
 }
 
 // inserted reports whether no event waits for ClickHouse. A story asks for events that

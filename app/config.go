@@ -4,13 +4,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/guidonhq/guidon/app/configcheck"
 	"github.com/guidonhq/guidon/app/requestlog"
 	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/activity"
@@ -22,7 +19,9 @@ import (
 	"github.com/guidonhq/guidon/core/console"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/definitions"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse"
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/geoip"
 	"github.com/guidonhq/guidon/core/host/secret"
@@ -55,6 +54,7 @@ type Config struct {
 	Cluster       cluster.Config       `koanf:"cluster"`
 	Auth          auth.Config          `koanf:"auth"`
 	SignIn        signin.Config        `koanf:"sign_in"`
+	Email         email.Config         `koanf:"email"`
 	Activity      activity.Config      `koanf:"activity"`
 	Journal       requestlog.Config    `koanf:"journal"`
 	Backup        backup.Config        `koanf:"backup"`
@@ -97,6 +97,7 @@ func DefaultConfig() Config {
 		Cluster:       cluster.DefaultConfig(),
 		Auth:          auth.DefaultConfig(),
 		SignIn:        signin.DefaultConfig(),
+		Email:         email.DefaultConfig(),
 		Activity:      activity.DefaultConfig(),
 		Journal:       requestlog.DefaultConfig(),
 		Backup:        backup.DefaultConfig(),
@@ -130,7 +131,7 @@ func (c Config) Validate() error {
 		name   string
 		config interface{ Validate() error }
 	}{
-		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"sign_in", c.SignIn}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
+		{"log", c.Log}, {"traces", c.Traces}, {"http", c.HTTP}, {"database", c.Database}, {"standby", c.Standby}, {"cluster", c.Cluster}, {"auth", c.Auth}, {"sign_in", c.SignIn}, {"email", c.Email}, {"activity", c.Activity}, {"journal", c.Journal}, {"backup", c.Backup}, {"ingestion", c.Ingestion}, {"geoip", c.GeoIP},
 		{"persons", c.Persons}, {"events", c.Events}, {"definitions", c.Definitions}, {"flags", c.Flags}, {"changes", c.Changes}, {"actions", c.Actions},
 		{"notifications", c.Notifications}, {"operators", c.Operators}, {"plugins", c.Plugins}, {"clients", c.Clients}, {"console", c.Console},
 	} {
@@ -138,10 +139,13 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.Cluster.CheckDatabase(c.Database.URL), roles.Check(c.Roles, cluster.IsPostgres(c.Database.URL), c.Journal.Shared()))
 	errs = append(errs, c.Journal.CheckCluster(c.Cluster.Enabled, c.Database.URL))
-	errs = append(errs, checkDeliveries(c.Plugins.Instances))
-	errs = append(errs, checkAddress("http.address", c.HTTP.Address))
+	if c.Events.URL != "" && !cluster.IsPostgres(c.Database.URL) {
+		errs = append(errs, clickhouse.ErrNeedsPostgres)
+	}
+	errs = append(errs, c.Email.CheckLinks(c.HTTP.ConsoleSite(), c.Console.Enabled), checkDeliveries(c.Plugins.Instances))
+	errs = append(errs, configcheck.Address("http.address", c.HTTP.Address), configcheck.Address("http.console_address", c.HTTP.ConsoleAddress))
 	if !strings.HasPrefix(c.HTTP.AdminAddress, "unix:") {
-		errs = append(errs, checkAddress("http.admin_address", c.HTTP.AdminAddress))
+		errs = append(errs, configcheck.Address("http.admin_address", c.HTTP.AdminAddress))
 	}
 	return errors.Join(errs...)
 }
@@ -186,24 +190,3 @@ func inSection(name string, err error) error {
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
-
-// checkAddress reports an address that cannot be listened on, whatever the
-// machine: without a port, or with an impossible one.
-func checkAddress(key, address string) error {
-	if address == "" {
-		return nil
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("%s: %q is not an address: write host:port, such as 127.0.0.1:8000, [::1]:8000 or :8000", key, address)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return fmt.Errorf("%s: %q has no usable port: write a number from 0 to 65535", key, address)
-	}
-	if _, err := netip.ParseAddr(host); err != nil && host != "" && !hostName.MatchString(host) {
-		return fmt.Errorf("%s: %q is neither an IP address nor a host name", key, host)
-	}
-	return nil
-}
-
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)

@@ -125,12 +125,12 @@ func (s *Server) announce(out io.Writer) {
 // vault.
 func (s *Server) greet(ctx context.Context, out io.Writer) {
 	if s.First != nil {
-		greeting.FirstRun(out, s.URL, s.First, s.links.New(ctx, s.URL, s.First.User.Email))
+		greeting.FirstRun(out, s.URL, s.First, s.links.New(ctx, s.First.User.Email))
 		return
 	}
 	user, err := unusedFirstUser(ctx, s.accounts)
 	if err != nil {
-		s.log.Warn("use of the first personal key unknown", zap.Error(err))
+		s.log.Warn("use of the first personal key not read", zap.Error(err))
 	}
 	if user != 0 {
 		greeting.UnusedKey(out, user)

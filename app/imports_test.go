@@ -20,7 +20,7 @@ const module = "github.com/guidonhq/guidon/"
 // flags, actions or events on their way in.
 var base = []string{
 	"core/fault", "core/jsontext", "core/text", "core/retry", "core/snapshot", "core/match", "core/db", "core/db/scan", "core/auth",
-	"core/cluster", "core/cluster/notify", "core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/budget", "core/web/envelope", "core/activity", "core/config/live", "core/tracing", "sdk",
+	"core/cluster", "core/cluster/notify", "core/propertyfilter", "core/auth/apikey", "core/auth/secretkey", "core/web", "core/web/body", "core/web/query", "core/web/budget", "core/web/envelope", "core/activity", "core/config/live", "core/tracing", "sdk",
 }
 
 // mayImport is the import table: for each package, the packages of this module
@@ -29,10 +29,11 @@ var base = []string{
 // table and gives the reasons.
 var mayImport = map[string][]string{
 	"cmd/guidon": {"cmd/guidon/movejournal", "cmd/guidon/moveevents", "cmd/guidon/clusterstatus", "cmd/guidon/projectdata", "cmd/guidon/accounts", "cmd/guidon/command", "cmd/guidon/ephemeral", "cmd/guidon/doctor", "cmd/guidon/bench", "cmd/guidon/shell", "cmd/guidon/manage", "cmd/guidon/remote", "cmd/guidon/output", "app", "plugins", "sdk", "sdk/plugintest", "sdk/plugintest/inspect", "sdk/python", "sdk/proto", "examples", "core/startmemory"},
-	"app":        {"app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
+	"app":        {"app/configcheck", "app/greeting", "app/requestlog", "core/...", "api", "sdk", "sdk/units", "migrations"},
 
-	"app/greeting":   {"core/auth", "core/db", "core/signin"},
-	"app/requestlog": {"core/cluster", "core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
+	"app/configcheck": {},
+	"app/greeting":    {"core/auth", "core/db", "core/signin"},
+	"app/requestlog":  {"core/cluster", "core/cluster/notify", "core/db/dbclock", "core/ingestion/unit", "core/config/live", "core/journal/format", "core/db", "core/eventlog", "core/eventlog/...", "core/ingestion/capture", "core/ingestion/reader", "core/journal", "core/logmove"},
 
 	"cmd/guidon/command":     {"app", "cmd/guidon/remote", "cmd/guidon/output"},
 	"cmd/guidon/accounts":    {"app", "cmd/guidon/command", "cmd/guidon/projectdata", "cmd/guidon/remote", "cmd/guidon/output"},
@@ -40,7 +41,7 @@ var mayImport = map[string][]string{
 	"cmd/guidon/bench":       {"cmd/guidon/command", "cmd/guidon/output", "cmd/guidon/remote", "sdk/units"},
 	"cmd/guidon/movejournal": {"app", "app/requestlog", "cmd/guidon/command", "cmd/guidon/output", "core/logmove"},
 	"cmd/guidon/moveevents":  {"app", "cmd/guidon/command", "core/db", "core/events", "core/events/clickhouse"},
-	"cmd/guidon/doctor":      {"app", "app/requestlog", "core/roles", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
+	"cmd/guidon/doctor":      {"app", "app/requestlog", "core/roles", "core/events/clickhouse", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output", "core/email"},
 	"cmd/guidon/shell":       {"cmd/guidon/command", "cmd/guidon/output"},
 	"cmd/guidon/projectdata": {"core/definitionfile", "cmd/guidon/command", "cmd/guidon/remote", "cmd/guidon/output"},
 
@@ -49,9 +50,10 @@ var mayImport = map[string][]string{
 	"cmd/guidon/remote": {},
 	"cmd/guidon/output": {},
 
-	"core/roles":   {"core/fault"},
-	"core/standby": with("core/flags/decide", "core/flags/eval"),
-	"core/admin":   with("core/eventlog", "core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident"),
+	"core/roles":        {"core/fault"},
+	"core/standby":      with("core/flags/decide", "core/flags/eval"),
+	"core/admin":        with("core/eventlog", "core/host/...", "core/ingestion/...", "core/operators", "core/journal", "core/journal/incident", "core/serverhealth"),
+	"core/pluginconfig": with("core/admin", "core/flags/sealed", "core/host", "core/host/lifecycle", "core/host/reloadplan", "core/host/schema", "core/host/secret", "core/host/settings", "core/host/status"),
 
 	// Leaves: no other package of this module, or almost none.
 	"core/fault":    {},
@@ -84,8 +86,10 @@ var mayImport = map[string][]string{
 	"core/auth/apikey":   {"core/fault"},
 	"core/auth":          {"core/auth/apikey", "core/auth/keyusage", "core/auth/secretkey", "core/fault", "core/db", "core/snapshot", "core/retry", "core/text"},
 	"core/web/body":      {"core/fault", "core/jsontext", "core/web/budget"},
-	"core/web":           {"core/tracing", "core/config/live", "core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored", "core/web/browser", "core/web/request", "core/db/pools"},
-	"core/activity":      {"core/activity/chain", "core/config/live", "core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
+	"core/web":           {"core/tracing", "core/config/live", "core/auth", "core/auth/apikey", "core/fault", "core/jsontext", "core/text", "core/retry", "core/web/body", "core/web/query", "core/web/budget", "core/web/envelope", "core/web/receive", "core/web/forwarded", "core/web/health", "core/web/inprocess", "core/web/limit", "core/web/listener", "core/web/framing", "core/web/hostname", "core/web/credential", "core/web/metrics", "core/web/tlsfiles", "core/web/accesslog", "core/web/csvtable", "core/web/failure", "core/web/fields", "core/web/ignored", "core/web/browser", "core/web/request", "core/db/pools"},
+	"core/web/query":     {"core/fault", "core/web"},
+	"core/web/admins":    {"core/auth", "core/fault", "core/web"},
+	"core/activity":      {"core/web/admins", "core/activity/chain", "core/config/live", "core/changes/changelog", "core/web", "core/auth", "core/fault", "core/db", "core/jsontext", "core/text", "core/retry"},
 	"migrations":         {},
 	"api":                {},
 
@@ -99,6 +103,7 @@ var mayImport = map[string][]string{
 	"cmd/sbom":    {},
 
 	"core/servermetrics":  {"core/retry"},
+	"core/serverhealth":   {},
 	"core/definitionfile": {"core/text"},
 	"core/seed":           with("core/definitionfile"),
 	"core/cookieless":     {"core/db", "core/retry"},
@@ -117,6 +122,7 @@ var mayImport = map[string][]string{
 
 	"core/auth/secretkey": {"core/auth/apikey", "core/db", "core/fault"},
 
+	"core/web/inprocess":  {},
 	"core/web/listener":   {},
 	"core/web/forwarded":  {},
 	"core/web/framing":    {},
@@ -165,10 +171,11 @@ var mayImport = map[string][]string{
 	// Data packages: any feature may import their read API.
 	"core/accounts": with(),
 
-	"core/accounts/invitation": with(),
+	"core/accounts/invitation": with("core/email", "core/web/admins"),
+	"core/email":               {"core/activity", "core/db", "core/retry", "core/text", "core/web", "core/web/limit"},
 
 	"core/sessions":        {"core/auth", "core/auth/apikey", "core/auth/keyusage", "core/db", "core/fault", "core/retry"},
-	"core/signin":          with("core/accounts/invitation", "core/sessions", "core/signin/oidc", "core/signin/password", "core/web/browser", "core/web/limit", "core/web/listener"),
+	"core/signin":          with("core/accounts/invitation", "core/email", "core/web/admins", "core/sessions", "core/signin/oidc", "core/signin/password", "core/web/browser", "core/web/limit", "core/web/listener"),
 	"core/signin/password": {"core/fault"},
 	"core/signin/oidc":     {"core/fault"},
 
@@ -181,13 +188,19 @@ var mayImport = map[string][]string{
 	"core/events":          with("core/db/rowcodec", "core/events/..."),
 	"core/definitions":     with("core/persons"),
 	"core/export":          with("core/events", "core/events/eventapi", "core/persons"),
+	"core/propertyvalues":  with("core/events", "core/persons"),
 	"core/retention":       with("core/events", "core/journal/clock", "core/cluster/onenode", "core/db/dbclock"),
 	"core/cohorts":         with("core/persons", "core/flags/audience", "core/flags/eval", "core/flags/document", "core/flags/rules", "core/flags/revision"),
 
 	"core/events/dictionaries":    {"core/db", "core/db/rowcodec"},
-	"core/events/eventapi":        with("core/events"),
-	"core/events/clickhouse":      with("core/events", "core/events/dictionaries", "core/events/clickhouse/wire", "core/persons/stage"),
+	"core/events/flagcalls":       with("core/events"),
+	"core/events/clickhouse":      with("core/events", "core/events/flagcalls", "core/events/dictionaries", "core/events/clickhouse/wire", "core/events/clickhouse/refusal", "core/events/clickhouse/personcolumn", "core/persons/stage"),
+	"core/events/eventapi":        with("core/auth/keyusage", "core/events", "core/events/tail", "core/web/stream"),
+	"core/events/tail":            with("core/db/pools", "core/events", "core/web/stream"),
 	"core/events/clickhouse/wire": {"core/fault"},
+
+	"core/events/clickhouse/refusal":      {"core/events/clickhouse/wire"},
+	"core/events/clickhouse/personcolumn": {"core/persons/stage"},
 
 	// Flags.
 	"core/flags/eval/filters": {"core/match"},
@@ -209,6 +222,7 @@ var mayImport = map[string][]string{
 	"core/flags/continuity":       with(),
 	"core/flags/source":           with("core/flags/decide", "core/flags/eval", "core/flags/revision", "core/cohorts"),
 	"core/flags/calls":            with("core/flags/revision"),
+	"core/flags/callseries":       with("core/events/flagcalls"),
 	"core/flags/audience":         with("core/flags/eval", "core/flags/document", "core/persons"),
 	"core/flags/fields":           with("core/flags/document", "core/flags/eval", "core/flags/rules"),
 	"core/flagapi":                with("core/flags", "core/flags/audience", "core/flags/document", "core/cohorts"),
@@ -217,7 +231,7 @@ var mayImport = map[string][]string{
 	"core/flags/decide":           with("core/flags/eval", "core/flags/usecount", "core/cookieless", "core/geoip/location"),
 	"core/flags/ofrep":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/decide", "core/cookieless"),
 	"core/flags/local":            with("core/flags/eval", "core/flags/eval/filters", "core/flags/document"),
-	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events"),
+	"core/flags":                  with("core/flags/...", "core/cohorts", "core/persons", "core/events", "core/events/flagcalls"),
 
 	// Actions and notifications.
 	"core/actions/match":              {"core/match", "core/match/search", "core/match/pattern", "core/fault", "core/jsontext", "core/text", "sdk"},
@@ -229,7 +243,7 @@ var mayImport = map[string][]string{
 
 	// The log in partitions, and the nodes that share it.
 	"core/eventlog":          {"core/journal"},
-	"core/eventlog/cursors":  {"core/db", "core/eventlog/logstate", "core/fault", "core/journal"},
+	"core/eventlog/cursors":  {"core/db", "core/eventlog/logstate", "core/fault", "core/journal", "core/retry"},
 	"core/cluster":           {"core/cluster/notify", "core/db", "core/db/dbclock", "core/fault", "core/retry"},
 	"core/cluster/notify":    {"core/db", "core/db/wake", "core/retry"},
 	"core/eventlog/chunks":   {"core/journal"},
@@ -300,6 +314,7 @@ var mayImport = map[string][]string{
 	"core/flags/flagstest":         {"core/flags/eval"},
 	"core/geoip/geoiptest":         {},
 	"core/ingestion/ingestiontest": {"core/eventlog", "core/ingestion/event", "core/journal", "core/fault", "sdk"},
+	"core/email/emailtest":         {},
 	"core/web/webtest":             {"core/web", "core/auth", "core/fault"},
 	"core/journal/journaltest":     {"core/journal", "core/fault"},
 	"core/eventlog/eventlogtest":   {"core/eventlog", "core/journal", "core/fault"},

@@ -102,6 +102,7 @@ func TestMetricsPage(t *testing.T) {
 		cfg.Backup.Every, cfg.Backup.To = time.Hour, t.TempDir()
 		cfg.Flags.EvaluationSeries = 10
 		cfg.Traces.URL, cfg.Traces.Sample = "http://127.0.0.1:9/v1/traces", 0
+		cfg.GeoIP.Database = filepath.Join(t.TempDir(), "none.mmdb")
 	})
 	node, err := cluster.New(cluster.DefaultConfig(), cluster.Info{}, dbtest.Postgres(t), nil, zap.NewNop())
 	if err != nil {

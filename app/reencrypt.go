@@ -2,14 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/guidonhq/guidon/core/flags/history"
 	"github.com/guidonhq/guidon/core/flags/sealed"
+	"github.com/guidonhq/guidon/core/pluginconfig"
 )
 
-// ReencryptPayloads encrypts the payloads of flags in the database named by cfg with
-// the first key of cfg. The key must exist. See history.Sealer.Reencrypt; a server
-// may use the database.
+// ReencryptPayloads encrypts the payloads of flags, and the secrets of plugins, in the
+// database named by cfg with the first key of cfg, which must exist. A server may use it.
 func ReencryptPayloads(ctx context.Context, cfg Config, after int64, progress func(flagID int64), failed func(projectID, flagID int64, err error)) (history.Counts, error) {
 	d, err := openDB(ctx, cfg)
 	if err != nil {
@@ -20,5 +21,5 @@ func ReencryptPayloads(ctx context.Context, cfg Config, after int64, progress fu
 		return history.Counts{}, closing(d, err)
 	}
 	n, err := history.NewSealer(d, keys).Reencrypt(ctx, after, progress, failed)
-	return n, closing(d, err)
+	return n, closing(d, errors.Join(err, pluginconfig.Reencrypt(ctx, d, keys)))
 }

@@ -19,18 +19,17 @@ import (
 	"github.com/guidonhq/guidon/core/config/filewatch"
 	"github.com/guidonhq/guidon/core/config/live"
 	"github.com/guidonhq/guidon/core/fault"
-	"github.com/guidonhq/guidon/core/host"
 	"github.com/guidonhq/guidon/core/host/reloadplan"
 	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion"
 	"github.com/guidonhq/guidon/core/journal"
 	"github.com/guidonhq/guidon/core/logging"
 	"github.com/guidonhq/guidon/core/notifications"
+	"github.com/guidonhq/guidon/core/pluginconfig"
 	"github.com/guidonhq/guidon/core/web"
 )
 
-// reloadTimeout bounds the draining of plugins that were removed from the
-// configuration.
+// reloadTimeout bounds the draining of plugins that were removed from the configuration.
 const reloadTimeout = time.Minute
 
 // reloader reads the configuration again while the server runs and applies its
@@ -40,7 +39,7 @@ type reloader struct {
 	file    string
 	environ func() []string
 	running *live.Value[Config] // the configuration in force
-	host    *host.Host
+	host    *pluginconfig.Instances
 	log     *zap.Logger
 
 	outcomes *prometheus.CounterVec
@@ -58,8 +57,7 @@ type Reloaded struct {
 	Changed []string `json:"changed"`
 	// Applied names the other settings that changed and are in force.
 	Applied []string `json:"applied"`
-	// RestartNeeded names the changed settings that take effect only after a
-	// restart of the server.
+	// RestartNeeded names the changed settings that need a restart of the server.
 	RestartNeeded []string `json:"restart_needed"`
 	// DryRun is true for an answer of Preview, which has what a reload would do.
 	DryRun bool `json:"dry_run"`
@@ -67,7 +65,7 @@ type Reloaded struct {
 	Instances []reloadplan.Change `json:"instances,omitempty"`
 }
 
-func newReloader(running *live.Value[Config], opts Options, h *host.Host, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+func newReloader(running *live.Value[Config], opts Options, h *pluginconfig.Instances, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 	r := &reloader{
 		file: opts.ConfigFile, environ: opts.Environ, host: h, log: log.Named("reload"), running: running, audit: audit,
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -91,7 +89,7 @@ func newReloader(running *live.Value[Config], opts Options, h *host.Host, audit 
 
 // provideReloader returns the reloader and watches the file while the server
 // runs.
-func provideReloader(lc fx.Lifecycle, running *live.Value[Config], opts Options, h *host.Host, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
+func provideReloader(lc fx.Lifecycle, running *live.Value[Config], opts Options, h *pluginconfig.Instances, audit *activity.Audit, log *zap.Logger, reg prometheus.Registerer) (*reloader, error) {
 	r, err := newReloader(running, opts, h, audit, log, reg)
 	if err != nil {
 		return nil, err
@@ -104,9 +102,8 @@ func provideReloader(lc fx.Lifecycle, running *live.Value[Config], opts Options,
 	return r, nil
 }
 
-// Reload reads the configuration and applies its plugins section and its live
-// settings for a principal. An unusable configuration is an Invalid error with the
-// reason and changes nothing.
+// Reload reads the configuration and applies its plugins section and its live settings
+// for a principal. An unusable one is an Invalid error with the reason and changes nothing.
 func (r *reloader) Reload(ctx context.Context, who *auth.Principal) (Reloaded, error) {
 	return r.apply(ctx, who, "asked by "+who.User.Email, filewatch.Read(r.file))
 }

@@ -131,6 +131,7 @@ func prepare(t *testing.T, change ...func(*app.Config)) (cfg app.Config, opts ap
 		c(&cfg)
 	}
 	return cfg, app.Options{Version: "test", Log: zap.NewNop(), BundledNames: plugins.Names(), Operators: plugins.Operators,
+		Environ: func() []string { return []string{"GUIDON_HTTP_FAILED_KEY_RATE_PER_SECOND=0"} }, // also after a reload
 		Bundled: func(name string) []string { return []string{os.Args[0], "plugin", "exec", name} }}, lines
 }
 

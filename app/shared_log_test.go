@@ -213,6 +213,10 @@ func TestSharedLogIsRefused(t *testing.T) {
 		{"with a wrong scheme", func(c *app.Config) { c.Journal.URL = "redis://localhost" }, []string{"journal.url", "kafka://"}},
 		{"with an address of Postgres", func(c *app.Config) { c.Journal.URL = "postgres://localhost/guidon" }, []string{"journal.url", "database.url"}},
 		{"in Postgres with too many partitions", func(c *app.Config) { c.Journal.URL, c.Journal.Partitions = "postgres", 1000 }, []string{"journal.partitions"}},
+		{"with events in ClickHouse, on SQLite", func(c *app.Config) {
+			*c = app.DefaultConfig()
+			c.Events.URL = "clickhouse://localhost/guidon"
+		}, []string{"events.url", "database.url"}},
 		{"without partitions", func(c *app.Config) { c.Journal.Partitions = 0 }, []string{"journal.partitions"}},
 	} {
 		cfg := app.DefaultConfig()

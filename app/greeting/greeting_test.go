@@ -23,10 +23,10 @@ func TestFirstRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(4 * time.Hour)
-	links := greeting.Links{DB: d, Lifetime: 4 * time.Hour}
-	none := links.New(t.Context(), "http://localhost:1", first.User.Email)
+	links := greeting.Links{DB: d, Lifetime: 4 * time.Hour, URL: func() string { return "http://localhost:1" }}
+	none := links.New(t.Context(), first.User.Email)
 	links.Console = true
-	link := links.New(t.Context(), "http://localhost:1", first.User.Email)
+	link := links.New(t.Context(), first.User.Email)
 	if !strings.HasPrefix(link.URL, "http://localhost:1/sign-in#link=gdl_") || link.End.Before(before.Add(-time.Second)) || link.End.After(time.Now().Add(4*time.Hour)) {
 		t.Errorf("link %+v", link)
 	}

@@ -17,13 +17,14 @@ type Link struct {
 // Links makes links.
 type Links struct {
 	DB       *db.DB
-	Console  bool // the server has the console
+	Console  bool          // the server has the console
+	URL      func() string // of the console
 	Lifetime time.Duration
 }
 
-// New makes a link for the user with an address on the server at url. It returns the zero
-// Link for a server without the console, and if the link cannot be made.
-func (l Links) New(ctx context.Context, url, email string) Link {
+// New makes a link for the user with an e-mail address. It returns the zero Link for a server
+// without the console, and if the link cannot be made.
+func (l Links) New(ctx context.Context, email string) Link {
 	if !l.Console {
 		return Link{}
 	}
@@ -31,5 +32,5 @@ func (l Links) New(ctx context.Context, url, email string) Link {
 	if err != nil {
 		return Link{}
 	}
-	return Link{url + "/sign-in#link=" + token, end}
+	return Link{l.URL() + "/sign-in#link=" + token, end}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"strings"
@@ -91,11 +90,7 @@ func TestClickHouseMoveSurvivesKills(t *testing.T) {
 // and not answered. It returns the URL for events.url.
 func holdInsertions(t *testing.T, address string, hold *atomic.Bool) string {
 	t.Helper()
-	target, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(target)
+	forward := clickhousetest.Forward(t, address)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hold.Load() && strings.HasPrefix(r.URL.Query().Get("query"), "INSERT INTO guidon_events ") {
 			forward.ServeHTTP(httptest.NewRecorder(), r)

@@ -47,6 +47,27 @@ func TestOperatorsGuideCommandsRun(t *testing.T) {
 	}
 }
 
+// The test runs the commands of the section on plugins by API in one shell.
+func TestOperatorsGuidePluginsByAPI(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.start(t)
+	var script string
+	for _, block := range fencedBlocks(t, "../../docs/operators.md", "sh") {
+		if strings.Contains(block, "/api/plugins/") {
+			script += strings.ReplaceAll(block, "http://localhost:8000", s.url)
+		}
+	}
+	cmd := exec.Command("bash", "-euxo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "PERSONAL_KEY="+s.personal)
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{`"plugin":"webhook"`, `"managed_by":"api"`, `"rotate_bytes":"64MiB"`, `"version":2`, "X DELETE"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("no %s: %v\n%s", want, err, out)
+		}
+	}
+}
+
 // fakeNPM returns a directory with an npm that packs a library without a network.
 func fakeNPM(t *testing.T) string {
 	t.Helper()

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/guidonhq/guidon/core/db/dbtest"
 )
 
 // diagnosis runs guidon doctor and returns the worst state of each check.
@@ -80,6 +82,7 @@ func TestDoctorAsksClickHouse(t *testing.T) {
 	t.Parallel()
 	s := tool{newServer(t)}
 	write(t, s.config(), "events: {url: \"clickhouse://127.0.0.1:9/guidon\"}\n")
+	s.useDatabase(dbtest.PostgresURL(t))
 	if got := diagnosis(t, s, 1, "--skip-integrity"); got["events"] != "fail" || got["journal"] != "warn" {
 		t.Errorf("without a ClickHouse: %v", got)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/cmd/guidon/ephemeral"
+	"github.com/guidonhq/guidon/cmd/guidon/output"
 	"github.com/guidonhq/guidon/core/startmemory"
 	"github.com/guidonhq/guidon/plugins"
 	"github.com/guidonhq/guidon/sdk"
@@ -47,6 +49,7 @@ func (c serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+	output.Append(os.Stdout, os.Stderr)
 	limitMemory()
 	addProcessor()
 	time.AfterFunc(startmemory.Delay, startmemory.Release)
@@ -116,8 +119,15 @@ func bundledSchema(name, kind string) []byte {
 	default:
 		return nil
 	}
+	var config any
 	if c, ok := plugin.(sdk.Configured); ok {
-		return sdk.Schema(c.Config())
+		config = c.Config()
 	}
-	return sdk.Schema(nil)
+	var schema map[string]any
+	if json.Unmarshal(sdk.Schema(config), &schema) != nil {
+		return nil
+	}
+	schema["description"] = p.Summary
+	out, _ := json.Marshal(schema) // it was JSON
+	return out
 }

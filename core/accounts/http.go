@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves accounts. It is large because it has one handler for each of the
@@ -107,11 +108,6 @@ func noContent(c *web.Call, err error) error {
 	return web.Empty(c.Ctx, fiber.StatusNoContent)
 }
 
-// pageOf returns the items of a list that are on the page.
-func pageOf[T any](p web.Page, all []T) []T {
-	return all[min(p.Offset, len(all)):min(p.Offset+p.Limit, len(all))]
-}
-
 // list answers with one page of a list.
 func list[T, V any](c *web.Call, show func(T) V, all []T, err error) error {
 	if err != nil {
@@ -119,7 +115,7 @@ func list[T, V any](c *web.Call, show func(T) V, all []T, err error) error {
 	}
 	page := c.Page()
 	views := []V{}
-	for _, one := range pageOf(page, all) {
+	for _, one := range query.Cut(all, page.Limit, page.Offset) {
 		views = append(views, show(one))
 	}
 	return c.List(page, len(all), views)

@@ -16,6 +16,7 @@ import (
 // and project. Team is the name of the project that clients know.
 type meView struct {
 	auth.User
+	IsOperator   bool             `json:"is_operator"` // whether the user may administer the server
 	Organization organizationView `json:"organization"`
 	Project      *projectView     `json:"project"`
 	Team         *projectView     `json:"team"`
@@ -98,7 +99,7 @@ func (h *HTTP) answerMe(c *web.Call, caller *auth.Principal) error {
 	if err != nil {
 		return err
 	}
-	v := meView{User: user, Organization: showOrganization(caller)(o)}
+	v := meView{User: user, IsOperator: user.Operator, Organization: showOrganization(caller)(o)}
 	p, err := h.auth.ProjectFor(ctx, caller, auth.Current)
 	switch {
 	case fault.Is(err, fault.NotFound): // an organization without projects

@@ -5,6 +5,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // projectKeyView is the JSON form of a project key. RevokedAt is null while the
@@ -37,7 +38,7 @@ func (h *HTTP) listProjectKeys(c *web.Call) error {
 		return err
 	}
 	var makers []int64
-	for _, k := range pageOf(c.Page(), all) {
+	for _, k := range query.Cut(all, c.Page().Limit, c.Page().Offset) {
 		makers = append(makers, k.CreatedBy)
 	}
 	users, err := h.auth.UsersByID(c.UserContext(), makers)

@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 func (h *HTTP) projectRoutes(g *web.Router) {
@@ -71,7 +72,7 @@ func (h *HTTP) listProjects(c *web.Call) error {
 		return err
 	}
 	all = visible(c.Principal, all)
-	show, err := h.showProjects(c.UserContext(), pageOf(c.Page(), all)...)
+	show, err := h.showProjects(c.UserContext(), query.Cut(all, c.Page().Limit, c.Page().Offset)...)
 	return list(c, show, all, err)
 }
 

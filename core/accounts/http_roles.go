@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 const (
@@ -79,7 +80,7 @@ func (h *HTTP) listRoles(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	views, err := h.showRoles(c, pageOf(page, all)...)
+	views, err := h.showRoles(c, query.Cut(all, page.Limit, page.Offset)...)
 	if err != nil {
 		return err
 	}

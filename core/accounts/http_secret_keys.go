@@ -12,6 +12,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth/secretkey"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 const secretKeysPath = projectPath + "/project_secret_api_keys"
@@ -86,7 +87,7 @@ func (h *HTTP) listSecretKeys(c *web.Call) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(k secretkey.Key) bool { return k.Kind != secretkey.Named })
-	show, err := h.showSecretKeys(c.UserContext(), pageOf(c.Page(), all)...)
+	show, err := h.showSecretKeys(c.UserContext(), query.Cut(all, c.Page().Limit, c.Page().Offset)...)
 	return list(c, show, all, err)
 }
 

@@ -18,8 +18,11 @@ func TestMe(t *testing.T) {
 	t.Parallel()
 	run(t, func(t *testing.T, w *world) {
 		got := w.want(t, http.StatusOK, "admin", "GET", "/api/users/@me/", "")
-		if want := "id uuid distinct_id first_name email is_email_verified last_name role_at_organization hedgehog_config organization project team"; names(t, got.text) != want {
+		if want := "id uuid distinct_id first_name email is_email_verified last_name role_at_organization hedgehog_config is_operator organization project team"; names(t, got.text) != want {
 			t.Errorf("got %s", got.text)
+		}
+		if got.body["is_operator"] != false {
+			t.Errorf("an admin of an organization is an operator of the server: %s", got.text)
 		}
 		org, _ := got.body["organization"].(map[string]any)
 		project, _ := got.body["project"].(map[string]any)

@@ -30,6 +30,8 @@ type actionView struct {
 	IsAction           bool          `json:"is_action"`
 	BytecodeError      *string       `json:"bytecode_error"`
 	PinnedAt           *web.Instant  `json:"pinned_at"`
+	Version            int64         `json:"version"`
+	UpdatedAt          web.Instant   `json:"updated_at"`
 	UserAccessLevel    string        `json:"user_access_level"` // every member may edit actions
 	CreationContext    *string       `json:"creation_context"`  // null: not kept
 }
@@ -90,7 +92,7 @@ func (a *Action) view(creator *auth.User, c calculation) actionView {
 		ChatDestinations: a.Destinations, PostToSlack: a.PostToChat, SlackMessageFormat: a.Format, Steps: viewSteps(a.Steps),
 		CreatedAt: web.Instant(a.CreatedAt), CreatedBy: creator, Deleted: a.Deleted, IsCalculating: c.running,
 		LastCalculatedAt: web.Instant(a.CalculatedAt), TeamID: a.ProjectID, IsAction: true, PinnedAt: (*web.Instant)(a.PinnedAt),
-		UserAccessLevel: "editor",
+		UserAccessLevel: "editor", Version: a.Version, UpdatedAt: web.Instant(a.UpdatedAt),
 	}
 	if a.Name != "" {
 		v.Name = &a.Name

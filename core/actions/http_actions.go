@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves the management of actions.
@@ -45,8 +46,14 @@ func (h *HTTP) list(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	q := Query{Search: strings.Clone(c.Query("search")), Limit: page.Limit, Offset: page.Offset}
-	q.CreatedBy, _ = strconv.ParseInt(c.Query("created_by_id"), 10, 64)
+	deleted, err := query.Bool(c, "deleted")
+	if err != nil {
+		return err
+	}
+	q := Query{Search: strings.Clone(c.Query("search")), Deleted: deleted, Limit: page.Limit, Offset: page.Offset}
+	if q.CreatedBy, err = query.ID(c, "created_by_id"); err != nil {
+		return err
+	}
 	for tag := range strings.SplitSeq(c.Query("tags"), ",") {
 		if tag = strings.ToLower(strings.TrimSpace(strings.Clone(tag))); tag != "" {
 			q.Tags = append(q.Tags, tag)

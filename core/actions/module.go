@@ -14,10 +14,11 @@ var Module = fx.Module("actions", history.Module,
 	fx.Provide(
 		func(c Config) history.Config { return c.History },
 		func(e *events.Service) Events { return e },
-		NewStore, NewOverBudget, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP,
+		NewStore, NewOverBudget, NewService, NewEventMatcher, NewHTTP, NewPreviewHTTP, NewSeriesHTTP,
 		fx.Annotate(NewSnapshots, fx.OnStart((*Snapshots).Start), fx.OnStop((*Snapshots).Stop)),
 		func(s *Service) history.Definitions { return s },
 		func(h *history.Service) Calculations { return h },
+		func(h *history.Service) Series { return h },
 		func(s *Snapshots) Refresher { return s },
 	),
 	fx.Invoke(func(_ *Snapshots, s *Service, h *history.Service, e *events.Service) {

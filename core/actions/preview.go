@@ -3,6 +3,7 @@ package actions
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -104,7 +105,7 @@ func (p *Previews) Preview(ctx context.Context, projectID int64, steps []actionm
 		out = p.explain(m, newest, facts, env)
 	}
 	if facts.Err() != nil {
-		p.deps.Log.Warn("preview incomplete: facts not readable", zap.Int64("project_id", projectID), zap.Error(facts.Err()))
+		p.deps.Log.Warn("preview incomplete: stored properties or cohorts not readable", zap.Int64("project_id", projectID), zap.Error(facts.Err()))
 	}
 	return out, nil
 }
@@ -127,7 +128,7 @@ func (p *Previews) explain(m *actionmatch.Matcher, events []sdk.Event, facts act
 		}
 		out.Results[i] = PreviewedEvent{
 			Event: PreviewedName{
-				UUID: ev.UUID, Name: ev.Name, DistinctID: ev.DistinctID, Timestamp: ev.Timestamp, URL: text.Ellipsis(s.URL(), previewURL),
+				UUID: ev.UUID, Name: ev.Name, DistinctID: ev.DistinctID, Timestamp: ev.Timestamp, URL: strings.Clone(text.Ellipsis(s.URL(), previewURL)),
 			},
 			Explanation: e,
 		}

@@ -264,3 +264,17 @@ func TestPreviewRequiresScope(t *testing.T) {
 		}
 	}
 }
+
+func TestPreviewShowsTheURLOfEachEvent(t *testing.T) {
+	t.Parallel()
+	var stored memoryEvents
+	for i := range 3 {
+		stored = append(stored, sdk.Event{UUID: fmt.Sprint(i), Name: "seen", Properties: fmt.Appendf(nil, `{"$current_url":"https://shop.example/%d"}`, i)})
+	}
+	_, got := preview(t, webtest.DefaultKeys(), actions.PreviewDependencies{Events: stored, Sources: actionmatch.Sources{Persons: storedFacts{}, Members: storedFacts{}}}, `{"steps":[{"event":"seen"}]}`)
+	for i, r := range got["results"].([]any) {
+		if url := r.(map[string]any)["event"].(map[string]any)["url"]; url != fmt.Sprintf("https://shop.example/%d", i) {
+			t.Errorf("event %d has the URL %v", i, url)
+		}
+	}
+}

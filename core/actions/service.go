@@ -12,6 +12,7 @@ import (
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 )
 
@@ -155,8 +156,9 @@ func (s *Service) Create(ctx context.Context, principal *auth.Principal, project
 	return a, err
 }
 
-// Update changes the fields of in. It fails with NotFound, and with Invalid
-// for the first invalid field. An update without changes writes nothing.
+// Update changes the fields of in. It fails with NotFound, with Invalid for the
+// first invalid field, and with Conflict if in has a version that is not the
+// current one. An update without changes writes nothing.
 func (s *Service) Update(ctx context.Context, principal *auth.Principal, project auth.Project, id int64, in Input) (Action, error) {
 	a, err := s.store.Get(ctx, project.ID, id)
 	if err == nil {
@@ -167,6 +169,9 @@ func (s *Service) Update(ctx context.Context, principal *auth.Principal, project
 	}
 	err = s.write(ctx, project.ID, func(ctx context.Context) (err error) {
 		if a, err = s.store.Get(ctx, project.ID, id); err != nil {
+			return err
+		}
+		if err := checkVersion(&a, in); err != nil {
 			return err
 		}
 		before := a
@@ -190,6 +195,15 @@ func (s *Service) Update(ctx context.Context, principal *auth.Principal, project
 		return s.activity.Add(ctx, e)
 	})
 	return a, err
+}
+
+// checkVersion detects lost updates.
+func checkVersion(a *Action, in Input) error {
+	if !in.Version.Set || in.Version.Null || in.Version.Value == a.Version {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "conflict",
+		"The action was changed since you read it: it is at version %d, you sent version %d. Read it again and repeat your change.", a.Version, in.Version.Value)
 }
 
 // write runs fn in a transaction that locks the project's actions, and then

@@ -39,6 +39,7 @@ type Input struct {
 	Deleted      web.Opt[bool]
 	CalculatedAt web.Opt[time.Time]
 	Pinned       web.Opt[json.RawMessage]
+	Version      web.Opt[int64] // that the client has read
 
 	formatName string // the name of the request field of Format
 }
@@ -55,6 +56,7 @@ func ReadInput(f *web.Fields) (Input, error) {
 		Format:      f.String("slack_message_format", web.Nullable, web.Blank, web.Untrimmed, web.Max(maxFormat)),
 		Steps:       ReadSteps(f, web.Nullable), Deleted: f.Bool("deleted"),
 		CalculatedAt: f.Time("last_calculated_at", web.Nullable), Pinned: f.Any("pinned_at", web.Nullable),
+		Version:    f.Int("version", web.Nullable),
 		formatName: "slack_message_format",
 	}
 	if in.Name.Set && !in.Name.Null && strings.TrimSpace(in.Name.Value) == "" && f.Err() == nil {

@@ -147,14 +147,20 @@ type Query struct {
 	Search        string // part of the name or description, case-insensitive
 	Tags          []string
 	CreatedBy     int64
-	Limit, Offset int // a Limit of 0 does not limit
+	Deleted       bool // deleted actions in place of the others
+	Limit, Offset int  // a Limit of 0 does not limit
 }
 
-// list returns the actions that are not deleted, last counted first, then by
-// name, and their number without the limit.
+// list returns the actions that are not deleted, or those that are, last counted
+// first, then by name, and their number without the limit.
 func (s *Store) list(ctx context.Context, projectID int64, q Query) ([]Action, int, error) {
 	var rows []actionRow
-	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ? AND NOT deleted", projectID)
+	query := s.db.Read(ctx).NewSelect().Model(&rows).Where("project_id = ?", projectID)
+	if q.Deleted {
+		query = query.Where("deleted")
+	} else {
+		query = query.Where("NOT deleted")
+	}
 	if q.Search != "" {
 		like := db.Contains(q.Search) // LOWER in the database folds both sides alike
 		query = query.Where(`(LOWER(name) LIKE LOWER(?) ESCAPE '!' OR LOWER(description) LIKE LOWER(?) ESCAPE '!')`, like, like)

@@ -45,6 +45,7 @@ const (
 	Plugin       Scope = "Plugin"
 	SecretKey    Scope = "ProjectSecretAPIKey"
 	Session      Scope = "Session"
+	FlagAccess   Scope = "FeatureFlagRoleAccess"
 )
 
 // What was done to an item.

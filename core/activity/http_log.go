@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/guidonhq/guidon/core/activity/chain"
-	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/admins"
 )
 
 // HTTP serves the log.
@@ -29,7 +29,7 @@ func NewHTTP(l *Log, c *chain.Chain) *HTTP { return &HTTP{l, c} }
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/activity_log", "activity_log:read", h.ofProject)
 	g.Admin(fiber.MethodGet, "/api/activity_log/head", "activity_log:read", h.head)
-	g.Manage(fiber.MethodGet, "/api/organizations/:organization_id/activity_log", "activity_log:read", h.ofOrganization)
+	g.Manage(fiber.MethodGet, "/api/organizations/:organization_id/activity_log", "activity_log:read", admins.Only("Only admins read the activity log of an organization, with a key for all projects.", h.ofOrganization))
 }
 
 // logView is an entry in the answers of HTTP: with the origin of the change.
@@ -66,13 +66,6 @@ func (h *HTTP) ofProject(c *web.Call) error { return h.answer(c, Query{ProjectID
 // key that is restricted to some does not read it. Operators also read what belongs to
 // the server.
 func (h *HTTP) ofOrganization(c *web.Call) error {
-	id := c.Params("organization_id")
-	if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
-		return fault.New(fault.NotFound, "not_found", "Not found.")
-	}
-	if c.Principal.OrgLevel < auth.LevelAdmin || c.Principal.IsRestricted() {
-		return fault.New(fault.Forbidden, "permission_denied", "Only admins read the activity log of an organization, with a key for all projects.")
-	}
 	return h.answer(c, Query{OrganizationID: c.Principal.OrganizationID, Server: c.Principal.IsOperator()})
 }
 

@@ -47,11 +47,16 @@ type Plugins struct {
 	operators *operators.Operators
 	reload    Reload
 	audit     *activity.Audit
+	public    bool
+	leftOut   LeftOut
 }
 
+// Public serves /api/plugins, /api/cluster and /api/health on the public address too, where the console is.
+type Public bool
+
 // NewPlugins returns the handlers of /api/plugins.
-func NewPlugins(h *host.Host, d delivery.Deliveries, o *operators.Operators, reload Reload, audit *activity.Audit) *Plugins {
-	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit}
+func NewPlugins(h *host.Host, d delivery.Deliveries, o *operators.Operators, reload Reload, audit *activity.Audit, public Public, leftOut LeftOut) *Plugins {
+	return &Plugins{host: h, delivery: d, operators: o, reload: reload, audit: audit, public: bool(public), leftOut: leftOut}
 }
 
 // logged adds the entry of an operation to the activity log and runs it: verb is what is
@@ -78,9 +83,9 @@ func (p *Plugins) exists(name string) bool {
 	return slices.ContainsFunc(p.host.Status(), func(s status.Status) bool { return s.Name == name })
 }
 
-// operatorsOnly accepts only requests of operators with a key that is not
+// OperatorsOnly accepts only requests of operators with a key that is not
 // restricted to some projects.
-func operatorsOnly(next func(c *web.Call) error) func(c *web.Call) error {
+func OperatorsOnly(next func(c *web.Call) error) func(c *web.Call) error {
 	return func(c *web.Call) error {
 		if !c.Principal.IsOperator() {
 			return fault.New(fault.Forbidden, "permission_denied", "Only operators of this server may do this.")

@@ -19,32 +19,40 @@ type Nodes interface {
 
 // Cluster serves the nodes of the cluster, for operators.
 type Cluster struct {
-	nodes Nodes
-	log   eventlog.Log
+	nodes  Nodes
+	log    eventlog.Log
+	public bool
 }
 
 var _ web.Routes = (*Cluster)(nil)
 
 // NewCluster returns the handler of /api/cluster. log is the log that the nodes share;
 // nil without one.
-func NewCluster(n Nodes, log eventlog.Log) *Cluster { return &Cluster{n, log} }
+func NewCluster(n Nodes, log eventlog.Log, public Public) *Cluster {
+	return &Cluster{n, log, bool(public)}
+}
 
-// Routes registers the route, and the clock of a node as a field of readiness.
+// Routes registers the route on the admin address and for the console on the public one, and the clock of a node as a field of readiness.
 func (h *Cluster) Routes(g *web.Router) {
 	if n, ok := h.nodes.(interface{ Clock() cluster.ClockState }); ok {
 		g.ReadinessField("clock", func() any { return n.Clock() })
 	}
-	g.Admin("GET", "/api/cluster", "plugin:read", operatorsOnly(func(c *web.Call) error {
-		status, err := h.nodes.Status(c.UserContext())
-		if err != nil {
-			return err
-		}
-		out := clusterStatus{Status: status}
-		if h.log != nil {
-			out.addPartitions(c.UserContext(), h.log)
-		}
-		return web.JSON(c.Ctx, out)
-	}))
+	g.Admin("GET", "/api/cluster", "plugin:read", OperatorsOnly(h.get))
+	if h.public {
+		g.Manage("GET", "/api/cluster", "plugin:read", OperatorsOnly(h.get))
+	}
+}
+
+func (h *Cluster) get(c *web.Call) error {
+	status, err := h.nodes.Status(c.UserContext())
+	if err != nil {
+		return err
+	}
+	out := clusterStatus{Status: status}
+	if h.log != nil {
+		out.addPartitions(c.UserContext(), h.log)
+	}
+	return web.JSON(c.Ctx, out)
 }
 
 // clusterStatus is the answer: the nodes, and with a shared log its partitions.

@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/host/status"
 	"github.com/guidonhq/guidon/core/operators"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 var _ web.Routes = (*Plugins)(nil)
@@ -41,17 +42,24 @@ const (
 	defaultLogLines = 100
 )
 
-// Routes registers everything below /api/plugins, for operators.
+// Routes registers everything below /api/plugins, for operators: on the admin address,
+// and for the console on the public one.
 func (p *Plugins) Routes(g *web.Router) {
-	g.Admin("GET", "/api/plugins", "plugin:read", operatorsOnly(p.list))
-	g.Admin("POST", "/api/plugins/reload", "plugin:write", operatorsOnly(p.reloadConfig))
-	g.Admin("GET", "/api/plugins/:name", "plugin:read", operatorsOnly(p.get))
-	g.Admin("GET", "/api/plugins/:name/logs", "plugin:read", operatorsOnly(p.logs))
-	g.Admin("POST", "/api/plugins/:name/release", "plugin:write", operatorsOnly(p.logged("released", p.change((*host.Host).Release))))
-	g.Admin("POST", "/api/plugins/:name/restart", "plugin:write", operatorsOnly(p.logged("restarted", p.change((*host.Host).Restart))))
-	g.Admin("POST", "/api/plugins/:name/check", "plugin:write", operatorsOnly(p.check))
-	g.Admin("POST", "/api/plugins/:name/pause", "plugin:write", operatorsOnly(p.logged("paused", p.pause)))
-	g.Admin("POST", "/api/plugins/:name/resume", "plugin:write", operatorsOnly(p.logged("resumed", p.resume)))
+	add := func(method, path, scope string, h func(c *web.Call) error) {
+		g.Admin(method, path, scope, OperatorsOnly(h))
+		if p.public {
+			g.Manage(method, path, scope, OperatorsOnly(h))
+		}
+	}
+	add("GET", "/api/plugins", "plugin:read", p.list)
+	g.Admin("POST", "/api/plugins/reload", "plugin:write", OperatorsOnly(p.reloadConfig))
+	add("GET", "/api/plugins/:name", "plugin:read", p.get)
+	add("GET", "/api/plugins/:name/logs", "plugin:read", p.logs)
+	add("POST", "/api/plugins/:name/release", "plugin:write", p.logged("released", p.change((*host.Host).Release)))
+	add("POST", "/api/plugins/:name/restart", "plugin:write", p.logged("restarted", p.change((*host.Host).Restart)))
+	add("POST", "/api/plugins/:name/check", "plugin:write", p.check)
+	add("POST", "/api/plugins/:name/pause", "plugin:write", p.logged("paused", p.pause))
+	add("POST", "/api/plugins/:name/resume", "plugin:write", p.logged("resumed", p.resume))
 }
 
 func (p *Plugins) list(c *web.Call) error {
@@ -69,7 +77,7 @@ func (p *Plugins) instances(c *web.Call, name string) ([]instance, error) {
 		return nil, err
 	}
 	results := []instance{}
-	for _, st := range p.host.Status() {
+	for _, st := range statusOf(p.host, p.leftOut) {
 		if name == "" || st.Name == name {
 			d := findDelivery(deliveries, st.Name)
 			results = append(results, instance{st, troubleOf(st, d), d, operatorsOf(p.operators, st.Name)})
@@ -139,12 +147,9 @@ func (p *Plugins) check(c *web.Call) error {
 
 // reloadConfig applies the configuration, or with dry_run answers what would change.
 func (p *Plugins) reloadConfig(c *web.Call) error {
-	dryRun := false
-	if text := c.Query("dry_run"); text != "" {
-		var err error
-		if dryRun, err = strconv.ParseBool(text); err != nil {
-			return fault.Fieldf("dry_run", "invalid_input", "Must be true or false.")
-		}
+	dryRun, err := query.Bool(c, "dry_run")
+	if err != nil {
+		return err
 	}
 	if !dryRun {
 		return p.applyConfig(c)

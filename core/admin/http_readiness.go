@@ -21,6 +21,7 @@ type Readiness struct {
 	host     *host.Host
 	delivery delivery.Deliveries
 	worker   Processing
+	leftOut  LeftOut
 }
 
 // Log is the log of accepted requests.
@@ -40,8 +41,8 @@ var _ web.Routes = (*Readiness)(nil)
 
 // NewReadiness returns the checks of the journal, the required plugins, the trouble of
 // all plugins and the progress of processing.
-func NewReadiness(l Log, h *host.Host, d delivery.Deliveries, w Processing) *Readiness {
-	return &Readiness{log: l, host: h, delivery: d, worker: w}
+func NewReadiness(l Log, h *host.Host, d delivery.Deliveries, w Processing, leftOut LeftOut) *Readiness {
+	return &Readiness{log: l, host: h, delivery: d, worker: w, leftOut: leftOut}
 }
 
 // Routes registers the checks.

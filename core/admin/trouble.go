@@ -87,7 +87,7 @@ func (r *Readiness) pluginsState() pluginsState {
 	defer cancel()
 	deliveries, _ := r.delivery.Status(ctx) // without the journal, what the host knows
 	out := pluginsState{Trouble: []pluginTrouble{}}
-	for _, st := range r.host.Status() {
+	for _, st := range statusOf(r.host, r.leftOut) {
 		since, d := st.Since, findDelivery(deliveries, st.Name)
 		if st.State == lifecycle.StateReady && d != nil {
 			since = d.Since
@@ -95,7 +95,7 @@ func (r *Readiness) pluginsState() pluginsState {
 		if trouble := troubleOf(st, d); trouble != "" {
 			out.Trouble = append(out.Trouble, pluginTrouble{st.Name, st.State, text.Ellipsis(trouble, 300)})
 			hint := st.State == lifecycle.StateReady && trouble == processTrouble(st)
-			out.lasting = out.lasting || !hint && time.Since(since) >= lastingTrouble
+			out.lasting = out.lasting || !hint && st.Reason != "managed_by_file" && time.Since(since) >= lastingTrouble
 		}
 	}
 	return out

@@ -97,7 +97,7 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 	d := apikey.DigestOf(key)
 	k, ok := a.principals.get(d)
 	if ok && time.Since(k.at) < a.cfg.PrincipalTTL && k.version == a.Version() {
-		a.usage.Record(k.principal.KeyID)
+		a.usage.Record(ctx, k.principal.KeyID)
 		return k.principal, nil
 	}
 	if a.unknown.has(string(d[:])) {
@@ -106,7 +106,7 @@ func (a *authenticator) cachedPrincipalByKey(ctx context.Context, personalKey st
 	p, err := a.loadPrincipal(ctx, d, apikey.IsSecret(key))
 	switch {
 	case err == nil:
-		a.usage.Record(p.KeyID)
+		a.usage.Record(ctx, p.KeyID)
 		return p, nil
 	case fault.Is(err, fault.NotFound):
 		return nil, errBadPersonalKey

@@ -89,7 +89,7 @@ type offer struct {
 	start func(number int, s *slot)
 }
 
-// beats is what a node knows of its own beat.
+// beats is the state of the node's own beat.
 type beats struct {
 	written bool          // since the start or the last expiry
 	at      time.Duration // when the newest one that was stored began to be written
@@ -271,7 +271,7 @@ func (n *Node) poll(ctx context.Context) error {
 	n.mu.Lock()
 	now := n.clock()
 	n.expire(now)
-	n.observed.look(v, n.info.ID, now)
+	n.observed.recordBeats(v, n.info.ID, now)
 	n.noteAnnounced(v)
 	rows := map[string]leaseRow{}
 	for _, l := range v.leases {

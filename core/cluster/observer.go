@@ -18,10 +18,10 @@ type sighting struct {
 	dead   bool
 }
 
-// look records the beats of a view that was read before now. A node that did not look
+// recordBeats records the beats of a view that was read before now. A node that did not look
 // for half of deadAfter, because it or the database was away, begins again: it cannot
 // tell who could write a beat meanwhile.
-func (o *observer) look(v view, self string, now time.Duration) {
+func (o *observer) recordBeats(v view, self string, now time.Duration) {
 	fresh := !o.looked || now-o.last > o.deadAfter/2
 	o.looked, o.last = true, now
 	beats := map[string]int64{}

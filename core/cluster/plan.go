@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// group is what a node knows of the numbers of a group when it decides.
+// group is the state of a group of numbers as the node has read it.
 type group struct {
 	self    string
 	members []string // living nodes that follow the group, self among them

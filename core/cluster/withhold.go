@@ -9,7 +9,11 @@ func (n *Node) Withhold(group string, on bool) {
 	n.withheld[group] = on
 	n.mu.Unlock()
 	if changed {
-		n.log.Info("node withholds itself from a group", zap.String("group", group), zap.Bool("withheld", on))
+		if on {
+			n.log.Info("leases left to other nodes", zap.String("group", group))
+		} else {
+			n.log.Info("leases taken again", zap.String("group", group))
+		}
 		n.pollSoon()
 	}
 }

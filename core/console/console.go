@@ -11,7 +11,7 @@
 // hash of their content in the name are below /console/assets/ and are cached for ever.
 // Everything else of the server keeps its paths: the console reserves one name.
 //
-// The package knows nothing of flags or events, and serves no data: the pages call the
+// The package does not depend on flags or events, and serves no data: the pages call the
 // management API with the rights of their user.
 package console
 

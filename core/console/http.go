@@ -35,7 +35,10 @@ const notBuilt = "This server was built without its console: run make build in a
 var errNoFile = fault.New(fault.NotFound, "not_found", "The console has no such file.")
 
 // HTTP serves the console.
-type HTTP struct{ assets *Assets }
+type HTTP struct {
+	assets    *Assets
+	elsewhere func(*fiber.Ctx) bool // the request came to an address without the console
+}
 
 var _ web.Routes = (*HTTP)(nil)
 
@@ -44,19 +47,20 @@ func NewHTTP(a *Assets) *HTTP { return &HTTP{assets: a} }
 
 // Routes registers the paths.
 func (h *HTTP) Routes(r *web.Router) {
+	h.elsewhere = func(c *fiber.Ctx) bool { return r.ForConsole(c) != nil }
 	for _, method := range []string{fiber.MethodGet, fiber.MethodHead} {
 		r.Public(method, root, h.serveRoot)
 		for _, path := range views {
-			r.Public(method, path, h.serveDocument)
+			r.Public(method, path, r.OnlyConsole(h.serveDocument))
 		}
-		r.Public(method, prefix+"/*", h.serve)
+		r.Public(method, prefix+"/*", r.OnlyConsole(h.serve))
 	}
 }
 
 // serveRoot serves the document to browsers, and the name of the server to others.
 func (h *HTTP) serveRoot(c *fiber.Ctx) error {
 	c.Vary(fiber.HeaderAccept)
-	if accepts(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+	if accepts(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) && !h.elsewhere(c) {
 		return h.serveDocument(c)
 	}
 	return web.JSON(c, map[string]string{"name": "guidon"})

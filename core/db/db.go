@@ -40,7 +40,7 @@ import (
 	"github.com/guidonhq/guidon/core/db/wake"
 )
 
-// Config says where the store is.
+// Config is the location of the store, with its limits.
 type Config struct {
 	// URL is empty for the SQLite file guidon.db in the data directory,
 	// "sqlite:PATH" for a SQLite file elsewhere, or

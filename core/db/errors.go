@@ -17,8 +17,7 @@ func Duplicate(err error) bool {
 		return e.Code == "23505"
 	}
 	code := sqliteCode(err)
-	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY ||
-		code == sqlite3.SQLITE_CONSTRAINT_ROWID
+	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || code == sqlite3.SQLITE_CONSTRAINT_ROWID
 }
 
 // BrokenReference reports whether err is a violation of a foreign key: the
@@ -41,10 +40,12 @@ func Retryable(err error) bool {
 }
 
 // ExplainStart returns err of a start, with what to do when it comes from SQLite, from
-// a missing row, or from a value of another type: the file may be damaged. Other
-// errors, and nil, return as they are.
+// a missing row, or from a value of another type: the file may be damaged. So has an error
+// about tables that something else made. Other errors, and nil, return as they are.
 func ExplainStart(err error) error {
-	if err == nil {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "42P07" {
+		return fmt.Errorf("%w (the database has tables of something else: name an empty one in database.url)", err)
+	} else if err == nil {
 		return nil
 	}
 	damaged := sqliteCode(err) != 0 || errors.Is(err, sql.ErrNoRows) ||

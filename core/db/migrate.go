@@ -180,8 +180,7 @@ func (d *DB) applyNext(ctx context.Context, tx *sql.Tx, steps []migrations.Step)
 	if _, err := tx.ExecContext(ctx, s.Up); err != nil {
 		return false, fmt.Errorf("apply migration %04d_%s: %w", s.Number, s.Name, err)
 	}
-	mark := fmt.Sprintf("INSERT INTO schema_migrations (number, name, applied_at) VALUES (%d, '%s', %d)",
-		s.Number, s.Name, time.Now().UnixMicro())
+	mark := fmt.Sprintf("INSERT INTO schema_migrations (number, name, applied_at) VALUES (%d, '%s', %d)", s.Number, s.Name, time.Now().UnixMicro())
 	if _, err := tx.ExecContext(ctx, mark); err != nil {
 		return false, fmt.Errorf("mark migration %04d_%s: %w", s.Number, s.Name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -97,6 +98,39 @@ func TestRevertTakesTheLastStepsOnly(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The index of names is built while other servers read persons.
+func TestReadersDoNotWaitForTheIndexOfNames(t *testing.T) {
+	t.Parallel()
+	d := openAt(t, dbtest.PostgresURL(t))
+	if err := d.MigrateTo(t.Context(), 112); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := d.Read(t.Context()).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM persons").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := d.MigrateTo(ctx, 113); err != nil {
+		t.Errorf("beside a reader: %v", err)
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var index string
+	err = d.Read(t.Context()).QueryRowContext(t.Context(), "SELECT string_agg(indexdef, ' ') FROM pg_indexes WHERE tablename = 'persons' AND indexdef LIKE '%label%'").Scan(&index)
+	if err != nil || strings.Count(index, "CREATE") != 1 || !strings.Contains(index, `COLLATE "C"`) {
+		t.Errorf("indexes of names: %s, %v", index, err)
+	}
 }
 
 func TestLowerNumberThatArrivesLaterIsApplied(t *testing.T) {

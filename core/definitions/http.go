@@ -10,6 +10,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves definitions and their annotations.
@@ -77,8 +78,8 @@ func (h *HTTP) listProperties(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	if f.Numeric, err = boolParam(c, "is_numerical"); err == nil {
-		f.Flags, err = boolParam(c, "is_feature_flag")
+	if f.Numeric, err = query.OptionalBool(c, "is_numerical"); err == nil {
+		f.Flags, err = query.OptionalBool(c, "is_feature_flag")
 	}
 	if err != nil {
 		return err
@@ -86,9 +87,12 @@ func (h *HTTP) listProperties(c *web.Call) error {
 	if t := c.Query("property_type"); t != "" {
 		f.Types = strings.Split(t, ",")
 	}
-	if core, _ := boolParam(c, "exclude_core_properties"); core != nil && *core {
-		no := false
-		f.System = &no
+	hide, err := query.Bool(c, "exclude_core_properties")
+	if err != nil {
+		return err
+	}
+	if hide {
+		f.System = new(bool)
 	}
 	return h.list(c, f)
 }
@@ -99,14 +103,15 @@ var orders = map[string]Order{
 
 func (h *HTTP) list(c *web.Call, f Filter) error {
 	var err error
-	if f.Verified, err = boolParam(c, "verified"); err != nil {
+	if f.Verified, err = query.OptionalBool(c, "verified"); err != nil {
 		return err
 	}
-	if hide, err := boolParam(c, "exclude_hidden"); err != nil {
+	hide, err := query.Bool(c, "exclude_hidden")
+	if err != nil {
 		return err
-	} else if hide != nil && *hide {
-		no := false
-		f.Hidden = &no
+	}
+	if hide {
+		f.Hidden = new(bool)
 	}
 	by, descending := strings.CutPrefix(c.Query("ordering", "name"), "-")
 	order, ok := orders[by]
@@ -140,18 +145,6 @@ func namesParam(c *web.Call, name string) ([]string, error) {
 		return nil, fault.Field(name, "invalid_input", "Not a JSON list of names.")
 	}
 	return out, nil
-}
-
-func boolParam(c *web.Call, name string) (*bool, error) {
-	raw := c.Query(name)
-	if raw == "" {
-		return nil, nil
-	}
-	b, err := strconv.ParseBool(strings.ToLower(raw))
-	if err != nil {
-		return nil, fault.Field(name, "invalid_input", "Must be a valid boolean.")
-	}
-	return &b, nil
 }
 
 func (h *HTTP) eventByName(c *web.Call) error {

@@ -46,17 +46,22 @@ type Config struct {
 	// Compress makes SQLite store the properties of new events compressed. Stored events
 	// are readable in both forms with either setting. PostgreSQL ignores it.
 	Compress bool `koanf:"compress"`
+	// LiveViewers is the maximum number of open streams of live events.
+	LiveViewers int `koanf:"live_viewers"`
 }
 
 // DefaultConfig bounds a query to half a minute and compresses.
 func DefaultConfig() Config {
-	return Config{QueryTimeout: 30 * time.Second, Compress: true, OutboxBytes: 4 << 30}
+	return Config{QueryTimeout: 30 * time.Second, Compress: true, OutboxBytes: 4 << 30, LiveViewers: 50}
 }
 
 // Validate reports the first invalid setting.
 func (c Config) Validate() error {
 	if c.OutboxBytes < 0 {
 		return errors.New("events.outbox_bytes must not be negative")
+	}
+	if c.LiveViewers < 0 {
+		return errors.New("events.live_viewers must not be negative")
 	}
 	if c.QueryTimeout <= 0 {
 		return errors.New("events.query_timeout must be positive")

@@ -16,7 +16,7 @@ import (
 func TestHTTP(t *testing.T) {
 	s := service(t, dbtest.SQLite(t))
 	store(t, s, ev(1, "a", "u1", `{"n":1.0}`), ev(2, "b", "u 2", `{"$current_url":"https://x/?a&b<c>"}`), ev(3, "a", "u1", `{}`))
-	base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s))
+	base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s, nil))
 	for _, c := range []struct{ name, path, want string }{
 		{"newest first, next is null at the end", "/api/projects/1/events/",
 			`200 {"next":null,"results":[3 2 1]}`},

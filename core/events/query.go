@@ -95,17 +95,23 @@ func (s *Service) Record(ctx context.Context, projectID int64, id string) (Recor
 // Last, follow the events that arrive. On Postgres with several nodes, an event
 // whose transaction commits after that of a later row may be missed.
 func (s *Service) Tail(ctx context.Context, projectID, after int64, limit int) ([]Stored, error) {
+	rows, err := s.RecordsAfter(ctx, projectID, after, limit)
+	out := make([]Stored, len(rows))
+	for i := range rows {
+		out[i] = Stored{Row: rows[i].ID, Event: rows[i].ToEvent()}
+	}
+	return out, err
+}
+
+// RecordsAfter is Tail with the stored form of the events.
+func (s *Service) RecordsAfter(ctx context.Context, projectID, after int64, limit int) ([]Record, error) {
 	ctx, cancel := s.withQueryTimeout(ctx)
 	defer cancel()
 	rows, err := s.backend.After(ctx, projectID, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the newest events: %w", err)
 	}
-	out := make([]Stored, len(rows))
-	for i := range rows {
-		out[i] = Stored{Row: rows[i].ID, Event: rows[i].ToEvent()}
-	}
-	return out, nil
+	return rows, nil
 }
 
 // Last returns the row of the event stored last, 0 in an empty store.

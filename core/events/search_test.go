@@ -131,7 +131,7 @@ func TestListByPerson(t *testing.T) {
 		s := service(t, d)
 		uuid, number := addPerson(t, d, `{}`, "u1", "u2")
 		store(t, s, ev(1, "a", "u1", `{"n":1}`), ev(2, "b", "u2", `{"n":2}`), ev(3, "a", "u3", `{"n":1}`))
-		base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s)) + "/api/projects/1/events/?"
+		base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s, nil)) + "/api/projects/1/events/?"
 		for query, want := range map[string]string{
 			"person_id=" + uuid:                            `200 {"next":null,"results":[2 1]}`,
 			"person_id=" + strings.ToUpper(uuid):           `200 {"next":null,"results":[2 1]}`,
@@ -161,7 +161,7 @@ func TestNextContinuesAScan(t *testing.T) {
 		batch = append(batch, ev(i, "a", "u", `{}`))
 	}
 	store(t, s, batch...)
-	base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s))
+	base := webtest.Serve(t, webtest.DefaultKeys(), eventapi.NewHTTP(s, nil))
 	found, requests := 0, 0
 	for next := base + "/api/projects/1/events/?properties=" + url.QueryEscape(`[{"key":"n","operator":"is_set"}]`); next != ""; requests++ {
 		var page struct {

@@ -39,8 +39,7 @@ func New(cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Serv
 	return s
 }
 
-// NewOn returns a Service that keeps its events in b and the rest in d, of which shared
-// is a part. reg may be nil.
+// NewOn is New with the events in b and the rest in d, of which shared is a part.
 func NewOn(b Backend, shared *Shared, cfg Config, d *db.DB, log *zap.Logger, reg prometheus.Registerer) *Service {
 	f := promauto.With(reg)
 	counter := func(name, help string) prometheus.Counter {
@@ -53,15 +52,19 @@ func NewOn(b Backend, shared *Shared, cfg Config, d *db.DB, log *zap.Logger, reg
 	}
 }
 
-// Status returns the state of a backend that can fail on its own, for readiness; false for
-// the database.
+// Backend returns where the events are.
+func (s *Service) Backend() Backend { return s.backend }
+
+// Status returns the state of a backend that can fail on its own; false for the database.
 func (s *Service) Status() (any, bool) {
-	b, ok := s.backend.(StatusReporter)
-	if !ok {
-		return nil, false
+	if b, ok := s.backend.(StatusReporter); ok {
+		return b.Status(), true
 	}
-	return b.Status(), true
+	return nil, false
 }
+
+// OnRefused sets what keeps an event that the backend refuses after it was accepted.
+func (s *Service) OnRefused(f func(context.Context, *sdk.Event, string) error) { s.shared.Refused = f }
 
 // Process stores the events of batch that are not stored yet and returns their
 // number. It joins the transaction in ctx, or makes one.

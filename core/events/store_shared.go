@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // Shared is the part of the event store that stays in the database with every backend:
@@ -17,6 +18,7 @@ type Shared struct {
 	db          *db.DB
 	hooks       []EraseHook
 	expireHooks []ExpireHook
+	Refused     func(ctx context.Context, ev *sdk.Event, reason string) error // keeps what ClickHouse refuses; nil: it waits
 }
 
 // NewShared returns the part in d.

@@ -130,7 +130,11 @@ func (h bulkHTTP) deleteOne(c *web.Call, id int64) (*flags.Flag, error) {
 // matching answers with the ids of the flags that the filters of a list select, of
 // those that the caller may edit.
 func (h bulkHTTP) matching(c *web.Call) error {
-	list, _, err := h.service.List(c.UserContext(), c.Project, flags.ReadQuery(c))
+	q, err := flags.ReadQuery(c)
+	if err != nil {
+		return err
+	}
+	list, _, err := h.service.List(c.UserContext(), c.Project, q)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/access"
@@ -126,12 +127,16 @@ func (m *accessManager) GiveAccess(ctx context.Context, who *auth.Principal, pro
 		if err != nil {
 			return err
 		}
-		if _, ok := roles[roleID]; !ok {
+		role, ok := roles[roleID]
+		if !ok {
 			return fault.Fieldf("role_id", "does_not_exist", "Invalid pk \"%s\" - object does not exist.", roleID)
 		}
 		now := m.now()
 		a = RoleAccess{FlagID: flagID, RoleID: roleID, AddedAt: now, UpdatedAt: now}
-		return m.store.AddRoleAccess(ctx, &a)
+		if err := m.store.AddRoleAccess(ctx, &a); err != nil {
+			return err
+		}
+		return m.logAccess(ctx, who, f, a.ID, activity.Created, accessState{}, accessState{&role.Name})
 	})
 	if err != nil {
 		return nil, RoleAccess{}, err
@@ -142,11 +147,37 @@ func (m *accessManager) GiveAccess(ctx context.Context, who *auth.Principal, pro
 // RemoveAccess removes a role access. It fails with NotFound or Forbidden.
 func (m *accessManager) RemoveAccess(ctx context.Context, who *auth.Principal, project auth.Project, flagID, id int64) error {
 	return m.deps.Revisions.Change(ctx, project.ID, func(ctx context.Context) error {
-		if _, err := m.parent(ctx, who, project, flagID, true); err != nil {
+		f, err := m.parent(ctx, who, project, flagID, true)
+		if err != nil {
 			return err
 		}
-		return m.store.RemoveRoleAccess(ctx, flagID, id)
+		a, err := m.store.RoleAccess(ctx, flagID, id)
+		if err != nil {
+			return err
+		}
+		roles, err := m.deps.Roles.RolesByID(ctx, project.OrganizationID, []string{a.RoleID})
+		if err != nil {
+			return err
+		}
+		if err := m.store.RemoveRoleAccess(ctx, flagID, id); err != nil {
+			return err
+		}
+		role := roles[a.RoleID]
+		return m.logAccess(ctx, who, f, id, activity.Deleted, accessState{&role.Name}, accessState{})
 	})
+}
+
+// accessState is the state of a role access in the activity log: the name of the role, ""
+// for a deleted one; nil without access.
+type accessState struct {
+	Role *string `json:"role"`
+}
+
+// logAccess adds the entry of a role access of f to the transaction of ctx.
+func (m *accessManager) logAccess(ctx context.Context, who *auth.Principal, f *Flag, id int64, done string, before, after accessState) error {
+	e := activity.NewEntry(who, f.ProjectID, activity.FlagAccess, id, done, m.now())
+	e.Detail.Name, e.Detail.Changes = f.Key, activity.Diff(activity.FlagAccess, before, after)
+	return m.activity.Add(ctx, e)
 }
 
 // rolesOf returns the roles of accesses, and the flags each role has access to.

@@ -10,6 +10,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/flags/decide"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves the management of flags. It is composed by topic.
@@ -63,7 +64,13 @@ func (h flagsHTTP) routes(g *web.Router) {
 
 func (h flagsHTTP) list(c *web.Call) error {
 	page := c.Page()
-	q := ReadQuery(c)
+	q, err := ReadQuery(c)
+	if err != nil {
+		return err
+	}
+	if q.Deleted, err = query.Bool(c, "deleted"); err != nil {
+		return err
+	}
 	q.Limit, q.Offset = page.Limit, page.Offset
 	flags, total, err := h.service.List(c.UserContext(), c.Project, q)
 	if err != nil {
@@ -76,24 +83,23 @@ func (h flagsHTTP) list(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-// ReadQuery reads the filters of a list. Unreadable filters are ignored.
-func ReadQuery(c *web.Call) Query {
-	q := Query{
+// ReadQuery reads the filters of a list. Lists that are not JSON and unknown types and orders
+// are ignored; another unreadable filter is Invalid, because callers delete what they select.
+func ReadQuery(c *web.Call) (q Query, err error) {
+	q = Query{
 		Search: strings.Clone(c.Query("search")), Type: strings.Clone(c.Query("type")), Order: strings.Clone(c.Query("order")),
 		Tags: stringList(c.Query("tags")), ExcludedKeys: stringList(c.Query("excluded_properties")),
 	}
-	switch active := c.Query("active"); {
-	case active == "STALE":
-		q.Stale = true
-	case strings.EqualFold(active, "true"), strings.EqualFold(active, "false"):
-		on := strings.EqualFold(active, "true")
-		q.Active = &on
+	if q.Stale = c.Query("active") == "STALE"; !q.Stale {
+		if q.Active, err = query.OptionalBool(c, "active"); err != nil {
+			return q, fault.Field("active", "invalid_input", "Must be true, false or STALE.")
+		}
 	}
-	q.CreatedBy, _ = strconv.ParseInt(c.Query("created_by_id"), 10, 64)
 	for i, tag := range q.Tags {
 		q.Tags[i] = strings.ToLower(strings.TrimSpace(tag))
 	}
-	return q
+	q.CreatedBy, err = query.ID(c, "created_by_id")
+	return q, err
 }
 
 // stringList reads a JSON list of strings from a query parameter, nil if it is

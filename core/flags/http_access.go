@@ -6,6 +6,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/flags/document"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 const accessPath = flagsPath + "/:parent_lookup_feature_flag_id/role_access"
@@ -50,13 +51,12 @@ func (h accessHTTP) listAccess(c *web.Call) error {
 	if err != nil {
 		return err
 	}
-	page, total := c.Page(), len(list)
-	list = list[min(page.Offset, total):min(page.Offset+page.Limit, total)]
-	views, err := h.showAccess(c, f, list...)
+	page := c.Page()
+	views, err := h.showAccess(c, f, query.Cut(list, page.Limit, page.Offset)...)
 	if err != nil {
 		return err
 	}
-	return c.List(page, total, views)
+	return c.List(page, len(list), views)
 }
 
 func (h accessHTTP) giveAccess(c *web.Call) error {

@@ -398,3 +398,32 @@ func TestConcurrentWrites(t *testing.T) {
 		}
 	})
 }
+
+func TestDeletedFlagsAreListedApart(t *testing.T) {
+	onBoth(t, func(t *testing.T, h *server) {
+		gone := h.create(`{"key":"gone","tags":["web"]}`)
+		h.create(`{"key":"kept"}`)
+		h.patch(gone.ID, `{"deleted":true}`)
+		listed := func(query string) string {
+			t.Helper()
+			var p page[flag]
+			h.do("GET", base+query, "").want(200).into(&p)
+			var keys []string
+			for _, f := range p.Results {
+				keys = append(keys, f.Key)
+			}
+			return strings.Join(keys, " ")
+		}
+		for query, want := range map[string]string{
+			"": "kept", "?deleted=false": "kept", "?deleted=true": "gone", "?deleted=true&search=kep": "", "?deleted=true&tags=%5B%22web%22%5D": "gone",
+		} {
+			if got := listed(query); got != want {
+				t.Errorf("GET %s lists %q, want %q", query, got, want)
+			}
+		}
+		h.patch(gone.ID, `{"deleted":false}`)
+		if got := listed("?deleted=true"); got != "" {
+			t.Errorf("a restored flag is listed as deleted: %q", got)
+		}
+	})
+}

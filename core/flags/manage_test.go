@@ -25,6 +25,7 @@ import (
 	"github.com/guidonhq/guidon/core/flags"
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
+	"github.com/guidonhq/guidon/core/flags/callseries"
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
@@ -51,6 +52,7 @@ type server struct {
 	accounts    *accounts
 	stored      storedPersons
 	calls       storedEvents
+	series      callCounter
 	operators   slowOperator
 	db          *db.DB
 }
@@ -159,7 +161,8 @@ func newServer(t testing.TB, d *db.DB) *server {
 		t.Fatal(err)
 	}
 	h.url = "http://" + webtest.Start(t, webtest.Config(), keys(), zap.NewNop(), nil,
-		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService, nil), dashboards.NewHTTP(usage, nil)).Address()
+		flags.NewHTTP(h.service, decider), local.NewHTTP(h.snapshots, definitions, local.Options{}), cohorts.NewHTTP(cohortService, nil), dashboards.NewHTTP(usage, nil),
+		callseries.NewHTTP(callseries.New(callseries.NewStore(d), &h.series, h.clock))).Address()
 	return h
 }
 

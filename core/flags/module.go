@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"time"
+
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -9,9 +11,11 @@ import (
 	"github.com/guidonhq/guidon/core/cohorts"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/flagcalls"
 	"github.com/guidonhq/guidon/core/flags/access"
 	"github.com/guidonhq/guidon/core/flags/audience"
 	"github.com/guidonhq/guidon/core/flags/calls"
+	"github.com/guidonhq/guidon/core/flags/callseries"
 	"github.com/guidonhq/guidon/core/flags/continuity"
 	"github.com/guidonhq/guidon/core/flags/dashboards"
 	"github.com/guidonhq/guidon/core/flags/decide"
@@ -46,6 +50,9 @@ var Module = fx.Module("flags",
 		func(s *calls.Store, w *revision.Writer, p *persons.Service) *calls.Stage {
 			return calls.NewStage(s, w, p)
 		},
+		callseries.NewStore, func(s *callseries.Store, d *db.DB, e *events.Service) *callseries.Service {
+			return callseries.New(s, flagcalls.New(d, e), time.Now)
+		}, route(callseries.NewHTTP),
 		decide.NewHTTP, route(func(h *decide.HTTP) *decide.HTTP { return h }),
 		route(ofrep.NewHTTP), route(newLocalHTTP), route(newListingHTTP), route(dashboards.NewHTTP), route(cohorts.NewHTTP), route(NewHTTP),
 	),

@@ -15,6 +15,7 @@ import (
 // that is not deleted, newest first.
 type Query struct {
 	Active       *bool
+	Deleted      bool // deleted flags in place of the others
 	Stale        bool // only stale flags; ignores Active
 	CreatedBy    int64
 	Search       string // part of key or name, ignoring case
@@ -82,7 +83,7 @@ func (s flagStore) byIDs(ctx context.Context, projectID int64, ids []int64) ([]*
 
 // filtered adds the conditions of q to a query.
 func (s flagStore) filtered(query *bun.SelectQuery, projectID int64, q Query, now time.Time) *bun.SelectQuery {
-	query = query.Where("f.project_id = ?", projectID).Where("f.deleted = ?", false)
+	query = query.Where("f.project_id = ?", projectID).Where("f.deleted = ?", q.Deleted)
 	if q.Stale {
 		old := now.Add(-staleAfter).UnixMicro()
 		query = query.Where("f.active = ?", true).

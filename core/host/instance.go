@@ -52,8 +52,8 @@ func (i *instance) recordProgress() {
 	}
 }
 
-// recordFailure records that the plugin has not done its work. An error that says that it
-// never will is an answer: the caller goes on without.
+// recordFailure records a failed call. Permanent and Unsupported errors are answers and do not
+// count: the caller goes on without a result.
 func (i *instance) recordFailure(ctx context.Context, err *sdk.Error) {
 	if ctx.Err() == nil && err.Class != sdk.ClassPermanent && err.Class != sdk.ClassUnsupported {
 		i.status.RecordFailure(err)
@@ -120,7 +120,7 @@ func (i *instance) callError(ctx context.Context, s *conn.Session, err error) (r
 }
 
 // recordLateCall reports a process whose calls end at their deadline. The caller of a call
-// may have had a shorter limit, which says nothing of the process.
+// may have had a shorter limit, which is no fault of the process.
 func (i *instance) recordLateCall(ctx context.Context, s *conn.Session) {
 	if ctx.Err() == nil && s.RecordDeadline() >= maxDeadlines {
 		i.gate.Close(s)

@@ -185,8 +185,8 @@ type optional struct {
 	Log     eventlog.Log      `optional:"true"` // in partitions
 }
 
-func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, p Processing, del delivery.Deliveries) *trace.Tracer {
-	t := trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del)
+func newTracer(cfg Config, d *db.DB, log reader.Log, o optional, w *pipeline.Worker, p Processing, del delivery.Deliveries, sinks *delivery.Service) *trace.Tracer {
+	t := trace.NewTracer(cfg.Limits, d, log, o.Events).WithActions(o.Actions).WithReaders(w, del).WithFilters(sinks.SkipReason)
 	if set, ok := p.(*unit.Set); ok {
 		t.WithPartitions(o.Log, set.Worker)
 	}

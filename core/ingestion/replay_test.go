@@ -101,6 +101,14 @@ func TestReplay(t *testing.T) {
 		if list[0]["attempts"] != 2.0 || list[0]["replay_waiting"] != false || list[0]["replay_requested_at"] == nil {
 			t.Errorf("after a failed replay: %v", list[0])
 		}
+		for query, want := range map[string]int{"": 6, "?replay_waiting=false": 6, "?replay_waiting=true": 0} {
+			if n, _ := listOf(t, path+query); n != want {
+				t.Errorf("%q lists %d, want %d", query, n, want)
+			}
+		}
+		if dry := ask(t, "POST", path+"delete/", `{"dry_run":true,"replay_waiting":true}`, 200); dry["matched"] != 0.0 {
+			t.Errorf("waiting: %v", dry)
+		}
 
 		broken.Store(false)
 		got = ask(t, "POST", path+"replay/", `{"source":"worker"}`, 200)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/guidonhq/guidon/core/host/settings"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/ingestion/trace"
 
@@ -38,7 +39,8 @@ func TestTrace(t *testing.T) {
 	}}
 	stuck := &fakeSink{name: "stuck", write: rejects(sdk.ClassTransient)}
 	w := startWorker(t, workerConfig(), j, d, store, append(stages, poison)...)
-	del := startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck))
+	choosy := configured{&fakeSink{name: "choosy"}, settings.Delivery{Events: settings.EventFilter{Exclude: []string{"fine"}}}}
+	del := startDeliver(t, deliverConfig(), j, d, newSinks(good, picky, stuck, choosy))
 	id := func(n int) string { return fmt.Sprintf("0190a5a2-7b3c-4000-8000-%012d", n) }
 	item := func(n int, name, rest string) string {
 		return fmt.Sprintf(`{"event":"%s","uuid":"%s"%s}`, name, id(n), rest)
@@ -54,35 +56,37 @@ func TestTrace(t *testing.T) {
 	now(item(3, "no id", ``), item(4, "poison", `,"distinct_id":"u"`))
 	eventually(t, "the dead letters", func() bool { return w.Status().Position.Seq == 2 && len(strings.Fields(letters(t, d))) == 2 })
 	eventually(t, "the cursors", func() bool {
-		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "worker").Seq == 2
+		return committed(t, j, "sink/picky").Seq == 2 && committed(t, j, "sink/good").Seq == 2 && committed(t, j, "sink/choosy").Seq == 2 && committed(t, j, "worker").Seq == 2
 	})
-	base := webtest.Serve(t, keys(), trace.NewHTTP(trace.NewTracer(event.DefaultLimits(), d, j, store).WithReaders(w, del)))
+	base := webtest.Serve(t, keys(), trace.NewHTTP(trace.NewTracer(event.DefaultLimits(), d, j, store).WithReaders(w, del).WithFilters(del.SkipReason)))
 	eventually(t, "what keeps the one that is stuck", func() bool {
 		got := ask(t, "GET", base+"/api/projects/1/events/"+id(1)+"/trace/", "", 200)
-		stuck := got["sinks"].([]any)[2].(map[string]any)
+		stuck := got["sinks"].([]any)[3].(map[string]any)
 		return stuck["name"] == "stuck" && strings.Contains(fmt.Sprint(stuck["error"]), "no")
 	})
 	cases := []struct {
-		n                                            int
-		state, worker, good, picky, stuck, said, who string
+		n                                                    int
+		state, worker, good, choosy, picky, stuck, said, who string
 	}{
-		{1, "stored", "done", "done", "done", "waiting", "ignored_invalid_timestamp", "u"},
-		{2, "stored", "done", "done", "dead_letter", "waiting", "", "u"},
-		{3, "dropped", "done", "done", "done", "waiting", "skipping_event_invalid_distinct_id", ""},
-		{4, "dead_letter", "dead_letter", "done", "done", "waiting", "", "u"},
+		{1, "stored", "done", "done", "skipped event", "done", "waiting", "ignored_invalid_timestamp", "u"},
+		{2, "stored", "done", "done", "done", "dead_letter", "waiting", "", "u"},
+		{3, "dropped", "done", "done", "done", "done", "waiting", "skipping_event_invalid_distinct_id", ""},
+		{4, "dead_letter", "dead_letter", "done", "done", "done", "waiting", "", "u"},
 	}
 	for _, c := range cases {
 		got := ask(t, "GET", base+"/api/projects/1/events/"+strings.ToUpper(id(c.n))+"/trace/", "", 200)
 		sinks := map[string]string{}
 		for _, s := range got["sinks"].([]any) {
-			sinks[s.(map[string]any)["name"].(string)] = s.(map[string]any)["state"].(string)
+			one := s.(map[string]any)
+			reason, _ := one["reason"].(string)
+			sinks[one["name"].(string)] = strings.TrimSpace(one["state"].(string) + " " + reason)
 		}
 		said := ""
 		for _, n := range got["notices"].([]any) {
 			said += n.(map[string]any)["type"].(string)
 		}
 		if got["state"] != c.state || got["worker"].(map[string]any)["state"] != c.worker || said != c.said || got["distinct_id"] != c.who ||
-			sinks["good"] != c.good || sinks["picky"] != c.picky || sinks["stuck"] != c.stuck {
+			sinks["good"] != c.good || sinks["choosy"] != c.choosy || sinks["picky"] != c.picky || sinks["stuck"] != c.stuck {
 			t.Errorf("event %d: %v", c.n, got)
 		}
 		place := got["accepted"].(map[string]any)
@@ -93,6 +97,34 @@ func TestTrace(t *testing.T) {
 	ask(t, "GET", base+"/api/projects/1/events/"+id(9)+"/trace/", "", 404)
 	ask(t, "GET", base+"/api/projects/7/events/"+id(1)+"/trace/", "", 404)
 	ask(t, "GET", base+"/api/projects/1/events/x/trace/", "", 404)
+}
+
+// A sink that was added after an event, and was sent none since, has not delivered it.
+func TestTraceOfASinkWithoutEvents(t *testing.T) {
+	t.Parallel()
+	d, j := dbtest.SQLite(t), openJournal(t, t.TempDir())
+	add := func(n int) string {
+		id := fmt.Sprintf("0190a5a2-7b3c-4000-8000-%012d", n)
+		rec := ingestiontest.Record(`[{"event":"e","distinct_id":"u","uuid":"` + id + `"}]`)
+		rec.ReceivedAt = time.Now()
+		if _, err := j.Append(t.Context(), rec.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	before, cfg := add(1), deliverConfig()
+	cfg.Deliver.Start = "end"
+	startDeliver(t, cfg, j, d, newSinks(&fakeSink{name: "late"}))
+	tracer := trace.NewTracer(event.DefaultLimits(), d, j, nil)
+	want := func(id, state, reason string) {
+		t.Helper()
+		eventually(t, state, func() bool {
+			got, err := tracer.Trace(t.Context(), 1, id)
+			return err == nil && len(got.Sinks) == 1 && got.Sinks[0].State == state && got.Sinks[0].Reason == reason
+		})
+	}
+	want(before, "skipped", "no_events")
+	want(add(2), "done", "")
 }
 
 // An import that a sink has not received is not done when the cursor of live events

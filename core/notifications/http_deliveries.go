@@ -29,6 +29,7 @@ const actionsPath = "/api/projects/:project_id/actions"
 // Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
 	const read, write = "action:read", "action:write"
+	g.Manage(fiber.MethodGet, actionsPath+"/notifiers", read, h.notifiers)
 	g.Manage(fiber.MethodPost, actionsPath+"/preview_message", read, h.preview)
 	g.Manage(fiber.MethodGet, actionsPath+"/:id/deliveries", read, h.list)
 	g.Manage(fiber.MethodGet, actionsPath+"/:id/deliveries/:delivery_id", read, h.get)

@@ -73,7 +73,7 @@ type Dependencies struct {
 	// did not confirm. Without a name that takes as long as a lease.
 	Owner string
 	// Dead reports whether a process of another name has died. Others end its leases
-	// then, and do not wait for their time. Nil if no process knows that of another.
+	// then, and do not wait for their time. Nil if it cannot be known.
 	Dead      func(owner string) bool
 	Notifiers Notifiers
 	Actions   Actions

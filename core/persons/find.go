@@ -9,6 +9,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // Query selects persons. Zero fields do not filter.
@@ -17,6 +18,7 @@ type Query struct {
 	Search     string          // part of a distinct id, an e-mail address or a name, in any case
 	Identified *bool           // nil: both
 	Properties []*match.Filter // all of them have to pass
+	email      string          // with which the search text begins, in any case; "" for any
 }
 
 // Find returns a page of the persons that match q, newest first, and their total
@@ -28,10 +30,14 @@ func (s *Service) Find(ctx context.Context, projectID int64, q Query, limit, off
 		page, total, err = s.find(ctx, projectID, &q, limit, offset)
 		return err
 	}
-	var err error
-	if q.scans() {
+	found, few, err := s.findFew(ctx, projectID, &q)
+	switch {
+	case err != nil:
+	case few:
+		page, total = query.Cut(found, limit, offset), len(found)
+	case q.scans():
 		err = s.db.RunScan(ctx, projectID, find)
-	} else {
+	default:
 		err = find(ctx)
 	}
 	if err != nil {

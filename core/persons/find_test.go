@@ -2,6 +2,7 @@ package persons_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/persons"
+	"github.com/guidonhq/guidon/core/web/webtest"
 )
 
 func names(page []persons.Person) string {
@@ -77,6 +79,96 @@ func TestFind(t *testing.T) {
 		refs, err := s.ResolveDistinctIDs(t.Context(), 1, []string{"u1", "u3", "nobody"})
 		if err != nil || len(refs) != 2 || refs["u1"].UUID != persons.PersonUUID(1, "u1") {
 			t.Errorf("resolved %v, %v", refs, err)
+		}
+	})
+}
+
+// The few persons of an index are filtered like those of a scan.
+func TestFindFew(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		process(t, s, evs(
+			`$set u1 {"$set":{"email":"Ann@Example.com","name":"Ann","plan":"pro"}}`,
+			`$set u2 {"$set":{"email":"ann@example.com","plan":"free"}}`,
+			`$set u3 {"$set":{"email":"ann@example.com.au","plan":"pro"}}`,
+			`$set u4 {"$set":{"Email":"ann@example.com"}}`,
+			`$set u5 {"$set":{"email":"JÜRGEN@example.com"}}`,
+			`$identify u6 {"$anon_distinct_id":"anon","$set":{"name":"Six"}}`,
+		))
+		base := webtest.Serve(t, webtest.DefaultKeys(), persons.NewHTTP(s, nil, nil, nil)) + "/api/projects/1/persons/?"
+		for query, want := range map[string]string{
+			"email=ANN@example.COM":                  "u2 u1",
+			"email=ann@example.com&limit=1":          "u2 of 2",
+			"email=ann@example.com&limit=1&offset=1": "u1 of 2",
+			"email=ann@example.com&offset=7":         " of 2",
+			"email=ann@example.com&search=ANN%0A":    "",
+			"email=ann@example.com&search=u1":        "u1",
+			"email=ann@example":                      "",
+			"email=j%C3%BCrgen@example.com":          "u5",
+			"email=%C3%BC":                           "",
+			"email=%25":                              "",
+			"email=%F4%8F%BF%BF":                     "",
+			"distinct_id=anon":                       "u6",
+			"distinct_id=anon&search=SIX":            "u6",
+			"distinct_id=anon&search=x6":             "",
+			"distinct_id=anon&is_identified=false":   "",
+			"distinct_id=anon&is_identified=true":    "u6",
+			"distinct_id=anon&offset=1":              " of 1",
+			"distinct_id=u1&email=ann@example.com":   "u1",
+			"distinct_id=u3&email=ann@example.com":   "",
+			"distinct_id=U1":                         "",
+			"distinct_id=u1'%20OR%201=1":             "",
+			`distinct_id=u1&properties=[{"key":"plan","value":"pro","type":"person"}]`:  "u1",
+			`distinct_id=u1&properties=[{"key":"plan","value":"free","type":"person"}]`: "",
+		} {
+			var got struct {
+				Count   int
+				Results []struct {
+					IDs []string `json:"distinct_ids"`
+				}
+			}
+			_, body, _ := strings.Cut(ask(t, "GET", base+strings.ReplaceAll(query, `"`, "%22"), ""), " ")
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Fatal(body, err)
+			}
+			var ids []string
+			for _, p := range got.Results {
+				ids = append(ids, p.IDs[0])
+			}
+			text := strings.Join(ids, " ")
+			if got.Count != len(ids) {
+				text += fmt.Sprint(" of ", got.Count)
+			}
+			if text != want {
+				t.Errorf("%s: %q, want %q", query, text, want)
+			}
+		}
+	})
+}
+
+// An index finds the persons of an address, however many other addresses begin with it: their
+// search texts begin with the address as a whole name.
+func TestFindFewOfAnAddress(t *testing.T) {
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		s := service(t, d)
+		var lines []string
+		for n := range 600 {
+			lines = append(lines, fmt.Sprintf(`$set a%d {"$set":{"email":"ann@example.com.%d"}}`, n, n), fmt.Sprintf(`$set b%d {"$set":{"email":"BOB@example.com","name":"Bob"}}`, n))
+		}
+		lines = append(lines, `$set u1 {"$set":{"email":"Ann@Example.com","name":"Ann"}}`, `$set u2 {"$set":{"email":"ann@example.com"}}`,
+			`$set u3 {"$set":{"email":"ann@example.com\tx"}}`, `$set u4 {"$set":{"email":"ann@example.com\nx"}}`)
+		for len(lines) > 0 {
+			n := min(100, len(lines))
+			process(t, s, evs(lines[:n]...))
+			lines = lines[n:]
+		}
+		for email, want := range map[string]string{"ann@example.com": "2 true", "ANN@example.com.7": "1 true", "bob@example.com": "0 false", "ann@example.co": "0 true", "a": "0 false"} {
+			found, few, err := s.FindFew(t.Context(), 1, email)
+			if got := fmt.Sprint(len(found), " ", few); err != nil || got != want {
+				t.Errorf("%s: %s, %v; want %s", email, got, err, want)
+			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package persons
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves persons and groups to users of their project.
@@ -107,8 +107,11 @@ func (h *HTTP) list(c *web.Call) error {
 	if q.Properties, err = filters(c.Query("properties"), c.Project.Location()); err != nil {
 		return err
 	}
-	if err := narrow(c, &q); err != nil {
+	if err := readFilters(c, &q); err != nil {
 		return err
+	}
+	if c.HasQuery("cursor") {
+		return h.search(c, q)
 	}
 	page := c.Page()
 	found, total, err := h.persons.Find(c.UserContext(), c.Project.ID, q, page.Limit, page.Offset)
@@ -122,15 +125,12 @@ func (h *HTTP) list(c *web.Call) error {
 	return c.List(page, total, views)
 }
 
-// narrow reads the parameters email and is_identified. An empty email is Invalid:
+// readFilters reads the parameters email and is_identified. An empty email is Invalid:
 // a caller without an address must not get all persons.
-func narrow(c *web.Call, q *Query) error {
-	if text := c.Query("is_identified"); text != "" {
-		identified, err := strconv.ParseBool(text)
-		if err != nil {
-			return fault.Field("is_identified", "invalid_input", "Must be a valid boolean.")
-		}
-		q.Identified = &identified
+func readFilters(c *web.Call, q *Query) error {
+	var err error
+	if q.Identified, err = query.OptionalBool(c, "is_identified"); err != nil {
+		return err
 	}
 	if !c.HasQuery("email") {
 		return nil
@@ -145,9 +145,7 @@ func narrow(c *web.Call, q *Query) error {
 	}
 	exact, err := filters(string(filter), nil)
 	q.Properties = append(q.Properties, exact...)
-	if q.Search == "" {
-		q.Search = email // an index narrows the persons that the filter reads
-	}
+	q.email = email // an index has the few persons that the filter reads
 	return err
 }
 
@@ -178,11 +176,14 @@ func (h *HTTP) get(c *web.Call) error {
 
 // delete deletes a person, and with delete_events=true also its events.
 func (h *HTTP) delete(c *web.Call) error {
+	events, err := query.Bool(c, "delete_events")
+	if err != nil {
+		return err
+	}
 	p, err := h.persons.Get(c.UserContext(), c.Project.ID, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	events := c.QueryBool("delete_events")
 	// The entry names the number of the person, and nothing that leads to a distinct id.
 	ctx := h.audit.Attach(c.UserContext(), c.Principal, &activity.Event{
 		Scope: activity.Person, ItemID: activity.ItemID(p.ID), Activity: activity.Deleted, ProjectID: c.Project.ID,

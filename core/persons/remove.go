@@ -3,6 +3,7 @@ package persons
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/guidonhq/guidon/core/fault"
@@ -99,8 +100,17 @@ func (s *Service) removePersons(ctx context.Context, r *Removal) error {
 	if err != nil {
 		return fmt.Errorf("find the persons of %d distinct ids: %w", len(r.DistinctIDs), err)
 	}
+	// All are locked before a hook writes: a batch of events locks its persons first, too.
+	ids := make(map[int64][]string, len(owners))
 	for _, id := range owners {
-		if err := s.removePerson(ctx, r, id); err != nil && !fault.Is(err, fault.NotFound) {
+		if ids[id], err = s.store.lockPerson(ctx, id); fault.Is(err, fault.NotFound) {
+			delete(ids, id)
+		} else if err != nil {
+			return fmt.Errorf("lock person %d: %w", id, err)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if err := s.removePerson(ctx, r, id, ids[id]); err != nil {
 			return fmt.Errorf("delete person %d: %w", id, err)
 		}
 	}
@@ -110,13 +120,9 @@ func (s *Service) removePersons(ctx context.Context, r *Removal) error {
 	return nil
 }
 
-// removePerson deletes a person, or takes the distinct ids of r from it if it is
-// another one than r names.
-func (s *Service) removePerson(ctx context.Context, r *Removal, id int64) error {
-	ids, err := s.store.lockPerson(ctx, id)
-	if err != nil {
-		return err
-	}
+// removePerson deletes a locked person with its distinct ids, or takes those of r from
+// it if it is another one than r names.
+func (s *Service) removePerson(ctx context.Context, r *Removal, id int64, ids []string) error {
 	s.dropAfterCommit(ctx, r.ProjectID, id, ids)
 	if others := func(id string) bool { return !slices.Contains(r.DistinctIDs, id) }; id != r.PersonID && slices.ContainsFunc(ids, others) {
 		return s.store.unlink(ctx, r.ProjectID, id, r.DistinctIDs)

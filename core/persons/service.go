@@ -3,6 +3,7 @@ package persons
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,6 +72,7 @@ type Service struct {
 	idHooks     []EraseHook
 	eraseHooks  []EraseHook
 	recorder    Recorder // may be nil
+	counts      sync.Map // of counted, by the number of a large project
 }
 
 // New returns a Service on d, whose schema must be migrated. reg may be nil.

@@ -13,12 +13,8 @@ import (
 // millisecond.
 const searchedRows, readRows = 512, 128
 
-// where adds the conditions of q, except for its property filters.
+// where adds the conditions of q, except for those of findFew and its property filters.
 func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
-	if q.DistinctID != "" {
-		sel = sel.Where("p.id IN (SELECT person_id FROM person_distinct_ids WHERE project_id = ? AND distinct_id = ?)",
-			projectID, q.DistinctID)
-	}
 	if q.Search != "" {
 		like := db.Contains(strings.ToLower(q.Search))
 		byLabel := sel.NewSelect().TableExpr("persons").Column("id").Where("project_id = ? AND label IS NOT NULL", projectID)
@@ -31,6 +27,28 @@ func (q *Query) where(sel *bun.SelectQuery, projectID int64) *bun.SelectQuery {
 		sel = sel.Where("p.is_identified = ?", *q.Identified)
 	}
 	return sel
+}
+
+// lastCharacter is the last one in the order of bytes.
+const lastCharacter = "\U0010ffff"
+
+// byPrefix returns the numbers of at most limit persons whose search text begins with
+// prefix, in the order of the text.
+func (s *store) byPrefix(ctx context.Context, projectID int64, prefix string, limit int) ([]int64, error) {
+	return s.byText(ctx, projectID, prefix, prefix+lastCharacter, limit)
+}
+
+// byText returns the numbers of at most limit persons whose search text is at least from and
+// less than to, in the order of bytes.
+func (s *store) byText(ctx context.Context, projectID int64, from, to string, limit int) (ids []int64, err error) {
+	table, label := "persons INDEXED BY persons_by_label", "label"
+	if s.db.Postgres() {
+		table, label = "persons", `label COLLATE "C"`
+	}
+	return ids, s.db.Read(ctx).NewSelect().TableExpr(table).Column("id").
+		Where("project_id = ? AND label IS NOT NULL", projectID).
+		Where("? >= ?", bun.Safe(label), from).Where("? < ?", bun.Safe(label), to).
+		OrderExpr(label).Limit(int64(limit)).Scan(ctx, &ids)
 }
 
 func (s *store) countPersons(ctx context.Context, projectID int64, q *Query) (n int, err error) {

@@ -84,6 +84,16 @@ func walkAll(ctx context.Context, projectID int64, last *Person, fn func(page []
 	}
 }
 
+// Newest returns at most limit persons in the order of their creation, newest first, behind
+// last, from the newest if that is nil, without their distinct ids.
+func (s *Service) Newest(ctx context.Context, projectID int64, last *Person, limit int) ([]Person, error) {
+	page, err := s.store.findAfter(ctx, projectID, &Query{}, last, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest persons: %w", err)
+	}
+	return page, nil
+}
+
 // ByDistinctID returns the person of a distinct id, false if there is none.
 func (s *Service) ByDistinctID(ctx context.Context, projectID int64, distinctID string) (Person, bool, error) {
 	p, err := s.store.byDistinctID(ctx, projectID, distinctID)

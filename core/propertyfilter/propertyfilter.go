@@ -6,6 +6,7 @@ package propertyfilter
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fastjson"
 
@@ -63,6 +64,9 @@ type All struct {
 
 // NewAll returns the conjunction of filters. None match everything that is JSON.
 func NewAll(filters []*match.Filter, env match.Env) *All { return &All{filters: filters, env: env} }
+
+// SetNow sets the reference of relative dates.
+func (a *All) SetNow(t time.Time) { a.env.Now = t }
 
 // Match reports whether properties, a JSON object, passes every filter. Unknown
 // results do not pass.

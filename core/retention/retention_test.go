@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -132,6 +133,37 @@ func TestTheMostSpecificRuleWins(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("with the rules of %q", c.about)
 			}
+		}
+	})
+}
+
+// Rules that are set in a transaction, as the API does to log the change, hold at its end,
+// and not before.
+func TestRulesOfATransaction(t *testing.T) {
+	t.Parallel()
+	dbtest.Run(t, func(t *testing.T, d *db.DB) {
+		t.Parallel()
+		w := newWorld(t, d, 0)
+		core, logs := observer.New(zap.WarnLevel)
+		w.log = zap.New(core)
+		for _, keep := range []int{30, 20} {
+			err := d.Tx(t.Context(), func(ctx context.Context) error {
+				before := w.KeptSince(1, nil)
+				err := w.SetRules(ctx, 1, Rules{Keep: days(keep)})
+				if at := w.KeptSince(1, nil); at.Sub(before) > time.Minute {
+					t.Errorf("kept since %v before the commit", at)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if age := time.Since(w.KeptSince(1, nil)).Round(time.Hour); age != time.Duration(keep)*day {
+				t.Errorf("events are kept for %v, want %d days", age, keep)
+			}
+		}
+		for _, l := range logs.All() {
+			t.Errorf("warning %q: %v", l.Message, l.ContextMap())
 		}
 	})
 }

@@ -163,7 +163,7 @@ func (s *Service) deleteChunk(ctx context.Context, x events.Expiry) (n int, err 
 }
 
 // waitForLog waits until the write-ahead log is short. A reader of old pages, such as a
-// backup, prevents that it is emptied, and what is deleted meanwhile would only add to it.
+// backup, keeps it from being emptied, and deletions would only make it longer.
 func (s *Service) waitForLog(ctx context.Context) error {
 	for s.db.LogBytes() > maxLog {
 		done, err := s.db.TruncateLog(ctx)

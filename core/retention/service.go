@@ -29,6 +29,8 @@ const (
 	interval     = 15 * time.Minute
 	failureDelay = time.Minute
 	refreshEvery = 30 * time.Second
+	// refreshTimeout bounds the read after a change; refreshEvery repeats it.
+	refreshTimeout = 10 * time.Second
 )
 
 // maxRules bounds the rules by event name of a project.
@@ -160,7 +162,10 @@ func (s *Service) SetRules(ctx context.Context, projectID int64, r Rules) error 
 		return err
 	}
 	s.db.AfterCommit(ctx, func() {
-		if err := s.refresh(context.WithoutCancel(ctx)); err != nil {
+		// ctx may have the transaction that is over.
+		fresh, cancel := context.WithTimeout(context.Background(), refreshTimeout)
+		defer cancel()
+		if err := s.refresh(fresh); err != nil {
 			s.log.Warn("retention rules read failed", zap.Error(err))
 		}
 		select {

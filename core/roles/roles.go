@@ -1,9 +1,9 @@
-// Package roles says what a server does in a fleet: it takes events in, decides flags,
-// serves management, processes events, delivers them. By default a server does all.
+// Package roles selects the work of a server in a fleet: capture, decisions of flags,
+// management, processing, delivery. By default a server does all.
 //
-// A role that a server lacks is not run there: its background work does not start, and
-// its routes answer 503 role_missing. That is no 404, because clients drop events that
-// are refused with a status of 4xx, and repeat those that are refused with 503.
+// Without a role its background work does not start, and its routes answer 503
+// role_missing. That is no 404, because clients drop events that are refused with a status
+// of 4xx, and repeat those that are refused with 503.
 //
 // Not every set of roles can work. process and deliver go together: the deliveries of a
 // partition run on the server that processes it. All other sets need a log that the

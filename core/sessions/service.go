@@ -153,7 +153,7 @@ func (s *Service) Find(ctx context.Context, token string) (Holder, error) {
 	if h.Session.EndedBefore(now, s.cfg.Idle) {
 		return Holder{}, errInvalid
 	}
-	s.usage.Record(h.Session.ID)
+	s.usage.Record(ctx, h.Session.ID)
 	return h, nil
 }
 

@@ -76,7 +76,7 @@ type Session struct {
 	ExpiresAt      time.Time
 }
 
-// Origin says how and from where a session began.
+// Origin is the method and the client of a sign-in.
 type Origin struct {
 	Method    string
 	UserAgent string

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/auth"
+	"github.com/guidonhq/guidon/core/auth/keyusage"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/fault"
@@ -75,6 +76,22 @@ func TestLastRequestIsSaved(t *testing.T) {
 			t.Errorf("sessions %+v, %v", all, err)
 		}
 	})
+}
+
+// A stream that is checked again and again keeps no session alive.
+func TestUnrecordedLooksAreNoUse(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	s, _, first := newPlace(t, d)
+	made, token, err := s.Create(t.Context(), first.User.ID, sessions.Origin{Method: sessions.ByLink})
+	check(t, err)
+	_, err = s.PrincipalBySession(keyusage.Unrecorded(t.Context()), token)
+	check(t, err)
+	check(t, s.SaveUsage(t.Context()))
+	all, err := s.OfUser(t.Context(), first.User.ID)
+	if err != nil || len(all) != 1 || all[0].LastSeenAt.After(made.Session.LastSeenAt) {
+		t.Errorf("sessions %+v, %v", all, err)
+	}
 }
 
 // A revocation is effective when it returns, also for a session that is read meanwhile; so

@@ -31,13 +31,14 @@ const sessionPath = "/api/session"
 // Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
 	h.router = g
-	g.Anonymous(fiber.MethodGet, sessionPath+"/methods", h.methods)
-	g.Anonymous(fiber.MethodPost, sessionPath, h.withPassword)
-	g.Anonymous(fiber.MethodPost, sessionPath+"/link", h.withLink)
-	g.Anonymous(fiber.MethodPost, sessionPath+"/invitation", h.withInvitation)
-	g.Anonymous(fiber.MethodPost, sessionPath+"/password", h.withReset)
-	g.Anonymous(fiber.MethodGet, oidcStartPath, h.startOIDC)
-	g.Anonymous(fiber.MethodGet, oidcCallbackPath, h.finishOIDC)
+	g.Anonymous(fiber.MethodGet, sessionPath+"/methods", g.OnlyConsole(h.methods))
+	g.Anonymous(fiber.MethodPost, sessionPath, g.OnlyConsole(h.withPassword))
+	g.Anonymous(fiber.MethodPost, sessionPath+"/link", g.OnlyConsole(h.withLink))
+	g.Anonymous(fiber.MethodPost, sessionPath+"/invitation", g.OnlyConsole(h.withInvitation))
+	g.Anonymous(fiber.MethodPost, sessionPath+"/password", g.OnlyConsole(h.withReset))
+	g.Anonymous(fiber.MethodPost, sessionPath+"/password_reset", g.OnlyConsole(h.requestReset))
+	g.Anonymous(fiber.MethodGet, oidcStartPath, g.OnlyConsole(h.startOIDC))
+	g.Anonymous(fiber.MethodGet, oidcCallbackPath, g.OnlyConsole(h.finishOIDC))
 	g.Manage(fiber.MethodGet, sessionPath, "", h.read)
 	g.Manage(fiber.MethodPatch, sessionPath, "", h.changeOrganization)
 	g.Manage(fiber.MethodDelete, sessionPath, "", h.signOut)
@@ -115,6 +116,9 @@ type oidcView struct {
 
 func (h *HTTP) methods(c *fiber.Ctx) error {
 	v := methodsView{Password: h.service.cfg.Password, Link: true, PasswordReset: "printed"}
+	if h.service.mailsResets() {
+		v.PasswordReset = "email"
+	}
 	if h.service.oidc != nil {
 		_, prefix := h.router.Origin(c)
 		v.OIDC = &oidcView{h.service.cfg.OIDC.Name, prefix + oidcStartPath}
@@ -171,6 +175,20 @@ func (h *HTTP) withReset(c *fiber.Ctx) error {
 	}
 	out, err := h.service.WithReset(c.UserContext(), in.Token, in.Password, h.client(c))
 	return h.answer(c, out, err)
+}
+
+func (h *HTTP) requestReset(c *fiber.Ctx) error {
+	var in struct{ Email string }
+	if err := readBody(c, &in); err != nil {
+		return err
+	}
+	if err := required("email", in.Email); err != nil {
+		return err
+	}
+	if err := h.service.RequestReset(in.Email, h.client(c)); err != nil {
+		return err
+	}
+	return web.Empty(c, fiber.StatusNoContent)
 }
 
 // answer sets the cookie of a new session and answers with the session.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -14,7 +13,9 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/admins"
 	"github.com/guidonhq/guidon/core/web/browser"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 const (
@@ -26,24 +27,15 @@ func (h *HTTP) sessionRoutes(g *web.Router) {
 	g.Manage(fiber.MethodGet, ownSessionsPath, "user:read", h.listOwn)
 	g.Manage(fiber.MethodDelete, ownSessionsPath, "user:write", h.revokeOwn)
 	g.Manage(fiber.MethodDelete, ownSessionsPath+"/:session_id", "user:write", h.revokeOwnOne)
-	g.Manage(fiber.MethodGet, allSessionsPath, "organization:read", admins(h.listAll))
-	g.Manage(fiber.MethodDelete, allSessionsPath+"/:session_id", "organization:write", admins(h.revokeOne))
+	g.Manage(fiber.MethodGet, allSessionsPath, "organization:read", ofAdmins(h.listAll))
+	g.Manage(fiber.MethodDelete, allSessionsPath+"/:session_id", "organization:write", ofAdmins(h.revokeOne))
 }
 
 var errNotFound = fault.New(fault.NotFound, "not_found", "Not found.")
 
-// admins accepts admins of the organization with a key for all of its projects.
-func admins(next func(c *web.Call) error) func(c *web.Call) error {
-	return func(c *web.Call) error {
-		id := c.Params("organization_id")
-		if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
-			return errNotFound
-		}
-		if !c.Principal.IsAdmin() || c.Principal.IsRestricted() {
-			return fault.New(fault.Forbidden, "permission_denied", "Only admins and owners of the organization see its sessions, with a key for all projects.")
-		}
-		return next(c)
-	}
+// ofAdmins accepts admins of the organization with a key for all of its projects.
+func ofAdmins(next func(*web.Call) error) func(*web.Call) error {
+	return admins.Only("Only admins and owners of the organization see its sessions, with a key for all projects.", next)
 }
 
 type sessionView struct {
@@ -120,7 +112,7 @@ func (h *HTTP) listOwn(c *web.Call) error {
 func list(c *web.Call, all []sessions.Session, users map[int64]auth.User) error {
 	page := c.Page()
 	views := []sessionView{}
-	for _, s := range all[min(page.Offset, len(all)):min(page.Offset+page.Limit, len(all))] {
+	for _, s := range query.Cut(all, page.Limit, page.Offset) {
 		v := showSession(s, c.Principal)
 		if u, ok := users[s.UserID]; ok {
 			v.User = &u

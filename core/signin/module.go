@@ -9,6 +9,7 @@ import (
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/web"
 )
@@ -24,6 +25,6 @@ func provideSessions(cfg Config, keys auth.Config, d *db.DB, a *auth.Service, lo
 	return sessions.New(cfg.Config, keys.PrincipalTTL, d, a, log)
 }
 
-func provide(cfg Config, d *db.DB, a *auth.Service, s *sessions.Service, i *invitation.Service, audit *activity.Audit, failed *activity.SignIns, log *zap.Logger, reg prometheus.Registerer) (*Service, error) {
-	return New(cfg, d, a, s, i, audit, failed.Add, log, reg)
+func provide(cfg Config, d *db.DB, a *auth.Service, s *sessions.Service, i *invitation.Service, audit *activity.Audit, mail *email.Sender, counter *activity.Counter, log *zap.Logger, reg prometheus.Registerer) (*Service, error) {
+	return New(cfg, d, a, s, i, audit, mail, counter, log, reg)
 }

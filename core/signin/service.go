@@ -15,6 +15,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/signin/oidc"
@@ -32,6 +33,8 @@ type Service struct {
 	audit       *activity.Audit
 	hasher      *password.Hasher
 	oidc        *oidc.Provider // nil: none
+	mail        email.Mailer
+	resets      email.AddressLimit
 	attempts    *attempts
 	metrics     metrics
 	log         *zap.Logger
@@ -39,9 +42,16 @@ type Service struct {
 	now         func() time.Time
 }
 
-// New returns the Service on d, whose schema must be migrated. failed receives attempts that
-// were refused, for the activity log; reg may be nil.
-func New(cfg Config, d *db.DB, accounts *auth.Service, s *sessions.Service, i *invitation.Service, audit *activity.Audit, failed func(web.FailedKey), log *zap.Logger, reg prometheus.Registerer) (*Service, error) {
+// Counter counts attempts and requests for the activity log. *activity.Counter is one.
+type Counter interface {
+	AddKey(f web.FailedKey)
+	Add(k activity.Counted, agent string)
+}
+
+var _ Counter = (*activity.Counter)(nil)
+
+// New returns the Service on d, whose schema must be migrated. reg may be nil.
+func New(cfg Config, d *db.DB, accounts *auth.Service, s *sessions.Service, i *invitation.Service, audit *activity.Audit, mail *email.Sender, counter Counter, log *zap.Logger, reg prometheus.Registerer) (*Service, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
@@ -51,9 +61,9 @@ func New(cfg Config, d *db.DB, accounts *auth.Service, s *sessions.Service, i *i
 		provider = oidc.New(cfg.OIDC)
 	}
 	return &Service{
-		oidc: provider,
-		cfg:  cfg, store: store{d}, accounts: accounts, sessions: s, invitations: i, audit: audit, hasher: password.New(),
-		attempts: newAttempts(cfg, failed, m), metrics: m, log: log.Named("signin"), now: time.Now,
+		oidc: provider, mail: mail, resets: email.NewAddressLimit(),
+		cfg: cfg, store: store{d}, accounts: accounts, sessions: s, invitations: i, audit: audit, hasher: password.New(),
+		attempts: newAttempts(cfg, counter, m), metrics: m, log: log.Named("signin"), now: time.Now,
 	}, nil
 }
 

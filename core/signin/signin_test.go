@@ -19,6 +19,7 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/sessions"
 	"github.com/guidonhq/guidon/core/signin"
@@ -39,9 +40,19 @@ type place struct {
 	sessions *sessions.Service
 	invites  *invitation.Service
 	first    *auth.Credentials
+	counter  *activity.Counter
 	failed   atomic.Int64
 	url      string
 }
+
+// AddKey implements signin.Counter.
+func (p *place) AddKey(f web.FailedKey) {
+	p.failed.Add(1)
+	p.counter.AddKey(f)
+}
+
+// Add implements signin.Counter.
+func (p *place) Add(k activity.Counted, agent string) { p.counter.Add(k, agent) }
 
 func run(t *testing.T, fn func(t *testing.T, p *place)) {
 	t.Helper()
@@ -54,7 +65,13 @@ func run(t *testing.T, fn func(t *testing.T, p *place)) {
 // newPlace returns another node on d. change changes the settings of HTTP; it may be nil.
 func newPlace(t *testing.T, d *db.DB, cfg signin.Config, change func(*web.Config)) *place {
 	t.Helper()
-	p := &place{db: d}
+	return newMailPlace(t, d, cfg, change, nil)
+}
+
+// newMailPlace is newPlace with e-mail.
+func newMailPlace(t *testing.T, d *db.DB, cfg signin.Config, change func(*web.Config), mail *email.Sender) *place {
+	t.Helper()
+	p := &place{db: d, counter: activity.NewCounter(activity.NewLog(d), zap.NewNop())}
 	var err error
 	p.users, err = auth.New(auth.DefaultConfig(), d, zap.NewNop(), nil)
 	check(t, err)
@@ -64,8 +81,8 @@ func newPlace(t *testing.T, d *db.DB, cfg signin.Config, change func(*web.Config
 	check(t, err)
 	audit := activity.NewAudit(d)
 	p.sessions = sessions.New(cfg.Config, auth.DefaultConfig().PrincipalTTL, d, p.users, zap.NewNop())
-	p.invites = invitation.NewService(d, p.users, audit)
-	p.Service, err = signin.New(cfg, d, p.users, p.sessions, p.invites, audit, func(web.FailedKey) { p.failed.Add(1) }, zap.NewNop(), nil)
+	p.invites = invitation.NewService(d, p.users, audit, mail, zap.NewNop())
+	p.Service, err = signin.New(cfg, d, p.users, p.sessions, p.invites, audit, mail, p, zap.NewNop(), nil)
 	check(t, err)
 	settings := webtest.Config()
 	if change != nil {
@@ -267,7 +284,12 @@ func TestResetLinkEndsSessions(t *testing.T) {
 		before := p.withLink(t, admin)
 		unused := p.link(t, admin, false)
 		p.setPassword(t, admin)
-		before.want(t, 401, "session_invalid", "GET", "/api/session", "")
+		if a := before.want(t, 401, "session_invalid", "GET", "/api/users/@me/sessions/", ""); a.cookie != nil {
+			t.Errorf("a refused request sets the cookie %v, maybe over that of a newer session", a.cookie)
+		}
+		if a := before.want(t, 401, "session_invalid", "GET", "/api/session", ""); a.cookie == nil || a.cookie.Value != "" {
+			t.Errorf("cookie %v; want it removed where the console asks who is signed in", a.cookie)
+		}
 		p.browser().want(t, 401, "invalid_link", "POST", "/api/session/link", unused)
 		p.browser().signIn(t, "/api/session", `{"email":"admin@localhost","password":"`+secret+`"}`)
 	})

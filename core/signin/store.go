@@ -52,6 +52,19 @@ func (s store) account(ctx context.Context, query string, arg any) (a account, e
 	return a, nil
 }
 
+// organization returns the organization that a user works in; "" if the user is in none.
+func (s store) organization(ctx context.Context, userID int64) (id string, err error) {
+	err = s.db.Read(ctx).NewRaw(`SELECT m.organization_id FROM organization_members AS m JOIN users AS u ON u.id = m.user_id WHERE m.user_id = ?
+ORDER BY CASE m.organization_id WHEN u.current_organization_id THEN 0 ELSE 1 END, m.organization_id LIMIT 1`, userID).Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("find organization of a user: %w", err)
+	}
+	return id, nil
+}
+
 type passwordRow struct {
 	bun.BaseModel `bun:"table:user_passwords"`
 

@@ -91,7 +91,7 @@ func (s *session) start(ctx context.Context, mode mode) error {
 	return s.transfer(ctx, state)
 }
 
-// transfer copies what is missing and compares.
+// transfer copies the missing rows and compares.
 func (s *session) transfer(ctx context.Context, state string) error {
 	s.progress.Stage, s.progress.Of = "copying", len(s.plan)
 	for i, p := range s.plan {

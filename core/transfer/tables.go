@@ -20,7 +20,7 @@ var copied = []string{
 
 	"definitions", "event_retention", "event_retention_runs", "event_changes",
 	"dead_letters", "sink_pauses", "ingestion_warnings", "ingestion_usage",
-	"activity_log", "activity_chain",
+	"activity_log", "activity_chain", "plugin_configs",
 
 	"events", "ingestion_cursors", "event_logs", "log_cursors",
 }

@@ -41,7 +41,8 @@ type userInviteCmd struct {
 	Name           string `help:"First name."`
 }
 
-// Run makes an invitation and prints the command that accepts it. The server sends no mail.
+// Run makes an invitation and prints the command that accepts it. With email.host the server
+// sends a link by e-mail, too.
 func (c userInviteCmd) Run(e *command.Env) error {
 	client, err := c.Connect(e)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c userInviteCmd) Run(e *command.Env) error {
 	}
 	base, _, _ := strings.Cut(i.URL, "/api/signup/")
 	_, err = fmt.Fprintf(e.Out, "invitation of %s as %s, valid until %s. Hand this over; it works once:\n\n  guidon login %s --invite %s.%s\n\n",
-		output.Clean(i.Email), c.Role, i.Expires.Local().Format(time.DateTime), base, i.ID, i.Token)
+		output.Clean(i.Email), c.Role, i.Expires.Local().Format(time.DateTime+" MST"), base, i.ID, i.Token)
 	return err
 }
 

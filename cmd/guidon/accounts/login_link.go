@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -23,9 +24,9 @@ func (c userLoginLinkCmd) Run(e *command.Env) error {
 	if err != nil {
 		return err
 	}
-	base := strings.TrimRight(cfg.HTTP.SiteURL, "/")
+	base, address := strings.TrimRight(cfg.HTTP.ConsoleSite(), "/"), cmp.Or(cfg.HTTP.ConsoleAddress, cfg.HTTP.Address)
 	if base == "" {
-		if base, _, err = remote.LocalURL(cfg.HTTP.Address, cfg.HTTP.TLS.Enabled()); err != nil {
+		if base, _, err = remote.LocalURL(address, cfg.HTTP.TLS.Enabled()); err != nil {
 			return err
 		}
 	}
@@ -38,7 +39,7 @@ func (c userLoginLinkCmd) Run(e *command.Env) error {
 		if c.Reset {
 			path, does = "/reset-password#token=", "chooses a password for"
 		}
-		_, err = fmt.Fprintf(e.Out, "this link %s %s, once, until %s:\n\n  %s%s%s\n\n", does, output.Clean(c.Email), expires.Local().Format(time.DateTime), base, path, token)
+		_, err = fmt.Fprintf(e.Out, "this link %s %s, once, until %s:\n\n  %s%s%s\n\n", does, output.Clean(c.Email), expires.Local().Format(time.DateTime+" MST"), base, path, token)
 		return err
 	})
 }

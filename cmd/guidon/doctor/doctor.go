@@ -50,6 +50,7 @@ var checks = []check{
 	{"database", checkDatabase},
 	{"journal", checkJournal},
 	{"events", checkEvents},
+	{"e-mail", checkEmail},
 	{"plugins", checkPlugins},
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/guidonhq/guidon/app"
 	"github.com/guidonhq/guidon/cmd/guidon/remote"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/events/clickhouse"
 )
 
@@ -25,7 +26,7 @@ func checkPorts(_ context.Context, cfg app.Config) (out []Result) {
 	for _, a := range []struct {
 		setting, address string
 		tls              bool
-	}{{"http.address", cfg.HTTP.Address, cfg.HTTP.TLS.Enabled()}, {"http.admin_address", cfg.HTTP.AdminAddress, cfg.HTTP.AdminTLS.Enabled()}} {
+	}{{"http.address", cfg.HTTP.Address, cfg.HTTP.TLS.Enabled()}, {"http.admin_address", cfg.HTTP.AdminAddress, cfg.HTTP.AdminTLS.Enabled()}, {"http.console_address", cfg.HTTP.ConsoleAddress, cfg.HTTP.TLS.Enabled()}} {
 		if a.address == "" {
 			continue
 		}
@@ -239,4 +240,15 @@ func checksum(path string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// checkEmail connects to the SMTP server of email.host, if there is one, and signs in.
+func checkEmail(ctx context.Context, cfg app.Config) []Result {
+	if !cfg.Email.Enabled() {
+		return nil
+	}
+	if err := email.Check(ctx, cfg.Email); err != nil {
+		return []Result{fail("check email.host, email.port, email.tls, email.username and email.password; until then links must be handed over", "%s", cfg.Redact(err.Error()))}
+	}
+	return []Result{ok("the SMTP server %s accepts this server", cfg.Email.Host)}
 }

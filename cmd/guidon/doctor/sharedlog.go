@@ -49,6 +49,13 @@ func checkPromises(r requestlog.Report, cfg app.Config) []Result {
 		first = fail("correct journal.url, or stop all servers and set journal.accept_other_log to leave that log", "%s: the database belongs to the log %s", r.Name, r.Other)
 	}
 	out := []Result{first}
+	if n := len(r.Ends); r.ID != "" && n < cfg.Journal.Partitions {
+		few := fail("set journal.partitions to the number that the log has", "journal.partitions is %d and the log has %d, which does not change", cfg.Journal.Partitions, n)
+		if cfg.Journal.URL == "postgres" {
+			few.State = Warn
+		}
+		out = append(out, few)
+	}
 	if len(r.Weaknesses) > 0 {
 		weak := fail("change the settings of the topic or of the server, or set journal.accept_weak_topic", "acknowledged events may be lost: %s", strings.Join(r.Weaknesses, "; "))
 		if cfg.Journal.AcceptWeakTopic {

@@ -55,3 +55,21 @@ func TestSharedLog(t *testing.T) {
 		})
 	}
 }
+
+// TestFewPartitions checks a log that has fewer partitions than the config: Kafka refuses
+// the start, a log in the database goes on with what it has.
+func TestFewPartitions(t *testing.T) {
+	t.Parallel()
+	report := requestlog.Report{Inspection: logstate.Inspection{ID: "a", Ends: []uint64{0, 0}}}
+	for url, want := range map[string]string{"kafka://host/topic": Fail, "postgres": Warn} {
+		var cfg app.Config
+		cfg.Journal.URL, cfg.Journal.Partitions = url, 12
+		if got := checkPromises(report, cfg)[1]; got.State != want || !strings.Contains(got.Found, "journal.partitions is 12 and the log has 2") {
+			t.Errorf("%s: got %+v", url, got)
+		}
+		cfg.Journal.Partitions = 2
+		if got := checkPromises(report, cfg)[1]; got.State != OK {
+			t.Errorf("%s: got %+v", url, got)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -12,6 +11,8 @@ import (
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/admins"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // HTTP serves invitations.
@@ -32,24 +33,15 @@ const invitesPath = "/api/organizations/:organization_id/invites"
 // Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
 	h.router = g
-	g.Manage(fiber.MethodGet, invitesPath, "organization:read", admins(h.list))
-	g.Manage(fiber.MethodPost, invitesPath, "organization:write", admins(h.create))
-	g.Manage(fiber.MethodDelete, invitesPath+"/:invite_id", "organization:write", admins(h.remove))
+	g.Manage(fiber.MethodGet, invitesPath, "organization:read", ofAdmins(h.list))
+	g.Manage(fiber.MethodPost, invitesPath, "organization:write", ofAdmins(h.create))
+	g.Manage(fiber.MethodDelete, invitesPath+"/:invite_id", "organization:write", ofAdmins(h.remove))
 	g.Public(fiber.MethodPost, "/api/signup/:invite_id", h.accept)
 }
 
-// admins accepts admins of the organization with a key for all of its projects.
-func admins(next func(c *web.Call) error) func(c *web.Call) error {
-	return func(c *web.Call) error {
-		id := c.Params("organization_id")
-		if id != auth.Current && !strings.EqualFold(id, c.Principal.OrganizationID) {
-			return errNotFound
-		}
-		if !c.Principal.IsAdmin() || c.Principal.IsRestricted() {
-			return fault.New(fault.Forbidden, "permission_denied", "Only admins and owners of the organization invite, with a key for all projects.")
-		}
-		return next(c)
-	}
+// ofAdmins accepts admins of the organization with a key for all of its projects.
+func ofAdmins(next func(*web.Call) error) func(*web.Call) error {
+	return admins.Only("Only admins and owners of the organization invite, with a key for all projects.", next)
 }
 
 // view is the JSON form of an invitation. Token and the URLs are in the answer to its
@@ -61,6 +53,7 @@ type view struct {
 	Level       int        `json:"level"`
 	IsExpired   bool       `json:"is_expired"`
 	Emailed     bool       `json:"emailing_attempt_made"`
+	EmailState  string     `json:"email_state"`
 	CreatedBy   *auth.User `json:"created_by"`
 	CreatedAt   web.Time   `json:"created_at"`
 	UpdatedAt   web.Time   `json:"updated_at"`
@@ -75,6 +68,7 @@ func show(i Invitation, users map[int64]auth.User, now time.Time) view {
 	v := view{
 		ID: i.ID, TargetEmail: i.Email, FirstName: i.FirstName, Level: i.Level, IsExpired: i.Expired(now),
 		CreatedAt: web.Time(i.CreatedAt), UpdatedAt: web.Time(i.CreatedAt), ExpiresAt: web.Time(i.ExpiresAt),
+		EmailState: i.EmailState, Emailed: i.EmailState == EmailSent || i.EmailState == EmailFailed,
 	}
 	if u, ok := users[i.CreatedBy]; ok {
 		v.CreatedBy = &u
@@ -89,7 +83,7 @@ func (h *HTTP) list(c *web.Call) error {
 		return err
 	}
 	page := c.Page()
-	part := all[min(page.Offset, len(all)):min(page.Offset+page.Limit, len(all))]
+	part := query.Cut(all, page.Limit, page.Offset)
 	users, err := h.makers(ctx, part)
 	if err != nil {
 		return err
@@ -130,8 +124,8 @@ func (h *HTTP) create(c *web.Call) error {
 	}
 	v := show(i, users, h.service.now())
 	v.Token, v.AcceptURL = token, c.BaseURL()+"/api/signup/"+i.ID+"/"
-	if at, err := url.Parse(c.BaseURL()); err == nil && h.console { // which is never below a path
-		v.ConsoleURL = at.Scheme + "://" + at.Host + "/invitation#id=" + i.ID + "&token=" + token
+	if at, err := url.Parse(c.ConsoleURL()); err == nil && h.console { // which is never below a path
+		v.ConsoleURL = at.Scheme + "://" + at.Host + consolePage(i.ID, token)
 	}
 	c.Status(fiber.StatusCreated)
 	return web.JSON(c.Ctx, v)

@@ -2,7 +2,8 @@
 //
 // An invitation has a token, which is shown once and stored as a hash. Its holder
 // creates the user of the invited address, with a personal key, once and within three
-// days. The server sends no mail: the admin hands the token over.
+// days. With an SMTP server the invited person gets the link by e-mail; without one, or if
+// the e-mail fails, the admin hands it over.
 //
 // Rights cannot be raised. The level of the new user is at most that of the inviter, and
 // the personal key has the scopes of the inviter's key. An invitation ends with the
@@ -37,6 +38,7 @@ type Invitation struct {
 	CreatedBy      int64 // a user, 0 for the command line
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
+	EmailState     string // EmailOff, EmailQueued, EmailSent or EmailFailed
 }
 
 // Expired reports whether the invitation cannot be accepted any more.

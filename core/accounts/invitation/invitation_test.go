@@ -43,7 +43,7 @@ func newPlace(t *testing.T, d *db.DB) place {
 		t.Fatal(err)
 	}
 	audit := activity.NewAudit(d)
-	return place{invitation.NewService(d, users, audit), users, d, owner, audit.Log()}
+	return place{invitation.NewService(d, users, audit, nil, zap.NewNop()), users, d, owner, audit.Log()}
 }
 
 func (p place) invite(t *testing.T, email string, level int) (invitation.Invitation, string) {

@@ -1,31 +1,37 @@
 package invitation
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/activity"
 	"github.com/guidonhq/guidon/core/auth"
 	"github.com/guidonhq/guidon/core/auth/apikey"
 	"github.com/guidonhq/guidon/core/db"
+	"github.com/guidonhq/guidon/core/email"
 	"github.com/guidonhq/guidon/core/fault"
 )
 
 // Service makes, lists, deletes and accepts invitations. It is safe for concurrent use.
 type Service struct {
-	store store
-	users *auth.Service
-	audit *activity.Audit
-	now   func() time.Time
+	store  store
+	users  *auth.Service
+	audit  *activity.Audit
+	mail   email.Mailer
+	emails email.AddressLimit
+	log    *zap.Logger
+	now    func() time.Time
 }
 
 // NewService returns the Service on d, whose schema must be migrated.
-func NewService(d *db.DB, users *auth.Service, audit *activity.Audit) *Service {
-	return &Service{store: store{d}, users: users, audit: audit, now: time.Now}
+func NewService(d *db.DB, users *auth.Service, audit *activity.Audit, mail *email.Sender, log *zap.Logger) *Service {
+	return &Service{store: store{d}, users: users, audit: audit, mail: mail, emails: email.NewAddressLimit(), log: log.Named("invitation"), now: time.Now}
 }
 
 // state is an invitation in the activity log.
@@ -38,14 +44,15 @@ func event(i Invitation, done string) *activity.Event {
 }
 
 // Create makes an invitation to the organization of who and returns its token, which is
-// not stored. It replaces open invitations of the same address. It fails with Invalid for
+// not stored. It replaces open invitations of the same address, and queues an e-mail if there
+// is an SMTP server. It fails with Invalid for
 // an address that has a user, Forbidden for a level above that of who, and Conflict if
 // too many are open.
 func (s *Service) Create(ctx context.Context, who *auth.Principal, in New) (i Invitation, token string, err error) {
 	if in.Level == 0 {
 		in.Level = auth.LevelMember
 	}
-	email, err := auth.CheckEmail(in.Email)
+	address, err := auth.CheckEmail(in.Email)
 	if f := fault.From(err); f != nil {
 		return i, "", fault.Field("target_email", f.Code, f.Detail)
 	}
@@ -60,18 +67,30 @@ func (s *Service) Create(ctx context.Context, who *auth.Principal, in New) (i In
 	}
 	now := s.now().UTC().Truncate(time.Microsecond)
 	i = Invitation{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: who.OrganizationID, Email: email, FirstName: in.FirstName, Level: in.Level,
-		Scopes: who.Scopes, CreatedBy: who.User.ID, CreatedAt: now, ExpiresAt: now.Add(Validity),
+		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: who.OrganizationID, Email: address, FirstName: in.FirstName, Level: in.Level,
+		Scopes: who.Scopes, CreatedBy: who.User.ID, CreatedAt: now, ExpiresAt: now.Add(Validity), EmailState: EmailOff,
+	}
+	if s.mail.Enabled() {
+		i.EmailState = EmailQueued
 	}
 	token = apikey.New(tokenPrefix)
+	name := "" // of the organization
 	err = s.audit.Change(ctx, who, func(ctx context.Context) (*activity.Event, error) {
 		if err := s.replace(ctx, i, apikey.DigestOf(token)); err != nil {
 			return nil, err
 		}
 		e := event(i, activity.Created)
 		e.After = state{i.Level}
-		return e, nil
+		if i.EmailState == EmailOff {
+			return e, nil
+		}
+		organization, err := s.users.Organization(ctx, i.OrganizationID)
+		name = organization.Name
+		return e, err
 	})
+	if err == nil {
+		s.queueEmail(ctx, &i, cmp.Or(who.User.FirstName, who.User.Email), name, token)
+	}
 	return i, token, err
 }
 
@@ -100,6 +119,9 @@ func (s *Service) replace(ctx context.Context, i Invitation, token apikey.Digest
 // first.
 func (s *Service) List(ctx context.Context, organization string) ([]Invitation, error) {
 	all, err := s.store.list(ctx, organization)
+	for n := range all {
+		all[n].EmailState = emailState(all[n].EmailState, all[n].CreatedAt, s.now())
+	}
 	return all, db.Away(err)
 }
 

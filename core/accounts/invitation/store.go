@@ -31,12 +31,13 @@ type row struct {
 	CreatedAt      int64
 	ExpiresAt      int64
 	UsedAt         int64 `bun:",nullzero"`
+	EmailState     string
 }
 
 func (r *row) invitation() (Invitation, error) {
 	i := Invitation{
 		ID: r.ID, OrganizationID: r.OrganizationID, Email: r.Email, FirstName: r.FirstName, Level: r.Level, CreatedBy: r.CreatedBy,
-		CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), ExpiresAt: time.UnixMicro(r.ExpiresAt).UTC(),
+		CreatedAt: time.UnixMicro(r.CreatedAt).UTC(), ExpiresAt: time.UnixMicro(r.ExpiresAt).UTC(), EmailState: r.EmailState,
 	}
 	if err := json.Unmarshal([]byte(r.Scopes), &i.Scopes); err != nil {
 		return i, fmt.Errorf("read invitation %s: %w", r.ID, err)
@@ -52,6 +53,9 @@ func (s store) add(ctx context.Context, i Invitation, token apikey.Digest) error
 	r := &row{
 		ID: i.ID, OrganizationID: i.OrganizationID, Email: i.Email, FirstName: i.FirstName, Level: i.Level, Hash: token.String(),
 		Scopes: string(scopes), CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt.UnixMicro(), ExpiresAt: i.ExpiresAt.UnixMicro(),
+	}
+	if i.EmailState != EmailOff {
+		r.EmailState = i.EmailState
 	}
 	if _, err := s.db.Write(ctx).NewInsert().Model(r).Exec(ctx); err != nil {
 		return fmt.Errorf("add invitation: %w", err)
@@ -97,6 +101,12 @@ func (s store) open(ctx context.Context, id string) (Invitation, string, error) 
 func (s store) use(ctx context.Context, id string, at time.Time) (bool, error) {
 	return s.touched(s.db.Write(ctx).NewUpdate().Table("invitations").Set("used_at = ?", at.UnixMicro()).
 		Where("id = ? AND used_at IS NULL", id).Exec(ctx))
+}
+
+// setEmailState stores what became of the e-mail with an invitation.
+func (s store) setEmailState(ctx context.Context, id, state string) error {
+	_, err := s.touched(s.db.Write(ctx).NewUpdate().Table("invitations").Set("email_state = ?", state).Where("id = ?", id).Exec(ctx))
+	return err
 }
 
 // remove deletes an open invitation of an organization. It returns false without one.

@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/guidonhq/guidon/core/actions"
 	"github.com/guidonhq/guidon/core/actions/history"
 	actionmatch "github.com/guidonhq/guidon/core/actions/match"
 	"github.com/guidonhq/guidon/core/db/dbtest"
@@ -93,6 +98,73 @@ func TestHistoryHTTP(t *testing.T) {
 			t.Fatalf("%+v", page)
 		}
 	})
+}
+
+func TestSeriesOfSeveralActions(t *testing.T) {
+	p := newPlace(t, dbtest.SQLite(t), nil)
+	for i := range 3 {
+		p.happened(today.AddDate(0, 0, -i), "signup", fmt.Sprint("u", i), `{}`)
+	}
+	p.happened(today.AddDate(0, 0, -1), "left", "u0", `{}`)
+	elsewhere := action(4, actionmatch.Step{Event: "signup"})
+	elsewhere.ProjectID = 2
+	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewSeriesHTTP(defined{
+		1: action(1, actionmatch.Step{Event: "signup"}), 2: action(2, actionmatch.Step{Event: "left"}), 3: action(3), 4: elsewhere,
+	}, p.history, zaptest.NewLogger(t)))
+	path := base + "/api/projects/1/actions/series/"
+	var got struct {
+		Starts  []string
+		Results []struct {
+			ID     int64
+			Counts []int64
+			Count  int64
+		}
+	}
+	decode(t, fetch(t, path+"?date_from=-3d&ids=2,1,%203,4,9,1"), &got)
+	if len(got.Starts) != 4 || fmt.Sprint(got.Results) != "[{2 [0 0 1 0] 1} {1 [0 1 1 1] 3} {3 [0 0 0 0] 0}]" {
+		t.Errorf("%+v", got)
+	}
+	many := "1"
+	for i := range 100 {
+		many += fmt.Sprint(",", i+2)
+	}
+	for query, want := range map[string]string{
+		"": `"required"`, "?ids=1,x": `"invalid_input"`, "?ids=" + many: `"max_length"`, "?ids=1&interval=year": `"invalid_choice"`,
+		"?ids=1&date_from=all": `"attr":"date_from"`, "?ids=1&date_from=-500d": `"attr":"date_from"`,
+	} {
+		if answer := fetch(t, path+query); !strings.HasPrefix(answer, "400 ") || !strings.Contains(answer, want) {
+			t.Errorf("%s: %s, want %s", query, answer, want)
+		}
+	}
+}
+
+// failingSeries fails for some actions.
+type failingSeries map[int64]error
+
+func (f failingSeries) Series(ctx context.Context, a *history.Definition, _ *time.Location, _, _ time.Time, _ history.Interval) ([]history.Bucket, history.CountStatus, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, history.CountStatus{}, err
+	}
+	buckets := []history.Bucket{{Count: 1}, {Count: 2}}
+	return buckets, history.CountStatus{Count: 3}, f[a.ID]
+}
+
+// An action that cannot be counted does not take the counts of the others.
+func TestOneSeriesOfSeveralFails(t *testing.T) {
+	series := failingSeries{2: fault.New(fault.Unavailable, "busy", "Try again later."), 3: errors.New("secret detail")}
+	base := webtest.Serve(t, webtest.DefaultKeys(), actions.NewSeriesHTTP(defined{1: action(1), 2: action(2), 3: action(3)}, series, zap.NewNop()))
+	var got struct {
+		Results []struct {
+			ID     int64
+			Counts []int64
+			Count  int64
+			Error  string
+		}
+	}
+	decode(t, fetch(t, base+"/api/projects/1/actions/series/?date_from=-1d&ids=1,2,3"), &got)
+	if fmt.Sprint(got.Results) != "[{1 [1 2] 3 } {2 [0 0] 0 Try again later.} {3 [0 0] 0 It could not be counted now.}]" {
+		t.Errorf("%+v", got.Results)
+	}
 }
 
 func TestPeoplePages(t *testing.T) {

@@ -96,7 +96,7 @@ func (s *EventView) Chain() *match.Chain { return &s.chain }
 // not have it. The value is valid until the next call of a method of s.
 func (s *EventView) Property(name string) *match.Value { return s.valueOf(&s.props, name) }
 
-// URL returns $current_url, or "".
+// URL returns $current_url, or "". The text is valid until the next Reset.
 func (s *EventView) URL() string {
 	if !s.urlRead {
 		s.urlRead = true

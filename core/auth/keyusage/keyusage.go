@@ -3,6 +3,7 @@
 package keyusage
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"time"
@@ -17,8 +18,19 @@ type Usage struct {
 // New returns an empty usage.
 func New() *Usage { return &Usage{last: map[int64]time.Time{}} }
 
-// Record sets the last use of a key to now.
-func (u *Usage) Record(keyID int64) {
+type unrecorded struct{}
+
+// Unrecorded returns a context in which a look at a key is not a use of it, as the check of
+// an answer that goes on.
+func Unrecorded(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unrecorded{}, true)
+}
+
+// Record sets the last use of a key to now, unless ctx is Unrecorded.
+func (u *Usage) Record(ctx context.Context, keyID int64) {
+	if ctx.Value(unrecorded{}) != nil {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.last[keyID] = time.Now()

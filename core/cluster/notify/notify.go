@@ -109,7 +109,7 @@ func (h *Hub) Start(context.Context) error {
 	return nil
 }
 
-// Stop sends what is pending and ends the connection.
+// Stop sends pending notifications and ends the connection.
 func (h *Hub) Stop(ctx context.Context) error { return h.service.Stop(ctx) }
 
 // Subscribe returns a channel that receives the payloads of a topic that any node
@@ -216,7 +216,7 @@ func (h *Hub) deliverAll() {
 	}
 }
 
-// send sends what is pending until ctx ends, and then once more.
+// send sends pending notifications until ctx ends, and then once more.
 func (h *Hub) send(ctx context.Context) {
 	for {
 		select {

@@ -67,7 +67,7 @@ func (c *Clock) Sync(ctx context.Context) error {
 	if took > maxRead && c.read.Load() != nil {
 		now := time.Now()
 		c.asked.Store(&now)
-		return nil // it says less than the reading before: the process was stopped, or the database
+		return nil // less exact than the reading before: the process was stopped, or the database
 	}
 	c.read.Store(&reading{database: at.Add(took / 2), machine: begin.Add(took)})
 	return nil

@@ -21,6 +21,8 @@ type Wakes struct {
 	Actions Topic
 	// Accounts is the version of projects, keys, users and roles.
 	Accounts Topic
+	// Plugins is the configuration of plugins by the API.
+	Plugins Topic
 }
 
 // Names of the topics between nodes. Nodes of two versions may run side by side.
@@ -28,10 +30,11 @@ const (
 	flags    = "flags"
 	actions  = "actions"
 	accounts = "accounts"
+	plugins  = "plugins"
 )
 
 func (w *Wakes) topics() map[string]*Topic {
-	return map[string]*Topic{flags: &w.Flags, actions: &w.Actions, accounts: &w.Accounts}
+	return map[string]*Topic{flags: &w.Flags, actions: &w.Actions, accounts: &w.Accounts, plugins: &w.Plugins}
 }
 
 // Connect makes send receive the name of each topic that is published. send must not

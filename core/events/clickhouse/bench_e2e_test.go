@@ -14,6 +14,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/personcolumn"
 	"github.com/guidonhq/guidon/core/persons/stage"
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
 )
@@ -40,7 +41,7 @@ func traffic(r *rand.Rand, row, total int64) event {
 	url := fmt.Sprintf("https://app.example.com%s?x=%d", path, r.IntN(1e6))
 	return event{
 		project: 1, name: name, at: at, row: row, uuid: id, distinctID: who, received: received - at, url: url,
-		person: encodePerson(uuid.MustParse(stage.PersonUUID(1, who)), 1, who),
+		person: personcolumn.Encode(uuid.MustParse(stage.PersonUUID(1, who)), 1, who),
 		properties: fmt.Sprintf(`{"$current_url":"%s","$host":"app.example.com",`+
 			`"$pathname":"%s","$browser":"Chrome","$browser_version":120,"$os":"Mac OS X","$device_type":"Desktop",`+
 			`"$session_id":"%s","$lib":"web","$lib_version":"1.96.1","$screen_height":1080,"$screen_width":1920,`+

@@ -10,7 +10,7 @@ import (
 
 // Check compares the version and the tables of the ClickHouse at a URL of events.url with
 // those that the store needs. It changes nothing. Tables that are missing are no error: the
-// server makes them. It returns the version, or what is wrong.
+// server makes them. It returns the version, or an error with the cause.
 func Check(ctx context.Context, url string) (version string, err error) {
 	c, err := wire.New(url)
 	if err != nil {

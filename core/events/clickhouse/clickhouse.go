@@ -22,6 +22,11 @@
 // before the second, so that an event on its way is found. While ClickHouse is away, only the
 // first is read, and the loop removes repeated events before it inserts them.
 //
+// ClickHouse may refuse an event for its data, such as by a constraint or a view of
+// an operator. Then the batch is halved until the event is found; it becomes a dead letter
+// (package refusal), and the others are stored. If it refuses all events of a batch, and for every
+// other error, the batch waits.
+//
 // # Reading
 //
 // Events have no person of their own but the one at the time; the current one comes from
@@ -33,7 +38,7 @@
 //
 // A ClickHouse that cannot be reached, or that refuses events (an old version, tables of
 // something else, missing rights), stops nothing at the start: events wait in the outbox, reads
-// fail with Unavailable, and the store asks again until the trouble ends. Status, the metrics
+// fail with Unavailable, and the store tries again until ClickHouse takes them. Status, the metrics
 // of Register and Check (for guidon doctor) show it.
 //
 // The table event_ids finds events by uuid: hashes of 48 bits with the day of the event,
@@ -72,6 +77,7 @@ type Store struct {
 
 	mu        sync.Mutex // serializes flush
 	uncertain bool       // the outcome of the previous insertion is unknown
+	parted    bool       // a part of the previous events is left
 	inserted  []passed
 
 	wake   chan struct{}
@@ -86,7 +92,7 @@ var (
 )
 
 // ErrNeedsPostgres is the error of a store without PostgreSQL.
-var ErrNeedsPostgres = errors.New("events.url needs PostgreSQL: set database.url to a postgres:// URL")
+var ErrNeedsPostgres = errors.New("events.url: events in ClickHouse need PostgreSQL for everything else: set database.url to postgres://…, or remove events.url")
 
 // Open returns the event store of cfg: in ClickHouse with events.url, else in d. reg may be
 // nil. It does not connect: the schema is made and checked at the first use.

@@ -3,16 +3,20 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +26,7 @@ import (
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/db/dbtest"
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/flagcalls"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/plugins/sink/clickhouse/clickhousetest"
 	"github.com/guidonhq/guidon/sdk"
@@ -254,11 +259,7 @@ func TestRefusals(t *testing.T) {
 // The whole store works over TLS with a certificate that the system does not know.
 func TestTLS(t *testing.T) {
 	server := clickhousetest.Start(t)
-	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(target))
+	front := httptest.NewTLSServer(clickhousetest.Forward(t, server))
 	defer front.Close()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}), 0o600); err != nil {
@@ -294,5 +295,103 @@ func TestTLS(t *testing.T) {
 	stranger, _ := open("")
 	if err := stranger.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("without ca_file: %v", err)
+	}
+}
+
+// An event that a constraint of the table refuses is given up, and the others are stored.
+func TestConstraint(t *testing.T) {
+	server := clickhousetest.Start(t)
+	name := database(t, server)
+	s, service := testStore(t, dbtest.Postgres(t), server, name, 0)
+	s.OnStored(func() {})
+	var kept []string
+	service.OnRefused(func(_ context.Context, ev *sdk.Event, reason string) error {
+		kept = append(kept, ev.DistinctID+" "+reason)
+		return nil
+	})
+	if err := s.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !s.modern() {
+		t.Skip("this server has no constraints")
+	}
+	clickhousetest.Query(t, server, "ALTER TABLE "+name+"."+eventTable+" ADD CONSTRAINT short CHECK length(distinct_id) < 10")
+	list := testEvents(0, 500)
+	list[123].DistinctID = "longer-than-ten"
+	storeEvents(t, service, list, 500)
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCount(t, service, 499)
+	if len(kept) != 1 || !strings.HasPrefix(kept[0], "longer-than-ten ClickHouse refused (469)") {
+		t.Errorf("given up: %q", kept)
+	}
+}
+
+// The calls of flags are counted by key, time and answer, as in a database.
+func TestFlagCalls(t *testing.T) {
+	server, d := clickhousetest.Start(t), dbtest.Postgres(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stop atomic.Bool // the time of ctx ends while ClickHouse counts
+	proxy := clickhousetest.Forward(t, server)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stop.Load() {
+			_, _ = io.Copy(io.Discard, r.Body)
+			cancel()
+			<-r.Context().Done()
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	s, service := testStore(t, d, front.URL, database(t, server), 0)
+	s.OnStored(func() {})
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	hour := func(n int) time.Time { return from.Add(time.Duration(n) * time.Hour) }
+	call := func(project int64, name, flag, response string, at time.Time) *sdk.Event {
+		return &sdk.Event{UUID: uuid.NewString(), ProjectID: project, Name: name, DistinctID: "ada", Timestamp: at, ReceivedAt: at,
+			Properties: json.RawMessage(fmt.Sprintf(`{"$feature_flag":%q,"$feature_flag_response":%q}`, flag, response))}
+	}
+	const name = flagcalls.Event
+	list := []*sdk.Event{
+		call(1, name, "nav", "true", from.Add(-time.Microsecond)), call(1, name, "nav", "true", from), call(1, name, "nav", "true", hour(1).Add(-time.Microsecond)),
+		call(1, name, "nav", "false", hour(1)), call(1, name, "nav", "true", hour(3)), call(1, name, "it's", "b", hour(2)),
+		call(1, name, "unasked", "true", hour(1)), call(2, name, "nav", "true", hour(1)), call(1, "$pageview", "nav", "true", hour(1)),
+	}
+	for i := range 40 {
+		list = append(list, call(1, name, "many", fmt.Sprint(i), hour(1)))
+	}
+	storeEvents(t, service, list, len(list))
+	if err := s.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]flagcalls.Result{}
+	q := flagcalls.Query{ProjectID: 1, Keys: []string{"quiet", "nav", "many", "it's"}, From: from, To: hour(3), Width: time.Hour, Budget: time.Minute}
+	err := flagcalls.New(d, service).Counts(t.Context(), &q, func(key string, r flagcalls.Result) {
+		if _, ok := got[key]; ok {
+			t.Errorf("%s is counted twice", key)
+		}
+		r.Counts = slices.SortedFunc(slices.Values(r.Counts), func(a, b flagcalls.Count) int { return cmp.Compare(a.Interval, b.Interval) })
+		got[key] = r
+	})
+	if err != nil || len(got) != len(q.Keys) {
+		t.Fatalf("counts %v: %v", got, err)
+	}
+	for key, want := range map[string][]flagcalls.Count{
+		"nav": {{Interval: 0, Response: "true", Calls: 2}, {Interval: 1, Response: "false", Calls: 1}}, "it's": {{Interval: 2, Response: "b", Calls: 1}}, "quiet": nil,
+	} {
+		if r := got[key]; !r.Counted || !slices.Equal(r.Counts, want) {
+			t.Errorf("%s: %v, want %v", key, r, want)
+		}
+	}
+	if r := got["many"]; !r.Counted || len(r.Counts) != 40 {
+		t.Errorf("many: %v", r)
+	}
+	stop.Store(true)
+	defer stop.Store(false)
+	ended := map[string]flagcalls.Result{}
+	if err := s.FlagCalls(ctx, &q, func(key string, r flagcalls.Result) { ended[key] = r }); err == nil || len(ended) != 4 || ended["nav"].Counted || ended["quiet"].Counted {
+		t.Errorf("a query that ends: %v, %v", ended, err)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/personcolumn"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
-	"github.com/guidonhq/guidon/core/persons/stage"
 )
 
 // event is a row of the table of events. Its encoding is RowBinary, in the order of the
@@ -19,7 +19,7 @@ type event struct {
 	row        int64
 	uuid       uuid.UUID
 	distinctID string
-	person     string // see encodePerson
+	person     string // see personcolumn.Encode
 	received   int64  // microseconds after at
 	url        string
 	flagKey    string
@@ -36,47 +36,9 @@ func newEvent(in *events.Insertion, row int64) event {
 	}
 	e.received = ev.ReceivedAt.UnixMicro() - e.at
 	if in.HasPerson {
-		e.person = encodePerson(in.Person, e.project, e.distinctID)
+		e.person = personcolumn.Encode(in.Person, e.project, e.distinctID)
 	}
 	return e
-}
-
-// The persons that cost no bytes.
-const (
-	ownPerson  = "=" // has the uuid that follows from project and distinct id
-	textPerson = "d" // has the distinct id as its uuid
-)
-
-// encodePerson returns the person column: empty without a person, a short text, or the 16
-// bytes of the uuid.
-func encodePerson(id uuid.UUID, project int64, distinctID string) string {
-	switch text := id.String(); text {
-	case stage.PersonUUID(project, distinctID):
-		return ownPerson
-	case distinctID:
-		return textPerson
-	}
-	return string(id[:])
-}
-
-// decodePerson returns the uuid of a person column, nil without one.
-func decodePerson(person string, project int64, distinctID string) *uuid.UUID {
-	var id uuid.UUID
-	var err error
-	switch {
-	case person == ownPerson:
-		id, err = uuid.Parse(stage.PersonUUID(project, distinctID))
-	case person == textPerson:
-		id, err = uuid.Parse(distinctID)
-	case len(person) == len(id):
-		copy(id[:], person)
-	default:
-		return nil
-	}
-	if err != nil {
-		return nil
-	}
-	return &id
 }
 
 func (e *event) append(dst []byte) []byte {

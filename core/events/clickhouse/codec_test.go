@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/personcolumn"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/persons/stage"
 )
@@ -21,7 +22,7 @@ func TestEventsKeepTheirFields(t *testing.T) {
 			received: -7, url: "u", flagKey: "k", response: "r", chain: "c", properties: strings.Repeat("x", 1000),
 		},
 	}
-	batches := []batch{{Checked: true, Content: pack(list[0].append(nil))}, {Content: pack(list[1].append(nil))}}
+	batches := []batch{{Checked: true, Content: wire.Pack(list[0].append(nil))}, {Content: wire.Pack(list[1].append(nil))}}
 	got, unchecked, err := unpackAll(batches)
 	if err != nil || !unchecked || len(got) != 2 || got[0] != list[0] || got[1] != list[1] {
 		t.Errorf("%+v %v %v", got, unchecked, err)
@@ -42,12 +43,12 @@ func TestPersonColumn(t *testing.T) {
 		person, distinctID string
 		bytes              int
 	}{{own, "u", 1}, {other, "u", 16}, {other, other, 1}} {
-		column := encodePerson(uuid.MustParse(c.person), 7, c.distinctID)
-		if got := decodePerson(column, 7, c.distinctID); got == nil || got.String() != c.person || len(column) != c.bytes {
+		column := personcolumn.Encode(uuid.MustParse(c.person), 7, c.distinctID)
+		if got := personcolumn.Decode(column, 7, c.distinctID); got == nil || got.String() != c.person || len(column) != c.bytes {
 			t.Errorf("%s of %s: %v from %q", c.person, c.distinctID, got, column)
 		}
 	}
-	if got := decodePerson("", 7, "u"); got != nil {
+	if got := personcolumn.Decode("", 7, "u"); got != nil {
 		t.Errorf("no person is %v", got)
 	}
 }

@@ -152,7 +152,7 @@ func (m *move) start(ctx context.Context) (exist bool, err error) {
 	return exist, err
 }
 
-// figures are what a comparison knows of the events of a project in a chunk.
+// figures are the sums by which the events of a project in a chunk are compared.
 type figures struct{ events, rows, seconds int64 }
 
 // figuresKey names a chunk, which begins behind row number × size, and a project.

@@ -3,14 +3,10 @@
 package clickhouse
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,19 +53,10 @@ type unsteady struct {
 
 func newUnsteady(t *testing.T, server string) *unsteady {
 	t.Helper()
-	target, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward := httputil.NewSingleHostReverseProxy(target)
+	forward := clickhousetest.Forward(t, server)
 	u := &unsteady{}
 	u.left.Store(1 << 40)
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body) // the proxy closes the original, which may break an answer off
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		if strings.HasPrefix(r.URL.Query().Get("query"), "INSERT") {
 			if u.left.Add(-1) == 0 {
 				forward.ServeHTTP(httptest.NewRecorder(), r)

@@ -39,7 +39,7 @@ type Outbox struct {
 	OldestSeconds float64 `json:"oldest_seconds"`
 }
 
-// health is what the store knows of ClickHouse and of the outbox.
+// health is the last known state of ClickHouse and of the outbox.
 type health struct {
 	mu     sync.Mutex
 	status Status

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/guidonhq/guidon/core/events/clickhouse/personcolumn"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
@@ -105,7 +106,7 @@ func (m *move) sourceEvent(ctx context.Context, r *sourceRow) (event, error) {
 		url: r.CurrentURL, flagKey: r.FlagKey, response: r.FlagResponse, chain: r.ElementsChain,
 	}
 	if r.PersonUUID != nil {
-		e.person = encodePerson(*r.PersonUUID, e.project, e.distinctID)
+		e.person = personcolumn.Encode(*r.PersonUUID, e.project, e.distinctID)
 	}
 	if len(r.Properties) == 0 || r.Properties[0] >= ' ' {
 		e.properties = string(r.Properties)

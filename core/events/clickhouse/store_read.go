@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/personcolumn"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/propertyfilter"
 )
@@ -164,7 +165,7 @@ func (s *Store) selectRecords(ctx context.Context, where, order string) ([]event
 
 func (e *event) record() events.Record {
 	r := events.Record{
-		ID: e.row, ProjectID: e.project, UUID: e.uuid, Event: e.name, DistinctID: e.distinctID, PersonUUID: decodePerson(e.person, e.project, e.distinctID),
+		ID: e.row, ProjectID: e.project, UUID: e.uuid, Event: e.name, DistinctID: e.distinctID, PersonUUID: personcolumn.Decode(e.person, e.project, e.distinctID),
 		Timestamp: e.at, ReceivedAt: e.at + e.received, CurrentURL: e.url, Properties: e.properties,
 	}
 	if e.chain != "" {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 )
 
 // outboxLock is the advisory lock of the node that inserts into ClickHouse or erases there.
@@ -115,7 +117,7 @@ func (s *Store) addBatch(ctx context.Context, b *batch) error {
 	})
 }
 
-// batch is a row of event_outbox. Content is compressed; see pack.
+// batch is a row of event_outbox. Content is compressed; see wire.Pack.
 type batch struct {
 	FirstRow, LastRow int64
 	Checked           bool
@@ -186,6 +188,31 @@ func (s *Store) removeBatches(ctx context.Context, last int64) error {
 		return nil
 	}
 	_, err := w.NewDelete().TableExpr("event_outbox_uuids").Where("event_row <= ?", old).Exec(ctx)
+	return err
+}
+
+// cutBatch takes the events before left out of the batch that left begins in.
+func (s *Store) cutBatch(ctx context.Context, list []batch, left []event) error {
+	i := slices.IndexFunc(list, func(b batch) bool { return b.LastRow >= left[0].row })
+	var plain []byte
+	for n := 0; n < len(left) && left[n].row <= list[i].LastRow; n++ {
+		plain = left[n].append(plain)
+	}
+	content := wire.Pack(plain)
+	_, err := s.db.Write(ctx).NewUpdate().TableExpr("event_outbox").Set("first_row = ?, bytes = ?, content = ?", left[0].row, len(content), content).
+		Where("first_row = ?", list[i].FirstRow).Exec(ctx)
+	return err
+}
+
+// giveUp keeps an event that ClickHouse refuses. Its uuid is unknown from then on, so that a
+// replay stores it.
+func (s *Store) giveUp(ctx context.Context, e *event, reason error) error {
+	r := e.record()
+	ev := r.ToEvent()
+	if err := s.shared.Refused(ctx, &ev, reason.Error()); err != nil {
+		return fmt.Errorf("keep an event that ClickHouse refuses: %w", err)
+	}
+	_, err := s.db.Write(ctx).NewDelete().TableExpr("event_outbox_uuids").Where("event_row = ?", e.row).Exec(ctx)
 	return err
 }
 

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"go.uber.org/zap"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/clickhouse/refusal"
 	"github.com/guidonhq/guidon/core/events/clickhouse/wire"
 	"github.com/guidonhq/guidon/core/fault"
 )
@@ -61,7 +62,7 @@ func (s *Store) Insert(ctx context.Context, list []events.Insertion) ([]bool, er
 			plain = e.append(plain)
 		}
 	}
-	b := &batch{FirstRow: last + 1, LastRow: last + int64(len(ids)), Checked: checked, Content: pack(plain)}
+	b := &batch{FirstRow: last + 1, LastRow: last + int64(len(ids)), Checked: checked, Content: wire.Pack(plain)}
 	if err := s.addBatch(ctx, b); err != nil {
 		return nil, fmt.Errorf("write the outbox: %w", err)
 	}
@@ -76,10 +77,7 @@ func (s *Store) Known(ctx context.Context, ids []events.Identity) ([]bool, error
 }
 
 // The bounds of a question to a ClickHouse that may be away.
-const (
-	knownTimeout = 5 * time.Second
-	awayPause    = 5 * time.Second
-)
+const knownTimeout, awayPause = 5 * time.Second, 5 * time.Second
 
 // known asks the window of uuids, and then ClickHouse. checked is false if ClickHouse is away.
 func (s *Store) known(ctx context.Context, ids []events.Identity) (known []bool, checked bool, err error) {
@@ -122,7 +120,7 @@ func (s *Store) flushOnce(ctx context.Context) (n int, err error) {
 		s.health.failures.Inc()
 		return 0, fmt.Errorf("insert the outbox: %w", err)
 	case n > 0:
-		s.uncertain = false
+		s.uncertain = s.parted
 	}
 	return n, nil
 }
@@ -137,8 +135,8 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	if st.Drainer != s.drainer {
-		// This must be committed before the first insertion: the process that comes
-		// next then knows that its state of knowledge is old.
+		// This must be committed before the first insertion: the next process then
+		// checks which rows are stored already.
 		s.uncertain = true
 		if err := s.claim(); err != nil {
 			return 0, err
@@ -151,24 +149,47 @@ func (s *Store) insertNext(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	first, last := batches[0].FirstRow, batches[len(batches)-1].LastRow
+	first, last, all := batches[0].FirstRow, batches[len(batches)-1].LastRow, len(list)
 	if s.uncertain && len(list) > 0 {
 		if list, err = s.withoutInserted(ctx, list, first, last); err != nil {
 			return 0, err
 		}
 	}
+	begun := len(list) < all
 	if unchecked && len(list) > 0 {
 		if list, err = s.withoutKnown(ctx, list); err != nil {
 			return 0, err
 		}
 	}
-	if err := s.insertAll(ctx, list); err != nil {
+	done, err := s.insertMost(ctx, list, begun)
+	if err != nil {
 		return 0, err
 	}
 	s.health.record(nil)
-	s.health.inserted.Add(float64(len(list)))
+	s.health.inserted.Add(float64(done.Stored))
+	if s.parted = len(done.Left) > 0; s.parted {
+		last = done.Left[0].row - 1
+		if err := s.cutBatch(ctx, batches, done.Left); err != nil {
+			return 0, err
+		}
+	}
 	s.inserted = append(s.inserted, passed{last, time.Now()})
 	return len(batches), s.removeBatches(ctx, last)
+}
+
+// insertMost stores events, and gives up those that are refused. begun reports that an
+// earlier attempt has stored others.
+func (s *Store) insertMost(ctx context.Context, list []event, begun bool) (done refusal.Result[event], err error) {
+	if s.shared.Refused == nil {
+		return refusal.Result[event]{Stored: len(list)}, s.insertAll(ctx, list)
+	}
+	done, err = refusal.Insertion[event]{Insert: s.insertAll, GiveUp: s.giveUp, Begun: begun, Missing: func(ctx context.Context, part []event) ([]event, error) {
+		return s.withoutInserted(ctx, slices.Clone(part), part[0].row, part[len(part)-1].row)
+	}}.Run(ctx, list)
+	if done.GivenUp > 0 {
+		s.log.Error("events dead-lettered: ClickHouse refuses them", zap.Int("events", done.GivenUp), zap.NamedError("first", done.Reason))
+	}
+	return done, err
 }
 
 // claim makes this process the one that inserts, in a transaction of its own.
@@ -184,14 +205,7 @@ func (s *Store) withoutInserted(ctx context.Context, list []event, first, last i
 	if err != nil || len(there) == 0 {
 		return list, err
 	}
-	n := 0
-	for i := range list {
-		if !there[list[i].row] {
-			list[n] = list[i]
-			n++
-		}
-	}
-	return list[:n], nil
+	return slices.DeleteFunc(list, func(e event) bool { return there[e.row] }), nil
 }
 
 // withoutKnown removes the events whose uuids ClickHouse has.
@@ -214,20 +228,12 @@ func (s *Store) withoutKnown(ctx context.Context, list []event) ([]event, error)
 	return list[:n], nil
 }
 
-var (
-	encoder, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
-)
-
-// pack compresses the rows of a batch.
-func pack(plain []byte) []byte { return encoder.EncodeAll(plain, nil) }
-
 // unpackAll reads the events of batches. unchecked reports that one was not compared with
 // ClickHouse.
 func unpackAll(batches []batch) (list []event, unchecked bool, err error) {
 	for i := range batches {
 		unchecked = unchecked || !batches[i].Checked
-		plain, err := decoder.DecodeAll(batches[i].Content, nil)
+		plain, err := wire.Unpack(batches[i].Content)
 		if err != nil {
 			return nil, false, fmt.Errorf("read batch %d of the outbox: %w", batches[i].FirstRow, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/guidonhq/guidon/core/events"
+	"github.com/guidonhq/guidon/core/events/tail"
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/match"
 	"github.com/guidonhq/guidon/core/propertyfilter"
@@ -18,17 +19,23 @@ import (
 )
 
 // HTTP serves the events of a project.
-type HTTP struct{ events *events.Service }
+type HTTP struct {
+	events *events.Service
+	tail   *tail.Hub
+}
 
 var _ web.Routes = (*HTTP)(nil)
 
-// NewHTTP returns the routes of s.
-func NewHTTP(s *events.Service) *HTTP { return &HTTP{s} }
+// NewHTTP returns the routes of s. Nil live leaves out the stream of live events.
+func NewHTTP(s *events.Service, live *tail.Hub) *HTTP { return &HTTP{s, live} }
 
 // Routes implements web.Routes.
 func (h *HTTP) Routes(g *web.Router) {
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events", "event:read", h.list)
 	g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/:uuid", "event:read", h.get)
+	if h.tail != nil {
+		g.Manage(fiber.MethodGet, "/api/projects/:project_id/events/stream", streamScope, h.stream)
+	}
 	if _, ok := h.events.Status(); ok {
 		g.ReadinessField("events", func() any { status, _ := h.events.Status(); return status })
 	}
@@ -42,12 +49,8 @@ type page struct {
 }
 
 func (h *HTTP) list(c *web.Call) error {
-	f := events.Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
-	var err error
-	if f.PersonID, err = personParam(c); err != nil {
-		return err
-	}
-	if f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, events.EventProperty, events.PersonProperty); err != nil {
+	f, err := filterOf(c)
+	if err != nil {
 		return err
 	}
 	if f.After, err = TimeParam(c, "after"); err != nil {
@@ -71,6 +74,16 @@ func (h *HTTP) list(c *web.Call) error {
 		out.Next = &link
 	}
 	return web.JSON(c.Ctx, out)
+}
+
+// filterOf reads the filter of the query but for its times.
+func filterOf(c *web.Call) (f events.Filter, err error) {
+	f = events.Filter{Event: c.Query("event"), DistinctID: c.Query("distinct_id")}
+	if f.PersonID, err = personParam(c); err != nil {
+		return f, err
+	}
+	f.Properties, err = propertyfilter.Compile(c.Query("properties"), match.Options{Location: c.Project.Location()}, events.EventProperty, events.PersonProperty)
+	return f, err
 }
 
 func (h *HTTP) get(c *web.Call) error {

@@ -54,13 +54,23 @@ func viewsOf(c *web.Call, rows []events.Record) []eventView {
 	return out
 }
 
-func viewOf(c *web.Call, r *events.Record) eventView {
+// liveView is an event without its person, which PersonID names.
+func liveView(r *events.Record) ([]byte, error) {
 	e := r.ToEvent()
-	v := eventView{
+	return json.Marshal(baseView(&e))
+}
+
+func baseView(e *sdk.Event) eventView {
+	return eventView{
 		ID: e.UUID, UUID: e.UUID, ProjectID: e.ProjectID, Name: e.Name, DistinctID: e.DistinctID,
 		Timestamp: e.Timestamp.Format(web.TimeLayout), ReceivedAt: e.ReceivedAt.Format(web.TimeLayout),
-		Properties: e.Properties, ElementsChain: e.ElementsChain, Elements: elementsOf(&e), PersonID: e.PersonID,
+		Properties: e.Properties, ElementsChain: e.ElementsChain, Elements: elementsOf(e), PersonID: e.PersonID,
 	}
+}
+
+func viewOf(c *web.Call, r *events.Record) eventView {
+	e := r.ToEvent()
+	v := baseView(&e)
 	if r.CurrentPerson == nil {
 		return v
 	}

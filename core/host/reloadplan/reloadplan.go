@@ -129,6 +129,8 @@ func differences(a, b settings.Instance) []string {
 		name, _, _ := strings.Cut(f.Tag.Get("koanf"), ",")
 		switch {
 		case reflect.DeepEqual(v.Interface(), w.Interface()):
+		case name == "-":
+			out = append(out, "secrets")
 		case name == "config":
 			out = append(out, options(a.Config, b.Config)...)
 		default:

@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -45,7 +46,7 @@ type Config struct {
 // instance. The error names the place and the reference, never a value.
 func Resolve(c settings.Instance) (*Config, error) {
 	r := &Config{Values: map[string][]byte{}, Redactor: &Redactor{}}
-	tree, err := r.resolveNode("", normalise(c.Config))
+	tree, err := r.resolveNode(c.Secrets, "", normalise(c.Config))
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +80,14 @@ func (r *Config) Digest(argv []string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// resolveNode returns the tree to send and collects the values of references.
-func (r *Config) resolveNode(at string, node any) (any, error) {
+// resolveNode returns the tree to send and collects the values of references, and of
+// stored secrets.
+func (r *Config) resolveNode(stored map[string]string, at string, node any) (any, error) {
 	switch n := node.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(n))
 		for key, value := range n {
-			child, err := r.resolveNode(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), value)
+			child, err := r.resolveNode(stored, at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(key), value)
 			if err != nil {
 				return nil, err
 			}
@@ -95,7 +97,7 @@ func (r *Config) resolveNode(at string, node any) (any, error) {
 	case []any:
 		out := make([]any, len(n))
 		for i, value := range n {
-			child, err := r.resolveNode(at+"/"+strconv.Itoa(i), value)
+			child, err := r.resolveNode(stored, at+"/"+strconv.Itoa(i), value)
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +105,7 @@ func (r *Config) resolveNode(at string, node any) (any, error) {
 		}
 		return out, nil
 	case string:
-		value, parts, err := expand(os.LookupEnv, n)
+		value, parts, err := expandNode(stored, at, n)
 		if err != nil {
 			return nil, fmt.Errorf("config%s: %w", at, err)
 		}
@@ -117,6 +119,18 @@ func (r *Config) resolveNode(at string, node any) (any, error) {
 	return node, nil
 }
 
+// expandNode returns the value of a text of the config with the secrets in it.
+func expandNode(stored map[string]string, at, text string) (value string, parts []string, err error) {
+	if stored == nil || text != settings.StoredSecret {
+		return expand(os.LookupEnv, text)
+	}
+	value, ok := stored[at]
+	if !ok {
+		return "", nil, errors.New("the stored secret cannot be decrypted; set it again, or give the server the key that it was encrypted with (flags.encryption_key)")
+	}
+	return value, []string{value}, nil
+}
+
 // redact covers a resolved text and the secrets within it, which a plugin may print alone.
 func (r *Config) redact(value string, parts []string) {
 	if len(parts) == 0 {
@@ -126,6 +140,14 @@ func (r *Config) redact(value string, parts []string) {
 	for _, part := range parts {
 		r.Redactor.Add(part)
 	}
+}
+
+// HasReference reports whether text has a reference, or an escaped one.
+func HasReference(text string) bool { return reference.MatchString(text) }
+
+// IsReference reports whether text is one reference and nothing else: it holds no secret.
+func IsReference(text string) bool {
+	return strings.HasPrefix(text, "${") && reference.FindString(text) == text
 }
 
 // normalise converts the maps of other decoders to map[string]any.

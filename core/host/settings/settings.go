@@ -39,6 +39,9 @@ type Config struct {
 	Restart Restart `koanf:"restart"`
 	// Limits apply to each process that starts, where the instance sets none.
 	Limits Limits `koanf:"limits"`
+	// ManagedBy is api if operators may configure bundled plugins with the API beside
+	// the instances here, or file if only these run.
+	ManagedBy string `koanf:"managed_by"`
 	// Dev runs executables without a configured checksum. It is for the
 	// development of plugins; the log warns each minute.
 	Dev bool `koanf:"dev"`
@@ -62,6 +65,10 @@ type Instance struct {
 	// ${env:NAME} and ${file:/path}; resolved values are never logged or
 	// returned.
 	Config map[string]any `koanf:"config"`
+	// Secrets are values by JSON Pointer, in the places where Config has StoredSecret.
+	// They belong to configurations that are not in the file, and are treated as the
+	// values of references.
+	Secrets map[string]string `koanf:"-"`
 	// Delivery selects the events of a sink, and their batches and retries.
 	Delivery Delivery `koanf:"delivery"`
 	// Restart is on_exit, always (without quarantine) or never; "" is on_exit.
@@ -185,9 +192,15 @@ const (
 	RestartAlways = "always"
 	RestartNever  = "never"
 
+	ManagedByAPI  = "api"
+	ManagedByFile = "file"
+
 	NetworkHost = "host"
 	NetworkNone = "none"
 )
+
+// StoredSecret stands for a secret that is stored elsewhere, also in what is shown.
+const StoredSecret = "********* (encrypted)"
 
 // The smallest limits under which a plugin starts.
 const (
@@ -199,6 +212,7 @@ const (
 func Default() Config {
 	return Config{
 		LogLevel:          "info",
+		ManagedBy:         ManagedByAPI,
 		LogLinesPerSecond: 100,
 		HealthInterval:    5 * time.Second,
 		Limits:            Limits{MemoryBytes: 1 << 30, Nice: 5},
@@ -234,6 +248,9 @@ func (c Config) Validate() error {
 	case "debug", "info", "warn", "error":
 	default:
 		bad("log_level must be debug, info, warn or error, not %q", c.LogLevel)
+	}
+	if c.ManagedBy != ManagedByAPI && c.ManagedBy != ManagedByFile {
+		bad("managed_by must be %s or %s, not %q", ManagedByAPI, ManagedByFile, c.ManagedBy)
 	}
 	if r := c.Restart; r.Initial <= 0 || r.Max < r.Initial || r.QuarantineExits < 1 || r.QuarantineWindow <= 0 || r.QuarantineFor <= 0 {
 		bad("restart: initial, quarantine_exits, quarantine_window and quarantine_for must be positive, max at least initial")
@@ -289,7 +306,7 @@ func (c Instance) validate() error {
 // started with. A change to any of them needs a new process.
 func (c Instance) ProcessPart() Instance {
 	return Instance{
-		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Env: c.Env, Timeouts: c.Timeouts,
+		Name: c.Name, Use: c.Use, Kind: c.Kind, SHA256: c.SHA256, Config: c.Config, Secrets: c.Secrets, Env: c.Env, Timeouts: c.Timeouts,
 		Isolated: c.Isolated, Limits: c.Limits, Network: c.Network, Reattach: c.Reattach, Remote: c.Remote,
 	}
 }

@@ -22,12 +22,12 @@ var acceptedAnswer = []byte(`{"status":1}`)
 // after they are on disk. A client retries after 503; after 4xx it must be fixed.
 func (h *HTTP) capture(c *fiber.Ctx, defaultName string) error {
 	arrived := time.Now()
-	results, err := h.accept(c, arrived, defaultName)
+	results, events, err := h.accept(c, arrived, defaultName)
 	if errors.Is(err, errOverQuota) {
 		return h.answerOverQuota(c, results)
 	}
 	if err != nil {
-		h.metrics.rejected.WithLabelValues(fault.CodeOf(err)).Inc()
+		h.metrics.refuse(fault.CodeOf(err), events)
 		return err
 	}
 	if results != nil {
@@ -84,20 +84,21 @@ func (h *HTTP) answerOverQuota(c *fiber.Ctx, results []Result) error {
 }
 
 // accept finds the project of a request and appends its events to the journal. It
-// returns results if the client requests them, else nil.
-func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (results []Result, err error) {
+// returns results if the client requests them, else nil, and the number of events, 0 if
+// they were not read.
+func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (results []Result, events int, err error) {
 	var in intake
 	defer in.held.Release()
 	if err := h.read(c, &in); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if in.envErr != nil {
-		return nil, in.envErr
+		return nil, 0, in.envErr
 	}
 	env := &in.env
 	project, err := h.router.Authenticate(c, in.payload, env)
 	if err != nil || env.Count == 0 {
-		return nil, err
+		return nil, env.Count, err
 	}
 	rec := event.Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: newRequestID(), Historical: env.Historical,
@@ -108,12 +109,12 @@ func (h *HTTP) accept(c *fiber.Ctx, arrived time.Time, defaultName string) (resu
 	}
 	rec.Items = withoutSecrets(rec.Items, env.Token)
 	if err := h.setClient(c, &rec, project); err != nil {
-		return nil, err
+		return nil, env.Count, err
 	}
 	if wantsResults(c) {
 		results = h.validators.validate(&rec)
 	}
-	return results, h.appendRecord(c, &rec, env.Count)
+	return results, env.Count, h.appendRecord(c, &rec, env.Count)
 }
 
 // withoutSecrets returns items without personal keys, which authenticate a request,
@@ -147,6 +148,7 @@ func sentAtFromRequest(p *web.Payload) string {
 // returns when it is durable. It fails with errOverQuota when the project is over quota.
 func (h *HTTP) appendRecord(c *fiber.Ctx, rec *event.Record, events int) error {
 	if !h.meter.Take(rec.ProjectID, events) {
+		h.metrics.refused.WithLabelValues(KindOverQuota).Add(float64(events))
 		return errOverQuota
 	}
 	ctx, span := tracing.Child(c.UserContext(), "journal append")

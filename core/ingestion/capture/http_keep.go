@@ -27,6 +27,14 @@ type Batch struct {
 // TooLarge for too many events, with Unavailable, and with an error of IsOverQuota
 // when the events are dropped because the project is over quota.
 func (h *HTTP) Keep(c *fiber.Ctx, project auth.Project, b Batch) error {
+	err := h.keep(c, project, b)
+	if err != nil && !IsOverQuota(err) {
+		h.metrics.refuse(fault.CodeOf(err), b.Count)
+	}
+	return err
+}
+
+func (h *HTTP) keep(c *fiber.Ctx, project auth.Project, b Batch) error {
 	if b.Count == 0 {
 		return nil
 	}
@@ -48,11 +56,7 @@ func (h *HTTP) Keep(c *fiber.Ctx, project auth.Project, b Batch) error {
 			return err
 		}
 	}
-	err := h.appendRecord(c, &rec, b.Count)
-	if err != nil && !IsOverQuota(err) {
-		h.metrics.rejected.WithLabelValues(fault.CodeOf(err)).Inc()
-	}
-	return err
+	return h.appendRecord(c, &rec, b.Count)
 }
 
 // IsOverQuota reports whether an error means that events were dropped over quota.

@@ -39,38 +39,38 @@ func (h *HTTP) captureV1(c *fiber.Ctx) error {
 	if id := c.Get("PostHog-Request-Id"); id != "" {
 		c.Set("PostHog-Request-Id", id)
 	}
-	results, err := h.acceptV1(c, time.Now())
+	results, events, err := h.acceptV1(c, time.Now())
 	if err != nil {
-		return h.answerV1Error(c, err)
+		return h.answerV1Error(c, events, err)
 	}
 	c.Response().Header.SetContentType(fiber.MIMEApplicationJSON)
 	c.Response().SetBodyRaw(results)
 	return nil
 }
 
-func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
+func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) (results []byte, events int, err error) {
 	if err := checkV1Headers(c); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	project, err := h.router.ProjectOf(c, v1Token(c), "")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var in intake
 	defer in.held.Release()
 	if err := h.read(c, &in); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	env := &in.env
 	switch { // keys in the body are ignored here
 	case in.envErr != nil && !fault.Is(in.envErr, fault.Unauthenticated), !env.Batch:
-		return nil, &v1Error{fiber.StatusBadRequest, "invalid_batch", "The body must be a JSON object with a batch of events."}
+		return nil, 0, &v1Error{fiber.StatusBadRequest, "invalid_batch", "The body must be a JSON object with a batch of events."}
 	case env.Count == 0:
-		return nil, &v1Error{fiber.StatusBadRequest, "empty_batch", "The batch holds no event."}
+		return nil, 0, &v1Error{fiber.StatusBadRequest, "empty_batch", "The batch holds no event."}
 	}
 	ids, err := v1UUIDs(env.Items)
 	if err != nil {
-		return nil, err
+		return nil, env.Count, err
 	}
 	rec := event.Record{
 		ReceivedAt: arrived, ProjectID: project.ID, RequestID: v1RequestID(c), Historical: env.Historical, Verbatim: true,
@@ -79,13 +79,13 @@ func (h *HTTP) acceptV1(c *fiber.Ctx, arrived time.Time) ([]byte, error) {
 	}
 	rec.Items = withoutSecrets(rec.Items, v1Token(c))
 	if err := h.setClient(c, &rec, project); err != nil {
-		return nil, err
+		return nil, env.Count, err
 	}
-	results := h.validators.validate(&rec)
+	validated := h.validators.validate(&rec)
 	if err := h.appendRecord(c, &rec, env.Count); err != nil {
-		return nil, err
+		return nil, env.Count, err
 	}
-	return v1Results(ids, results), nil
+	return v1Results(ids, validated), env.Count, nil
 }
 
 // checkV1Headers validates the headers. Its error names all missing ones.
@@ -187,8 +187,9 @@ func v1Results(ids []string, results []Result) []byte {
 	return append(out, `}}`...)
 }
 
-// answerV1Error answers with the error body of the 2026 protocol.
-func (h *HTTP) answerV1Error(c *fiber.Ctx, err error) error {
+// answerV1Error answers a request with this many events, 0 if they were not read, with the
+// error body of the 2026 protocol.
+func (h *HTTP) answerV1Error(c *fiber.Ctx, events int, err error) error {
 	r, ok := errors.AsType[*v1Error](err)
 	f := fault.From(err)
 	switch {
@@ -199,6 +200,13 @@ func (h *HTTP) answerV1Error(c *fiber.Ctx, err error) error {
 		r = newV1Error(f)
 	}
 	h.metrics.rejected.WithLabelValues(r.code).Inc()
+	if !IsOverQuota(err) { // those events are counted
+		reason := r.code
+		if f != nil {
+			reason = f.Code // as in the other protocols
+		}
+		h.metrics.refuseEvents(reason, events)
+	}
 	if r.status == fiber.StatusInternalServerError {
 		return err // web logs it
 	}

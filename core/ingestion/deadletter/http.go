@@ -11,6 +11,7 @@ import (
 	"github.com/guidonhq/guidon/core/fault"
 	"github.com/guidonhq/guidon/core/ingestion/event"
 	"github.com/guidonhq/guidon/core/web"
+	"github.com/guidonhq/guidon/core/web/query"
 )
 
 // replayWait bounds how long a request waits for its replays.
@@ -73,7 +74,8 @@ func filterOfQuery(c *web.Call) (f Filter, err error) {
 		}
 		*bound.to = at
 	}
-	return f, nil
+	f.Waiting, err = query.OptionalBool(c, "replay_waiting")
+	return f, err
 }
 
 // bulkBody is the body of a request that acts on many dead letters.
@@ -97,8 +99,11 @@ func filterOfBody(c *web.Call) (body bulkBody, err error) {
 	if sink := b.String("sink"); sink.Set {
 		body.Source = SourceSink + sink.Value
 	}
+	if waiting := b.Bool("replay_waiting"); waiting.Set {
+		body.Waiting = &waiting.Value
+	}
 	body.dryRun, body.all = b.Bool("dry_run").Value, b.Bool("all").Value
-	known := []string{"ids", "source", "sink", "event", "event_uuid", "distinct_id", "code", "search", "after", "before", "dry_run", "all"}
+	known := []string{"ids", "source", "sink", "event", "event_uuid", "distinct_id", "code", "search", "after", "before", "replay_waiting", "dry_run", "all"}
 	for _, name := range b.Names() {
 		if !slices.Contains(known, name) {
 			b.Fail(name, "unknown_field", "There is no filter of this name.")

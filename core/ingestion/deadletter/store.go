@@ -12,6 +12,7 @@ import (
 
 	"github.com/guidonhq/guidon/core/db"
 	"github.com/guidonhq/guidon/core/fault"
+	"github.com/guidonhq/guidon/sdk"
 )
 
 // Store is the SQL of dead letters. Its methods work in the transaction of their
@@ -76,6 +77,16 @@ func (s *Store) Add(ctx context.Context, e *Entry) error {
 		return fmt.Errorf("keep dead letter %s: %w", e.EventUUID, err)
 	}
 	return nil
+}
+
+// CodeRefused is the code of the dead letter of an event that was processed, and that the
+// event store refuses.
+const CodeRefused = "event_store_refused"
+
+// AddRefused keeps the dead letter of an event that the event store refuses. A replay
+// processes the event again.
+func (s *Store) AddRefused(ctx context.Context, ev *sdk.Event, reason string) error {
+	return s.Add(ctx, New(SourceWorker, ev, &sdk.Error{Class: sdk.ClassPermanent, Code: CodeRefused, Message: reason}, time.Now()))
 }
 
 // OfEvent returns the dead letters of one event, at most 100.

@@ -21,11 +21,12 @@ type Filter struct {
 	Search     string    // a substring of the event or the error, in any case
 	After      time.Time // failed at that time or later
 	Before     time.Time // failed earlier
+	Waiting    *bool     // a replay is requested and not settled; nil: both
 }
 
 // Everything reports whether the filter selects all dead letters.
 func (f Filter) Everything() bool {
-	return len(f.IDs) == 0 && f.Source+f.Event+f.EventUUID+f.DistinctID+f.Code+f.Search == "" && f.After.IsZero() && f.Before.IsZero()
+	return len(f.IDs) == 0 && f.Source+f.Event+f.EventUUID+f.DistinctID+f.Code+f.Search == "" && f.After.IsZero() && f.Before.IsZero() && f.Waiting == nil
 }
 
 // where returns the conditions of the filter.
@@ -48,6 +49,9 @@ func (f Filter) where(projectID int64) func(*bun.SelectQuery) *bun.SelectQuery {
 		}
 		if !f.Before.IsZero() {
 			q = q.Where("failed_at < ?", db.At(f.Before))
+		}
+		if f.Waiting != nil {
+			q = q.Where("replay_waiting = ?", *f.Waiting)
 		}
 		if f.Search != "" {
 			pattern := db.Contains(f.Search) // the database lowers column and pattern alike

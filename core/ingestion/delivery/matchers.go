@@ -18,6 +18,21 @@ import (
 // before Start.
 func (d *Service) UseMatchers(m filter.Matchers) { d.matchers = m }
 
+// SkipReason returns why the filters of a sink leave an event out, as they are now: event,
+// project, property or sample. It returns "" if they do not, or if that is not known.
+func (d *Service) SkipReason(ctx context.Context, sink string, ev *sdk.Event) string {
+	for _, s := range d.sinks.Sinks() {
+		if s.Name() != sink {
+			continue
+		}
+		if own, err := sectionOf(s); err == nil {
+			reason, _ := filter.Reason(ctx, own, d.matchers, ev) // without an answer it is not known
+			return reason
+		}
+	}
+	return ""
+}
+
 // maxMatcherPause is the longest pause before matchers are asked again.
 const maxMatcherPause = 5 * time.Second
 

@@ -65,7 +65,7 @@ func (d *Service) stopDeliveries() {
 	}
 }
 
-// lease is what a delivery knows of the lease of its partition. A nil lease is held for
+// lease is the lease of the partition of a delivery. A nil lease is held for
 // ever. Its methods are safe for concurrent use.
 type lease struct {
 	number int

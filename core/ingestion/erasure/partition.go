@@ -72,7 +72,7 @@ func (s *Service) rememberOnLog(ctx context.Context, e *Erasure) error {
 	return nil
 }
 
-// Partition is what the pipeline knows of erasures in one partition of a log.
+// Partition has the erasures of one partition of a log, for the pipeline.
 type Partition struct {
 	*Service
 	records eventlog.Partition

@@ -90,7 +90,10 @@ type Notice struct {
 // Reader is the progress of a reader of the journal with the event.
 type Reader struct {
 	Name  string `json:"name"`
-	State string `json:"state"` // done, waiting or dead_letter
+	State string `json:"state"` // done, skipped, waiting or dead_letter
+	// Reason is why a sink skipped the event: event, project, property or sample for its
+	// filters, as they are now, or no_events if it has not been sent any event.
+	Reason string `json:"reason,omitempty"`
 	// Before is the number of records that a waiting reader processes first.
 	Before int64 `json:"records_before"`
 	// Error is that of the dead letter, or the latest one of a blocked reader.
@@ -108,6 +111,7 @@ type Tracer struct {
 	worker      func(partition int) *pipeline.Worker
 	delivery    delivery.Deliveries
 	erasures    Erasures
+	skipReason  func(ctx context.Context, sink string, ev *sdk.Event) string // nil: not known
 }
 
 // Erasures knows the persons that were erased. erasure.Service implements it.
@@ -142,6 +146,13 @@ func (t *Tracer) WithPartitions(l eventlog.Log, worker func(partition int) *pipe
 	return t
 }
 
+// WithFilters adds why the filters of sinks leave events out: reason returns it, or "". It is
+// called for stored events.
+func (t *Tracer) WithFilters(reason func(ctx context.Context, sink string, ev *sdk.Event) string) *Tracer {
+	t.skipReason = reason
+	return t
+}
+
 // WithErasures leaves out the events of persons that were erased with their
 // events; nil leaves out none.
 func (t *Tracer) WithErasures(e Erasures) *Tracer {
@@ -165,7 +176,8 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 		return nil, errNoTrace
 	}
 	out := &Trace{UUID: parsed.String(), State: "forgotten", Notices: []Notice{}, Sinks: []Reader{}}
-	if err := t.addStored(ctx, projectID, out); err != nil {
+	ev, err := t.addStored(ctx, projectID, out)
+	if err != nil {
 		return nil, err
 	}
 	if out.DeadLetters, err = t.deadLetters.OfEvent(ctx, projectID, out.UUID); err != nil {
@@ -188,6 +200,7 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 	}
 	if out.Accepted != nil {
 		out.addReaders(stats)
+		t.addSkipReasons(ctx, ev, out)
 	}
 	out.setFinalState()
 	return out, t.addReaderErrors(ctx, out)
@@ -196,24 +209,24 @@ func (t *Tracer) Trace(ctx context.Context, projectID int64, id string) (*Trace,
 var errNoTrace = fault.New(fault.NotFound, "not_found",
 	"There is no trace of this event: it was not accepted here, or so long ago that the journal has let go of it.")
 
-// addStored fills in the stored event.
-func (t *Tracer) addStored(ctx context.Context, projectID int64, out *Trace) error {
+// addStored fills in the stored event and returns it, nil if there is none.
+func (t *Tracer) addStored(ctx context.Context, projectID int64, out *Trace) (*sdk.Event, error) {
 	if t.events == nil {
-		return nil
+		return nil, nil
 	}
 	ev, err := t.events.Get(ctx, projectID, out.UUID)
 	if fault.Is(err, fault.NotFound) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out.Stored, out.Event, out.DistinctID, out.ReceivedAt = true, ev.Name, ev.DistinctID, &ev.ReceivedAt
 	if ev.PersonID != "" {
 		out.PersonID = &ev.PersonID
 	}
 	out.Actions = t.matchingActions(ctx, &ev)
-	return nil
+	return &ev, nil
 }
 
 // matchingActions returns the actions that match the event. A failed lookup does
@@ -238,7 +251,7 @@ func (out *Trace) setFinalState() {
 		}
 		for i := range out.Sinks {
 			if e.Source == deadletter.SourceSink+out.Sinks[i].Name {
-				out.Sinks[i].State, out.Sinks[i].Error = "dead_letter", e.Message
+				out.Sinks[i].State, out.Sinks[i].Reason, out.Sinks[i].Error = "dead_letter", "", e.Message
 			}
 		}
 	}
@@ -254,6 +267,22 @@ func (out *Trace) setFinalState() {
 		out.State = "dropped"
 	case out.Worker != nil && out.Worker.State == "waiting":
 		out.State = "waiting"
+	}
+}
+
+// addSkipReasons marks the sinks whose filters leave out the stored event; ev may be nil.
+func (t *Tracer) addSkipReasons(ctx context.Context, ev *sdk.Event, out *Trace) {
+	if ev == nil || t.skipReason == nil {
+		return
+	}
+	for i := range out.Sinks {
+		s := &out.Sinks[i]
+		if s.State == "waiting" {
+			continue
+		}
+		if reason := t.skipReason(ctx, s.Name, ev); reason != "" {
+			s.State, s.Reason = "skipped", reason
+		}
 	}
 }
 
@@ -314,6 +343,9 @@ func (out *Trace) addReaders(stats journal.Stats) {
 		}
 		if name, ok := strings.CutPrefix(r.Name, deadletter.SourceSink); ok {
 			one.Name = name
+			if one.State == "done" && r.Position.Count == 0 { // it counts the events that the sink was sent
+				one.State, one.Reason = "skipped", "no_events"
+			}
 			out.Sinks = append(out.Sinks, one)
 		} else if r.Name == lane {
 			out.Worker = &one

@@ -25,6 +25,18 @@ func (o *Object) SearchText() string {
 	return text.Truncate(strings.Join(names, "\n"), maxSearchText)
 }
 
+// EmailPrefix returns the text with which the search text of each object begins whose
+// property email is this address in any case, because it is the first of the names. It ends
+// before the first character beyond ASCII, whose lower case is not the same everywhere. whole
+// reports whether it is the whole first name.
+func EmailPrefix(email string) (prefix string, whole bool) {
+	lower := text.Truncate(strings.ToLower(email), maxSearchText)
+	if i := strings.IndexFunc(lower, func(r rune) bool { return r >= 0x80 }); i >= 0 {
+		return lower[:i], false
+	}
+	return lower, len(lower) < maxSearchText && strings.Contains(lower, "@") && !strings.ContainsAny(lower, "\"[{")
+}
+
 // DisplayName returns the first name, "" without one.
 func (o *Object) DisplayName() string {
 	for _, key := range nameProperties {

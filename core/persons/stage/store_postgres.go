@@ -2,7 +2,9 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,9 +17,18 @@ import (
 // rows that another node has inserted show as a conflict. In both cases the
 // attempt is rolled back and the next one locks before it loads.
 //
+// A transaction must never wait for a person with a lower id than one it has locked:
+// two that do so block each other. So an attempt that loads a person it has not locked,
+// because another node merged the owner of a distinct id while the lock was awaited, is
+// rolled back as after a conflict.
+//
 // Code that takes a distinct id from a person must increment the version of that
 // person, as merging (which deletes it) and splitting do.
 type postgresStore struct{ db *db.DB }
+
+// errMoved is the error of a load after which a distinct id has another person than the
+// one that was locked.
+var errMoved = errors.New("a distinct id has got another person")
 
 // The stage looks up many rows by their keys in tables that start empty. While
 // they are small, or without statistics, PostgreSQL may plan a scan and keep the
@@ -35,9 +46,9 @@ func (s *postgresStore) attempt(ctx context.Context, fn func(context.Context) (b
 	}
 	done, err := fn(ctx)
 	switch {
-	case err != nil && !db.BrokenReference(err):
+	case err != nil && !db.BrokenReference(err) && !errors.Is(err, errMoved):
 		return false, err
-	case err != nil || !done: // a person or group type was deleted, or a row changed
+	case err != nil || !done: // a person or group type was deleted, moved, or a row changed
 		return false, s.exec(ctx, pgUndo)
 	}
 	return true, s.exec(ctx, pgEnd)
@@ -70,8 +81,9 @@ const (
 // load sends all queries in one round trip.
 func (s *postgresStore) load(ctx context.Context, b *batchState, plan *loadPlan) error {
 	q := &pgx.Batch{}
+	locked := map[int64]bool{}
 	if b.attempt > 0 {
-		q.Queue(pgLock, b.project, plan.ids)
+		q.Queue(pgLock, b.project, plan.ids).Query(scanAll(scanIDs(locked)))
 	}
 	q.Queue(pgLoad, b.project, plan.ids).Query(scanAll(b.scanPerson))
 	if len(plan.merged) > 0 {
@@ -91,8 +103,21 @@ func (s *postgresStore) load(ctx context.Context, b *batchState, plan *loadPlan)
 		if err := conn.SendBatch(ctx, q).Close(); err != nil {
 			return fmt.Errorf("load persons: %w", err)
 		}
+		if b.attempt > 0 && slices.ContainsFunc(b.loaded, func(p *person) bool { return !locked[p.id] }) {
+			return errMoved
+		}
 		return nil
 	})
+}
+
+// scanIDs returns a function that adds the id of a row to ids.
+func scanIDs(ids map[int64]bool) func(scan func(...any) error) error {
+	return func(scan func(...any) error) error {
+		var id int64
+		err := scan(&id)
+		ids[id] = true
+		return err
+	}
 }
 
 func scanAll(fn func(scanner) error) func(pgx.Rows) error {

@@ -22,7 +22,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	URL         string        `json:"url" required:"true" doc:"Where the HTTP interface is: https://host:8443, or http://host:8123, which is not encrypted."`
+	URL         string        `json:"url" required:"true" secret:"true" doc:"Where the HTTP interface is: https://host:8443, or http://host:8123, which is not encrypted."`
 	User        string        `json:"user" doc:"Name of the user."`
 	Password    string        `json:"password" secret:"true" doc:"Password of the user."`
 	CAFile      string        `json:"ca_file" doc:"PEM file with the certificates to trust instead of the system's."`

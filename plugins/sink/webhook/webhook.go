@@ -24,7 +24,7 @@ import (
 
 // config is the config of an instance; sample.yaml explains each key.
 type config struct {
-	URL           string            `json:"url" required:"true" doc:"Where to post to."`
+	URL           string            `json:"url" required:"true" secret:"true" doc:"Where to post to."`
 	Format        string            `json:"format" enum:"json|ndjson" doc:"One JSON object with a list of events, or one event a line."`
 	Secret        string            `json:"secret" secret:"true" doc:"Secret to sign with: whsec_ and base64, as Standard Webhooks have it. Without one nothing is signed."`
 	Headers       map[string]string `json:"headers" secret:"true" doc:"Headers to add, such as Authorization."`

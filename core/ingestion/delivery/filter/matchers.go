@@ -59,3 +59,19 @@ func Evaluate(ctx context.Context, c settings.Delivery, matchers Matchers, event
 	}
 	return f, env, nil
 }
+
+// Reason returns why the section leaves an event out, as it is now: event, project, property or
+// sample; "" if it does not. It fails as Evaluate does.
+func Reason(ctx context.Context, c settings.Delivery, matchers Matchers, ev *sdk.Event) (string, error) {
+	f, err := New(c, nil)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	env := &match.Env{Now: time.Now()}
+	if f.External() {
+		if f, env, err = Evaluate(ctx, c, matchers, []sdk.Event{*ev}); err != nil {
+			return "", err
+		}
+	}
+	return f.rejectReason(ev, env), nil
+}

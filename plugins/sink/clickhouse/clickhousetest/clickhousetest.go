@@ -2,10 +2,13 @@
 package clickhousetest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +21,8 @@ import (
 // GUIDON_TEST_CLICKHOUSE, and returns its URL. The password is hush.
 func Start(t testing.TB) string {
 	t.Helper()
-	if url := os.Getenv("GUIDON_TEST_CLICKHOUSE"); url != "" {
-		return url
+	if address := os.Getenv("GUIDON_TEST_CLICKHOUSE"); address != "" {
+		return address
 	}
 	return StartServer(t).URL
 }
@@ -153,4 +156,24 @@ func Query(t testing.TB, url, statement string) string {
 		t.Fatalf("%s: %s", statement, answer)
 	}
 	return strings.TrimSpace(string(answer))
+}
+
+// Forward returns a handler that forwards requests to the server at a URL. It reads a request
+// before it forwards it: net/http closes the body of a request when its answer begins, which
+// breaks the answer off while the proxy still reads the body.
+func Forward(t testing.TB, server string) http.Handler {
+	t.Helper()
+	target, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	})
 }

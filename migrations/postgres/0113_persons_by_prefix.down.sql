@@ -1,0 +1,1 @@
+DROP INDEX persons_by_prefix;

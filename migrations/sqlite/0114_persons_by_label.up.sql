@@ -1,0 +1,2 @@
+-- The index of names has the order of bytes here already: the step changes Postgres only.
+SELECT 1;
