@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { errorOf, fillPath, queryOf, send } from './client'
 import { inexact, parse, wasRounded } from './json'
 import { begin } from '../app/begin'
-import { me, safeNext, setCSRF, state, usePersonalKey } from '../app/session'
+import { keyed, me, safeNext, setCSRF, setHere, state, usePersonalKey } from '../app/session'
 import type { Me } from './types'
 import { countText, relativeTime } from '../ui/time'
 
@@ -31,7 +31,9 @@ describe('send', () => {
     })
   }
   const kept = new Map<string, string>()
-  vi.stubGlobal('sessionStorage', { getItem: (k: string) => kept.get(k) ?? null, setItem: (k: string, v: string) => kept.set(k, v), removeItem: (k: string) => kept.delete(k) })
+  const storage = { getItem: (k: string) => kept.get(k) ?? null, setItem: (k: string, v: string) => kept.set(k, v), removeItem: (k: string) => kept.delete(k) }
+  vi.stubGlobal('sessionStorage', storage)
+  vi.stubGlobal('localStorage', storage)
   const stale = [403, { detail: 'No.', code: 'csrf_failed' }] as [number, unknown]
   const signIn = () => { me.value = { id: 1 } as Me; state.value = 'in'; setCSRF('old') }
   afterEach(() => { usePersonalKey('') })
@@ -48,6 +50,28 @@ describe('send', () => {
     expect([asked.length, state.value]).toEqual([2, 'out'])
     serve([stale, [200, { csrf_token: 'new', user: { id: 2, email: 'a@b.c' } }]])
     await expect(send('PATCH', '/x', {})).rejects.toMatchObject({ code: 'other_user' }) // from a dialog that is still open
+  })
+  it('says what is refused beside the work, and leaves the user in', async () => {
+    signIn()
+    serve([stale, [200, { csrf_token: 'new', user: { id: 2, email: 'a@b.c' } }]])
+    await expect(send('POST', '/x', {}, undefined, true)).rejects.toMatchObject({ code: 'other_user' })
+    serve([[401, { detail: 'No.', code: 'not_authenticated' }]])
+    await expect(send('POST', '/x', {}, undefined, true)).rejects.toMatchObject({ message: 'No.' })
+    expect(state.value).toBe('in')
+  })
+  it('begin asks for the session alone where nobody was signed in', async () => {
+    state.value = 'unknown'
+    setHere(false)
+    serve([[401, {}]])
+    await begin()
+    expect([state.value, asked]).toEqual(['out', ['GET /api/session']])
+  })
+  it('remembers that a key was refused, whatever is refused after it', async () => {
+    signIn()
+    usePersonalKey('phx_1')
+    serve([[401, {}], [401, {}]])
+    await Promise.allSettled([send('GET', '/x'), send('GET', '/y')])
+    expect([state.value, keyed.value]).toEqual(['out', true])
   })
   it.each([[0, 'failed', 'phx_1'], [503, 'failed', 'phx_1'], [401, 'out', '']])('begin with status %i: %s', async (status, at, key) => {
     state.value = 'unknown'

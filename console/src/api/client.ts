@@ -20,6 +20,7 @@ export interface Options<O> {
   query?: QueryOf<O>
   body?: BodyOf<O>
   signal?: AbortSignal | undefined
+  aside?: boolean // beside what the user does: a refusal does not sign the tab out
 }
 
 // ApiError is an answer of the server that refuses, with the server's own sentence as its
@@ -63,7 +64,7 @@ export function errorOf(status: number, text: string, requestId: string | null =
 }
 
 // send sends one request and returns the decoded answer.
-export async function send(method: string, url: string, body?: unknown, signal?: AbortSignal, again = true): Promise<unknown> {
+export async function send(method: string, url: string, body?: unknown, signal?: AbortSignal, aside = false, again = true): Promise<unknown> {
   const who = me.value?.id
   const headers: Record<string, string> = { Accept: 'application/json', ...credentials(method) }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
@@ -78,17 +79,17 @@ export async function send(method: string, url: string, body?: unknown, signal?:
   if (answer.ok) return text ? parse(text) : undefined
   const error = errorOf(answer.status, text, answer.headers.get('X-Request-Id'))
   if (error.code === 'csrf_failed' && again) { // the session was made anew, in another tab
-    await renew(who ?? (url.startsWith('/api/session') ? null : 0))
-    return send(method, url, body, signal, false)
+    await renew(who ?? (url.startsWith('/api/session') ? null : 0), aside)
+    return send(method, url, body, signal, aside, false)
   }
-  if (answer.status === 401 && !url.startsWith('/api/session')) signedOut()
+  if (answer.status === 401 && !aside && !url.startsWith('/api/session')) signedOut()
   throw error
 }
 
 // renew takes the CSRF token of the session that the browser has now. If another user has
 // signed in, in another tab, this one is signed out: it must not act as them. who is the user who
 // has sent the request; null for a request to sign in.
-async function renew(who: number | null): Promise<void> {
+async function renew(who: number | null, aside: boolean): Promise<void> {
   try {
     const session = (await send('GET', '/api/session')) as { csrf_token: string; user: { id: number; email: string } }
     if (who !== null && session.user.id !== who) {
@@ -96,7 +97,7 @@ async function renew(who: number | null): Promise<void> {
     }
     setCSRF(session.csrf_token)
   } catch (e) {
-    if (e instanceof ApiError && e.status === 401) signedOut()
+    if (e instanceof ApiError && e.status === 401 && !aside) signedOut()
     throw e
   }
 }
@@ -104,7 +105,7 @@ async function renew(who: number | null): Promise<void> {
 function call<V extends Verb>(verb: V) {
   return <P extends keyof paths>(pattern: P, options: Options<Operation<P, V>> = {}): Promise<Success<Operation<P, V>>> => {
     const url = fillPath(pattern, options.path as Record<string, string | number>) + queryOf(options.query as Record<string, unknown>)
-    return send(verb.toUpperCase(), url, options.body, options.signal) as Promise<Success<Operation<P, V>>>
+    return send(verb.toUpperCase(), url, options.body, options.signal, options.aside) as Promise<Success<Operation<P, V>>>
   }
 }
 

@@ -1,22 +1,26 @@
 // Signing in and out.
 import { api, ApiError, send } from '../api/client'
-import { failure, me, personalKey, projects, setCSRF, signedOut, state, usePersonalKey } from './session'
+import { failure, me, personalKey, projects, scopes, setCSRF, setHere, signedOut, state, usePersonalKey, wasHere } from './session'
 
 interface SessionAnswer { csrf_token?: string }
 
-// begin finds out who is signed in, by the session of the browser or the key of the tab.
+// begin finds out who is signed in, by the session of the browser or the key of the tab. A
+// browser that was signed out asks for the session alone: it is likely refused.
 export async function begin(): Promise<void> {
   try {
-    if (!personalKey()) {
-      const session = (await send('GET', '/api/session')) as SessionAnswer | undefined
-      setCSRF(session?.csrf_token ?? '')
-    }
-    await loadAccount()
+    const together = wasHere() // none needs the other
+    if (!personalKey() && !together) await loadSession()
+    await Promise.all([!personalKey() && together ? loadSession() : undefined, loadAccount()])
   } catch (e) {
     if (!(e instanceof ApiError)) throw e
     if (e.status === 401 || e.status === 404) signedOut()
     else if (state.value !== 'in') failed(e)
   }
+}
+
+async function loadSession(): Promise<void> {
+  const session = (await send('GET', '/api/session')) as SessionAnswer | undefined
+  setCSRF(session?.csrf_token ?? '')
 }
 
 // failed keeps the key and the session: the server restarts, or cannot be reached.
@@ -25,11 +29,17 @@ function failed(e: ApiError): void {
   state.value = 'failed'
 }
 
-async function loadAccount(): Promise<void> {
-  const [user, list] = await Promise.all([api.get('/api/users/@me'), api.get('/api/projects', { query: { limit: 1000 } })])
+// loadAccount asks again who the user is and what projects there are.
+export async function loadAccount(): Promise<void> {
+  const [user, list, key] = await Promise.all([
+    api.get('/api/users/@me'), api.get('/api/projects', { query: { limit: 1000 } }),
+    personalKey() ? api.get('/api/personal_api_keys/@current') : null,
+  ])
+  scopes.value = key?.scopes ?? null
   me.value = user
   projects.value = list.results ?? []
   state.value = 'in'
+  if (!personalKey()) setHere(true)
 }
 
 // signInWithKey signs this tab in with a personal key. It fails with the server's sentence.
@@ -47,6 +57,13 @@ export async function signInWithKey(key: string): Promise<void> {
 export async function signInWith(path: string, body: unknown): Promise<void> {
   usePersonalKey('')
   const session = (await send('POST', path, body)) as SessionAnswer | undefined
+  setCSRF(session?.csrf_token ?? '')
+  await loadAccount()
+}
+
+// workIn changes the session over to another organization.
+export async function workIn(organization: string): Promise<void> {
+  const session = (await send('PATCH', '/api/session', { organization_id: organization })) as SessionAnswer | undefined
   setCSRF(session?.csrf_token ?? '')
   await loadAccount()
 }

@@ -6,6 +6,12 @@ import { useLocation } from 'preact-iso'
 import { confirm } from '../ui/dialog'
 
 let guarded: string | null = null // the URL of the page with unsaved changes
+let holders = 0 // the parts of the page that have some
+let writing = 0 // these, and those that are being sent
+let released = false // the user leaves them
+
+// unsaved reports whether something would be lost if the page went now.
+export function unsaved(): boolean { return writing > 0 && !released }
 
 // samePage reports whether both URLs show the same page.
 export function samePage(a: string, b: string): boolean {
@@ -18,27 +24,38 @@ export function leave(url: string, run: () => void): void {
   if (guarded === null || samePage(guarded, url)) return run()
   void confirm({ title: 'Leave without saving?', body: <p>The changes on this page are not saved. They are lost if you leave it.</p>, action: 'Leave', danger: true }).then((yes) => {
     if (!yes) return
-    guarded = null
+    unguard()
     run()
   })
 }
 
 // unguard lets the next step leave without the question.
-export function unguard(): void { guarded = null }
+export function unguard(): void {
+  guarded = null
+  released = true
+}
 
-// useGuard asks before the page is left while there are unsaved changes.
-export function useGuard(unsaved: boolean): void {
+// useGuard asks before the page is left while there are unsaved changes, unless they are
+// being sent.
+export function useGuard(changed: boolean, sending = false): void {
   const { url } = useLocation()
+  const asks = changed && !sending
   useEffect(() => {
-    if (!unsaved) return
+    if (!changed) return
+    if (writing++ === 0) released = false
+    return () => { writing-- }
+  }, [changed])
+  useEffect(() => {
+    if (!asks) return
     guarded = url
+    holders++
     const ask = (e: BeforeUnloadEvent) => { if (guarded !== null) e.preventDefault() }
     addEventListener('beforeunload', ask)
     return () => {
-      guarded = null
+      if (--holders === 0) guarded = null
       removeEventListener('beforeunload', ask)
     }
-  }, [unsaved])
+  }, [asks])
   useEffect(() => { if (guarded !== null) guarded = url }, [url])
 }
 

@@ -2,10 +2,21 @@
 // at once when a page comes back, and asks the server again. While it asks for a changed
 // key it keeps showing the former answer, so nothing jumps.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { effect } from '@preact/signals'
 import { ApiError } from '../api/client'
+import { me } from './session'
 
 const answers = new Map<string, unknown>()
 const most = 200
+
+// Another user, or the same one in another organization, must not see the answers of before.
+let owner = ''
+effect(() => {
+  const now = me.value ? `${me.value.id} ${me.value.organization.id}` : ''
+  if (now === owner) return
+  owner = now
+  answers.clear()
+})
 
 export interface Loaded<T> {
   data: T | undefined
@@ -56,6 +67,18 @@ export function useData<T>(key: string, fetcher: (signal: AbortSignal) => Promis
   const kept = answers.get(key) as T | undefined
   const data = shown.key === key && shown.data !== undefined ? shown.data : (kept ?? shown.data)
   return { data, error: shown.key === key ? shown.error : undefined, loading, reload }
+}
+
+// useRepeat asks again every ms milliseconds while on, unless the page is hidden or the last
+// answer is still to come: asking anew would drop it, and a slow server never be heard.
+export function useRepeat(on: boolean, ms: number, { loading, reload }: Pick<Loaded<unknown>, 'loading' | 'reload'>): void {
+  const busy = useRef(loading)
+  busy.current = loading
+  useEffect(() => {
+    if (!on) return
+    const timer = setInterval(() => { if (!busy.current && !document.hidden) reload() }, ms)
+    return () => clearInterval(timer)
+  }, [on, ms, reload])
 }
 
 // useDebounced returns value once it has not changed for ms milliseconds.

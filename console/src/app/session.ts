@@ -5,6 +5,7 @@ import type { ApiError } from '../api/client'
 import type { Me, Project } from '../api/types'
 
 const keyName = 'guidon.key'
+const hereName = 'guidon.here'
 
 export type State = 'unknown' | 'out' | 'in' | 'failed' // failed: the server did not say who it is
 export const state = signal<State>('unknown')
@@ -12,12 +13,29 @@ export const failure = signal<ApiError | null>(null) // why state is failed
 export const me = signal<Me | null>(null)
 export const projects = signal<Project[]>([])
 let csrf = ''
+export const scopes = signal<string[] | null>(null) // of the personal key of the tab; null: a session, which has all
+export const keyed = signal(false) // who is signed out had pasted a personal key
+
+// may reports whether the key of the tab has the right; write includes read. The server decides;
+// the pages only leave out what it would refuse.
+export function may(right: 'read' | 'write', object: string): boolean {
+  const has = scopes.value
+  return has === null || ['*', `${object}:*`, `${object}:write`, `${object}:${right}`].some((s) => has.includes(s))
+}
 
 export function personalKey(): string { return sessionStorage.getItem(keyName) ?? '' }
 
 export function usePersonalKey(key: string): void {
   if (key) sessionStorage.setItem(keyName, key)
   else sessionStorage.removeItem(keyName)
+}
+
+// wasHere reports whether someone was signed in with this browser when it was used last.
+export function wasHere(): boolean { return localStorage.getItem(hereName) !== null }
+
+export function setHere(here: boolean): void {
+  if (here) localStorage.setItem(hereName, '1')
+  else localStorage.removeItem(hereName)
 }
 
 export function setCSRF(token: string): void { csrf = token }
@@ -31,10 +49,13 @@ export function credentials(method: string): Record<string, string> {
 
 // signedOut forgets who was signed in; the pages show the sign-in page then.
 export function signedOut(): void {
+  if (personalKey() || state.value !== 'out') keyed.value = personalKey() !== '' // requests under way are refused after it
+  setHere(false)
   usePersonalKey('')
   csrf = ''
   me.value = null
   projects.value = []
+  scopes.value = null
   state.value = 'out'
 }
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { pages, pathOf } from '../pages'
+import { belongsTo, pages, pathOf } from '../pages'
 import { Icon } from '../ui/icon'
 import { Mark } from '../ui/mark'
 import { leave } from './guard'
@@ -18,7 +18,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { path } = useLocation()
   const { project, to, visit } = usePlace()
   const [open, setOpen] = useState(false)
-  useEffect(() => setOpen(false), [path])
+  useLayoutEffect(() => setOpen(false), [path])
   useShortcuts()
   return (
     <div class="shell">
@@ -30,18 +30,18 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </header>
       <aside class={`sidebar ${open ? 'open' : ''}`} aria-label="Main">
         <div class="brand"><Mark /><b>Guidon</b></div>
-        <label class="project-switch">
+        {(project || projects.value.length > 0) && <label class="project-switch">
           <span class="visually-hidden">Project</span>
           <Icon name="project" />
           <select value={project} onChange={(e) => { const id = e.currentTarget.value; e.currentTarget.value = project; visit(pathOf(id, '/flags')) }}>
             {!projects.value.some((p) => String(p.id) === project) && <option value={project}>Project {project}</option>}
             {projects.value.map((p) => <option key={p.id} value={String(p.id)}>{p.name}</option>)}
           </select>
-        </label>
+        </label>}
         <button type="button" class="search-button" onClick={() => { paletteOpen.value = true }}><Icon name="search" /> Search <kbd>Ctrl K</kbd></button>
         <nav aria-label="Pages">
-          {pages.filter((p) => p.icon).map((p) => {
-            const here = path === to(p.path) || path.startsWith(to(p.path) + '/')
+          {project && pages.filter((p) => p.icon).map((p) => {
+            const here = belongsTo(p.path, path.slice(to('').length))
             return <a key={p.path} href={to(p.path)} aria-current={here ? 'page' : undefined}>{p.icon && <Icon name={p.icon} />}{p.title}</a>
           })}
         </nav>

@@ -25,9 +25,9 @@ export function useShortcut(key: string, label: string, run: () => void): void {
 }
 
 export function useShortcuts(): void {
-  const { go } = usePlace()
-  const latest = useRef(go)
-  latest.current = go
+  const { project, go } = usePlace()
+  const latest = useRef<(path: string) => void>(go)
+  latest.current = project ? go : () => undefined // without a project there is no page
   useEffect(() => {
     let after = 0
     const press = (e: KeyboardEvent) => {
@@ -36,6 +36,7 @@ export function useShortcuts(): void {
         paletteOpen.value = !paletteOpen.value
         return
       }
+      if (e.key === ' ' && e.target instanceof Element && e.target.closest('button, a, summary, dialog')) return
       if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector('dialog[open]')) return
       const page = pages.find((p) => p.key === e.key)
       if (Date.now() - after < 1200 && page) latest.current(page.path)
@@ -58,7 +59,7 @@ export function ShortcutHelp() {
       <dl class="keys">
         <div><dt><kbd>Ctrl</kbd> <kbd>K</kbd></dt><dd>Search or jump to anything</dd></div>
         {pages.filter((p) => p.key).map((p) => <div key={p.path}><dt><kbd>g</kbd> <kbd>{p.key}</kbd></dt><dd>{p.title}</dd></div>)}
-        {[...ofPage].map(([key, s]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{s.label}</dd></div>)}
+        {[...ofPage].map(([key, s]) => <div key={key}><dt><kbd>{key === ' ' ? 'Space' : key}</kbd></dt><dd>{s.label}</dd></div>)}
         <div><dt><kbd>?</kbd></dt><dd>This list</dd></div>
       </dl>
     </Dialog>

@@ -1,9 +1,8 @@
 import { signal } from '@preact/signals'
-import { ApiError } from '../api/client'
 import { Icon } from '../ui/icon'
 
 interface Toast { id: number; kind: 'ok' | 'bad'; text: string; action?: { label: string; run: () => void } | undefined }
-const toasts = signal<Toast[]>([])
+export const toasts = signal<Toast[]>([])
 let next = 1
 
 function add(toast: Omit<Toast, 'id'>, ms: number): void {
@@ -15,10 +14,11 @@ function dismiss(id: number): void { toasts.value = toasts.value.filter((t) => t
 
 export function say(text: string, action?: Toast['action']): void { add({ kind: 'ok', text, action }, action ? 10_000 : 4_000) }
 
-// sayError shows the server's own sentence.
-export function sayError(e: unknown): void {
+// sayError shows the server's own sentence, after the page or the thing that it is about.
+export function sayError(e: unknown, about = ''): void {
   if (e instanceof DOMException && e.name === 'AbortError') return
-  add({ kind: 'bad', text: e instanceof ApiError || e instanceof Error ? e.message : String(e) }, 12_000)
+  const text = e instanceof Error ? e.message : String(e)
+  add({ kind: 'bad', text: about ? `${about}: ${text}` : text }, 12_000)
 }
 
 export function Toasts() {

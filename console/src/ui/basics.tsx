@@ -57,8 +57,9 @@ export function Problem({ error, retry }: { error: ApiError; retry?: () => void 
   )
 }
 
-export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
-  return <div class="empty"><h2>{title}</h2>{children}</div>
+// Empty teaches what a list is for. alone: it is all that the page has.
+export function Empty({ title, alone, children }: { title: string; alone?: boolean; children: ComponentChildren }) {
+  return <div class="empty">{alone ? <h1>{title}</h1> : <h2>{title}</h2>}{children}</div>
 }
 
 // Skeleton takes the place of n rows that are under way. It shows after a moment, so that

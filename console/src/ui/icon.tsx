@@ -1,6 +1,7 @@
 // Icons are strokes of our own on a grid of 16 by 16.
 const strokes = {
   flag: 'M4 14.5V2M4 3h8.5l-2 3 2 3H4',
+  live: 'M8 9.5a1.5 1.5 0 1 0 0-3 1.5 1.5 0 0 0 0 3M4.8 11.2a4.5 4.5 0 0 1 0-6.4M11.2 4.8a4.5 4.5 0 0 1 0 6.4M2.7 13.3a7.5 7.5 0 0 1 0-10.6M13.3 2.7a7.5 7.5 0 0 1 0 10.6',
   why: 'M6 6.2a2.1 2.1 0 1 1 3 1.9c-.7.4-1 .8-1 1.6M8 12.1v.1M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13',
   search: 'M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9M10.4 10.4 14 14',
   plus: 'M8 3v10M3 8h10',
@@ -13,6 +14,7 @@ const strokes = {
   copy: 'M6 6h7.5v7.5H6zM10 6V2.5H2.5V10H6',
   sun: 'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1',
   moon: 'M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7z',
+  pulse: 'M1.5 8.5h3l2-5 3 9 2-4h3',
   system: 'M2 3h12v8H2zM6 14h4M8 11v3',
   menu: 'M2 4h12M2 8h12M2 12h12',
   out: 'M6 2.5H3v11h3M7 8h7M11 5l3 3-3 3',
@@ -21,7 +23,15 @@ const strokes = {
   back: 'M10 3 5 8l5 5',
   project: 'M2 4h4l1.5 1.5H14V13H2z',
   power: 'M8 2v6M4.5 4.2a5 5 0 1 0 7 0',
+  plug: 'M5.5 1.5v3M10.5 1.5v3M3.5 4.5h9v3a4.5 4.5 0 0 1-9 0zM8 12v2.5',
+  pause: 'M5.5 3v10M10.5 3v10',
+  play: 'M5 3l8 5-8 5z',
+  restart: 'M13 3v3.5H9.5M12.8 6.3A5.3 5.3 0 1 0 13.3 9',
+  gear: 'M2 4.5h5M11 4.5h3M9 6.5a2 2 0 1 0 0-4 2 2 0 0 0 0 4M2 11.5h3M9 11.5h5M7 13.5a2 2 0 1 0 0-4 2 2 0 0 0 0 4',
+  bolt: 'M9 1.5 3.5 9H8l-1 5.5L12.5 7H8z',
   up: 'M4 10l4-4 4 4',
+  table: 'M2 3h12v10H2zM2 6.5h12M2 10h12M6.5 6.5V13',
+  letter: 'M2 4h12v9H2zM2 4.5l6 4.5 6-4.5',
 } as const
 export type IconName = keyof typeof strokes
 

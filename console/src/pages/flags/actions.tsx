@@ -1,9 +1,9 @@
 // Turning flags on and off, from the list and from the page of a flag.
 import { useEffect, useState } from 'preact/hooks'
-import { api } from '../../api/client'
+import { api, ApiError } from '../../api/client'
 import type { ConditionSet, Flag } from '../../api/types'
 import { forget } from '../../app/load'
-import { say, sayError } from '../../app/toasts'
+import { here } from '../../app/late'
 import { confirm } from '../../ui/dialog'
 import { plural } from '../../ui/time'
 import { rolloutWords } from './words'
@@ -11,8 +11,8 @@ import { rolloutWords } from './words'
 export interface Reach { affected: number; total: number; estimated: boolean }
 
 // readReach counts whom a condition reaches.
-export async function readReach(project: string, condition: ConditionSet, groupType: number | null | undefined, signal?: AbortSignal): Promise<Reach> {
-  const answer = await api.post('/api/projects/{project_id}/feature_flags/user_blast_radius', { path: { project_id: project }, body: { condition, group_type_index: groupType ?? null }, signal })
+export async function readReach(project: string, condition: ConditionSet, groupType: number | null | undefined, signal?: AbortSignal, aside = false): Promise<Reach> {
+  const answer = await api.post('/api/projects/{project_id}/feature_flags/user_blast_radius', { path: { project_id: project }, body: { condition, group_type_index: groupType ?? null }, signal, aside })
   return { affected: answer.users_affected, total: answer.total_users, estimated: answer.estimated ?? false }
 }
 
@@ -26,19 +26,21 @@ export function reachWords(r: Reach, subject = 'person'): string {
 // widestReach returns the largest reach of the conditions of a flag, with its rollout.
 async function widestReach(project: string, flag: Flag, signal: AbortSignal): Promise<Reach | null> {
   const index = flag.filters.aggregation_group_type_index
-  const all = await Promise.all((flag.filters.groups ?? []).slice(0, 10).map((g) => readReach(project, g, g.aggregation_group_type_index ?? index, signal)))
+  const all = await Promise.all((flag.filters.groups ?? []).slice(0, 10).map((g) => readReach(project, g, g.aggregation_group_type_index ?? index, signal, true)))
   return all.sort((a, b) => b.affected - a.affected)[0] ?? null
 }
 
-// Reached says whom the flag reaches, once it is counted. Nobody has to wait for it.
+// Reached says whom the flag reaches, once it is counted, or why that is not known. Nobody has
+// to wait for it.
 function Reached({ project, flag }: { project: string; flag: Flag }) {
-  const [reach, setReach] = useState<Reach | null>()
+  const [reach, setReach] = useState<Reach | string | null>()
   useEffect(() => {
     const abort = new AbortController()
-    widestReach(project, flag, abort.signal).then(setReach, () => { if (!abort.signal.aborted) setReach(null) })
+    widestReach(project, flag, abort.signal).then(setReach, (e: unknown) => { if (!abort.signal.aborted) setReach(e instanceof ApiError ? e.message : null) })
     return () => abort.abort()
   }, [])
   if (reach === null) return null
+  if (typeof reach === 'string') return <p role="alert">{reach}</p>
   return <p>{reach ? <>{flag.active ? 'It reaches now' : 'That reaches'} <b>{reachWords(reach)}</b>.</> : <span class="muted">Counting whom it reaches…</span>}</p>
 }
 
@@ -61,13 +63,14 @@ export async function toggle(project: string, flag: Flag): Promise<Flag | null> 
 }
 
 async function setActive(project: string, flag: Flag, active: boolean): Promise<Flag | null> {
+  const page = here()
   try {
     const changed = await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body: { active } })
     forget(`flags/${project}`)
-    say(`${changed.key} is ${active ? 'on' : 'off'}.`)
+    page.say(`${changed.key} is ${active ? 'on' : 'off'}.`)
     return changed
   } catch (e) {
-    sayError(e)
+    page.sayError(e)
     return null
   }
 }

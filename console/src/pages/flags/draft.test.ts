@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bodyOf, changedParts, emptyDraft, filtersOf, jsonProblem, lines, merge, problems, spread, variantSum, type Draft } from './draft'
+import { bodyOf, changedParts, decideFor, draftOf, emptyDraft, filtersOf, jsonProblem, lines, merge, problems, spread, variantSum, type Draft } from './draft'
 
 const draft = (changes: Partial<Draft>): Draft => ({ ...emptyDraft, key: 'new-nav', ...changes })
 
@@ -15,6 +15,25 @@ describe('bodyOf', () => {
   it('drops payloads that are empty, or of variants that are gone', () => {
     expect(filtersOf(draft({ payloads: { true: ' ', old: '1' } })).payloads).toEqual({})
     expect(filtersOf(draft({ variants: [{ key: 'a', rollout_percentage: 100 }], payloads: { a: '1', true: '2' } })).payloads).toEqual({ a: '1' })
+  })
+})
+
+describe('decideFor', () => {
+  const person = { key: 'plan', type: 'person' as const, operator: 'exact', value: ['pro'] }
+  const cohort = { key: 'id', type: 'cohort' as const, operator: 'in', value: 3 }
+  const people = draft({ groups: [{ properties: [person, cohort], rollout_percentage: 50 }] })
+  it('turns properties into those of groups, without cohorts', () => {
+    const filters = filtersOf(decideFor(people, 2))
+    expect(filters.aggregation_group_type_index).toBe(2)
+    expect(filters.groups).toEqual([{ properties: [{ ...person, type: 'group', group_type_index: 2 }], rollout_percentage: 50 }])
+  })
+  it('turns them back', () => {
+    const back = filtersOf(decideFor(decideFor(people, 2), null))
+    expect('aggregation_group_type_index' in back).toBe(false)
+    expect(back.groups).toEqual([{ properties: [person], rollout_percentage: 50 }])
+  })
+  it('is read from a flag', () => {
+    expect(draftOf({ filters: { groups: [], aggregation_group_type_index: 1 } } as never).by).toBe(1)
   })
 })
 

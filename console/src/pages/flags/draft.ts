@@ -1,5 +1,5 @@
 // A flag while it is being edited: pure functions from and to the API, and between.
-import type { ConditionSet, Filters, Flag, FlagWrite, Variant } from '../../api/types'
+import type { ConditionSet, Filters, Flag, FlagWrite, PropertyFilter, Variant } from '../../api/types'
 import { setWords } from './words'
 
 export interface Draft {
@@ -10,32 +10,55 @@ export interface Draft {
   continuity: boolean
   runtime: Flag['evaluation_runtime']
   remote: boolean
+  by: number | null // the index of the group type that it is decided for; null for people
   groups: ConditionSet[]
   variants: Variant[]
   payloads: Record<string, string>
+  special: Special
   rest: Filters // parts of the filters that the page does not edit
 }
+// Special are the parts of the filters that come before the conditions, as they were read.
+export type Special = { [K in 'super_groups' | 'feature_enrollment' | 'holdout']?: Filters[K] | undefined }
 export type Part = Exclude<keyof Draft, 'rest'>
-export const parts: Part[] = ['key', 'name', 'active', 'tags', 'groups', 'variants', 'payloads', 'continuity', 'runtime', 'remote']
+export const parts: Part[] = ['key', 'name', 'active', 'tags', 'by', 'groups', 'variants', 'payloads', 'special', 'continuity', 'runtime', 'remote']
 export const partWords: Record<Part, string> = {
-  key: 'Key', name: 'Description', active: 'State', tags: 'Tags', groups: 'Conditions', variants: 'Variants', payloads: 'Payloads',
+  key: 'Key', name: 'Description', active: 'State', tags: 'Tags', by: 'Decided for', groups: 'Conditions', variants: 'Variants', payloads: 'Payloads', special: 'Early access and holdout',
   continuity: 'Kept after sign-in', runtime: 'Clients', remote: 'Remote config',
 }
 
-export const emptyDraft: Draft = { key: '', name: '', active: true, tags: [], continuity: false, runtime: 'all', remote: false, groups: [{ properties: [], rollout_percentage: 100 }], variants: [], payloads: {}, rest: {} }
+export const emptyDraft: Draft = { key: '', name: '', active: true, tags: [], continuity: false, runtime: 'all', remote: false, by: null, groups: [{ properties: [], rollout_percentage: 100 }], variants: [], payloads: {}, special: {}, rest: {} }
 
 export function draftOf(flag: Flag): Draft {
-  const { groups, multivariate, payloads, ...rest } = flag.filters
+  const { groups, multivariate, payloads, super_groups, feature_enrollment, holdout, aggregation_group_type_index, ...rest } = flag.filters
+  const special: Special = { super_groups, feature_enrollment, holdout } // undefined parts are not sent
   const kept: Record<string, string> = {}
   for (const [name, text] of Object.entries(payloads ?? {})) kept[name] = typeof text === 'string' ? text : JSON.stringify(text)
   return {
     key: flag.key, name: flag.name, active: flag.active, tags: flag.tags, continuity: flag.ensure_experience_continuity, runtime: flag.evaluation_runtime,
-    remote: flag.is_remote_configuration ?? false, groups: groups ?? [], variants: multivariate?.variants ?? [], payloads: kept, rest: rest as Filters,
+    remote: flag.is_remote_configuration ?? false, by: aggregation_group_type_index ?? null, groups: groups ?? [], variants: multivariate?.variants ?? [], payloads: kept, special, rest: rest as Filters,
   }
 }
 
+// emptyFilter is one to fill in, of a person or of a group.
+export function emptyFilter(by: number | null | undefined): PropertyFilter {
+  return { key: '', operator: 'exact', value: [], ...(typeof by === 'number' ? { type: 'group', group_type_index: by } : { type: 'person' }) }
+}
+
+function without<T extends object>(o: T, name: keyof T): T { return Object.fromEntries(Object.entries(o).filter(([k]) => k !== name)) as T }
+
+// decideFor returns the draft decided for the groups of a type, or for people. Properties are
+// those of the other then; filters by cohorts, which hold people, are left out for groups.
+export function decideFor(d: Draft, by: number | null): Draft {
+  const turn = (f: PropertyFilter): PropertyFilter => {
+    if (f.type === 'flag' || f.type === 'cohort') return f
+    return by === null ? { ...without(f, 'group_type_index'), type: 'person' } : { ...f, type: 'group', group_type_index: by }
+  }
+  const groups = d.groups.map((g) => ({ ...without(g, 'aggregation_group_type_index'), properties: (g.properties ?? []).filter((f) => by === null || f.type !== 'cohort').map(turn) }))
+  return { ...d, by, groups }
+}
+
 export function filtersOf(d: Draft): Filters {
-  return { ...d.rest, groups: d.groups, multivariate: d.variants.length ? { variants: d.variants } : null, payloads: keptPayloads(d) }
+  return { ...d.rest, ...(d.by !== null && { aggregation_group_type_index: d.by }), ...d.special as Filters, groups: d.groups, multivariate: d.variants.length ? { variants: d.variants } : null, payloads: keptPayloads(d) }
 }
 
 // keptPayloads leaves out empty payloads and those of variants that are gone.
@@ -61,7 +84,7 @@ export function bodyOf(to: Draft, from?: Draft): FlagWrite {
   if (changed.has('continuity')) body.ensure_experience_continuity = to.continuity
   if (changed.has('runtime')) body.evaluation_runtime = to.runtime
   if (changed.has('remote')) body.is_remote_configuration = to.remote
-  if (['groups', 'variants', 'payloads'].some((p) => changed.has(p as Part))) body.filters = filtersOf(to)
+  if (['by', 'groups', 'variants', 'payloads', 'special'].some((p) => changed.has(p as Part))) body.filters = filtersOf(to)
   return body
 }
 
@@ -85,13 +108,23 @@ export function lines(d: Draft, part: Part): string[] {
   switch (part) {
     case 'active': return [d.active ? 'on' : 'off']
     case 'tags': return d.tags.length ? [d.tags.join(', ')] : ['none']
+    case 'by': return [d.by === null ? 'people' : `groups of type ${d.by}`]
     case 'groups': return d.groups.length ? d.groups.map((g, i) => `${i + 1}. ${setWords(g)}`) : ['nobody']
     case 'variants': return d.variants.length ? d.variants.map((v) => `${v.key} ${v.rollout_percentage ?? 0}%${v.name ? ` (${v.name})` : ''}`) : ['none: on or off']
     case 'payloads': { const kept = Object.entries(keptPayloads(d)); return kept.length ? kept.map(([name, text]) => `${name}: ${text}`) : ['none'] }
+    case 'special': return specialLines(d.special)
     case 'continuity': return [d.continuity ? 'yes' : 'no']
     case 'remote': return [d.remote ? 'yes' : 'no']
     default: return [d[part] || 'empty']
   }
+}
+
+function specialLines(s: Special): string[] {
+  const found: string[] = []
+  if (s.feature_enrollment) found.push('people who opted in get it')
+  else for (const g of s.super_groups?.slice(0, 1) ?? []) found.push(`first: ${setWords(g)}`)
+  if (s.holdout) found.push(`${s.holdout.exclusion_percentage ?? 0}% are held out as holdout-${s.holdout.id}`)
+  return found.length ? found : ['none']
 }
 
 // jsonProblem returns why text is no JSON value; empty text is none.
@@ -129,8 +162,12 @@ export function problems(d: Draft): Record<string, string> {
     const problem = jsonProblem(text)
     if (problem) found[`payload-${name}`] = problem
   }
+  if (!d.special.feature_enrollment && (d.special.super_groups?.[0]?.properties ?? []).some((f) => f.key === '')) found.special = 'Choose a property, or remove the row.'
   d.groups.forEach((g, i) => {
     if ((g.properties ?? []).some((f) => f.key === '')) found[`group-${i}`] = 'Choose a property, or remove the row.'
   })
   return found
 }
+
+// compared is how the drafts are reviewed before they are saved.
+export const compared = { partWords, changedParts, lines }

@@ -4,24 +4,28 @@ import { useLocation, useRoute } from 'preact-iso'
 import { api, ApiError } from '../../api/client'
 import { wasRounded } from '../../api/json'
 import type { Flag } from '../../api/types'
-import { unguard, useGuard } from '../../app/guard'
+import { useGuard } from '../../app/guard'
+import { here } from '../../app/late'
 import { forget, remember, useData } from '../../app/load'
 import { usePlace } from '../../app/place'
-import { say, sayError } from '../../app/toasts'
-import { Problem, Skeleton, Switch, Time, useTitle } from '../../ui/basics'
+import { Empty, Problem, Skeleton, Switch, Time, useTitle } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
 import { confirm } from '../../ui/dialog'
+import { Review } from '../../ui/review'
+import { Tabs } from '../../ui/tabs'
 import { toggle } from './actions'
-import { bodyOf, changedParts, draftOf, emptyDraft, merge, problems, type Draft, type Merge } from './draft'
+import { bodyOf, changedParts, compared, draftOf, emptyDraft, merge, problems, type Draft, type Merge } from './draft'
 import { Editor } from './editor'
-import { Review } from './review'
 import { StatusTag } from './list'
 import { History } from './history'
+import { lockOf } from './rights'
 import { Usage } from './usage'
+import { Schedule } from './schedule'
 import { Snippets } from './snippets'
+import { rolloutWords } from './words'
 import './flag.css'
 
-const tabs = [{ id: '', label: 'Conditions' }, { id: 'usage', label: 'Usage' }, { id: 'history', label: 'History' }, { id: 'code', label: 'Code' }]
+const tabs = [{ id: '', label: 'Conditions' }, { id: 'usage', label: 'Usage' }, { id: 'schedule', label: 'Schedule', live: true }, { id: 'history', label: 'History' }, { id: 'code', label: 'Code', live: true }]
 
 export default function FlagPage() {
   const { params } = useRoute()
@@ -34,6 +38,7 @@ function Existing({ id }: { id: string }) {
   const { project, to } = usePlace()
   const key = `flags/${project}/one/${id}`
   const { data, error, reload } = useData(key, (signal) => api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id }, signal }))
+  if (!data && error?.status === 404) return <><a class="back" href={to('/flags')}><Icon name="back" /> Flags</a><Empty alone title="There is no such flag"><p>It may be one of another project. See <a href={to('/flags')}>all flags</a>.</p></Empty></>
   if (!data) return error ? <Problem error={error} retry={reload} /> : <Skeleton rows={5} />
   return <Page key={data.id} flag={data} back={to('/flags')} onChanged={(flag) => { forget(`flags/${project}`); remember(key, flag); reload() }} />
 }
@@ -71,40 +76,54 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
 
   const save = async (final: Draft, from: { base: Draft; flag: Flag }) => {
     setBusy(true)
+    const page = here()
     try {
       const body = { ...bodyOf(final, from.base), version: from.flag.version, original_flag: from.flag as never }
       const answer = await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body })
       setReviewing(null)
-      say(`${answer.key} is saved as version ${answer.version}.`)
+      page.say(`${answer.key} is saved as version ${answer.version}.`)
       adopt(answer)
       onChanged(answer)
     } catch (e) {
-      if (e instanceof ApiError && e.conflict) await reload(final, from, e)
-      else sayError(e)
+      if (e instanceof ApiError && e.conflict && page.stayed()) await reload(final, from, e)
+      else page.sayError(e)
     } finally {
       setBusy(false)
     }
   }
   // Someone else has saved in between: show both changes joined.
   const reload = async (mine: Draft, from: { base: Draft; flag: Flag }, refused: ApiError) => {
+    const page = here()
     try {
       const newest = await api.get('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id } })
       if (newest.version === from.flag.version) throw refused
       const theirs = draftOf(newest)
       setReviewing({ base: theirs, flag: newest, merge: merge(from.base, mine, theirs) })
-    } catch (e) { sayError(e) }
+    } catch (e) { page.sayError(e) }
   }
   const remove = async () => {
-    const yes = await confirm({ title: `Delete ${flag.key}?`, body: <p>Clients get no value for it from now on. It can be restored from its history.</p>, action: 'Delete', danger: true, typed: flag.key })
+    const yes = await confirm({ title: `Delete ${flag.key}?`, body: <p>Clients get no value for it from now on. It can be restored from the list of deleted flags.</p>, action: 'Delete', danger: true, typed: flag.key })
     if (!yes) return
+    const page = here()
     try {
       await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body: { deleted: true } })
       forget(`flags/${project}`)
-      say(`${flag.key} is deleted.`)
-      unguard()
-      go('/flags')
-    } catch (e) { sayError(e) }
+      page.say(`${flag.key} is deleted.`)
+      page.leave(() => go('/flags'))
+    } catch (e) { page.sayError(e) }
   }
+  const restore = async () => {
+    const body = <p>{flag.active ? `It will be on for ${rolloutWords(flag)}, at once.` : 'It will be off, as it was.'}</p>
+    if (!await confirm({ title: `Restore ${flag.key}?`, body, action: 'Restore' })) return
+    const page = here()
+    try {
+      const answer = await api.patch('/api/projects/{project_id}/feature_flags/{id}', { path: { project_id: project, id: flag.id }, body: { deleted: false } })
+      page.say(`${answer.key} is restored.`)
+      took(answer)
+    } catch (e) { page.sayError(e) }
+  }
+  const by = reviewing?.flag.last_modified_by
+  const locked = lockOf(flag)
   return (
     <>
       <a class="back" href={back}><Icon name="back" /> Flags</a>
@@ -114,16 +133,20 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
           <p>{flag.name || 'No description'} · version {flag.version}, <Time at={flag.updated_at} />{flag.last_modified_by && ` by ${flag.last_modified_by.first_name || flag.last_modified_by.email}`}</p>
         </div>
         <div class="row">
-          <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!flag.can_edit || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && took(f)) }} /></label>
-          <a class="button" href={`${to('/why')}?flag=${encodeURIComponent(flag.key)}`}><Icon name="why" /> Why</a>
-          {flag.can_edit && <button type="button" class="icon-button" aria-label="Delete the flag" title="Delete the flag" onClick={() => { void remove() }}><Icon name="trash" /></button>}
+          {!flag.deleted && <label class="row">{flag.active ? 'On' : 'Off'} <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={locked !== '' || changed.length > 0} onToggle={() => { void toggle(project, flag).then((f) => f && took(f)) }} /></label>}
+          {!flag.deleted && <a class="button" href={`${to('/why')}?flag=${encodeURIComponent(flag.key)}`}><Icon name="why" /> Why</a>}
+          {!locked && flag.deleted && <button type="button" class="button" onClick={() => { void restore() }}>Restore</button>}
+          {!locked && !flag.deleted && <button type="button" class="icon-button" aria-label="Delete the flag" title="Delete the flag" onClick={() => { void remove() }}><Icon name="trash" /></button>}
         </div>
       </div>
-      <nav class="tabs" aria-label="Parts of the flag">{tabs.map((t) => <a key={t.id} href={t.id ? `${path}?tab=${t.id}` : path} aria-current={tab === t.id ? 'page' : undefined}>{t.label}</a>)}</nav>
+      <Tabs label="Parts of the flag" tabs={tabs.filter((t) => !flag.deleted || !t.live).map((t) => ({ href: t.id ? `${path}?tab=${t.id}` : path, label: t.label, here: tab === t.id }))} />
+      {locked && (tab === '' || tab === 'schedule') && <p class="notice" role="note">{locked}</p>}
       {tab === 'usage' && <Usage project={project} flag={flag} />}
+      {tab === 'schedule' && <Schedule project={project} flag={flag} />}
       {tab === 'history' && <History project={project} flag={flag} onChanged={took} />}
       {tab === 'code' && <Snippets project={project} flag={flag} />}
-      {tab === '' && <Editor key={read.flag.version} fixed={wasRounded(read.flag)} project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
+      {tab === '' && flag.deleted && <p>It was {flag.active ? 'on' : 'off'} when it was deleted, with the conditions: {rolloutWords(flag)}. Clients get no value for it. Restore it to change it.</p>}
+      {tab === '' && !flag.deleted && <Editor key={read.flag.version} fixed={wasRounded(read.flag)} locked={locked !== ''} project={project} draft={draft} problems={found} onChange={setDraft} flag={flag} />}
       {changed.length > 0 && tab === '' && (
         <div class="save-bar" role="region" aria-label="Unsaved changes">
           <span>{Object.values(found)[0] ?? (flag.version > read.flag.version ? `There are unsaved changes, and version ${flag.version} was saved meanwhile.` : 'There are unsaved changes.')}</span>
@@ -131,7 +154,7 @@ function Page({ flag: loaded, back, onChanged }: { flag: Flag; back: string; onC
           <button type="button" class="button primary" disabled={Object.keys(found).length > 0} onClick={review}>Review and save</button>
         </div>
       )}
-      {reviewing && <Review key={reviewing.flag.version} read={reviewing} draft={reviewing.merge?.merged ?? draft} busy={busy} onSave={(final) => { void save(final, reviewing) }} onClose={() => setReviewing(null)} />}
+      {reviewing && <Review key={reviewing.flag.version} name={reviewing.flag.key} of={compared} base={reviewing.base} merge={reviewing.merge} saved={`${by?.first_name || by?.email || 'Another change'} saved version ${reviewing.flag.version}.`} draft={reviewing.merge?.merged ?? draft} busy={busy} onSave={(final) => { void save(final, reviewing) }} onClose={() => setReviewing(null)} />}
     </>
   )
 }
@@ -144,22 +167,23 @@ function New() {
   const [refused, setRefused] = useState<ApiError | null>(null)
   const found = problems(draft)
   useTitle('New flag')
-  useGuard(!busy && changedParts(emptyDraft, draft).length > 0)
+  useGuard(changedParts(emptyDraft, draft).length > 0, busy)
   const create = async (e: Event) => {
     e.preventDefault()
     setTried(true)
     if (Object.keys(found).length) return
     setBusy(true)
     setRefused(null)
+    const page = here()
     try {
       const flag = await api.post('/api/projects/{project_id}/feature_flags', { path: { project_id: project }, body: { ...bodyOf(draft), key: draft.key } })
       forget(`flags/${project}`)
-      say(`${flag.key} is made.`)
-      go(`/flags/${flag.id}?tab=code`, true)
+      page.say(`${flag.key} is made.`)
+      page.leave(() => go(`/flags/${flag.id}?tab=code`, true))
     } catch (e) {
       setBusy(false)
-      if (e instanceof ApiError && e.attr === 'key') setRefused(e)
-      else sayError(e)
+      if (e instanceof ApiError && e.attr === 'key' && page.stayed()) setRefused(e)
+      else page.sayError(e)
     }
   }
   return (

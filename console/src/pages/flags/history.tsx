@@ -3,12 +3,13 @@ import { useState } from 'preact/hooks'
 import { api, ApiError } from '../../api/client'
 import type { ActivityEntry, Flag } from '../../api/types'
 import { useData } from '../../app/load'
-import { say, sayError } from '../../app/toasts'
-import { Problem, Skeleton, Tag, Time } from '../../ui/basics'
+import { here } from '../../app/late'
+import { Problem, Skeleton, Tag } from '../../ui/basics'
 import { Dialog } from '../../ui/dialog'
+import { Difference, HistoryEntry } from '../../ui/review'
+import { mayEdit } from './rights'
 import { versionAt } from './versions'
 import { changedParts, draftOf, lines, partWords } from './draft'
-import { Difference } from './review'
 
 export function History({ project, flag, onChanged }: { project: string; flag: Flag; onChanged: (flag: Flag) => void }) {
   const path = { project_id: project, id: flag.id }
@@ -24,16 +25,13 @@ export function History({ project, flag, onChanged }: { project: string; flag: F
         const made = e.activity === 'created' || Boolean(e.detail.changes?.length) // a version
         const earlier = made && Date.parse(e.created_at) < Date.parse(flag.updated_at)
         return (
-          <li key={e.id} class="card">
-            <div class="row">
-              <b>{e.user.first_name || e.user.email || 'Guidon'}</b><span class="muted">{actionWords(e)}</span><span class="push muted small"><Time at={e.created_at} /></span>
-            </div>
+          <HistoryEntry key={e.id} entry={e} words={actionWords(e)}>
             {(e.detail.changes ?? []).map((c) => <Change key={c.field} field={c.field} before={c.before} after={c.after} />)}
             <div class="row">
               {newest && <Tag tone="ok">version {flag.version}, now</Tag>}
-              {earlier && flag.can_edit && <button type="button" class="link small" onClick={() => setEntry({ at: e.created_at, hint: flag.version - i })}>Compare and roll back</button>}
+              {earlier && mayEdit(flag) && <button type="button" class="link small" onClick={() => setEntry({ at: e.created_at, hint: flag.version - i })}>Compare and roll back</button>}
             </div>
-          </li>
+          </HistoryEntry>
         )
       })}
       {entry && <Rollback project={project} flag={flag} entry={entry} onClose={() => setEntry(null)} onChanged={onChanged} />}
@@ -83,14 +81,15 @@ function Rollback({ project, flag, entry, onClose, onChanged }: { project: strin
   const parts = then ? changedParts(now, then) : []
   const roll = async () => {
     setBusy(true)
+    const page = here()
     try {
       const changed = await api.post('/api/projects/{project_id}/feature_flags/{id}/rollback', { path, body: { version } })
-      say(`${changed.key} is as it was at version ${version}.`)
+      page.say(`${changed.key} is as it was at version ${version}.`)
       onClose()
       onChanged(changed)
     } catch (e) {
       setBusy(false)
-      sayError(e)
+      page.sayError(e)
     }
   }
   return (

@@ -1,23 +1,27 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { type ReadonlySignal, useSignal } from '@preact/signals'
 import { api, queryOf } from '../../api/client'
 import type { Flag } from '../../api/types'
 import { remember, useData, useDebounced } from '../../app/load'
-import { usePlace } from '../../app/place'
-import { projects } from '../../app/session'
+import { usePlace, useView } from '../../app/place'
+import { pathOf } from '../../pages'
+import { may, me, projects } from '../../app/session'
+import { mayEdit } from './rights'
 import { useShortcut } from '../../app/shortcuts'
 import { Code, Empty, Problem, Skeleton, Switch, Tag, Time, useTitle } from '../../ui/basics'
 import { Icon } from '../../ui/icon'
+import { pageSize, Pager, useRowKeys } from '../../ui/paging'
 import { plural } from '../../ui/time'
 import { toggle } from './actions'
+import { CallSpark, useCalls, type Calls } from './calls'
 import { rolloutWords } from './words'
 import './list.css'
 
-const pageSize = 50
+const deleted = 'deleted'
 
 // List shows the flags of a project. Search and filters are in the URL.
 export default function List() {
-  const { query, path, route } = useLocation()
+  const { query, path, route } = useView()
   const { project, to, go } = usePlace()
   const [text, setText] = useState(query.search ?? '')
   const search = useDebounced(text)
@@ -27,63 +31,57 @@ export default function List() {
   useTitle('Flags')
   useShortcut('/', 'Search', () => box.current?.focus())
   useShortcut('c', 'Create a flag', () => go('/flags/new'))
-  useShortcut('j', 'Next flag', () => move(rows.current, 1))
-  useShortcut('k', 'Previous flag', () => move(rows.current, -1))
+  useRowKeys(rows, 'flag')
 
   const set = (changes: Record<string, string>) => route(path + queryOf({ ...query, page: '', ...changes }), true)
   useEffect(() => { if (search !== (query.search ?? '')) set({ search }) }, [search])
 
   const ask = {
-    search: query.search, active: query.active as 'true' | undefined, type: query.type as 'boolean' | undefined, order: query.order,
-    tags: query.tag ? JSON.stringify([query.tag]) : undefined, limit: pageSize, offset: (page - 1) * pageSize,
+    search: query.search, active: query.active === deleted ? undefined : query.active as 'true' | undefined, deleted: query.active === deleted || undefined, type: query.type as 'boolean' | undefined, order: query.order,
+    created_by_id: query.by === 'me' ? me.value?.id : undefined, tags: query.tag ? JSON.stringify([query.tag]) : undefined, limit: pageSize, offset: (page - 1) * pageSize,
   }
   const key = `flags/${project}/list${queryOf(ask)}`
   const { data, error, reload } = useData(key, (signal) => api.get('/api/projects/{project_id}/feature_flags', { path: { project_id: project }, query: ask, signal }))
   const flags = data?.results ?? []
-  const filtered = Boolean(query.search || query.active || query.tag || query.type)
+  const calls = useSignal<Calls>(undefined)
+  const called = useCalls(project, flags.map((f) => f.id))
+  useEffect(() => { calls.value = called }, [called])
+  const filtered = Boolean(query.search || query.active || query.tag || query.type || query.by)
   const tags = [...new Set([...flags.flatMap((f) => f.tags), ...(query.tag ? [query.tag] : [])])].sort()
   const replace = (changed: Flag | null) => {
     if (!changed || !data) return
     remember(key, { ...data, results: flags.map((f) => (f.id === changed.id ? changed : f)) })
     reload()
   }
+  const onToggle = useRef<(flag: Flag) => void>(undefined)
+  onToggle.current = (flag) => { void toggle(project, flag).then(replace) }
+  // The rows are made once for each answer; calls that arrive change only their own cells.
+  const made = useMemo(() => flags.map((f) => <Row key={f.id} flag={f} calls={calls} href={to(`/flags/${f.id}`)} onToggle={() => onToggle.current?.(f)} />), [data, project])
   return (
     <>
       <div class="page-head">
         <div><h1>Flags</h1><p>{data ? plural(data.count, filtered ? 'flag fits' : 'flag', filtered ? 'flags fit' : 'flags') : 'For whom which feature is on.'}</p></div>
-        <a class="button primary" href={to('/flags/new')}><Icon name="plus" /> New flag</a>
+        {may('write', 'feature_flag') && <a class="button primary" href={to('/flags/new')}><Icon name="plus" /> New flag</a>}
       </div>
       <div class="filters" role="search">
         <div class="search"><Icon name="search" /><input ref={box} type="search" aria-label="Search flags" placeholder="Search by key or name" value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
-        <Filter label="Status" value={query.active} options={{ '': 'Any status', true: 'On', false: 'Off', STALE: 'Stale' }} onChange={(active) => set({ active })} />
+        <Filter label="Status" value={query.active} options={{ '': 'Any status', true: 'On', false: 'Off', STALE: 'Stale', [deleted]: 'Deleted' }} onChange={(active) => set({ active })} />
         <Filter label="Type" value={query.type} options={{ '': 'Any type', boolean: 'On or off', multivariant: 'Variants', remote_config: 'Remote config' }} onChange={(type) => set({ type })} />
         {tags.length > 0 && <Filter label="Tag" value={query.tag} options={{ '': 'Any tag', ...Object.fromEntries(tags.map((t) => [t, t])) }} onChange={(tag) => set({ tag })} />}
+        <Filter label="Made by" value={query.by} options={{ '': 'Made by anyone', me: 'Made by me' }} onChange={(by) => set({ by })} />
         <Filter label="Order" value={query.order} options={{ '': 'Newest first', '-updated_at': 'Last changed first', key: 'By key' }} onChange={(order) => set({ order })} />
       </div>
       {error && <Problem error={error} retry={reload} />}
       {!data && !error && <div class="list"><Skeleton rows={8} /></div>}
-      {data && flags.length === 0 && (filtered
+      {data && flags.length === 0 && (filtered || data.count > 0
         ? <Empty title="No flag fits"><p><button type="button" class="link" onClick={() => { setText(''); route(path, true) }}>Clear the search</button></p></Empty>
         : <First project={project} />)}
       {flags.length > 0 && (
-        <div class="list" ref={rows} role="list">{flags.map((f) => <Row key={f.id} flag={f} href={to(`/flags/${f.id}`)} onToggle={() => { void toggle(project, f).then(replace) }} />)}</div>
+        <div class="list" ref={rows} role="list">{made}</div>
       )}
-      {data && data.count > pageSize && (
-        <div class="pager">
-          <button type="button" class="button" disabled={page === 1} onClick={() => set({ page: String(page - 1) })}>Previous</button>
-          <span>{(page - 1) * pageSize + 1} to {Math.min(page * pageSize, data.count)} of {data.count}</span>
-          <button type="button" class="button" disabled={page * pageSize >= data.count} onClick={() => set({ page: String(page + 1) })}>Next</button>
-        </div>
-      )}
+      {data && <Pager page={page} count={data.count} go={(to) => set({ page: String(to) })} />}
     </>
   )
-}
-
-// move puts the focus on the next or previous link of a list.
-function move(list: HTMLElement | null, by: number): void {
-  const links = [...(list?.querySelectorAll<HTMLElement>('.name a') ?? [])]
-  const at = links.indexOf(document.activeElement as HTMLElement)
-  links[Math.max(0, Math.min(links.length - 1, at < 0 ? 0 : at + by))]?.focus()
 }
 
 function Filter({ label, value, options, onChange }: { label: string; value: string | undefined; options: Record<string, string>; onChange: (value: string) => void }) {
@@ -91,23 +89,26 @@ function Filter({ label, value, options, onChange }: { label: string; value: str
 }
 
 export function StatusTag({ flag }: { flag: Flag }) {
+  if (flag.deleted) return <Tag tone="bad">Deleted</Tag>
   if (flag.status === 'STALE') return <Tag tone="warn">Stale</Tag>
   return flag.active ? <Tag tone="ok">On</Tag> : <Tag>Off</Tag>
 }
 
-function Row({ flag, href, onToggle }: { flag: Flag; href: string; onToggle: () => void }) {
+function Row({ flag, calls, href, onToggle }: { flag: Flag; calls: ReadonlySignal<Calls>; href: string; onToggle: () => void }) {
+  const rollout = rolloutWords(flag)
   const by = flag.last_modified_by ?? flag.created_by
   return (
     <div class="flag-row" role="listitem">
-      <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!flag.can_edit} onToggle={onToggle} />
+      <Switch on={flag.active} label={`${flag.key} is ${flag.active ? 'on' : 'off'}`} disabled={!mayEdit(flag) || flag.deleted} onToggle={onToggle} />
       <div class="name">
         <a class="mono" href={href}>{flag.key}</a>
         {flag.tags.length > 0 && <span class="tags">{flag.tags.slice(0, 4).map((t) => <Tag key={t}>{t}</Tag>)}</span>}
         {flag.name && <p title={flag.name}>{flag.name}</p>}
       </div>
-      <div class="rollout" title={rolloutWords(flag)}>{rolloutWords(flag)}</div>
+      <div class="rollout" title={rollout}>{rollout}</div>
+      <div class="calls"><CallSpark calls={calls} id={flag.id} /></div>
       <div class="status"><StatusTag flag={flag} /></div>
-      <div class="who-when">{by ? by.first_name || by.email : 'by a command'}, <Time at={flag.updated_at} /></div>
+      <div class="who-when"><span>{by ? by.first_name || by.email : 'by a command'}</span> <Time at={flag.updated_at} /></div>
     </div>
   )
 }
@@ -116,8 +117,8 @@ function First({ project }: { project: string }) {
   const token = projects.value.find((p) => String(p.id) === project)?.api_token ?? 'PROJECT_KEY'
   return (
     <Empty title="Make your first flag">
-      <p>A flag decides for whom a feature is on. Press <kbd>c</kbd> to create one here, or do it from a terminal with a personal key:</p>
-      <Code label="Create" text={`curl -X POST ${location.origin}/api/projects/${project}/feature_flags/ \\\n  -H "Authorization: Bearer $GUIDON_KEY" -H 'Content-Type: application/json' \\\n  -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'`} />
+      <p>A flag decides for whom a feature is on. Press <kbd>c</kbd> to create one here, or do it from a terminal, with a <a href={pathOf(project, '/settings/my-keys')}>personal key</a> in <code>PERSONAL_KEY</code>:</p>
+      <Code label="Create" text={`curl -X POST ${location.origin}/api/projects/${project}/feature_flags/ \\\n  -H "Authorization: Bearer $PERSONAL_KEY" -H 'Content-Type: application/json' \\\n  -d '{"key": "new-nav", "filters": {"groups": [{"properties": [], "rollout_percentage": 50}]}}'`} />
       <Code label="Ask" text={`curl -X POST '${location.origin}/decide?v=3' -H 'Content-Type: application/json' \\\n  -d '{"api_key": "${token}", "distinct_id": "ada"}'`} />
     </Empty>
   )

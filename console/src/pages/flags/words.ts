@@ -1,8 +1,8 @@
 // Conditions in plain words.
-import type { ConditionSet, Flag, PropertyFilter } from '../../api/types'
+import type { ConditionSet, Flag, PropertyFilter, Schemas, Variant } from '../../api/types'
 import { plural } from '../../ui/time'
 
-export interface Operator { name: string; words: string; value: 'text' | 'list' | 'number' | 'range' | 'date' | 'none' }
+export interface Operator { name: string; words: string; value: 'text' | 'list' | 'number' | 'range' | 'date' | 'json' | 'none'; help?: string }
 
 export const operators: Operator[] = [
   { name: 'exact', words: 'is', value: 'list' },
@@ -45,6 +45,25 @@ export function operatorOf(name: string | null | undefined): Operator {
   return byName.get(name ?? 'exact') ?? { name: name ?? 'exact', words: name ?? 'is', value: 'text' }
 }
 
+// pluginOperators returns the operators that plugins offer, each once, as the server asks the
+// first that has it. The schema of the value says how it is entered.
+export function pluginOperators(instances: Schemas['PluginInstance'][]): Operator[] {
+  const out = new Map<string, Operator>()
+  for (const o of instances.flatMap((p) => p.operators ?? [])) {
+    if (!out.has(o.id)) out.set(o.id, { name: o.id, words: o.label || o.id, value: kindOf(o.value_schema), ...(o.doc && { help: o.doc }) })
+  }
+  return [...out.values()]
+}
+
+function kindOf(schema: unknown): Operator['value'] {
+  const s = (typeof schema === 'object' && schema !== null ? schema : {}) as { type?: unknown; items?: { type?: unknown }; anyOf?: unknown[]; oneOf?: unknown[] }
+  const kinds = (s.anyOf ?? s.oneOf)?.map(kindOf) ?? []
+  if (kinds.length) return kinds.includes('json') ? 'json' : kinds.includes('list') ? 'list' : kinds.every((k) => k === kinds[0]) ? kinds[0] ?? 'json' : 'json'
+  if (s.type === 'string') return 'text'
+  if (s.type === 'number' || s.type === 'integer') return 'number'
+  return s.type === 'array' && s.items?.type === 'string' ? 'list' : s.type === 'null' ? 'none' : 'json'
+}
+
 export function valueText(value: unknown): string {
   if (Array.isArray(value)) return value.map(valueText).join(' or ')
   if (value === null || value === undefined) return ''
@@ -58,12 +77,21 @@ export function filterWords(f: PropertyFilter): string {
   return `${f.key} ${operator.words}${operator.value === 'none' ? '' : ' ' + (operator.value === 'range' && Array.isArray(f.value) ? f.value.map(valueText).join(' and ') : valueText(f.value))}`
 }
 
+// operationWords says what a scheduled change does.
+export function operationWords(payload: Schemas['ScheduledOperation']): string {
+  const { operation, value } = payload
+  if (operation === 'update_status') return value === true ? 'Turn on' : 'Turn off'
+  const parts = typeof value === 'object' ? value as { groups?: ConditionSet[]; variants?: Variant[] } : {}
+  if (operation === 'add_release_condition') return `Also for ${(parts.groups ?? []).map((g) => setWords(g)).join(', and for ')}`
+  return `Variants: ${(parts.variants ?? []).map((v) => `${v.key} ${v.rollout_percentage ?? 0}%`).join(', ')}`
+}
+
 export function percent(set: ConditionSet): number { return set.rollout_percentage ?? 100 }
 
 export function setWords(set: ConditionSet, subject = 'everyone'): string {
   const filters = set.properties ?? []
   const share = percent(set) === 100 ? '' : `${percent(set)}% of `
-  const who = filters.length === 0 ? subject : `people where ${filters.map(filterWords).join(' and ')}`
+  const who = filters.length === 0 ? subject : `${filters.some((f) => f.type === 'group') ? 'groups' : 'people'} where ${filters.map(filterWords).join(' and ')}`
   return share + who + (set.variant ? ` get ${set.variant}` : '')
 }
 

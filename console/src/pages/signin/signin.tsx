@@ -6,7 +6,7 @@ import { useLocation } from 'preact-iso'
 import { ApiError, send } from '../../api/client'
 import { signInWith, signInWithKey } from '../../app/begin'
 import { me, safeNext, state } from '../../app/session'
-import { sayError, say } from '../../app/toasts'
+import { sayError } from '../../app/toasts'
 import { Field, useTitle } from '../../ui/basics'
 import { Mark } from '../../ui/mark'
 
@@ -29,7 +29,7 @@ function takeFragment(): URLSearchParams {
 
 export default function SignIn() {
   const { path, query, route } = useLocation()
-  const [fragment] = useState(takeFragment)
+  const [fragment, setFragment] = useState(takeFragment)
   const [methods, setMethods] = useState<Methods | null>() // null: keys only; undefined: not known yet
   const [error, setError] = useState<ApiError | null>(null)
   const [busy, setBusy] = useState(false)
@@ -50,9 +50,21 @@ export default function SignIn() {
   }
   useEffect(() => {
     send('GET', '/api/session/methods').then((m) => setMethods(m as Methods), () => setMethods(null))
-    const failed = fragment.get('error')
-    if (failed) setError(new ApiError(401, failed, oidcErrors[failed] ?? 'The sign-in failed.'))
   }, [])
+  useEffect(() => {
+    const failed = fragment.get('error')
+    setError(failed ? new ApiError(401, failed, oidcErrors[failed] ?? 'The sign-in failed.') : null)
+  }, [fragment])
+  useEffect(() => { // a link that is opened in the tab that shows its page loads no document
+    const take = () => {
+      if (!location.hash) return
+      const values = takeFragment()
+      setFragment(values)
+      setLink(path === '/sign-in' ? values.get('link') : null)
+    }
+    window.addEventListener('hashchange', take)
+    return () => window.removeEventListener('hashchange', take)
+  }, [path])
 
   const signedIn = state.value === 'in' && path === '/sign-in' && !link && !busy
   useEffect(() => { if (signedIn) route(safeNext(query.next ?? null), true) }, [signedIn])
@@ -61,16 +73,23 @@ export default function SignIn() {
     <main class="sign-in">
       <div class="card">
         <h1><Mark /> Guidon</h1>
-        {path === '/invitation'
-          ? <Accept busy={busy} error={error} onSubmit={(name, password) => run(() => signInWith('/api/session/invitation', { id: fragment.get('id'), token: fragment.get('token'), first_name: name, ...(password && { password }) }))} />
-          : path === '/reset-password'
-            ? <NewPassword busy={busy} error={error} onSubmit={(password) => run(() => signInWith('/api/session/password', { token: fragment.get('token'), password }))} />
-            : link
-              ? <WithLink busy={busy} error={error} onSubmit={() => run(() => signInWith('/api/session/link', { token: link }))} onOther={() => { setError(null); setLink(null) }} />
-              : <Choose methods={methods} busy={busy} error={error} run={run} next={query.next} />}
+        {path !== '/sign-in' && !fragment.get('token')
+          ? <Incomplete />
+          : path === '/invitation'
+            ? <Accept key={fragment.get('token')} busy={busy} error={error} onSubmit={(name, password) => run(() => signInWith('/api/session/invitation', { id: fragment.get('id'), token: fragment.get('token'), first_name: name, ...(password && { password }) }))} />
+            : path === '/reset-password'
+              ? <NewPassword key={fragment.get('token')} busy={busy} error={error} onSubmit={(password) => run(() => signInWith('/api/session/password', { token: fragment.get('token'), password }))} />
+              : link
+                ? <WithLink busy={busy} error={error} onSubmit={() => run(() => signInWith('/api/session/link', { token: link }))} onOther={() => { setError(null); setLink(null) }} />
+                : <Choose methods={methods} busy={busy} error={error} run={run} next={query.next} forgot={query.forgot !== undefined} />}
       </div>
     </main>
   )
+}
+
+// Incomplete stands for a form without its token, as after a reload.
+function Incomplete() {
+  return <><p>The link is incomplete, or this page was loaded again: open the link once more.</p><a class="button wide" href="/sign-in">Back to the sign-in</a></>
 }
 
 // WithLink signs in by a click only: a link that someone else sent must not end a session
@@ -88,18 +107,19 @@ function WithLink({ busy, error, onSubmit, onOther }: { busy: boolean; error: Ap
   )
 }
 
-interface ChooseProps { methods: Methods | null | undefined; busy: boolean; error: ApiError | null; run: (f: () => Promise<void>) => Promise<void>; next: string | undefined }
+interface ChooseProps { methods: Methods | null | undefined; busy: boolean; error: ApiError | null; run: (f: () => Promise<void>) => Promise<void>; next: string | undefined; forgot: boolean }
 
-function Choose({ methods, busy, error, run, next }: ChooseProps) {
+function Choose({ methods, busy, error, run, next, forgot }: ChooseProps) {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const [key, setKey] = useState('')
   const [byKey, setByKey] = useState(false)
+  const { route } = useLocation()
+  const show = (forgotten: boolean) => route(`/sign-in?${new URLSearchParams({ ...(next && { next }), ...(forgotten && { forgot: '1' }) })}`)
   const withKey = byKey || !methods
   if (methods === undefined) return <div class="sign-in-space" />
-  const reset = () => {
-    send('POST', '/api/session/password_reset', { email }).then(() => say('If there is an account with this address, a message is on its way.'), sayError)
-  }
+  const byMail = methods?.password_reset === 'email'
+  if (forgot && byMail) return <Forgot email={email} onBack={() => show(false)} />
   return (
     <>
       {error && <p class="field-error" role="alert">{error.message}</p>}
@@ -116,15 +136,55 @@ function Choose({ methods, busy, error, run, next }: ChooseProps) {
         : (
           <form onSubmit={(e) => { e.preventDefault(); void run(() => signInWith('/api/session', { email, password })) }}>
             <Field id="email" label="E-mail"><input id="email" type="email" autocomplete="username" required value={email} onInput={(e) => setEmail(e.currentTarget.value)} /></Field>
-            <Field id="password" label="Password" hint={<>No password yet? <code>guidon user login-link EMAIL</code> prints a link that signs you in.</>}>
+            <Field id="password" label="Password" hint={byMail ? undefined : <>No password, or forgotten? Ask an administrator: <code>guidon user login-link EMAIL</code> prints a link that signs you in.</>}>
               <input id="password" type="password" autocomplete="current-password" required value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
             </Field>
             <button type="submit" class="button primary wide" disabled={busy}>Sign in</button>
-            {methods?.password_reset === 'email' && <button type="button" class="link" disabled={!email} onClick={reset}>Send me a link for a new password</button>}
+            {byMail && <button type="button" class="link" onClick={() => show(true)}>Forgot the password?</button>}
           </form>
           )}
       {methods && <button type="button" class="link" onClick={() => setByKey(!byKey)}>{byKey ? 'Sign in with e-mail and password' : 'Use a personal API key'}</button>}
     </>
+  )
+}
+
+// Forgot asks for an e-mail with a link. The answer is the same for every address.
+function Forgot({ email: given, onBack }: { email: string; onBack: () => void }) {
+  const [email, setEmail] = useState(given)
+  const [busy, setBusy] = useState(false)
+  const [asked, setAsked] = useState('')
+  const [error, setError] = useState<ApiError | null>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const answer = useRef<HTMLParagraphElement>(null)
+  useEffect(() => { field.current?.focus() }, [])
+  useEffect(() => { if (asked) answer.current?.focus() }, [asked])
+  const ask = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      await send('POST', '/api/session/password_reset', { email })
+      setAsked(email)
+    } catch (e) {
+      if (e instanceof ApiError) setError(e)
+      else sayError(e)
+    }
+    setBusy(false)
+  }
+  if (asked) {
+    return (
+      <>
+        <p ref={answer} tabIndex={-1} role="status">If {asked} has an account, an e-mail with a link is on its way. The link works once. Nothing after a few minutes? Look among the spam, or ask an administrator.</p>
+        <button type="button" class="link" onClick={onBack}>Back to the sign-in</button>
+      </>
+    )
+  }
+  return (
+    <form onSubmit={(e) => { e.preventDefault(); void ask() }}>
+      <p>You get an e-mail with a link that chooses a new password.</p>
+      <Field id="forgot-email" label="E-mail" error={error?.message}><input ref={field} id="forgot-email" type="email" autocomplete="username" required value={email} onInput={(e) => setEmail(e.currentTarget.value)} /></Field>
+      <button type="submit" class="button primary wide" disabled={busy}>Send the link</button>
+      <button type="button" class="link" onClick={onBack}>Back to the sign-in</button>
+    </form>
   )
 }
 
@@ -136,6 +196,7 @@ function NewPassword({ busy, error, onSubmit }: { busy: boolean; error: ApiError
         <input id="new-password" type="password" autocomplete="new-password" required value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
       </Field>
       <button type="submit" class="button primary wide" disabled={busy}>Set the password and sign in</button>
+      {error && <a class="button wide" href="/sign-in">Back to the sign-in</a>}
     </form>
   )
 }
@@ -152,6 +213,7 @@ function Accept({ busy, error, onSubmit }: { busy: boolean; error: ApiError | nu
         <input id="accept-password" type="password" autocomplete="new-password" value={password} onInput={(e) => setPassword(e.currentTarget.value)} />
       </Field>
       <button type="submit" class="button primary wide" disabled={busy}>Accept and sign in</button>
+      {error && <a class="button wide" href="/sign-in">Back to the sign-in</a>}
     </form>
   )
 }
